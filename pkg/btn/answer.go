@@ -1,0 +1,41 @@
+package btn
+
+import "github.com/basetensor/basetensor/pkg/fault"
+
+// Result answers one query. Its JSON form is what `btn infer --json` prints; null where a field does not apply.
+type Result struct {
+	Job                string             `json:"job"`
+	Query              int                `json:"query"`  // position in the request
+	Status             string             `json:"status"` // "ok" or "error"
+	Error              *ErrorInfo         `json:"error"`
+	Exact              bool               `json:"exact"`
+	Method             Method             `json:"method"`
+	LogZ               *float64           `json:"log_z"`   // nats
+	Log10Z             *float64           `json:"log10_z"` // decimal
+	Zero               bool               `json:"zero"`    // Z is exactly 0; then log_z and log10_z are null
+	Components         int                `json:"components"`
+	Residual           *float64           `json:"residual"`     // ρ
+	LnExplained        *float64           `json:"ln_explained"` // ln(1−ρ)
+	ConditionGram      *float64           `json:"condition_gram"`
+	Certificate        *Certificate       `json:"certificate"`
+	CancellationDigits *float64           `json:"cancellation_digits"`
+	EvidenceFile       *string            `json:"evidence_file"`
+	Warnings           []string           `json:"warnings"`
+	Cache              string             `json:"cache"` // "hit", "miss" or "off"
+	Plan               *Plan              `json:"plan"`
+	TimingsMS          map[string]float64 `json:"timings_ms"`
+}
+
+// ErrorInfo is why a query has no number.
+type ErrorInfo struct {
+	Code    fault.Code `json:"code" msgpack:"code"`
+	Message string     `json:"message" msgpack:"message"`
+	Stage   string     `json:"stage" msgpack:"stage"`
+}
+
+// Certificate bounds |Z − Z̃| by Cauchy–Schwarz: ‖B−B̃‖ · Π_j ‖L^(j)‖ (with the network's Scale). All in nats.
+type Certificate struct {
+	LnBound float64  `json:"ln_bound" msgpack:"b"` // ln of the bound on |Z − Z̃|
+	LnLower *float64 `json:"ln_lower" msgpack:"l"` // ln(Z̃ − bound); null where the bound exceeds Z̃
+	LnUpper float64  `json:"ln_upper" msgpack:"u"` // ln(Z̃ + bound)
+}

@@ -1,0 +1,111 @@
+package btn
+
+import (
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Class names the parametric class of a component Q = C ∘ R.
+type Class string
+
+const (
+	ClassRankOne         Class = "rank-one"          // C = 1 (Lemma 2)
+	ClassCP              Class = "cp"                // a sum of rank-one terms contracted together (Lemma 2)
+	ClassSymmetric       Class = "symmetric"         // C = S, R = 1 (Lemma 3)
+	ClassSymmetryRankOne Class = "symmetry-rank-one" // C = S (Lemma 4)
+	ClassBase            Class = "base"              // C = B, contracted exactly along an elimination order
+)
+
+// Component is Q = C ∘ R.
+type Component struct {
+	Class Class
+	S     countspace.Poly // symmetric classes: S over the decomposition's levels
+	R     [][]float64     // rank-one, symmetry-rank-one: R[ℓ] has Dims[ℓ] entries; nil means all ones
+	CP    *tensor.CP      // class cp: over all legs, in leg order
+	Order []int           // class base: indices of the einsum form of the network, in elimination order
+}
+
+// Decomposition is B ≈ Σ_i Alpha[i] Components[i].
+type Decomposition struct {
+	Method     Method            // exact or symmetry-cp: what was done, never auto
+	Levels     countspace.Levels // shared by all symmetric parts; zero value if there are none
+	Rotations  [][]float64       // learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major; nil entry: identity
+	Components []Component
+	Alpha      []scaled.Number
+	Exact      bool    // B = Σ α_i Q^(i) up to rounding, known and not only measured
+	Residual   float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
+	// LnExplained is ln(1−ρ) in nats, computed without forming 1−ρ: on large networks ρ prints as 1 and this does not.
+	LnExplained   float64
+	LnNormB       float64 // ln ‖B‖ in nats
+	LnNormError   float64 // ln ‖B−B̃‖ in nats, −Inf when Exact; what the certificate multiplies
+	ConditionGram float64 // condition number of G, 1 for one component
+	Plan          Plan
+	Warnings      []string
+}
+
+// Plan is what an exact contraction takes. Zero for components that need no elimination.
+type Plan struct {
+	Width     int     `msgpack:"w" json:"width"`      // largest number of indices in one table of the elimination, less one
+	Log2Table float64 `msgpack:"t" json:"log2_table"` // log2 of the entries of the largest table
+	Flops     float64 `msgpack:"f" json:"flops"`      // multiplications and additions
+	Bytes     float64 `msgpack:"b" json:"peak_bytes"` // peak of live tables, 8 bytes an entry
+}
+
+// Method names how a query is answered.
+type Method string
+
+const (
+	MethodAuto       Method = "auto"        // exact if the memory budget allows, else symmetry-CP
+	MethodExact      Method = "exact"       // C = B, or a closed-form decomposition of B
+	MethodSymmetryCP Method = "symmetry-cp" // the paper's learned decomposition
+)
+
+// Settings decide what is learned. The zero value of a field means its default. They are part of the cache key.
+type Settings struct {
+	Method      Method     `msgpack:"method,omitempty" json:"method,omitempty"`             // default auto
+	Components  int        `msgpack:"components,omitempty" json:"components,omitempty"`     // symmetry-cp: rank r, default 4
+	Maps        MapKind    `msgpack:"maps,omitempty" json:"maps,omitempty"`                 // default identity
+	Cores       CoreChoice `msgpack:"cores,omitempty" json:"cores,omitempty"`               // default factors
+	Seed        uint64     `msgpack:"seed,omitempty" json:"seed,omitempty"`                 // of the starts
+	Memory      int64      `msgpack:"memory,omitempty" json:"memory,omitempty"`             // bytes for tables, default 2 GiB
+	NonNegative bool       `msgpack:"non_negative,omitempty" json:"non_negative,omitempty"` // α ≥ 0
+	LearnMaps   bool       `msgpack:"learn_maps,omitempty" json:"learn_maps,omitempty"`     // Procrustes steps
+	Sweeps      int        `msgpack:"sweeps,omitempty" json:"sweeps,omitempty"`             // most joint sweeps, default 20
+	Starts      int        `msgpack:"starts,omitempty" json:"starts,omitempty"`             // seeded starts, default 2
+}
+
+// DefaultMemory is the memory budget of a request that names none: 2 GiB.
+const DefaultMemory = int64(2) << 30
+
+// WithDefaults returns s with every zero field at its default.
+func (s Settings) WithDefaults() Settings {
+	if s.Method == "" {
+		s.Method = MethodAuto
+	}
+	if s.Components == 0 {
+		s.Components = 4
+	}
+	if s.Maps == "" {
+		s.Maps = MapIdentity
+	}
+	if s.Cores == "" {
+		s.Cores = CoresAreFactors
+	}
+	if s.Memory == 0 {
+		s.Memory = DefaultMemory
+	}
+	if s.Sweeps == 0 {
+		s.Sweeps = 20
+	}
+	if s.Starts == 0 {
+		s.Starts = 2
+	}
+	return s
+}
+
+// Value is the contraction of one component.
+type Value struct {
+	Z     scaled.Number `msgpack:"z"` // Z(T^Q), the network's Scale included
+	Flops float64       `msgpack:"f"` // multiplications and additions it took
+}

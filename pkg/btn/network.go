@@ -1,0 +1,65 @@
+// Package btn holds the types that pass between the stages: the base tensor network, its decomposition into
+// components, and the results of contracting them. It computes nothing beyond validating and identifying them.
+package btn
+
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// CoreChoice says which tensors of a factor graph's network are the cores.
+type CoreChoice string
+
+const (
+	// CoresAreFactors: B = ⊗_j T̄^(j), the links are the variable tensors V^(i). The default: evidence never touches B.
+	CoresAreFactors CoreChoice = "factors"
+	// CoresAreVariables: B = ⊗_i V^(i), the links are the factors. Unary weights are order-one links on a leg of their own.
+	CoresAreVariables CoreChoice = "variables"
+)
+
+// MapKind names the choice of the invertible maps on the legs.
+type MapKind string
+
+const (
+	MapIdentity   MapKind = "identity"
+	MapOrthogonal MapKind = "orthogonal" // Hadamard for dimension 2, DCT-II above
+	MapGiven      MapKind = "given"
+)
+
+// Map is the invertible matrix A on one leg: Dim × Dim, row-major, rows x (the variable), columns x̄ (the leg).
+type Map struct {
+	Kind MapKind
+	A    []float64 // nil means the identity
+}
+
+// Core is a core tensor: its modes are Legs, in order.
+type Core struct {
+	Legs []int
+	T    tensor.Tensor
+}
+
+// Link is a linked tensor: its modes are Legs, in order. A link without legs is a number.
+type Link struct {
+	Legs []int
+	T    tensor.Tensor
+}
+
+// Network is a base tensor network: the cores are pairwise disjoint and cover all legs, and every leg joins one core
+// and one link. Its value is Z = Scale · Σ_x̄ Π_c B^(c) Π_j L^(j).
+type Network struct {
+	Dims  []int // dimension of every leg
+	Maps  []Map // per leg, as applied by the reparameterisation; nil for a network built directly
+	Cores []Core
+	Links []Link
+	// Variables says where the weights of each variable of the factor graph are; nil for a network built directly.
+	Variables []Variable
+	Scale     scaled.Number // product of the factors of order zero, and of what was factored out of the weights
+	Choice    CoreChoice    // empty for a network built directly
+}
+
+// Variable places a variable's weights: Links[Link].T is a *tensor.CP whose Weights are w_i(x), one rank-one term per
+// value x (V^(i) itself, or an order-one link with the identity).
+type Variable struct {
+	Domain int
+	Link   int
+}

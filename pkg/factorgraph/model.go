@@ -1,0 +1,37 @@
+// Package factorgraph holds discrete factor graphs: variables, factors in four forms, evidence, and their validation.
+package factorgraph
+
+import "github.com/basetensor/basetensor/pkg/tensor"
+
+// Model is a factor graph: P(x) ∝ Π_j φ_j(x_j). Its partition function is Z = Σ_x Π_j φ_j(x_j).
+type Model struct {
+	Domains []int    // Domains[i] ≥ 1 is the number of values of variable i
+	Names   []string // optional: a name per variable, or nil
+	Factors []Factor
+	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness.
+	Bayes bool
+}
+
+// Factor is a function of the variables in Scope, in that order.
+type Factor struct {
+	Scope []int
+	Table tensor.Tensor // its modes are Scope's variables
+}
+
+// Evidence is what a query knows about the variables. Both lists are in increasing order of Var, a Var at most once in each.
+type Evidence struct {
+	Hard []Observation `msgpack:"h,omitempty" json:"hard,omitempty"`
+	Soft []Likelihood  `msgpack:"s,omitempty" json:"soft,omitempty"`
+}
+
+// Observation says that Var has Value.
+type Observation struct {
+	Var   int `msgpack:"v" json:"var"`
+	Value int `msgpack:"x" json:"value"`
+}
+
+// Likelihood multiplies the weight of every value of Var: soft evidence.
+type Likelihood struct {
+	Var     int       `msgpack:"v" json:"var"`
+	Weights []float64 `msgpack:"w" json:"weights"`
+}

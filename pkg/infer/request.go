@@ -1,0 +1,22 @@
+// Package infer answers a request in plain calls: reparameterise, learn, contract, aggregate. The pipeline runs the
+// same four functions in four processes and must reproduce these answers bit for bit.
+package infer
+
+import (
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Request is a model, what is asked of it, and how.
+type Request struct {
+	Job      string // [A-Za-z0-9_-]{1,64}
+	Model    *factorgraph.Model
+	Queries  []Query // at least one
+	Settings btn.Settings
+}
+
+// Query asks for the partition function under evidence.
+type Query struct {
+	Evidence     factorgraph.Evidence
+	EvidenceFile string // for the answer only; empty if there was none
+}
