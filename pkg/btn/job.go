@@ -1,0 +1,30 @@
+package btn
+
+// Job is what learning hands on: the decompositions the queries use, and per query what is known before contraction.
+type Job struct {
+	Decompositions []*Decomposition
+	Assignments    []Assignment // one per query
+}
+
+// Assignment says how one query is answered.
+type Assignment struct {
+	Decomposition int        // index into Job.Decompositions, −1 when Error is set
+	Cache         string     // "hit", "miss" or "off"
+	LnLinks       float64    // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
+	Plan          *Plan      // exact way only
+	Warnings      []string   //
+	Error         *ErrorInfo // why this query cannot be answered, or nil
+}
+
+// Unit is one contraction: component Component of the decomposition assigned to query Query, under its evidence.
+type Unit struct {
+	Query     int `msgpack:"q"`
+	Component int `msgpack:"c"`
+}
+
+// UnitValue is the outcome of a unit: a value, or the error that its query fails with.
+type UnitValue struct {
+	Unit
+	Value Value      `msgpack:"v"`
+	Error *ErrorInfo `msgpack:"x,omitempty"`
+}
