@@ -1,0 +1,106 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+type settings struct {
+	Common
+	Servers
+	Memory Size `default:"2GiB"`
+}
+
+func parse(t *testing.T, args ...string) (settings, error) {
+	t.Helper()
+	var s settings
+	var out bytes.Buffer
+	_, err := Parse(&s, args, &out, &out, func(int) {})
+	return s, err
+}
+
+func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "btn.json")
+	if err := os.WriteFile(file, []byte(`{"nats":"nats://file:1","redis":"redis://file:1","log-level":"warn","memory":1048576}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BTN_REDIS", "redis://env:1")
+	s, err := parse(t, "--config", file, "--log-level=error")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.NATS != "nats://file:1" || s.Redis != "redis://env:1" || s.LogLevel != "error" || s.LogFormat != "text" || s.Memory != 1<<20 {
+		t.Fatalf("got %+v", s)
+	}
+	t.Setenv("BTN_CONFIG", file)
+	if s, err = parse(t); err != nil || s.LogLevel != "warn" {
+		t.Fatalf("BTN_CONFIG: %+v, %v", s, err)
+	}
+}
+
+func TestWrongSettingsAreUsageErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nope"}, "unknown flag --nope"},
+		{[]string{"--log-level=loud"}, "must be one of"},
+		{[]string{"--memory=-1"}, "out of range"},
+		{[]string{"--memory=many"}, "is no size"},
+		{[]string{"--memory=9e30"}, "out of range"},
+		{[]string{"--config=" + write("unknown.json", `{"nast":"x"}`)}, "unknown setting nast"},
+		{[]string{"--config=" + write("broken.json", `{`)}, "unexpected end"},
+		{[]string{"--config=" + filepath.Join(dir, "absent.json")}, "no such file"},
+	} {
+		_, err := parse(t, c.args...)
+		var usage *UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want a usage error with %q", c.args, err, c.want)
+		}
+		if ExitCode(err) != ExitUsage {
+			t.Errorf("%v: exit code %d", c.args, ExitCode(err))
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]Size{"1": 1, "2GiB": 2 << 30, "64MB": 64e6, "1.5 KiB": 1536, "3G": 3 << 30, "1e3": 1000, "10B": 10} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
+			t.Errorf("%q: %d, %v; want %d", text, s, err, want)
+		}
+	}
+	if got := FormatBytes(1.5 * (1 << 20)); got != "1.5 MiB" {
+		t.Errorf("FormatBytes: %s", got)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for code, want := range map[fault.Code]int{
+		fault.BadInput: 3, fault.Unsupported: 3, fault.OverBudget: 5, fault.Deadline: 5, fault.FailedEstimate: 1,
+		fault.Cancelled: 130, fault.Infrastructure: 4, fault.Internal: 4,
+	} {
+		if got := ExitCode(fmt.Errorf("outer: %w", fault.New(code, "x"))); got != want {
+			t.Errorf("%s: %d, want %d", code, got, want)
+		}
+	}
+	if ExitCode(nil) != 0 || ExitCode(context.Canceled) != 130 {
+		t.Error("nil or an interrupt has the wrong code")
+	}
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Size is a number of bytes, written as 1500000, 64MB (powers of 1000) or 2GiB (powers of 1024).
+type Size int64
+
+var units = []struct {
+	suffix string
+	factor float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
+}
+
+// UnmarshalText parses a size. Negative, zero, fractional-byte and overflowing sizes are errors.
+func (s *Size) UnmarshalText(text []byte) error {
+	number, factor := strings.TrimSpace(string(text)), 1.0
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
+			number, factor = strings.TrimSpace(rest), u.factor
+			break
+		}
+	}
+	value, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(value) {
+		return fmt.Errorf("%q is no size: want bytes, or a number with KiB, MiB, GiB, kB, MB or GB", text)
+	}
+	bytes := value * factor
+	if bytes < 1 || bytes >= math.MaxInt64 {
+		return fmt.Errorf("size %q is out of range: at least 1 byte, less than 2^63", text)
+	}
+	*s = Size(bytes)
+	return nil
+}
+
+// String writes the size in the largest binary unit, with up to three digits after the point.
+func (s Size) String() string { return FormatBytes(float64(s)) }
+
+// FormatBytes writes a number of bytes for people, in binary units: 2 GiB, 1.5 MiB. Plans may exceed 2^63 bytes.
+func FormatBytes(b float64) string {
+	names := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	i := 0
+	for b >= 1024 && i < len(names)-1 {
+		b, i = b/1024, i+1
+	}
+	return strconv.FormatFloat(b, 'g', 4, 64) + " " + names[i]
+}
