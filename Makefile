@@ -1,0 +1,41 @@
+# basetensor: how to build, test and measure it. `make test` is all a fresh machine with Go needs.
+# A cold first build takes about two minutes on one core (it compiles a NATS server); nothing hangs.
+
+GO ?= go
+# Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
+export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
+
+.PHONY: test build lint fuzz bench race acceptance deps help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+test: deps ## all tests, against real servers where they can be had
+	$(GO) test ./...
+
+deps: ## find or install redis-server, build nats-server; says clearly what it could not get
+	$(GO) run ./pkg/internal/testserver/install
+
+build: ## the five commands, into bin/
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf)
+	@test -z "$$(gofmt -l cmd pkg schemas examples)" || { gofmt -l cmd pkg schemas examples; echo "not gofmt'ed"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+race: deps ## the tests under the race detector (slow; needs cgo)
+	$(GO) test -race -short ./...
+
+FUZZTIME ?= 10s
+fuzz: ## every fuzz target for FUZZTIME each (default 10s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+bench: ## all benchmarks, ten runs each, for benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./pkg/...
+
+acceptance: deps ## the slow end-to-end suite: four binaries, real servers, every reference model
+	$(GO) test -count 1 -timeout 30m -tags acceptance ./cmd/...
