@@ -1,0 +1,81 @@
+package countspace
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Sums, multiples, products and the product tree of count polynomials.
+
+// Add returns p+q over the smallest box that holds both. Every coefficient is rounded once.
+func (p Poly) Add(q Poly) Poly {
+	return p.combine(q, scaled.Number.Add)
+}
+
+// Sub returns p−q over the smallest box that holds both. Every coefficient is rounded once.
+func (p Poly) Sub(q Poly) Poly {
+	return p.combine(q, scaled.Number.Sub)
+}
+
+func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
+	mustHaveVars(len(p.Shape), len(q.Shape))
+	shape := slices.Clone(p.Shape)
+	for a := range shape {
+		shape[a] = max(shape[a], q.Shape[a])
+	}
+	r := Crop(p, shape)
+	c := make([]int, len(shape))
+	for j := range q.Coef.Mant {
+		i, _ := r.index(c)
+		r.put(i, op(r.Coef.At(i), q.Coef.At(j)))
+		next(c, q.Shape)
+	}
+	return r
+}
+
+// Scale returns x·p. Every coefficient is rounded once.
+func (p Poly) Scale(x scaled.Number) Poly {
+	r := New(p.Shape)
+	for i := range r.Coef.Mant {
+		r.put(i, p.Coef.At(i).Mul(x))
+	}
+	return r
+}
+
+// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1.
+// Every coefficient is summed with the rounding of its own largest terms, so small ones keep all their relative precision
+// when nothing cancels. Cost: Size(p)·Size(q) multiply-adds. Source: the paper's convolution of count vectors (proof of
+// Lemma 3).
+func (p Poly) Mul(q Poly, ops *Ops) Poly {
+	mustHaveVars(len(p.Shape), len(q.Shape))
+	p, q = canonical(p), reversed(canonical(q)) // now [z^k] = Σ_i p[i]·q[i + shape(q)−1−k]
+	shape, shift := make([]int, len(p.Shape)), make([]int, len(p.Shape))
+	for a := range shape {
+		shape[a] = p.Shape[a] + q.Shape[a] - 1
+	}
+	r, k := New(shape), make([]int, len(shape))
+	for i := range r.Coef.Mant {
+		for a := range shift {
+			shift[a] = q.Shape[a] - 1 - k[a]
+		}
+		r.put(i, dotShift(q, p, shift, ops))
+		next(k, shape)
+	}
+	return r
+}
+
+// Product returns Π ps in vars variables, 1 for an empty list, by a balanced tree of products in list order.
+// Of n legs and two levels it takes about n²/2 multiply-adds: a pair of coefficients meets once, at the lowest product
+// above both.
+func Product(vars int, ps []Poly, ops *Ops) Poly {
+	switch len(ps) {
+	case 0:
+		return Constant(vars, scaled.One)
+	case 1:
+		mustHaveVars(vars, len(ps[0].Shape))
+		return canonical(ps[0])
+	}
+	half := len(ps) / 2
+	return Product(vars, ps[:half], ops).Mul(Product(vars, ps[half:], ops), ops)
+}

@@ -1,0 +1,46 @@
+package countspace
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// The canonical form of coefficients, on which the kernels rely.
+
+// canonical returns p if it is canonical and a canonical copy if not. The check is one pass.
+func canonical(p Poly) Poly {
+	if isCanonical(p.Coef) {
+		return p
+	}
+	q := New(p.Shape)
+	for i := range q.Coef.Mant {
+		x := p.Coef.At(i)
+		q.Coef.Mant[i], q.Coef.Exp[i] = x.Mant, x.Exp
+	}
+	return q
+}
+
+// isCanonical reports whether every mantissa is 0 with exponent 0, or in ±[1, 2). NaN and Inf are not.
+func isCanonical(v scaled.Vector) bool {
+	if len(v.Exp) != len(v.Mant) {
+		return false
+	}
+	const biasedZero = 1023 // the exponent field of a float64 in ±[1, 2)
+	for i, m := range v.Mant {
+		if math.Float64bits(m)>>52&0x7ff != biasedZero && (m != 0 || v.Exp[i] != 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// reversed returns p with every axis reversed, r[c] = p[shape−1−c], which in row-major order is the list backwards.
+func reversed(p Poly) Poly {
+	r := New(p.Shape)
+	n := len(p.Coef.Mant)
+	for i := range n {
+		r.Coef.Mant[n-1-i], r.Coef.Exp[n-1-i] = p.Coef.Mant[i], p.Coef.Exp[i]
+	}
+	return r
+}
