@@ -72,6 +72,9 @@ func (a Number) Add(b Number) Number {
 	}
 	shift := a.Exp - b.Exp
 	if shift > 1000 {
+		if !b.IsFinite() {
+			return b
+		}
 		return a
 	}
 	return Make(a.Mant+math.Ldexp(b.Mant, -int(shift)), a.Exp)
@@ -119,10 +122,13 @@ func (a Number) Log10Abs() float64 {
 	return math.Log10(math.Abs(a.Mant)) + float64(a.Exp)*(math.Ln2/math.Ln10)
 }
 
-// FromLog returns exp(l), l in nats: for values whose logarithm is what is known. exp(−Inf) is 0.
+// FromLog returns exp(l), l in nats: for values whose logarithm is what is known. exp(−Inf) is 0; +Inf and NaN stay.
 func FromLog(l float64) Number {
 	if math.IsInf(l, -1) {
 		return Number{}
+	}
+	if l-l != 0 {
+		return Number{Mant: l}
 	}
 	e := math.Floor(l / math.Ln2)
 	return Make(math.Exp(l-e*math.Ln2), int64(e))
