@@ -1,0 +1,28 @@
+package btn
+
+// The norm of the linked tensors, which the certificate multiplies.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// LnLinks returns ln(|Scale| · Π_j ‖L^(j)‖_F) in nats, −Inf if Scale or a link is zero. With ‖B−B̃‖ it bounds the
+// error of an estimate by Cauchy–Schwarz: |Z − Z̃| ≤ ‖B−B̃‖ · |Scale| · Π_j ‖L^(j)‖.
+// It is +Inf, which keeps that bound true, where the count space of a symmetric link is too large for its norm.
+func LnLinks(n *Network) float64 {
+	sum, large := n.Scale.LogAbs(), false
+	for _, link := range n.Links {
+		normSq, err := tensor.NormSq(link.T)
+		if err != nil {
+			large = true
+			continue
+		}
+		sum += normSq.LogAbs() / 2
+	}
+	if large && !math.IsInf(sum, -1) {
+		return math.Inf(1)
+	}
+	return sum
+}

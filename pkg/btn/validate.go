@@ -1,0 +1,162 @@
+package btn
+
+// Validation of a network against the paper's definition of a base tensor network.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// ErrInvalid is wrapped by every error of Validate.
+var ErrInvalid = errors.New("btn: not a base tensor network")
+
+// Validate checks n against the paper's definition: the cores are pairwise disjoint and cover all legs (q ≥ 1 unless
+// there are no legs), every leg is in exactly one core and exactly one link, so none is free, and the dimensions
+// of a leg agree wherever it appears. The tensors must be valid in themselves, maps square of the leg's size and
+// finite, Scale finite, and every variable must point at a link in CP form with one term per value; no two at the same link.
+//
+// The error wraps ErrInvalid and names the leg, core, link or variable. Cost: the sum of the tensors' stored sizes.
+func (n *Network) Validate() error {
+	if n == nil {
+		return fmt.Errorf("%w: nil network", ErrInvalid)
+	}
+	for l, d := range n.Dims {
+		if d < 1 {
+			return fmt.Errorf("%w: leg %d has dimension %d", ErrInvalid, l, d)
+		}
+	}
+	if !n.Scale.IsFinite() {
+		return fmt.Errorf("%w: scale is %v", ErrInvalid, n.Scale.Mant)
+	}
+	switch n.Choice {
+	case "", CoresAreFactors, CoresAreVariables:
+	default:
+		return fmt.Errorf("%w: choice of cores %q is unknown", ErrInvalid, n.Choice)
+	}
+	if len(n.Cores) == 0 && len(n.Dims) > 0 {
+		return fmt.Errorf("%w: %d legs and no core tensor", ErrInvalid, len(n.Dims))
+	}
+	for _, check := range []func() error{n.validateMaps, n.validateCores, n.validateLinks, n.validateVariables} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Network) validateMaps() error {
+	if n.Maps == nil {
+		return nil
+	}
+	if len(n.Maps) != len(n.Dims) {
+		return fmt.Errorf("%w: %d maps for %d legs", ErrInvalid, len(n.Maps), len(n.Dims))
+	}
+	for l, m := range n.Maps {
+		if m.A == nil {
+			continue
+		}
+		if d := n.Dims[l]; len(m.A)/d != d || len(m.A)%d != 0 {
+			return fmt.Errorf("%w: map of leg %d has %d entries, dimension %d needs its square", ErrInvalid, l, len(m.A), d)
+		}
+		for k, a := range m.A {
+			if math.IsNaN(a) || math.IsInf(a, 0) {
+				return fmt.Errorf("%w: map of leg %d, entry %d is %v", ErrInvalid, l, k, a)
+			}
+		}
+	}
+	return nil
+}
+
+func (n *Network) validateCores() error {
+	owner := newOwners(len(n.Dims))
+	for c, core := range n.Cores {
+		if err := n.validatePiece("core", c, core.Legs, core.T, owner); err != nil {
+			return err
+		}
+	}
+	return owner.complete("core")
+}
+
+func (n *Network) validateLinks() error {
+	owner := newOwners(len(n.Dims))
+	for j, link := range n.Links {
+		if err := n.validatePiece("link", j, link.Legs, link.T, owner); err != nil {
+			return err
+		}
+	}
+	return owner.complete("link")
+}
+
+// validatePiece checks one tensor on its legs, and claims the legs for it.
+func (n *Network) validatePiece(what string, index int, legs []int, t tensor.Tensor, owner owners) error {
+	if t == nil {
+		return fmt.Errorf("%w: %s %d has no tensor", ErrInvalid, what, index)
+	}
+	if err := tensor.Validate(t); err != nil {
+		return fmt.Errorf("%w: %s %d: %w", ErrInvalid, what, index, err)
+	}
+	dims := t.Dims()
+	if len(dims) != len(legs) {
+		return fmt.Errorf("%w: %s %d is a tensor of order %d on %d legs", ErrInvalid, what, index, len(dims), len(legs))
+	}
+	for k, l := range legs {
+		if l < 0 || l >= len(n.Dims) {
+			return fmt.Errorf("%w: %s %d names leg %d, there are %d", ErrInvalid, what, index, l, len(n.Dims))
+		}
+		if owner[l] >= 0 {
+			return fmt.Errorf("%w: leg %d is in %s %d and in %s %d", ErrInvalid, l, what, owner[l], what, index)
+		}
+		if dims[k] != n.Dims[l] {
+			return fmt.Errorf("%w: %s %d has dimension %d on leg %d, the leg has %d", ErrInvalid, what, index, dims[k], l, n.Dims[l])
+		}
+		owner[l] = index
+	}
+	return nil
+}
+
+func (n *Network) validateVariables() error {
+	used := make([]bool, len(n.Links))
+	for i, v := range n.Variables {
+		if v.Domain < 1 {
+			return fmt.Errorf("%w: variable %d has %d values", ErrInvalid, i, v.Domain)
+		}
+		if v.Link < 0 || v.Link >= len(n.Links) {
+			return fmt.Errorf("%w: variable %d points at link %d, there are %d", ErrInvalid, i, v.Link, len(n.Links))
+		}
+		cp, ok := n.Links[v.Link].T.(*tensor.CP)
+		if !ok {
+			return fmt.Errorf("%w: variable %d points at link %d, which is not in CP form", ErrInvalid, i, v.Link)
+		}
+		if len(cp.Weights) != v.Domain {
+			return fmt.Errorf("%w: variable %d has %d values, link %d has %d terms", ErrInvalid, i, v.Domain, v.Link, len(cp.Weights))
+		}
+		if used[v.Link] {
+			return fmt.Errorf("%w: variable %d points at link %d, another variable does too", ErrInvalid, i, v.Link)
+		}
+		used[v.Link] = true
+	}
+	return nil
+}
+
+// owners maps a leg to the core or link that has it, −1 for none.
+type owners []int
+
+func newOwners(legs int) owners {
+	o := make(owners, legs)
+	for l := range o {
+		o[l] = -1
+	}
+	return o
+}
+
+func (o owners) complete(what string) error {
+	for l, i := range o {
+		if i < 0 {
+			return fmt.Errorf("%w: leg %d is in no %s", ErrInvalid, l, what)
+		}
+	}
+	return nil
+}
