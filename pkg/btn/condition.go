@@ -1,0 +1,100 @@
+package btn
+
+// Conditioning: evidence changes weights of variables and nothing else.
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// ErrNoVariables says that evidence was given for a network that was built directly, and so has no variables.
+var ErrNoVariables = errors.New("btn: the network has no variables to condition on")
+
+// Condition returns the network under evidence: a shallow copy of n in which the weights of the observed variables are
+// multiplied by the evidence, w_i(x)·[x = observed] for an observation and w_i(x)·e(x) for a likelihood; both may be given for one
+// variable. Cores, maps and all other links are shared with n, which does not change. A power of two taken out of
+// extreme weights goes into Scale.
+//
+// Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate (factorgraph.ErrEvidence),
+// ErrRange where the weights of one variable differ by more than a factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun, section 2 (queries by conditioning).
+func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
+	out := *n
+	if ev.IsEmpty() {
+		return &out, nil
+	}
+	if n.Variables == nil {
+		return nil, ErrNoVariables
+	}
+	out.Links = append([]Link(nil), n.Links...)
+	if err := ev.Validate(n.domains()); err != nil {
+		return nil, err
+	}
+	touched := make([]int, 0, len(ev.Hard)+len(ev.Soft))
+	weights := map[int][]scaled.Number{}
+	of := func(i int) []scaled.Number {
+		w, ok := weights[i]
+		if !ok {
+			w = n.weights(i)
+			weights[i] = w
+			touched = append(touched, i)
+		}
+		return w
+	}
+	for _, s := range ev.Soft {
+		w := of(s.Var)
+		for x := range w {
+			w[x] = w[x].Mul(scaled.FromFloat(s.Weights[x]))
+		}
+	}
+	for _, h := range ev.Hard {
+		w := of(h.Var)
+		for x := range w {
+			if x != h.Value {
+				w[x] = scaled.Number{}
+			}
+		}
+	}
+	for _, i := range touched {
+		if err := out.setWeights(i, weights[i]); err != nil {
+			return nil, fmt.Errorf("variable %d: %w", i, err)
+		}
+	}
+	return &out, nil
+}
+
+// domains returns what evidence is checked against.
+func (n *Network) domains() *factorgraph.Model {
+	m := &factorgraph.Model{Domains: make([]int, len(n.Variables))}
+	for i, v := range n.Variables {
+		m.Domains[i] = v.Domain
+	}
+	return m
+}
+
+// weights returns w_i(x), without what Scale holds.
+func (n *Network) weights(i int) []scaled.Number {
+	cp := n.Links[n.Variables[i].Link].T.(*tensor.CP)
+	w := make([]scaled.Number, len(cp.Weights))
+	for x, v := range cp.Weights {
+		w[x] = scaled.FromFloat(v)
+	}
+	return w
+}
+
+// setWeights replaces the weights of variable i in a network whose Links are its own.
+func (n *Network) setWeights(i int, numbers []scaled.Number) error {
+	w, exp, err := FitWeights(numbers)
+	if err != nil {
+		return err
+	}
+	j := n.Variables[i].Link
+	cp := *n.Links[j].T.(*tensor.CP)
+	cp.Weights = w
+	n.Links[j].T = &cp
+	n.Scale = n.Scale.Mul(scaled.Make(1, exp))
+	return nil
+}

@@ -1,0 +1,52 @@
+package btn
+
+// Weights of a variable as float64s with one exponent taken out.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// ErrRange says that the weights of one variable differ by more than float64s with a common exponent can hold.
+var ErrRange = errors.New("btn: weights out of range")
+
+const (
+	calmExp  = 100   // a largest weight within 2^±calmExp is left as it is
+	floorExp = -1000 // no non-zero weight may lie below 2^floorExp, where digits are lost
+	ceilExp  = 400   // nor above 2^ceilExp once shifted, so that squares stay finite
+)
+
+// FitWeights writes numbers as w[x]·2^exp with w[x] float64s of moderate size, exactly. exp is 0 when all of them are
+// moderate already. Zeros stay zeros. Where the non-zero ones span more than 2^1400 no exponent fits all, and
+// the error wraps ErrRange: losing the small ones silently would be wrong as soon as evidence excludes the others.
+func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
+	w = make([]float64, len(numbers))
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	for x, a := range numbers {
+		if !a.IsFinite() {
+			return nil, 0, fmt.Errorf("%w: weight of value %d is %v", ErrRange, x, a.Mant)
+		}
+		if !a.IsZero() {
+			low, high = min(low, a.Exp), max(high, a.Exp)
+		}
+	}
+	if low > high { // all zero
+		return w, 0, nil
+	}
+	if high > calmExp || high < -calmExp || low < floorExp {
+		top := max(0, high-low+floorExp)
+		if top > ceilExp {
+			return nil, 0, fmt.Errorf("%w: they span a factor of 2^%d, at most 2^%d is supported", ErrRange, high-low, ceilExp-floorExp)
+		}
+		exp = high - top
+	}
+	for x, a := range numbers {
+		if !a.IsZero() {
+			w[x] = math.Ldexp(a.Mant, int(a.Exp-exp))
+		}
+	}
+	return w, exp, nil
+}
