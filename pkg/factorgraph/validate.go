@@ -1,0 +1,140 @@
+// Validation of a model: everything later stages rely on is checked once, here.
+
+package factorgraph
+
+import (
+	"errors"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// ErrModel is wrapped by every error about a model that is not a factor graph.
+var ErrModel = errors.New("invalid model")
+
+// modelError formats an error about a model: ErrModel, code bad_input.
+func modelError(format string, args ...any) error {
+	return fault.New(fault.BadInput, "%w: "+format, append([]any{ErrModel}, args...)...)
+}
+
+// Validate checks that m is a factor graph: every domain has at least one value, names (if any) are one per variable,
+// every scope is within range and without repetition, and every table is a valid tensor whose dimensions are its scope's
+// domains. Negative entries are allowed: the algebra does not mind them. Time linear in the size of the model.
+//
+// Errors wrap ErrModel, carry fault.BadInput and name the variable or the factor.
+func (m *Model) Validate() error {
+	if m == nil {
+		return modelError("no model")
+	}
+	for i, d := range m.Domains {
+		if d < 1 {
+			return modelError("variable %d: domain of size %d, at least 1 is needed", i, d)
+		}
+	}
+	if m.Names != nil && len(m.Names) != len(m.Domains) {
+		return modelError("%d names for %d variables", len(m.Names), len(m.Domains))
+	}
+	seen := make([]int, len(m.Domains)) // 1 + the last factor whose scope had the variable
+	for j := range m.Factors {
+		if err := m.validateFactor(j, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) validateFactor(j int, seen []int) error {
+	f := &m.Factors[j]
+	for pos, v := range f.Scope {
+		if v < 0 || v >= len(m.Domains) {
+			return modelError("factor %d: scope position %d: variable %d, the model has %d", j, pos, v, len(m.Domains))
+		}
+		if seen[v] == j+1 {
+			return modelError("factor %d: variable %d is twice in the scope", j, v)
+		}
+		seen[v] = j + 1
+	}
+	if f.Table == nil {
+		return modelError("factor %d: no table", j)
+	}
+	if err := tensor.Validate(f.Table); err != nil {
+		return modelError("factor %d: %w", j, err)
+	}
+	dims := f.Table.Dims()
+	if len(dims) != len(f.Scope) {
+		return modelError("factor %d: table of order %d over a scope of %d variables", j, len(dims), len(f.Scope))
+	}
+	for pos, v := range f.Scope {
+		if dims[pos] != m.Domains[v] {
+			return modelError("factor %d: dimension %d at scope position %d, variable %d has a domain of %d",
+				j, dims[pos], pos, v, m.Domains[v])
+		}
+	}
+	return nil
+}
+
+// ValidateProbability checks what a probability query needs beyond Validate: no factor given by its entries (dense, or
+// symmetric by its value per count) has a negative one. The entries of CP and symmetry-CP factors are sums that may well
+// be non-negative with negative terms (a noisy-or is), so they pass; a negative total is refused when it is known.
+func (m *Model) ValidateProbability() error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	for j, f := range m.Factors {
+		switch t := f.Table.(type) {
+		case *tensor.Dense:
+			for i, v := range t.Data {
+				if v < 0 {
+					return modelError("factor %d: entry %d is %v, a probability needs entries of at least 0", j, i, v)
+				}
+			}
+		case *tensor.Symmetric:
+			for i, v := range t.Values.Mant {
+				if v < 0 && reachable(t, i) {
+					return modelError("factor %d: the value at count index %d is negative, a probability needs at least 0", j, i)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reachable reports whether some assignment of t has the count vector with this index: values at other counts are
+// ignored. Time O(n·D·box), spent only on a negative value.
+func reachable(t *tensor.Symmetric, index int) bool {
+	shape := t.Levels.Shape()
+	strides, box := make([]int, len(shape)), 1
+	for a := len(shape) - 1; a >= 0; a-- {
+		strides[a] = box
+		box *= shape[a]
+	}
+	have, next := make([]bool, box), make([]bool, box)
+	have[0] = true
+	for _, of := range t.Levels.Of {
+		clear(next)
+		for _, level := range distinct(of) {
+			step := 0
+			if level > 0 {
+				step = strides[level-1]
+			}
+			for c := 0; c+step < box; c++ {
+				next[c+step] = next[c+step] || have[c]
+			}
+		}
+		have, next = next, have
+	}
+	return have[index]
+}
+
+// distinct returns the levels that occur in of, each once.
+func distinct(of []uint8) []uint8 {
+	var seen [256]bool
+	var out []uint8
+	for _, a := range of {
+		if !seen[a] {
+			seen[a] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
