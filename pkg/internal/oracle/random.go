@@ -1,0 +1,199 @@
+// Random models for property tests: every kind of factor, mixed domains, zeros and signs.
+
+package oracle
+
+import (
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Kind is a form of tensor.
+type Kind int
+
+// The four forms of factors.
+const (
+	Dense Kind = iota
+	CP
+	Symmetric
+	SymmetryCP
+)
+
+// AllKinds lists the four forms.
+var AllKinds = []Kind{Dense, CP, Symmetric, SymmetryCP}
+
+// Options describe random models. The zero value of a field is its default.
+type Options struct {
+	Variables int     // default 6
+	Factors   int     // default 6; of order 1 to MaxArity
+	MinDomain int     // default 2
+	MaxDomain int     // default 3
+	MaxArity  int     // default 3
+	MaxStates int     // domains shrink to MinDomain once the product of all would exceed it; default 1 << 12
+	Zeros     float64 // probability that a number is 0; default 0
+	Negative  bool    // numbers of either sign
+	Constant  bool    // one more factor, of order 0
+	Kinds     []Kind  // drawn from uniformly; default AllKinds
+}
+
+func (o Options) withDefaults() Options {
+	set := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	set(&o.Variables, 6)
+	set(&o.Factors, 6)
+	set(&o.MinDomain, 2)
+	set(&o.MaxDomain, max(3, o.MinDomain))
+	set(&o.MaxArity, 3)
+	set(&o.MaxStates, 1<<12)
+	if o.Kinds == nil {
+		o.Kinds = AllKinds
+	}
+	return o
+}
+
+// RandomModel returns a valid model drawn from rng.
+func RandomModel(rng *rand.Rand, opts Options) *factorgraph.Model {
+	o := opts.withDefaults()
+	m := &factorgraph.Model{Domains: make([]int, o.Variables)}
+	total := 1
+	for i := range m.Domains {
+		d := o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
+		if total*d > o.MaxStates {
+			d = o.MinDomain
+		}
+		total *= d
+		m.Domains[i] = d
+	}
+	for range o.Factors {
+		arity := 1 + rng.IntN(min(o.MaxArity, o.Variables))
+		scope := rng.Perm(o.Variables)[:arity]
+		dims := make([]int, arity)
+		for pos, v := range scope {
+			dims[pos] = m.Domains[v]
+		}
+		kind := o.Kinds[rng.IntN(len(o.Kinds))]
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: RandomTensor(rng, kind, dims, opts)})
+	}
+	if o.Constant {
+		t := &tensor.Dense{Shape: []int{}, Data: []float64{0.5 + rng.Float64()}}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{}, Table: t})
+	}
+	return m
+}
+
+// RandomTensor returns a tensor of the given form; of opts only Zeros and Negative matter.
+func RandomTensor(rng *rand.Rand, kind Kind, dims []int, opts Options) tensor.Tensor {
+	switch kind {
+	case CP:
+		return randomCP(rng, dims, opts)
+	case Symmetric:
+		l := RandomLevels(rng, dims)
+		return &tensor.Symmetric{Shape: dims, Levels: l, Values: scaled.Vector{Mant: numbers(rng, boxSize(l), opts)}}
+	case SymmetryCP:
+		t := &tensor.SymmetryCP{Shape: dims, Levels: RandomLevels(rng, dims)}
+		for range 1 + rng.IntN(3) {
+			t.Terms = append(t.Terms, randomTerm(rng, t, opts))
+		}
+		return t
+	}
+	return &tensor.Dense{Shape: dims, Data: numbers(rng, states(dims), opts)}
+}
+
+func randomCP(rng *rand.Rand, dims []int, opts Options) *tensor.CP {
+	rank := 1 + rng.IntN(3)
+	t := &tensor.CP{Shape: dims, Weights: numbers(rng, rank, opts), Vectors: make([][]float64, len(dims))}
+	for mode, d := range dims {
+		if d == rank && rng.IntN(3) == 0 {
+			continue // the identity
+		}
+		t.Vectors[mode] = numbers(rng, rank*d, opts)
+	}
+	return t
+}
+
+// randomTerm draws one term; half of them carry exponents, within ±8 so that no term drowns the others.
+func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts Options) tensor.SymmetryRankOne {
+	s := scaled.Vector{Mant: numbers(rng, boxSize(t.Levels), opts)}
+	if rng.IntN(2) == 0 {
+		s.Exp = make([]int64, len(s.Mant))
+		for i := range s.Exp {
+			if s.Mant[i] != 0 {
+				s.Exp[i] = rng.Int64N(17) - 8
+			}
+		}
+	}
+	term := tensor.SymmetryRankOne{Alpha: numbers(rng, 1, Options{Negative: opts.Negative})[0], S: s}
+	if rng.IntN(4) == 0 {
+		return term // R = 1
+	}
+	term.R = make([][]float64, len(t.Shape))
+	for mode, d := range t.Shape {
+		if rng.IntN(4) != 0 {
+			term.R[mode] = numbers(rng, d, opts)
+		}
+	}
+	return term
+}
+
+// RandomLevels draws two or three levels, any map from values to levels, on legs of any dimensions.
+func RandomLevels(rng *rand.Rand, dims []int) countspace.Levels {
+	l := countspace.Levels{D: 2 + rng.IntN(2), Of: make([][]uint8, len(dims))}
+	for leg, d := range dims {
+		l.Of[leg] = make([]uint8, d)
+		for x := range d {
+			l.Of[leg][x] = uint8(rng.IntN(l.D))
+		}
+	}
+	return l
+}
+
+func boxSize(l countspace.Levels) int {
+	size := 1
+	for level := 1; level < l.D; level++ {
+		n := 1
+		for _, of := range l.Of {
+			for _, a := range of {
+				if int(a) == level {
+					n++
+					break
+				}
+			}
+		}
+		size *= n
+	}
+	return size
+}
+
+func numbers(rng *rand.Rand, n int, opts Options) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = 0.1 + 1.9*rng.Float64()
+		if opts.Negative && rng.IntN(2) == 0 {
+			out[i] = -out[i]
+		}
+		if rng.Float64() < opts.Zeros {
+			out[i] = 0
+		}
+	}
+	return out
+}
+
+// RandomEvidence observes and weights about a third of the variables each; a variable may have both.
+func RandomEvidence(rng *rand.Rand, m *factorgraph.Model) factorgraph.Evidence {
+	var e factorgraph.Evidence
+	for i, d := range m.Domains {
+		if rng.IntN(3) == 0 {
+			e.Hard = append(e.Hard, factorgraph.Observation{Var: i, Value: rng.IntN(d)})
+		}
+		if rng.IntN(3) == 0 {
+			e.Soft = append(e.Soft, factorgraph.Likelihood{Var: i, Weights: numbers(rng, d, Options{})})
+		}
+	}
+	return e
+}
