@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// networkBlob is a btn.Network on the wire. Equal maps are written once.
+type networkBlob struct {
+	Dims    []int         `msgpack:"dims"`
+	Maps    []mapBlob     `msgpack:"maps,omitempty"`     // the distinct maps
+	LegMaps []int         `msgpack:"leg_maps,omitempty"` // per leg, index into Maps
+	Cores   []piece       `msgpack:"cores"`
+	Links   []piece       `msgpack:"links"`
+	Domains []int         `msgpack:"domains,omitempty"` // per variable
+	Homes   []int         `msgpack:"homes,omitempty"`   // per variable, the link with its weights
+	Scale   scaled.Number `msgpack:"scale"`
+	Choice  string        `msgpack:"choice,omitempty"`
+}
+
+type mapBlob struct {
+	Kind string    `msgpack:"kind"`
+	A    []float64 `msgpack:"a,omitempty"`
+}
+
+// piece is a core or a link.
+type piece struct {
+	Legs  []int  `msgpack:"legs"`
+	Table Tensor `msgpack:"table"`
+}
+
+const nameNetwork = "network-blob"
+
+// EncodeNetwork returns the bytes under whose Digest a network is stored. Time and size are linear in the network's.
+func EncodeNetwork(n *btn.Network) ([]byte, error) {
+	w := networkBlob{Dims: n.Dims, Scale: n.Scale, Choice: string(n.Choice)}
+	if n.Maps != nil {
+		w.Maps, w.LegMaps = distinctMaps(n.Maps)
+	}
+	if n.Cores != nil {
+		w.Cores = make([]piece, len(n.Cores))
+	}
+	for i, c := range n.Cores {
+		t, err := newTensor(c.T)
+		if err != nil {
+			return nil, under(fmt.Sprintf("cores[%d]", i), err)
+		}
+		w.Cores[i] = piece{c.Legs, t}
+	}
+	if n.Links != nil {
+		w.Links = make([]piece, len(n.Links))
+	}
+	for i, l := range n.Links {
+		t, err := newTensor(l.T)
+		if err != nil {
+			return nil, under(fmt.Sprintf("links[%d]", i), err)
+		}
+		w.Links[i] = piece{l.Legs, t}
+	}
+	if n.Variables != nil {
+		w.Domains, w.Homes = make([]int, len(n.Variables)), make([]int, len(n.Variables))
+	}
+	for i, v := range n.Variables {
+		w.Domains[i], w.Homes[i] = v.Domain, v.Link
+	}
+	return marshal(nameNetwork, &w, false)
+}
+
+func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
+	distinct, legs, seen := []mapBlob{}, make([]int, len(maps)), map[string]int{}
+	for leg, m := range maps {
+		key := string(m.Kind) + "\x00" + tableKey(m.A)
+		at, ok := seen[key]
+		if !ok {
+			at = len(distinct)
+			seen[key] = at
+			distinct = append(distinct, mapBlob{string(m.Kind), m.A})
+		}
+		legs[leg] = at
+	}
+	return distinct, legs
+}
+
+// tableKey tells lists of floats apart by their bits, and nil from empty.
+func tableKey(x []float64) string {
+	if x == nil {
+		return ""
+	}
+	b := make([]byte, 1, 1+8*len(x))
+	for _, v := range x {
+		u := math.Float64bits(v)
+		for range 8 {
+			b, u = append(b, byte(u)), u>>8
+		}
+	}
+	return string(b)
+}
+
+// DecodeNetwork reads what EncodeNetwork wrote. It checks what keeps every later index in range: shapes and lengths, legs of
+// the right dimension, links of variables. That cores are disjoint and cover the legs is the network's own validation.
+// Legs with equal maps share one slice. Its errors are those of Decode.
+func DecodeNetwork(b []byte) (*btn.Network, error) {
+	var w networkBlob
+	err := unmarshal(nameNetwork, b, MaxBlob, &w)
+	if err != nil {
+		return nil, blame(nameNetwork, err)
+	}
+	n, err := w.decode()
+	return n, blame(nameNetwork, err)
+}
+
+func (w *networkBlob) decode() (*btn.Network, error) {
+	for leg, d := range w.Dims {
+		if d < 1 || d > math.MaxInt32 {
+			return nil, invalid(fmt.Sprintf("dims[%d]", leg), "%d values", d)
+		}
+	}
+	n := &btn.Network{Dims: w.Dims, Scale: w.Scale, Choice: btn.CoreChoice(w.Choice)}
+	if err := checkNumber(w.Scale); err != nil {
+		return nil, under("scale", err)
+	}
+	if err := w.decodeMaps(n); err != nil {
+		return nil, err
+	}
+	if w.Cores != nil {
+		n.Cores = make([]btn.Core, len(w.Cores))
+	}
+	for i, p := range w.Cores {
+		t, err := p.Table.decode()
+		if err == nil {
+			err = p.check(w.Dims)
+		}
+		if err != nil {
+			return nil, under(fmt.Sprintf("cores[%d]", i), err)
+		}
+		n.Cores[i] = btn.Core{Legs: p.Legs, T: t}
+	}
+	if w.Links != nil {
+		n.Links = make([]btn.Link, len(w.Links))
+	}
+	for i, p := range w.Links {
+		t, err := p.Table.decode()
+		if err == nil {
+			err = p.check(w.Dims)
+		}
+		if err != nil {
+			return nil, under(fmt.Sprintf("links[%d]", i), err)
+		}
+		n.Links[i] = btn.Link{Legs: p.Legs, T: t}
+	}
+	return n, w.decodeVariables(n)
+}
+
+func (w *networkBlob) decodeMaps(n *btn.Network) error {
+	if w.LegMaps == nil {
+		return nil
+	}
+	if len(w.LegMaps) != len(w.Dims) {
+		return invalid("leg_maps", "%d for %d legs", len(w.LegMaps), len(w.Dims))
+	}
+	n.Maps = make([]btn.Map, len(w.Dims))
+	for leg, at := range w.LegMaps {
+		if at < 0 || at >= len(w.Maps) {
+			return invalid(fmt.Sprintf("leg_maps[%d]", leg), "map %d of %d", at, len(w.Maps))
+		}
+		m := w.Maps[at]
+		if d := w.Dims[leg]; m.A != nil && !isSquare(m.A, d) {
+			return invalid(fmt.Sprintf("leg_maps[%d]", leg), "a map of %d entries for %d values", len(m.A), d)
+		}
+		n.Maps[leg] = btn.Map{Kind: btn.MapKind(m.Kind), A: m.A}
+	}
+	return nil
+}
+
+// isSquare reports whether a is d × d.
+func isSquare(a []float64, d int) bool {
+	n, ok := product([]int{d, d})
+	return ok && len(a) == n
+}
+
+// check checks that every leg is one of the network's and has the dimension of its mode.
+func (p *piece) check(dims []int) error {
+	if len(p.Legs) != len(p.Table.Shape) {
+		return invalid("legs", "%d for %d modes", len(p.Legs), len(p.Table.Shape))
+	}
+	for mode, leg := range p.Legs {
+		switch {
+		case leg < 0 || leg >= len(dims):
+			return invalid("legs", "leg %d of %d", leg, len(dims))
+		case dims[leg] != p.Table.Shape[mode]:
+			return invalid("legs", "leg %d has %d values, mode %d has %d", leg, dims[leg], mode, p.Table.Shape[mode])
+		}
+	}
+	return nil
+}
+
+func (w *networkBlob) decodeVariables(n *btn.Network) error {
+	if len(w.Domains) != len(w.Homes) {
+		return invalid("homes", "%d for %d variables", len(w.Homes), len(w.Domains))
+	}
+	if w.Domains == nil {
+		return nil
+	}
+	n.Variables = make([]btn.Variable, len(w.Domains))
+	for i, d := range w.Domains {
+		home := w.Homes[i]
+		switch {
+		case d < 1 || d > math.MaxInt32:
+			return invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
+		case home < 0 || home >= len(w.Links):
+			return invalid(fmt.Sprintf("homes[%d]", i), "link %d of %d", home, len(w.Links))
+		case w.Links[home].Table.Kind != KindCP || len(w.Links[home].Table.Weights) != d:
+			return invalid(fmt.Sprintf("homes[%d]", i), "link %d has no weight per value of the variable", home)
+		}
+		n.Variables[i] = btn.Variable{Domain: d, Link: home}
+	}
+	return nil
+}

@@ -1,0 +1,309 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// reader reads values against their shape. It trusts nothing that Scan has checked: both guard alone.
+type reader struct {
+	cursor
+	allowance int // bytes of memory that the rest of the message may still take
+}
+
+// unmarshal reads the message of this name into the struct that v points to.
+func unmarshal(name string, b []byte, limit int, v any) error {
+	if err := Scan(b, limit); err != nil {
+		return err
+	}
+	r := &reader{cursor: cursor{b: b}, allowance: 1<<20 + 32*len(b)}
+	if err := r.envelope(name); err != nil {
+		return err
+	}
+	r.i = 0
+	value := reflect.ValueOf(v).Elem()
+	return r.read(shapeOf(value.Type()), value)
+}
+
+// envelope checks the common keys, wherever in the outermost map they stand.
+func (r *reader) envelope(name string) error {
+	h, err := r.next()
+	if err != nil {
+		return err
+	}
+	if h.class != classMap {
+		return r.malformed("a message is a map, this is a %s", h.class)
+	}
+	var gotName string
+	version, hasVersion := int64(0), false
+	for range h.n {
+		key, err := r.key()
+		if err != nil {
+			return err
+		}
+		switch string(key) {
+		case keyName:
+			h, err := r.expect(classString)
+			if err != nil {
+				return under(keyName, err)
+			}
+			gotName = string(r.take(h.n))
+		case keyVersion:
+			h, err := r.expect(classInt)
+			if err != nil {
+				return under(keyVersion, err)
+			}
+			version, hasVersion = int64(h.u), true
+		default:
+			if err := r.skip(MaxDepth); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case !hasVersion:
+		return missing(keyVersion)
+	case version != Version:
+		return fmt.Errorf("%w: %d, this program reads version %d", ErrVersion, version, Version)
+	case gotName != name:
+		return fmt.Errorf("%w: a %q where a %q belongs", ErrMalformed, gotName, name)
+	}
+	return nil
+}
+
+func (r *reader) expect(k class) (head, error) {
+	h, err := r.next()
+	if err == nil && h.class != k {
+		err = r.malformed("%s expected, not %s", k, h.class)
+	}
+	return h, err
+}
+
+// charge takes n elements of t from the allowance, before they are made.
+func (r *reader) charge(n int, t reflect.Type) error {
+	if size := int(t.Size()); size > 0 && n > r.allowance/size {
+		return fmt.Errorf("%w: at byte %d: %d elements of %d bytes", ErrTooLarge, r.i, n, size)
+	}
+	r.allowance -= n * int(t.Size())
+	return nil
+}
+
+func (r *reader) read(s *shape, v reflect.Value) error {
+	start := r.i
+	h, err := r.next()
+	if err != nil {
+		return err
+	}
+	if h.class == classNil && s.form >= formBytes && s.form != formStruct {
+		v.SetZero()
+		return nil
+	}
+	wrong := func(want string) error { return r.malformed("%s expected, not %s", want, h.class) }
+	switch s.form {
+	case formString:
+		if h.class != classString {
+			return wrong("string")
+		}
+		v.SetString(string(r.take(h.n)))
+	case formBool:
+		if h.class != classBool {
+			return wrong("bool")
+		}
+		v.SetBool(h.u == 1)
+	case formInt:
+		x, err := r.integer(h, s.typ)
+		if err != nil {
+			return err
+		}
+		v.SetInt(x)
+	case formUint:
+		if h.class != classInt {
+			return wrong("integer")
+		}
+		if h.neg || v.OverflowUint(h.u) {
+			return r.malformed("integer out of the range of %v", s.typ.Kind())
+		}
+		v.SetUint(h.u)
+	case formFloat:
+		x, ok := number(h)
+		if !ok {
+			return wrong("float")
+		}
+		v.SetFloat(x)
+	case formBytes:
+		if h.class != classBin {
+			return wrong("bin")
+		}
+		v.SetBytes(append(make([]byte, 0, h.n), r.take(h.n)...))
+	case formFloats:
+		return r.floats(h, s, v)
+	case formInts, formSlice:
+		return r.list(h, s, v)
+	case formMap:
+		return r.freeMap(h, s, v)
+	case formStruct:
+		return r.object(h, s, v)
+	case formPointer:
+		if err := r.charge(1, s.elem.typ); err != nil {
+			return err
+		}
+		v.Set(reflect.New(s.elem.typ))
+		r.i = start
+		return r.read(s.elem, v.Elem())
+	}
+	return nil
+}
+
+// integer returns h as a value of the signed type t.
+func (r *reader) integer(h head, t reflect.Type) (int64, error) {
+	if h.class != classInt {
+		return 0, r.malformed("integer expected, not %s", h.class)
+	}
+	x := int64(h.u)
+	if h.neg != (x < 0) || t.OverflowInt(x) {
+		return 0, r.malformed("integer out of the range of %v", t.Kind())
+	}
+	return x, nil
+}
+
+// number returns a float, or an integer that a float64 holds exactly.
+func number(h head) (float64, bool) {
+	switch {
+	case h.class == classFloat:
+		return math.Float64frombits(h.u), true
+	case h.class != classInt:
+		return 0, false
+	case h.neg:
+		return float64(int64(h.u)), int64(h.u) >= -1<<53
+	}
+	return float64(h.u), h.u <= 1<<53
+}
+
+func (r *reader) floats(h head, s *shape, v reflect.Value) error {
+	if h.class != classBin {
+		return r.malformed("bin of float64 expected, not %s", h.class)
+	}
+	if h.n%8 != 0 {
+		return r.malformed("a bin of %d bytes cannot be a list of float64", h.n)
+	}
+	if err := r.charge(h.n/8, s.typ.Elem()); err != nil {
+		return err
+	}
+	b := r.take(h.n)
+	x := make([]float64, len(b)/8)
+	for i := range x {
+		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	v.Set(reflect.ValueOf(x).Convert(s.typ))
+	return nil
+}
+
+func (r *reader) list(h head, s *shape, v reflect.Value) error {
+	if h.class != classArray {
+		return r.malformed("array expected, not %s", h.class)
+	}
+	if err := r.charge(h.n, s.typ.Elem()); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
+	for i := range h.n {
+		err := error(nil)
+		if s.form == formSlice {
+			err = r.read(s.elem, v.Index(i))
+		} else if h, e := r.next(); e != nil {
+			err = e
+		} else {
+			var x int64
+			x, err = r.integer(h, s.typ.Elem())
+			v.Index(i).SetInt(x)
+		}
+		if err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (r *reader) freeMap(h head, s *shape, v reflect.Value) error {
+	if h.class != classMap {
+		return r.malformed("map expected, not %s", h.class)
+	}
+	if err := r.charge(h.n, s.elem.typ); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeMapWithSize(s.typ, h.n))
+	for range h.n {
+		key, err := r.key()
+		if err != nil {
+			return err
+		}
+		x := reflect.New(s.elem.typ).Elem()
+		if err := r.read(s.elem, x); err != nil {
+			return under(string(key), err)
+		}
+		v.SetMapIndex(reflect.ValueOf(string(key)).Convert(s.typ.Key()), x)
+	}
+	return nil
+}
+
+// object reads a struct: unknown keys are passed over, a missing required one is an error.
+func (r *reader) object(h head, s *shape, v reflect.Value) error {
+	if h.class != classMap {
+		return r.malformed("map expected, not %s", h.class)
+	}
+	var seen [MaxKeys]bool
+	for range h.n {
+		key, err := r.key()
+		if err != nil {
+			return err
+		}
+		k, known := s.byName[string(key)]
+		if !known {
+			if err := r.skip(MaxDepth); err != nil {
+				return err
+			}
+			continue
+		}
+		seen[k] = true
+		f := &s.fields[k]
+		if err := r.read(f.shape, v.FieldByIndex(f.index)); err != nil {
+			return under(f.name, err)
+		}
+	}
+	for k := range s.fields {
+		if !seen[k] && !s.fields[k].omit {
+			return missing(s.fields[k].name)
+		}
+	}
+	return nil
+}
+
+// placed is an error with the path of the field it is in.
+type placed struct {
+	path string
+	err  error
+}
+
+func (p *placed) Error() string { return p.path + ": " + p.err.Error() }
+func (p *placed) Unwrap() error { return p.err }
+
+func missing(name string) error {
+	return &placed{name, fmt.Errorf("%w: required field is missing", ErrMalformed)}
+}
+
+// under puts a field's name, or an element's [i], before the path of err.
+func under(name string, err error) error {
+	p, ok := err.(*placed)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return &placed{name, err}
+	case strings.HasPrefix(p.path, "["):
+		return &placed{name + p.path, p.err}
+	}
+	return &placed{name + "." + p.path, p.err}
+}

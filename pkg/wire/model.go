@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Model is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is either Model
+// or UAI, never both.
+type Model struct {
+	Job        string       `msgpack:"job"`
+	Tenant     string       `msgpack:"tenant,omitempty"`
+	Model      *ModelBody   `msgpack:"model,omitempty"`
+	UAI        string       `msgpack:"uai,omitempty"` // the text of a .uai file
+	Queries    []Query      `msgpack:"queries"`       // at least one
+	Settings   btn.Settings `msgpack:"settings,omitempty"`
+	DeadlineMS int64        `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
+}
+
+// Query asks for the partition function under evidence.
+type Query struct {
+	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
+	// Evid is the text of a .uai.evid file, with a model in UAI only and instead of Evidence.
+	Evid         string `msgpack:"evid,omitempty"`
+	EvidenceFile string `msgpack:"file,omitempty"` // for the answer only
+}
+
+// ModelBody is a factor graph on the wire.
+type ModelBody struct {
+	Domains []int    `msgpack:"domains"`
+	Names   []string `msgpack:"names,omitempty"`
+	Factors []Factor `msgpack:"factors"`
+	Bayes   bool     `msgpack:"bayes,omitempty"`
+}
+
+// Factor is a factor on the wire.
+type Factor struct {
+	Scope []int  `msgpack:"scope"`
+	Table Tensor `msgpack:"table"`
+}
+
+// Name returns "model".
+func (m *Model) Name() string { return "model" }
+
+// Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths. What the UAI text says is
+// for its reader to check.
+func (m *Model) Validate() error {
+	if err := checkJob(m.Job, m.Tenant); err != nil {
+		return err
+	}
+	if err := checkSettings(m.Settings); err != nil {
+		return err
+	}
+	switch {
+	case m.DeadlineMS < 0:
+		return invalid("deadline_ms", "%d is negative", m.DeadlineMS)
+	case m.Model == nil && m.UAI == "":
+		return invalid("model", "neither model nor uai is given")
+	case m.Model != nil && m.UAI != "":
+		return invalid("uai", "both model and uai are given")
+	case len(m.Queries) == 0:
+		return invalid("queries", "there is none")
+	}
+	if m.Model != nil {
+		if _, err := m.Model.Decode(); err != nil {
+			return under("model", err)
+		}
+	}
+	for i, q := range m.Queries {
+		err := checkEvidence(q.Evidence)
+		switch {
+		case err != nil:
+		case q.Evid != "" && m.UAI == "":
+			err = invalid("evid", "evidence as text needs a model in uai")
+		case q.Evid != "" && len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0:
+			err = invalid("evid", "both evid and evidence are given")
+		case m.Model != nil:
+			err = checkWithin(q.Evidence, m.Model.Domains)
+		}
+		if err != nil {
+			return under("queries", under(fmt.Sprintf("[%d]", i), err))
+		}
+	}
+	return nil
+}
+
+// Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with every setting
+// written out and empty lists taken as absent. Two submissions of one digest are the same job.
+func (m *Model) Digest() (string, error) {
+	c := *m
+	c.Settings = m.Settings.WithDefaults()
+	b, err := marshal(m.Name(), &c, true)
+	if err != nil {
+		return "", err
+	}
+	return Digest(b), nil
+}
+
+// NewModelBody returns m as it goes on the wire. It shares m's slices.
+func NewModelBody(m *factorgraph.Model) (*ModelBody, error) {
+	b := &ModelBody{Domains: m.Domains, Names: m.Names, Bayes: m.Bayes, Factors: make([]Factor, len(m.Factors))}
+	for j, f := range m.Factors {
+		t, err := newTensor(f.Table)
+		if err != nil {
+			return nil, under("factors", under(fmt.Sprintf("[%d]", j), err))
+		}
+		b.Factors[j] = Factor{Scope: f.Scope, Table: t}
+	}
+	return b, nil
+}
+
+// Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition), shapes and lengths.
+// It shares b's slices. Entries are checked to be finite.
+func (b *ModelBody) Decode() (*factorgraph.Model, error) {
+	for i, d := range b.Domains {
+		if d < 1 || d > math.MaxInt32 {
+			return nil, invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
+		}
+	}
+	if len(b.Names) != 0 && len(b.Names) != len(b.Domains) {
+		return nil, invalid("names", "%d names for %d variables", len(b.Names), len(b.Domains))
+	}
+	m := &factorgraph.Model{Domains: b.Domains, Names: b.Names, Bayes: b.Bayes, Factors: make([]factorgraph.Factor, len(b.Factors))}
+	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
+	for j, f := range b.Factors {
+		t, err := f.check(b.Domains, last, j+1)
+		if err != nil {
+			return nil, under("factors", under(fmt.Sprintf("[%d]", j), err))
+		}
+		m.Factors[j] = factorgraph.Factor{Scope: f.Scope, Table: t}
+	}
+	return m, nil
+}

@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// form is how a Go type looks on the wire.
+type form byte
+
+const (
+	formString form = iota
+	formBool
+	formInt
+	formUint
+	formFloat
+	formBytes  // bin
+	formFloats // bin: little-endian float64
+	formInts   // array of integers
+	formSlice  // array
+	formMap    // map with free string keys
+	formStruct // map with known keys
+	formPointer
+)
+
+// shape is a Go type compiled for reading and writing.
+type shape struct {
+	form   form
+	typ    reflect.Type
+	elem   *shape // slices, maps, pointers
+	fields []field
+	byName map[string]int
+}
+
+// field is one key of a struct. A field with omitempty may be absent; all others are required.
+type field struct {
+	name  string
+	index []int
+	shape *shape
+	omit  bool
+}
+
+var shapes sync.Map // reflect.Type → *shape
+
+// shapeOf compiles t once. It panics on a type that no message can have: a mistake in this program, not in data.
+func shapeOf(t reflect.Type) *shape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s, _ := shapes.LoadOrStore(t, compile(t, "msgpack"))
+	return s.(*shape)
+}
+
+// compile reads the struct tags of tag. A struct that has json tags only, and all below it, is keyed by those.
+func compile(t reflect.Type, tag string) *shape {
+	s := &shape{typ: t}
+	switch t.Kind() {
+	case reflect.String:
+		s.form = formString
+	case reflect.Bool:
+		s.form = formBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		s.form = formInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		s.form = formUint
+	case reflect.Float64:
+		s.form = formFloat
+	case reflect.Pointer:
+		s.form, s.elem = formPointer, compile(t.Elem(), tag)
+	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.Uint8:
+			s.form = formBytes
+		case reflect.Float64:
+			s.form = formFloats
+		case reflect.Int, reflect.Int64:
+			s.form = formInts
+		default:
+			s.form, s.elem = formSlice, compile(t.Elem(), tag)
+		}
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			panic(fmt.Sprintf("wire: map keys of %v", t))
+		}
+		s.form, s.elem = formMap, compile(t.Elem(), tag)
+	case reflect.Struct:
+		s.form = formStruct
+		if !tagged(t, "msgpack") {
+			tag = "json"
+		}
+		s.addFields(t, nil, tag)
+		s.byName = make(map[string]int, len(s.fields))
+		for i, f := range s.fields {
+			if _, twice := s.byName[f.name]; twice {
+				panic(fmt.Sprintf("wire: key %q twice in %v", f.name, t))
+			}
+			s.byName[f.name] = i
+		}
+	default:
+		panic(fmt.Sprintf("wire: no message can hold a %v", t))
+	}
+	return s
+}
+
+// tagged reports whether a field of t, or of a struct embedded in it, has the tag.
+func tagged(t reflect.Type, tag string) bool {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if _, ok := f.Tag.Lookup(tag); ok || f.Anonymous && tagged(f.Type, tag) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *shape) addFields(t reflect.Type, at []int, tag string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(append([]int(nil), at...), i)
+		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
+		switch {
+		case f.Anonymous && name == "":
+			s.addFields(f.Type, index, tag)
+		case !f.IsExported() || name == "-":
+		case name == "":
+			panic(fmt.Sprintf("wire: field %s of %v has no key", f.Name, t))
+		default:
+			s.fields = append(s.fields, field{name, index, compile(f.Type, tag), options == "omitempty"})
+		}
+	}
+}

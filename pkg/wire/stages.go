@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+)
+
+// Network goes from reparam-worker to learn-worker: the base tensor network by the digest of its blob, and the queries.
+type Network struct {
+	Job        string             `msgpack:"job"`
+	Tenant     string             `msgpack:"tenant,omitempty"`
+	Digest     string             `msgpack:"digest"` // of the request
+	Blob       string             `msgpack:"blob"`   // of the stored network
+	Queries    []Query            `msgpack:"queries"`
+	Settings   btn.Settings       `msgpack:"settings,omitempty"`
+	Stored     int64              `msgpack:"stored"`                // when the model was stored, Unix milliseconds
+	DeadlineMS int64              `msgpack:"deadline_ms,omitempty"` // after Stored, 0: none
+	Timings    map[string]float64 `msgpack:"timings,omitempty"`     // milliseconds by stage
+}
+
+// Task goes from learn-worker to a contract-worker: chunk K of N, 0 ≤ K < N.
+type Task struct {
+	Job         string             `msgpack:"job"`
+	Tenant      string             `msgpack:"tenant,omitempty"`
+	Digest      string             `msgpack:"digest"`       // of the request
+	NetworkBlob string             `msgpack:"network_blob"` // digest of the stored network
+	JobBlob     string             `msgpack:"job_blob"`     // digest of the stored btn.Job
+	K           int                `msgpack:"k"`
+	N           int                `msgpack:"n"`
+	Units       []btn.Unit         `msgpack:"units"`
+	Queries     []Query            `msgpack:"queries"`          // by position in the request; those that no unit names may be empty
+	Memory      int64              `msgpack:"memory,omitempty"` // bytes for tables
+	Cost        float64            `msgpack:"cost,omitempty"`   // expected flops
+	Stored      int64              `msgpack:"stored"`
+	DeadlineMS  int64              `msgpack:"deadline_ms,omitempty"`
+	Timings     map[string]float64 `msgpack:"timings,omitempty"`
+}
+
+// Partial goes from a contract-worker to the aggregator: the values of chunk K of N.
+type Partial struct {
+	Job         string             `msgpack:"job"`
+	Tenant      string             `msgpack:"tenant,omitempty"`
+	Digest      string             `msgpack:"digest"`
+	JobBlob     string             `msgpack:"job_blob"`
+	K           int                `msgpack:"k"`
+	N           int                `msgpack:"n"`
+	Values      []btn.UnitValue    `msgpack:"values"`
+	NumericKind string             `msgpack:"kind"`            // of the worker, see NumericKind
+	Files       []string           `msgpack:"files,omitempty"` // evidence file per query of the request, or none at all
+	Stored      int64              `msgpack:"stored,omitempty"`
+	Timings     map[string]float64 `msgpack:"timings,omitempty"`
+}
+
+func (*Network) Name() string { return "network" } // Name returns "network".
+func (*Task) Name() string    { return "task" }    // Name returns "task".
+func (*Partial) Name() string { return "partial" } // Name returns "partial".
+
+// Validate checks ids, digests, evidence and times.
+func (m *Network) Validate() error {
+	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
+		return err
+	}
+	if err := checkDigest("blob", m.Blob); err != nil {
+		return err
+	}
+	if len(m.Queries) == 0 {
+		return invalid("queries", "there is none")
+	}
+	if err := checkQueries(m.Queries); err != nil {
+		return err
+	}
+	if err := checkSettings(m.Settings); err != nil {
+		return err
+	}
+	return checkTimes(m.Stored, m.DeadlineMS, m.Timings)
+}
+
+// Validate checks ids, digests, that 0 ≤ K < N, that every unit names a query of the task, evidence and times.
+func (m *Task) Validate() error {
+	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
+		return err
+	}
+	if err := checkDigest("network_blob", m.NetworkBlob); err != nil {
+		return err
+	}
+	if err := checkDigest("job_blob", m.JobBlob); err != nil {
+		return err
+	}
+	if err := checkChunk(m.K, m.N); err != nil {
+		return err
+	}
+	for i, u := range m.Units {
+		if err := checkUnit(u); err != nil {
+			return under(fmt.Sprintf("units[%d]", i), err)
+		}
+		if u.Query >= len(m.Queries) {
+			return invalid(fmt.Sprintf("units[%d].q", i), "query %d of %d", u.Query, len(m.Queries))
+		}
+	}
+	if err := checkQueries(m.Queries); err != nil {
+		return err
+	}
+	switch {
+	case m.Memory < 0:
+		return invalid("memory", "%d bytes", m.Memory)
+	case !finite(m.Cost) || m.Cost < 0:
+		return invalid("cost", "%v flops", m.Cost)
+	}
+	return checkTimes(m.Stored, m.DeadlineMS, m.Timings)
+}
+
+// Validate checks ids, digests, that 0 ≤ K < N, and that every value without an error is a finite, normalised number.
+func (m *Partial) Validate() error {
+	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
+		return err
+	}
+	if err := checkDigest("job_blob", m.JobBlob); err != nil {
+		return err
+	}
+	if err := checkChunk(m.K, m.N); err != nil {
+		return err
+	}
+	if !isToken(m.NumericKind) {
+		return invalid("kind", "%q is no numeric kind", m.NumericKind)
+	}
+	for i, v := range m.Values {
+		if err := checkValue(v); err != nil {
+			return under(fmt.Sprintf("values[%d]", i), err)
+		}
+	}
+	return checkTimes(m.Stored, 0, m.Timings)
+}
