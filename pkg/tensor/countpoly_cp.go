@@ -1,0 +1,67 @@
+// Count polynomials of CP tensors: a product of linear polynomials per term.
+
+package tensor
+
+import (
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// countPoly returns Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a). Variable tensors of any degree come this way.
+func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
+	if d == 1 {
+		return countspace.Constant(0, t.inner(w, ops)), nil
+	}
+	if _, err := sizeWithin(weightBox(w, d), MaxCoefficients); err != nil {
+		return countspace.Poly{}, err
+	}
+	sum := countspace.Constant(d-1, scaled.Number{})
+	for i, weight := range t.Weights {
+		if weight == 0 {
+			continue
+		}
+		p := countspace.Product(d-1, t.factors(i, w, d, ops), ops)
+		sum = sum.Add(p.Scale(scaled.FromFloat(weight)))
+	}
+	return sum, nil
+}
+
+// factors returns the polynomials of term i, one per leg, linear in every variable.
+func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []countspace.Poly {
+	factors := make([]countspace.Poly, len(t.Shape))
+	row := make([]scaled.Number, d)
+	for leg := range t.Shape {
+		for a := range d {
+			row[a] = t.legDot(i, leg, w[leg], d, a, ops)
+		}
+		factors[leg] = linear(row)
+	}
+	return factors
+}
+
+// legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg: one entry where the vectors are the identity.
+func (t *CP) legDot(i, leg int, w LegWeights, d, a int, ops *countspace.Ops) scaled.Number {
+	v, dim := t.Vectors[leg], t.Shape[leg]
+	if v == nil {
+		return scaled.FromFloat(w[i*d+a])
+	}
+	ops.Add(dim)
+	return dot(v[i*dim:(i+1)*dim], w, dim, d, a)
+}
+
+// inner returns ⟨t, ⊗w⟩ = Σ_t weight_t Π_ℓ ⟨v_ℓt, w_ℓ⟩, the contraction with a rank-one tensor (Lemma 2).
+func (t *CP) inner(w []LegWeights, ops *countspace.Ops) scaled.Number {
+	var sum scaled.Number
+	for i, weight := range t.Weights {
+		p := scaled.FromFloat(weight)
+		for leg := range t.Shape {
+			if p.IsZero() {
+				break
+			}
+			p = p.Mul(t.legDot(i, leg, w[leg], 1, 0, ops))
+			ops.Add(1)
+		}
+		sum = sum.Add(p)
+	}
+	return sum
+}

@@ -1,0 +1,118 @@
+// Writing a tensor out as a table.
+
+package tensor
+
+import (
+	"fmt"
+	"math"
+)
+
+// ToDense returns t as a table of at most maxEntries entries (t itself if it is dense).
+// Cost O(terms · entries). It returns ErrTooLarge if the table is larger, ErrNotFinite if an entry overflows float64.
+func ToDense(t Tensor, maxEntries int) (*Dense, error) {
+	if t == nil {
+		return nil, fmt.Errorf("%w: nil tensor", ErrShape)
+	}
+	size, err := sizeWithin(t.Dims(), maxEntries)
+	if err != nil {
+		return nil, err
+	}
+	if dense, ok := t.(*Dense); ok {
+		return dense, nil
+	}
+	out := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
+	switch t := t.(type) {
+	case *CP:
+		row := make([][]float64, len(t.Shape))
+		for i, w := range t.Weights {
+			for mode, d := range t.Shape {
+				row[mode] = t.vector(i, mode, d)
+			}
+			addOuter(out.Data, w, row, t.Shape, nil)
+		}
+	case *Symmetric:
+		t.asSymmetryCP().addTo(out)
+	case *SymmetryCP:
+		t.addTo(out)
+	}
+	if err := finite(out.Data, "entry"); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// vector returns the vector of term i on a mode; the unit vector where the vectors are the identity.
+func (t *CP) vector(i, mode, d int) []float64 {
+	if v := t.Vectors[mode]; v != nil {
+		return v[i*d : (i+1)*d]
+	}
+	e := make([]float64, d)
+	e[i] = 1
+	return e
+}
+
+func (t *SymmetryCP) addTo(out *Dense) {
+	step := levelSteps(t.Levels)
+	count := make([]int, len(out.Data))
+	x := make([]int, len(t.Shape))
+	for i := range count {
+		for mode, of := range t.Levels.Of {
+			count[i] += step[of[x[mode]]]
+		}
+		advance(x, t.Shape)
+	}
+	for _, term := range t.Terms {
+		row := term.R
+		if row == nil {
+			row = make([][]float64, len(t.Shape))
+		}
+		addOuter(out.Data, term.Alpha, row, t.Shape, func(i int) (float64, int) {
+			v := term.S.At(count[i])
+			return v.Mant, int(max(min(v.Exp, 1<<20), -1<<20))
+		})
+	}
+}
+
+// addOuter adds w · s(i) · ⊗ rows to data; a nil row is all ones, a nil s is 1. Rows are normalised by powers of two
+// and their exponents joined to those of s at the end, so that no partial product leaves the range of float64.
+func addOuter(data []float64, w float64, rows [][]float64, dims []int, s func(int) (float64, int)) {
+	if w == 0 {
+		return
+	}
+	mant, exp := math.Frexp(w)
+	part := make([]float64, 1, len(data))
+	part[0] = mant
+	for mode, d := range dims {
+		row := rows[mode]
+		e := 0
+		if row != nil {
+			_, e = math.Frexp(maxAbs(row))
+			exp += e
+		}
+		part = part[:len(part)*d]
+		for i := len(part)/d - 1; i >= 0; i-- {
+			p := part[i]
+			for x := d - 1; x >= 0; x-- {
+				part[i*d+x] = p
+				if row != nil {
+					part[i*d+x] = p * math.Ldexp(row[x], -e)
+				}
+			}
+		}
+	}
+	for i, p := range part {
+		m, e := 1.0, 0
+		if s != nil {
+			m, e = s(i)
+		}
+		data[i] += math.Ldexp(p*m, exp+e)
+	}
+}
+
+func maxAbs(list []float64) float64 {
+	m := 0.0
+	for _, x := range list {
+		m = max(m, math.Abs(x))
+	}
+	return m
+}

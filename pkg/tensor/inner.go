@@ -1,0 +1,113 @@
+// Inner products and norms, without writing out any form that is not a table already.
+
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// NormSq returns ‖t‖² = Σ_x t[x]², never below 0. Dense tables are summed with a common exponent; CP by the Gram of its
+// terms, symmetric by the sizes N_c of its count classes, symmetry-CP by the Gram of its terms in count space
+// (section "Learning" of the method: G_ij). It returns ErrTooLarge if a count space is beyond MaxCoefficients.
+// The Grams cancel where terms nearly do: the error is relative to Σ_ij |G_ij|, not to the norm.
+func NormSq(t Tensor) (scaled.Number, error) {
+	n, err := Inner(t, t)
+	if err == nil && n.Sign() < 0 {
+		return scaled.Number{}, nil // rounding of a difference that vanishes
+	}
+	return n, err
+}
+
+// Inner returns ⟨a, b⟩ = Σ_x a[x] b[x] for any two forms of one shape:
+//
+//	CP with anything:          Σ_t weight_t ⟨b, ⊗_ℓ v_ℓt⟩
+//	symmetric with anything:   Σ_i α_i Σ_c S^(i)_c [z^c] p(z),  p the count polynomial of b under R^(i)
+//
+// It returns ErrShape for different shapes and ErrTooLarge if a count space is beyond MaxCoefficients.
+func Inner(a, b Tensor) (scaled.Number, error) {
+	if a == nil || b == nil || !slices.Equal(a.Dims(), b.Dims()) {
+		return scaled.Number{}, fmt.Errorf("%w: inner product of different shapes", ErrShape)
+	}
+	if _, ok := a.(*Dense); ok {
+		a, b = b, a // the other form first: it knows how to contract a table
+	}
+	switch a := a.(type) {
+	case *Dense:
+		return innerDense(a.Data, b.(*Dense).Data), nil
+	case *CP:
+		return a.innerWith(b)
+	case *Symmetric:
+		return a.asSymmetryCP().innerWith(b)
+	case *SymmetryCP:
+		return a.innerWith(b)
+	}
+	panic("tensor: unknown form")
+}
+
+// innerDense sums products of entries scaled to at most 1, so that no square overflows or vanishes beside the largest.
+func innerDense(a, b []float64) scaled.Number {
+	_, ea := math.Frexp(maxAbs(a))
+	_, eb := math.Frexp(maxAbs(b))
+	sum := 0.0
+	if ea > -400 && ea < 400 && eb > -400 && eb < 400 {
+		for i, x := range a {
+			sum += float64(x * b[i])
+		}
+		return scaled.FromFloat(sum)
+	}
+	for i, x := range a {
+		sum += float64(math.Ldexp(x, -ea) * math.Ldexp(b[i], -eb))
+	}
+	return scaled.Make(sum, int64(ea+eb))
+}
+
+func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
+	var sum scaled.Number
+	w := make([]LegWeights, len(t.Shape))
+	for i, weight := range t.Weights {
+		for leg, d := range t.Shape {
+			w[leg] = t.vector(i, leg, d)
+		}
+		p, err := CountPoly(b, w, 1, nil)
+		if err != nil {
+			return scaled.Number{}, err
+		}
+		sum = sum.Add(p.Coef.At(0).Mul(scaled.FromFloat(weight)))
+	}
+	return sum, nil
+}
+
+func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
+	var sum scaled.Number
+	shape := t.Levels.Shape()
+	w := make([]LegWeights, len(t.Shape))
+	for _, term := range t.Terms {
+		for leg, of := range t.Levels.Of {
+			w[leg] = placed(term.vector(leg), of, t.Levels.D)
+		}
+		p, err := CountPoly(b, w, t.Levels.D, nil)
+		if err != nil {
+			return scaled.Number{}, err
+		}
+		s := countspace.Poly{Shape: shape, Coef: term.S}
+		sum = sum.Add(countspace.Dot(s, p, nil).Mul(scaled.FromFloat(term.Alpha)))
+	}
+	return sum, nil
+}
+
+// placed returns the leg weights of vector v (nil: all ones) with every value at its own level.
+func placed(v []float64, of []uint8, d int) LegWeights {
+	w := make(LegWeights, len(of)*d)
+	for x, a := range of {
+		w[x*d+int(a)] = 1
+		if v != nil {
+			w[x*d+int(a)] = v[x]
+		}
+	}
+	return w
+}

@@ -1,0 +1,151 @@
+// Validation of the four forms, as they arrive from files and messages.
+
+package tensor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Validate checks that t is well formed: every dimension at least 1, every list as long as its shape demands, levels
+// valid, all numbers finite. Counts that no index has may hold anything finite.
+// It returns ErrShape, ErrNotFinite or ErrTooLarge (a dense table beyond the address space), naming the place.
+func Validate(t Tensor) error {
+	switch t := t.(type) {
+	case *Dense:
+		if t == nil {
+			return fmt.Errorf("%w: nil dense tensor", ErrShape)
+		}
+		return t.validate()
+	case *CP:
+		if t == nil {
+			return fmt.Errorf("%w: nil CP tensor", ErrShape)
+		}
+		return t.validate()
+	case *Symmetric:
+		if t == nil {
+			return fmt.Errorf("%w: nil symmetric tensor", ErrShape)
+		}
+		return t.asSymmetryCP().validate()
+	case *SymmetryCP:
+		if t == nil {
+			return fmt.Errorf("%w: nil symmetry-CP tensor", ErrShape)
+		}
+		return t.validate()
+	}
+	return fmt.Errorf("%w: nil tensor", ErrShape)
+}
+
+func (t *Dense) validate() error {
+	size, err := Size(t.Shape)
+	if err != nil {
+		return err
+	}
+	if len(t.Data) != size {
+		return fmt.Errorf("%w: table has %d entries, its shape needs %d", ErrShape, len(t.Data), size)
+	}
+	return finite(t.Data, "entry")
+}
+
+func (t *CP) validate() error {
+	if err := positiveDims(t.Shape); err != nil {
+		return err
+	}
+	if len(t.Vectors) != len(t.Shape) {
+		return fmt.Errorf("%w: vectors for %d modes, the tensor has %d", ErrShape, len(t.Vectors), len(t.Shape))
+	}
+	if err := finite(t.Weights, "weight of term"); err != nil {
+		return err
+	}
+	rank := len(t.Weights)
+	for mode, v := range t.Vectors {
+		d := t.Shape[mode]
+		if v == nil {
+			if d != rank {
+				return fmt.Errorf("%w: mode %d has identity vectors, dimension %d and %d terms", ErrShape, mode, d, rank)
+			}
+			continue
+		}
+		if len(v)/d != rank || len(v)%d != 0 {
+			return fmt.Errorf("%w: mode %d has %d vector entries, %d terms of dimension %d are needed", ErrShape, mode, len(v), rank, d)
+		}
+		if err := finite(v, fmt.Sprintf("mode %d, vector entry", mode)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *SymmetryCP) validate() error {
+	if err := positiveDims(t.Shape); err != nil {
+		return err
+	}
+	if err := t.Levels.Validate(t.Shape); err != nil {
+		return fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	size, err := sizeWithin(t.Levels.Shape(), math.MaxInt)
+	if err != nil {
+		return err
+	}
+	for i, term := range t.Terms {
+		if err := validateValues(term.S, size); err != nil {
+			return fmt.Errorf("term %d: %w", i, err)
+		}
+		if math.IsNaN(term.Alpha) || math.IsInf(term.Alpha, 0) {
+			return fmt.Errorf("%w: term %d has weight %v", ErrNotFinite, i, term.Alpha)
+		}
+		if term.R != nil && len(term.R) != len(t.Shape) {
+			return fmt.Errorf("%w: term %d has vectors for %d modes, the tensor has %d", ErrShape, i, len(term.R), len(t.Shape))
+		}
+		for mode, v := range term.R {
+			if v == nil {
+				continue
+			}
+			if len(v) != t.Shape[mode] {
+				return fmt.Errorf("%w: term %d, mode %d: vector of %d entries for dimension %d", ErrShape, i, mode, len(v), t.Shape[mode])
+			}
+			if err := finite(v, fmt.Sprintf("term %d, mode %d, entry", i, mode)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func validateValues(s scaled.Vector, size int) error {
+	if len(s.Mant) != size {
+		return fmt.Errorf("%w: %d values, the levels have %d count vectors", ErrShape, len(s.Mant), size)
+	}
+	if s.Exp != nil && len(s.Exp) != len(s.Mant) {
+		return fmt.Errorf("%w: %d mantissas with %d exponents", ErrShape, len(s.Mant), len(s.Exp))
+	}
+	for i, e := range s.Exp {
+		if e > maxExponent || e < -maxExponent {
+			return fmt.Errorf("%w: value %d has exponent %d", ErrNotFinite, i, e)
+		}
+	}
+	return finite(s.Mant, "value")
+}
+
+// maxExponent bounds exponents on input, so that no product of a computation overflows 64 bits.
+const maxExponent = 1 << 40
+
+func positiveDims(dims []int) error {
+	for mode, d := range dims {
+		if d < 1 {
+			return fmt.Errorf("%w: mode %d has dimension %d, at least 1 is needed", ErrShape, mode, d)
+		}
+	}
+	return nil
+}
+
+func finite(list []float64, what string) error {
+	for i, x := range list {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%w: %s %d is %v", ErrNotFinite, what, i, x)
+		}
+	}
+	return nil
+}
