@@ -1,0 +1,200 @@
+package learn
+
+// Learning a dictionary: greedy components, cyclic sweeps over all of them, seeded starts.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Learn fits opts.Components components of opts.Classes to the network's base tensor.
+//
+// From every start, components are added one at a time to the residual of those before (the best of a few seeded
+// candidates), and after each addition all components are swept cyclically: R leg by leg and S in closed form against the
+// residual of the others, with a joint refit of α after every component. The residual never rises from component to component
+// or from sweep to sweep. The best start by explained fraction is returned.
+// Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels (see Cost); memory O(r·n^1.5).
+// The same network and options give the same result. It stops between cores when ctx is done.
+// Source: Hamid and Braun, section on Frobenius norm minimisation. Differs: alternating least squares for R and S.
+func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposition, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	levels := DefaultLevels(net.Dims)
+	if opts.Levels != nil {
+		levels = *opts.Levels
+	}
+	sp, err := newSpace(net, levels, nil)
+	if err != nil {
+		return nil, err
+	}
+	norm2, err := sp.normSq()
+	if err != nil {
+		return nil, err
+	}
+	if len(net.Dims) == 0 || norm2.IsZero() {
+		return trivial(net, norm2)
+	}
+	var best *model
+	for start := range opts.Starts {
+		l := &learner{opts: opts, start: start, model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative}}
+		l.model = l.model.snapshot()
+		l.fit = Fit{Residual: 1, Condition: 1}
+		if err := l.run(ctx); err != nil {
+			return nil, err
+		}
+		if best == nil || l.fit.Explained.Cmp(best.fit.Explained) > 0 {
+			best = l.model
+		}
+		if best.fit.Residual <= best.fit.Rounding {
+			break // nothing left that could be measured
+		}
+	}
+	return best.decomposition(), nil
+}
+
+// learner runs one start.
+type learner struct {
+	*model
+	opts  Options
+	start int
+}
+
+func (l *learner) run(ctx context.Context) error {
+	for i := range l.opts.Components {
+		before := len(l.parts)
+		if err := l.add(ctx, l.opts.Classes[i%len(l.opts.Classes)]); err != nil {
+			return err
+		}
+		if len(l.parts) == before {
+			continue
+		}
+		sweeps := min(l.opts.Sweeps, greedySweeps)
+		if i == l.opts.Components-1 {
+			sweeps = l.opts.Sweeps
+		}
+		if err := l.sweeps(ctx, sweeps); err != nil {
+			return err
+		}
+		if l.fit.Residual <= l.fit.Rounding {
+			return nil
+		}
+	}
+	return nil
+}
+
+const (
+	// greedySweeps are the joint sweeps after each component but the last, which gets all of them.
+	greedySweeps = 5
+	// candidates are tried for every new component, each with candidateSweeps sweeps of its own.
+	candidates      = 3
+	candidateSweeps = 3
+)
+
+// add appends the best of a few candidates, unless none explains anything of what is left.
+func (l *learner) add(ctx context.Context, class btn.Class) error {
+	var best *model
+	tries := candidates
+	if class == btn.ClassSymmetric {
+		tries = 1
+	}
+	for try := range tries {
+		trial := *l
+		trial.model = l.snapshot()
+		i := trial.grow(newPart(l.sp, class, l.opts.Seed, l.start, len(l.parts), try))
+		if err := trial.seed(i); err != nil {
+			return err
+		}
+		for range candidateSweeps {
+			if _, err := trial.improve(ctx, i); err != nil {
+				return err
+			}
+		}
+		if trial.fit.Explained.Cmp(l.fit.Explained) <= 0 || trial.g[i][i].IsZero() {
+			continue
+		}
+		if best == nil || trial.fit.Explained.Cmp(best.fit.Explained) > 0 {
+			best = trial.model
+		}
+	}
+	if best != nil {
+		l.model = best
+	}
+	return nil
+}
+
+// seed fits S of the new part i to the residual and takes it into G and b.
+func (l *learner) seed(i int) error {
+	p := l.parts[i]
+	q, err := l.measure(i, p)
+	if err != nil {
+		return err
+	}
+	if p.class != btn.ClassRankOne {
+		s := l.symmetricStep(i, q)
+		fresh := *p
+		fresh.s = &s
+		p = &fresh
+	}
+	_, err = l.place(i, p, q)
+	return err
+}
+
+// improve sweeps part i once: R leg by leg, then S. It reports whether the step was kept.
+func (l *learner) improve(ctx context.Context, i int) (bool, error) {
+	p := l.parts[i]
+	var q products
+	var err error
+	if p.class == btn.ClassSymmetric {
+		q, err = l.measure(i, p)
+	} else {
+		p, q, err = l.vectorSweep(ctx, i)
+	}
+	if err != nil {
+		return false, err
+	}
+	if p.class != btn.ClassRankOne {
+		s := l.symmetricStep(i, q)
+		fresh := *p
+		fresh.s = &s
+		p = &fresh
+	}
+	return l.place(i, p, q)
+}
+
+// sweeps runs cyclic sweeps over all parts until they stop paying.
+func (l *learner) sweeps(ctx context.Context, most int) error {
+	for n := range most {
+		before := l.fit
+		for i := range l.parts {
+			if _, err := l.improve(ctx, i); err != nil {
+				return err
+			}
+		}
+		if l.opts.LearnMaps {
+			if err := l.procrustes(ctx); err != nil {
+				return err
+			}
+		}
+		if l.opts.Progress != nil {
+			l.opts.Progress(Progress{Start: l.start, Components: len(l.parts), Sweep: n, Residual: l.fit.Residual, LnExplained: l.fit.LnExplained()})
+		}
+		if l.settled(before) {
+			break
+		}
+	}
+	return nil
+}
+
+// settled reports whether the last sweep improved neither the explained fraction nor ρ by the tolerance.
+func (l *learner) settled(before Fit) bool {
+	gain := l.fit.Explained.Sub(before.Explained)
+	reference := l.fit.Explained
+	if r := scaled.FromFloat(l.fit.Residual); r.Cmp(reference) < 0 {
+		reference = r
+	}
+	return l.fit.Residual <= l.fit.Rounding || gain.Cmp(reference.Mul(scaled.FromFloat(l.opts.Tolerance))) <= 0
+}
