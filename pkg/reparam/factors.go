@@ -1,0 +1,138 @@
+package reparam
+
+// Factors: those of order ≥ 2 get legs and maps, the others become weights.
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// mapPair is a map with its inverse; the inverse of the identity is nil.
+type mapPair struct {
+	m       btn.Map
+	inverse []float64
+}
+
+// factors makes a piece of every factor of order ≥ 2, and its legs.
+func (b *builder) factors() error {
+	for j, f := range b.model.Factors {
+		if len(f.Scope) < 2 {
+			continue
+		}
+		maps, inverses, err := b.mapsOf(j, f.Scope)
+		if err != nil {
+			return err
+		}
+		t, err := reparameterise(f.Table, inverses)
+		if errors.Is(err, tensor.ErrUnsupportedMap) {
+			t = f.Table
+			for k := range maps {
+				maps[k] = btn.Identity()
+			}
+		} else if err != nil {
+			return fmt.Errorf("reparam: factor %d: %w", j, err)
+		}
+		legs := make([]int, len(f.Scope))
+		for k, i := range f.Scope {
+			legs[k] = len(b.net.Dims)
+			b.legs[i] = append(b.legs[i], legs[k])
+			b.net.Dims = append(b.net.Dims, b.model.Domains[i])
+			b.net.Maps = append(b.net.Maps, maps[k])
+		}
+		b.pieces = append(b.pieces, piece{legs: legs, t: t})
+	}
+	if b.net.Maps == nil { // a network without legs still has maps, unlike one built directly
+		b.net.Dims, b.net.Maps = []int{}, []btn.Map{}
+	}
+	return nil
+}
+
+// reparameterise applies the inverse maps along every mode: T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1).
+func reparameterise(t tensor.Tensor, inverses [][]float64) (tensor.Tensor, error) {
+	for _, a := range inverses {
+		if a != nil {
+			return tensor.ApplyModes(t, inverses)
+		}
+	}
+	return t, nil
+}
+
+// mapsOf returns the maps of factor j's incidences with their inverses.
+func (b *builder) mapsOf(j int, scope []int) ([]btn.Map, [][]float64, error) {
+	maps, inverses := make([]btn.Map, len(scope)), make([][]float64, len(scope))
+	for k, i := range scope {
+		p, err := b.mapOf(i, j)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reparam: factor %d, variable %d: %w", j, i, err)
+		}
+		maps[k], inverses[k] = p.m, p.inverse
+	}
+	return maps, inverses, nil
+}
+
+func (b *builder) mapOf(i, j int) (mapPair, error) {
+	d := b.model.Domains[i]
+	switch b.options.Maps {
+	case btn.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice
+		if p, ok := b.shared[d]; ok {
+			return p, nil
+		}
+		p, err := pair(btn.Orthogonal(d), d)
+		if b.shared == nil {
+			b.shared = map[int]mapPair{}
+		}
+		b.shared[d] = p
+		return p, err
+	case btn.MapGiven:
+		if a := b.options.Given(i, j); a != nil {
+			return pair(btn.Map{Kind: btn.MapGiven, A: a}, d)
+		}
+	}
+	return mapPair{m: btn.Identity()}, nil
+}
+
+func pair(m btn.Map, d int) (mapPair, error) {
+	inverse, err := m.Inverse(d)
+	return mapPair{m: m, inverse: inverse}, err
+}
+
+// weights multiplies the factors of order one into w_i, and those of order zero into Scale.
+func (b *builder) weights() ([][]float64, error) {
+	numbers := make([][]scaled.Number, len(b.model.Domains))
+	for i, d := range b.model.Domains {
+		numbers[i] = make([]scaled.Number, d)
+		for x := range numbers[i] {
+			numbers[i][x] = scaled.One
+		}
+	}
+	for _, f := range b.model.Factors {
+		b.absorb(f, numbers)
+	}
+	weights := make([][]float64, len(numbers))
+	for i := range numbers {
+		w, exp, err := btn.FitWeights(numbers[i])
+		if err != nil {
+			return nil, fmt.Errorf("reparam: variable %d: %w", i, err)
+		}
+		weights[i] = w
+		b.net.Scale = b.net.Scale.Mul(scaled.Make(1, exp))
+	}
+	return weights, nil
+}
+
+func (b *builder) absorb(f factorgraph.Factor, numbers [][]scaled.Number) {
+	switch len(f.Scope) {
+	case 0:
+		b.net.Scale = b.net.Scale.Mul(tensor.At(f.Table, nil))
+	case 1:
+		w := numbers[f.Scope[0]]
+		for x := range w {
+			w[x] = w[x].Mul(tensor.At(f.Table, []int{x}))
+		}
+	}
+}
