@@ -1,0 +1,56 @@
+// Package uai reads and writes the text formats of the UAI inference competitions: models (MARKOV and BAYES), evidence,
+// and the solution files PR (log10 Z) and MAR (marginals).
+//
+// Nothing is allocated on the word of a header: memory grows with the numbers that were really read, and every count is
+// held against Limits first. Errors name the line, the factor and the reason, wrap one of the sentinels below and carry
+// fault.BadInput.
+package uai
+
+import (
+	"errors"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+var (
+	// ErrSyntax: the text is not in the format: a word where a number belongs, an early end, something after the end.
+	ErrSyntax = errors.New("syntax error")
+	// ErrModel: the text is in the format and says something impossible. It is factorgraph's sentinel.
+	ErrModel = factorgraph.ErrModel
+	// ErrEvidence: observations out of range, contradictory, or in neither dialect. It is factorgraph's sentinel.
+	ErrEvidence = factorgraph.ErrEvidence
+	// ErrLimit: larger than the limits of the call.
+	ErrLimit = errors.New("over the limit")
+)
+
+// Limits bound what is read. The zero value of a field means its default.
+type Limits struct {
+	Bytes     int64 // of the whole input; default 1 GiB
+	Variables int   // default 2^22
+	Factors   int   // default 2^23
+	Domain    int   // values of one variable; default 2^20
+	Legs      int   // variables in all scopes together; default 2^26
+	Entries   int   // numbers in all tables together; default 2^27, a GiB of float64
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Bytes == 0 {
+		l.Bytes = 1 << 30
+	}
+	if l.Variables == 0 {
+		l.Variables = 1 << 22
+	}
+	if l.Factors == 0 {
+		l.Factors = 1 << 23
+	}
+	if l.Domain == 0 {
+		l.Domain = 1 << 20
+	}
+	if l.Legs == 0 {
+		l.Legs = 1 << 26
+	}
+	if l.Entries == 0 {
+		l.Entries = 1 << 27
+	}
+	return l
+}

@@ -1,0 +1,205 @@
+// Reading a model.
+
+package uai
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Read reads a MARKOV or BAYES model: kind, number of variables, domains, number of factors, per factor its scope, per
+// factor its table (last scope variable fastest). Words are separated by any white space.
+//
+// It refuses, with line, factor and reason: a domain below 1, a scope index out of range or repeated, a table whose length
+// is not the product of its domains, NaN, Inf and numbers beyond float64, negative entries (both kinds are probability
+// models), a factor of zeros only, an early end, anything after the end, and whatever exceeds limits.
+// Errors wrap ErrSyntax, ErrModel or ErrLimit and carry fault.BadInput; those of r pass unchanged but for the line.
+func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
+	l := limits.withDefaults()
+	p := &modelReader{s: newScanner(r, l.Bytes), l: l, left: l.Entries, legs: l.Legs, m: &factorgraph.Model{}}
+	for _, section := range []func() error{p.kind, p.domains, p.scopes, p.tables, p.s.end} {
+		if err := section(); err != nil {
+			return nil, err
+		}
+	}
+	return p.m, nil
+}
+
+type modelReader struct {
+	s    *scanner
+	l    Limits
+	left int // entries that may still be read
+	legs int // scope positions that may still be read
+	m    *factorgraph.Model
+}
+
+func (p *modelReader) kind() error {
+	if err := p.s.need("MARKOV or BAYES"); err != nil {
+		return err
+	}
+	switch word := string(p.s.word); {
+	case strings.EqualFold(word, "MARKOV"):
+	case strings.EqualFold(word, "BAYES"):
+		p.m.Bayes = true
+	default:
+		return p.s.fail(ErrSyntax, "%s where MARKOV or BAYES is needed", p.s.quoted())
+	}
+	return nil
+}
+
+// count reads a non-negative number of things within a limit.
+func (p *modelReader) count(what string, limit int) (int, error) {
+	n, err := p.s.integer("the number of " + what)
+	switch {
+	case err != nil:
+		return 0, err
+	case n < 0:
+		return 0, p.s.fail(ErrModel, "%d %s", n, what)
+	case n > limit:
+		return 0, p.s.fail(ErrLimit, "%d %s, at most %d are read", n, what, limit)
+	}
+	return n, nil
+}
+
+func (p *modelReader) domains() error {
+	n, err := p.count("variables", p.l.Variables)
+	if err != nil {
+		return err
+	}
+	p.m.Domains = make([]int, 0, min(n, firstAllocation))
+	for i := range n {
+		d, err := p.s.integer(fmt.Sprintf("the domain of variable %d", i))
+		switch {
+		case err != nil:
+			return err
+		case d < 1:
+			return p.s.fail(ErrModel, "variable %d: domain of size %d, at least 1 is needed", i, d)
+		case d > p.l.Domain:
+			return p.s.fail(ErrLimit, "variable %d: domain of size %d, at most %d is read", i, d, p.l.Domain)
+		}
+		p.m.Domains = append(p.m.Domains, d)
+	}
+	return nil
+}
+
+// firstAllocation is how many items are allocated on the word of a header; from there on a list doubles as it is read.
+const firstAllocation = 1024
+
+func (p *modelReader) scopes() error {
+	n, err := p.count("factors", p.l.Factors)
+	if err != nil {
+		return err
+	}
+	p.m.Factors = make([]factorgraph.Factor, 0, min(n, firstAllocation))
+	seen := make([]int, len(p.m.Domains)) // 1 + the last factor that has the variable
+	for j := range n {
+		scope, err := p.scope(j, seen)
+		if err != nil {
+			return err
+		}
+		p.m.Factors = append(p.m.Factors, factorgraph.Factor{Scope: scope})
+	}
+	return nil
+}
+
+func (p *modelReader) scope(j int, seen []int) ([]int, error) {
+	arity, err := p.s.integer(fmt.Sprintf("the order of factor %d", j))
+	switch {
+	case err != nil:
+		return nil, err
+	case arity < 0 || arity > len(seen):
+		return nil, p.s.fail(ErrModel, "factor %d: %d variables in the scope, the model has %d", j, arity, len(seen))
+	case arity > p.legs:
+		return nil, p.s.fail(ErrLimit, "factor %d: more than %d variables in all scopes together", j, p.l.Legs)
+	}
+	p.legs -= arity
+	scope := make([]int, 0, min(arity, firstAllocation))
+	for pos := range arity {
+		v, err := p.s.integer(fmt.Sprintf("variable %d of factor %d's scope", pos, j))
+		switch {
+		case err != nil:
+			return nil, err
+		case v < 0 || v >= len(seen):
+			return nil, p.s.fail(ErrModel, "factor %d: scope position %d: variable %d, the model has %d", j, pos, v, len(seen))
+		case seen[v] == j+1:
+			return nil, p.s.fail(ErrModel, "factor %d: variable %d is twice in the scope", j, v)
+		}
+		seen[v] = j + 1
+		scope = append(scope, v)
+	}
+	return scope, nil
+}
+
+func (p *modelReader) tables() error {
+	for j := range p.m.Factors {
+		f := &p.m.Factors[j]
+		shape := make([]int, len(f.Scope))
+		for pos, v := range f.Scope {
+			shape[pos] = p.m.Domains[v]
+		}
+		data, err := p.table(j, shape)
+		if err != nil {
+			return err
+		}
+		f.Table = &tensor.Dense{Shape: shape, Data: data}
+	}
+	return nil
+}
+
+func (p *modelReader) table(j int, shape []int) ([]float64, error) {
+	said, err := p.s.integer(fmt.Sprintf("the length of factor %d's table", j))
+	if err != nil {
+		return nil, err
+	}
+	size := product(shape)
+	switch {
+	case said != size && size < math.MaxInt:
+		return nil, p.s.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, said, size)
+	case size > p.left:
+		return nil, p.s.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
+			j, sizeText(size), p.l.Entries)
+	}
+	p.left -= size
+	data := make([]float64, 0, min(size, firstAllocation))
+	what, zero := fmt.Sprintf("factor %d: an entry", j), true
+	for i := range size {
+		v, err := p.s.number(what)
+		switch {
+		case err != nil:
+			return nil, err
+		case v < 0:
+			return nil, p.s.fail(ErrModel, "factor %d: entry %d is %v, a probability model needs at least 0", j, i, v)
+		}
+		zero = zero && v == 0
+		data = append(data, v)
+	}
+	if zero {
+		return nil, p.s.fail(ErrModel, "factor %d: all entries are 0", j)
+	}
+	return slices.Clip(data), nil
+}
+
+// product returns Π dims, or math.MaxInt where it overflows. All dims are at least 1.
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		if n > math.MaxInt/d {
+			return math.MaxInt
+		}
+		n *= d
+	}
+	return n
+}
+
+func sizeText(size int) string {
+	if size == math.MaxInt {
+		return "more than 2^63"
+	}
+	return fmt.Sprint(size)
+}

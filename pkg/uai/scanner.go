@@ -1,0 +1,165 @@
+// The words of a UAI file: runs of bytes between white space, with their line.
+
+package uai
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// maxWord bounds one word: a float64 written without an exponent may take 1,100 characters, and nothing takes more.
+const maxWord = 2048
+
+type scanner struct {
+	r      *bufio.Reader
+	word   []byte // the current word, valid until the next call of next
+	line   int    // of the current word
+	cursor int    // line of the next byte
+	left   int64  // bytes that may still be read
+	limit  int64
+}
+
+func newScanner(r io.Reader, limit int64) *scanner {
+	s := &scanner{r: bufio.NewReaderSize(r, 1<<16), line: 1, cursor: 1, left: limit, limit: limit}
+	if mark, err := s.r.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = s.r.Discard(3) // a byte-order mark
+	}
+	return s
+}
+
+// next reads the next word. At the end of the input it returns io.EOF and line stays at the last word's.
+func (s *scanner) next() error {
+	s.word = s.word[:0]
+	for {
+		b, err := s.r.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF) && len(s.word) > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return io.EOF
+		case err != nil:
+			return fmt.Errorf("uai: line %d: %w", s.cursor, err)
+		}
+		if s.left--; s.left < 0 {
+			return s.fail(ErrLimit, "more than %d bytes", s.limit)
+		}
+		switch b {
+		case ' ', '\t', '\n', '\v', '\f', '\r':
+			s.countLine(b)
+			if len(s.word) > 0 {
+				return nil
+			}
+		default:
+			if len(s.word) == 0 {
+				s.line = s.cursor
+			}
+			if len(s.word) == maxWord {
+				return s.fail(ErrSyntax, "a word of more than %d characters: %q…", maxWord, s.word[:20])
+			}
+			s.word = append(s.word, b)
+		}
+	}
+}
+
+// countLine counts LF, CRLF and a lone CR as one end of line each.
+func (s *scanner) countLine(b byte) {
+	if b == '\r' {
+		if ahead, err := s.r.Peek(1); err == nil && ahead[0] == '\n' {
+			return
+		}
+		s.cursor++
+	}
+	if b == '\n' {
+		s.cursor++
+	}
+}
+
+// fail formats an error at the current word's line.
+func (s *scanner) fail(sentinel error, format string, args ...any) error {
+	return fault.New(fault.BadInput, "uai: line %d: %w: "+format, append([]any{s.line, sentinel}, args...)...)
+}
+
+// need is next where the input may not end; what names what is missing.
+func (s *scanner) need(what string) error {
+	err := s.next()
+	if errors.Is(err, io.EOF) {
+		return s.fail(ErrSyntax, "the file ends where %s is needed", what)
+	}
+	return err
+}
+
+// integer reads a decimal integer.
+func (s *scanner) integer(what string) (int, error) {
+	if err := s.need(what); err != nil {
+		return 0, err
+	}
+	return s.parseInteger(what)
+}
+
+// parseInteger reads the current word as an integer.
+func (s *scanner) parseInteger(what string) (int, error) {
+	v, err := strconv.Atoi(string(s.word))
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, s.fail(ErrLimit, "%s: %s does not fit an integer", what, s.quoted())
+	}
+	if err != nil {
+		return 0, s.fail(ErrSyntax, "%s: %s is not an integer", what, s.quoted())
+	}
+	return v, nil
+}
+
+// number reads a finite decimal number. What is too small for a float64 becomes 0; so does −0.
+func (s *scanner) number(what string) (float64, error) {
+	if err := s.need(what); err != nil {
+		return 0, err
+	}
+	text := string(s.word)
+	if strings.Trim(text, "+-.0123456789eE") != "" {
+		return 0, s.notNumber(what, text)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, s.fail(ErrModel, "%s: %s overflows a float64", what, s.quoted())
+	case err != nil:
+		return 0, s.notNumber(what, text)
+	case v == 0:
+		return 0, nil
+	}
+	return v, nil
+}
+
+// notNumber tells NaN and Inf, which are numbers elsewhere, from words.
+func (s *scanner) notNumber(what, text string) error {
+	if v, err := strconv.ParseFloat(text, 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		return s.fail(ErrModel, "%s is %v", what, v)
+	}
+	return s.fail(ErrSyntax, "%s: %s is not a number", what, s.quoted())
+}
+
+// end checks that nothing follows.
+func (s *scanner) end() error {
+	err := s.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.fail(ErrSyntax, "%s after the end", s.quoted())
+}
+
+// quoted returns the current word for an error, shortened.
+func (s *scanner) quoted() string {
+	if len(s.word) > 40 {
+		return strconv.Quote(string(s.word[:40])) + "…"
+	}
+	return strconv.Quote(string(s.word))
+}
