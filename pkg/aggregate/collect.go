@@ -1,0 +1,67 @@
+package aggregate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// From the values that arrived, in any order and possibly more than once, to one value per component.
+
+// collect returns the value of each of n components, or the one error that the query fails with. That error does not
+// depend on the order of arrival either: a unit's own error comes before a broken set of values, the lowest component
+// before others.
+func collect(query, n int, arrived []btn.UnitValue) ([]scaled.Number, *btn.ErrorInfo) {
+	sorted := slices.Clone(arrived)
+	slices.SortFunc(sorted, compareUnits)
+	for _, u := range sorted {
+		if u.Query == query && u.Error != nil {
+			e := *u.Error
+			return nil, &e
+		}
+	}
+	z, seen := make([]scaled.Number, n), make([]bool, n)
+	for i, u := range sorted {
+		switch c := u.Component; {
+		case u.Query != query:
+			return nil, failure(fault.Internal, "a value of query %d arrived for query %d", u.Query, query)
+		case c < 0 || c >= n:
+			return nil, failure(fault.Internal, "a value of component %d arrived, the decomposition has %d", c, n)
+		case seen[c] && compareUnits(u, sorted[i-1]) != 0:
+			return nil, failure(fault.Internal, "component %d arrived twice with different values, %s and %s", c,
+				decimal(z[c]), decimal(u.Value.Z))
+		default:
+			z[c], seen[c] = u.Value.Z, true
+		}
+	}
+	if missing := slices.Index(seen, false); missing >= 0 {
+		return nil, failure(fault.Internal, "the value of component %d of %d is missing", missing, n)
+	}
+	return z, nil
+}
+
+// compareUnits orders units by place and then by content, bit by bit; 0 means identical.
+func compareUnits(a, b btn.UnitValue) int {
+	place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Component, b.Component))
+	value := cmp.Or(
+		cmp.Compare(math.Float64bits(a.Value.Z.Mant), math.Float64bits(b.Value.Z.Mant)),
+		cmp.Compare(a.Value.Z.Exp, b.Value.Z.Exp),
+		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)))
+	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
+}
+
+func compareErrors(a, b *btn.ErrorInfo) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Message, b.Message))
+}

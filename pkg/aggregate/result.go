@@ -1,0 +1,152 @@
+package aggregate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// The answer to one query.
+
+// stage is this stage's name in errors.
+const stage = "aggregator"
+
+// unknownQuality is the warning on every answer that is not exact.
+const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
+
+// signDigits is the cancellation from which the sign of an exact total is put down to rounding, and not to the model.
+const signDigits = 10
+
+// Input is what is known about one query when all its values have arrived.
+type Input struct {
+	Job           string
+	Query         int
+	Assignment    *btn.Assignment    // of this query
+	Decomposition *btn.Decomposition // the assigned one; nil if the assignment has an error
+	Values        []btn.UnitValue    // of this query, in any order; identical duplicates are fine
+	EvidenceFile  string             // empty if there was none
+}
+
+// Result answers a query: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why there is no number.
+// It never fails; everything that goes wrong is in the result, and no field holds NaN or Inf. TimingsMS is empty, for the
+// caller to fill.
+//
+//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is exactly 0.
+//   - failed_estimate: the total is negative, lost all its digits, or is an inexact 0.
+//   - bad_input: an exact total is negative, and not by rounding: the factors are no probability model.
+//   - internal: values are missing, contradict each other, belong elsewhere or are not finite.
+//   - the assignment's or a unit's own error (of the lowest component, if several failed).
+//
+// The same input gives the same result whatever the order of Values.
+func Result(in Input) btn.Result {
+	r := start(in)
+	z, failed := values(in)
+	if failed == nil {
+		failed = total(&r, in.Decomposition, in.Assignment, z)
+	}
+	if failed != nil {
+		r.Status, r.Error = "error", failed
+		return r
+	}
+	r.Status, r.Exact = "ok", in.Decomposition.Exact
+	if !r.Exact {
+		r.Warnings = append(r.Warnings, unknownQuality)
+	}
+	return r
+}
+
+// start fills what does not depend on the values.
+func start(in Input) btn.Result {
+	r := btn.Result{Job: in.Job, Query: in.Query, Warnings: []string{}, Cache: "off", TimingsMS: map[string]float64{}}
+	if in.EvidenceFile != "" {
+		r.EvidenceFile = &in.EvidenceFile
+	}
+	if d := in.Decomposition; d != nil {
+		r.Method, r.Components = d.Method, len(d.Components)
+		r.Warnings = append(r.Warnings, d.Warnings...)
+		quality(&r, d)
+	}
+	if a := in.Assignment; a != nil {
+		r.Plan = finitePlan(a.Plan)
+		r.Warnings = append(r.Warnings, a.Warnings...)
+		if a.Cache != "" {
+			r.Cache = a.Cache
+		}
+	}
+	return r
+}
+
+// quality fills how well the decomposition fits B: ρ = 0 and ln(1−ρ) = 0 by definition where it is exact.
+func quality(r *btn.Result, d *btn.Decomposition) {
+	if d.Exact {
+		r.Residual, r.LnExplained = finite(0), finite(0)
+		return
+	}
+	r.Residual, r.LnExplained, r.ConditionGram = finite(d.Residual), finite(d.LnExplained), finite(d.ConditionGram)
+}
+
+// values returns the value of every component, or why there are none.
+func values(in Input) ([]scaled.Number, *btn.ErrorInfo) {
+	d := in.Decomposition
+	switch {
+	case in.Assignment == nil:
+		return nil, failure(fault.Internal, "query %d has no assignment", in.Query)
+	case in.Assignment.Error != nil:
+		e := *in.Assignment.Error
+		return nil, &e
+	case d == nil:
+		return nil, failure(fault.Internal, "query %d has no decomposition", in.Query)
+	case len(d.Alpha) != len(d.Components):
+		return nil, failure(fault.Internal, "the decomposition has %d components and %d weights", len(d.Components), len(d.Alpha))
+	}
+	return collect(in.Query, len(d.Components), in.Values)
+}
+
+// total sums the components and fills the numbers of the answer.
+func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, z []scaled.Number) *btn.ErrorInfo {
+	e, err := Sum(d.Alpha, z)
+	if errors.Is(err, ErrNotFinite) {
+		return failure(fault.Internal, "%v", err)
+	}
+	r.CancellationDigits = finite(e.CancellationDigits)
+	switch {
+	case errors.Is(err, ErrNegative) && d.Exact && e.CancellationDigits < signDigits:
+		return failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
+	case err != nil:
+		return failure(fault.FailedEstimate, "%v", err)
+	case e.Total.IsZero() && !d.Exact:
+		return failure(fault.FailedEstimate, "the total of %d components is exactly 0, and an estimate cannot show that Z is 0", len(z))
+	case e.Total.IsZero():
+		r.Zero = true
+		return nil
+	}
+	r.LogZ, r.Log10Z = finite(e.Total.LogAbs()), finite(e.Total.Log10Abs())
+	if !d.Exact {
+		r.Certificate = certificate(*r.LogZ, d.LnNormError, a.LnLinks)
+	}
+	return nil
+}
+
+// finitePlan returns a copy of the plan fit for JSON: a cost beyond float64 is its largest value, a plan with NaN is none.
+func finitePlan(p *btn.Plan) *btn.Plan {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	for _, x := range []*float64{&q.Log2Table, &q.Flops, &q.Bytes} {
+		if math.IsNaN(*x) {
+			return nil
+		}
+		*x = max(-math.MaxFloat64, min(math.MaxFloat64, *x))
+	}
+	return &q
+}
+
+// failure returns an error of this stage.
+func failure(code fault.Code, format string, args ...any) *btn.ErrorInfo {
+	return &btn.ErrorInfo{Code: code, Message: fmt.Sprintf(format, args...), Stage: stage}
+}
