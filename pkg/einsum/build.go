@@ -1,0 +1,200 @@
+package einsum
+
+// Build and Shape: a network as an expression, with and without its entries.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Shape returns the hypergraph of Build's expression without making its tables: same indices, same numbers, same
+// dimensions, same edges.
+//
+// Indices are the hidden index of every CP tensor, which legs with identity vectors share (for cores "factors" and
+// identity maps index i is variable i), the counters of symmetric tensors, and the legs left. The numbering does not
+// depend on weights or entries; the dimensions do: values excluded by zeros (evidence above all) are not counted, and
+// an index that is left with one value has dimension 1 and is in no edge. A network known to be 0 has dimensions 1 and
+// no edges.
+//
+// Errors: those of Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot be written down.
+// Cost: one pass over the tensors, more over those that have zeros.
+func Shape(net *btn.Network) (elimination.Hypergraph, error) {
+	l, err := lay(net)
+	if err != nil {
+		return elimination.Hypergraph{}, err
+	}
+	h := elimination.Hypergraph{Dims: l.indexDims(), Edges: [][]int{}}
+	if l.zero {
+		return h, nil
+	}
+	for _, t := range l.tables {
+		if !t.gone {
+			if scope := l.scope(t, h.Dims); len(scope) > 0 {
+				h.Edges = append(h.Edges, scope)
+			}
+		}
+	}
+	return h, nil
+}
+
+// Build returns net as an expression, Z(net) = its value.
+//
+//   - A dense tensor is a table. Matrices of CP tensors that meet it are applied to it (mode products), as long as that
+//     does not make it larger.
+//   - A CP tensor of rank r is a star: a hidden index of dimension r, its weights, a matrix per leg.
+//   - A symmetric tensor is a chain of counters: the state after leg ℓ is what the legs so far have counted, states from
+//     which S goes on in the same way being one (two for parity). A symmetry-CP tensor has one more index, over its
+//     terms, that all its legs and the last counter share.
+//
+// Each table's largest entry is in [1, 2), the powers of two are in Scale. Errors and cost as for Shape.
+func Build(net *btn.Network) (*Expression, error) {
+	l, err := lay(net)
+	if err != nil {
+		return nil, err
+	}
+	e := &Expression{Dims: l.indexDims(), Scale: l.scale, Support: make([][]int, l.count)}
+	if l.zero {
+		e.Scale = scaled.Number{}
+		return e, nil
+	}
+	for v, i := range l.number {
+		if i >= 0 && l.alive[v] != nil {
+			e.Support[i] = l.values(v)
+		}
+	}
+	for _, t := range l.tables {
+		if t.gone {
+			continue
+		}
+		data := l.restrict(t)
+		e.Scale = e.Scale.Mul(normalise(data))
+		scope := l.scope(t, e.Dims)
+		if len(scope) > 0 {
+			e.Tables = append(e.Tables, Table{Scope: scope, Data: data})
+		} else {
+			e.Scale = e.Scale.Mul(scaled.FromFloat(data[0]))
+		}
+	}
+	return e, nil
+}
+
+// indexDims returns the dimension of every index: the number of values alive.
+func (l *layout) indexDims() []int {
+	dims := make([]int, l.count)
+	for v, i := range l.number {
+		switch {
+		case i < 0:
+		case l.zero:
+			dims[i] = 1
+		default:
+			dims[i] = len(l.values(v))
+		}
+	}
+	return dims
+}
+
+// scope returns the indices of dimension above 1 of t, each once.
+func (l *layout) scope(t *raw, dims []int) []int {
+	var scope []int
+next:
+	for _, v := range t.nodes {
+		i := l.number[l.find(v)]
+		for _, s := range scope {
+			if s == i {
+				continue next
+			}
+		}
+		if dims[i] > 1 {
+			scope = append(scope, i)
+		}
+	}
+	return scope
+}
+
+// restrict copies what is alive of t, with its maps applied, axes in the sequence of scope.
+func (l *layout) restrict(t *raw) []float64 {
+	g := l.gather(t)
+	size := 1
+	for _, a := range g.axes {
+		size *= len(a.offset)
+	}
+	data := make([]float64, 0, size)
+	x := make([]int, len(g.axes))
+	for range size {
+		at := 0
+		for a, i := range x {
+			at += g.axes[a].offset[i]
+		}
+		data = append(data, t.data[at])
+		for a := len(x) - 1; a >= 0; a-- {
+			if x[a]++; x[a] < len(g.axes[a].offset) {
+				break
+			}
+			x[a] = 0
+		}
+	}
+	inner := 1
+	for k := len(g.axes) - 1; k >= 0; k-- {
+		n := len(g.axes[k].value)
+		if g.axes[k].node < 0 {
+			mode := g.axes[k].mode
+			rows := l.values(l.find(t.nodes[mode]))
+			data = modeProduct(data, t.maps[mode], rows, n, inner)
+			n = len(rows)
+		}
+		inner *= n
+	}
+	return data
+}
+
+// modeProduct applies the rows of matrix m along an axis of length n with inner entries per step:
+//
+//	out[o, t, i] = Σ_x m[rows[t], x] · data[o, x, i]
+//
+// What is left of a sum whose terms cancel to within their rounding is set to 0: a map and its inverse leave such dust
+// where the model has zeros.
+func modeProduct(data []float64, m *raw, rows []int, n, inner int) []float64 {
+	const dust = 8 * 0x1p-52
+	outer := len(data) / (n * inner)
+	out := make([]float64, outer*len(rows)*inner)
+	for o := range outer {
+		in := data[o*n*inner : (o+1)*n*inner]
+		for k, r := range rows {
+			row := m.data[r*n : (r+1)*n]
+			dst := out[(o*len(rows)+k)*inner:][:inner]
+			for i := range dst {
+				sum, abs := 0.0, 0.0
+				for x, c := range row {
+					term := float64(c * in[x*inner+i])
+					sum += term
+					abs += math.Abs(term)
+				}
+				if math.Abs(sum) > dust*abs {
+					dst[i] = sum
+				}
+			}
+		}
+	}
+	return out
+}
+
+// normalise divides data by the power of two that puts its largest entry in [1, 2), and returns that power; 1 for zeros.
+func normalise(data []float64) scaled.Number {
+	top := 0.0
+	for _, x := range data {
+		top = max(top, math.Abs(x))
+	}
+	if top == 0 {
+		return scaled.One
+	}
+	_, exp := math.Frexp(top)
+	if exp != 1 {
+		for i, x := range data {
+			data[i] = math.Ldexp(x, 1-exp)
+		}
+	}
+	return scaled.Make(1, int64(exp-1))
+}

@@ -1,0 +1,221 @@
+package einsum
+
+// Contract: an expression along an elimination order.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Options bound a contraction. The zero value works.
+type Options struct {
+	Memory  int64 // bytes for tables, those of the expression included; 0: btn.DefaultMemory, 2 GiB
+	Threads int   // goroutines on one large step; 0: GOMAXPROCS. The result does not depend on it
+}
+
+// Stats is what a contraction took, equal to what elimination.Evaluate predicts.
+type Stats struct {
+	Flops     float64 // multiplications and additions
+	PeakBytes int64   // largest total of live tables, those of the expression included
+}
+
+// Contract returns the value of e, summing out its indices in the given order (every index of dimension above 1 once;
+// others are ignored):
+//
+//	Z = Scale · Σ_x Π_t Tables[t][x]
+//
+// Every table carries an exponent of 2, so Z may have any size; within one table, entries 2^−1000 below the largest may
+// become 0. Z = 0 is an answer, not an error. The result has the same bits for any number of threads.
+//
+// Errors: ErrOverBudget with the bytes and the width, before anything is computed; ErrExpression; ErrNotFinite; the
+// context's error, looked at between steps and within large ones.
+// Cost: elimination.Evaluate(e.Hypergraph(), order).
+func Contract(ctx context.Context, e *Expression, order []int, o Options) (scaled.Number, Stats, error) {
+	if err := errors.Join(e.validate(), e.validateOrder(order)); err != nil {
+		return scaled.Number{}, Stats{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return scaled.Number{}, Stats{}, err
+	}
+	h := e.Hypergraph()
+	plan := elimination.Evaluate(h, order)
+	if err := o.check(plan); err != nil {
+		return scaled.Number{}, Stats{}, err
+	}
+	c := contraction{ctx: ctx, dims: e.Dims, threads: o.Threads, scale: e.Scale}
+	if c.threads <= 0 {
+		c.threads = runtime.GOMAXPROCS(0)
+	}
+	err := c.run(e, h, order)
+	got := c.meter.Plan()
+	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes)}
+	if err != nil {
+		return scaled.Number{}, stats, err
+	}
+	return c.scale, stats, nil
+}
+
+// check compares a plan with the budget.
+func (o Options) check(plan btn.Plan) error {
+	memory := o.Memory
+	if memory <= 0 {
+		memory = btn.DefaultMemory
+	}
+	if plan.Bytes > float64(memory) {
+		return OverBudget(plan, memory)
+	}
+	return nil
+}
+
+// OverBudget is the error of a plan that needs more than memory bytes.
+func OverBudget(plan btn.Plan, memory int64) error {
+	bytes := fmt.Sprintf("%.0f bytes", plan.Bytes)
+	if plan.Bytes > 1e15 {
+		bytes = fmt.Sprintf("2^%.1f bytes", math.Log2(plan.Bytes))
+	}
+	return fault.New(fault.OverBudget, "%w: exact elimination needs %s of tables (width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
+		ErrOverBudget, bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
+}
+
+// live is a table during a contraction: data·2^(what scale has of it).
+type live struct {
+	scope []int
+	data  []float64
+	owned bool // from the arena
+}
+
+type contraction struct {
+	ctx     context.Context
+	dims    []int
+	threads int
+	scale   scaled.Number
+	tables  []live
+	meter   elimination.Meter
+	arena   arena
+	kernel  kernel
+}
+
+func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) error {
+	c.meter.Start(h)
+	for t := range e.Tables {
+		if err := c.input(e, t); err != nil {
+			return err
+		}
+	}
+	used := make([]bool, len(e.Dims))
+	for _, t := range e.Tables {
+		for _, i := range t.Scope {
+			used[i] = true
+		}
+	}
+	for i, d := range e.Dims {
+		if !used[i] {
+			c.scale = c.scale.Mul(scaled.FromFloat(float64(d)))
+		}
+	}
+	var err error
+	elimination.Walk(h, order, func(s *elimination.Step) bool {
+		if c.scale.IsZero() {
+			return false
+		}
+		err = c.step(h, s)
+		return err == nil
+	})
+	return err
+}
+
+// input takes a table of the expression as it is, or a rescaled copy where products of its entries could leave the
+// range of float64.
+func (c *contraction) input(e *Expression, t int) error {
+	data := e.Tables[t].Data
+	top := largestBits(data)
+	if top >= infinity {
+		return fmt.Errorf("%w: table %d", ErrNotFinite, t)
+	}
+	switch {
+	case top == 0:
+		c.scale = scaled.Number{}
+	case len(e.Tables[t].Scope) == 0:
+		c.scale = c.scale.Mul(scaled.FromFloat(data[0]))
+	case outside(top):
+		data = append([]float64(nil), data...)
+		c.scale = c.scale.Mul(normalise(data))
+	}
+	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data})
+	return nil
+}
+
+// step executes one step: product, sum, normalisation.
+func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	c.meter.Begin(h, s)
+	out := live{scope: s.Out, data: c.arena.get(int(s.Size)), owned: true}
+	k := &c.kernel
+	k.prepare(c.dims, s, c.tables, out.data)
+	top, err := k.run(c.ctx, c.threads)
+	if err != nil {
+		return err
+	}
+	switch {
+	case top >= infinity:
+		return fmt.Errorf("%w: in the elimination of index %v", ErrNotFinite, s.Sum)
+	case top == 0:
+		c.scale = scaled.Number{}
+	case len(s.Out) == 0:
+		c.scale = c.scale.Mul(scaled.FromFloat(out.data[0]))
+	case outside(top):
+		c.scale = c.scale.Mul(rescale(out.data, top))
+	}
+	for _, t := range s.In {
+		if c.tables[t].owned {
+			c.arena.put(c.tables[t].data)
+		}
+		c.tables[t] = live{}
+	}
+	c.meter.End(s)
+	c.tables = append(c.tables, out)
+	return nil
+}
+
+const (
+	infinity = uint64(0x7ff) << 52 // bits of +Inf; those of NaN are above
+	margin   = 16                  // largest entries stay within 2^±margin: products of maxOperands of them are harmless
+)
+
+// outside says whether a largest entry, given as bits, needs rescaling.
+func outside(top uint64) bool {
+	exp := int(top>>52) - 1023
+	return exp < -margin || exp >= margin
+}
+
+// largestBits returns the bits of the largest absolute value: for finite numbers the order of bits is that of values.
+func largestBits(data []float64) uint64 {
+	var top uint64
+	for _, x := range data {
+		top = max(top, math.Float64bits(x)&^(1<<63))
+	}
+	return top
+}
+
+// rescale divides data by the power of two of its largest entry and returns that power.
+func rescale(data []float64, top uint64) scaled.Number {
+	exp := int(top>>52) - 1023
+	if exp < -1000 || exp > 1000 {
+		return normalise(data)
+	}
+	f := math.Ldexp(1, -exp)
+	for i := range data {
+		data[i] *= f
+	}
+	return scaled.Make(1, int64(exp))
+}

@@ -1,0 +1,96 @@
+// Package einsum writes a base tensor network as dense tables over shared indices and contracts it exactly: the
+// component C = B. What an order costs is known before any table is touched, to the last flop.
+package einsum
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+var (
+	// ErrOverBudget is wrapped by the errors of contractions and expressions that need more memory than allowed; their
+	// code is fault.OverBudget.
+	ErrOverBudget = errors.New("einsum: over the memory budget")
+	// ErrExpression is wrapped by the errors of expressions and orders that contradict themselves.
+	ErrExpression = errors.New("einsum: invalid expression")
+	// ErrNotFinite says that an entry left the range of float64 although tables carry exponents, or was NaN.
+	ErrNotFinite = errors.New("einsum: entry is not finite")
+)
+
+// Expression is Scale · Σ_x Π_t Tables[t][x]: a sum over all indices of a product of dense tables.
+type Expression struct {
+	Dims   []int         // dimension of every index, ≥ 1
+	Tables []Table       // each over some of the indices
+	Scale  scaled.Number // 0 when the network is known to be 0
+	// Support[i] lists the values of index i, as the network numbers them, that Dims[i] counts; nil where none was
+	// removed. A value is removed when every term with it is 0: an observation, a weight of 0, a slice of zeros.
+	Support [][]int
+}
+
+// Table is one dense tensor of an expression.
+type Table struct {
+	Scope []int     // its indices, each once
+	Data  []float64 // Π Dims[Scope] entries, the last index fastest
+}
+
+// Hypergraph returns the shape of e: edge t is the scope of table t. It shares memory with e.
+func (e *Expression) Hypergraph() elimination.Hypergraph {
+	h := elimination.Hypergraph{Dims: e.Dims, Edges: make([][]int, len(e.Tables))}
+	for t := range e.Tables {
+		h.Edges[t] = e.Tables[t].Scope
+	}
+	return h
+}
+
+// validate checks scopes and sizes, so that nothing after it can be out of range.
+func (e *Expression) validate() error {
+	for i, d := range e.Dims {
+		if d < 1 {
+			return fmt.Errorf("%w: index %d has dimension %d", ErrExpression, i, d)
+		}
+	}
+	last := make([]int, len(e.Dims))
+	for t, table := range e.Tables {
+		size := 1
+		for _, i := range table.Scope {
+			if i < 0 || i >= len(e.Dims) {
+				return fmt.Errorf("%w: table %d names index %d, there are %d", ErrExpression, t, i, len(e.Dims))
+			}
+			if last[i] == t+1 {
+				return fmt.Errorf("%w: table %d names index %d twice", ErrExpression, t, i)
+			}
+			last[i] = t + 1
+			if size > len(table.Data) {
+				break
+			}
+			size *= e.Dims[i]
+		}
+		if size != len(table.Data) {
+			return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", ErrExpression, t, len(table.Data), table.Scope)
+		}
+	}
+	return nil
+}
+
+// validateOrder checks that order names every index of dimension above 1 once.
+func (e *Expression) validateOrder(order []int) error {
+	seen := make([]bool, len(e.Dims))
+	for _, i := range order {
+		if i < 0 || i >= len(e.Dims) {
+			return fmt.Errorf("%w: the order names index %d, there are %d", ErrExpression, i, len(e.Dims))
+		}
+		if seen[i] {
+			return fmt.Errorf("%w: the order names index %d twice", ErrExpression, i)
+		}
+		seen[i] = true
+	}
+	for i, d := range e.Dims {
+		if d > 1 && !seen[i] {
+			return fmt.Errorf("%w: the order leaves out index %d", ErrExpression, i)
+		}
+	}
+	return nil
+}

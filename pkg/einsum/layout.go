@@ -1,0 +1,190 @@
+package einsum
+
+// Layout: which tables over which indices a network is, before anything is copied.
+
+import (
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// raw is a table of the network as it is stored there. Its modes are nodes: legs, and hidden indices of the tensors.
+type raw struct {
+	nodes  []int
+	dims   []int // of the stored data
+	data   []float64
+	maps   []*raw // maps[k]: matrix node × dims[k] to apply along mode k; nil: none; nil slice: none at all
+	matrix bool   // rank × dimension, rows the terms of a CP tensor
+	gone   bool   // absorbed into another table
+}
+
+// layout is a network as raw tables. Nodes are the legs first, then the hidden indices of the links, then those of the
+// cores, each in their order.
+type layout struct {
+	dims   []int // per node
+	parent []int // union-find: nodes that are one index
+	tables []*raw
+	scale  scaled.Number
+	number []int // per node that is its own root: index number, −1 where no table has it
+	count  int   // indices
+	legs   int
+	alive  [][]bool // per root: values not yet excluded; nil: all
+	zero   bool     // Z is 0
+}
+
+// lay splits every tensor of net into raw tables. The numbering of the indices depends on the forms, shapes and
+// identities of the tensors only, never on entries, so that an order stays good under evidence.
+func lay(net *btn.Network) (*layout, error) {
+	if err := net.Validate(); err != nil {
+		return nil, err
+	}
+	l := &layout{dims: append([]int(nil), net.Dims...), legs: len(net.Dims), scale: net.Scale}
+	for i := range l.dims {
+		l.parent = append(l.parent, i)
+	}
+	l.zero = net.Scale.IsZero()
+	for j, k := range net.Links {
+		if err := l.add("link", j, k.Legs, k.T); err != nil {
+			return nil, err
+		}
+	}
+	for c, k := range net.Cores {
+		if err := l.add("core", c, k.Legs, k.T); err != nil {
+			return nil, err
+		}
+	}
+	l.absorb()
+	l.assign()
+	if !l.zero {
+		l.support()
+	}
+	return l, nil
+}
+
+func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
+	switch t := t.(type) {
+	case *tensor.Dense:
+		l.table(&raw{nodes: legs, dims: t.Shape, data: t.Data})
+	case *tensor.CP:
+		l.addCP(legs, t)
+	case *tensor.Symmetric:
+		one := tensor.SymmetryRankOne{Alpha: 1, S: t.Values}
+		return l.addChain(what, at, legs, t.Shape, t.Levels, []tensor.SymmetryRankOne{one})
+	case *tensor.SymmetryCP:
+		return l.addChain(what, at, legs, t.Shape, t.Levels, t.Terms)
+	}
+	return nil
+}
+
+// addCP makes a star: one hidden index over the terms with the weights, and a matrix per leg. A leg whose vectors are
+// the identity is the hidden index itself.
+// Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
+func (l *layout) addCP(legs []int, t *tensor.CP) {
+	rank := len(t.Weights)
+	hidden := l.node(rank)
+	if rank == 0 {
+		l.zero = true
+		return
+	}
+	l.table(&raw{nodes: []int{hidden}, dims: []int{rank}, data: t.Weights})
+	for k, leg := range legs {
+		if v := t.Vectors[k]; v == nil {
+			l.parent[l.find(leg)] = l.find(hidden)
+		} else {
+			l.table(&raw{nodes: []int{hidden, leg}, dims: []int{rank, t.Shape[k]}, data: v, matrix: true})
+		}
+	}
+}
+
+func (l *layout) node(dim int) int {
+	l.dims = append(l.dims, max(dim, 1))
+	l.parent = append(l.parent, len(l.parent))
+	return len(l.parent) - 1
+}
+
+func (l *layout) table(r *raw) {
+	r.nodes = append([]int(nil), r.nodes...)
+	l.tables = append(l.tables, r)
+}
+
+func (l *layout) find(v int) int {
+	for l.parent[v] != v {
+		l.parent[v] = l.parent[l.parent[v]]
+		v = l.parent[v]
+	}
+	return v
+}
+
+// absorb removes legs that are nothing but a matrix between two tensors: where a leg joins the matrix of a CP tensor of
+// rank at most the leg's dimension and one other table, that table gets the matrix applied along the mode. A
+// reparameterised network with its maps thus becomes a network over the original variables again.
+func (l *layout) absorb() {
+	type use struct {
+		t    *raw
+		mode int
+	}
+	merged := make([]bool, len(l.parent)) // roots with more than one node
+	for v := range l.parent {
+		if r := l.find(v); r != v {
+			merged[r] = true
+		}
+	}
+	uses := make([][]use, l.legs)
+	for _, t := range l.tables {
+		for k, v := range t.nodes {
+			if v < l.legs && l.parent[v] == v && !merged[v] {
+				uses[v] = append(uses[v], use{t, k})
+			}
+		}
+	}
+	for _, u := range uses {
+		if len(u) != 2 || u[0].t == u[1].t {
+			continue
+		}
+		for i := range u {
+			m, other := u[i].t, u[1-i]
+			if !m.matrix || m.dims[0] > m.dims[1] || m.maps != nil || l.has(other.t, m.nodes[0]) {
+				continue
+			}
+			if other.t.maps == nil {
+				other.t.maps = make([]*raw, len(other.t.nodes))
+			}
+			other.t.maps[other.mode] = m
+			other.t.nodes[other.mode] = m.nodes[0]
+			m.gone = true
+			break
+		}
+	}
+}
+
+func (l *layout) has(t *raw, node int) bool {
+	for _, v := range t.nodes {
+		if l.find(v) == l.find(node) {
+			return true
+		}
+	}
+	return false
+}
+
+// assign numbers the indices that tables have: hidden ones of links, hidden ones of cores, then legs.
+func (l *layout) assign() {
+	used := make([]bool, len(l.parent))
+	for _, t := range l.tables {
+		if !t.gone {
+			for _, v := range t.nodes {
+				used[l.find(v)] = true
+			}
+		}
+	}
+	l.number = make([]int, len(l.parent))
+	for i := range l.number {
+		l.number[i] = -1
+	}
+	for i := range l.parent {
+		v := (i + l.legs) % len(l.parent)
+		if r := l.find(v); used[r] && l.number[r] < 0 {
+			l.number[r] = l.count
+			l.count++
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package einsum
+
+// Support: values of indices that no non-zero term has.
+
+// support removes values from indices until every remaining value of every index has, in every table, a non-zero entry
+// over remaining values. Exact: only zeros are left out. It sets zero when an index has no value left.
+// Cost: the size of the tables that have zeros, for each time one of their indices shrinks.
+func (l *layout) support() {
+	l.alive = make([][]bool, len(l.parent))
+	at := make([][]*raw, len(l.parent)) // tables with zeros, by root
+	var queue []*raw
+	waiting := map[*raw]bool{}
+	for _, t := range l.tables {
+		if t.gone || t.maps != nil || !hasZero(t.data) {
+			continue
+		}
+		for _, v := range t.nodes {
+			r := l.find(v)
+			at[r] = append(at[r], t)
+		}
+		queue = append(queue, t)
+		waiting[t] = true
+	}
+	for len(queue) > 0 && !l.zero {
+		t := queue[0]
+		queue = queue[1:]
+		waiting[t] = false
+		hit := l.hits(t)
+		for k, v := range t.nodes {
+			r := l.find(v)
+			if !l.shrink(r, hit[k]) {
+				continue
+			}
+			for _, o := range at[r] {
+				if o != t && !waiting[o] {
+					waiting[o] = true
+					queue = append(queue, o)
+				}
+			}
+		}
+		if len(t.nodes) == 0 && t.data[0] == 0 {
+			l.zero = true
+		}
+	}
+}
+
+func hasZero(data []float64) bool {
+	for _, x := range data {
+		if x == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// shrink keeps the values of root r that hit names, and says whether any was removed.
+func (l *layout) shrink(r int, hit []bool) bool {
+	if l.alive[r] == nil {
+		all := true
+		for _, h := range hit {
+			all = all && h
+		}
+		if all {
+			return false
+		}
+		l.alive[r] = make([]bool, l.dims[r])
+		for x := range l.alive[r] {
+			l.alive[r][x] = true
+		}
+	}
+	left, changed := 0, false
+	for x, h := range hit {
+		if l.alive[r][x] && !h {
+			l.alive[r][x] = false
+			changed = true
+		}
+		if l.alive[r][x] {
+			left++
+		}
+	}
+	l.zero = l.zero || left == 0
+	return changed
+}
+
+// hits returns, per mode, the values that have a non-zero entry over values that are alive.
+func (l *layout) hits(t *raw) [][]bool {
+	hit := make([][]bool, len(t.nodes))
+	for k, d := range t.dims {
+		hit[k] = make([]bool, d)
+	}
+	g := l.gather(t)
+	x := make([]int, len(g.axes))
+	for {
+		at := 0
+		for a, i := range x {
+			at += g.axes[a].offset[i]
+		}
+		if t.data[at] != 0 {
+			for k, a := range g.axis {
+				hit[k][g.axes[a].value[x[a]]] = true
+			}
+		}
+		a := len(x) - 1
+		for ; a >= 0; a-- {
+			if x[a]++; x[a] < len(g.axes[a].offset) {
+				break
+			}
+			x[a] = 0
+		}
+		if a < 0 {
+			return hit
+		}
+	}
+}
+
+// values lists the values of root r that are alive.
+func (l *layout) values(r int) []int {
+	out := make([]int, 0, l.dims[r])
+	for x := range l.dims[r] {
+		if l.alive == nil || l.alive[r] == nil || l.alive[r][x] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// axis is one index of a raw table restricted to what is alive: where its values are in the data.
+type axis struct {
+	node   int // root, or for a mode with a map −1
+	mode   int // first mode on this axis
+	value  []int
+	offset []int
+}
+
+// gathering is a raw table as axes: one per index, modes of one index together (a diagonal).
+type gathering struct {
+	axes []axis
+	axis []int // mode → axis
+}
+
+func (l *layout) gather(t *raw) gathering {
+	g := gathering{axis: make([]int, len(t.nodes))}
+	stride := make([]int, len(t.nodes))
+	for k, s := len(t.nodes)-1, 1; k >= 0; k-- {
+		stride[k] = s
+		s *= t.dims[k]
+	}
+	for k, v := range t.nodes {
+		if t.maps != nil && t.maps[k] != nil {
+			a := axis{node: -1, mode: k, value: make([]int, t.dims[k]), offset: make([]int, t.dims[k])}
+			for x := range a.value {
+				a.value[x], a.offset[x] = x, x*stride[k]
+			}
+			g.axis[k] = len(g.axes)
+			g.axes = append(g.axes, a)
+			continue
+		}
+		r := l.find(v)
+		g.axis[k] = -1
+		for j, a := range g.axes {
+			if a.node == r {
+				g.axis[k] = j
+				for i, x := range a.value {
+					g.axes[j].offset[i] += x * stride[k]
+				}
+			}
+		}
+		if g.axis[k] < 0 {
+			a := axis{node: r, mode: k, value: l.values(r)}
+			for _, x := range a.value {
+				a.offset = append(a.offset, x*stride[k])
+			}
+			g.axis[k] = len(g.axes)
+			g.axes = append(g.axes, a)
+		}
+	}
+	return g
+}
