@@ -1,9 +1,9 @@
 package wire
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 )
@@ -37,11 +37,11 @@ const (
 // ErrSubject: a subject is not one of version 1.
 var ErrSubject = errors.New("wire: not a subject of version 1")
 
-// Lane returns the lane of a tenant, 0 ≤ lane < Lanes: FNV-1a of 32 bits, modulo Lanes.
+// Lane returns the lane of a tenant, 0 ≤ lane < Lanes: the first byte of its name's SHA-256, modulo Lanes.
+// (The low bits of a multiplicative hash such as FNV depend on the low bits of the letters only: names fall into few lanes.)
 func Lane(tenant string) int {
-	h := fnv.New32a()
-	h.Write([]byte(tenant))
-	return int(h.Sum32() % Lanes)
+	sum := sha256.Sum256([]byte(tenant))
+	return int(sum[0]) % Lanes
 }
 
 // Subject is a subject taken apart. Which fields count depends on the kind.
@@ -160,4 +160,6 @@ func Filter(k Kind) string { return Prefix + string(k) + ".>" }
 func LaneFilter(k Kind, lane int) string { return Prefix + string(k) + "." + strconv.Itoa(lane) + ".>" }
 
 // ChunksFilter returns the filter of all chunks of a job: btn.v1.<kind>.<lane>.<job>.> for tasks and partials.
-func ChunksFilter(k Kind, lane int, job string) string { return laned(k, lane, job) + ".>" }
+func ChunksFilter(k Kind, lane int, job string) string {
+	return Prefix + string(k) + "." + strconv.Itoa(lane) + "." + job + ".>"
+}

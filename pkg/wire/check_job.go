@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// CheckJob checks a decoded job against the network it belongs to, as far as lengths go: nothing that a contraction indexes
+// is out of range. Its error wraps ErrInvalid and has the code bad_input. Time linear in the job's size.
+func CheckJob(n *btn.Network, j *btn.Job) error {
+	for i, d := range j.Decompositions {
+		if err := CheckDecomposition(n, d); err != nil {
+			return fault.Wrap(fault.BadInput, under(fmt.Sprintf("decompositions[%d]", i), err))
+		}
+	}
+	for i, a := range j.Assignments {
+		if a.Error == nil && (a.Decomposition < 0 || a.Decomposition >= len(j.Decompositions)) {
+			return fault.Wrap(fault.BadInput, invalid(fmt.Sprintf("assignments[%d]", i), "decomposition %d of %d", a.Decomposition, len(j.Decompositions)))
+		}
+	}
+	return nil
+}
+
+// CheckDecomposition does for one decomposition what CheckJob does for a job.
+func CheckDecomposition(n *btn.Network, d *btn.Decomposition) error {
+	if d.Rotations != nil && len(d.Rotations) != len(n.Dims) {
+		return invalid("rotations", "%d for %d legs", len(d.Rotations), len(n.Dims))
+	}
+	for leg, o := range d.Rotations {
+		if o != nil && !isSquare(o, n.Dims[leg]) {
+			return invalid(fmt.Sprintf("rotations[%d]", leg), "%d entries for %d values", len(o), n.Dims[leg])
+		}
+	}
+	if len(d.Alpha) != len(d.Components) {
+		return invalid("alpha_m", "%d for %d components", len(d.Alpha), len(d.Components))
+	}
+	var box []int
+	for i := range d.Components {
+		c := &d.Components[i]
+		place := fmt.Sprintf("components[%d]", i)
+		if c.R != nil {
+			if err := checkRankOne(c.R, n.Dims); err != nil {
+				return under(place, err)
+			}
+		}
+		if c.CP != nil && !slices.Equal(c.CP.Shape, n.Dims) {
+			return under(place, invalid("cp", "%d modes that are not the network's %d legs", len(c.CP.Shape), len(n.Dims)))
+		}
+		if c.Class != btn.ClassSymmetric && c.Class != btn.ClassSymmetryRankOne {
+			continue
+		}
+		if box == nil {
+			if err := checkLevels(d.Levels, n.Dims); err != nil {
+				return under("levels", err)
+			}
+			box = d.Levels.Shape()
+		}
+		if !slices.Equal(c.S.Shape, box) {
+			return under(place, invalid("box", "%v, the levels give %v", c.S.Shape, box))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+func seedHostile(f *testing.F) {
+	for _, c := range hostile {
+		f.Add(c.bytes)
+	}
+}
+
+// fuzzMessage: whatever decodes, encodes; and the bytes of that are a fixed point.
+func fuzzMessage(f *testing.F, m Message) {
+	seedHostile(f)
+	for _, s := range sampleMessages() {
+		b, err := Encode(s)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		first := empty(m)
+		if Decode(b, first) != nil {
+			return
+		}
+		once, err := Encode(first)
+		if err != nil {
+			t.Fatalf("decoded, but not encoded: %v", err)
+		}
+		second := empty(m)
+		if err := Decode(once, second); err != nil {
+			t.Fatalf("encoded, but not decoded: %v", err)
+		}
+		if twice, err := Encode(second); err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%q became %q (%v)", once, twice, err)
+		}
+		if _, err := View(once); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzModel(f *testing.F)      { fuzzMessage(f, new(Model)) }
+func FuzzNetwork(f *testing.F)    { fuzzMessage(f, new(Network)) }
+func FuzzTask(f *testing.F)       { fuzzMessage(f, new(Task)) }
+func FuzzPartial(f *testing.F)    { fuzzMessage(f, new(Partial)) }
+func FuzzAnswer(f *testing.F)     { fuzzMessage(f, new(Answer)) }
+func FuzzProgress(f *testing.F)   { fuzzMessage(f, new(Progress)) }
+func FuzzCancel(f *testing.F)     { fuzzMessage(f, new(Cancel)) }
+func FuzzDeadline(f *testing.F)   { fuzzMessage(f, new(Deadline)) }
+func FuzzDeadLetter(f *testing.F) { fuzzMessage(f, new(DeadLetter)) }
+func FuzzRedrive(f *testing.F)    { fuzzMessage(f, new(Redrive)) }
+
+// fuzzBlob is fuzzMessage for a pair of blob functions.
+func fuzzBlob[T any](f *testing.F, sample func(random) *T, encode func(*T) ([]byte, error), decode func([]byte) (*T, error)) {
+	seedHostile(f)
+	for seed := range uint64(20) {
+		b, err := encode(sample(random{rand.New(rand.NewPCG(seed, 2))}))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		first, err := decode(b)
+		if err != nil {
+			return
+		}
+		once, err := encode(first)
+		if err != nil {
+			t.Fatalf("decoded, but not encoded: %v", err)
+		}
+		second, err := decode(once)
+		if err != nil {
+			t.Fatalf("encoded, but not decoded: %v", err)
+		}
+		if twice, err := encode(second); err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("%q became %q (%v)", once, twice, err)
+		}
+	})
+}
+
+func FuzzNetworkBlob(f *testing.F) {
+	fuzzBlob(f, random.network, EncodeNetwork, DecodeNetwork)
+}
+
+func FuzzDecompositionBlob(f *testing.F) {
+	fuzzBlob(f, random.sampleDecomposition, EncodeDecomposition, DecodeDecomposition)
+}
+
+func FuzzJobBlob(f *testing.F) {
+	fuzzBlob(f, random.sampleJob, EncodeJob, DecodeJob)
+}
+
+// FuzzScan: what the scan lets pass, the library can read; so the scan is no weaker than the format.
+func FuzzScan(f *testing.F) {
+	seedHostile(f)
+	for _, s := range sampleMessages() {
+		b, err := Encode(s)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if Scan(b, 1<<20) != nil {
+			return
+		}
+		r := bytes.NewReader(b)
+		if err := msgpack.NewDecoder(r).Skip(); err != nil || r.Len() != 0 {
+			t.Fatalf("scanned, but the library says %v with %d bytes left", err, r.Len())
+		}
+	})
+}
+
+func FuzzParseSubject(f *testing.F) {
+	for _, s := range []string{"btn.v1.model.3.job", "btn.v1.task.0.a.2.1", "btn.v1.dlq.learn.a", "btn.v1.model.03.job", "btn.v1.answer.*", "btn.v1.", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if p, err := ParseSubject(s); err == nil && p.String() != s {
+			t.Fatalf("%q parses to %+v, which is %q", s, p, p)
+		}
+	})
+}

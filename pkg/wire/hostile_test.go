@@ -1,0 +1,320 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// pack is the library's encoding, keys sorted.
+func pack(x any) []byte {
+	var b bytes.Buffer
+	if err := msgpack.NewEncoder(&b).SetSortMapKeys(true).Encode(x); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// hostile are byte strings that have killed or misled decoders, each with what Scan says of it.
+var hostile = []struct {
+	name  string
+	bytes []byte
+	says  string
+}{
+	{"nothing", nil, "the message ends inside a value"},
+	{"an array of 4e9 in 5 bytes", []byte{0xdd, 0xee, 0x6b, 0x28, 0x00}, "a array of 4000000000 where 0 bytes remain"},
+	{"a map of 4e9 in 5 bytes", []byte{0xdf, 0xee, 0x6b, 0x28, 0x00}, "a map of 4000000000 where 0 bytes remain"},
+	{"a bin of 4e9 in 5 bytes", []byte{0xc6, 0xee, 0x6b, 0x28, 0x00}, "a bin of 4000000000 where 0 bytes remain"},
+	{"a map whose pairs cannot fit", []byte{0x82, 0xa0, 0xc0, 0xa1}, "a map of 2 where 3 bytes remain"},
+	{"72 KB of nested arrays", bytes.Repeat([]byte{0x91}, 72<<10), "more than 16 levels of arrays and maps"},
+	{"nested maps", bytes.Repeat([]byte{0x81, 0xa1, 'a'}, 20), "more than 16 levels of arrays and maps"},
+	{"a key twice", []byte{0x82, 0xa1, 'k', 0x01, 0xa1, 'k', 0x02}, `key "k" twice in one map`},
+	{"a key twice in two widths", []byte{0x82, 0xa1, 'k', 0x01, 0xd9, 1, 'k', 0x02}, `key "k" twice in one map`},
+	{"a key that is a number", []byte{0x81, 0x01, 0x01}, "a map's key is a integer, not a string"},
+	{"trailing bytes", []byte{0x80, 0x00}, "1 bytes after the value"},
+	{"a string that is not UTF-8", []byte{0xa1, 0xff}, "a string that is not UTF-8"},
+	{"a key that is not UTF-8", []byte{0x81, 0xa1, 0xff, 0x01}, "a key that is not UTF-8"},
+	{"an extension", []byte{0xd4, 0x01, 0x00}, "extension types have no place here"},
+	{"the code nobody uses", []byte{0xc1}, "extension types have no place here"},
+	{"a cut integer", []byte{0xcf, 1, 2, 3}, "the message ends inside a value"},
+	{"too many keys", append([]byte{0xde, 0, 65}, bytes.Repeat([]byte{0xa0, 0xc0}, 65)...), "a map of 65 keys, at most 64"},
+}
+
+func TestScanRefusesHostileBytes(t *testing.T) {
+	for _, c := range hostile {
+		err := Scan(c.bytes, MaxMessage)
+		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+		for _, m := range sampleMessages() {
+			if err := Decode(c.bytes, empty(m)); fault.CodeOf(err) != fault.BadInput {
+				t.Errorf("%s as a %s: %v has code %q", c.name, m.Name(), err, fault.CodeOf(err))
+			}
+		}
+		for _, decode := range blobDecoders {
+			if err := decode(c.bytes); fault.CodeOf(err) != fault.BadInput {
+				t.Errorf("%s as a blob: %v", c.name, err)
+			}
+		}
+	}
+	if err := Scan(make([]byte, 11), 10); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("11 bytes, 10 allowed: %v", err)
+	}
+	sixteen := append(bytes.Repeat([]byte{0x91}, 16), 0xc0)
+	if err := Scan(sixteen, 100); err != nil {
+		t.Errorf("16 levels are allowed: %v", err)
+	}
+}
+
+var blobDecoders = map[string]func([]byte) error{
+	nameNetwork:       func(b []byte) error { _, err := DecodeNetwork(b); return err },
+	nameJob:           func(b []byte) error { _, err := DecodeJob(b); return err },
+	nameDecomposition: func(b []byte) error { _, err := DecodeDecomposition(b); return err },
+}
+
+func TestScanAllocatesNothing(t *testing.T) {
+	r := random{rand.New(rand.NewPCG(1, 1))}
+	b, err := EncodeJob(r.job([]int{2, 3, 2, 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if Scan(b, MaxBlob) != nil {
+			t.Fatal("refused")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A small message must not become a large one: a hundred thousand empty queries of one byte each.
+func TestDecodeBoundsMemory(t *testing.T) {
+	b := append([]byte{0x83, 0xa1, 't', 0xa5}, "model"...)
+	b = append(b, 0xa1, 'v', 1, 0xa7)
+	b = append(b, "queries"...)
+	b = append(b, 0xdd, 0, 1, 0x86, 0xa0)
+	b = append(b, bytes.Repeat([]byte{0x80}, 100_000)...)
+	if err := Scan(b, MaxMessage); err != nil {
+		t.Fatal(err)
+	}
+	err := Decode(b, new(Model))
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "model.queries") {
+		t.Errorf("%v", err)
+	}
+}
+
+// wellFormed are messages that pass the scan, each with one thing wrong.
+func TestDecodeNamesTheField(t *testing.T) {
+	type object = map[string]any
+	task := func(change object) object {
+		m := object{"t": "task", "v": 1, "job": "j", "digest": digestA, "network_blob": digestA, "job_blob": digestA, "k": 0, "n": 1,
+			"units": []any{object{"q": 0, "c": 0}}, "queries": []any{object{}}, "stored": 5}
+		for k, v := range change {
+			if m[k] = v; v == nil {
+				delete(m, k)
+			}
+		}
+		return m
+	}
+	if err := Decode(pack(task(nil)), new(Task)); err != nil {
+		t.Fatal(err)
+	}
+	soft := func(w []float64) object {
+		var b []byte
+		for _, x := range w {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+		}
+		return object{"evidence": object{"s": []any{object{"v": 0, "w": b}}}}
+	}
+	for _, c := range []struct {
+		change object
+		is     error
+		says   string
+	}{
+		{object{"v": 2}, ErrVersion, "task: wire: unknown version: 2, this program reads version 1"},
+		{object{"v": nil}, ErrMalformed, "task.v: wire: malformed message: required field is missing"},
+		{object{"v": "1"}, ErrMalformed, "integer expected, not string"},
+		{object{"t": "partial"}, ErrMalformed, `a "partial" where a "task" belongs`},
+		{object{"stored": nil}, ErrMalformed, "task.stored: wire: malformed message: required field is missing"},
+		{object{"job": nil}, ErrMalformed, "task.job"},
+		{object{"job": 7}, ErrMalformed, "task.job: wire: malformed message: at byte"},
+		{object{"job": "a.b"}, ErrInvalid, `task.job: wire: invalid message: "a.b" is not [A-Za-z0-9_-]{1,64}`},
+		{object{"job": "a*"}, ErrInvalid, "task.job"},
+		{object{"job": ""}, ErrInvalid, "task.job"},
+		{object{"job": strings.Repeat("x", 65)}, ErrInvalid, "task.job"},
+		{object{"digest": "abc"}, ErrInvalid, `task.digest: wire: invalid message: "abc" is not 64 hexadecimal digits`},
+		{object{"digest": strings.ToUpper(digestA)}, ErrInvalid, "task.digest"},
+		{object{"tenant": "a\nb"}, ErrInvalid, "task.tenant"},
+		{object{"k": 1}, ErrInvalid, "task.k: wire: invalid message: chunk 1 of 1"},
+		{object{"k": -1}, ErrInvalid, "task.k"},
+		{object{"n": 1 << 40}, ErrInvalid, "task.n"},
+		{object{"n": 1.0}, ErrMalformed, "task.n"},
+		{object{"k": uint64(math.MaxUint64)}, ErrMalformed, "task.k: wire: malformed message: at byte"},
+		{object{"units": []any{object{"q": 0, "c": uint64(1 << 63)}}}, ErrMalformed, "task.units[0].c"},
+		{object{"units": []any{object{"q": 1, "c": 0}}}, ErrInvalid, "task.units[0].q: wire: invalid message: query 1 of 1"},
+		{object{"units": []any{object{"q": 0}}}, ErrMalformed, "task.units[0].c: wire: malformed message: required field is missing"},
+		{object{"units": []any{object{"q": 0, "c": -1}}}, ErrInvalid, "task.units[0].c"},
+		{object{"units": object{}}, ErrMalformed, "array expected, not map"},
+		{object{"queries": []any{object{"evid": "0"}}}, ErrInvalid, "task.queries[0].evid"},
+		{object{"queries": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}}, ErrInvalid, "task.queries[0].evidence.h[1]"},
+		{object{"queries": []any{soft([]float64{1, math.NaN()})}}, ErrInvalid, "weight 1 of variable 0 is NaN"},
+		{object{"queries": []any{soft(nil)}}, ErrMalformed, "task.queries[0].evidence.s[0].w"},
+		{object{"queries": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}}, ErrMalformed, "a bin of 3 bytes cannot be a list of float64"},
+		{object{"cost": math.Inf(1)}, ErrInvalid, "task.cost"},
+		{object{"cost": uint64(1)<<53 + 1}, ErrMalformed, "task.cost"},
+		{object{"memory": -1}, ErrInvalid, "task.memory"},
+		{object{"stored": -1}, ErrInvalid, "task.time"},
+		{object{"timings": object{"x": -1.0}}, ErrInvalid, `"x" took -1 ms`},
+		{object{"timings": object{"x": "1"}}, ErrMalformed, "task.timings.x"},
+	} {
+		err := Decode(pack(task(c.change)), new(Task))
+		if c.says == "task.queries[0].evidence.s[0].w" { // an absent bin is packed as null: no weights
+			c.is, c.says = ErrInvalid, "variable 0 has no weights"
+		}
+		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want %q", c.change, err, c.says)
+		}
+		want := fault.BadInput
+		if c.is == ErrVersion {
+			want = fault.Unsupported
+		}
+		if fault.CodeOf(err) != want {
+			t.Errorf("%v: code %q, want %q", c.change, fault.CodeOf(err), want)
+		}
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	queries := []Query{{}}
+	native := func(f ...Factor) *Model {
+		return &Model{Job: "j", Queries: queries, Model: &ModelBody{Domains: []int{2, 3}, Factors: f}}
+	}
+	dense := func(shape []int, n int) Tensor {
+		return Tensor{Kind: KindDense, Shape: shape, Data: make([]float64, n)}
+	}
+	levels := &Levels{D: 2, Tables: [][]byte{{0, 1}}, Legs: []int{0}}
+	ok := btn.Result{Job: "j", Status: "ok"}
+	answer := func(change func(*btn.Result)) *Answer {
+		r := ok
+		change(&r)
+		return &Answer{Job: "j", Digest: digestA, Status: StatusOK, Results: []btn.Result{r}}
+	}
+	partial := func(v btn.UnitValue) *Partial {
+		return &Partial{Job: "j", Digest: digestA, JobBlob: digestA, N: 1, NumericKind: "x", Values: []btn.UnitValue{v}}
+	}
+	for _, c := range []struct {
+		m    Message
+		says string
+	}{
+		{&Model{Job: "j", Queries: queries}, "neither model nor uai"},
+		{&Model{Job: "j", Queries: queries, UAI: "x", Model: &ModelBody{}}, "both model and uai"},
+		{&Model{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
+		{&Model{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
+		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
+		{&Model{Job: "j", Model: &ModelBody{}, Queries: []Query{{Evid: "0"}}}, "queries[0].evid: wire: invalid message: evidence as text needs a model in uai"},
+		{&Model{Job: "j", UAI: "x", Queries: []Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}}}, "both evid and evidence"},
+		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}}}, "variable 0 = 2 is out of range"},
+		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}}}, "1 weights for variable 0"},
+		{&Model{Job: "j", Model: &ModelBody{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
+		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries}, "2 names for 1 variables"},
+		{native(Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}), "model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]"},
+		{native(Factor{Scope: []int{2}, Table: dense([]int{2}, 2)}), "factors[0].scope: wire: invalid message: variable 2 of 2"},
+		{native(Factor{Scope: []int{0, 0}, Table: dense([]int{2, 2}, 4)}), "variable 0 twice"},
+		{native(Factor{Scope: []int{1}, Table: dense([]int{2}, 2)}), "mode 0 has 2 values, variable 1 has 3"},
+		{native(Factor{Scope: []int{0}, Table: dense([]int{2, 3}, 6)}), "1 variables, the table has 2"},
+		{native(Factor{Scope: []int{0}, Table: Tensor{Kind: KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}), "entry 1 of a list is +Inf"},
+		{native(Factor{Table: dense([]int{1 << 30, 1 << 30, 1 << 30}, 1)}), "1 entries do not fill shape"},
+		{native(Factor{Table: dense([]int{-1}, 1)}), "mode 0 has -1 values"},
+		{native(Factor{Table: Tensor{Kind: "sparse"}}), `"sparse" is none of dense, cp, symmetric, symmetry-cp`},
+		{native(Factor{Table: Tensor{Kind: KindCP, Shape: []int{2}, Weights: []float64{1}}}), "vectors: wire: invalid message: 0 for 1 modes"},
+		{native(Factor{Table: Tensor{Kind: KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}), "the identity of 2 values with rank 1"},
+		{native(Factor{Table: Tensor{Kind: KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}), "1 entries for rank 1 and 2 values"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}}}), "table.levels: wire: malformed message: required field is missing"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: levels}}), "table.values: wire: malformed message: required field is missing"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: levels, Values: &Scaled{Mant: []float64{1}}}}), "1 entries, the count vectors are 2"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: levels, Values: &Scaled{Mant: []float64{1, 2}, Exp: []int64{}}}}), "0 exponents for 2 entries"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{3}, Levels: levels, Values: &Scaled{}}}), "a table of 2 for 3 values"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: &Levels{D: 1, Tables: [][]byte{{0, 1}}}}}), "value 1 at level 1 of 1"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: &Levels{D: 257}}}), "257 levels, at most 256"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: &Levels{D: 1, Legs: []int{0}}}}), "levels.legs[0]: wire: invalid message: table 0 of 0"},
+		{native(Factor{Table: Tensor{Kind: KindSymmetryCP, Shape: []int{2}, Levels: levels, Terms: []Term{{S: Scaled{Mant: []float64{1, 2}}, R: [][]float64{{1}}}}}}), "terms[0].r[0]: wire: invalid message: 1 entries for 2 values"},
+		{partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: 0.5}}}), "values[0].v.z: wire: invalid message: 0.5·2^0 is not normalised"},
+		{partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: math.NaN()}}}), "values[0].v.z"},
+		{partial(btn.UnitValue{Value: btn.Value{Flops: math.NaN()}}), "values[0].v.f"},
+		{partial(btn.UnitValue{Error: &btn.ErrorInfo{Code: "oops"}}), `values[0].x.code: wire: invalid message: "oops" is no code`},
+		{&Partial{Job: "j", Digest: digestA, JobBlob: digestA, N: 1}, `kind: wire: invalid message: "" is no numeric kind`},
+		{answer(func(r *btn.Result) { r.Job = "k" }), `results[0].job: wire: invalid message: "k" in an answer to "j"`},
+		{answer(func(r *btn.Result) { r.Status = "cancelled" }), "results[0].status"},
+		{answer(func(r *btn.Result) { r.Status = "error" }), "results[0].error"},
+		{answer(func(r *btn.Result) { r.LogZ = pointer(math.Inf(-1)) }), "results[0].log_z: wire: invalid message: -Inf is not finite"},
+		{answer(func(r *btn.Result) { r.Plan = &btn.Plan{Flops: math.Inf(1)} }), "results[0].plan.flops"},
+		{answer(func(r *btn.Result) { r.TimingsMS = map[string]float64{"x": math.NaN()} }), "results[0].timings_ms.x"},
+		{&Answer{Job: "j", Digest: digestA, Status: StatusOK}, "results: wire: invalid message: an answer that is ok has at least one"},
+		{&Answer{Job: "j", Digest: digestA, Status: StatusCancelled}, `error: wire: invalid message: status "cancelled" needs it`},
+		{&Progress{Job: "j", Stage: "learn", Done: 2, Total: 1}, "done: wire: invalid message: 2 of 1"},
+		{&Progress{Job: "j", Stage: "a b"}, `stage: wire: invalid message: "a b" is no stage`},
+		{&Cancel{Job: "j", Digest: "x"}, "digest"},
+		{&DeadLetter{Job: "j", Stage: "learn", Error: btn.ErrorInfo{Code: fault.Internal}}, "subject: wire: invalid message: is empty"},
+		{&Redrive{Job: "j", Time: -1}, "time"},
+	} {
+		err := c.m.Validate()
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.m.Name(), err, c.says)
+		}
+	}
+}
+
+func TestDecodeNetworkRefuses(t *testing.T) {
+	one := btn.Core{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 2}}}
+	for says, n := range map[string]*btn.Network{
+		"dims[0]: wire: invalid message: 0 values":                        {Dims: []int{0}},
+		"leg_maps[0]: wire: invalid message: a map of":                    {Dims: []int{2}, Maps: []btn.Map{{A: []float64{1}}}},
+		"leg_maps: wire: invalid message: 0 for 1":                        {Dims: []int{2}, Maps: []btn.Map{}},
+		"cores[0].legs: wire: invalid message: leg 0 of 0":                {Cores: []btn.Core{one}},
+		"cores[0].legs: wire: invalid message: leg 0 has 3 values, mode":  {Dims: []int{3}, Cores: []btn.Core{one}},
+		"links[0].legs: wire: invalid message: 0 for 1 modes":             {Dims: []int{3}, Links: []btn.Link{{T: one.T}}},
+		"homes[0]: wire: invalid message: link 0 of 0":                    {Variables: []btn.Variable{{Domain: 1}}},
+		"homes[0]: wire: invalid message: link 0 has no weight per value": {Dims: []int{2}, Links: []btn.Link{btn.Link(one)}, Variables: []btn.Variable{{Domain: 2}}},
+		"scale: wire: invalid message: NaN·2^0 is not normalised":         {Scale: scaled.Number{Mant: math.NaN()}},
+	} {
+		b, err := EncodeNetwork(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeNetwork(b); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+func TestCheckJob(t *testing.T) {
+	n := &btn.Network{Dims: []int{2, 3}}
+	for says, d := range map[string]*btn.Decomposition{
+		"rotations: wire: invalid message: 1 for 2 legs":     {Rotations: make([][]float64, 1)},
+		"rotations[1]: wire: invalid message: 4 entries for": {Rotations: [][]float64{nil, make([]float64, 4)}},
+		"alpha_m: wire: invalid message: 1 for 0 components": {Alpha: []scaled.Number{scaled.One}},
+		"components[0].r: wire: invalid message: 1 vectors":  {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassRankOne, R: make([][]float64, 1)}}},
+		"components[0].cp: wire: invalid message: 1 modes":   {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassCP, CP: &tensor.CP{Shape: []int{2}}}}},
+		"levels.d: wire: invalid message: 0 levels":          {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassSymmetric}}},
+	} {
+		err := CheckJob(n, &btn.Job{Decompositions: []*btn.Decomposition{d}})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	if err := CheckJob(n, &btn.Job{Assignments: []btn.Assignment{{}}}); err == nil || !strings.Contains(err.Error(), "assignments[0]") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,310 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+func empty(m Message) Message { return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message) }
+
+func TestMessagesRoundTrip(t *testing.T) {
+	for _, m := range sampleMessages() {
+		b, err := Encode(m)
+		if err != nil {
+			t.Fatalf("%s: %v", m.Name(), err)
+		}
+		got := empty(m)
+		if err := Decode(b, got); err != nil {
+			t.Fatalf("%s: %v", m.Name(), err)
+		}
+		if !reflect.DeepEqual(got, m) {
+			t.Errorf("%s: decoded\n%+v\nencoded\n%+v", m.Name(), got, m)
+		}
+		for range 5 { // free maps are iterated in another order each time
+			if again, _ := Encode(got); !bytes.Equal(again, b) {
+				t.Fatalf("%s: the same message gave other bytes", m.Name())
+			}
+		}
+	}
+}
+
+func TestModelBodyRoundTrip(t *testing.T) {
+	want := sampleModel()
+	body, err := NewModelBody(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Encode(&Model{Job: "j", Model: body, Queries: []Query{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m Model
+	if err := Decode(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Model.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, want %+v", got, want)
+	}
+}
+
+func TestBlobsRoundTrip(t *testing.T) {
+	for seed := range uint64(300) {
+		r := random{rand.New(rand.NewPCG(seed, 1))}
+		n := r.network()
+		b, err := EncodeNetwork(n)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		got, err := DecodeNetwork(b)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !reflect.DeepEqual(got, n) {
+			t.Fatalf("seed %d: decoded\n%+v\nencoded\n%+v", seed, got, n)
+		}
+		if again, _ := EncodeNetwork(got); !bytes.Equal(again, b) {
+			t.Fatalf("seed %d: the same network gave other bytes", seed)
+		}
+		j := r.job(n.Dims)
+		if b, err = EncodeJob(j); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		gotJob, err := DecodeJob(b)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !reflect.DeepEqual(gotJob, j) {
+			t.Fatalf("seed %d: decoded\n%+v\nencoded\n%+v", seed, gotJob, j)
+		}
+		if err := CheckJob(n, gotJob); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, d := range j.Decompositions {
+			b, err := EncodeDecomposition(d)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			got, err := DecodeDecomposition(b)
+			if err != nil || !reflect.DeepEqual(got, d) {
+				t.Fatalf("seed %d: %v: decoded\n%+v\nencoded\n%+v", seed, err, got, d)
+			}
+		}
+	}
+}
+
+// A null is not an empty list: a nil vector is the identity or all ones, a nil map of a leg is the identity.
+func TestNilIsNotEmpty(t *testing.T) {
+	for i, n := range []*btn.Network{
+		{},
+		{Dims: []int{}, Maps: []btn.Map{}, Cores: []btn.Core{}, Links: nil, Variables: []btn.Variable{}},
+		{Dims: []int{1}, Cores: []btn.Core{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{2}, Vectors: [][]float64{nil}}}}},
+		{Dims: []int{1}, Cores: []btn.Core{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{}, Vectors: [][]float64{{}}}}}},
+		{Dims: []int{1}, Maps: []btn.Map{{}}, Links: []btn.Link{{Legs: []int{0}, T: &tensor.SymmetryCP{Shape: []int{1},
+			Levels: countspace.Levels{D: 1, Of: [][]uint8{{0}}}, Terms: []tensor.SymmetryRankOne{}}}}},
+	} {
+		b, err := EncodeNetwork(n)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		got, err := DecodeNetwork(b)
+		if err != nil || !reflect.DeepEqual(got, n) {
+			t.Errorf("%d: decoded %#v (%v), encoded %#v", i, got, err, n)
+		}
+	}
+}
+
+// Thousands of legs with few distinct maps and level tables: they are written once, and shared again when read.
+func TestSharedTablesAreWrittenOnce(t *testing.T) {
+	const legs = 5000
+	n := &btn.Network{Dims: make([]int, legs), Maps: make([]btn.Map, legs)}
+	all := make([]int, legs)
+	for i := range n.Dims {
+		n.Dims[i], all[i] = 2+i%2, i
+		n.Maps[i] = btn.Map{Kind: btn.MapOrthogonal, A: make([]float64, n.Dims[i]*n.Dims[i])}
+	}
+	levels := countspace.TwoLevels(n.Dims)
+	n.Cores = []btn.Core{{Legs: all, T: &tensor.Symmetric{Shape: n.Dims, Levels: levels}}}
+	n.Cores[0].T.(*tensor.Symmetric).Values.Mant = make([]float64, legs+1)
+	b, err := EncodeNetwork(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := 8*(legs+1) + 9*legs; len(b) > limit { // values, and a few bytes a leg for legs, dims, indices
+		t.Errorf("%d bytes, expected at most %d", len(b), limit)
+	}
+	got, err := DecodeNetwork(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if &got.Maps[0].A[0] != &got.Maps[2].A[0] || !reflect.DeepEqual(got, n) {
+		t.Error("equal maps are not shared, or not equal")
+	}
+}
+
+// The msgpack library, which shares no code with our reader, finds in our bytes what we put there.
+func TestLibraryReadsOurBytes(t *testing.T) {
+	units := []btn.Unit{{Query: 0, Component: 1 << 20}, {Query: 0, Component: 3}}
+	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []Query{{EvidenceFile: "f"}},
+		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25}}
+	b, err := Encode(&want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Task
+	if err := msgpack.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the library reads %+v (%v), want %+v", got, err, want)
+	}
+	// And the other way round: what the library writes for a client in another language, plus our two common keys.
+	theirs, err := msgpack.Marshal(map[string]any{"v": 1, "t": "cancel", "job": "j", "time": uint64(1767225600000), "later": []any{1, nil, map[string]any{"a": 1.5}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c Cancel
+	if err := Decode(theirs, &c); err != nil || c != (Cancel{Job: "j", Time: 1767225600000}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Results carry the names and values that encoding/json gives them.
+func TestResultsAreKeyedAsInJSON(t *testing.T) {
+	for _, m := range sampleMessages() {
+		a, ok := m.(*Answer)
+		if !ok || len(a.Results) == 0 {
+			continue
+		}
+		b, err := Encode(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view, err := View(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Results []any }
+		if err := json.Unmarshal(view, &got); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range a.Results {
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want any
+			if err := json.Unmarshal(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Results[i], want) {
+				t.Errorf("result %d: message\n%v\njson\n%v", i, got.Results[i], want)
+			}
+		}
+	}
+}
+
+func TestViewsRoundTrip(t *testing.T) {
+	for _, m := range sampleMessages() {
+		b, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		view, err := View(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid(view) {
+			t.Fatalf("%s: not JSON: %s", m.Name(), view)
+		}
+		back, err := FromView(m, view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := empty(m)
+		if err := Decode(back, got); err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("%s: %v: %s", m.Name(), err, view)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	base := func() *Model {
+		return &Model{Job: "j", UAI: "MARKOV", Queries: []Query{{}}}
+	}
+	digest := func(m *Model) string {
+		d, err := m.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	want := digest(base())
+	same := base()
+	same.Settings = btn.Settings{}.WithDefaults()
+	same.Queries[0].Evidence.Hard = same.Queries[0].Evidence.Hard[:0:0]
+	if digest(same) != want {
+		t.Error("defaults written out, or an empty list for none, change the digest")
+	}
+	b, err := Encode(base())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded Model
+	if err := Decode(b, &decoded); err != nil || digest(&decoded) != want {
+		t.Error("the digest does not survive the wire", err)
+	}
+	seen := map[string]string{want: "nothing"}
+	for name, change := range map[string]func(*Model){
+		"job":       func(m *Model) { m.Job = "k" },
+		"tenant":    func(m *Model) { m.Tenant = "k" },
+		"uai":       func(m *Model) { m.UAI += " " },
+		"native":    func(m *Model) { m.UAI, m.Model = "", &ModelBody{Domains: []int{2}} },
+		"deadline":  func(m *Model) { m.DeadlineMS = 1 },
+		"seed":      func(m *Model) { m.Settings.Seed = 1 },
+		"method":    func(m *Model) { m.Settings.Method = btn.MethodExact },
+		"queries":   func(m *Model) { m.Queries = append(m.Queries, Query{}) },
+		"evid":      func(m *Model) { m.Queries[0].Evid = "1 0 1" },
+		"evid file": func(m *Model) { m.Queries[0].EvidenceFile = "f" },
+	} {
+		m := base()
+		change(m)
+		if other, taken := seen[digest(m)]; taken {
+			t.Errorf("changing %s gives the digest of changing %s", name, other)
+		}
+		seen[digest(m)] = name
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	many := map[string]float64{}
+	for i := range MaxKeys + 1 {
+		many[fmt.Sprint(i)] = 1
+	}
+	for want, m := range map[string]Message{
+		`network.job`: &Network{Job: "a.b"},
+		`timings: wire: invalid message: 65 stages, at most 64`: &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []Query{{}}, Timings: many},
+		`answer.status`: &Answer{Job: "a", Digest: digestA, Status: "fine"},
+	} {
+		if _, err := Encode(m); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := EncodeNetwork(&btn.Network{Cores: []btn.Core{{}}}); err == nil || !strings.Contains(err.Error(), "cores[0]: wire: invalid message: a tensor of type <nil>") {
+		t.Error(err)
+	}
+	if _, err := EncodeJob(&btn.Job{Decompositions: []*btn.Decomposition{nil}}); err == nil || !strings.Contains(err.Error(), "decompositions[0]") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,275 @@
+package wire
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+var digestA, digestB = Digest([]byte("a")), Digest([]byte("b"))
+
+func pointer[T any](x T) *T { return &x }
+
+// sampleMessages returns at least one valid message of every type, with every field used somewhere.
+func sampleMessages() []Message {
+	evidence := factorgraph.Evidence{
+		Hard: []factorgraph.Observation{{Var: 0, Value: 1}},
+		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}},
+	}
+	queries := []Query{{}, {Evidence: evidence, EvidenceFile: "a.evid"}}
+	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
+	settings := btn.Settings{Method: btn.MethodExact, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables,
+		Seed: math.MaxUint64, Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1}
+	body, err := NewModelBody(sampleModel())
+	if err != nil {
+		panic(err)
+	}
+	result := btn.Result{Job: "job-1", Query: 1, Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: pointer(-3.25), Log10Z: pointer(-1.5),
+		Components: 1, Residual: pointer(0.0), LnExplained: pointer(0.0), ConditionGram: pointer(1.0),
+		Certificate:        &btn.Certificate{LnBound: -20, LnLower: pointer(-3.5), LnUpper: -3},
+		CancellationDigits: pointer(0.5), EvidenceFile: pointer("a.evid"), Warnings: []string{"an estimate"}, Cache: "miss",
+		Plan: &btn.Plan{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
+	failed := btn.Result{Job: "job-1", Status: "error", Error: &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"}, Cache: "off"}
+	return []Message{
+		&Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
+		&Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
+		&Network{Job: "job-1", Tenant: "t", Digest: digestA, Blob: digestB, Queries: queries, Settings: settings, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
+		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{{Query: 1, Component: 70000}, {}},
+			Queries: queries, Memory: 1 << 31, Cost: 1e9, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
+		&Partial{Job: "job-1", Digest: digestA, JobBlob: digestB, K: 0, N: 1, NumericKind: "0123456789abcdef", Files: []string{"", "a.evid"}, Stored: 1, Timings: timings,
+			Values: []btn.UnitValue{
+				{Unit: btn.Unit{Query: 1, Component: 2}, Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12}},
+				{Unit: btn.Unit{Query: 0, Component: 2}, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 GiB", Stage: "contract"}}}},
+		&Answer{Job: "job-1", Digest: digestA, Status: StatusOK, Results: []btn.Result{failed, result}},
+		&Answer{Job: "job-1", Tenant: "t", Digest: digestA, Status: StatusDeadline, Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"}},
+		&Progress{Job: "job-1", Stage: "contract", Done: 3, Total: 7, Text: "chunk 3", Time: 1767225600000},
+		&Cancel{Job: "job-1", Digest: digestA, Reason: "changed my mind", Time: 1767225600000},
+		&Deadline{Job: "job-1", Tenant: "t", Digest: digestA, Time: 1767225600000},
+		&DeadLetter{Stage: "learn", Job: "job-1", Tenant: "t", Subject: NetworkSubject(3, "job-1"), Error: btn.ErrorInfo{Code: fault.Internal, Message: "m", Stage: "learn"},
+			Deliveries: 6, Payload: digestB, Time: 1767225600000},
+		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
+	}
+}
+
+// sampleModel has a factor of every kind, one of order zero, and mixed domains.
+func sampleModel() *factorgraph.Model {
+	dims := []int{2, 3}
+	levels := countspace.TwoLevels(dims)
+	return &factorgraph.Model{Domains: []int{2, 3, 1}, Names: []string{"rain", "wet", "one"}, Bayes: true, Factors: []factorgraph.Factor{
+		{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
+		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, math.SmallestNonzeroFloat64}}},
+		{Scope: []int{0, 2}, Table: &tensor.CP{Shape: []int{2, 1}, Weights: []float64{1, -1}, Vectors: [][]float64{nil, {0.5, 0.25}}}},
+		{Scope: []int{0, 1}, Table: &tensor.Symmetric{Shape: dims, Levels: levels, Values: scaled.Vector{Mant: []float64{1, 0, 1}}}},
+		{Scope: []int{0, 1}, Table: &tensor.SymmetryCP{Shape: dims, Levels: levels, Terms: []tensor.SymmetryRankOne{
+			{Alpha: -2, S: scaled.Vector{Mant: []float64{1, 2, 3}, Exp: []int64{-9, 0, 1 << 40}}, R: [][]float64{nil, {1, 2, 3}}}}}},
+	}}
+}
+
+// random makes random values; nils and empties appear wherever the types allow.
+type random struct{ *rand.Rand }
+
+func (r random) float() float64 {
+	switch r.IntN(12) {
+	case 0:
+		return 0
+	case 1:
+		return math.Copysign(0, -1)
+	case 2:
+		return math.Inf(1 - 2*r.IntN(2))
+	case 3:
+		return math.SmallestNonzeroFloat64
+	}
+	return r.NormFloat64()
+}
+
+func (r random) floats(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = r.float()
+	}
+	return x
+}
+
+func (r random) vector(n int) scaled.Vector {
+	v := scaled.Vector{Mant: r.floats(n)}
+	if r.IntN(2) == 0 {
+		v.Exp = make([]int64, n)
+		for i := range v.Exp {
+			v.Exp[i] = int64(r.Uint64()) >> r.IntN(64)
+		}
+	}
+	return v
+}
+
+func (r random) number() scaled.Number { return scaled.Make(r.NormFloat64(), int64(r.Uint64())>>2) }
+
+func (r random) levels(dims []int) countspace.Levels {
+	if r.IntN(2) == 0 {
+		return countspace.TwoLevels(dims)
+	}
+	l := countspace.Levels{D: 1 + r.IntN(3), Of: make([][]uint8, len(dims))}
+	for i, d := range dims {
+		l.Of[i] = make([]uint8, d)
+		for x := range d {
+			l.Of[i][x] = uint8(r.IntN(l.D))
+		}
+	}
+	return l
+}
+
+func (r random) rankOne(dims []int) [][]float64 {
+	v := make([][]float64, len(dims))
+	for i, d := range dims {
+		if r.IntN(3) > 0 {
+			v[i] = r.floats(d)
+		}
+	}
+	return v
+}
+
+func (r random) cp(dims []int, rank int) *tensor.CP {
+	t := &tensor.CP{Shape: dims, Weights: r.floats(rank), Vectors: make([][]float64, len(dims))}
+	for i, d := range dims {
+		if d != rank || r.IntN(2) == 0 {
+			t.Vectors[i] = r.floats(rank * d)
+		}
+	}
+	return t
+}
+
+func (r random) tensor(dims []int) tensor.Tensor {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	l := r.levels(dims)
+	box := 1
+	for _, s := range l.Shape() {
+		box *= s
+	}
+	switch r.IntN(4) {
+	case 0:
+		return &tensor.Dense{Shape: dims, Data: r.floats(n)}
+	case 1:
+		return r.cp(dims, r.IntN(4))
+	case 2:
+		return &tensor.Symmetric{Shape: dims, Levels: l, Values: r.vector(box)}
+	}
+	t := &tensor.SymmetryCP{Shape: dims, Levels: l, Terms: make([]tensor.SymmetryRankOne, r.IntN(3))}
+	for i := range t.Terms {
+		t.Terms[i] = tensor.SymmetryRankOne{Alpha: r.float(), S: r.vector(box), R: r.rankOne(dims)}
+	}
+	return t
+}
+
+func (r random) network() *btn.Network {
+	n := &btn.Network{Dims: make([]int, r.IntN(7)), Scale: r.number(), Choice: btn.CoresAreFactors}
+	for i := range n.Dims {
+		n.Dims[i] = 1 + r.IntN(3)
+	}
+	if r.IntN(3) > 0 {
+		n.Maps = make([]btn.Map, len(n.Dims))
+		for i, d := range n.Dims {
+			n.Maps[i].Kind = btn.MapIdentity
+			if r.IntN(2) == 0 {
+				n.Maps[i] = btn.Map{Kind: btn.MapGiven, A: r.floats(d * d)}
+			}
+		}
+	}
+	for rest, leg := len(n.Dims), 0; rest > 0; {
+		k := 1 + r.IntN(rest)
+		legs := make([]int, k)
+		dims := make([]int, k)
+		for i := range legs {
+			legs[i], dims[i] = leg, n.Dims[leg]
+			leg++
+		}
+		rest -= k
+		n.Cores = append(n.Cores, btn.Core{Legs: legs, T: r.tensor(dims)})
+		n.Links = append(n.Links, btn.Link{Legs: legs, T: r.tensor(dims)})
+	}
+	if r.IntN(2) == 0 {
+		n.Links = append(n.Links, btn.Link{Legs: nil, T: &tensor.Dense{Data: []float64{3}}})
+	}
+	if r.IntN(2) == 0 {
+		n.Variables = []btn.Variable{}
+		for i, l := range n.Links {
+			if t, ok := l.T.(*tensor.CP); ok && len(t.Weights) > 0 {
+				n.Variables = append(n.Variables, btn.Variable{Domain: len(t.Weights), Link: i})
+			}
+		}
+	}
+	return n
+}
+
+func (r random) decomposition(dims []int) *btn.Decomposition {
+	d := &btn.Decomposition{Method: btn.MethodSymmetryCP, Exact: r.IntN(2) == 0, Residual: r.float(), LnExplained: r.float(), LnNormB: r.float(),
+		LnNormError: math.Inf(-1), ConditionGram: r.float(), Plan: btn.Plan{Width: r.IntN(9), Log2Table: r.float(), Flops: r.float(), Bytes: r.float()}}
+	if r.IntN(3) > 0 {
+		d.Levels = r.levels(dims)
+	}
+	if r.IntN(2) == 0 {
+		d.Rotations = make([][]float64, len(dims))
+		for i, n := range dims {
+			if r.IntN(2) == 0 {
+				d.Rotations[i] = r.floats(n * n)
+			}
+		}
+	}
+	for range r.IntN(5) {
+		d.Components = append(d.Components, r.component(dims, d.Levels))
+		d.Alpha = append(d.Alpha, r.number())
+	}
+	if r.IntN(2) == 0 {
+		d.Warnings = []string{"ä warning"}
+	}
+	return d
+}
+
+func (r random) component(dims []int, levels countspace.Levels) btn.Component {
+	switch k := r.IntN(5); {
+	case k == 0:
+		return btn.Component{Class: btn.ClassRankOne, R: r.rankOne(dims)}
+	case k == 1:
+		return btn.Component{Class: btn.ClassCP, CP: r.cp(dims, 1+r.IntN(3))}
+	case k >= 3 && levels.D > 0:
+		box, n := levels.Shape(), 1
+		for _, s := range box {
+			n *= s
+		}
+		c := btn.Component{Class: btn.ClassSymmetric, S: countspace.Poly{Shape: box, Coef: r.vector(n)}}
+		if k == 4 {
+			c.Class, c.R = btn.ClassSymmetryRankOne, r.rankOne(dims)
+		}
+		return c
+	}
+	return btn.Component{Class: btn.ClassBase, Order: r.Perm(len(dims))}
+}
+
+func (r random) job(dims []int) *btn.Job {
+	j := &btn.Job{}
+	for range 1 + r.IntN(3) {
+		j.Decompositions = append(j.Decompositions, r.decomposition(dims))
+	}
+	for q := range r.IntN(4) {
+		a := btn.Assignment{Decomposition: r.IntN(len(j.Decompositions)), Cache: "hit", LnLinks: r.float()}
+		if q%2 == 1 {
+			a.Plan, a.Warnings = &j.Decompositions[0].Plan, []string{}
+		}
+		if r.IntN(4) == 0 {
+			a.Decomposition, a.Error = -1, &btn.ErrorInfo{Code: fault.OverBudget, Message: "too wide", Stage: "learn"}
+		}
+		j.Assignments = append(j.Assignments, a)
+	}
+	return j
+}
+
+func (r random) sampleDecomposition() *btn.Decomposition { return r.decomposition([]int{2, 3, 2}) }
+func (r random) sampleJob() *btn.Job                     { return r.job([]int{2, 3, 2}) }

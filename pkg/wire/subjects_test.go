@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+func TestSubjects(t *testing.T) {
+	for subject, want := range map[string]Subject{
+		ModelSubject(3, "a-B_9"):      {Kind: KindModel, Lane: 3, Job: "a-B_9"},
+		NetworkSubject(15, "a"):       {Kind: KindNetwork, Lane: 15, Job: "a"},
+		TaskSubject(0, "a", 64, 63):   {Kind: KindTask, Job: "a", N: 64, K: 63},
+		PartialSubject(1, "a", 2, 0):  {Kind: KindPartial, Lane: 1, Job: "a", N: 2},
+		AnswerSubject("a"):            {Kind: KindAnswer, Job: "a"},
+		DoneSubject("a"):              {Kind: KindDone, Job: "a"},
+		ProgressSubject("a"):          {Kind: KindProgress, Job: "a"},
+		CancelSubject("a"):            {Kind: KindCancel, Job: "a"},
+		TimerSubject(2, "a"):          {Kind: KindTimer, Lane: 2, Job: "a"},
+		DeadlineSubject(2, "a"):       {Kind: KindDeadline, Lane: 2, Job: "a"},
+		RedriveSubject(2, "a"):        {Kind: KindRedrive, Lane: 2, Job: "a"},
+		DLQSubject("learn", "a"):      {Kind: KindDLQ, Stage: "learn", Job: "a"},
+		BlobSubject(digestA):          {Kind: KindBlob, Digest: digestA},
+		"btn.v1.task.4.job.1048576.0": {Kind: KindTask, Lane: 4, Job: "job", N: 1 << 20},
+	} {
+		got, err := ParseSubject(subject)
+		if err != nil || got != want || got.String() != subject {
+			t.Errorf("%s: %+v, %v; want %+v", subject, got, err, want)
+		}
+	}
+	if s := TaskSubject(7, "j", 64, 3); s != "btn.v1.task.7.j.64.3" {
+		t.Error(s)
+	}
+	if Filter(KindDone) != "btn.v1.done.>" || LaneFilter(KindTask, 3) != "btn.v1.task.3.>" || ChunksFilter(KindPartial, 3, "j") != "btn.v1.partial.3.j.>" {
+		t.Error(Filter(KindDone), LaneFilter(KindTask, 3), ChunksFilter(KindPartial, 3, "j"))
+	}
+}
+
+func TestParseSubjectRefuses(t *testing.T) {
+	for subject, says := range map[string]string{
+		"btn.v2.model.1.a":                       "does not begin with btn.v1.",
+		"btn.v1.nothing.a":                       "unknown kind",
+		"btn.v1.model.1.a.b":                     "3 tokens after the kind, 2 expected",
+		"btn.v1.model.16.a":                      `token "16"`,
+		"btn.v1.model.-1.a":                      `token "-1"`,
+		"btn.v1.model.01.a":                      `token "01"`,
+		"btn.v1.model.1.*":                       `token "*"`,
+		"btn.v1.model.1.":                        `token ""`,
+		"btn.v1.task.1.a.2.2":                    `token "2"`,
+		"btn.v1.task.1.a.x.0":                    `token "x"`,
+		"btn.v1.blob.ab":                         `token "ab"`,
+		"btn.v1.task.1.a.99999999999999999999.0": "token",
+	} {
+		_, err := ParseSubject(subject)
+		if !errors.Is(err, ErrSubject) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", subject, err, says)
+		}
+	}
+}
+
+func TestLane(t *testing.T) {
+	if Lane("") != 0xe3%16 { // SHA-256 of nothing begins e3b0c442
+		t.Error(Lane(""))
+	}
+	seen := map[int]int{}
+	for i := range 1600 {
+		lane := Lane(strings.Repeat("x", i))
+		if lane < 0 || lane >= Lanes {
+			t.Fatal(lane)
+		}
+		seen[lane]++
+	}
+	for lane := range Lanes {
+		if seen[lane] < 50 {
+			t.Errorf("lane %d has %d of 1600 tenants", lane, seen[lane])
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	got := Headers(&Cancel{}, "j", digestA, "")
+	want := map[string][]string{"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"}, "Btn-Digest": {digestA}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// The trace context goes through headers under its lower-case name, both ways.
+func TestCarrierKeepsTraceparentLowerCase(t *testing.T) {
+	id := trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled}
+	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(id))
+	h := map[string][]string{}
+	propagation.TraceContext{}.Inject(ctx, Carrier(h))
+	if v := h[HeaderTraceParent]; len(v) != 1 || v[0] != "00-01000000000000000000000000000000-0200000000000000-01" {
+		t.Fatalf("headers %v", h)
+	}
+	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), Carrier(h)))
+	if got.TraceID() != id.TraceID || got.SpanID() != id.SpanID {
+		t.Errorf("extracted %v", got)
+	}
+	if Carrier(h).Get("Traceparent") != "" || !reflect.DeepEqual(Carrier(h).Keys(), []string{"traceparent"}) {
+		t.Error("names must keep their case")
+	}
+}
+
+func TestNumericKind(t *testing.T) {
+	if !isToken(NumericKind()) || NumericKind() != NumericKind() {
+		t.Error(NumericKind())
+	}
+	// The set can tell: fused, x·y − round(x·y) would not be 0 for most of the inputs.
+	told := 0
+	for i, x := range numericInputs {
+		y := numericInputs[(i+3)%len(numericInputs)]
+		if math.FMA(x, y, -float64(x*y)) != 0 {
+			told++
+		}
+	}
+	if told < len(numericInputs)/2 {
+		t.Errorf("%d of %d inputs tell fused arithmetic", told, len(numericInputs))
+	}
+	changed := append([]float64(nil), numericInputs...)
+	changed[0] = math.Nextafter(changed[0], 1)
+	if reflect.DeepEqual(numericResults(changed), numericResults(numericInputs)) {
+		t.Error("a different last bit gives the same results")
+	}
+}
