@@ -49,7 +49,15 @@ func (p Poly) Scale(x scaled.Number) Poly {
 // Lemma 3).
 func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
-	p, q = canonical(p), reversed(canonical(q)) // now [z^k] = Σ_i p[i]·q[i + shape(q)−1−k]
+	p, q = canonical(p), canonical(q)
+	if isOneLeg(p) {
+		p, q = q, p
+	}
+	if isOneLeg(q) {
+		ops.Add(2 * p.Size())
+		return mulOneLeg(p, q)
+	}
+	q = reversed(q) // now [z^k] p·q = Σ_i p[i]·q[i + shape(q)−1−k]
 	shape, shift := make([]int, len(p.Shape)), make([]int, len(p.Shape))
 	for a := range shape {
 		shape[a] = p.Shape[a] + q.Shape[a] - 1

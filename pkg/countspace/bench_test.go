@@ -52,3 +52,18 @@ func BenchmarkDot(b *testing.B) {
 		Dot(p, p, nil)
 	}
 }
+
+// What a learning sweep does once per leg: one leg more, one leg less, one pairing.
+func BenchmarkOneLeg(b *testing.B) {
+	p, leg := Product(1, legs(1000, 1), nil), legs(1, 1)[0]
+	b.Run("mul", func(b *testing.B) {
+		for b.Loop() {
+			p.Mul(leg, nil)
+		}
+	})
+	b.Run("correlate", func(b *testing.B) {
+		for b.Loop() {
+			Correlate(p, leg, nil)
+		}
+	})
+}

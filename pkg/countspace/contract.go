@@ -75,6 +75,10 @@ func (w *overlap) run(is, jf, n int) {
 func Correlate(s, p Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	s, p = canonical(s), canonical(p)
+	if isOneLeg(p) && s.Size() > 1 {
+		ops.Add(2 * (s.Size() - 1))
+		return correlateOneLeg(s, p)
+	}
 	shape := make([]int, len(s.Shape))
 	for a := range shape {
 		shape[a] = max(1, s.Shape[a]-p.Shape[a]+1)

@@ -17,6 +17,16 @@ var One = Number{Mant: 1}
 
 // Make returns mant·2^exp, normalised. NaN and Inf mantissas stay as they are (see IsFinite).
 func Make(mant float64, exp int64) Number {
+	const field, one = 0x7ff << 52, 1023 << 52 // a float64's exponent, and its value in ±[1, 2)
+	b := math.Float64bits(mant)
+	if e := b & field >> 52; e-1 < 0x7fe { // neither 0, subnormal, infinite nor NaN
+		return Number{Mant: math.Float64frombits(b&^field | one), Exp: exp + int64(e) - 1023}
+	}
+	return makeSpecial(mant, exp)
+}
+
+// makeSpecial is Make for what has no exponent of its own.
+func makeSpecial(mant float64, exp int64) Number {
 	if mant == 0 {
 		return Number{}
 	}
