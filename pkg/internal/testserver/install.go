@@ -1,0 +1,116 @@
+package testserver
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// Install finds a redis-server or gets one, and says on w what it did: with apt-get as root, else unpacked from Debian's
+// packages into the user's cache folder. Where neither can be done, the error says what to install.
+func Install(w io.Writer) error {
+	if path, _, err := FindRedis(); err == nil {
+		fmt.Fprintf(w, "redis-server: found %s\n", path)
+		return nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return fmt.Errorf("%w: no redis-server and no apt-get on this machine; install redis, or set BTN_REDIS_SERVER", ErrUnavailable)
+	}
+	if os.Geteuid() == 0 {
+		err := apt(w, "install", "-y", "--no-install-recommends", "redis-server")
+		if err != nil { // the lists may be old
+			if err = apt(w, "update"); err == nil {
+				err = apt(w, "install", "-y", "--no-install-recommends", "redis-server")
+			}
+		}
+		if path, found := exec.LookPath("redis-server"); err == nil && found == nil {
+			fmt.Fprintf(w, "redis-server: installed by apt-get, %s\n", path)
+			return nil
+		}
+		fmt.Fprintf(w, "redis-server: apt-get install failed (%v), unpacking instead\n", err)
+	}
+	return Unpack(w)
+}
+
+func apt(w io.Writer, args ...string) error {
+	fmt.Fprintf(w, "redis-server: apt-get %v\n", args)
+	cmd := exec.Command("apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("apt-get %v: %w: %s", args, err, out[max(0, len(out)-400):])
+	}
+	return nil
+}
+
+// Unpack downloads Debian's packages of redis-server and its libraries and unpacks them into the user's cache folder. It
+// needs no rights and leaves the system alone.
+func Unpack(w io.Writer) error {
+	dir, err := cacheFolder()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "redis-packages")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	// redis-server is a link into redis-tools. The libraries are named differently by release; those that are missing from
+	// this one's lists are not needed by its redis-server.
+	packages := []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1", "liblua5.1-0", "lua-bitop", "lua-cjson",
+		"libhiredis0.14", "libhiredis1.1.0", "libatomic1"}
+	for i, p := range packages {
+		cmd := exec.Command("apt-get", "download", p)
+		cmd.Dir = work
+		if out, err := cmd.CombinedOutput(); err != nil && i < 2 {
+			return fmt.Errorf("%w: apt-get download %s: %v: %s", ErrUnavailable, p, err, out[max(0, len(out)-400):])
+		}
+	}
+	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, deb := range debs {
+		if out, err := exec.Command("dpkg", "-x", deb, dir).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: dpkg -x %s: %v: %s", ErrUnavailable, filepath.Base(deb), err, out)
+		}
+	}
+	path, env := unpacked(dir)
+	if !runs(path, env) {
+		cmd := exec.Command(path, "--version")
+		cmd.Env = append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		return fmt.Errorf("%w: the unpacked %s does not run: %v: %s", ErrUnavailable, path, err, out)
+	}
+	fmt.Fprintf(w, "redis-server: unpacked %d packages, %s\n", len(debs), path)
+	return nil
+}
+
+// cacheFolder is where Unpack puts packages.
+func cacheFolder() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("testserver: %w", err)
+	}
+	return filepath.Join(dir, "basetensor", "redis"), nil
+}
+
+// unpacked returns the redis-server below dir and the environment with its libraries.
+func unpacked(dir string) (path string, env []string) {
+	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] + "-linux-gnu"
+	lib := filepath.Join(dir, "usr", "lib", arch)
+	return filepath.Join(dir, "usr", "bin", "redis-server"),
+		[]string{"LD_LIBRARY_PATH=" + lib + string(os.PathListSeparator) + filepath.Join(dir, "lib", arch)}
+}
+
+// runs reports whether the program starts at all.
+func runs(path string, env []string) bool {
+	cmd := exec.Command(path, "--version")
+	cmd.Env = append(os.Environ(), env...)
+	return cmd.Run() == nil
+}

@@ -1,0 +1,136 @@
+package testserver
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// NATSOptions say how a nats-server runs. The zero value: JetStream, without a file.
+type NATSOptions struct {
+	Config   string   // configuration file; ports, address and store are overridden
+	StoreDir string   // JetStream's folder; NATS gives it a folder of the test's
+	Args     []string // further arguments
+}
+
+// NATSServer is a running nats-server.
+type NATSServer struct {
+	*process
+	URL        string // nats://127.0.0.1:<port>
+	Monitoring string // http://127.0.0.1:<port>
+	StoreDir   string
+}
+
+// NATS starts a nats-server with JetStream for a test. The program is built from the module that go.mod names, which takes
+// a minute the first time on a slow machine.
+func NATS(t testing.TB, o NATSOptions) *NATSServer {
+	t.Helper()
+	if o.StoreDir == "" {
+		o.StoreDir = t.TempDir()
+	}
+	s, err := StartNATS(o)
+	if s == nil {
+		s = &NATSServer{process: &process{}}
+	}
+	attach(t, s.process, err)
+	return s
+}
+
+// StartNATS starts a nats-server and waits until it and JetStream are ready. The caller ends it with Stop or Kill.
+// The error wraps ErrUnavailable where the program cannot be built.
+func StartNATS(o NATSOptions) (*NATSServer, error) {
+	path, err := FindNATS()
+	if err != nil {
+		return nil, err
+	}
+	args, err := configure(o)
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	monitor, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, "--addr", "127.0.0.1", "--port", port, "--http_port", monitor)
+	s := &NATSServer{
+		URL:        "nats://" + net.JoinHostPort("127.0.0.1", port),
+		Monitoring: "http://" + net.JoinHostPort("127.0.0.1", monitor),
+		StoreDir:   o.StoreDir,
+	}
+	s.process = &process{name: "nats-server", path: path, args: append(args, o.Args...), log: filepath.Join(o.StoreDir, "nats.log"), answer: s.healthy}
+	return s, s.start()
+}
+
+// storeLine is the line of a configuration file that says where JetStream stores.
+var storeLine = regexp.MustCompile(`(?m)^(\s*)store_dir\s*[:=].*$`)
+
+// configure returns the arguments for the file and the folder. nats-server refuses a folder given both in the file and as
+// an argument, so a file that names one is copied with that line changed and nothing else.
+func configure(o NATSOptions) ([]string, error) {
+	folder := []string{"--jetstream", "--store_dir", o.StoreDir}
+	if o.Config == "" {
+		return folder, nil
+	}
+	path, err := absolute(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("testserver: configuration: %w", err)
+	}
+	if !storeLine.Match(text) {
+		return append(folder, "--config", path), nil
+	}
+	path = filepath.Join(o.StoreDir, "nats-server.conf")
+	text = storeLine.ReplaceAllLiteral(text, []byte("store_dir: "+strconv.Quote(o.StoreDir)))
+	return []string{"--config", path}, os.WriteFile(path, text, 0o644)
+}
+
+// healthy asks the server itself; it says ok once JetStream has recovered its streams.
+func (s *NATSServer) healthy() error {
+	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := client.Get(s.Monitoring + "/healthz")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<10))
+	if err == nil && (r.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"ok"`))) {
+		err = fmt.Errorf("health: %s: %s", r.Status, body)
+	}
+	return err
+}
+
+// FindNATS returns the path of a nats-server: $BTN_NATS_SERVER, or the module's tool, built into the build cache.
+func FindNATS() (string, error) {
+	if path := os.Getenv("BTN_NATS_SERVER"); path != "" {
+		return path, nil
+	}
+	cmd := exec.Command("go", "tool", "-n", "nats-server")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	path := strings.TrimSpace(string(out))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: go tool -n nats-server: %v: %s; set BTN_NATS_SERVER to use one of your own", ErrUnavailable, err, stderr.Bytes())
+	}
+	return path, nil
+}
