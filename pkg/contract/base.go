@@ -14,7 +14,7 @@ func (j job) base() (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
-	z, stats, err := einsum.Contract(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory})
+	z, stats, err := einsum.Contract(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
 	if err != nil {
 		return btn.Value{}, err
 	}

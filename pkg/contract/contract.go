@@ -22,7 +22,8 @@ var ErrMemory = errors.New("contract: over the memory budget")
 
 // Options of a contraction. The zero value works.
 type Options struct {
-	Memory int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
+	Memory  int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
+	Threads int   // of the class base, 0 means all processors; the value has the same bits for any number
 }
 
 // Component returns Z(T^{Q^(i)}) · Scale for component i of dec, without its weight α_i. The network is valid, and conditioned
@@ -50,7 +51,7 @@ func Component(ctx context.Context, net *btn.Network, dec *btn.Decomposition, i 
 	if err := ctx.Err(); err != nil {
 		return btn.Value{}, err
 	}
-	j := job{ctx: ctx, net: net, dec: dec, q: &dec.Components[i], ops: &countspace.Ops{}, memory: o.Memory}
+	j := job{ctx: ctx, net: net, dec: dec, q: &dec.Components[i], ops: &countspace.Ops{}, memory: o.Memory, threads: o.Threads}
 	v, err := j.run()
 	if err != nil {
 		return btn.Value{}, fmt.Errorf("contract: component %d (%s): %w", i, j.q.Class, err)
@@ -60,12 +61,13 @@ func Component(ctx context.Context, net *btn.Network, dec *btn.Decomposition, i 
 
 // job is one contraction.
 type job struct {
-	ctx    context.Context
-	net    *btn.Network
-	dec    *btn.Decomposition
-	q      *btn.Component
-	ops    *countspace.Ops
-	memory int64
+	ctx     context.Context
+	net     *btn.Network
+	dec     *btn.Decomposition
+	q       *btn.Component
+	ops     *countspace.Ops
+	memory  int64
+	threads int
 }
 
 func (j job) run() (btn.Value, error) {
