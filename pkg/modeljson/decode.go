@@ -1,0 +1,95 @@
+// Reading a native model file.
+
+package modeljson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Decode reads a model and validates it. Unknown and duplicate fields, nulls in number lists, fields of the wrong type,
+// missing fields and anything after the document are ErrSyntax; what Model.Validate refuses, lengths that do not fit and
+// level numbers out of range are ErrModel, with the factor; what limits do not allow is ErrLimit. All carry fault.BadInput.
+// Another version of the format is ErrVersion and fault.Unsupported. Errors of r pass unchanged.
+func Decode(r io.Reader, limits Limits) (*factorgraph.Model, error) {
+	l := limits.withDefaults()
+	data, err := io.ReadAll(io.LimitReader(r, l.Bytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("modeljson: %w", err)
+	}
+	m, err := decode(data, l)
+	if err != nil {
+		return nil, &fault.Error{Code: codeOf(err), Err: fmt.Errorf("modeljson: %w", err)}
+	}
+	return m, nil
+}
+
+// codeOf is bad_input but for another version of the format.
+func codeOf(err error) fault.Code {
+	if errors.Is(err, ErrVersion) {
+		return fault.Unsupported
+	}
+	return fault.BadInput
+}
+
+func decode(data []byte, l Limits) (*factorgraph.Model, error) {
+	if int64(len(data)) > l.Bytes {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrLimit, l.Bytes)
+	}
+	if err := scan(data); err != nil {
+		return nil, err
+	}
+	var f file
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, syntaxError("%w", err)
+	}
+	return f.model(l)
+}
+
+func (f *file) model(l Limits) (*factorgraph.Model, error) {
+	switch {
+	case f.Version == nil:
+		return nil, syntaxError("the field basetensor_model is missing")
+	case *f.Version != Version:
+		return nil, fmt.Errorf("%w: %d, this program reads %d", ErrVersion, *f.Version, Version)
+	case f.Variables == nil:
+		return nil, syntaxError("the field variables is missing")
+	case f.Factors == nil:
+		return nil, syntaxError("the field factors is missing")
+	}
+	m := &factorgraph.Model{Bayes: f.Bayes, Domains: make([]int, len(f.Variables)), Factors: make([]factorgraph.Factor, len(f.Factors))}
+	named := slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Name != "" })
+	if named {
+		m.Names = make([]string, len(f.Variables))
+	}
+	for i, v := range f.Variables {
+		m.Domains[i] = v.Domain
+		if v.Domain < 1 {
+			return nil, modelError("variable %d: domain of size %d, at least 1 is needed", i, v.Domain)
+		}
+		if v.Domain > l.Domain {
+			return nil, fmt.Errorf("%w: variable %d: domain of size %d, at most %d is read", ErrLimit, i, v.Domain, l.Domain)
+		}
+		if named {
+			m.Names[i] = v.Name
+		}
+	}
+	levels := l.Levels
+	for j := range f.Factors {
+		t, err := f.Factors[j].table(m.Domains, &levels)
+		if err != nil {
+			return nil, fmt.Errorf("factor %d: %w", j, err)
+		}
+		m.Factors[j] = factorgraph.Factor{Scope: f.Factors[j].Scope, Table: t}
+	}
+	return m, m.Validate()
+}

@@ -1,0 +1,102 @@
+// Writing a native model file.
+
+package modeljson
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Encode writes m so that Decode returns it again, the same bytes for the same model: a factor a line, every number with
+// the digits that identify it. Values per count are written plainly when they carry no exponents, else as mantissas and
+// exponents. It returns what Model.Validate returns for a model that is not valid.
+func Encode(w io.Writer, m *factorgraph.Model) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("modeljson: %w", err)
+	}
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "{\n  \"basetensor_model\": %d,\n", Version)
+	if m.Bayes {
+		fmt.Fprint(b, "  \"bayes\": true,\n")
+	}
+	fmt.Fprint(b, "  \"variables\": [")
+	for i, d := range m.Domains {
+		v := variable{Domain: d}
+		if m.Names != nil {
+			v.Name = m.Names[i]
+		}
+		if err := line(b, i, v); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(b, "\n  ],\n  \"factors\": [")
+	for j, f := range m.Factors {
+		if err := line(b, j, encodeFactor(f)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(b, "\n  ]\n}\n")
+	return b.Flush()
+}
+
+// line writes item i of a list.
+func line(b *bufio.Writer, i int, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("modeljson: %w", err)
+	}
+	if i > 0 {
+		_ = b.WriteByte(',')
+	}
+	fmt.Fprint(b, "\n    ")
+	_, err = b.Write(data)
+	return err
+}
+
+func encodeFactor(f factorgraph.Factor) factor {
+	out := factor{Scope: f.Scope}
+	if out.Scope == nil {
+		out.Scope = []int{}
+	}
+	switch t := f.Table.(type) {
+	case *tensor.Dense:
+		out.Dense = &dense{Values: t.Data}
+	case *tensor.CP:
+		out.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][][]float64, len(t.Vectors))}
+		for pos, v := range t.Vectors {
+			if v == nil {
+				continue
+			}
+			out.CP.Vectors[pos] = [][]float64{}
+			for d := t.Shape[pos]; len(v) > 0; v = v[d:] {
+				out.CP.Vectors[pos] = append(out.CP.Vectors[pos], v[:d])
+			}
+		}
+	case *tensor.Symmetric:
+		out.Symmetric = &symmetric{Levels: encodeLevels(t.Levels, t.Shape), counts: encodeCounts(t.Values)}
+	case *tensor.SymmetryCP:
+		out.SymmetryCP = &symmetryCP{Levels: encodeLevels(t.Levels, t.Shape), Terms: make([]term, len(t.Terms))}
+		for i, s := range t.Terms {
+			out.SymmetryCP.Terms[i] = term{Alpha: s.Alpha, counts: encodeCounts(s.S), Vectors: s.R}
+		}
+	}
+	return out
+}
+
+func encodeCounts(v scaled.Vector) counts {
+	if v.Exp == nil {
+		return counts{Values: v.Mant}
+	}
+	list := &scaledList{Mantissas: make([]float64, v.Len()), Exponents: make([]int64, v.Len())}
+	for i := range list.Mantissas {
+		n := v.At(i)
+		list.Mantissas[i], list.Exponents[i] = n.Mant, n.Exp
+	}
+	return counts{Scaled: list}
+}

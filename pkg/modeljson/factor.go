@@ -1,0 +1,139 @@
+// Reading one factor in any of its forms.
+
+package modeljson
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// table decodes the one form a factor has. A form with levels takes the sum of its dimensions from left.
+func (f *factor) table(domains []int, left *int) (tensor.Tensor, error) {
+	if f.Scope == nil {
+		return nil, syntaxError("the field scope is missing")
+	}
+	dims := make([]int, len(f.Scope))
+	for pos, v := range f.Scope {
+		if v < 0 || v >= len(domains) {
+			return nil, modelError("scope position %d: variable %d, the model has %d", pos, v, len(domains))
+		}
+		dims[pos] = domains[v]
+	}
+	forms := 0
+	for _, have := range []bool{f.Dense != nil, f.CP != nil, f.Symmetric != nil, f.SymmetryCP != nil} {
+		if have {
+			forms++
+		}
+	}
+	switch {
+	case forms != 1:
+		return nil, syntaxError("%d of the forms dense, cp, symmetric, symmetry_cp, one is needed", forms)
+	case f.Dense != nil:
+		if f.Dense.Values == nil {
+			return nil, syntaxError("the field values is missing")
+		}
+		return &tensor.Dense{Shape: dims, Data: f.Dense.Values}, nil
+	case f.CP != nil:
+		return f.CP.tensor(dims)
+	}
+	for _, d := range dims {
+		if *left -= d; *left < 0 {
+			return nil, fmt.Errorf("%w: the variables of all symmetric factors have too many values together", ErrLimit)
+		}
+	}
+	if f.Symmetric != nil {
+		return f.Symmetric.tensor(dims)
+	}
+	return f.SymmetryCP.tensor(dims)
+}
+
+func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
+	if c.Weights == nil || c.Vectors == nil {
+		return nil, syntaxError("a cp factor needs weights and vectors")
+	}
+	t := &tensor.CP{Shape: dims, Weights: c.Weights, Vectors: make([][]float64, len(c.Vectors))}
+	for pos, rows := range c.Vectors {
+		if rows == nil {
+			continue
+		}
+		t.Vectors[pos] = []float64{}
+		for i, row := range rows {
+			if pos >= len(dims) || len(row) != dims[pos] {
+				return nil, modelError("scope position %d: vector %d has %d entries, not the variable's domain", pos, i, len(row))
+			}
+			t.Vectors[pos] = append(t.Vectors[pos], row...)
+		}
+	}
+	return t, nil
+}
+
+func (s *symmetric) tensor(dims []int) (tensor.Tensor, error) {
+	l, err := s.Levels.decode(dims)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.vector()
+	if err != nil {
+		return nil, err
+	}
+	return &tensor.Symmetric{Shape: dims, Levels: l, Values: values}, nil
+}
+
+func (s *symmetryCP) tensor(dims []int) (tensor.Tensor, error) {
+	if s.Terms == nil {
+		return nil, syntaxError("the field terms is missing")
+	}
+	l, err := s.Levels.decode(dims)
+	if err != nil {
+		return nil, err
+	}
+	t := &tensor.SymmetryCP{Shape: dims, Levels: l, Terms: make([]tensor.SymmetryRankOne, len(s.Terms))}
+	for i := range s.Terms {
+		values, err := s.Terms[i].vector()
+		if err != nil {
+			return nil, fmt.Errorf("term %d: %w", i, err)
+		}
+		t.Terms[i] = tensor.SymmetryRankOne{Alpha: s.Terms[i].Alpha, S: values, R: s.Terms[i].Vectors}
+	}
+	return t, nil
+}
+
+// vector decodes the one notation that is present.
+func (c counts) vector() (scaled.Vector, error) {
+	forms := 0
+	for _, have := range []bool{c.Values != nil, c.LogValues != nil, c.Scaled != nil} {
+		if have {
+			forms++
+		}
+	}
+	if forms != 1 {
+		return scaled.Vector{}, syntaxError("%d of the fields values, log_values, scaled, one is needed", forms)
+	}
+	if c.Values != nil {
+		return scaled.Vector{Mant: c.Values}, nil
+	}
+	if c.Scaled != nil {
+		if c.Scaled.Mantissas == nil || c.Scaled.Exponents == nil {
+			return scaled.Vector{}, syntaxError("scaled needs mantissas and exponents")
+		}
+		return scaled.Vector{Mant: c.Scaled.Mantissas, Exp: c.Scaled.Exponents}, nil
+	}
+	v := scaled.Vector{Mant: make([]float64, len(c.LogValues)), Exp: make([]int64, len(c.LogValues))}
+	for i, l := range c.LogValues {
+		switch {
+		case l == nil:
+		case math.Abs(*l) > maxLog:
+			return scaled.Vector{}, modelError("log_values: %v at position %d, at most ±%g", *l, i, float64(maxLog))
+		default:
+			n := scaled.FromLog(*l)
+			v.Mant[i], v.Exp[i] = n.Mant, n.Exp
+		}
+	}
+	return v, nil
+}
+
+// maxLog bounds log_values: beyond it a float64 logarithm leaves no digit of the value.
+const maxLog = 1 << 36

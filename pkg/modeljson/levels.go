@@ -1,0 +1,90 @@
+// The notation of levels: the two usual maps by name, any other written out.
+
+package modeljson
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/countspace"
+)
+
+// levels is "two" (0 and the rest), "identity" (every value a level of its own), or a map of its own.
+type levels struct {
+	name string
+	own  *ownLevels
+}
+
+type ownLevels struct {
+	Count int     `json:"count"` // D
+	Of    [][]int `json:"of"`    // per scope variable, per value: its level
+}
+
+func (l levels) MarshalJSON() ([]byte, error) {
+	if l.own != nil {
+		return json.Marshal(l.own)
+	}
+	return json.Marshal(l.name)
+}
+
+func (l *levels) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &l.name)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(&l.own)
+}
+
+// decode returns the levels over a scope of these dimensions.
+func (l levels) decode(dims []int) (countspace.Levels, error) {
+	switch {
+	case l.own == nil && l.name == "two":
+		return countspace.TwoLevels(dims), nil
+	case l.own == nil && l.name == "identity":
+		out, err := countspace.Identity(dims)
+		if err != nil {
+			return out, modelError("%w", err)
+		}
+		return out, nil
+	case l.own == nil:
+		return countspace.Levels{}, syntaxError("levels are %q, known are \"two\", \"identity\" or an object with count and of", l.name)
+	case l.own.Count < 1 || l.own.Count > math.MaxUint8:
+		return countspace.Levels{}, modelError("%d levels, 1 to %d are possible", l.own.Count, math.MaxUint8)
+	}
+	out := countspace.Levels{D: l.own.Count, Of: make([][]uint8, len(l.own.Of))}
+	for i, of := range l.own.Of {
+		out.Of[i] = make([]uint8, len(of))
+		for x, a := range of {
+			if a < 0 || a >= l.own.Count {
+				return countspace.Levels{}, modelError("scope position %d: value %d at level %d of %d", i, x, a, l.own.Count)
+			}
+			out.Of[i][x] = uint8(a)
+		}
+	}
+	return out, nil
+}
+
+// encodeLevels prefers a name.
+func encodeLevels(l countspace.Levels, dims []int) levels {
+	if same(l, countspace.TwoLevels(dims)) {
+		return levels{name: "two"}
+	}
+	if id, err := countspace.Identity(dims); err == nil && same(l, id) {
+		return levels{name: "identity"}
+	}
+	own := &ownLevels{Count: l.D, Of: make([][]int, len(l.Of))}
+	for i, of := range l.Of {
+		own.Of[i] = make([]int, len(of))
+		for x, a := range of {
+			own.Of[i][x] = int(a)
+		}
+	}
+	return levels{own: own}
+}
+
+func same(a, b countspace.Levels) bool {
+	return a.D == b.D && slices.EqualFunc(a.Of, b.Of, slices.Equal[[]uint8])
+}

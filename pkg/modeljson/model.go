@@ -1,0 +1,115 @@
+// Package modeljson reads and writes the native model file: JSON that holds what the UAI format cannot, namely CP,
+// symmetric and symmetry-CP factors, names, and values beyond the range of float64. schemas/model.schema.json describes
+// it; Decode is stricter in what a schema cannot say (lengths against domains, duplicate keys).
+package modeljson
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Version is the value of the field basetensor_model.
+const Version = 1
+
+var (
+	// ErrSyntax: not JSON, or not of the shape the schema describes.
+	ErrSyntax = errors.New("not a model file")
+	// ErrModel: of the right shape and impossible. It is factorgraph's sentinel.
+	ErrModel = factorgraph.ErrModel
+	// ErrVersion: a version of the format that this program does not read.
+	ErrVersion = errors.New("version of the format")
+	// ErrLimit: larger than the limits of the call.
+	ErrLimit = errors.New("over the limit")
+)
+
+// Limits bound what is read, so that memory is at most a small multiple of the file and the named levels it asks for. The
+// zero value of a field means its default.
+type Limits struct {
+	Bytes  int64 // of the file; default 256 MiB
+	Domain int   // values of one variable; default 2^20
+	Levels int   // values of all legs of symmetric and symmetry-CP factors together; default 2^26
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Bytes == 0 {
+		l.Bytes = 256 << 20
+	}
+	if l.Domain == 0 {
+		l.Domain = 1 << 20
+	}
+	if l.Levels == 0 {
+		l.Levels = 1 << 26
+	}
+	return l
+}
+
+// file is the document. Pointers and raw fields tell a missing field from an empty one.
+type file struct {
+	Version     *int       `json:"basetensor_model"`
+	Description string     `json:"description,omitempty"`
+	Bayes       bool       `json:"bayes,omitempty"`
+	Variables   []variable `json:"variables"`
+	Factors     []factor   `json:"factors"`
+}
+
+type variable struct {
+	Name   string `json:"name,omitempty"`
+	Domain int    `json:"domain"`
+}
+
+// factor has exactly one of the four forms.
+type factor struct {
+	Scope      []int       `json:"scope"`
+	Dense      *dense      `json:"dense,omitempty"`
+	CP         *cp         `json:"cp,omitempty"`
+	Symmetric  *symmetric  `json:"symmetric,omitempty"`
+	SymmetryCP *symmetryCP `json:"symmetry_cp,omitempty"`
+}
+
+type dense struct {
+	Values []float64 `json:"values"` // last scope variable fastest
+}
+
+type cp struct {
+	Weights []float64     `json:"weights"`
+	Vectors [][][]float64 `json:"vectors"` // per scope variable, per term, per value; null for the identity
+}
+
+type symmetric struct {
+	Levels levels `json:"levels"`
+	counts
+}
+
+type symmetryCP struct {
+	Levels levels `json:"levels"`
+	Terms  []term `json:"terms"`
+}
+
+type term struct {
+	Alpha float64 `json:"alpha"`
+	counts
+	Vectors [][]float64 `json:"vectors,omitempty"` // per scope variable; null for all ones; absent for all of them
+}
+
+// counts is a value per count vector in one of three notations.
+type counts struct {
+	Values    []float64   `json:"values,omitempty"`
+	LogValues []*float64  `json:"log_values,omitempty"` // nats; null for the value 0
+	Scaled    *scaledList `json:"scaled,omitempty"`
+}
+
+// scaledList is Mantissas[i]·2^Exponents[i]: exact, of any range and sign.
+type scaledList struct {
+	Mantissas []float64 `json:"mantissas"`
+	Exponents []int64   `json:"exponents"`
+}
+
+func syntaxError(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrSyntax}, args...)...)
+}
+
+func modelError(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrModel}, args...)...)
+}
