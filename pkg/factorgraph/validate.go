@@ -89,8 +89,12 @@ func (m *Model) ValidateProbability() error {
 				}
 			}
 		case *tensor.Symmetric:
+			var real []bool
 			for i, v := range t.Values.Mant {
-				if v < 0 && reachable(t, i) {
+				if v < 0 && real == nil {
+					real = reachable(t)
+				}
+				if v < 0 && real[i] {
 					return modelError("factor %d: the value at count index %d is negative, a probability needs at least 0", j, i)
 				}
 			}
@@ -99,9 +103,9 @@ func (m *Model) ValidateProbability() error {
 	return nil
 }
 
-// reachable reports whether some assignment of t has the count vector with this index: values at other counts are
-// ignored. Time O(n·D·box), spent only on a negative value.
-func reachable(t *tensor.Symmetric, index int) bool {
+// reachable reports for every index of the box whether some assignment of t has that count vector: values at other
+// counts are ignored. Time O(n·D·box), spent only on a negative value.
+func reachable(t *tensor.Symmetric) []bool {
 	shape := t.Levels.Shape()
 	strides, box := make([]int, len(shape)), 1
 	for a := len(shape) - 1; a >= 0; a-- {
@@ -123,7 +127,7 @@ func reachable(t *tensor.Symmetric, index int) bool {
 		}
 		have, next = next, have
 	}
-	return have[index]
+	return have
 }
 
 // distinct returns the levels that occur in of, each once.
