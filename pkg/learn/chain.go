@@ -33,9 +33,9 @@ func newChain(s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (
 	c := &chain{piece: piece, ops: ops, stride: stride, at: -1, m: m, prefix: countspace.Constant(s.Vars(), scaled.One)}
 	segments := (m + stride - 1) / stride
 	c.marks = make([]countspace.Poly, segments)
-	h := s
+	h := canonical(s)
 	for k := segments - 1; k >= 0; k-- {
-		c.marks[k] = h
+		c.marks[k] = own(h, 0)
 		if k == 0 {
 			break
 		}
@@ -44,7 +44,7 @@ func newChain(s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (
 			if err != nil {
 				return nil, err
 			}
-			h = countspace.Correlate(h, p, ops)
+			h = contract(h, p, ops)
 		}
 	}
 	return c, nil
@@ -75,7 +75,7 @@ func (c *chain) open(k int) error {
 		if err != nil {
 			return err
 		}
-		h = countspace.Correlate(h, p, c.ops)
+		h = contract(own(h, 0), p, c.ops)
 		c.segment[j-1-first] = h
 	}
 	c.marks[k] = countspace.Poly{}
@@ -131,6 +131,6 @@ func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 
 // advance puts the present piece, as it is now, into the prefix.
 func (c *chain) advance(p countspace.Poly) {
-	c.prefix = c.prefix.Mul(p, c.ops)
+	c.prefix = multiply(c.prefix, p, c.ops)
 	c.next++
 }

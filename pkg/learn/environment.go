@@ -3,8 +3,11 @@ package learn
 // What a leg of a core contributes to ⟨B, S∘R⟩, value by value.
 
 import (
+	"fmt"
+
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // coreBox returns the box of count vectors of core c's legs.
@@ -56,4 +59,30 @@ func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly
 		}
 	}
 	return out
+}
+
+// legPolys returns the count polynomials of core c with its mode fixed at each value, all other legs under r.
+func (sp *space) legPolys(c, mode int, r [][]float64, d int) ([]countspace.Poly, error) {
+	core := sp.cores[c]
+	w := sp.coreWeights(c, r, d)
+	n := sp.dims[core.Legs[mode]]
+	if len(core.Legs) <= n {
+		polys, err := tensor.LegPolys(core.T, w, d, sp.ops)
+		if err != nil {
+			return nil, fmt.Errorf("learn: core %d: %w", c, err)
+		}
+		return polys[mode], nil
+	}
+	// One leg of many: fixing it by weights costs less than the polynomials of all legs.
+	out := make([]countspace.Poly, n)
+	for x := range out {
+		w[mode] = make(tensor.LegWeights, n*d)
+		w[mode][x*d] = 1
+		p, err := tensor.CountPoly(core.T, w, d, sp.ops)
+		if err != nil {
+			return nil, fmt.Errorf("learn: core %d: %w", c, err)
+		}
+		out[x] = p
+	}
+	return out, nil
 }

@@ -40,7 +40,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposit
 	}
 	var best *model
 	for start := range opts.Starts {
-		l := &learner{opts: opts, start: start, model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative}}
+		l := &learner{opts: opts, step: firstStep, start: start, model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative}}
 		l.model = l.model.snapshot()
 		l.fit = Fit{Residual: 1, Condition: 1}
 		if err := l.run(ctx); err != nil {
@@ -61,6 +61,7 @@ type learner struct {
 	*model
 	opts  Options
 	start int
+	step  float64 // how far to extrapolate, in sweeps
 }
 
 func (l *learner) run(ctx context.Context) error {
@@ -86,18 +87,25 @@ func (l *learner) run(ctx context.Context) error {
 	return nil
 }
 
-const (
-	// greedySweeps are the joint sweeps after each component but the last, which gets all of them.
-	greedySweeps = 5
-	// candidates are tried for every new component, each with candidateSweeps sweeps of its own.
-	candidates      = 3
-	candidateSweeps = 3
-)
+// greedySweeps are the joint sweeps after each component but the last, which gets all of them.
+const greedySweeps = 5
+
+// effort returns how many candidates are tried for every new component, and the sweeps each gets on its own. Minima of small
+// problems are many and cheap to look at; on large ones the candidates differ little and cost much.
+func effort(legs int) (candidates, sweeps int) {
+	if legs <= smallProblem {
+		return 6, 8
+	}
+	return 2, 3
+}
+
+// smallProblem is the number of legs up to which a sweep takes about a millisecond.
+const smallProblem = 64
 
 // add appends the best of a few candidates, unless none explains anything of what is left.
 func (l *learner) add(ctx context.Context, class btn.Class) error {
 	var best *model
-	tries := candidates
+	tries, sweeps := effort(len(l.sp.dims))
 	if class == btn.ClassSymmetric {
 		tries = 1
 	}
@@ -108,7 +116,7 @@ func (l *learner) add(ctx context.Context, class btn.Class) error {
 		if err := trial.seed(i); err != nil {
 			return err
 		}
-		for range candidateSweeps {
+		for range sweeps {
 			if _, err := trial.improve(ctx, i); err != nil {
 				return err
 			}
@@ -168,11 +176,14 @@ func (l *learner) improve(ctx context.Context, i int) (bool, error) {
 // sweeps runs cyclic sweeps over all parts until they stop paying.
 func (l *learner) sweeps(ctx context.Context, most int) error {
 	for n := range most {
-		before := l.fit
+		before, parts := l.fit, append([]*part(nil), l.parts...)
 		for i := range l.parts {
 			if _, err := l.improve(ctx, i); err != nil {
 				return err
 			}
+		}
+		if err := l.extrapolate(parts); err != nil {
+			return err
 		}
 		if l.opts.LearnMaps {
 			if err := l.procrustes(ctx); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // procrustes visits every leg once and replaces its map by the orthogonal O that minimises ‖B − B̃ ×_ℓ O‖: with
@@ -70,11 +69,11 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 			if m.fit.Alpha[k].IsZero() {
 				continue
 			}
-			polys, err := tensor.LegPolys(m.sp.cores[c].T, m.sp.coreWeights(c, p.r, depth[k]), depth[k], m.sp.ops)
+			polys, err := m.sp.legPolys(c, mode, p.r, depth[k])
 			if err != nil {
 				return err
 			}
-			products := m.sp.shiftedProducts(polys[mode], env[k], depth[k])
+			products := m.sp.shiftedProducts(polys, env[k], depth[k])
 			for x := range overlap {
 				for y, v := range p.r[leg] {
 					t := products[x][m.sp.level(leg, y, depth[k])].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])

@@ -35,7 +35,7 @@ func randomVector(rng *rand.Rand, d, try int) []float64 {
 	square := 0.0
 	for x := range v {
 		g := rng.NormFloat64()
-		switch try {
+		switch try % 3 {
 		case 0:
 			v[x] = 1 + 0.3*g
 		case 1:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // vectorSweep visits every leg of part i once and returns the part with its new R and its products. On each leg
@@ -18,7 +17,7 @@ import (
 // the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0 changes nothing and stays.
 // P is the base tensor's count polynomial with the leg fixed at a less those of the other components. Then v_ℓ is normalised: the
 // scale of S∘R is left to the weights.
-// Cost: O(n²) multiply-adds for every component at two levels, with one core polynomial per leg.
+// Cost: O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error) {
 	s := newSweep(m, i)
 	if err := s.start(); err != nil {
@@ -32,10 +31,15 @@ func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error)
 		if err != nil {
 			return nil, products{}, err
 		}
-		for mode, leg := range core.Legs {
-			if err := s.leg(c, mode, leg, t); err != nil {
+		walk, err := m.sp.newCoreWalk(c, s.r, t, s.d)
+		if err != nil {
+			return nil, products{}, err
+		}
+		for _, leg := range core.Legs {
+			if err := s.leg(leg, walk); err != nil {
 				return nil, products{}, err
 			}
+			walk.advance()
 		}
 		p, err := m.sp.corePoly(c, s.r, s.d)
 		if err != nil {
@@ -103,9 +107,9 @@ func (s *sweep) piece(k, leg int) countspace.Poly {
 	return countspace.Linear(s.m.sp.row(leg, s.r[leg], other, s.levels[k]))
 }
 
-// leg solves for the vector of one leg, mode of core c, whose environment is t, and moves all pairs past it.
-func (s *sweep) leg(c, mode, leg int, t countspace.Poly) error {
-	numerator, err := s.baseNumerator(c, mode, leg, t)
+// leg solves for the vector of one leg, which the walk over its core has reached, and moves all pairs past it.
+func (s *sweep) leg(leg int, walk coreWalk) error {
+	numerator, err := walk.numerator()
 	if err != nil {
 		return err
 	}
@@ -132,15 +136,6 @@ func (s *sweep) leg(c, mode, leg int, t countspace.Poly) error {
 		s.pairs[k].advance(s.piece(k, leg))
 	}
 	return nil
-}
-
-// baseNumerator returns Σ_c S_{c+e(y)} P^{−ℓ,y}_c of the base tensor, in the learned coordinates y of the leg.
-func (s *sweep) baseNumerator(c, mode, leg int, t countspace.Poly) ([]scaled.Number, error) {
-	polys, err := tensor.LegPolys(s.m.sp.cores[c].T, s.m.sp.coreWeights(c, s.r, s.d), s.d, s.m.sp.ops)
-	if err != nil {
-		return nil, err
-	}
-	return s.m.sp.legProducts(leg, polys[mode], t, s.d), nil
 }
 
 // solve sets v_ℓ = numerator/denominator, normalised.
