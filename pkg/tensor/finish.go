@@ -1,0 +1,113 @@
+// From the directions of rank-one terms to a decomposition: clean vectors, weights, the dropped legs.
+
+package tensor
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// snapTolerance is how near to 0, 1 or −1 an entry of a normalised vector is taken for it. Whether that was right, the
+// comparison with the tensor decides.
+const snapTolerance = 1e-11
+
+// finish finds the weights with which terms add up to t. With clean, vectors are normalised to a largest entry of 1 and
+// snapped first: an eigenvector (1, 1e-17) of a clause is (1, 0), and the clause's zero must come out as zero.
+func finish(t *Dense, terms [][][]float64, clean bool) (*CP, bool) {
+	if clean {
+		terms = cleaned(terms)
+	}
+	weights, ok := solveWeights(t, terms)
+	if !ok {
+		return nil, false
+	}
+	return newCP(t.Shape, weights, terms), true
+}
+
+func cleaned(terms [][][]float64) [][][]float64 {
+	out := make([][][]float64, len(terms))
+	for i, term := range terms {
+		for _, v := range term {
+			v = slices.Clone(v)
+			largest := v[0]
+			for _, x := range v {
+				if math.Abs(x) > math.Abs(largest)*(1+snapTolerance) {
+					largest = x
+				}
+			}
+			for x := range v {
+				v[x] = snapped(v[x] / largest)
+			}
+			out[i] = append(out[i], v)
+		}
+	}
+	return out
+}
+
+func snapped(x float64) float64 {
+	for _, simple := range [3]float64{0, 1, -1} {
+		if math.Abs(x-simple) < snapTolerance {
+			return simple
+		}
+	}
+	return x
+}
+
+// solveWeights solves t[x] = Σ_i weight_i Π_ℓ terms[i][ℓ][x_ℓ] at as many entries as there are terms, the pivots of
+// complete elimination. Unlike least squares over all entries that keeps small integers and equal weights exact.
+func solveWeights(t *Dense, terms [][][]float64) ([]float64, bool) {
+	rank, size := len(terms), len(t.Data)
+	columns := make([]float64, rank*size)
+	for i, term := range terms {
+		addOuter(columns[i*size:(i+1)*size], 1, term, t.Shape, nil)
+	}
+	s, ok := newSkeleton(transposed(columns, rank, size), size, rank, rank)
+	if !ok || len(s.Rows) < rank {
+		return nil, false
+	}
+	a, b := mat.NewDense(rank, rank, nil), mat.NewVecDense(rank, nil)
+	for k, x := range s.Rows {
+		for i := range rank {
+			a.Set(k, i, columns[i*size+x])
+		}
+		b.SetVec(k, t.Data[x])
+	}
+	var w mat.VecDense
+	if err := w.SolveVec(a, b); err != nil {
+		return nil, false
+	}
+	return w.RawVector().Data, true
+}
+
+// expanded returns the CP over all legs of a shape: t's legs are the given ones, and every vector is multiplied by the
+// expansion of its leg; the expansion of a leg that t lacks is its vector.
+func (t *CP) expanded(shape, legs []int, expand [][]float64) *CP {
+	out := &CP{Shape: shape, Weights: t.Weights, Vectors: make([][]float64, len(shape))}
+	rank := len(t.Weights)
+	for leg, d := range shape {
+		at := slices.Index(legs, leg)
+		if at < 0 {
+			out.Vectors[leg] = slices.Repeat(expand[leg], rank)
+			continue
+		}
+		inner := t.Shape[at]
+		v := make([]float64, 0, rank*d)
+		for i := range rank {
+			for x := range d {
+				sum, scale := 0.0, 0.0
+				for y, f := range t.vector(i, at, inner) {
+					p := f * expand[leg][x*inner+y]
+					sum, scale = sum+p, max(scale, math.Abs(p))
+				}
+				if math.Abs(sum) < rankTolerance*scale {
+					sum = 0
+				}
+				v = append(v, sum)
+			}
+		}
+		out.Vectors[leg] = v
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+// Exact decompositions of low rank: the entry point, and the verification that decides.
+
+package tensor
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// exactTolerance is how far a decomposition may be from its tensor, relative to the largest entry.
+	exactTolerance = 1e-13
+	// entryTolerance is how far it may be from any single entry, relative to that entry: conditioning on evidence can make the
+	// smallest entries the only ones that matter. A zero entry has to come out as zero.
+	entryTolerance = 1e-9
+	// lowRankEntries is the largest table another form is written out to when its rank is looked for.
+	lowRankEntries = 1 << 16
+)
+
+// LowRank returns t as a CP tensor of at most maxRank terms that is exact up to rounding, or false if none was found.
+// What it finds: rank one; a constant plus one point or slab (clauses); noisy-or as two terms, parity, equality, and in
+// general the decomposition of a table that has one with linearly independent terms on two groups of legs
+// and pairwise different ones on the rest (simultaneous diagonalisation); tables over two legs by elimination, mixtures of products by their slices;
+// symmetric tensors of two levels over any number of legs by the recurrence of their values (Prony). A CP tensor of few
+// terms is returned without its zero terms.
+//
+// Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of itself, zeros exactly
+// (symmetric: each value over its count class). So false does not mean that there is none, but true is never wrong.
+// The zero tensor has one term of weight 0. Cost about O(legs·maxRank·entries), and O(maxRank·entries) to
+// reject a table of full rank.
+func LowRank(t Tensor, maxRank int) (*CP, bool) {
+	if t == nil || maxRank < 1 {
+		return nil, false
+	}
+	switch t := t.(type) {
+	case *Dense:
+		return lowRankDense(t, maxRank)
+	case *CP:
+		if c := t.withoutZeros(); len(c.Weights) <= maxRank {
+			return c, true
+		}
+	case *Symmetric:
+		if c, ok := t.asSymmetryCP().lowRank(maxRank); ok {
+			return c, true
+		}
+	case *SymmetryCP:
+		if c, ok := t.lowRank(maxRank); ok {
+			return c, true
+		}
+	}
+	dense, err := ToDense(t, lowRankEntries)
+	if err != nil {
+		return nil, false
+	}
+	return lowRankDense(dense, maxRank)
+}
+
+// lowRankDense tries the closed forms first: they keep zeros and ones as they are.
+func lowRankDense(t *Dense, maxRank int) (*CP, bool) {
+	candidates := []func(*Dense, int) (*CP, bool){rankOne, backgroundPlusOne, diagonalise, sliceTerms}
+	for _, find := range candidates {
+		if c, ok := find(t, maxRank); ok && len(c.Weights) <= maxRank && c.equals(t) {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// equals compares entry by entry, with the tolerances above.
+func (t *CP) equals(d *Dense) bool {
+	got, err := ToDense(t, len(d.Data))
+	if err != nil {
+		return false
+	}
+	limit := exactTolerance * d.MaxAbs()
+	for i, want := range d.Data {
+		if !(math.Abs(got.Data[i]-want) <= min(limit, entryTolerance*math.Abs(want))) {
+			return false
+		}
+	}
+	return true
+}
+
+// newCP makes a CP tensor from terms[i][ℓ], the vector of term i on leg ℓ.
+func newCP(shape []int, weights []float64, terms [][][]float64) *CP {
+	t := &CP{Shape: shape, Weights: weights, Vectors: make([][]float64, len(shape))}
+	for leg := range shape {
+		for _, term := range terms {
+			t.Vectors[leg] = append(t.Vectors[leg], term[leg]...)
+		}
+	}
+	return t
+}
+
+// withoutZeros drops terms with weight 0 or a zero vector; if all go, one of weight 0 stays.
+func (t *CP) withoutZeros() *CP {
+	var keep []int
+	for i, w := range t.Weights {
+		zero := w == 0
+		for leg, d := range t.Shape {
+			zero = zero || maxAbs(t.vector(i, leg, d)) == 0
+		}
+		if !zero {
+			keep = append(keep, i)
+		}
+	}
+	if len(keep) == len(t.Weights) && len(keep) > 0 {
+		return t
+	}
+	var weights []float64
+	var terms [][][]float64
+	for _, i := range keep {
+		term := make([][]float64, len(t.Shape))
+		for leg, d := range t.Shape {
+			term[leg] = t.vector(i, leg, d)
+		}
+		weights, terms = append(weights, t.Weights[i]), append(terms, term)
+	}
+	if len(keep) == 0 {
+		weights, terms = []float64{0}, [][][]float64{ones(t.Shape)}
+	}
+	return newCP(t.Shape, weights, terms)
+}
+
+func ones(dims []int) [][]float64 {
+	term := make([][]float64, len(dims))
+	for leg, d := range dims {
+		term[leg] = slices.Repeat([]float64{1}, d)
+	}
+	return term
+}

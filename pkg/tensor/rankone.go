@@ -1,0 +1,99 @@
+// Closed forms of one and two terms, read off the table's own entries.
+
+package tensor
+
+import (
+	"math"
+	"slices"
+)
+
+// cross returns the rank-one table that agrees with data on the fibres through its largest entry p:
+// data[p] ⊗_ℓ (fibre_ℓ / data[p]). It is data itself if that has rank one. Zeros stay zeros.
+func cross(data []float64, dims []int) (weight float64, term [][]float64) {
+	p := 0
+	for i, x := range data {
+		if math.Abs(x) > math.Abs(data[p]) {
+			p = i
+		}
+	}
+	weight = data[p]
+	if weight == 0 {
+		return 0, ones(dims)
+	}
+	term = make([][]float64, len(dims))
+	for leg, step := range strides(dims) {
+		d := dims[leg]
+		start := p - p/step%d*step
+		term[leg] = make([]float64, d)
+		for x := range d {
+			term[leg][x] = data[start+x*step] / weight
+		}
+	}
+	return weight, term
+}
+
+func rankOne(t *Dense, _ int) (*CP, bool) {
+	weight, term := cross(t.Data, t.Shape)
+	return newCP(t.Shape, []float64{weight}, [][][]float64{term}), true
+}
+
+// backgroundPlusOne finds c + rank one, c the most frequent entry: a clause, or any table constant but for one point or
+// slab.
+func backgroundPlusOne(t *Dense, maxRank int) (*CP, bool) {
+	if maxRank < 2 {
+		return nil, false
+	}
+	c, times := mostFrequent(t.Data)
+	if times == 1 || c == 0 {
+		return nil, false
+	}
+	rest := make([]float64, len(t.Data))
+	for i, x := range t.Data {
+		rest[i] = x - c
+	}
+	weight, term := cross(rest, t.Shape)
+	return newCP(t.Shape, []float64{c, weight}, [][][]float64{ones(t.Shape), term}), true
+}
+
+// sliceTerms finds Σ_x e_x ⊗ (rank one) over the values x of one leg: equality, any matrix of few columns, a mixture of products.
+// It is tried last, as it may take more terms than needed.
+func sliceTerms(t *Dense, maxRank int) (*CP, bool) {
+	for leg, d := range t.Shape {
+		var weights []float64
+		var terms [][][]float64
+		for x := 0; x < d && len(terms) <= maxRank; x++ {
+			part := t.fix(leg, x)
+			weight, term := cross(part.Data, part.Shape)
+			if weight == 0 {
+				continue
+			}
+			e := make([]float64, d)
+			e[x] = 1
+			weights, terms = append(weights, weight), append(terms, slices.Insert(term, leg, e))
+		}
+		if len(terms) > maxRank {
+			continue
+		}
+		if c := newCP(t.Shape, weights, terms); c.equals(t) {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+func mostFrequent(list []float64) (value float64, times int) {
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	run := 0
+	for i, x := range sorted {
+		if i > 0 && x == sorted[i-1] {
+			run++
+		} else {
+			run = 1
+		}
+		if run > times {
+			value, times = x, run
+		}
+	}
+	return value, times
+}
