@@ -1,0 +1,197 @@
+package infer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/basetensor/basetensor/pkg/aggregate"
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/learn"
+	"github.com/basetensor/basetensor/pkg/reparam"
+)
+
+// Reparameterise is the first stage: the model as a base tensor network (Lemma 1), without any evidence.
+// Errors are the model's and carry fault.BadInput.
+func Reparameterise(m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
+	s = s.WithDefaults()
+	net, err := reparam.Build(m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
+	if err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	return net, nil
+}
+
+// CheckQueries validates every query's evidence against the model's domains. The error names the query.
+func CheckQueries(domains []int, queries []Query) error {
+	if len(queries) == 0 {
+		return fault.New(fault.BadInput, "infer: a request needs at least one query")
+	}
+	for q := range queries {
+		if err := queries[q].Evidence.Validate(&factorgraph.Model{Domains: domains}); err != nil {
+			return fault.New(fault.BadInput, "infer: query %d: %w", q, err)
+		}
+	}
+	return nil
+}
+
+// Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).
+func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo) (*btn.Job, error) {
+	evidence := make([]factorgraph.Evidence, len(queries))
+	for q := range queries {
+		evidence[q] = queries[q].Evidence
+	}
+	return learn.Assign(ctx, net, evidence, s, memo)
+}
+
+// chunkFlops is what one task should cost: about 100 ms of contraction on one core.
+const chunkFlops = 1e8
+
+// Chunks groups the units of a job, query by query and in component order, into tasks of about chunkFlops
+// operations. It always returns at least one chunk, which may be empty, so that every job ends at the aggregator.
+func Chunks(net *btn.Network, job *btn.Job) [][]btn.Unit {
+	chunks := [][]btn.Unit{nil}
+	cost := 0.0
+	for q, a := range job.Assignments {
+		if a.Error != nil {
+			continue
+		}
+		dec := job.Decompositions[a.Decomposition]
+		for c := range dec.Components {
+			flops := contract.Cost(net, dec, c)
+			if a.Plan != nil {
+				flops = a.Plan.Flops // under this query's evidence
+			}
+			last := len(chunks) - 1
+			if len(chunks[last]) > 0 && cost+flops > chunkFlops {
+				chunks, cost, last = append(chunks, nil), 0, last+1
+			}
+			chunks[last] = append(chunks[last], btn.Unit{Query: q, Component: c})
+			cost += flops
+		}
+	}
+	return chunks
+}
+
+// ContractOptions bound one worker's contraction.
+type ContractOptions struct {
+	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
+	Threads int   // 0 means all processors
+}
+
+// Contract is the third stage: the values of some units, each under its query's evidence, in the order given.
+// A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
+func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
+	if o.Memory == 0 {
+		o.Memory = btn.DefaultMemory
+	}
+	values := make([]btn.UnitValue, len(units))
+	conditioned, of := net, -1
+	for i, u := range units {
+		values[i].Unit = u
+		if u.Query < 0 || u.Query >= len(queries) || u.Query >= len(job.Assignments) {
+			return nil, fault.New(fault.Internal, "infer: unit %d names query %d of %d", i, u.Query, len(queries))
+		}
+		d := job.Assignments[u.Query].Decomposition
+		if d < 0 || d >= len(job.Decompositions) || u.Component < 0 || u.Component >= len(job.Decompositions[d].Components) {
+			return nil, fault.New(fault.Internal, "infer: unit %d names component %d of decomposition %d", i, u.Component, d)
+		}
+		if of != u.Query {
+			var err error
+			if conditioned, err = net.Condition(queries[u.Query].Evidence); err != nil {
+				values[i].Error, conditioned = errorInfo(err, StageContract), net
+				continue
+			}
+			of = u.Query
+		}
+		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads})
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			return nil, ctxErr
+		}
+		if err != nil {
+			values[i].Error = errorInfo(err, StageContract)
+			continue
+		}
+		values[i].Value = value
+	}
+	return values, nil
+}
+
+// Stage names, as they appear in errors, logs, metrics and timings.
+const (
+	StageReparam   = "reparam-worker"
+	StageLearn     = "learn-worker"
+	StageContract  = "contract-worker"
+	StageAggregate = "aggregator"
+)
+
+func errorInfo(err error, stage string) *btn.ErrorInfo {
+	return &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
+}
+
+// Aggregate is the last stage: one result per query from the values of all units, in any order (Lemma 5).
+// evidenceFiles may be nil, or has one name per query, empty for none.
+func Aggregate(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+	byQuery := make([][]btn.UnitValue, len(j.Assignments))
+	for _, v := range values {
+		if v.Query >= 0 && v.Query < len(byQuery) {
+			byQuery[v.Query] = append(byQuery[v.Query], v)
+		}
+	}
+	results := make([]btn.Result, len(j.Assignments))
+	for q := range j.Assignments {
+		in := aggregate.Input{Job: job, Query: q, Assignment: &j.Assignments[q], Values: byQuery[q]}
+		if d := j.Assignments[q].Decomposition; j.Assignments[q].Error == nil && d >= 0 && d < len(j.Decompositions) {
+			in.Decomposition = j.Decompositions[d]
+		}
+		if q < len(evidenceFiles) {
+			in.EvidenceFile = evidenceFiles[q]
+		}
+		results[q] = aggregate.Result(in)
+	}
+	return results
+}
+
+// Failed returns the results of a job none of whose queries has an answer, for the same reason.
+func Failed(job string, queries int, err error, stage string) []btn.Result {
+	results := make([]btn.Result, queries)
+	for q := range results {
+		a := btn.Assignment{Decomposition: -1, Error: errorInfo(err, stage), Cache: "off"}
+		results[q] = aggregate.Result(aggregate.Input{Job: job, Query: q, Assignment: &a})
+	}
+	return results
+}
+
+// Run answers a request by the four stages in a row. memo may be nil. Failures of single queries are in their
+// results; the error returned is the whole request's.
+func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) {
+	if r.Model == nil {
+		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
+	}
+	if err := CheckQueries(r.Model.Domains, r.Queries); err != nil {
+		return nil, err
+	}
+	net, err := Reparameterise(r.Model, r.Settings)
+	if err != nil {
+		return nil, err
+	}
+	job, err := Learn(ctx, net, r.Queries, r.Settings, memo)
+	if err != nil {
+		return nil, err
+	}
+	var values []btn.UnitValue
+	for _, units := range Chunks(net, job) {
+		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory})
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, part...)
+	}
+	files := make([]string, len(r.Queries))
+	for q := range r.Queries {
+		files[q] = r.Queries[q].EvidenceFile
+	}
+	return Aggregate(r.Job, job, files, values), nil
+}
