@@ -52,8 +52,8 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 		if len(list)/d != dims[leg] || len(list)%d != 0 {
 			return fmt.Errorf("%w: leg %d has %d weights, %d values at %d levels are needed", ErrShape, leg, len(list), dims[leg], d)
 		}
-		if err := finite(list, fmt.Sprintf("leg %d, weight", leg)); err != nil {
-			return err
+		if i := notFinite(list); i >= 0 {
+			return fmt.Errorf("%w: leg %d, weight %d is %v", ErrNotFinite, leg, i, list[i])
 		}
 	}
 	return nil

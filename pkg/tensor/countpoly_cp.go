@@ -20,7 +20,7 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 		if weight == 0 {
 			continue
 		}
-		p := countspace.Product(d-1, t.factors(i, w, d, ops), ops)
+		p := product(d-1, t.factors(i, w, d, ops), ops)
 		sum = sum.Add(p.Scale(scaled.FromFloat(weight)))
 	}
 	return sum, nil

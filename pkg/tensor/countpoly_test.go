@@ -230,3 +230,37 @@ func TestCountPolyErrors(t *testing.T) {
 		}
 	}
 }
+
+// Joint counts over more legs than one block: the symmetric form against its own table, another algorithm.
+func TestCountPolyJointCountsOfManyLegs(t *testing.T) {
+	for seed := range uint64(4) {
+		r := seeded(t, seed)
+		dims := make([]int, 11)
+		for leg := range dims {
+			dims[leg] = 2 + r.IntN(2)*leg/10
+		}
+		form := randomSymmetryCP(r, dims)
+		w := make([]LegWeights, len(dims))
+		for leg, d := range dims {
+			w[leg] = randomList(r, 2*d)
+		}
+		dense, err := ToDense(form, 1<<14)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := CountPoly(form, w, 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := CountPoly(dense, w, 2, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range len(dims) + 1 {
+			a, b := got.At([]int{c}).Float64(), want.At([]int{c}).Float64()
+			if math.Abs(a-b) > 1e-10*(1+math.Abs(b)) {
+				t.Fatalf("[z^%d] = %v, by its table %v", c, a, b)
+			}
+		}
+	}
+}

@@ -91,7 +91,7 @@ func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
 		if len(m) != dims[mode]*dims[mode] {
 			return false, fmt.Errorf("%w: map of mode %d has %d entries, %d×%d are needed", ErrShape, mode, len(m), dims[mode], dims[mode])
 		}
-		if err := finite(m, fmt.Sprintf("map of mode %d, entry", mode)); err != nil {
+		if err := finite(m, "map of mode %d, entry", mode); err != nil {
 			return false, err
 		}
 	}
@@ -147,7 +147,7 @@ func (t *CP) applyModes(maps [][]float64) (*CP, error) {
 				}
 			}
 		}
-		if err := finite(fresh, fmt.Sprintf("mode %d, mapped vector entry", mode)); err != nil {
+		if err := finite(fresh, "mode %d, mapped vector entry", mode); err != nil {
 			return nil, err
 		}
 		out.Vectors[mode] = fresh

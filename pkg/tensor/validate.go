@@ -71,7 +71,7 @@ func (t *CP) validate() error {
 		if len(v)/d != rank || len(v)%d != 0 {
 			return fmt.Errorf("%w: mode %d has %d vector entries, %d terms of dimension %d are needed", ErrShape, mode, len(v), rank, d)
 		}
-		if err := finite(v, fmt.Sprintf("mode %d, vector entry", mode)); err != nil {
+		if err := finite(v, "mode %d, vector entry", mode); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (t *SymmetryCP) validate() error {
 			if len(v) != t.Shape[mode] {
 				return fmt.Errorf("%w: term %d, mode %d: vector of %d entries for dimension %d", ErrShape, i, mode, len(v), t.Shape[mode])
 			}
-			if err := finite(v, fmt.Sprintf("term %d, mode %d, entry", i, mode)); err != nil {
+			if err := finite(v, "term %d, mode %d, entry", i, mode); err != nil {
 				return err
 			}
 		}
@@ -141,11 +141,20 @@ func positiveDims(dims []int) error {
 	return nil
 }
 
-func finite(list []float64, what string) error {
-	for i, x := range list {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%w: %s %d is %v", ErrNotFinite, what, i, x)
-		}
+// finite names the first entry that is not a number. what is a format for args, used only for the error.
+func finite(list []float64, what string, args ...any) error {
+	if i := notFinite(list); i >= 0 {
+		return fmt.Errorf("%w: %s %d is %v", ErrNotFinite, fmt.Sprintf(what, args...), i, list[i])
 	}
 	return nil
+}
+
+// notFinite returns the place of the first NaN or infinity, −1 if there is none.
+func notFinite(list []float64) int {
+	for i, x := range list {
+		if x-x != 0 {
+			return i
+		}
+	}
+	return -1
 }
