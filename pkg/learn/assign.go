@@ -137,7 +137,7 @@ func exactDecomposition(net *btn.Network, shape elimination.Hypergraph, memory i
 	order := elimination.Best(shape)
 	plan := elimination.Evaluate(shape, order)
 	if plan.Bytes > float64(memory) {
-		closed, ok, err := closedForm(net, MaxClosedFormTerms)
+		closed, ok, err := ClosedForm(net, MaxClosedFormTerms)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (a *assigner) symmetryCP(conditioned *btn.Network, warnings []string) (btn.
 	s := a.settings
 	s.Method = btn.MethodSymmetryCP
 	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
-		closed, ok, err := closedForm(a.net, s.Components)
+		closed, ok, err := ClosedForm(a.net, s.Components)
 		if err != nil || ok {
 			return closed, err
 		}
@@ -253,5 +253,3 @@ func sameDims(a, b elimination.Hypergraph) bool {
 	}
 	return true
 }
-
-func closedForm(net *btn.Network, most int) (*btn.Decomposition, bool, error) { return nil, false, nil }

@@ -1,0 +1,280 @@
+package infer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/learn"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// exactTolerance bounds the relative error of ln Z by elimination: rounding only.
+const exactTolerance = 1e-9
+
+func TestExactAnswersEqualBruteForce(t *testing.T) {
+	for seed := uint64(0); seed < 60; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		m := oracle.RandomModel(rng, oracle.Options{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0, Zeros: 0.1 * float64(seed%3)})
+		queries := []Query{{}, {Evidence: oracle.RandomEvidence(rng, m)}, {Evidence: oracle.RandomEvidence(rng, m)}}
+		for _, s := range []btn.Settings{
+			{Method: btn.MethodExact},
+			{Method: btn.MethodAuto, Cores: btn.CoresAreVariables},
+			{Method: btn.MethodExact, Maps: btn.MapOrthogonal},
+			{Method: btn.MethodExact, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables},
+		} {
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: queries, Settings: s}, nil)
+			if err != nil {
+				t.Fatalf("seed %d, %+v: %v", seed, s, err)
+			}
+			for q, r := range results {
+				want, sign := oracle.LogZ(m, queries[q].Evidence)
+				switch {
+				case r.Status != "ok":
+					if s.Maps == btn.MapOrthogonal && sign == 0 {
+						continue // rotated cores of an impossible model cancel to rounding noise, and that is said
+					}
+					t.Fatalf("seed %d, %+v, query %d: %+v", seed, s, q, r.Error)
+				case sign == 0:
+					if !r.Zero {
+						t.Errorf("seed %d, %+v, query %d: ln Z %v, Z is 0", seed, s, q, *r.LogZ)
+					}
+				case math.Abs(*r.LogZ-want) > exactTolerance*(1+math.Abs(want)):
+					t.Errorf("seed %d, %+v, query %d: ln Z %v, want %v", seed, s, q, *r.LogZ, want)
+				case !r.Exact || r.Plan == nil && r.Components == 0:
+					t.Errorf("seed %d, %+v, query %d: not exact, or no plan: %+v", seed, s, q, r)
+				}
+			}
+		}
+	}
+}
+
+func TestAutoFallsBackToAnEstimateWithAWarning(t *testing.T) {
+	m := ising(10)
+	run := func(method btn.Method) btn.Result {
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: method, Memory: 8 << 10, Components: 2}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results[0]
+	}
+	exact := run(btn.MethodExact)
+	if exact.Status != "error" || exact.Error.Code != fault.OverBudget || !strings.Contains(exact.Error.Message, "bytes") {
+		t.Fatalf("exact over its budget: %+v", exact)
+	}
+	auto := run(btn.MethodAuto)
+	if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodSymmetryCP || auto.Residual == nil || auto.Certificate == nil {
+		t.Fatalf("auto: %+v", auto)
+	}
+	text := strings.Join(auto.Warnings, "\n")
+	for _, want := range []string{"does not fit", "unknown quality"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("warnings %q say nothing of %q", text, want)
+		}
+	}
+}
+
+// ising is the complete graph of n binary variables with couplings that shrink with distance.
+func ising(n int) *factorgraph.Model {
+	m := &factorgraph.Model{Domains: make([]int, n)}
+	for i := range m.Domains {
+		m.Domains[i] = 2
+		for j := range i {
+			w := math.Exp(0.3 / float64(i-j))
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{j, i}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{w, 1, 1, w}}})
+		}
+	}
+	return m
+}
+
+// countingMemo remembers in memory and counts.
+type countingMemo struct {
+	known    map[string]*btn.Decomposition
+	computed int
+}
+
+func (c *countingMemo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+	if d, ok := c.known[key]; ok {
+		return d, true, nil
+	}
+	c.computed++
+	d, err := compute(ctx)
+	if err == nil {
+		c.known[key] = d
+	}
+	return d, false, err
+}
+
+func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	m := oracle.RandomModel(rng, oracle.Options{Variables: 8, Factors: 10})
+	for _, method := range []btn.Method{btn.MethodExact, btn.MethodSymmetryCP} {
+		memo := &countingMemo{known: map[string]*btn.Decomposition{}}
+		for k := range 3 {
+			query := Query{Evidence: oracle.RandomEvidence(rng, m)}
+			request := Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: method, Components: 2}}
+			remembered, err := Run(context.Background(), request, memo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, err := Run(context.Background(), request, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "hit"
+			if k == 0 {
+				want = "miss"
+			}
+			if remembered[0].Cache != want || plain[0].Cache != "off" {
+				t.Errorf("%s, query %d: cache %q and %q, want %q and off", method, k, remembered[0].Cache, plain[0].Cache, want)
+			}
+			if !sameNumber(remembered[0].LogZ, plain[0].LogZ) || !sameNumber(remembered[0].Residual, plain[0].Residual) {
+				t.Errorf("%s, query %d: remembered and plain answers differ in bits", method, k)
+			}
+		}
+		if memo.computed != 1 {
+			t.Errorf("%s: learned %d times", method, memo.computed)
+		}
+	}
+}
+
+func sameNumber(a, b *float64) bool {
+	return a == nil && b == nil || a != nil && b != nil && math.Float64bits(*a) == math.Float64bits(*b)
+}
+
+func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
+	memo := &countingMemo{known: map[string]*btn.Decomposition{}}
+	m := ising(5)
+	for k := range 2 {
+		if k == 1 {
+			m.Factors[3].Table.(*tensor.Dense).Data[1] = math.Nextafter(1, 2)
+		}
+		if _, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}}, memo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if memo.computed != 2 {
+		t.Errorf("learned %d times, want 2", memo.computed)
+	}
+}
+
+func TestWrongRequestsAreBadInput(t *testing.T) {
+	m := ising(3)
+	for name, r := range map[string]Request{
+		"no model":       {Queries: []Query{{}}},
+		"no query":       {Model: m},
+		"wrong variable": {Model: m, Queries: []Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 7}}}}}},
+		"wrong value":    {Model: m, Queries: []Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 2}}}}}},
+		"wrong model":    {Model: &factorgraph.Model{Domains: []int{2, 0}}, Queries: []Query{{}}},
+	} {
+		if _, err := Run(context.Background(), r, nil); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCancelledContextEndsTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Run(ctx, Request{Model: ising(8), Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}}, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
+	net, err := Reparameterise(ising(6), btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := &btn.Decomposition{Components: make([]btn.Component, 5)}
+	for i := range dec.Components {
+		dec.Components[i] = btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
+	}
+	heavy := &btn.Plan{Flops: chunkFlops}
+	job := &btn.Job{Decompositions: []*btn.Decomposition{dec}, Assignments: []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}}}
+	chunks := Chunks(net, job)
+	var units []btn.Unit
+	for _, c := range chunks {
+		units = append(units, c...)
+	}
+	if len(units) != 10 || units[0] != (btn.Unit{}) || units[9] != (btn.Unit{Query: 2, Component: 4}) {
+		t.Fatalf("units %v", units)
+	}
+	if len(chunks) != 6 { // the five light units of query 0, then five heavy ones alone
+		t.Errorf("%d chunks: %v", len(chunks), chunks)
+	}
+	if got := Chunks(net, &btn.Job{}); len(got) != 1 || len(got[0]) != 0 {
+		t.Errorf("a job without units has %v", got)
+	}
+	var _ learn.Memo = (*countingMemo)(nil)
+}
+
+func TestReferenceModels(t *testing.T) {
+	data := os.Getenv("BTN_DATA")
+	if data == "" {
+		t.Skip("BTN_DATA names no folder of reference models")
+	}
+	for _, name := range []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3", "uai/sat-grid-pbl-0010.cnf"} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(data, name+".uai")
+			m, query := load(t, path)
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := os.ReadFile(path + ".PR")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := uai.ReadPR(bytes.NewReader(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := results[0]; r.Status != "ok" || math.Abs(*r.Log10Z-want) > printedDigits(string(raw)) {
+				t.Errorf("log10 Z: %+v, want %v", r, want)
+			}
+		})
+	}
+}
+
+// printedDigits is half a unit of the last digit that a solution file prints, at least 1e-5.
+func printedDigits(file string) float64 {
+	fields := strings.Fields(file)
+	_, decimals, _ := strings.Cut(fields[len(fields)-1], ".")
+	return max(1e-5, 0.51*math.Pow(10, -float64(len(decimals))))
+}
+
+func load(t *testing.T, path string) (*factorgraph.Model, Query) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := uai.Read(f, uai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := os.Open(path + ".evid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	evidence, err := uai.ReadEvidence(e, m.Domains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, Query{Evidence: evidence, EvidenceFile: path + ".evid"}
+}
