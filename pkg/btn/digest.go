@@ -1,6 +1,6 @@
 package btn
 
-// Digests: what identifies the base tensor, and what identifies the shape of the network around it.
+// The digest that identifies the base tensor.
 
 import (
 	"crypto/sha256"
@@ -13,14 +13,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Versions of the encodings; a change of the bytes below changes them.
-const (
-	baseEncoding     = "basetensor base v1"
-	topologyEncoding = "basetensor topology v1"
-)
+// baseEncoding is the version of the encoding; a change of the bytes below changes it.
+const baseEncoding = "basetensor base v1"
 
 // BaseDigest identifies B and its coordinates: SHA-256 over the canonical bytes of dims, maps, cores and choice. It does
-// not depend on links, weights, evidence or Scale, so that all queries on one base tensor share one decomposition.
+// not depend on links, weights, evidence or Scale, so that all queries on one base tensor share one decomposition. What
+// depends on how links join the legs too, as an elimination order does, needs more than this digest to identify it.
 //
 // The encoding is versioned, every list is preceded by its length and every integer and float64 has 8 bytes, little
 // endian. Any difference in a stored entry changes the digest, but for two that are no difference in value: −0 is
@@ -38,24 +36,6 @@ func (n *Network) BaseDigest() [sha256.Size]byte {
 	for _, c := range n.Cores {
 		e.ints(c.Legs)
 		e.tensor(c.T)
-	}
-	return e.sum()
-}
-
-// TopologyDigest identifies what a contraction order depends on: dims, and the legs, kind and rank of every core and
-// link, but no entry of any. An elimination order found for one network fits every network with the same topology.
-func (n *Network) TopologyDigest() [sha256.Size]byte {
-	e := newEncoder(topologyEncoding)
-	e.ints(n.Dims)
-	e.int(len(n.Cores))
-	for _, c := range n.Cores {
-		e.ints(c.Legs)
-		e.form(c.T)
-	}
-	e.int(len(n.Links))
-	for _, l := range n.Links {
-		e.ints(l.Legs)
-		e.form(l.T)
 	}
 	return e.sum()
 }
@@ -177,26 +157,5 @@ func (e *encoder) tensor(t tensor.Tensor) {
 				e.optional(r)
 			}
 		}
-	}
-}
-
-// form writes the kind of a tensor and the sizes of its parts, and no entry.
-func (e *encoder) form(t tensor.Tensor) {
-	switch t := t.(type) {
-	case *tensor.Dense:
-		e.text("dense")
-	case *tensor.CP:
-		e.text("cp")
-		e.int(len(t.Weights))
-		for _, v := range t.Vectors {
-			e.int(len(v))
-		}
-	case *tensor.Symmetric:
-		e.text("symmetric")
-		e.levels(t.Levels)
-	case *tensor.SymmetryCP:
-		e.text("symmetry-cp")
-		e.levels(t.Levels)
-		e.int(len(t.Terms))
 	}
 }
