@@ -22,10 +22,6 @@ const (
 // stands; one of more legs goes through Jennrich's algorithm.
 // Source: Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal. Appl. 14, 1993).
 func diagonalise(t *Dense, maxRank int) (*CP, bool) {
-	n := len(t.Shape)
-	if _, ok := prefixSkeleton(t, n/2, maxRank); !ok {
-		return nil, false // full rank across the middle: most tables end here
-	}
 	core, expand, ok := compress(t, maxRank)
 	if !ok {
 		return nil, false

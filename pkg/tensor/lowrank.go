@@ -20,7 +20,7 @@ const (
 // LowRank returns t as a CP tensor of at most maxRank terms that is exact up to rounding, or false if none was found.
 // What it finds: rank one; a constant plus one point or slab (clauses); noisy-or as two terms, parity, equality, and in
 // general the decomposition of a table that has one with linearly independent terms on two groups of legs
-// and pairwise different ones on the rest (simultaneous diagonalisation); tables over two legs by elimination, mixtures of products by their slices;
+// and pairwise different ones on the rest (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors and other mixtures by their slices;
 // symmetric tensors of two levels over any number of legs by the recurrence of their values (Prony). A CP tensor of few
 // terms is returned without its zero terms.
 //
@@ -34,7 +34,7 @@ func LowRank(t Tensor, maxRank int) (*CP, bool) {
 	}
 	switch t := t.(type) {
 	case *Dense:
-		return lowRankDense(t, maxRank)
+		return lowRankDense(t, maxRank, mixtureDepth)
 	case *CP:
 		if c := t.withoutZeros(); len(c.Weights) <= maxRank {
 			return c, true
@@ -52,14 +52,29 @@ func LowRank(t Tensor, maxRank int) (*CP, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return lowRankDense(dense, maxRank)
+	return lowRankDense(dense, maxRank, mixtureDepth)
 }
 
-// lowRankDense tries the closed forms first: they keep zeros and ones as they are.
-func lowRankDense(t *Dense, maxRank int) (*CP, bool) {
-	candidates := []func(*Dense, int) (*CP, bool){rankOne, backgroundPlusOne, diagonalise, sliceTerms}
-	for _, find := range candidates {
-		if c, ok := find(t, maxRank); ok && len(c.Weights) <= maxRank && c.equals(t) {
+// lowRankDense tries the closed forms first: they keep zeros and ones as they are. depth bounds how often mixture may
+// come back here.
+func lowRankDense(t *Dense, maxRank, depth int) (*CP, bool) {
+	if maxRank < 1 {
+		return nil, false
+	}
+	if c := rankOne(t); c.equals(t) {
+		return c, true
+	}
+	if _, ok := prefixSkeleton(t, len(t.Shape)/2, maxRank); !ok || maxRank < 2 {
+		return nil, false // full rank across the middle: most tables end here
+	}
+	if c, ok := backgroundPlusOne(t); ok && c.equals(t) {
+		return c, true
+	}
+	if c, ok := diagonalise(t, maxRank); ok {
+		return c, true
+	}
+	if depth > 0 {
+		if c, ok := mixture(t, maxRank, depth-1); ok && c.equals(t) {
 			return c, true
 		}
 	}

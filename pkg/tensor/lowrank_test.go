@@ -124,6 +124,12 @@ func TestLowRankUsualShapes(t *testing.T) {
 			}
 			return 0
 		}), d)
+		checkLowRank(t, "selector", table([]int{2, d, d, d}, func(x []int) float64 {
+			if x[1] == x[2+x[0]] {
+				return 1
+			}
+			return 0
+		}), 2*d)
 		checkLowRank(t, "zero", table(dims, func([]int) float64 { return 0 }), 1)
 	}
 }

@@ -32,17 +32,14 @@ func cross(data []float64, dims []int) (weight float64, term [][]float64) {
 	return weight, term
 }
 
-func rankOne(t *Dense, _ int) (*CP, bool) {
+func rankOne(t *Dense) *CP {
 	weight, term := cross(t.Data, t.Shape)
-	return newCP(t.Shape, []float64{weight}, [][][]float64{term}), true
+	return newCP(t.Shape, []float64{weight}, [][][]float64{term})
 }
 
 // backgroundPlusOne finds c + rank one, c the most frequent entry: a clause, or any table constant but for one point or
 // slab.
-func backgroundPlusOne(t *Dense, maxRank int) (*CP, bool) {
-	if maxRank < 2 {
-		return nil, false
-	}
+func backgroundPlusOne(t *Dense) (*CP, bool) {
 	c, times := mostFrequent(t.Data)
 	if times == 1 || c == 0 {
 		return nil, false
@@ -53,32 +50,6 @@ func backgroundPlusOne(t *Dense, maxRank int) (*CP, bool) {
 	}
 	weight, term := cross(rest, t.Shape)
 	return newCP(t.Shape, []float64{c, weight}, [][][]float64{ones(t.Shape), term}), true
-}
-
-// sliceTerms finds Σ_x e_x ⊗ (rank one) over the values x of one leg: equality, any matrix of few columns, a mixture of products.
-// It is tried last, as it may take more terms than needed.
-func sliceTerms(t *Dense, maxRank int) (*CP, bool) {
-	for leg, d := range t.Shape {
-		var weights []float64
-		var terms [][][]float64
-		for x := 0; x < d && len(terms) <= maxRank; x++ {
-			part := t.fix(leg, x)
-			weight, term := cross(part.Data, part.Shape)
-			if weight == 0 {
-				continue
-			}
-			e := make([]float64, d)
-			e[x] = 1
-			weights, terms = append(weights, weight), append(terms, slices.Insert(term, leg, e))
-		}
-		if len(terms) > maxRank {
-			continue
-		}
-		if c := newCP(t.Shape, weights, terms); c.equals(t) {
-			return c, true
-		}
-	}
-	return nil, false
 }
 
 func mostFrequent(list []float64) (value float64, times int) {
