@@ -9,7 +9,7 @@ const (
 )
 
 // Best returns the cheapest by flops of: min-fill, min-weight and, while the cheapest so far costs more than 10^7
-// flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is counted in moves, bounded by an eighth
+// flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is counted in moves, bounded by a 32nd
 // of the flops they try to save and by 2^27, so that the same hypergraph gives the same order everywhere.
 func Best(h Hypergraph) []int {
 	best, spent := greedy(h, byFill, 0)
@@ -26,7 +26,7 @@ func Best(h Hypergraph) []int {
 	perRun := spent + 1
 	spent = 0
 	for seed := uint64(1); seed <= maxRetries; seed++ {
-		if spent+perRun > retryMoves || float64(spent) > flops/8 || flops < worthMore {
+		if spent+perRun > retryMoves || float64(spent) > flops/32 || flops < worthMore {
 			break
 		}
 		r := byFillWeight

@@ -83,6 +83,15 @@ type node struct {
 	size  float64
 }
 
+// bySize puts small tables first; among equals those with early positions, so that what is merged is together in the
+// order and either varies or does not within a run of fast axes.
+func bySize(x, y node) int {
+	if c := cmp.Compare(x.size, y.size); c != 0 {
+		return c
+	}
+	return cmp.Or(slices.Compare(x.scope, y.scope), cmp.Compare(x.id, y.id))
+}
+
 type walker struct {
 	order   []int
 	pos     []int32   // index → position
@@ -156,9 +165,7 @@ func (w *walker) bucket(p int, b []node) bool {
 
 // mergeEqual multiplies tables of the same scope, maxOperands at a time.
 func (w *walker) mergeEqual(b []node) ([]node, bool) {
-	slices.SortStableFunc(b, func(x, y node) int {
-		return cmp.Or(cmp.Compare(x.size, y.size), slices.Compare(x.scope, y.scope), cmp.Compare(x.id, y.id))
-	})
+	slices.SortStableFunc(b, bySize)
 	out := b[:0]
 	for i := 0; i < len(b); {
 		j := i + 1
@@ -202,9 +209,7 @@ func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 		}
 		b = slices.Delete(b, max(first, best), max(first, best)+1)
 		b = slices.Delete(b, min(first, best), min(first, best)+1)
-		at, _ := slices.BinarySearchFunc(b, n, func(x, y node) int {
-			return cmp.Or(cmp.Compare(x.size, y.size), cmp.Compare(x.id, y.id))
-		})
+		at, _ := slices.BinarySearchFunc(b, n, bySize)
 		b = slices.Insert(b, at, n)
 		first = 0
 	}
