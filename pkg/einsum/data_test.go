@@ -18,8 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// referenceTolerance is what log10 Z may differ from the reference file by: the uai files print six digits after the
-// point.
+// referenceTolerance is what log10 Z may differ from the reference by where the file prints enough digits; where it
+// does not, half a unit in the last place printed.
 const referenceTolerance = 1e-5
 
 // TestReferenceModels compares with the solutions of the UAI 2014 competition and with exact solutions of Ising models.
@@ -43,6 +43,9 @@ func TestReferenceModels(t *testing.T) {
 			if testing.Short() && !quick[name] {
 				t.Skip("a slow model, skipped by -short")
 			}
+			if name == "sat-grid-pbl-0010.cnf" {
+				t.Skip("118 of the 191 factors of this file have no scope and the entry 0: its Z is 0, the solution beside it is that of the whole formula")
+			}
 			net := readNetwork(t, file, reparam.Options{})
 			start := time.Now()
 			e, err := einsum.Build(net)
@@ -59,7 +62,7 @@ func TestReferenceModels(t *testing.T) {
 			}
 			t.Logf("width %d, table 2^%.1f, %.3g flops, %d bytes; build %v, order %v, contraction %v", plan.Width, plan.Log2Table,
 				plan.Flops, stats.PeakBytes, built.Sub(start), planned.Sub(built), time.Since(planned))
-			if want := readReference(t, file+".PR"); !(math.Abs(z.Log10Abs()-want) <= referenceTolerance) || z.Sign() < 0 {
+			if want, printed := readReference(t, file+".PR"); !(math.Abs(z.Log10Abs()-want) <= max(printed, referenceTolerance)) || z.Sign() < 0 {
 				t.Errorf("log10 Z = %.9f, reference %.9f", z.Log10Abs(), want)
 			}
 			if stats.Flops != plan.Flops || float64(stats.PeakBytes) != plan.Bytes {
@@ -106,16 +109,19 @@ func readModel(t testing.TB, file string) *factorgraph.Model {
 	return m
 }
 
-func readReference(t testing.TB, file string) float64 {
+// readReference returns log10 Z and half a unit in the last place printed.
+func readReference(t testing.TB, file string) (value, printed float64) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fields := strings.Fields(string(text))
-	value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+	last := fields[len(fields)-1]
+	value, err = strconv.ParseFloat(last, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return value
+	_, digits, _ := strings.Cut(last, ".")
+	return value, 0.5 * math.Pow(10, -float64(len(digits)))
 }

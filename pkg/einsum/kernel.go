@@ -11,22 +11,25 @@ import (
 )
 
 const (
-	blockSize = 512     // entries of the output computed at a time: all of its operands stay in the first cache
+	minBlock  = 64      // entries of the output computed at a time, at least: the loops over them dominate
+	blockSize = 512     // and preferably: all operands stay in the first cache
+	maxBlock  = 4096    // and at most, unless one axis is longer
 	chunkWork = 1 << 17 // multiplications between two looks at the context, and the unit that threads share out
 )
 
 // kernel holds a prepared step. The output is cut into blocks of its fastest axes; within a block every operand is
 // one number, a contiguous run or, where it lacks some of the axes, a run through an index list; blocks are independent.
 type kernel struct {
-	out     []float64
-	block   int   // entries of a block
-	blocks  int   // number of blocks
-	sums    int   // Π of the dimensions summed out
-	outer   []int // dimensions of the axes outside the block
-	scalars []operand
-	vectors []operand
-	stride  []int // scratch: stride by index of one operand
-	workers []worker
+	out      []float64
+	block    int   // entries of a block
+	blocks   int   // number of blocks
+	sums     int   // Π of the dimensions summed out
+	outer    []int // dimensions of the axes outside the block
+	operands []operand
+	scalars  []*operand // those that are one number in a block
+	vectors  []*operand // the others
+	stride   []int      // scratch: stride by index of one operand
+	workers  []worker
 }
 
 type operand struct {
@@ -39,73 +42,136 @@ type operand struct {
 // prepare computes strides and offsets of a step. Tables may have their axes in any sequence; outputs of earlier steps
 // have theirs in this one, so that their runs are contiguous.
 func (k *kernel) prepare(dims []int, s *elimination.Step, tables []live, out []float64) {
+	if k.stride == nil {
+		k.stride = make([]int, len(dims))
+	}
 	k.out = out
-	split := len(s.Out)
-	k.block = 1
-	for split > 0 && k.block < blockSize {
-		split--
-		k.block *= dims[s.Out[split]]
-	}
-	k.blocks = len(out) / k.block
-	k.outer = k.outer[:0]
-	for _, i := range s.Out[:split] {
-		k.outer = append(k.outer, dims[i])
-	}
 	k.sums = 1
 	for _, i := range s.Sum {
 		k.sums *= dims[i]
 	}
-	if k.stride == nil {
-		k.stride = make([]int, len(dims))
+	k.operands = grow(k.operands, len(s.In))
+	for n, t := range s.In {
+		k.operands[n].prepare(dims, s, &tables[t], k.stride)
 	}
+	k.outer = k.outer[:0]
+	for _, i := range s.Out {
+		k.outer = append(k.outer, dims[i])
+	}
+	split := k.split(k.outer)
+	k.block = 1
+	for _, d := range k.outer[split:] {
+		k.block *= d
+	}
+	k.blocks = len(out) / k.block
 	k.scalars, k.vectors = k.scalars[:0], k.vectors[:0]
-	for _, t := range s.In {
-		k.operand(dims, s, split, &tables[t])
+	for n := range k.operands {
+		o := &k.operands[n]
+		if o.classify(k.outer, split) == scalar {
+			k.scalars = append(k.scalars, o)
+		} else {
+			k.vectors = append(k.vectors, o)
+		}
 	}
+	k.outer = k.outer[:split]
 }
 
-func (k *kernel) operand(dims []int, s *elimination.Step, split int, t *live) {
+// split chooses the first axis within a block: among blocks of minBlock to maxBlock entries the one with the fewest
+// operands that need an index list, the one next to blockSize among those. A smaller output is one block.
+func (k *kernel) split(dims []int) int {
+	best, bestIndexed, size := 0, len(k.operands)+1, 1
+	for a := len(dims) - 1; a >= 0; a-- {
+		size *= dims[a]
+		if size > maxBlock && bestIndexed <= len(k.operands) {
+			break
+		}
+		if size < minBlock && a > 0 {
+			continue
+		}
+		indexed := 0
+		for n := range k.operands {
+			if k.operands[n].shape(dims, a) == indirect {
+				indexed++
+			}
+		}
+		if indexed < bestIndexed || indexed == bestIndexed && size <= blockSize {
+			best, bestIndexed = a, indexed
+		}
+		if size >= blockSize && bestIndexed == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// grow returns list with n elements, keeping those beyond its length that its memory still holds.
+func grow(list []operand, n int) []operand {
+	for cap(list) < n {
+		list = append(list[:cap(list)], operand{})
+	}
+	return list[:n]
+}
+
+// prepare computes the strides of a table on every axis of the output and its offset for every value summed over.
+// stride is scratch by index, all 0 before and after.
+func (o *operand) prepare(dims []int, s *elimination.Step, t *live, stride []int) {
+	o.data = t.data
 	step := 1
 	for a := len(t.scope) - 1; a >= 0; a-- {
-		k.stride[t.scope[a]] = step
+		stride[t.scope[a]] = step
 		step *= dims[t.scope[a]]
 	}
-	contiguous, scalar, run := true, true, 1
-	for a := len(s.Out) - 1; a >= split; a-- {
-		st := k.stride[s.Out[a]]
-		contiguous = contiguous && st == run
-		scalar = scalar && st == 0
-		run *= dims[s.Out[a]]
-	}
-	list := &k.vectors
-	if scalar {
-		list = &k.scalars
-	}
-	if n := len(*list); n < cap(*list) { // what was there before lends its slices
-		*list = (*list)[:n+1]
-	} else {
-		*list = append(*list, operand{})
-	}
-	o := &(*list)[len(*list)-1]
-	o.data = t.data
 	o.outer = o.outer[:0]
-	for _, i := range s.Out[:split] {
-		o.outer = append(o.outer, k.stride[i])
+	for _, i := range s.Out {
+		o.outer = append(o.outer, stride[i])
 	}
 	o.sum = append(o.sum[:0], 0)
 	for _, i := range s.Sum {
-		o.sum = spread(o.sum, dims[i], k.stride[i])
-	}
-	o.index = o.index[:0]
-	if !contiguous && !scalar {
-		o.index = append(o.index, 0)
-		for _, i := range s.Out[split:] {
-			o.index = spread(o.index, dims[i], k.stride[i])
-		}
+		o.sum = spread(o.sum, dims[i], stride[i])
 	}
 	for _, i := range t.scope {
-		k.stride[i] = 0
+		stride[i] = 0
 	}
+}
+
+// access is how an operand varies within a block.
+type access int
+
+const (
+	scalar access = iota // not at all
+	direct               // as the output does
+	indirect
+)
+
+// shape returns how the operand varies over axes split to the last.
+func (o *operand) shape(dims []int, split int) access {
+	isScalar, isDirect, run := true, true, 1
+	for a := len(dims) - 1; a >= split; a-- {
+		isScalar = isScalar && o.outer[a] == 0
+		isDirect = isDirect && o.outer[a] == run
+		run *= dims[a]
+	}
+	switch {
+	case isScalar:
+		return scalar
+	case isDirect:
+		return direct
+	}
+	return indirect
+}
+
+// classify fixes the block: the index list is made, and outer keeps the axes outside.
+func (o *operand) classify(dims []int, split int) access {
+	kind := o.shape(dims, split)
+	o.index = o.index[:0]
+	if kind == indirect {
+		o.index = append(o.index, 0)
+		for a := split; a < len(dims); a++ {
+			o.index = spread(o.index, dims[a], o.outer[a])
+		}
+	}
+	o.outer = o.outer[:split]
+	return kind
 }
 
 // spread replaces every offset by dim offsets, stride apart.
@@ -228,10 +294,10 @@ func (w *worker) seek(k *kernel, b int) {
 		return sum
 	}
 	for i := range k.scalars {
-		w.scalars[i] = offset(&k.scalars[i])
+		w.scalars[i] = offset(k.scalars[i])
 	}
 	for i := range k.vectors {
-		w.vectors[i] = offset(&k.vectors[i])
+		w.vectors[i] = offset(k.vectors[i])
 	}
 }
 
@@ -271,7 +337,7 @@ func (w *worker) number(k *kernel, out []float64) {
 func (w *worker) scalar(k *kernel, s int) float64 {
 	f := 1.0
 	for i := range k.scalars {
-		o := &k.scalars[i]
+		o := k.scalars[i]
 		f *= o.data[w.scalars[i]+o.sum[s]]
 	}
 	return f
@@ -339,7 +405,7 @@ func (w *worker) pair(k *kernel, slot, s int) (a, b []float64) {
 
 // vector returns the run of operand v for value s: where it is, or written out through its index list.
 func (w *worker) vector(k *kernel, slot, v, s int) []float64 {
-	o := &k.vectors[v]
+	o := k.vectors[v]
 	at := w.vectors[v] + o.sum[s]
 	if len(o.index) == 0 {
 		return o.data[at : at+k.block]
