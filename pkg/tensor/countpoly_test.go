@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -261,6 +262,26 @@ func TestCountPolyJointCountsOfManyLegs(t *testing.T) {
 			if math.Abs(a-b) > 1e-10*(1+math.Abs(b)) {
 				t.Fatalf("[z^%d] = %v, by its table %v", c, a, b)
 			}
+		}
+	}
+}
+
+// Lemma 3 pays d^n for a table of n legs: partial tables hold polynomials, so no level is multiplied out.
+func TestLemma3CostOfDenseTables(t *testing.T) {
+	r := seeded(t, 1)
+	for n := 4; n <= 14; n += 2 {
+		form := randomDense(r, slices.Repeat([]int{2}, n))
+		w := make([]LegWeights, n)
+		for leg := range w {
+			w[leg] = LegWeights{1, 2, 3, 4}
+		}
+		var ops countspace.Ops
+		if _, err := CountPoly(form, w, 2, &ops); err != nil {
+			t.Fatal(err)
+		}
+		// Σ_k 2^(n−k)·(k+1) multiply-adds for each of two levels, k legs being contracted already: below 8·2^n.
+		if ops.MulAdds > 8<<n || ops.MulAdds < 1<<n {
+			t.Errorf("%d legs: %d multiply-adds, %d entries", n, ops.MulAdds, 1<<n)
 		}
 	}
 }
