@@ -191,9 +191,11 @@ func normalise(data []float64) scaled.Number {
 		return scaled.One
 	}
 	_, exp := math.Frexp(top)
+	half := (1 - exp) / 2 // two factors: one alone may be out of range
+	f, g := math.Ldexp(1, half), math.Ldexp(1, 1-exp-half)
 	if exp != 1 {
-		for i, x := range data {
-			data[i] = math.Ldexp(x, 1-exp)
+		for i := range data {
+			data[i] = data[i] * f * g
 		}
 	}
 	return scaled.Make(1, int64(exp-1))

@@ -37,7 +37,8 @@ type Stats struct {
 //
 // Errors: ErrOverBudget with the bytes and the width, before anything is computed; ErrExpression; ErrNotFinite; the
 // context's error, looked at between steps and within large ones.
-// Cost: elimination.Evaluate(e.Hypergraph(), order).
+// Cost: elimination.Evaluate(e.Hypergraph(), order), to which tables come whose largest entry is far from 1: they are
+// copied. Build makes none.
 func Contract(ctx context.Context, e *Expression, order []int, o Options) (scaled.Number, Stats, error) {
 	if err := errors.Join(e.validate(), e.validateOrder(order)); err != nil {
 		return scaled.Number{}, Stats{}, err
@@ -143,7 +144,7 @@ func (c *contraction) input(e *Expression, t int) error {
 	switch {
 	case top == 0:
 		c.scale = scaled.Number{}
-	case len(e.Tables[t].Scope) == 0:
+	case len(data) == 1: // no index of dimension above 1
 		c.scale = c.scale.Mul(scaled.FromFloat(data[0]))
 	case outside(top):
 		data = append([]float64(nil), data...)
