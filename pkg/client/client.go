@@ -1,0 +1,163 @@
+// Package client submits models to the pipeline and waits for their answers.
+//
+// It knows the messages and the streams, and none of the mathematics.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+var (
+	// ErrJobTaken: the job's id belongs to a request with another content.
+	ErrJobTaken = errors.New("client: the job's id is taken by another request")
+	// ErrNotFound: there is no such answer, job or dead letter.
+	ErrNotFound = bus.ErrNotFound
+	// ErrFull: the server has no room for the job. It may have later.
+	ErrFull = bus.ErrFull
+)
+
+// Client is a connection to the pipeline. Its methods may be called from any goroutine.
+type Client struct {
+	nc    *nats.Conn
+	bus   *bus.Bus
+	owned bool
+}
+
+// Connect connects to NATS at url.
+func Connect(url string, options ...nats.Option) (*Client, error) {
+	nc, err := nats.Connect(url, append([]nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}, options...)...)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "client: connect to NATS at %s: %w", url, err)
+	}
+	c, err := New(nc)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	c.owned = true
+	return c, nil
+}
+
+// New returns a Client over a connection, which stays the caller's to close.
+func New(nc *nats.Conn) (*Client, error) {
+	b, err := bus.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{nc: nc, bus: b}, nil
+}
+
+// Close closes the connection if Connect made it.
+func (c *Client) Close() {
+	if c.owned {
+		c.nc.Close()
+	}
+}
+
+// Submit stores a model for the pipeline and returns the digest of the request. Submitting the same request again, under the
+// same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in whatever lane.
+func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err error) {
+	b, err := wire.Encode(&m)
+	if err != nil {
+		if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
+			err = &fault.Error{Code: fault.BadInput, Err: err}
+		}
+		return "", err
+	}
+	if digest, err = m.Digest(); err != nil {
+		return "", err
+	}
+	msg := &nats.Msg{
+		Subject: wire.ModelSubject(wire.Lane(m.Tenant), m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: b,
+	}
+	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, modelOf(m.Job))
+	if err != nil || earlier == nil {
+		return digest, err
+	}
+	var first wire.Model
+	if err := wire.Decode(earlier.Data, &first); err == nil {
+		if d, err := first.Digest(); err == nil && d == digest {
+			return digest, nil
+		}
+	}
+	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
+}
+
+// modelOf matches the model of a job in any lane.
+func modelOf(job string) string { return wire.Prefix + string(wire.KindModel) + ".*." + job }
+
+// Answer returns the job's answer. The error wraps ErrNotFound while there is none.
+func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
+	m, err := c.bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	if err != nil {
+		return nil, err
+	}
+	return decodeAnswer(m.Data)
+}
+
+func decodeAnswer(b []byte) (*wire.Answer, error) {
+	var a wire.Answer
+	if err := wire.Decode(b, &a); err != nil {
+		return nil, fault.New(fault.Internal, "client: stored answer: %w", err)
+	}
+	return &a, nil
+}
+
+// look is how often Wait looks into the stream: a republished answer may be lost with a connection.
+const look = 2 * time.Second
+
+// Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the job.
+//
+// It listens to the republished answer and never to the answer's own subject, where refused ones pass too.
+func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
+	done := make(chan *nats.Msg, 4)
+	sub, err := c.nc.ChanSubscribe(wire.DoneSubject(job), done)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "client: wait for job %s: %w", job, err)
+	}
+	defer sub.Unsubscribe()
+	for {
+		a, err := c.Answer(ctx, job)
+		if !errors.Is(err, ErrNotFound) {
+			if err != nil && ctx.Err() != nil {
+				err = fmt.Errorf("client: wait for job %s: %w", job, ctx.Err())
+			}
+			return a, err
+		}
+		timer := time.NewTimer(look)
+		select {
+		case m := <-done:
+			timer.Stop()
+			data, err := c.bus.Payload(ctx, m.Header, m.Data)
+			if err != nil {
+				return nil, err
+			}
+			return decodeAnswer(data)
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("client: wait for job %s: %w", job, ctx.Err())
+		}
+	}
+}
+
+func checkJob(job string) error {
+	if !wire.ValidJob(job) {
+		return fault.New(fault.BadInput, "client: job %.80q is not [A-Za-z0-9_-]{1,64}", job)
+	}
+	return nil
+}

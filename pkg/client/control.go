@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// Watch calls f with the job's progress until stop is called. Progress is for people: some may be lost.
+// f is called from one goroutine at a time.
+func (c *Client) Watch(job string, f func(wire.Progress)) (stop func(), err error) {
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
+	sub, err := c.nc.Subscribe(wire.ProgressSubject(job), func(m *nats.Msg) {
+		var p wire.Progress
+		if wire.Decode(m.Data, &p) == nil {
+			f(p)
+		}
+	})
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "client: watch job %s: %w", job, err)
+	}
+	return func() { sub.Unsubscribe() }, nil
+}
+
+// Cancel asks that a job end without a result. A job that has its answer keeps it; the answer says which it was.
+func (c *Client) Cancel(ctx context.Context, job, reason string) error {
+	if err := checkJob(job); err != nil {
+		return err
+	}
+	m := &wire.Cancel{Job: job, Reason: reason, Time: time.Now().UnixMilli()}
+	b, err := wire.Encode(m)
+	if err != nil {
+		return err
+	}
+	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.CancelSubject(job), Header: wire.Headers(m, job, "", ""), Data: b})
+	return err
+}

@@ -1,0 +1,44 @@
+// Package embedded runs the whole system in one process: a nats-server, a Redis and the four workers.
+//
+// It is the only package that links nats-server and miniredis. The workers are the same code that runs as four
+// binaries. miniredis is a test double by its author's own account: it keeps its entries in memory, never evicts and
+// has no CONFIG, INFO memory or ACL. It serves one person on one machine; a deployment runs a real redis-server.
+package embedded
+
+import "log/slog"
+
+// DefaultMaxPayload is the largest message of an embedded server unless told otherwise: 8 MiB, the largest that
+// nats-server takes without a warning. What is larger goes through the object store.
+const DefaultMaxPayload = 8 << 20
+
+// Options configure a Stack. The zero value keeps everything in memory and opens no NATS port.
+type Options struct {
+	// Dir is where streams are kept. Empty: memory storage, in a folder that Close removes again.
+	Dir string
+	// Listen opens the NATS port. Without it only Stack.Connect reaches the server.
+	Listen bool
+	// Host to listen on, default 127.0.0.1.
+	Host string
+	// Port of NATS when Listen is set; 0 means any free one.
+	Port int
+	// RedisPort, 0 means any free one. Redis always listens on Host: go-redis knows no other way in.
+	RedisPort int
+	// MonitorPort serves NATS's own monitoring pages when Listen is set; 0 means none.
+	MonitorPort int
+	// MaxPayload in bytes, default DefaultMaxPayload.
+	MaxPayload int32
+	// NoRedis starts no Redis: every decomposition is learned anew.
+	NoRedis bool
+	// Logger receives the server's warnings; nil drops them.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
+	if o.MaxPayload == 0 {
+		o.MaxPayload = DefaultMaxPayload
+	}
+	return o
+}

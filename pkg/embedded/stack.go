@@ -1,0 +1,183 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Stack is a running nats-server and Redis with their streams set up, and the workers that were started on them.
+type Stack struct {
+	options   Options
+	dir       string
+	temporary bool
+	nats      *server.Server
+	redis     *miniredis.Miniredis
+
+	mu     sync.Mutex
+	conns  []*nats.Conn
+	cancel []context.CancelFunc
+	work   sync.WaitGroup
+	closed bool
+}
+
+// Start starts the servers and creates the streams. It starts no workers: see Run and Go. Close the Stack in the end.
+func Start(ctx context.Context, o Options) (*Stack, error) {
+	return StartWith(ctx, o, pipeline.Config{})
+}
+
+// StartWith is Start with settings for the streams; InMemory follows Options.Dir.
+func StartWith(ctx context.Context, o Options, c pipeline.Config) (s *Stack, err error) {
+	s = &Stack{options: o.withDefaults()}
+	if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
+		return nil, fault.Wrap(fault.Infrastructure, err)
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+			s = nil
+		}
+	}()
+	if s.nats, err = startNATS(s.options, s.dir); err != nil {
+		return s, fault.Wrap(fault.Infrastructure, err)
+	}
+	if !o.NoRedis {
+		if s.redis, err = startRedis(s.options); err != nil {
+			return s, fault.Wrap(fault.Infrastructure, err)
+		}
+	}
+	nc, err := s.Connect("basetensor-setup")
+	if err != nil {
+		return s, err
+	}
+	defer nc.Close()
+	c.InMemory = s.temporary
+	return s, pipeline.Setup(ctx, nc, c)
+}
+
+// startRedis starts a Redis whose entries expire by the clock.
+func startRedis(o Options) (*miniredis.Miniredis, error) {
+	m := miniredis.NewMiniRedis()
+	if err := m.StartAddr(fmt.Sprintf("%s:%d", o.Host, o.RedisPort)); err != nil {
+		return nil, fmt.Errorf("embedded: redis: %w", err)
+	}
+	m.ClockTTL(true)
+	return m, nil
+}
+
+// Connect returns a connection within the process. Close closes it, if nobody did before.
+func (s *Stack) Connect(name string) (*nats.Conn, error) {
+	nc, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name))
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "embedded: connect: %w", err)
+	}
+	s.mu.Lock()
+	s.conns = append(s.conns, nc)
+	s.mu.Unlock()
+	return nc, nil
+}
+
+// NATSURL is where the server listens, empty without Options.Listen.
+func (s *Stack) NATSURL() string {
+	if !s.options.Listen {
+		return ""
+	}
+	return s.nats.ClientURL()
+}
+
+// RedisURL is where Redis listens, empty with Options.NoRedis.
+func (s *Stack) RedisURL() string {
+	if s.redis == nil {
+		return ""
+	}
+	return "redis://" + s.redis.Addr()
+}
+
+// MonitorURL is NATS's own monitoring page, empty if there is none.
+func (s *Stack) MonitorURL() string {
+	if a := s.nats.MonitorAddr(); a != nil {
+		return "http://" + a.String()
+	}
+	return ""
+}
+
+// Run runs workers in this process until ctx ends or the Stack is closed: all four stages, or those given. The
+// connection and the cache of c are the Stack's, unless they are set.
+func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.Stage) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.New("embedded: the stack is closed")
+	}
+	s.cancel = append(s.cancel, cancel)
+	s.work.Add(1)
+	s.mu.Unlock()
+	defer s.work.Done()
+
+	if len(stages) == 0 {
+		stages = pipeline.Stages()
+	}
+	if c.Redis == "" {
+		c.Redis = s.RedisURL()
+	}
+	if c.NC == nil {
+		nc, err := s.Connect("basetensor-workers")
+		if err != nil {
+			return err
+		}
+		defer nc.Close()
+		c.NC = nc
+	}
+	return pipeline.Run(ctx, c, stages...)
+}
+
+// Close stops the workers and waits for them, then the servers, then removes the folder if it was a temporary one.
+func (s *Stack) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for _, cancel := range s.cancel {
+		cancel()
+	}
+	s.cancel = nil
+	s.mu.Unlock()
+	s.work.Wait()
+	s.mu.Lock()
+	conns := s.conns
+	s.conns = nil
+	s.mu.Unlock()
+	for _, nc := range conns {
+		nc.Close()
+	}
+	if s.nats != nil {
+		stopNATS(s.nats)
+	}
+	if s.redis != nil {
+		s.redis.Close()
+	}
+	if s.temporary {
+		return removeFolder(s.dir)
+	}
+	return nil
+}
+
+// removeFolder removes a temporary folder. The server may still be closing a file in it.
+func removeFolder(dir string) (err error) {
+	for range 10 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("embedded: %w", err)
+}

@@ -1,0 +1,162 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+)
+
+// Headers of this package.
+const (
+	headerBlob   = "Btn-Blob"   // on a message: its payload is the blob of this digest
+	headerObject = "Btn-Object" // on a blob: it is the object of this name
+)
+
+// envelope is room left for subject, headers and the server's own additions in a message.
+const envelope = 4096
+
+// fit returns m, or in place of a payload that the server would not take, a message that names the payload's blob.
+func (b *Bus) fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	if int64(len(m.Data))+envelope <= b.NC.MaxPayload() {
+		return m, nil
+	}
+	digest, err := b.PutBlob(ctx, m.Data)
+	if err != nil {
+		return nil, err
+	}
+	named := &nats.Msg{Subject: m.Subject, Header: nats.Header{}, Data: []byte(digest)}
+	for k, v := range m.Header {
+		named.Header[k] = v
+	}
+	named.Header[headerBlob] = []string{digest}
+	return named, nil
+}
+
+// Payload returns what a message carries: its data, or the blob that its header names.
+func (b *Bus) Payload(ctx context.Context, h nats.Header, data []byte) ([]byte, error) {
+	name := h[headerBlob]
+	if len(name) == 0 {
+		return data, nil
+	}
+	if _, err := wire.ParseSubject(wire.BlobSubject(name[0])); err != nil {
+		return nil, fault.New(fault.BadInput, "bus: header %s: %.80q is no digest", headerBlob, name[0])
+	}
+	return b.GetBlob(ctx, name[0])
+}
+
+// PutBlob stores data under its digest and returns that. A blob that is stored already is not written again, unless it is
+// past the half of its life: whoever puts a blob can rely on it for that long. What exceeds the server's limit goes to the
+// object store, under a name of its own: writing an existing name again was seen to hang its readers.
+func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
+	digest = wire.Digest(data)
+	subject := wire.BlobSubject(digest)
+	stored, err := b.getRaw(ctx, StreamBlob, subject)
+	var last uint64
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return "", err
+	case !b.ageing(stored):
+		return digest, nil
+	default:
+		last = stored.Sequence
+	}
+	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
+	if int64(len(data))+envelope > b.NC.MaxPayload() {
+		name, err := b.putObject(ctx, digest, data)
+		if err != nil {
+			return "", err
+		}
+		m.Data, m.Header[headerObject] = []byte(name), []string{name}
+	}
+	_, err = b.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
+	if err == nil {
+		return digest, nil
+	}
+	if err = refusal(subject, err); !errors.Is(err, errTaken) {
+		return "", err
+	}
+	// Somebody else stored it since; an object of ours is left to expire.
+	return digest, nil
+}
+
+// ageing reports whether a blob is past the half of its life.
+func (b *Bus) ageing(m *jetstream.RawStreamMsg) bool {
+	b.mu.Lock()
+	s := b.streams[StreamBlob]
+	b.mu.Unlock()
+	age := s.CachedInfo().Config.MaxAge
+	return age > 0 && time.Since(m.Time) > age/2
+}
+
+// GetBlob returns the blob of a digest, and checks that it is that.
+func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
+	m, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
+	if err != nil {
+		if errors.Is(err, ErrNotFound) {
+			err = fault.New(fault.Infrastructure, "bus: blob %.16s… is gone: %w", digest, err)
+		}
+		return nil, err
+	}
+	data := m.Data
+	if name := m.Header[headerObject]; len(name) > 0 {
+		if data, err = b.getObject(ctx, name[0]); err != nil {
+			return nil, err
+		}
+	}
+	if got := wire.Digest(data); got != digest {
+		return nil, fault.New(fault.Infrastructure, "bus: blob %.16s… has the digest %.16s…", digest, got)
+	}
+	return data, nil
+}
+
+func (b *Bus) store(ctx context.Context) (jetstream.ObjectStore, error) {
+	b.mu.Lock()
+	o := b.objects
+	b.mu.Unlock()
+	if o != nil {
+		return o, nil
+	}
+	o, err := b.JS.ObjectStore(ctx, BucketBlob)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", BucketBlob, err)
+	}
+	b.mu.Lock()
+	b.objects = o
+	b.mu.Unlock()
+	return o, nil
+}
+
+func (b *Bus) putObject(ctx context.Context, digest string, data []byte) (name string, err error) {
+	o, err := b.store(ctx)
+	if err != nil {
+		return "", err
+	}
+	name = fmt.Sprintf("%s-%s", digest, nuid.Next())
+	if _, err := o.PutBytes(ctx, name, data); err != nil {
+		return "", refusal("object "+name, err)
+	}
+	return name, nil
+}
+
+func (b *Bus) getObject(ctx context.Context, name string) ([]byte, error) {
+	o, err := b.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := o.GetBytes(ctx, name)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,123 @@
+// Package bus is what client and pipeline share of NATS: the names of the streams, storing a message once, reading it
+// back, and payloads that are too large for a message.
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names of the streams.
+const (
+	StreamModel    = "BTN_MODEL"
+	StreamNetwork  = "BTN_NETWORK"
+	StreamTask     = "BTN_TASK"
+	StreamPartial  = "BTN_PARTIAL"
+	StreamAnswer   = "BTN_ANSWER"
+	StreamBlob     = "BTN_BLOB"
+	StreamDead     = "BTN_DLQ"
+	StreamControl  = "BTN_CONTROL"  // cancel, redrive
+	StreamDeadline = "BTN_DEADLINE" // timers and what they deliver
+	BucketBlob     = "BTN_BLOB"     // object store for what exceeds the server's max payload
+)
+
+// ErrNotFound: no message on the subject.
+var ErrNotFound = errors.New("bus: not found")
+
+// ErrFull: the stream has no room. Messages expire, so the same publish may succeed later.
+var ErrFull = errors.New("bus: stream is full")
+
+// Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
+type Bus struct {
+	NC *nats.Conn
+	JS jetstream.JetStream
+
+	mu      sync.Mutex
+	streams map[string]jetstream.Stream
+	objects jetstream.ObjectStore
+}
+
+// New returns a Bus over nc. It asks the server nothing yet.
+func New(nc *nats.Conn) (*Bus, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
+	}
+	return &Bus{NC: nc, JS: js, streams: map[string]jetstream.Stream{}}, nil
+}
+
+// Stream returns a handle of a stream; the first call asks the server for it.
+func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	b.mu.Lock()
+	s := b.streams[name]
+	b.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := b.JS.Stream(ctx, name)
+	if err != nil {
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = fmt.Errorf("%w (has `btn setup` been run?)", err)
+		}
+		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
+	}
+	b.mu.Lock()
+	b.streams[name] = s
+	b.mu.Unlock()
+	return s, nil
+}
+
+// Get returns the last message on a subject, its payload resolved. A subject with wildcards gets the last that matches.
+// The error wraps ErrNotFound if there is none.
+func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := b.getRaw(ctx, stream, subject)
+	if err != nil {
+		return nil, err
+	}
+	m.Data, err = b.Payload(ctx, m.Header, m.Data)
+	return m, err
+}
+
+// Has reports whether there is a message on a subject.
+func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
+	_, err := b.getRaw(ctx, stream, subject)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (b *Bus) getRaw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
+	}
+	return m, nil
+}
+
+// Subjects lists the subjects of a stream that match filter, with the number of messages on each.
+// It asks the stream's leader and costs time in proportion to their number.
+func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: subjects of %s: %w", filter, err)
+	}
+	return info.State.Subjects, nil
+}

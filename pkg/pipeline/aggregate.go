@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	// ErrNumericKinds: the partials of a job were computed by processors whose arithmetic differs in the last bits.
+	ErrNumericKinds = errors.New("pipeline: partials of different numeric kinds")
+	// ErrDigests: the partials under one job's id belong to different requests.
+	ErrDigests = errors.New("pipeline: partials of different requests")
+	// ErrPlans: the partials of a job follow different decompositions.
+	ErrPlans = errors.New("pipeline: partials of different decompositions")
+)
+
+// readers is how many partials are fetched at a time.
+const readers = 8
+
+// stored lists which of a job's chunks are stored, from the stream's leader.
+func (w *worker) stored(ctx context.Context, key tallyKey) (map[int]bool, error) {
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, key.lane, key.job))
+	if err != nil {
+		return nil, err
+	}
+	ks := make(map[int]bool, len(subjects))
+	for s := range subjects {
+		if p, err := wire.ParseSubject(s); err == nil && p.N == key.n {
+			ks[p.K] = true
+		}
+	}
+	return ks, nil
+}
+
+// fetch reads all partials of a job, in order of their chunks. The error wraps bus.ErrNotFound if one is missing.
+func (w *worker) fetch(ctx context.Context, key tallyKey) ([]*wire.Partial, error) {
+	partials := make([]*wire.Partial, key.n)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for k := range partials {
+		g.Go(func() error {
+			m, err := w.bus.Get(ctx, bus.StreamPartial, wire.PartialSubject(key.lane, key.job, key.n, k))
+			if err != nil {
+				return err
+			}
+			var p wire.Partial
+			if err := wire.Decode(m.Data, &p); err != nil {
+				return err
+			}
+			if p.Job != key.job || p.N != key.n || p.K != k {
+				return fault.New(fault.BadInput, "pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n, key.job, p.K, p.N, p.Job)
+			}
+			partials[k] = &p
+			return nil
+		})
+	}
+	return partials, g.Wait()
+}
+
+// sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
+func (w *worker) sum(ctx context.Context, partials []*wire.Partial) error {
+	first := partials[0]
+	job, err := w.plan(ctx, partials)
+	if err != nil {
+		return err
+	}
+	var values []btn.UnitValue
+	for _, p := range partials {
+		values = append(values, p.Values...)
+	}
+	began := now()
+	results := infer.Aggregate(first.Job, job, first.Files, values)
+	timings := timings(partials)
+	timings[string(w.stage)] = milliseconds(began)
+	if first.Stored > 0 {
+		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
+	}
+	for i := range results {
+		results[i].TimingsMS = timings
+	}
+	w.progress(first.Job, w.stage, 1, 1)
+	return w.answer(ctx, &wire.Answer{
+		Job: first.Job, Tenant: first.Tenant, Digest: first.Digest, Status: wire.StatusOK, Results: results,
+	})
+}
+
+// timings are those of the stages before, contraction summed over the chunks.
+func timings(partials []*wire.Partial) map[string]float64 {
+	t := maps.Clone(partials[0].Timings)
+	if t == nil {
+		t = map[string]float64{}
+	}
+	for _, p := range partials[1:] {
+		t[string(StageContract)] += p.Timings[string(StageContract)]
+	}
+	return t
+}
+
+// plan checks that the partials belong together and returns the decompositions they follow.
+func (w *worker) plan(ctx context.Context, partials []*wire.Partial) (*btn.Job, error) {
+	first := partials[0]
+	blobs := []string{first.JobBlob}
+	for _, p := range partials {
+		switch {
+		case p.Digest != first.Digest:
+			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…", ErrDigests, first.K, first.Digest, p.K, p.Digest)
+		case p.NumericKind != first.NumericKind:
+			return nil, fault.New(fault.Unsupported, "%w: chunk %d is of kind %s, chunk %d of kind %s; let contract-workers of one kind of processor serve a lane",
+				ErrNumericKinds, first.K, first.NumericKind, p.K, p.NumericKind)
+		case !slices.Contains(blobs, p.JobBlob):
+			blobs = append(blobs, p.JobBlob)
+		}
+	}
+	job, err := w.jobs.get(ctx, w.bus, first.JobBlob)
+	if err != nil || len(blobs) == 1 {
+		return job, err
+	}
+	// Learning ran twice, once out of the cache perhaps: the plans may differ in saying so, and in nothing else.
+	want, err := wire.EncodeJob(uncached(job))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	for _, blob := range blobs[1:] {
+		other, err := w.jobs.get(ctx, w.bus, blob)
+		if err != nil {
+			return nil, err
+		}
+		if got, err := wire.EncodeJob(uncached(other)); err != nil || !bytes.Equal(got, want) {
+			return nil, fault.New(fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob)
+		}
+	}
+	return job, nil
+}
+
+// uncached is a job without the word on where its decompositions came from.
+func uncached(j *btn.Job) *btn.Job {
+	c := &btn.Job{Decompositions: j.Decompositions, Assignments: slices.Clone(j.Assignments)}
+	for i := range c.Assignments {
+		c.Assignments[i].Cache = ""
+	}
+	return c
+}

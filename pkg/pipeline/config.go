@@ -1,0 +1,119 @@
+// Package pipeline carries models through NATS: streams, subjects, the worker loop and the four stages
+// reparam → learn → contract → aggregate. A stage reads as three lines: decode, a pure call of package infer, encode.
+//
+// The promises, whatever process dies when: every stored job gets exactly one answer; the answer has the same bits
+// however many workers there were; nothing that a message says brings a worker down.
+//
+// They rest on three rules. A stage publishes its output and waits for the stream's acknowledgement before it
+// acknowledges its input, so work is repeated and never lost. An output has a subject of its own on which the first
+// message wins, so repeated work changes nothing. Every message carries the digest of the request, and messages of
+// two requests are never mixed.
+package pipeline
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// Config configures Setup and Run. The zero value works: NATS on this machine, no cache, all lanes.
+type Config struct {
+	NC    *nats.Conn // connection to use; nil: Run connects to URL and closes the connection at its end
+	URL   string     // of NATS, default nats://127.0.0.1:4222
+	Redis string     // URL of the cache; empty: everything is learned anew
+
+	Lanes       []int // lanes to serve, needs PerLane consumers; empty: all of them
+	Concurrency int   // messages of one stage worked on at a time; 0: 1 for contract, 4 for the others
+	Threads     int   // threads of one contraction, default 1: more contract workers are better than wider ones
+	Memory      int64 // bytes of tables of one message, whatever the request allows; 0: the request decides
+
+	Logger  *slog.Logger // nil: no logs
+	Metrics *Metrics     // nil: not counted
+
+	// MaxDeliveries is how often a message is tried before its job fails, default 5.
+	MaxDeliveries int
+	// Ceiling is the longest that one message may be worked on, default 15 minutes. Then its job fails as over budget.
+	Ceiling time.Duration
+	// Drain is how long Run waits at its end for messages in work, default 30 seconds. What is left goes to another worker.
+	Drain time.Duration
+	// Heartbeat is how often a worker says that it still works, and looks whether its job is over; default 1 second.
+	Heartbeat time.Duration
+	// SweepAfter is the age at which a job without answer is looked after, default 5 seconds; negative: never.
+	SweepAfter time.Duration
+
+	// What follows is read by Setup only.
+
+	// InMemory keeps streams in the server's memory instead of files.
+	InMemory bool
+	// PerLane makes a consumer per lane instead of one over all lanes, for workers that serve some lanes only.
+	PerLane bool
+	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in files and 2 GiB in
+	// memory; streams that exist keep theirs.
+	MaxBytes int64
+	// Keep is how long models and answers are kept, default 24 hours. It bounds the longest deadline.
+	Keep time.Duration
+	// Replicas of every stream, default 1.
+	Replicas int
+	// AckWait is after what silence a message goes to another worker, default 4 seconds. Heartbeat must be well below.
+	AckWait time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.URL == "" {
+		c.URL = nats.DefaultURL
+	}
+	if c.Threads == 0 {
+		c.Threads = 1
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxDeliveries == 0 {
+		c.MaxDeliveries = 5
+	}
+	if c.Keep == 0 {
+		c.Keep = 24 * time.Hour
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	for _, d := range []struct {
+		value *time.Duration
+		def   time.Duration
+	}{
+		{&c.Ceiling, 15 * time.Minute}, {&c.Drain, 30 * time.Second}, {&c.Heartbeat, time.Second},
+		{&c.SweepAfter, 5 * time.Second}, {&c.AckWait, 4 * time.Second},
+	} {
+		if *d.value == 0 {
+			*d.value = d.def
+		}
+	}
+	return c
+}
+
+// concurrency returns how many messages of a stage are worked on at a time.
+func (c Config) concurrency(byDefault int) int {
+	switch {
+	case c.Concurrency > 0:
+		return c.Concurrency
+	case byDefault > 1:
+		return max(byDefault, runtime.GOMAXPROCS(0))
+	}
+	return byDefault
+}
+
+func (c Config) check() error {
+	for _, lane := range c.Lanes {
+		if lane < 0 || lane >= wire.Lanes {
+			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
+		}
+	}
+	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 {
+		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes or deliveries")
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// contract computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
+func (w *worker) contract(ctx context.Context, d *delivery) error {
+	var m wire.Task
+	if err := d.decode(&m); err != nil {
+		return err
+	}
+	d.digest, d.tenant, d.queries = m.Digest, m.Tenant, len(m.Queries)
+	switch {
+	case m.Job != d.subject.Job:
+		return d.mismatch("job", m.Job, d.subject.Job)
+	case m.N != d.subject.N || m.K != d.subject.K:
+		return d.mismatch("chunk", []int{m.K, m.N}, []int{d.subject.K, d.subject.N})
+	}
+	if err := w.open(ctx, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
+		return err
+	}
+	subject := wire.PartialSubject(d.subject.Lane, m.Job, m.N, m.K)
+	if has, err := w.bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
+		return err // contracted before; the aggregator was told by the stream
+	}
+	net, err := w.networks.get(ctx, w.bus, m.NetworkBlob)
+	if err != nil {
+		return err
+	}
+	job, err := w.jobs.get(ctx, w.bus, m.JobBlob)
+	if err != nil {
+		return err
+	}
+	if err := within(&m, net, job); err != nil {
+		d.broken = true
+		return err
+	}
+	began := now()
+	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{Memory: w.memory(m.Memory), Threads: w.Threads})
+	if err != nil {
+		return err
+	}
+	timings := maps.Clone(m.Timings)
+	if timings == nil {
+		timings = map[string]float64{}
+	}
+	timings[string(w.stage)] = milliseconds(began)
+	out := &wire.Partial{
+		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, K: m.K, N: m.N, Values: values,
+		NumericKind: wire.NumericKind(), Files: files(m.Queries), Stored: m.Stored, Timings: timings,
+	}
+	return w.forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
+}
+
+// within checks that the plan fits the network and that the task's units exist: both may come from anywhere.
+func within(m *wire.Task, net *btn.Network, job *btn.Job) error {
+	if err := wire.CheckJob(net, job); err != nil {
+		return err
+	}
+	for _, u := range m.Units {
+		if u.Query >= len(job.Assignments) {
+			return fault.New(fault.BadInput, "pipeline: task names query %d of %d", u.Query, len(job.Assignments))
+		}
+		a := job.Assignments[u.Query]
+		if a.Error != nil || u.Component >= len(job.Decompositions[a.Decomposition].Components) {
+			return fault.New(fault.BadInput, "pipeline: task names component %d of query %d, which has no such component", u.Component, u.Query)
+		}
+	}
+	return nil
+}
+
+// memory is what tables may take: what the request allows, and not more than this worker does.
+func (w *worker) memory(asked int64) int64 {
+	if asked == 0 {
+		asked = btn.DefaultMemory
+	}
+	if w.Memory > 0 {
+		return min(asked, w.Memory)
+	}
+	return asked
+}
+
+// files returns the evidence file per query, or nil if no query has one.
+func files(q []wire.Query) []string {
+	out, any := make([]string, len(q)), false
+	for i := range q {
+		out[i] = q[i].EvidenceFile
+		any = any || out[i] != ""
+	}
+	if !any {
+		return nil
+	}
+	return out
+}

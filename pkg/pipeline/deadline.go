@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Headers by which the server holds a message back (nats-server 2.12 and later).
+const (
+	headerSchedule       = "Nats-Schedule"
+	headerScheduleTarget = "Nats-Schedule-Target"
+)
+
+// deadline sets the timer of a job that has a deadline. Setting it twice is setting it once: the server keeps the last
+// message of a timer's subject. A deadline beyond what models are kept for would never be heard of, and is refused.
+func (w *worker) deadline(ctx context.Context, d *delivery, stored time.Time, deadlineMS int64) error {
+	if deadlineMS == 0 {
+		return nil
+	}
+	if s, err := w.bus.Stream(ctx, bus.StreamModel); err != nil {
+		return err
+	} else if keep := s.CachedInfo().Config.MaxAge; keep > 0 && deadlineMS > keep.Milliseconds() {
+		return fault.New(fault.BadInput, "pipeline: a deadline of %d ms, jobs are kept for %v", deadlineMS, keep)
+	}
+	if err := overdue(stored, deadlineMS); err != nil {
+		return err
+	}
+	at := stored.Add(time.Duration(deadlineMS) * time.Millisecond)
+	m := &wire.Deadline{Job: d.subject.Job, Tenant: d.tenant, Digest: d.digest, Time: at.UnixMilli()}
+	msg, err := message(wire.TimerSubject(d.subject.Lane, d.subject.Job), m, d)
+	if err != nil {
+		return err
+	}
+	// The client library's option rounds down to whole seconds, which would fire early.
+	msg.Header[headerSchedule] = []string{"@at " + at.UTC().Format(time.RFC3339Nano)}
+	msg.Header[headerScheduleTarget] = []string{wire.DeadlineSubject(d.subject.Lane, d.subject.Job)}
+	return w.bus.Put(ctx, msg)
+}
+
+// expired ends a job whose timer went off, unless it has its answer.
+func (w *worker) expired(ctx context.Context, d *delivery) error {
+	var m wire.Deadline
+	if err := d.decode(&m); err != nil {
+		return err
+	}
+	d.digest, d.tenant = m.Digest, m.Tenant
+	if m.Job != d.subject.Job {
+		return d.mismatch("job", m.Job, d.subject.Job)
+	}
+	return ignoreForeign(w.answer(ctx, &wire.Answer{
+		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusDeadline,
+		Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano), Stage: string(w.stage)},
+	}))
+}
+
+// cancelled ends a job that somebody cancelled, unless it has its answer.
+func (w *worker) cancelled(ctx context.Context, d *delivery) error {
+	var m wire.Cancel
+	if err := d.decode(&m); err != nil {
+		return err
+	}
+	if m.Job != d.subject.Job {
+		return d.mismatch("job", m.Job, d.subject.Job)
+	}
+	stored, err := w.bus.Get(ctx, bus.StreamModel, anyLane(m.Job))
+	if errors.Is(err, bus.ErrNotFound) {
+		w.log.Info("nothing to cancel", "job", m.Job)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	digest := wire.Digest(stored.Data)
+	var model wire.Model
+	if wire.Decode(stored.Data, &model) == nil {
+		if digest, err = model.Digest(); err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+	}
+	d.digest, d.tenant = digest, model.Tenant
+	if m.Digest != "" && m.Digest != digest {
+		w.log.Info("nothing to cancel: the job is another request", "job", m.Job)
+		return nil
+	}
+	reason := m.Reason
+	if reason == "" {
+		reason = "cancelled"
+	}
+	return ignoreForeign(w.answer(ctx, &wire.Answer{
+		Job: m.Job, Tenant: model.Tenant, Digest: digest, Status: wire.StatusCancelled,
+		Error: &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: string(w.stage)},
+	}))
+}
+
+// anyLane matches the model of a job whatever its lane.
+func anyLane(job string) string { return wire.Prefix + string(wire.KindModel) + ".*." + job }
+
+// ignoreForeign drops errForeign: a timer or a cancel of a request whose job was taken by another ends nothing.
+func ignoreForeign(err error) error {
+	if errors.Is(err, errForeign) {
+		return nil
+	}
+	return err
+}

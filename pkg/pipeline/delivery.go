@@ -1,0 +1,221 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The causes for which work is stopped or a message set aside. None of them reaches a client.
+var (
+	errAnswered = errors.New("pipeline: the job has its answer")
+	errCeiling  = errors.New("pipeline: a message was worked on for too long")
+	errHeld     = errors.New("pipeline: acknowledged later")
+	errLater    = errors.New("pipeline: not now")
+	errForeign  = errors.New("pipeline: the job's id belongs to another request")
+)
+
+// delivery is one message in the hands of a stage.
+type delivery struct {
+	msg     jetstream.Msg
+	subject wire.Subject
+	data    []byte // the payload, resolved
+	attempt int    // 1 for the first delivery
+	stored  time.Time
+	digest  string // of the request, as soon as it is known
+	tenant  string
+	queries int  // of the request, 0 if it is not known
+	broken  bool // the message could not be decoded, or is not what its subject says
+	silent  bool // whatever is wrong with the message does not end the job
+	retry   time.Duration
+}
+
+// decode reads the payload into m. What cannot be read is the sender's fault, and never comes right.
+func (d *delivery) decode(m wire.Message) error {
+	err := wire.Decode(d.data, m)
+	d.broken = err != nil
+	return err
+}
+
+// mismatch is for a message whose content contradicts its subject.
+func (d *delivery) mismatch(what string, got, want any) error {
+	d.broken = true
+	return fault.New(fault.BadInput, "pipeline: %s: the message says %s %v, its subject %v", d.subject, what, got, want)
+}
+
+// process takes one message from delivery to acknowledgement. Nothing that the message holds brings it down.
+func (w *worker) process(msg jetstream.Msg, in intake) {
+	began := now()
+	log := w.log.With("subject", msg.Subject())
+	meta, err := msg.Metadata()
+	if err != nil {
+		log.Error("a message without metadata", "error", err)
+		return
+	}
+	d := &delivery{msg: msg, attempt: int(meta.NumDelivered), stored: meta.Timestamp}
+	w.Metrics.message(w.stage, d.attempt)
+	if d.subject, err = wire.ParseSubject(msg.Subject()); err != nil {
+		w.drop(d, err) // no job to answer to
+		return
+	}
+	switch d.subject.Kind {
+	case wire.KindCancel, wire.KindDeadline, wire.KindRedrive:
+		d.silent = true
+	}
+	log = log.With("job", d.subject.Job, "lane", d.subject.Lane, "attempt", d.attempt)
+
+	ctx, cancel := context.WithCancelCause(w.hard)
+	stop := w.heartbeat(ctx, d, cancel, in)
+	if d.attempt > w.MaxDeliveries && !in.patient {
+		err = fault.New(fault.Internal, "pipeline: delivered %d times, and no worker came to its end", d.attempt-1)
+	} else {
+		err = w.attempt(ctx, d, in)
+	}
+	stop()
+	cause := context.Cause(ctx)
+	cancel(nil)
+
+	outcome := w.settle(d, in, err, cause)
+	took := now().Sub(began)
+	w.Metrics.settled(w.stage, outcome, took)
+	if err == nil || outcome == outcomeDone || outcome == outcomeHeld || outcome == outcomeLater {
+		log.Debug("message", "outcome", outcome, "took", took)
+		return
+	}
+	log.Warn("message", "outcome", outcome, "took", took, "error", err)
+}
+
+// attempt resolves the payload and calls the stage. A panic becomes an internal error: the message is at fault or the
+// program is, and the worker goes on either way.
+func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.log.Error("panic", "subject", d.msg.Subject(), "panic", p, "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", w.stage, p)
+		}
+	}()
+	if !in.headers {
+		if d.data, err = w.bus.Payload(ctx, d.msg.Headers(), d.msg.Data()); err != nil {
+			d.broken = fault.CodeOf(err) == fault.BadInput
+			return err
+		}
+	}
+	return in.handle(ctx, d)
+}
+
+// heartbeat tells the server every Heartbeat that the message is being worked on, from a goroutine of its own, and looks
+// whether the job has its answer by then. It stops at the ceiling. The function it returns waits for its end.
+func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.CancelCauseFunc, in intake) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	began := now()
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(w.Heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+			if now().Sub(began) > w.Ceiling && !in.patient {
+				cancel(errCeiling)
+				return
+			}
+			d.msg.InProgress()
+			if !in.patient && w.answered(ctx, d.subject.Job) {
+				cancel(errAnswered)
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// The outcomes of a delivery, as counted.
+const (
+	outcomeDone   = "done"   // acknowledged
+	outcomeHeld   = "held"   // acknowledged later
+	outcomeLater  = "later"  // to be delivered again, nothing is wrong
+	outcomeRetry  = "retry"  // to be delivered again after a failure
+	outcomeFailed = "failed" // the job ended with an error
+	outcomeDead   = "dead"   // the job ended with an error, the message is a dead letter
+)
+
+// settle decides what becomes of a message: acknowledge, deliver again, or end the job.
+func (w *worker) settle(d *delivery, in intake, err, cause error) string {
+	switch {
+	case errors.Is(err, errHeld):
+		return outcomeHeld
+	case err == nil, errors.Is(err, errAnswered), errors.Is(cause, errAnswered):
+		return w.acknowledge(d, outcomeDone)
+	case errors.Is(err, errLater):
+		d.msg.NakWithDelay(d.retry)
+		return outcomeLater
+	case w.hard.Err() != nil: // the drain is over
+		d.msg.Nak()
+		return outcomeLater
+	case errors.Is(cause, errCeiling):
+		err = fault.New(fault.OverBudget, "pipeline: %s: the ceiling of %v for one message is reached", w.stage, w.Ceiling)
+	case errors.Is(err, errForeign):
+		return w.bury(d, err, false)
+	}
+	code := codeOf(err)
+	switch code {
+	case fault.Infrastructure, fault.Internal:
+		if d.attempt < w.MaxDeliveries || in.patient {
+			d.msg.NakWithDelay(backoff(code, d.attempt))
+			return outcomeRetry
+		}
+		return w.bury(d, err, true)
+	}
+	if d.broken {
+		return w.bury(d, err, true)
+	}
+	if failed := w.fail(d, err); failed != nil {
+		w.log.Error("cannot write an answer", "job", d.subject.Job, "error", failed)
+		d.msg.NakWithDelay(backoff(fault.Infrastructure, d.attempt))
+		return outcomeRetry
+	}
+	return w.acknowledge(d, outcomeFailed)
+}
+
+// codeOf is fault.CodeOf, but a bare context error is a timeout of ours and not the job's deadline.
+func codeOf(err error) fault.Code {
+	var coded *fault.Error
+	if !errors.As(err, &coded) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		return fault.Infrastructure
+	}
+	return fault.CodeOf(err)
+}
+
+// backoff is the pause before the next delivery. What passes gets longer pauses, what is likely to fail again short ones.
+func backoff(code fault.Code, attempt int) time.Duration {
+	if code == fault.Internal {
+		return 100 * time.Millisecond
+	}
+	return min(100*time.Millisecond<<min(2*(attempt-1), 10), 10*time.Second)
+}
+
+// acknowledge waits for the server's word that it took the acknowledgement: an output was stored before, so a lost
+// one costs a repetition and nothing else.
+func (w *worker) acknowledge(d *delivery, outcome string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := d.msg.DoubleAck(ctx); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+		w.log.Warn("acknowledgement lost, the message comes again", "subject", d.msg.Subject(), "error", err)
+	}
+	return outcome
+}
+
+// drop sets aside a message on a subject that names no job.
+func (w *worker) drop(d *delivery, err error) {
+	w.log.Error("a message on a wrong subject", "subject", d.msg.Subject(), "error", err)
+	d.msg.TermWithReason(fmt.Sprintf("%.200s", err))
+}

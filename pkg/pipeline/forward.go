@@ -1,0 +1,128 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// message returns m as a NATS message, with the trace context of the delivery it follows from.
+func message(subject string, m wire.Message, d *delivery) (*nats.Msg, error) {
+	b, err := wire.Encode(m)
+	if err != nil {
+		return nil, err
+	}
+	h := wire.Headers(m, d.subject.Job, d.digest, d.tenant)
+	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
+		if v := d.msg.Headers()[name]; len(v) > 0 {
+			h[name] = v
+		}
+	}
+	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil
+}
+
+// forward stores a stage's output. If its subject is taken, by an earlier run of the same work, the two must agree.
+func (w *worker) forward(ctx context.Context, stream, subject string, out wire.Message, d *delivery, same func(a, b wire.Message) bool) error {
+	msg, err := message(subject, out, d)
+	if err != nil {
+		return err
+	}
+	earlier, err := w.bus.Once(ctx, stream, msg)
+	if err != nil || earlier == nil {
+		return err
+	}
+	return w.agree(earlier.Data, out, d, same)
+}
+
+// agree compares an earlier output with this one's. A difference is an alarm: the same work had two results.
+func (w *worker) agree(earlier []byte, out wire.Message, d *delivery, same func(a, b wire.Message) bool) error {
+	var first wire.Message
+	switch out.(type) {
+	case *wire.Network:
+		first = &wire.Network{}
+	case *wire.Task:
+		first = &wire.Task{}
+	case *wire.Partial:
+		first = &wire.Partial{}
+	}
+	if err := wire.Decode(earlier, first); err != nil {
+		return fault.New(fault.Internal, "pipeline: the subject of the %s of job %s is taken by what cannot be read: %w", out.Name(), d.subject.Job, err)
+	}
+	if same(first, out) {
+		return nil
+	}
+	w.Metrics.conflict(w.stage)
+	w.log.Error("two different outputs of the same work, the first stays", "job", d.subject.Job, "message", out.Name(), "digest", d.digest)
+	if digestIn(first) != d.digest {
+		return errForeign
+	}
+	return fault.New(fault.Internal, "pipeline: two different %s messages for the same work of job %s", out.Name(), d.subject.Job)
+}
+
+func digestIn(m wire.Message) string {
+	switch m := m.(type) {
+	case *wire.Network:
+		return m.Digest
+	case *wire.Task:
+		return m.Digest
+	case *wire.Partial:
+		return m.Digest
+	}
+	return ""
+}
+
+// sameNetwork, sameTask and samePartial compare what was computed: not how long it took, and not the name of the job's
+// plan, which says whether a decomposition was learned or remembered.
+func sameNetwork(a, b wire.Message) bool {
+	x, y := *a.(*wire.Network), *b.(*wire.Network)
+	x.Timings, y.Timings, x.Stored, y.Stored = nil, nil, 0, 0
+	return sameBytes(&x, &y)
+}
+
+func sameTask(a, b wire.Message) bool {
+	x, y := *a.(*wire.Task), *b.(*wire.Task)
+	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob = nil, nil, 0, 0, y.JobBlob
+	return sameBytes(&x, &y)
+}
+
+// samePartial also holds for two numeric kinds: their last bits may differ, and the aggregator refuses to mix them.
+func samePartial(a, b wire.Message) bool {
+	x, y := *a.(*wire.Partial), *b.(*wire.Partial)
+	if x.NumericKind != y.NumericKind {
+		return x.Digest == y.Digest
+	}
+	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob = nil, nil, 0, 0, y.JobBlob
+	return sameBytes(&x, &y)
+}
+
+func sameBytes(x, y wire.Message) bool {
+	a, errA := wire.Encode(x)
+	b, errB := wire.Encode(y)
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
+func (w *worker) open(ctx context.Context, job, digest string, stored, deadlineMS int64) error {
+	if err := w.unanswered(ctx, job, digest); err != nil {
+		return err
+	}
+	return overdue(time.UnixMilli(stored), deadlineMS)
+}
+
+// overdue returns an error with the code deadline if a deadline of so many milliseconds after stored has passed.
+func overdue(stored time.Time, deadlineMS int64) error {
+	if deadlineMS == 0 {
+		return nil
+	}
+	if late := now().Sub(stored.Add(time.Duration(deadlineMS) * time.Millisecond)); late >= 0 {
+		return pastDeadline(deadlineMS)
+	}
+	return nil
+}
+
+func pastDeadline(deadlineMS int64) error {
+	return fault.New(fault.Deadline, "pipeline: the deadline of %v passed", time.Duration(deadlineMS)*time.Millisecond)
+}

@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// learn decomposes a network and cuts the work into chunks: network.<lane>.<job> → task.<lane>.<job>.<n>.<k>.
+func (w *worker) learn(ctx context.Context, d *delivery) error {
+	var m wire.Network
+	if err := d.decode(&m); err != nil {
+		return err
+	}
+	d.digest, d.tenant, d.queries = m.Digest, m.Tenant, len(m.Queries)
+	if m.Job != d.subject.Job {
+		return d.mismatch("job", m.Job, d.subject.Job)
+	}
+	if err := w.open(ctx, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
+		return err
+	}
+	w.progress(m.Job, w.stage, 0, 1)
+	net, err := w.networks.get(ctx, w.bus, m.Blob)
+	if err != nil {
+		return err
+	}
+	began := now()
+	job, err := infer.Learn(ctx, net, queries(m.Queries), m.Settings, w.memo)
+	if err != nil {
+		return err
+	}
+	timings := maps.Clone(m.Timings)
+	if timings == nil {
+		timings = map[string]float64{}
+	}
+	timings[string(w.stage)] = milliseconds(began)
+	blob, err := wire.EncodeJob(job)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	name, err := w.bus.PutBlob(ctx, blob)
+	if err != nil {
+		return err
+	}
+	if err := w.publishTasks(ctx, d, &m, name, infer.Chunks(net, job), timings); err != nil {
+		return err
+	}
+	w.progress(m.Job, w.stage, 1, 1)
+	return nil
+}
+
+// publishTasks stores one task per chunk, all under way at the same time.
+func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, jobBlob string, chunks [][]btn.Unit, timings map[string]float64) error {
+	msgs := make([]*nats.Msg, len(chunks))
+	tasks := make([]*wire.Task, len(chunks))
+	for k, units := range chunks {
+		tasks[k] = &wire.Task{
+			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: jobBlob, K: k, N: len(chunks),
+			Units: units, Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
+			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
+		}
+		subject := wire.TaskSubject(d.subject.Lane, m.Job, len(chunks), k)
+		var err error
+		if msgs[k], err = message(subject, tasks[k], d); err != nil {
+			return err
+		}
+	}
+	earlier, err := w.bus.OnceAll(ctx, bus.StreamTask, msgs)
+	if err != nil {
+		return err
+	}
+	for k, e := range earlier {
+		if e != nil {
+			if err := w.agree(e.Data, tasks[k], d, sameTask); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// only returns the queries with the evidence of those that no unit names left out: a chunk carries what it needs.
+func only(all []wire.Query, units []btn.Unit) []wire.Query {
+	out := make([]wire.Query, len(all))
+	for i, q := range all {
+		out[i].EvidenceFile = q.EvidenceFile
+	}
+	for _, u := range units {
+		if u.Query >= 0 && u.Query < len(all) {
+			out[u.Query] = all[u.Query]
+		}
+	}
+	return out
+}
+
+// queries returns wire queries as the mathematics takes them.
+func queries(q []wire.Query) []infer.Query {
+	out := make([]infer.Query, len(q))
+	for i := range q {
+		out[i] = infer.Query{Evidence: factorgraph.Evidence(q[i].Evidence), EvidenceFile: q[i].EvidenceFile}
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package pipeline
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts what the stages of a process do. A nil *Metrics counts nothing.
+type Metrics struct {
+	registry   *prometheus.Registry
+	messages   *prometheus.CounterVec
+	redelivery *prometheus.CounterVec
+	outcomes   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	conflicts  *prometheus.CounterVec
+	swept      *prometheus.CounterVec
+
+	mu    sync.Mutex
+	ready []func() error
+}
+
+// NewMetrics returns Metrics with a registry of its own.
+func NewMetrics() *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels)
+	}
+	m := &Metrics{
+		registry:   prometheus.NewRegistry(),
+		messages:   counter("messages_total", "Messages delivered.", "stage"),
+		redelivery: counter("redeliveries_total", "Messages delivered again.", "stage"),
+		outcomes:   counter("outcomes_total", "What became of messages: done, held, later, retry, failed, dead.", "stage", "outcome"),
+		conflicts:  counter("conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage"),
+		swept:      counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "basetensor", Name: "message_seconds", Help: "Time from delivery to acknowledgement.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
+		}, []string{"stage"}),
+	}
+	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds)
+	return m
+}
+
+// Registry holds the metrics.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Ready returns nil if the stages of Run can do their work, else why not.
+func (m *Metrics) Ready() error {
+	m.mu.Lock()
+	ready := m.ready
+	m.mu.Unlock()
+	if len(ready) == 0 {
+		return errors.New("pipeline: not running yet")
+	}
+	return ready[0]() // all stages of a process share the connection
+}
+
+func (m *Metrics) watch(ready []func() error) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ready = ready
+}
+
+func (m *Metrics) message(s Stage, attempt int) {
+	if m == nil {
+		return
+	}
+	m.messages.WithLabelValues(string(s)).Inc()
+	if attempt > 1 {
+		m.redelivery.WithLabelValues(string(s)).Inc()
+	}
+}
+
+func (m *Metrics) settled(s Stage, outcome string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.outcomes.WithLabelValues(string(s), outcome).Inc()
+	m.seconds.WithLabelValues(string(s)).Observe(took.Seconds())
+}
+
+func (m *Metrics) conflict(s Stage) {
+	if m != nil {
+		m.conflicts.WithLabelValues(string(s)).Inc()
+	}
+}
+
+func (m *Metrics) sweep(action string) {
+	if m != nil {
+		m.swept.WithLabelValues(action).Inc()
+	}
+}

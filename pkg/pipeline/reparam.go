@@ -1,0 +1,133 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/uai"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// reparam turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
+func (w *worker) reparam(ctx context.Context, d *delivery) error {
+	return w.reparameterise(ctx, d, d.stored)
+}
+
+// redriven starts a stored job again. The kept model is the source.
+func (w *worker) redriven(ctx context.Context, d *delivery) error {
+	var r wire.Redrive
+	if err := d.decode(&r); err != nil {
+		return err
+	}
+	if r.Job != d.subject.Job {
+		return d.mismatch("job", r.Job, d.subject.Job)
+	}
+	m, err := w.bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.subject.Lane, d.subject.Job))
+	if errors.Is(err, bus.ErrNotFound) {
+		w.log.Warn("nothing to start again: the model is gone", "job", r.Job)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	again := *d
+	again.data, again.silent = m.Data, false
+	err = w.reparameterise(ctx, &again, m.Time)
+	d.data, d.digest, d.tenant, d.queries, d.broken, d.silent = again.data, again.digest, again.tenant, again.queries, again.broken, false
+	return err
+}
+
+// reparameterise works on the model in d.data, which was stored at that time.
+func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Time) error {
+	var m wire.Model
+	if err := d.decode(&m); err != nil {
+		return err
+	}
+	if m.Job != d.subject.Job {
+		return d.mismatch("job", m.Job, d.subject.Job)
+	}
+	digest, err := m.Digest()
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	d.digest, d.tenant, d.queries = digest, m.Tenant, len(m.Queries)
+	if d.attempt > 1 || d.subject.Kind == wire.KindRedrive {
+		if err := w.unanswered(ctx, m.Job, digest); err != nil {
+			return err
+		}
+	}
+	if err := w.deadline(ctx, d, stored, m.DeadlineMS); err != nil {
+		return err
+	}
+	w.progress(m.Job, w.stage, 0, 1)
+	began := now()
+	model, queries, err := read(&m)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	net, err := infer.Reparameterise(model, m.Settings)
+	if err != nil {
+		return err
+	}
+	blob, err := wire.EncodeNetwork(net)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	name, err := w.bus.PutBlob(ctx, blob)
+	if err != nil {
+		return err
+	}
+	out := &wire.Network{
+		Job: m.Job, Tenant: m.Tenant, Digest: digest, Blob: name, Queries: queries, Settings: m.Settings,
+		Stored: stored.UnixMilli(), DeadlineMS: m.DeadlineMS, Timings: map[string]float64{string(w.stage): milliseconds(began)},
+	}
+	if err := w.forward(ctx, bus.StreamNetwork, wire.NetworkSubject(d.subject.Lane, m.Job), out, d, sameNetwork); err != nil {
+		return err
+	}
+	w.progress(m.Job, w.stage, 1, 1)
+	return nil
+}
+
+// read returns the model and the queries of a request, text parsed, evidence checked against the model.
+func read(m *wire.Model) (*factorgraph.Model, []wire.Query, error) {
+	model, err := readModel(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	queries := make([]wire.Query, len(m.Queries))
+	for i, q := range m.Queries {
+		if q.Evid != "" {
+			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), model.Domains); err != nil {
+				return nil, nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
+			}
+			q.Evid = ""
+		}
+		if err := q.Evidence.Validate(model); err != nil {
+			return nil, nil, fault.New(fault.BadInput, "query %d: %w", i, err)
+		}
+		queries[i] = q
+	}
+	return model, queries, nil
+}
+
+func readModel(m *wire.Model) (*factorgraph.Model, error) {
+	if m.UAI != "" {
+		return uai.Read(strings.NewReader(m.UAI), uai.Limits{})
+	}
+	model, err := m.Model.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return model, model.Validate()
+}
+
+// milliseconds since a time, for the answer's timings.
+func milliseconds(began time.Time) float64 {
+	return float64(now().Sub(began)) / float64(time.Millisecond)
+}

@@ -1,0 +1,154 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The room tried for all streams together when Config.MaxBytes is 0, and the least that makes sense.
+const (
+	roomInFiles  = int64(16) << 30
+	roomInMemory = int64(2) << 30
+	leastRoom    = int64(64) << 20
+)
+
+// Setup creates the streams and consumers that are missing and brings the others up to date. It may be called at any
+// time, by any number of processes. Streams that exist keep their size unless Config.MaxBytes is given. Without it the room
+// is halved from 16 GiB (2 GiB in memory) until the server reserves it.
+func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
+	}
+	room := c.MaxBytes
+	if room == 0 {
+		room = roomInFiles
+		if c.InMemory {
+			room = roomInMemory
+		}
+	}
+	for {
+		created, err := setupStreams(ctx, js, c, room)
+		if err == nil {
+			break
+		}
+		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom {
+			return fault.New(fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20, err)
+		}
+		for _, name := range created { // they are empty: this call made them
+			if err := js.DeleteStream(ctx, name); err != nil {
+				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
+			}
+		}
+		room /= 2
+	}
+	for _, f := range feeds {
+		if err := setupConsumers(ctx, js, f, c); err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.stream, err)
+		}
+	}
+	return nil
+}
+
+// lacksRoom reports whether the server refused to reserve that many bytes.
+func lacksRoom(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case 10002, 10023, 10028, 10047: // account, server, memory, storage
+		return true
+	}
+	return false
+}
+
+func setupStreams(ctx context.Context, js jetstream.JetStream, c Config, room int64) (created []string, err error) {
+	for _, want := range topology(c) {
+		want.MaxBytes *= room / shares
+		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
+		if err != nil {
+			return created, fmt.Errorf("stream %s: %w", want.Name, err)
+		}
+		if fresh {
+			created = append(created, want.Name)
+		}
+	}
+	_, err = js.ObjectStore(ctx, bus.BucketBlob)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return created, err
+	}
+	storage := jetstream.FileStorage
+	if c.InMemory {
+		storage = jetstream.MemoryStorage
+	}
+	_, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket: bus.BucketBlob, Description: "networks and job plans above the server's max payload", TTL: blobAge(c),
+		MaxBytes: objectShare * room / shares, Storage: storage, Replicas: c.Replicas,
+	})
+	return created, err
+}
+
+// setupStream creates a stream or updates what may be updated: storage and retention of an existing one stay.
+func setupStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool) (fresh bool, err error) {
+	s, err := js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, want)
+		return err == nil, err
+	}
+	if err != nil {
+		return false, err
+	}
+	have := s.CachedInfo().Config
+	want.Storage, want.Retention, want.PersistMode = have.Storage, have.Retention, have.PersistMode
+	if !resize {
+		want.MaxBytes = have.MaxBytes
+	}
+	_, err = js.UpdateStream(ctx, want)
+	return false, err
+}
+
+// setupConsumers makes the feed's consumers and removes those of the other split: on a work queue the two would overlap.
+func setupConsumers(ctx context.Context, js jetstream.JetStream, f feed, c Config) error {
+	s, err := js.Stream(ctx, f.stream)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, cc := range f.consumers(c) {
+		wanted[cc.Durable] = true
+	}
+	other := c
+	other.PerLane = !c.PerLane
+	names := s.ConsumerNames(ctx)
+	existing := map[string]bool{}
+	for name := range names.Name() {
+		existing[name] = true
+	}
+	if err := names.Err(); err != nil {
+		return err
+	}
+	for _, cc := range f.consumers(other) {
+		if existing[cc.Durable] && !wanted[cc.Durable] {
+			if err := s.DeleteConsumer(ctx, cc.Durable); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return err
+			}
+		}
+	}
+	for _, cc := range f.consumers(c) {
+		if _, err := s.CreateOrUpdateConsumer(ctx, cc); err != nil {
+			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+		}
+	}
+	return nil
+}

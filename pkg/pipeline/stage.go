@@ -1,0 +1,71 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Stage is one of the four workers, by its name in errors, logs, timings, progress and dead letters.
+type Stage string
+
+// The stages, in the order a job passes them.
+const (
+	StageReparam   Stage = infer.StageReparam   // model → network
+	StageLearn     Stage = infer.StageLearn     // network → decompositions, tasks
+	StageContract  Stage = infer.StageContract  // task → values of its components
+	StageAggregate Stage = infer.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
+)
+
+// Stages returns all four.
+func Stages() []Stage { return []Stage{StageReparam, StageLearn, StageContract, StageAggregate} }
+
+// handler works on one delivery. What its error means is decided by settle.
+type handler func(ctx context.Context, d *delivery) error
+
+// intake is a feed with what becomes of its messages.
+type intake struct {
+	feed
+	handle   handler
+	prefetch int  // messages asked for at a time: 1 where each is long, so that none waits behind another
+	parallel int  // messages worked on at a time, unless configured
+	patient  bool // no limit of deliveries
+}
+
+// short is the prefetch of stages whose messages take little time. The client library's own default is 500.
+const short = 64
+
+func (w *worker) intakes() []intake {
+	switch w.stage {
+	case StageReparam:
+		return []intake{
+			{feed: feedModel, handle: w.reparam, prefetch: short, parallel: 4},
+			{feed: feedRedrive, handle: w.redriven, prefetch: short, parallel: 1},
+		}
+	case StageLearn:
+		// Learning may take long: a prefetched network would wait behind it while another worker is free.
+		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 1, parallel: 4}}
+	case StageContract:
+		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 1}}
+	case StageAggregate:
+		in := []intake{
+			{feed: feedPartial, handle: w.tallies.partial, prefetch: short, parallel: 4},
+			{feed: feedDeadline, handle: w.expired, prefetch: short, parallel: 1},
+			{feed: feedCancel, handle: w.cancelled, prefetch: short, parallel: 1},
+		}
+		if w.SweepAfter > 0 {
+			in = append(in, intake{feed: feedSweep, handle: w.sweep, prefetch: short, parallel: 1, patient: true})
+		}
+		return in
+	}
+	return nil
+}
+
+// progress tells people how far a job is, over core NATS.
+func (w *worker) progress(job string, stage Stage, done, total int) {
+	p := &wire.Progress{Job: job, Stage: string(stage), Done: int64(done), Total: int64(total), Time: now().UnixMilli()}
+	if b, err := wire.Encode(p); err == nil {
+		w.bus.NC.Publish(wire.ProgressSubject(job), b)
+	}
+}

@@ -1,0 +1,120 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// sweepAckWait is the AckWait of the sweeper's consumer: its messages wait for their age in its hands.
+const sweepAckWait = time.Minute
+
+// sweep looks after stored jobs: a job of a certain age without answer, of which nothing is under way, is driven again.
+// Messages come in the order they were stored, so waiting for the age of one holds up none that is due.
+func (w *worker) sweep(ctx context.Context, d *delivery) error {
+	wait := time.NewTimer(w.SweepAfter - now().Sub(d.stored))
+	defer wait.Stop()
+	d.retry = w.SweepAfter
+	select {
+	case <-wait.C:
+	case <-w.soft.Done():
+		d.retry = time.Millisecond
+		return errLater
+	}
+	job, lane := d.subject.Job, d.subject.Lane
+	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
+		return err
+	}
+	meta, err := d.msg.Metadata()
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	busy, err := w.underWay(ctx, lane, job, meta.Sequence.Stream)
+	if err != nil {
+		return err
+	}
+	if !busy {
+		if err := w.drive(ctx, lane, job); err != nil {
+			return err
+		}
+	}
+	return errLater
+}
+
+// underWay reports whether a message of the job waits or is being worked on. It looks in the order in which a job passes
+// the stages: each stores its output before its input is acknowledged, so a job cannot slip by.
+func (w *worker) underWay(ctx context.Context, lane int, job string, sequence uint64) (bool, error) {
+	if waits, err := w.modelWaits(ctx, lane, sequence); err != nil || waits {
+		return waits, err
+	}
+	for _, at := range []struct{ stream, subject string }{
+		{bus.StreamControl, wire.RedriveSubject(lane, job)},
+		{bus.StreamNetwork, wire.NetworkSubject(lane, job)},
+	} {
+		if has, err := w.bus.Has(ctx, at.stream, at.subject); err != nil || has {
+			return has, err
+		}
+	}
+	tasks, err := w.bus.Subjects(ctx, bus.StreamTask, wire.ChunksFilter(wire.KindTask, lane, job))
+	return len(tasks) > 0, err
+}
+
+// modelWaits reports whether reparam has yet to acknowledge the model of this sequence, as far as the consumer's floor tells.
+func (w *worker) modelWaits(ctx context.Context, lane int, sequence uint64) (bool, error) {
+	s, err := w.bus.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return false, err
+	}
+	c, err := s.Consumer(ctx, feedModel.name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		c, err = s.Consumer(ctx, feedModel.consumerName(lane))
+	}
+	if err != nil {
+		return false, fault.New(fault.Infrastructure, "pipeline: sweep: consumer of models: %w", err)
+	}
+	return c.CachedInfo().AckFloor.Stream < sequence, nil // asked for just now
+}
+
+// drive sums a job whose partials are all there, and starts any other again.
+func (w *worker) drive(ctx context.Context, lane int, job string) error {
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
+	if err != nil {
+		return err
+	}
+	stored := map[int]int{}
+	for s := range subjects {
+		if p, err := wire.ParseSubject(s); err == nil {
+			stored[p.N]++
+		}
+	}
+	for n, have := range stored {
+		if n != have {
+			continue
+		}
+		partials, err := w.fetch(ctx, tallyKey{lane, job, n})
+		if err != nil {
+			return err
+		}
+		w.log.Info("swept: summing", "job", job, "lane", lane, "chunks", n)
+		w.Metrics.sweep("sum")
+		if err := w.sum(ctx, partials); err != nil {
+			return w.fail(&delivery{subject: wire.Subject{Kind: wire.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)
+		}
+		return nil
+	}
+	w.log.Warn("swept: starting again", "job", job, "lane", lane)
+	w.Metrics.sweep("redrive")
+	r := &wire.Redrive{Job: job, Reason: "no answer, and nothing under way", Time: now().UnixMilli()}
+	b, err := wire.Encode(r)
+	if err != nil {
+		return err
+	}
+	_, err = w.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
+	return err
+}

@@ -1,0 +1,261 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// How long after the last partial the stored ones are listed although this process has not seen them all: others may have
+// come to another aggregator. The pause doubles with every listing that finds the job incomplete.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+	idlePause  = 30 * time.Second // then an incomplete job is forgotten; its next partial brings it back
+)
+
+// tallies counts the partials of jobs. The counts are hints: whether a job is complete is read from the stream, and only
+// when the count is full, when a partial is delivered again, or when no more have come for a while. (Listing on every arrival
+// is quadratic: 1.3 s for 256 chunks against 27 ms.)
+//
+// A partial is acknowledged after a listing that found others missing, or after the answer. So the partial that completes
+// the job is in the hands of an aggregator, or delivered again, until the answer is stored: nothing in memory is needed.
+type tallies struct {
+	w    *worker
+	mu   sync.Mutex
+	jobs map[tallyKey]*tally
+	done bool
+	work sync.WaitGroup
+}
+
+type tallyKey struct {
+	lane int
+	job  string
+	n    int
+}
+
+type tally struct {
+	key   tallyKey
+	check sync.Mutex // one check at a time
+
+	// Under tallies.mu:
+	seen  map[int]bool
+	held  []*delivery
+	since time.Time // when the first of them came
+	timer *time.Timer
+	pause time.Duration
+}
+
+func newTallies(w *worker) *tallies { return &tallies{w: w, jobs: map[tallyKey]*tally{}} }
+
+// partial counts a partial, and sums the job if it may be the last one.
+func (t *tallies) partial(ctx context.Context, d *delivery) error {
+	var p wire.Partial
+	if err := d.decode(&p); err != nil {
+		return err
+	}
+	d.digest, d.tenant = p.Digest, p.Tenant
+	switch {
+	case p.Job != d.subject.Job:
+		return d.mismatch("job", p.Job, d.subject.Job)
+	case p.N != d.subject.N || p.K != d.subject.K:
+		return d.mismatch("chunk", []int{p.K, p.N}, []int{d.subject.K, d.subject.N})
+	}
+	if p.N == 1 {
+		if err := t.w.unanswered(ctx, p.Job, p.Digest); err != nil {
+			return err
+		}
+		return t.w.sum(ctx, []*wire.Partial{&p})
+	}
+	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d)
+	t.w.progress(p.Job, StageContract, seen, p.N)
+	if !full {
+		return errHeld
+	}
+	return t.settle(ctx, j, true)
+}
+
+// count adds a delivery to its job. If not every chunk has been seen with it, it is held.
+func (t *tallies) count(key tallyKey, d *delivery) (j *tally, full bool, seen int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j = t.jobs[key]
+	if j == nil {
+		j = &tally{key: key, seen: map[int]bool{}, pause: firstPause}
+		t.jobs[key] = j
+	}
+	j.seen[d.subject.K] = true
+	if len(j.seen) == key.n {
+		return j, true, key.n
+	}
+	if len(j.held) == 0 {
+		j.since = now()
+	}
+	if d.attempt > 1 { // somebody else had it: the others may all be there
+		j.pause = firstPause
+	}
+	j.held = append(j.held, d)
+	if j.timer == nil || len(j.held) == 1 || now().Sub(j.since) < lastPause {
+		t.arm(j, j.pause)
+	}
+	return j, false, len(j.seen)
+}
+
+// arm sets the job's timer. The caller holds t.mu.
+func (t *tallies) arm(j *tally, pause time.Duration) {
+	if t.done {
+		return
+	}
+	if j.timer != nil && j.timer.Stop() {
+		t.work.Done()
+	}
+	t.work.Add(1)
+	j.timer = time.AfterFunc(pause, func() {
+		defer t.work.Done()
+		t.quiet(j)
+	})
+}
+
+// quiet is called when no partial has come for a while.
+func (t *tallies) quiet(j *tally) {
+	if err := t.settle(t.w.hard, j, false); err != nil && !errors.Is(err, errAnswered) {
+		t.w.log.Warn("cannot aggregate yet", "job", j.key.job, "error", err)
+	}
+}
+
+// settle looks whether the job is complete, sums it if it is, and disposes of the deliveries held until then.
+func (t *tallies) settle(ctx context.Context, j *tally, full bool) error {
+	j.check.Lock()
+	defer j.check.Unlock()
+	t.mu.Lock()
+	held := j.held
+	j.held = nil
+	t.mu.Unlock()
+
+	complete, err := t.try(ctx, j, full)
+	switch {
+	case err != nil && !errors.Is(err, errAnswered):
+		t.refuse(held, err)
+		t.forget(j)
+	case complete || err != nil:
+		acknowledgeAll(held)
+		t.forget(j)
+	default:
+		acknowledgeAll(held)
+		t.wait(j, len(held) == 0)
+	}
+	return err
+}
+
+// refuse hands deliveries back after a failure. The one that was tried most speaks for all: it ends the job in the end.
+func (t *tallies) refuse(held []*delivery, err error) {
+	sort.SliceStable(held, func(a, b int) bool { return held[a].attempt > held[b].attempt })
+	for i, d := range held {
+		if i == 0 {
+			t.w.settle(d, intake{}, err, nil)
+			continue
+		}
+		d.msg.NakWithDelay(backoff(fault.Infrastructure, d.attempt))
+	}
+}
+
+// try sums the job if all its partials are stored.
+func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.w.log.Error("panic", "job", j.key.job, "panic", p, "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", t.w.stage, p)
+		}
+	}()
+	if t.w.answered(ctx, j.key.job) {
+		return false, errAnswered
+	}
+	if !full {
+		if full, err = t.stored(ctx, j); err != nil || !full {
+			return false, err
+		}
+	}
+	partials, err := t.w.fetch(ctx, j.key)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil // counted, but expired since
+	}
+	if err == nil {
+		err = t.w.sum(ctx, partials)
+	}
+	return err == nil, err
+}
+
+// stored lists the job's partials, and takes the list for the count.
+func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
+	ks, err := t.w.stored(ctx, j.key)
+	if err != nil {
+		return false, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k := range ks {
+		j.seen[k] = true
+	}
+	return len(ks) == j.key.n, nil
+}
+
+// wait sets the timer after a listing that found the job incomplete, or forgets a job of which nothing new came.
+func (t *tallies) wait(j *tally, idle bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if j.pause = min(2*j.pause, lastPause); len(j.held) > 0 {
+		t.arm(j, j.pause)
+		return
+	}
+	if idle {
+		if t.jobs[j.key] == j {
+			delete(t.jobs, j.key)
+		}
+		return
+	}
+	t.arm(j, idlePause)
+}
+
+// forget drops the job's count. Partials held since are settled by a new one.
+func (t *tallies) forget(j *tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.jobs[j.key] == j && len(j.held) == 0 {
+		delete(t.jobs, j.key)
+		if j.timer != nil && j.timer.Stop() {
+			t.work.Done()
+		}
+	}
+}
+
+// stop ends all timers and hands back what is held.
+func (t *tallies) stop() {
+	t.mu.Lock()
+	t.done = true
+	var held []*delivery
+	for _, j := range t.jobs {
+		if j.timer != nil && j.timer.Stop() {
+			t.work.Done()
+		}
+		held = append(held, j.held...)
+		j.held = nil
+	}
+	t.mu.Unlock()
+	for _, d := range held {
+		d.msg.Nak()
+	}
+	t.work.Wait()
+}
+
+func acknowledgeAll(held []*delivery) {
+	for _, d := range held {
+		d.msg.Ack() // a lost one is delivered again, and finds the answer
+	}
+}

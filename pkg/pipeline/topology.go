@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// slack is how much longer than models and answers everything lives that they need.
+const slack = time.Hour
+
+// deadFor is how long dead letters are kept at least.
+const deadFor = 7 * 24 * time.Hour
+
+// shares is the unit of topology's MaxBytes: the room for all streams over shares.
+const shares = 16
+
+// objectShare is the object store's part of the room: what the streams leave.
+const objectShare = 2
+
+// topology returns the streams, their MaxBytes in shares.
+//
+// Models and answers keep the first message of every subject and refuse others, also from a publisher that forgot to
+// say which sequence it expects.
+func topology(c Config) []jetstream.StreamConfig {
+	kept := func(name, description string, share int64, subjects ...string) jetstream.StreamConfig {
+		s := jetstream.StreamConfig{
+			Name: name, Description: description, Subjects: subjects, MaxBytes: share,
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true,
+			MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: time.Second, AllowDirect: true,
+		}
+		if c.InMemory {
+			s.Storage = jetstream.MemoryStorage
+		}
+		return s
+	}
+	// A power cut may lose what passes through an async stream: the sweeper drives the job again. Models and answers
+	// are written as the server's sync_interval says.
+	async := func(s jetstream.StreamConfig) jetstream.StreamConfig {
+		if !c.InMemory && c.Replicas == 1 {
+			s.PersistMode = jetstream.AsyncPersistMode
+		}
+		return s
+	}
+	queue := func(s jetstream.StreamConfig) jetstream.StreamConfig {
+		s.Retention = jetstream.WorkQueuePolicy
+		return s
+	}
+	answers := kept(bus.StreamAnswer, "one terminal answer per job", 2, wire.Filter(wire.KindAnswer))
+	answers.RePublish = &jetstream.RePublish{Source: wire.Filter(wire.KindAnswer), Destination: wire.Filter(wire.KindDone)}
+
+	partials := async(kept(bus.StreamPartial, "values of chunks", 2, wire.Filter(wire.KindPartial)))
+	partials.MaxAge = c.Keep + slack
+
+	// A blob in use is written again before it expires, in the place of the old one.
+	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 3, wire.Filter(wire.KindBlob))
+	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
+
+	dead := kept(bus.StreamDead, "what failed and why", 1, wire.Filter(wire.KindDLQ))
+	dead.DiscardNewPerSubject, dead.Discard, dead.MaxAge = false, jetstream.DiscardOld, max(deadFor, c.Keep)
+
+	control := queue(kept(bus.StreamControl, "jobs to cancel, jobs to start again", 1, wire.Filter(wire.KindCancel), wire.Filter(wire.KindRedrive)))
+	control.DiscardNewPerSubject = false
+
+	// The server takes schedules only on a stream that discards the old.
+	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 1, wire.Filter(wire.KindTimer), wire.Filter(wire.KindDeadline)))
+	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
+	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
+
+	return []jetstream.StreamConfig{
+		kept(bus.StreamModel, "requests, the source of every replay", 3, wire.Filter(wire.KindModel)),
+		async(queue(kept(bus.StreamNetwork, "networks to learn", 1, wire.Filter(wire.KindNetwork)))),
+		async(queue(kept(bus.StreamTask, "chunks to contract", 1, wire.Filter(wire.KindTask)))),
+		partials, answers, blobs, dead, control, deadlines,
+	}
+}
+
+// blobAge is how long blobs live. A blob past the half of it is written again when it is needed.
+func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
+
+// feed is a durable consumer over all lanes of a kind, or one per lane.
+type feed struct {
+	stream, name string
+	kind         wire.Kind
+	laned        bool // may be split by lanes
+	pending      int  // MaxAckPending: what all workers of a stage together may hold
+	headers      bool // deliver headers only
+}
+
+var (
+	feedModel    = feed{stream: bus.StreamModel, name: "reparam", kind: wire.KindModel, laned: true, pending: 8192}
+	feedRedrive  = feed{stream: bus.StreamControl, name: "redrive", kind: wire.KindRedrive, laned: true, pending: 8192}
+	feedNetwork  = feed{stream: bus.StreamNetwork, name: "learn", kind: wire.KindNetwork, laned: true, pending: 8192}
+	feedTask     = feed{stream: bus.StreamTask, name: "contract", kind: wire.KindTask, laned: true, pending: 8192}
+	feedPartial  = feed{stream: bus.StreamPartial, name: "aggregate", kind: wire.KindPartial, laned: true, pending: 65536}
+	feedDeadline = feed{stream: bus.StreamDeadline, name: "deadline", kind: wire.KindDeadline, pending: 8192}
+	feedCancel   = feed{stream: bus.StreamControl, name: "cancel", kind: wire.KindCancel, pending: 8192}
+	feedSweep    = feed{stream: bus.StreamModel, name: "sweep", kind: wire.KindModel, pending: 65536, headers: true}
+)
+
+var feeds = []feed{feedModel, feedRedrive, feedNetwork, feedTask, feedPartial, feedDeadline, feedCancel, feedSweep}
+
+// consumers returns the configurations of the feed's consumers.
+//
+// MaxDeliver is unlimited: at a limit the server would keep the message and tell nobody, so the worker loop counts. There
+// is no BackOff either: its first step would replace AckWait.
+func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
+	one := jetstream.ConsumerConfig{
+		Durable: f.name, FilterSubject: wire.Filter(f.kind), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
+		MaxDeliver: -1, MaxAckPending: f.pending, MaxWaiting: 4096, HeadersOnly: f.headers, Replicas: c.Replicas,
+	}
+	if f.headers {
+		one.AckWait = max(c.AckWait, sweepAckWait)
+	}
+	if !c.PerLane || !f.laned {
+		return []jetstream.ConsumerConfig{one}
+	}
+	all := make([]jetstream.ConsumerConfig, wire.Lanes)
+	for lane := range all {
+		all[lane] = one
+		all[lane].Durable, all[lane].FilterSubject = f.consumerName(lane), wire.LaneFilter(f.kind, lane)
+	}
+	return all
+}
+
+func (f feed) consumerName(lane int) string { return fmt.Sprintf("%s-%d", f.name, lane) }
