@@ -1,0 +1,75 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+)
+
+// Stats counts what a cache has done since it was opened.
+type Stats struct {
+	Hits       int64 // values found, Hot included
+	Hot        int64 // of them, in the process
+	Misses     int64 // Get without a value, whatever the reason
+	Shared     int64 // GetOrCompute that waited for another call in this process
+	Waited     int64 // GetOrCompute that waited for another worker, with success
+	Stored     int64 // entries that Redis has taken
+	Overflowed int64 // values given to the overflow store
+	TooLarge   int64 // values not cached: larger than MaxValue and no overflow store
+	Corrupt    int64 // entries that failed the check
+	Errors     int64 // calls that failed or took too long
+	Refused    int64 // calls that Redis answered with an error: out of memory, no permission
+	Skipped    int64 // calls not made because the breaker was open
+}
+
+type counters struct {
+	hits, hot, misses, shared, waited, stored, overflowed, tooLarge, corrupt, errors, refused, skipped atomic.Int64
+}
+
+// Stats returns the counts.
+func (c *Cache) Stats() Stats {
+	s := &c.stats
+	return Stats{
+		Hits: s.hits.Load(), Hot: s.hot.Load(), Misses: s.misses.Load(), Shared: s.shared.Load(), Waited: s.waited.Load(),
+		Stored: s.stored.Load(), Overflowed: s.overflowed.Load(), TooLarge: s.tooLarge.Load(), Corrupt: s.corrupt.Load(),
+		Errors: s.errors.Load(), Refused: s.refused.Load(), Skipped: s.skipped.Load(),
+	}
+}
+
+// states logs what is wrong when it begins and when it ends, not at every call between.
+type states struct {
+	log *slog.Logger
+	mu  sync.Mutex
+	bad map[string]bool
+}
+
+// turn says that the state of this name is bad, for a reason, or good. An empty text is not logged.
+func (s *states) turn(name string, bad bool, worse, better string, reason error) {
+	s.mu.Lock()
+	changed := s.bad[name] != bad
+	if changed {
+		if s.bad == nil {
+			s.bad = map[string]bool{}
+		}
+		s.bad[name] = bad
+	}
+	s.mu.Unlock()
+	switch {
+	case !changed:
+	case bad && worse != "":
+		s.log.Warn(worse, "error", reason)
+	case !bad && better != "":
+		s.log.Info(better)
+	}
+}
+
+// quiet takes go-redis's own log lines, one per failed dial, to debug level.
+type quiet struct{ log *slog.Logger }
+
+func (q quiet) Printf(ctx context.Context, format string, v ...any) {
+	if q.log.Enabled(ctx, slog.LevelDebug) {
+		q.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, v...))
+	}
+}
