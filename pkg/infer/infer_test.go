@@ -226,7 +226,7 @@ func TestReferenceModels(t *testing.T) {
 	if data == "" {
 		t.Skip("BTN_DATA names no folder of reference models")
 	}
-	for _, name := range []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3", "uai/sat-grid-pbl-0010.cnf"} {
+	for _, name := range []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(data, name+".uai")
 			m, query := load(t, path)
