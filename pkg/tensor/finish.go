@@ -96,13 +96,9 @@ func (t *CP) expanded(shape, legs []int, expand [][]float64) *CP {
 		v := make([]float64, 0, rank*d)
 		for i := range rank {
 			for x := range d {
-				sum, scale := 0.0, 0.0
+				sum := 0.0
 				for y, f := range t.vector(i, at, inner) {
-					p := f * expand[leg][x*inner+y]
-					sum, scale = sum+p, max(scale, math.Abs(p))
-				}
-				if math.Abs(sum) < rankTolerance*scale {
-					sum = 0
+					sum += f * expand[leg][x*inner+y]
 				}
 				v = append(v, sum)
 			}

@@ -119,6 +119,13 @@ func TestNormSqRange(t *testing.T) {
 			t.Errorf("ln ‖·‖² = %v, want %v (%v)", n.LogAbs(), want, err)
 		}
 	}
+	for _, f := range [][2]float64{{1e-250, 1e-110}, {1e-110, 1e-250}, {1e110, 1e250}} {
+		a, b := &Dense{Shape: []int{1}, Data: f[:1]}, &Dense{Shape: []int{1}, Data: f[1:]}
+		want := math.Log(f[0]) + math.Log(f[1])
+		if p, err := Inner(a, b); err != nil || math.Abs(p.LogAbs()-want) > 1e-9 {
+			t.Errorf("%g·%g = exp(%v), %v", f[0], f[1], p.LogAbs(), err)
+		}
+	}
 	// 5,000 legs: ‖S‖² = Σ_c C(n, c) 4^c = 5^n.
 	n := 5000
 	dims := slices.Repeat([]int{2}, n)

@@ -76,6 +76,13 @@ func TestLowRankUsualShapes(t *testing.T) {
 			}
 			return c
 		}), 2)
+		// Nearly a constant, and yet not: above the tolerance.
+		checkLowRank(t, "almost constant", table(dims, func(x []int) float64 {
+			if slices.Equal(x, point) {
+				return 1 + 3e-13
+			}
+			return 1
+		}), 2)
 		checkLowRank(t, "clause", table(dims, func(x []int) float64 {
 			if slices.Equal(x, point) {
 				return 0

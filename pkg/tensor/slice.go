@@ -10,7 +10,8 @@ import (
 )
 
 // Fix returns the slice of t at value of a mode: a tensor of one mode fewer, in the form of t (a CP whose vectors are
-// the identity keeps one term; symmetric values move by the level of value). t is not changed.
+// the identity keeps one term; symmetric values move by the level of value). t is not changed. Weights of CP terms are
+// multiplied in float64; symmetric values carry exponents.
 // It panics, like a slice, if mode or value is out of range. Cost O(size of t).
 func Fix(t Tensor, mode, value int) Tensor {
 	switch t := t.(type) {
