@@ -23,8 +23,8 @@ type Answer struct {
 	Tenant  string         `msgpack:"tenant,omitempty"`
 	Digest  string         `msgpack:"digest"` // of the request
 	Status  string         `msgpack:"status"`
-	Error   *btn.ErrorInfo `msgpack:"error,omitempty"` // unless the status is ok
-	Results []btn.Result   `msgpack:"results"`         // keyed as in JSON, null where a field does not apply
+	Error   *btn.ErrorInfo `msgpack:"error,omitempty"`   // unless the status is ok
+	Results []btn.Result   `msgpack:"results,omitempty"` // keyed as in JSON, null where a field does not apply
 }
 
 // Name returns "answer".

@@ -107,8 +107,23 @@ func checkTimes(stored, deadline int64, timings map[string]float64) error {
 	return nil
 }
 
-// checkSettings looks at ranges only; which methods and maps there are is for the stages to say.
+// checkSettings checks names and ranges. Maps that are given have no place in a message.
 func checkSettings(s btn.Settings) error {
+	switch s.Method {
+	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP:
+	default:
+		return invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp", s.Method)
+	}
+	switch s.Maps {
+	case "", btn.MapIdentity, btn.MapOrthogonal:
+	default:
+		return invalid("settings.maps", "%.40q is neither identity nor orthogonal", s.Maps)
+	}
+	switch s.Cores {
+	case "", btn.CoresAreFactors, btn.CoresAreVariables:
+	default:
+		return invalid("settings.cores", "%.40q is neither factors nor variables", s.Cores)
+	}
 	for _, f := range []struct {
 		name  string
 		value int64
