@@ -43,6 +43,9 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposit
 		l := &learner{opts: opts, step: firstStep, start: start, model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative}}
 		l.model = l.model.snapshot()
 		l.fit = Fit{Residual: 1, Condition: 1}
+		if opts.LearnMaps && start > 0 {
+			l.sp.rot = randomMaps(sp.dims, opts.Seed, start)
+		}
 		if err := l.run(ctx); err != nil {
 			return nil, err
 		}
@@ -81,7 +84,7 @@ func (l *learner) run(ctx context.Context) error {
 			return err
 		}
 		if l.fit.Residual <= l.fit.Rounding {
-			return nil
+			return l.polish(ctx)
 		}
 	}
 	return nil

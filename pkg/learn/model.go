@@ -23,6 +23,7 @@ type model struct {
 	g           [][]scaled.Number
 	b           []scaled.Number
 	fit         Fit
+	slack       float64 // how far a step may lower the explained fraction: 0, or its rounding while polishing
 }
 
 // snapshot returns a copy that later steps on m leave alone.
@@ -74,7 +75,7 @@ func (m *model) measure(i int, p *part) (products, error) {
 }
 
 // place puts part p at i, computes row i of G and b_i from its products, and refits. It reports whether the explained
-// fraction did not fall; if it fell (by rounding: no step of this package lowers it otherwise), m is as before.
+// fraction did not fall, or by no more than m.slack; if it fell (by rounding: no step of this package lowers it otherwise), m is as before.
 func (m *model) place(i int, p *part, q products) (bool, error) {
 	before := m.snapshot()
 	m.parts[i] = p
@@ -92,11 +93,16 @@ func (m *model) place(i int, p *part, q products) (bool, error) {
 	if err := m.refit(); err != nil {
 		return false, err
 	}
-	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
+	if m.fellFrom(before.fit) {
 		*m = *before
 		return false, nil
 	}
 	return true, nil
+}
+
+// fellFrom reports whether the explained fraction is lower than before, by more than the slack.
+func (m *model) fellFrom(before Fit) bool {
+	return m.fit.Explained.Add(scaled.FromFloat(m.slack)).Cmp(before.Explained) < 0
 }
 
 // grow makes room for one more component of norm zero.

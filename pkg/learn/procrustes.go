@@ -48,7 +48,7 @@ func (m *model) procrustes(ctx context.Context) error {
 	if err := m.refit(); err != nil {
 		return err
 	}
-	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
+	if m.fellFrom(before.fit) {
 		*m = *before
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // newPart returns a part of the class with random unit vectors. Try 0 draws positive vectors near the uniform one, which
@@ -52,4 +53,21 @@ func randomVector(rng *rand.Rand, d, try int) []float64 {
 		v[x] /= math.Sqrt(square)
 	}
 	return v
+}
+
+// randomMaps returns a random orthogonal map per leg, where starts after the first begin when maps are learned: the
+// orthogonal factor of a Gaussian matrix.
+func randomMaps(dims []int, seed uint64, start int) [][]float64 {
+	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
+	rot := make([][]float64, len(dims))
+	for leg, d := range dims {
+		draw := square(d)
+		for x := range draw {
+			for y := range draw[x] {
+				draw[x][y] = scaled.FromFloat(rng.NormFloat64())
+			}
+		}
+		rot[leg] = nearestOrthogonal(draw)
+	}
+	return rot
 }
