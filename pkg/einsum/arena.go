@@ -1,18 +1,25 @@
 package einsum
 
-// Buffers of a contraction, used again and again.
+// Buffers of a contraction, used again and again within the memory that its plan names.
 
-import "math/bits"
+import (
+	"math/bits"
+	"runtime"
+)
 
-// smallBuffer is the size up to which buffers are rounded up to powers of two and kept by class.
-const smallBuffer = 1 << 14
+const (
+	smallBuffer = 1 << 14 // entries up to which buffers are rounded up to powers of two and kept by class
+	manyDropped = 1 << 25 // entries of large buffers given up, 256 MiB, after which they are collected before more is taken
+)
 
-// keepLarge is how many larger buffers are kept for the next table; the rest goes to the garbage collector.
-const keepLarge = 2
-
+// arena keeps large buffers for the next table as long as they and the live ones stay within limit, so that the
+// process needs what the plan says and not what the collector has not yet found.
 type arena struct {
-	small [16][][]float64
-	large [][]float64
+	limit   int // entries that live and kept buffers may have together
+	held    int // entries of live and kept large buffers
+	dropped int // entries given up since the last collection
+	small   [bits.UintSize][][]float64
+	large   [][]float64
 }
 
 // get returns n entries of any content.
@@ -28,16 +35,34 @@ func (a *arena) get(n int) []float64 {
 	}
 	best := -1
 	for i, b := range a.large {
-		if cap(b) >= n && cap(b) <= 2*n && (best < 0 || cap(b) < cap(a.large[best])) {
+		if cap(b) >= n && cap(b)-n <= n/8 && (best < 0 || cap(b) < cap(a.large[best])) {
 			best = i
 		}
 	}
-	if best < 0 {
-		return make([]float64, n)
+	if best >= 0 {
+		return a.take(best)[:n]
 	}
-	b := a.large[best]
-	a.large = append(a.large[:best], a.large[best+1:]...)
-	return b[:n]
+	for len(a.large) > 0 && a.held+n > a.limit {
+		b := a.take(0) // the oldest
+		a.held -= cap(b)
+		a.dropped += cap(b)
+	}
+	if a.dropped >= manyDropped {
+		a.dropped = 0
+		runtime.GC()
+	}
+	b := make([]float64, n)
+	a.held += cap(b)
+	return b
+}
+
+func (a *arena) take(i int) []float64 {
+	b := a.large[i]
+	last := len(a.large) - 1
+	copy(a.large[i:], a.large[i+1:])
+	a.large[last] = nil
+	a.large = a.large[:last]
+	return b
 }
 
 // put takes back a buffer from get.
@@ -48,8 +73,4 @@ func (a *arena) put(b []float64) {
 		return
 	}
 	a.large = append(a.large, b)
-	if len(a.large) > keepLarge { // the oldest goes
-		a.large[0] = nil
-		a.large = a.large[1:]
-	}
 }

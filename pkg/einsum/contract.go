@@ -55,6 +55,10 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 	if c.threads <= 0 {
 		c.threads = runtime.GOMAXPROCS(0)
 	}
+	c.arena.limit = int(plan.Bytes / 8)
+	for _, t := range e.Tables {
+		c.arena.held += len(t.Data)
+	}
 	err := c.run(e, h, order)
 	got := c.meter.Plan()
 	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes)}

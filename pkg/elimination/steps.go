@@ -33,6 +33,7 @@ const (
 	maxOperands = 8    // inputs of one step; normalised entries multiply without leaving the range of float64
 	mergeBelow  = 0.25 // inputs are merged beforehand while that table stays this small against the full one
 	smallTable  = 256  // full tables up to this size are multiplied from as many inputs as there are
+	pileUp      = 4096 // entries from which tables of one scope are multiplied as they come
 	minRun      = 512  // several indices are summed in one step while the output keeps this many entries
 	maxRun      = 4096 // and their product of dimensions stays this small
 )
@@ -64,7 +65,9 @@ func Walk(h Hypergraph, order []int, yield func(*Step) bool) {
 			}
 		}
 		slices.Sort(scope)
-		w.place(node{id: id, scope: scope, size: w.size(scope)})
+		if !w.place(node{id: id, scope: scope, size: w.size(scope)}) {
+			return
+		}
 	}
 	for p := range w.buckets {
 		if b := w.buckets[p]; len(b) > 0 {
@@ -109,10 +112,24 @@ func (w *walker) size(scope []int32) float64 {
 	return finite(s)
 }
 
-func (w *walker) place(n node) {
-	if len(n.scope) > 0 {
-		w.buckets[n.scope[0]] = append(w.buckets[n.scope[0]], n)
+// place puts a table where it is needed next. A large one is multiplied at once with one of the same scope that waits
+// there: tables over the same indices would pile up otherwise, twenty of them in a bipartite graph of twenty and twenty.
+func (w *walker) place(n node) bool {
+	if len(n.scope) == 0 {
+		return true
 	}
+	b := &w.buckets[n.scope[0]]
+	if n.size >= pileUp {
+		for i, t := range *b {
+			if slices.Equal(t.scope, n.scope) {
+				var ok bool
+				(*b)[i], ok = w.emit([]node{t, n}, n.scope, 0)
+				return ok
+			}
+		}
+	}
+	*b = append(*b, n)
+	return true
 }
 
 // emit yields the step that multiplies in and sums out the first sum positions of scope.
@@ -159,8 +176,7 @@ func (w *walker) bucket(p int, b []node) bool {
 		run++
 	}
 	n, ok := w.emit(b, scope, run)
-	w.place(n)
-	return ok
+	return ok && w.place(n)
 }
 
 // mergeEqual multiplies tables of the same scope, maxOperands at a time.

@@ -112,3 +112,19 @@ func TestWalkStops(t *testing.T) {
 		t.Errorf("%d steps, want 7", steps)
 	}
 }
+
+// TestTablesOfOneScopeDoNotPileUp: eliminating one side of a dense bipartite graph leaves one table over the other
+// side, not one per variable eliminated.
+func TestTablesOfOneScopeDoNotPileUp(t *testing.T) {
+	const n = 15
+	h := elimination.Hypergraph{Dims: slices.Repeat([]int{2}, 2*n)}
+	for i := range n {
+		for j := range n {
+			h.Edges = append(h.Edges, []int{i, n + j})
+		}
+	}
+	plan := elimination.Evaluate(h, elimination.MinFill(h))
+	if table := 8 * float64(int(1)<<n); plan.Width != n || plan.Bytes > 3.2*table {
+		t.Errorf("width %d, %v bytes, a table of one side has %v", plan.Width, plan.Bytes, table)
+	}
+}
