@@ -60,6 +60,9 @@ type Config struct {
 	Replicas int
 	// AckWait is after what silence a message goes to another worker, default 4 seconds. Heartbeat must be well below.
 	AckWait time.Duration
+
+	// hook is called before a stage works on a message; tests make it panic, block or count.
+	hook func(Stage, wire.Subject)
 }
 
 func (c Config) withDefaults() Config {

@@ -106,6 +106,9 @@ func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error
 			return err
 		}
 	}
+	if w.hook != nil {
+		w.hook(w.stage, d.subject)
+	}
 	return in.handle(ctx, d)
 }
 

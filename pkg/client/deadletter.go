@@ -1,0 +1,130 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrNotReplayable: the job has an answer that is no failure.
+var ErrNotReplayable = errors.New("client: the job did not fail")
+
+// DeadLetters returns what the stages gave up on, oldest first: the last one per stage and job.
+func (c *Client) DeadLetters(ctx context.Context) ([]wire.DeadLetter, error) {
+	return c.deadLetters(ctx, wire.Filter(wire.KindDLQ))
+}
+
+// DeadLettersOf returns those of one job. The error wraps ErrNotFound if there is none.
+func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]wire.DeadLetter, error) {
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
+	letters, err := c.deadLetters(ctx, wire.DLQSubject("*", job))
+	if err == nil && len(letters) == 0 {
+		err = fmt.Errorf("client: dead letter of job %s: %w", job, ErrNotFound)
+	}
+	return letters, err
+}
+
+func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLetter, error) {
+	subjects, err := c.bus.Subjects(ctx, bus.StreamDead, filter)
+	if err != nil {
+		return nil, err
+	}
+	letters := make([]wire.DeadLetter, 0, len(subjects))
+	for subject := range subjects {
+		m, err := c.bus.Get(ctx, bus.StreamDead, subject)
+		if errors.Is(err, ErrNotFound) {
+			continue // expired or replayed since
+		}
+		if err != nil {
+			return nil, err
+		}
+		var l wire.DeadLetter
+		if err := wire.Decode(m.Data, &l); err != nil {
+			return nil, fault.New(fault.Internal, "client: %s: %w", subject, err)
+		}
+		letters = append(letters, l)
+	}
+	sort.Slice(letters, func(i, j int) bool {
+		a, b := &letters[i], &letters[j]
+		if a.Time != b.Time {
+			return a.Time < b.Time
+		}
+		return a.Job+"."+a.Stage < b.Job+"."+b.Stage
+	})
+	return letters, nil
+}
+
+// Replay starts a failed job again from its stored model, after the cause has been removed: its error answer, its partial
+// results and its dead letters are deleted. It is the one place where an answer goes away before its time. The error wraps
+// ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered, cancelled or past its deadline.
+func (c *Client) Replay(ctx context.Context, job string) error {
+	if err := checkJob(job); err != nil {
+		return err
+	}
+	model, err := c.bus.Get(ctx, bus.StreamModel, modelOf(job))
+	if err != nil {
+		return fmt.Errorf("client: replay: model of job %s: %w", job, err)
+	}
+	subject, err := wire.ParseSubject(model.Subject)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	if err := c.dropFailure(ctx, job); err != nil {
+		return err
+	}
+	for stream, filter := range map[string]string{
+		bus.StreamPartial: wire.ChunksFilter(wire.KindPartial, subject.Lane, job),
+		bus.StreamDead:    wire.DLQSubject("*", job),
+	} {
+		s, err := c.bus.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(filter)); err != nil {
+			return fault.New(fault.Infrastructure, "client: replay: %w", err)
+		}
+	}
+	r := &wire.Redrive{Job: job, Reason: "replay", Time: time.Now().UnixMilli()}
+	b, err := wire.Encode(r)
+	if err != nil {
+		return err
+	}
+	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(subject.Lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
+	return err
+}
+
+// dropFailure deletes the job's answer if that is an error.
+func (c *Client) dropFailure(ctx context.Context, job string) error {
+	s, err := c.bus.Stream(ctx, bus.StreamAnswer)
+	if err != nil {
+		return err
+	}
+	m, err := c.bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a, err := decodeAnswer(m.Data)
+	if err != nil {
+		return err
+	}
+	if a.Status != wire.StatusError {
+		return fault.New(fault.BadInput, "%w: job %s is %s", ErrNotReplayable, job, a.Status)
+	}
+	if err := s.DeleteMsg(ctx, m.Sequence); err != nil {
+		return fault.New(fault.Infrastructure, "client: replay: %w", err)
+	}
+	return nil
+}

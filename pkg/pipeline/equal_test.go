@@ -1,0 +1,190 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/uai"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+var workerCounts = []int{1, 2, 4}
+
+// start starts one worker of each other stage and so many contract-workers, each with its own connection.
+func (r *rig) start(contract int) {
+	for _, s := range []pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate} {
+		r.run(quick, s)
+	}
+	for range contract {
+		r.run(quick, pipeline.StageContract)
+	}
+}
+
+// The pipeline answers what the four functions in a row answer, bit for bit.
+func TestAnswersEqualInfer(t *testing.T) {
+	cases := []struct {
+		name     string
+		model    *factorgraph.Model
+		settings btn.Settings
+		evidence []factorgraph.Evidence
+	}{
+		{"exact", grid(t, 4, 4, 1), btn.Settings{Method: btn.MethodExact}, []factorgraph.Evidence{{}, observe(0, 1), observe(1)}},
+		{"symmetry-cp", grid(t, 3, 3, 2), btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Seed: 7}, []factorgraph.Evidence{observe(1), {}}},
+		{"orthogonal", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapOrthogonal}, nil},
+		{"variables", grid(t, 2, 3, 4), btn.Settings{Cores: btn.CoresAreVariables}, nil},
+		{"impossible", &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}, btn.Settings{},
+			[]factorgraph.Evidence{{Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{0, 0}}}}}},
+		{"over budget", grid(t, 6, 6, 5), btn.Settings{Method: btn.MethodExact, Memory: 64}, nil},
+	}
+	for _, contract := range workerCounts {
+		r := newRig(t, embedded.Options{NoRedis: true}, quick)
+		r.start(contract)
+		for i, c := range cases {
+			w, p := request(t, fmt.Sprintf("job-%d", i), c.model, c.settings, c.evidence...)
+			want, wantErr := infer.Run(r.ctx, p, nil)
+			r.submit(w)
+			a := r.wait(w.Job)
+			if wantErr != nil {
+				if a.Status != wire.StatusError || a.Error.Message != wantErr.Error() {
+					t.Errorf("%s, %d contract-workers: %s %v, want the error %v", c.name, contract, a.Status, a.Error, wantErr)
+				}
+				continue
+			}
+			if a.Status != wire.StatusOK {
+				t.Fatalf("%s: %s: %v", c.name, a.Status, a.Error)
+			}
+			if got, want := plain(t, a.Results), plain(t, want); got != want {
+				t.Errorf("%s, %d contract-workers: got\n%s\nwant\n%s", c.name, contract, got, want)
+			}
+			for _, stage := range pipeline.Stages() {
+				if _, ok := a.Results[0].TimingsMS[string(stage)]; !ok {
+					t.Errorf("%s: no timing of %s in %v", c.name, stage, a.Results[0].TimingsMS)
+				}
+			}
+		}
+	}
+}
+
+func TestUAITextAndEvidenceText(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.start(1)
+	var text, evid strings.Builder
+	m := grid(t, 3, 3, 9)
+	r.must(uai.Write(&text, m))
+	r.must(uai.WriteEvidence(&evid, observe(1, 0)))
+	back, err := uai.Read(strings.NewReader(text.String()), uai.Limits{})
+	r.must(err)
+	w := wire.Model{Job: "uai", UAI: text.String(), Queries: []wire.Query{{Evid: evid.String(), EvidenceFile: "grid.uai.evid"}, {}}}
+	p := infer.Request{Job: "uai", Model: back, Queries: []infer.Query{{Evidence: observe(1, 0), EvidenceFile: "grid.uai.evid"}, {}}}
+	want, err := infer.Run(r.ctx, p, nil)
+	r.must(err)
+	r.submit(w)
+	if got, want := plain(t, r.wait("uai").Results), plain(t, want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// tasks stores the blobs of a request and returns a task per unit: more chunks than its cost would give it.
+func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
+	r.t.Helper()
+	net, err := infer.Reparameterise(p.Model, p.Settings)
+	r.must(err)
+	job, err := infer.Learn(r.ctx, net, p.Queries, p.Settings, nil)
+	r.must(err)
+	netBytes, err := wire.EncodeNetwork(net)
+	r.must(err)
+	jobBytes, err := wire.EncodeJob(job)
+	r.must(err)
+	r.publish(wire.BlobSubject(wire.Digest(netBytes)), netBytes)
+	r.publish(wire.BlobSubject(wire.Digest(jobBytes)), jobBytes)
+	var units []btn.Unit
+	for _, c := range infer.Chunks(net, job) {
+		units = append(units, c...)
+	}
+	queries := make([]wire.Query, len(p.Queries))
+	for i, q := range p.Queries {
+		queries[i] = wire.Query{Evidence: q.Evidence}
+	}
+	for k, u := range units {
+		tasks = append(tasks, &wire.Task{
+			Job: p.Job, Digest: wire.Digest([]byte(p.Job)), NetworkBlob: wire.Digest(netBytes), JobBlob: wire.Digest(jobBytes),
+			K: k, N: len(units), Units: []btn.Unit{u}, Queries: queries, Memory: btn.DefaultMemory,
+		})
+	}
+	want, err = infer.Run(r.ctx, p, nil)
+	r.must(err)
+	return tasks, want
+}
+
+// Chunks are contracted and arrive in any order and more than once; the sum has the same bits.
+func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, contract := range workerCounts {
+		r := newRig(t, embedded.Options{NoRedis: true}, quick)
+		_, p := request(t, "shuffled", grid(t, 3, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 8, Sweeps: 3, Starts: 1},
+			factorgraph.Evidence{}, observe(1), observe(0, 1))
+		tasks, want := r.tasks(p)
+		if len(tasks) != 24 {
+			t.Fatalf("%d tasks, want 24", len(tasks))
+		}
+		send := func(tasks []*wire.Task) {
+			for _, k := range rng.Perm(len(tasks)) {
+				m := tasks[k]
+				b, err := wire.Encode(m)
+				r.must(err)
+				// Refused where the same task still waits; accepted, and contracted again, where it does not.
+				r.js.Publish(r.ctx, wire.TaskSubject(3, m.Job, m.N, m.K), b)
+			}
+		}
+		for range 2 { // two aggregators: neither sees all partials
+			r.run(quick, pipeline.StageAggregate)
+		}
+		half := len(tasks) / 2
+		send(tasks[:half])
+		for range contract {
+			r.run(quick, pipeline.StageContract)
+		}
+		r.eventually("the first half is contracted", func() bool { return r.messages("BTN_PARTIAL") == uint64(half) })
+		send(tasks)
+		send(tasks)
+		got := plain(t, r.wait("shuffled").Results)
+		if want := plain(t, want); got != want {
+			t.Fatalf("%d contract-workers: got\n%s\nwant\n%s", contract, got, want)
+		}
+		send(tasks)
+		r.eventually("late duplicates are disposed of", func() bool { return r.messages("BTN_TASK") == 0 })
+		if n := r.messages("BTN_ANSWER"); n != 1 {
+			t.Errorf("%d answers", n)
+		}
+	}
+}
+
+// Chunks as learn-worker cuts them: queries too dear to share one.
+func TestSeveralChunks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("contracts for a second")
+	}
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.start(2)
+	m := dear(t)
+	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, observe(1), observe(0))
+	want, err := infer.Run(r.ctx, p, nil)
+	r.must(err)
+	r.submit(w)
+	a := r.wait("dear")
+	if got, want := plain(t, a.Results), plain(t, want); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if n := r.messages("BTN_PARTIAL"); n < 2 {
+		t.Errorf("%d chunks, this test needs several", n)
+	}
+}

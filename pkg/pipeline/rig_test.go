@@ -1,0 +1,199 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// quick makes what takes seconds in operation take tenths of a second.
+var quick = pipeline.Config{
+	AckWait: 400 * time.Millisecond, Heartbeat: 50 * time.Millisecond, SweepAfter: -1, Drain: 5 * time.Second,
+}
+
+// rig is an embedded server with a client on it. Workers are started by the tests.
+type rig struct {
+	t      *testing.T
+	ctx    context.Context
+	stack  *embedded.Stack
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	client *client.Client
+}
+
+func newRig(t *testing.T, o embedded.Options, c pipeline.Config) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	s, err := embedded.StartWith(ctx, o, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); cancel() })
+	r := &rig{t: t, ctx: ctx, stack: s}
+	r.nc, err = s.Connect("test")
+	r.must(err)
+	r.js, err = jetstream.New(r.nc)
+	r.must(err)
+	r.client, err = client.New(r.nc)
+	r.must(err)
+	return r
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// logger writes to the test's log with BTN_TEST_LOG set.
+func logger() *slog.Logger {
+	w := io.Discard
+	if os.Getenv("BTN_TEST_LOG") != "" {
+		w = os.Stderr
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// run starts workers with a connection of their own. stop drains them; kill takes their connection away first.
+func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func()) {
+	r.t.Helper()
+	nc, err := r.stack.Connect("worker")
+	r.must(err)
+	c.NC, c.Logger = nc, logger()
+	ctx, cancel := context.WithCancel(r.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.stack.Run(ctx, c, stages...)
+		nc.Close()
+	}()
+	stop = func() { cancel(); <-done }
+	return stop, func() { nc.Close(); cancel(); <-done }
+}
+
+func (r *rig) submit(m wire.Model) string {
+	r.t.Helper()
+	digest, err := r.client.Submit(r.ctx, m)
+	r.must(err)
+	return digest
+}
+
+func (r *rig) wait(job string) *wire.Answer {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+	defer cancel()
+	a, err := r.client.Wait(ctx, job)
+	r.must(err)
+	return a
+}
+
+// publish stores a raw message.
+func (r *rig) publish(subject string, data []byte) {
+	r.t.Helper()
+	_, err := r.js.Publish(r.ctx, subject, data)
+	r.must(err)
+}
+
+func (r *rig) send(subject string, m wire.Message) {
+	r.t.Helper()
+	b, err := wire.Encode(m)
+	r.must(err)
+	r.publish(subject, b)
+}
+
+// messages is how many messages a stream holds.
+func (r *rig) messages(stream string) uint64 {
+	r.t.Helper()
+	s, err := r.js.Stream(r.ctx, stream)
+	r.must(err)
+	return s.CachedInfo().State.Msgs
+}
+
+// eventually waits for a condition.
+func (r *rig) eventually(what string, f func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if f() {
+			return
+		}
+	}
+	r.t.Fatalf("not within 10 s: %s", what)
+}
+
+// request is a wire.Model and what infer takes for the same.
+func request(t *testing.T, job string, m *factorgraph.Model, s btn.Settings, evidence ...factorgraph.Evidence) (wire.Model, infer.Request) {
+	t.Helper()
+	body, err := wire.NewModelBody(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wire.Model{Job: job, Model: body, Settings: s}
+	p := infer.Request{Job: job, Model: m, Settings: s}
+	if len(evidence) == 0 {
+		evidence = []factorgraph.Evidence{{}}
+	}
+	for _, e := range evidence {
+		w.Queries = append(w.Queries, wire.Query{Evidence: e})
+		p.Queries = append(p.Queries, infer.Query{Evidence: e})
+	}
+	return w, p
+}
+
+// grid is a small Ising model.
+func grid(t *testing.T, rows, cols int, seed uint64) *factorgraph.Model {
+	t.Helper()
+	m, err := generate.Grid(rows, cols, generate.Ising{Delta: 0.5, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// plain are the results without what may differ from run to run. The JSON of a float64 tells its bits.
+func plain(t *testing.T, results []btn.Result) string {
+	t.Helper()
+	out := make([]btn.Result, len(results))
+	for i, r := range results {
+		r.TimingsMS, r.Cache = nil, ""
+		out[i] = r
+	}
+	b, err := json.MarshalIndent(out, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func observe(value ...int) factorgraph.Evidence {
+	var e factorgraph.Evidence
+	for i, v := range value {
+		e.Hard = append(e.Hard, factorgraph.Observation{Var: i, Value: v})
+	}
+	return e
+}
+
+// dear is a model whose exact contraction takes some tenths of a second.
+func dear(t *testing.T) *factorgraph.Model {
+	t.Helper()
+	m, err := generate.Complete(22, generate.Ising{Delta: 0.3, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
