@@ -136,44 +136,59 @@ func (l *layout) restrict(t *raw) []float64 {
 			x[a] = 0
 		}
 	}
+	if t.maps != nil {
+		data = l.applyMaps(t, g, data)
+	}
+	return data
+}
+
+// applyMaps applies the matrices of t along its modes. Entries whose terms cancel to within rounding are set to 0: a
+// map and its inverse leave such dust where the model has zeros. What counts as rounding is measured entry by entry,
+// against the same product over absolute values.
+func (l *layout) applyMaps(t *raw, g gathering, data []float64) []float64 {
+	const dust = 16 * 0x1p-52
+	bound := make([]float64, len(data))
+	for i, x := range data {
+		bound[i] = math.Abs(x)
+	}
 	inner := 1
 	for k := len(g.axes) - 1; k >= 0; k-- {
 		n := len(g.axes[k].value)
 		if g.axes[k].node < 0 {
 			mode := g.axes[k].mode
 			rows := l.values(l.find(t.nodes[mode]))
-			data = modeProduct(data, t.maps[mode], rows, n, inner)
+			matrix := t.maps[mode].data
+			abs := make([]float64, len(matrix))
+			for i, x := range matrix {
+				abs[i] = math.Abs(x)
+			}
+			data = modeProduct(data, matrix, rows, n, inner)
+			bound = modeProduct(bound, abs, rows, n, inner)
 			n = len(rows)
 		}
 		inner *= n
 	}
+	for i, x := range data {
+		if math.Abs(x) <= dust*bound[i] {
+			data[i] = 0
+		}
+	}
 	return data
 }
 
-// modeProduct applies the rows of matrix m along an axis of length n with inner entries per step:
+// modeProduct applies the rows of a matrix along an axis of length n with inner entries per step:
 //
 //	out[o, t, i] = Σ_x m[rows[t], x] · data[o, x, i]
-//
-// What is left of a sum whose terms cancel to within their rounding is set to 0: a map and its inverse leave such dust
-// where the model has zeros.
-func modeProduct(data []float64, m *raw, rows []int, n, inner int) []float64 {
-	const dust = 8 * 0x1p-52
+func modeProduct(data, m []float64, rows []int, n, inner int) []float64 {
 	outer := len(data) / (n * inner)
 	out := make([]float64, outer*len(rows)*inner)
 	for o := range outer {
 		in := data[o*n*inner : (o+1)*n*inner]
 		for k, r := range rows {
-			row := m.data[r*n : (r+1)*n]
 			dst := out[(o*len(rows)+k)*inner:][:inner]
-			for i := range dst {
-				sum, abs := 0.0, 0.0
-				for x, c := range row {
-					term := float64(c * in[x*inner+i])
-					sum += term
-					abs += math.Abs(term)
-				}
-				if math.Abs(sum) > dust*abs {
-					dst[i] = sum
+			for x, c := range m[r*n : (r+1)*n] {
+				for i, v := range in[x*inner : (x+1)*inner] {
+					dst[i] += float64(c * v)
 				}
 			}
 		}

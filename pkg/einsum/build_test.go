@@ -263,3 +263,55 @@ func TestEdgesOfTheDefinition(t *testing.T) {
 		}
 	}
 }
+
+// TestZerosSurviveMaps: a map and its inverse leave rounding dust where the model has zeros; it is not taken for entries.
+func TestZerosSurviveMaps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	m := &factorgraph.Model{Domains: []int{2, 3, 4}}
+	for _, scope := range [][]int{{0, 1}, {2, 1}, {0, 2, 1}} {
+		dims := pick(m.Domains, scope)
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{Zeros: 0.5})})
+	}
+	plain, err := einsum.Build(build(t, m, reparam.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := einsum.Build(build(t, m, reparam.Options{Maps: btn.MapOrthogonal}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros, dust := 0, 0
+	for j := range plain.Tables {
+		for k, x := range plain.Tables[j].Data {
+			if x == 0 {
+				zeros++
+				if mapped.Tables[j].Data[k] != 0 {
+					dust++
+				}
+			}
+		}
+	}
+	if zeros < 5 || dust > 0 {
+		t.Errorf("of %d zeros, %d came back as something else", zeros, dust)
+	}
+}
+
+// TestMatricesDoNotEnlargeTables: a CP tensor of a rank above the leg's dimension stays a star.
+func TestMatricesDoNotEnlargeTables(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 4))
+	cp := &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1, 2, 3, 4, 5}, Vectors: [][]float64{make([]float64, 10), make([]float64, 10)}}
+	for k := range 10 {
+		cp.Vectors[0][k], cp.Vectors[1][k] = rng.Float64(), rng.Float64()
+	}
+	net := &btn.Network{Scale: scaled.One, Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: cp}}}
+	for l := range 2 {
+		net.Links = append(net.Links, btn.Link{Legs: []int{l}, T: oracle.RandomTensor(rng, oracle.Dense, []int{2}, oracle.Options{})})
+	}
+	h, err := einsum.Shape(net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(h.Dims, []int{5, 2, 2}) {
+		t.Errorf("dimensions %v: the terms and the two legs were expected", h.Dims)
+	}
+}
