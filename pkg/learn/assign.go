@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	contraction "github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -131,17 +132,26 @@ func (a *assigner) exact(conditioned *btn.Network) (btn.Assignment, error) {
 	return assignment, nil
 }
 
-// exactDecomposition is what exact learns once per network: an order for C = B, or the closed form where the order's
-// tables exceed the budget. Elimination comes first where it fits, because it adds no terms of both signs.
+// exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
+// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
+// and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
 func exactDecomposition(net *btn.Network, shape elimination.Hypergraph, memory int64) (*btn.Decomposition, error) {
 	order := elimination.Best(shape)
 	plan := elimination.Evaluate(shape, order)
-	if plan.Bytes > float64(memory) {
-		closed, ok, err := ClosedForm(net, MaxClosedFormTerms)
+	most := 0
+	switch {
+	case plan.Bytes > float64(memory):
+		most = MaxClosedFormTerms
+	case plan.Flops > replanFlops:
+		most = 1
+	}
+	if most > 0 {
+		closed, ok, err := ClosedForm(net, most)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if ok && (most > 1 || contraction.Cost(net, closed, 0) < plan.Flops) {
+			closed.Method = btn.MethodExact
 			return closed, nil
 		}
 	}

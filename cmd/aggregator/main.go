@@ -1,0 +1,13 @@
+// Command aggregator sums the weighted values of a job's components and publishes its one answer (Lemma 5).
+package main
+
+import (
+	"os"
+
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/worker"
+)
+
+func main() {
+	os.Exit(worker.Main(pipeline.StageAggregate, "aggregator sums the weighted values of a job's components and publishes its one answer (Lemma 5)."))
+}

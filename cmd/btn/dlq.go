@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+type dlqCmd struct {
+	List   dlqListCmd   `cmd:"" help:"List dead letters, oldest first."`
+	Show   dlqShowCmd   `cmd:"" help:"Show those of one job, with the reason in full."`
+	Replay dlqReplayCmd `cmd:"" help:"Run a failed job again from its stored model; its error answer is dropped."`
+}
+
+type dlqListCmd struct {
+	natsFlag
+}
+
+// Run prints a line per dead letter.
+func (c *dlqListCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	letters, err := remote.DeadLetters(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "TIME\tSTAGE\tJOB\tCODE\tREASON")
+	for _, l := range letters {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.100s\n", time.UnixMilli(l.Time).UTC().Format(time.RFC3339), l.Stage, l.Job, l.Error.Code, l.Error.Message)
+	}
+	return w.Flush()
+}
+
+type dlqShowCmd struct {
+	Job string `arg:"" help:"Id of the job."`
+	natsFlag
+}
+
+// Run prints the dead letters of a job as indented JSON.
+func (c *dlqShowCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	letters, err := remote.DeadLettersOf(ctx, c.Job)
+	if err != nil {
+		return err
+	}
+	for i := range letters {
+		packed, err := wire.Encode(&letters[i])
+		if err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+		view, err := wire.View(packed)
+		if err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+		var text bytes.Buffer
+		if err := json.Indent(&text, view, "", "  "); err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+		fmt.Fprintln(t.Out, text.String())
+	}
+	return nil
+}
+
+type dlqReplayCmd struct {
+	Job string `arg:"" help:"Id of the job."`
+	natsFlag
+}
+
+// Run starts the job again.
+func (c *dlqReplayCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	if err := remote.Replay(ctx, c.Job); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.Out, "%s runs again; btn watch %s follows it\n", c.Job, c.Job)
+	return nil
+}

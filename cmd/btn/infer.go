@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/telemetry"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+type inferCmd struct {
+	requestFlags
+	NATS    string `name:"nats" help:"Submit to the workers on this NATS server; without it everything runs in this process." placeholder:"URL"`
+	Redis   string `name:"redis" help:"Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
+	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
+	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
+	Format  string `help:"text for people, uai for a PR solution file." enum:"text,uai" default:"text"`
+}
+
+// Validate refuses two forms of output at once; kong calls it.
+func (c *inferCmd) Validate() error {
+	if c.JSON && c.Format == "uai" {
+		return errors.New("--json and --format uai exclude each other")
+	}
+	return c.requestFlags.Validate()
+}
+
+// Run answers the model and prints one result per query. The exit code is that of the first query without an answer.
+func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
+	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
+	job := newJob(time.Now())
+	results, err := c.answer(ctx, t, common, job)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		if !c.JSON || errors.Is(err, context.Canceled) {
+			return err
+		}
+		results = infer.Failed(job, max(1, len(c.Evid)), err, "btn") // --json prints an object whatever happens
+	}
+	code := config.ExitOK
+	for i := range results {
+		if err := p.print(&results[i]); err != nil {
+			return fault.Wrap(fault.Infrastructure, err)
+		}
+		if r := &results[i]; r.Status != "ok" {
+			if c.Format == "uai" {
+				fmt.Fprintf(t.Err, "btn: query %d: %s\n", r.Query, r.Error.Message)
+			}
+			if code == config.ExitOK {
+				code = config.ExitCodeOf(r.Error.Code)
+			}
+		}
+	}
+	if code != config.ExitOK {
+		return &exitError{code}
+	}
+	return nil
+}
+
+// answer loads, submits and waits.
+func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Common, job string) ([]btn.Result, error) {
+	m, queries, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	message, err := c.message(job, m, queries)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Evid) == 0 && queries[0].EvidenceFile != "" && !c.JSON {
+		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", queries[0].EvidenceFile)
+	}
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	remote, closeRemote, err := c.connect(ctx, logger)
+	if err != nil {
+		return nil, err
+	}
+	defer closeRemote()
+	start := time.Now()
+	if _, err := remote.Submit(ctx, message); err != nil {
+		return nil, err
+	}
+	answer, err := waitWithProgress(ctx, remote, job, newProgressBar(t.Err), c.Deadline)
+	if err != nil {
+		return nil, err
+	}
+	results := answer.Results
+	if answer.Status != wire.StatusOK && len(results) == 0 {
+		results = infer.Failed(job, len(queries), &fault.Error{Code: answer.Error.Code, Err: errors.New(answer.Error.Message)}, answer.Error.Stage)
+	}
+	total := float64(time.Since(start).Microseconds()) / 1000
+	for i := range results {
+		if results[i].TimingsMS == nil {
+			results[i].TimingsMS = map[string]float64{}
+		}
+		results[i].TimingsMS["total"] = total
+	}
+	return results, nil
+}
+
+// connect reaches running workers, or starts the embedded stack.
+func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Client, func(), error) {
+	if c.NATS != "" {
+		remote, err := client.Connect(c.NATS)
+		if err != nil {
+			return nil, nil, err
+		}
+		return remote, remote.Close, nil
+	}
+	stack, err := startStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads})
+	if err != nil {
+		return nil, nil, err
+	}
+	return stack.client, stack.close, nil
+}
+
+// deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is itself an answer.
+const deadlineGrace = 10 * time.Second
+
+// waitWithProgress waits for the answer while the bar shows how far the job is. An interrupt cancels the job.
+func waitWithProgress(ctx context.Context, c *client.Client, job string, bar *progressBar, deadline time.Duration) (*wire.Answer, error) {
+	if bar != nil {
+		stop, err := c.Watch(job, func(p wire.Progress) { bar.update(p.Stage, int(p.Done), int(p.Total)) })
+		if err != nil {
+			return nil, err
+		}
+		defer bar.clear()
+		defer stop()
+	}
+	wait := ctx
+	if deadline > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, deadline+deadlineGrace)
+		defer cancel()
+	}
+	answer, err := c.Wait(wait, job)
+	if err == nil {
+		return answer, nil
+	}
+	if ctx.Err() != nil { // nobody waits any more: tell the workers
+		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if cancelErr := c.Cancel(tell, job, "interrupted"); cancelErr != nil {
+			return nil, errors.Join(ctx.Err(), cancelErr)
+		}
+		return nil, ctx.Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?", deadlineGrace)
+	}
+	return nil, err
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// natsFlag is the server of commands that speak to running workers.
+type natsFlag struct {
+	NATS string `name:"nats" help:"URL of the NATS server." default:"nats://127.0.0.1:4222" placeholder:"URL"`
+}
+
+type submitCmd struct {
+	requestFlags
+	natsFlag
+	Job    string `help:"Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id is the same job." placeholder:"ID"`
+	Tenant string `help:"Who asks: tenants are spread over lanes." placeholder:"NAME"`
+}
+
+// Run submits and prints the job's id.
+func (c *submitCmd) Run(ctx context.Context, t *terminal) error {
+	m, queries, err := c.load()
+	if err != nil {
+		return err
+	}
+	if c.Job == "" {
+		c.Job = newJob(time.Now())
+	}
+	message, err := c.message(c.Job, m, queries)
+	if err != nil {
+		return err
+	}
+	message.Tenant = c.Tenant
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	if _, err := remote.Submit(ctx, message); err != nil {
+		return err
+	}
+	fmt.Fprintln(t.Out, c.Job)
+	return nil
+}
+
+type watchCmd struct {
+	Job string `arg:"" help:"Id of the job."`
+	natsFlag
+	Timeout time.Duration `help:"Stop watching after this long; the job goes on. 0: never." placeholder:"D"`
+	JSON    bool          `name:"json" help:"One JSON object per query."`
+}
+
+// Run waits for the answer and prints it as infer does.
+func (c *watchCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	bar := newProgressBar(t.Err)
+	if bar != nil {
+		stop, err := remote.Watch(c.Job, func(p wire.Progress) { bar.update(p.Stage, int(p.Done), int(p.Total)) })
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	wait := ctx
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	answer, err := remote.Wait(wait, c.Job)
+	bar.clear()
+	if err != nil {
+		if wait.Err() != nil && ctx.Err() == nil {
+			return fault.New(fault.Deadline, "no answer within %s; the job goes on", c.Timeout)
+		}
+		return err
+	}
+	return printAnswer(answer, &printer{out: t.Out, model: "job " + c.Job, json: c.JSON}, t)
+}
+
+// printAnswer prints every result and returns the exit code of the first without an answer.
+func printAnswer(answer *wire.Answer, p *printer, t *terminal) error {
+	if len(answer.Results) == 0 {
+		fmt.Fprintf(t.Err, "btn: %s: %s (%s)\n", answer.Error.Code, answer.Error.Message, answer.Error.Stage)
+		return &exitError{config.ExitCodeOf(answer.Error.Code)}
+	}
+	var failed *btn.ErrorInfo
+	for i := range answer.Results {
+		r := &answer.Results[i]
+		if err := p.print(r); err != nil {
+			return fault.Wrap(fault.Infrastructure, err)
+		}
+		if r.Status != "ok" && failed == nil {
+			failed = r.Error
+		}
+	}
+	if failed != nil {
+		return &exitError{config.ExitCodeOf(failed.Code)}
+	}
+	return nil
+}
+
+type cancelCmd struct {
+	Job string `arg:"" help:"Id of the job."`
+	natsFlag
+	Reason string `help:"Why, for the answer." default:"cancelled by a person"`
+}
+
+// Run cancels and prints how the job ended: a job that had its answer keeps it.
+func (c *cancelCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	if err := remote.Cancel(ctx, c.Job, c.Reason); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	answer, err := remote.Wait(wait, c.Job)
+	if err != nil {
+		return fault.New(fault.Infrastructure, "the cancellation is stored, but no answer came: %w", err)
+	}
+	fmt.Fprintf(t.Out, "%s: %s\n", c.Job, answer.Status)
+	return nil
+}

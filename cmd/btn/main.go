@@ -1,0 +1,79 @@
+// Command btn is the person's way in: it answers models on an embedded stack or on a running one.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/pkg/config"
+)
+
+type cli struct {
+	config.Common
+
+	Infer    inferCmd    `cmd:"" help:"Answer a model: ln Z, with how it was obtained and how far to trust it."`
+	Plan     planCmd     `cmd:"" help:"Say what answering a model would take, without doing it."`
+	Up       upCmd       `cmd:"" help:"Run the embedded stack (NATS, Redis, the four workers) and stay up."`
+	Setup    setupCmd    `cmd:"" help:"Create the streams and consumers on a NATS server."`
+	Submit   submitCmd   `cmd:"" help:"Submit a job to running workers and print its id."`
+	Watch    watchCmd    `cmd:"" help:"Follow a job until its answer."`
+	Cancel   cancelCmd   `cmd:"" help:"Cancel a job."`
+	DLQ      dlqCmd      `cmd:"" name:"dlq" help:"List, show and replay dead letters."`
+	Generate generateCmd `cmd:"" help:"Write a generated model."`
+}
+
+const exitCodes = `Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, 5 over a budget or deadline, 130 interrupted.`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// terminal is where a command writes: answers to Out, everything else to Err.
+type terminal struct {
+	Out, Err io.Writer
+}
+
+// exitError ends a command with a code whose reason has been printed already.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// run parses args, runs one command and returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	var c cli
+	exited := false
+	kctx, err := config.Parse(&c, args, stdout, stderr, func(int) { exited = true },
+		kong.Name("btn"),
+		kong.Description("Probabilistic inference by parametric tensor decomposition in base tensor networks.\n\n"+exitCodes),
+		kong.Vars{"log_level": "error"},
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(&terminal{Out: stdout, Err: stderr}))
+	if exited {
+		return config.ExitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "btn: %v (btn --help shows what there is)\n", err)
+		return config.ExitCode(err)
+	}
+	err = kctx.Run(&c.Common)
+	var done *exitError
+	if errors.As(err, &done) {
+		return done.code
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintln(stderr, "btn: interrupted")
+			return config.ExitInterrupted
+		}
+		fmt.Fprintf(stderr, "btn: %v\n", err)
+	}
+	return config.ExitCode(err)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// printer writes the results of one job in the form the user asked for.
+type printer struct {
+	out    io.Writer
+	model  string
+	json   bool
+	uai    bool
+	single bool // one query only: no heading per query
+}
+
+// print writes one result.
+func (p *printer) print(r *btn.Result) error {
+	switch {
+	case p.json:
+		return json.NewEncoder(p.out).Encode(r) // one line
+	case p.uai:
+		return p.solution(r)
+	}
+	return p.lines(r)
+}
+
+// solution writes a PR solution file. Its format has no way to say why there is no number, so a failed query is only
+// the exit code and a line on standard error.
+func (p *printer) solution(r *btn.Result) error {
+	if r.Status != "ok" {
+		return nil
+	}
+	if r.Zero {
+		_, err := fmt.Fprintf(p.out, "PR\n-inf\n")
+		return err
+	}
+	return uai.WritePR(p.out, *r.Log10Z)
+}
+
+// lines writes a result for people: a few aligned lines.
+func (p *printer) lines(r *btn.Result) error {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s"+format+"\n", append([]any{name}, args...)...)
+	}
+	if r.Query > 0 {
+		b.WriteByte('\n')
+	}
+	line("model", "%s", p.model)
+	if r.EvidenceFile != nil {
+		line("evidence", "%s", *r.EvidenceFile)
+	} else {
+		line("evidence", "none")
+	}
+	switch {
+	case r.Status != "ok":
+		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
+	case r.Zero:
+		line("Z", "0: the evidence or the model is impossible")
+	default:
+		line("ln Z", "%.12g nats", *r.LogZ)
+		line("log10 Z", "%.12g", *r.Log10Z)
+	}
+	line("method", "%s", describeMethod(r))
+	if r.Status == "ok" {
+		line("trust", "%s", describeTrust(r))
+	}
+	if c := r.Certificate; c != nil {
+		if c.LnLower != nil {
+			line("certificate", "ln Z is in [%.6g, %.6g] nats", *c.LnLower, c.LnUpper)
+		} else {
+			line("certificate", "ln Z ≤ %.6g nats; no lower bound (the bound exceeds the estimate)", c.LnUpper)
+		}
+	}
+	for _, w := range r.Warnings {
+		line("warning", "%s", w)
+	}
+	if r.Cache != "" {
+		line("cache", "%s", r.Cache)
+	}
+	if total, ok := r.TimingsMS["total"]; ok {
+		line("time", "%s", describeTimings(total, r.TimingsMS))
+	}
+	_, err := io.WriteString(p.out, b.String())
+	return err
+}
+
+func describeMethod(r *btn.Result) string {
+	switch {
+	case r.Plan != nil:
+		return fmt.Sprintf("%s: elimination, width %d, largest table 2^%.1f entries, %.3g flops, %s",
+			r.Method, r.Plan.Width, r.Plan.Log2Table, r.Plan.Flops, config.FormatBytes(r.Plan.Bytes))
+	case r.Exact:
+		return fmt.Sprintf("%s: closed form, %d components", r.Method, r.Components)
+	case r.Method == "":
+		return "none"
+	}
+	return fmt.Sprintf("%s: %d components", r.Method, r.Components)
+}
+
+func describeTrust(r *btn.Result) string {
+	if r.Exact {
+		return "exact, up to rounding"
+	}
+	s := "an estimate of unknown quality"
+	if r.Residual != nil && r.LnExplained != nil {
+		s += fmt.Sprintf("; residual %.6g, ln explained %.6g", *r.Residual, *r.LnExplained)
+	}
+	if r.CancellationDigits != nil {
+		s += fmt.Sprintf("; %.1f digits cancelled", *r.CancellationDigits)
+	}
+	return s
+}
+
+func describeTimings(total float64, stages map[string]float64) string {
+	s := fmt.Sprintf("%.1f ms", total)
+	var parts []string
+	for _, stage := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
+		if ms, ok := stages[stage]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(stage, "-worker"), ms))
+		}
+	}
+	if len(parts) > 0 {
+		s += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return s
+}

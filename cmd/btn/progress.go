@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// progressBar draws the state of a job on one line of a terminal. A nil *progressBar draws nothing.
+type progressBar struct {
+	out   io.Writer
+	drawn bool
+}
+
+// newProgressBar returns a bar if w is a terminal, else nil: nothing of the kind when piped.
+func newProgressBar(w io.Writer) *progressBar {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return &progressBar{out: w}
+}
+
+const barWidth = 30
+
+// update draws the stage and how many of its chunks are done.
+func (p *progressBar) update(stage string, done, total int) {
+	if p == nil {
+		return
+	}
+	p.drawn = true
+	if total <= 0 {
+		fmt.Fprintf(p.out, "\r\x1b[K%s …", stage)
+		return
+	}
+	filled := min(barWidth, barWidth*done/total)
+	fmt.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d/%d", stage, strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), done, total)
+}
+
+// clear removes the bar.
+func (p *progressBar) clear() {
+	if p != nil && p.drawn {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = false
+	}
+}

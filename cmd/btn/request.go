@@ -1,0 +1,85 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// requestFlags say what is asked: shared by infer, submit and plan.
+type requestFlags struct {
+	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json."`
+	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
+	Method      string        `help:"auto: exact where the memory budget allows, else symmetry-cp. exact: elimination, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
+	Components  int           `help:"Components of symmetry-cp." default:"4"`
+	Maps        string        `help:"Invertible maps on the legs: identity or orthogonal (Hadamard, DCT-II)." enum:"identity,orthogonal" default:"identity"`
+	Cores       string        `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
+	Seed        uint64        `help:"Seed of the learning starts."`
+	Memory      config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
+	NonNegative bool          `help:"Keep the weights of symmetry-cp components at or above zero."`
+	LearnMaps   bool          `help:"Learn orthogonal maps as well (Procrustes steps)."`
+	Sweeps      int           `help:"Most joint sweeps of symmetry-cp." default:"20"`
+	Starts      int           `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
+	Deadline    time.Duration `help:"Give up after this long, e.g. 30s. 0 means never." placeholder:"D"`
+}
+
+// Validate refuses what the flag types let through; kong calls it.
+func (r *requestFlags) Validate() error {
+	switch {
+	case r.Components < 1 || r.Components > 100_000:
+		return fmt.Errorf("--components must be between 1 and 100000, not %d", r.Components)
+	case r.Sweeps < 1:
+		return fmt.Errorf("--sweeps must be at least 1, not %d", r.Sweeps)
+	case r.Starts < 1:
+		return fmt.Errorf("--starts must be at least 1, not %d", r.Starts)
+	case r.Deadline < 0:
+		return fmt.Errorf("--deadline must not be negative, not %s", r.Deadline)
+	}
+	return nil
+}
+
+// settings are the flags as the pipeline takes them.
+func (r *requestFlags) settings() btn.Settings {
+	return btn.Settings{
+		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps), Cores: btn.CoreChoice(r.Cores),
+		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps, Sweeps: r.Sweeps, Starts: r.Starts,
+	}
+}
+
+// load reads the model and the queries.
+func (r *requestFlags) load() (*factorgraph.Model, []infer.Query, error) {
+	m, err := loadModel(r.Model)
+	if err != nil {
+		return nil, nil, err
+	}
+	queries, err := loadQueries(r.Model, r.Evid, m.Domains)
+	return m, queries, err
+}
+
+// message is the job as it travels.
+func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer.Query) (wire.Model, error) {
+	body, err := wire.NewModelBody(m)
+	if err != nil {
+		return wire.Model{}, fault.Wrap(fault.BadInput, err)
+	}
+	message := wire.Model{Job: job, Model: body, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
+	for _, q := range queries {
+		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile})
+	}
+	return message, nil
+}
+
+// newJob makes a job id that nobody else has: time first, so that lists sort.
+func newJob(now time.Time) string {
+	var random [6]byte
+	rand.Read(random[:]) // never fails on supported systems
+	return now.UTC().Format("20060102T150405") + "-" + hex.EncodeToString(random[:])
+}

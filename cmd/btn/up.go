@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/telemetry"
+)
+
+// noCache as the value of --redis turns the cache off.
+const noCache = "off"
+
+// stack is the embedded servers, the four workers on them, and a client.
+type stack struct {
+	*embedded.Stack
+	client *client.Client
+	close  func()
+	failed chan error // what ended the workers
+}
+
+// startStack starts everything. On an error nothing is left running.
+func startStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c pipeline.Config) (*stack, error) {
+	o.Logger, c.Logger = logger, logger
+	if c.Redis == noCache {
+		c.Redis = ""
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	servers, err := embedded.Start(ctx, o)
+	if err != nil {
+		return nil, fault.Wrap(fault.Infrastructure, err)
+	}
+	nc, err := servers.Connect("btn")
+	if err != nil {
+		servers.Close()
+		return nil, err
+	}
+	own, err := client.New(nc)
+	if err != nil {
+		servers.Close()
+		return nil, err
+	}
+	s := &stack{Stack: servers, client: own, failed: make(chan error, 1)}
+	// The workers outlive an interrupt by as long as it takes to tell them that the job is cancelled: Close ends them.
+	go func() { s.failed <- servers.Run(context.WithoutCancel(ctx), c) }()
+	s.close = func() {
+		if err := servers.Close(); err != nil {
+			logger.Warn("the embedded stack did not close cleanly", "error", err)
+		}
+	}
+	return s, nil
+}
+
+type upCmd struct {
+	Dir         string `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
+	Host        string `help:"Address to listen on." default:"127.0.0.1"`
+	Port        int    `help:"Port of NATS; 0 picks a free one." default:"4222"`
+	RedisPort   int    `help:"Port of Redis; 0 picks a free one." default:"0"`
+	Redis       string `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
+	Concurrency int    `help:"Contract workers." default:"0"`
+	Threads     int    `help:"Threads of one contraction; 0: all processors." default:"0"`
+	HTTP        string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+}
+
+// Run starts the stack, prints its URLs and stays until it is interrupted.
+func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	metrics := pipeline.NewMetrics()
+	s, err := startStack(ctx, logger,
+		embedded.Options{Dir: c.Dir, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
+		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	fmt.Fprintf(t.Out, "nats   %s\n", s.NATSURL())
+	if url := s.RedisURL(); url != "" {
+		fmt.Fprintf(t.Out, "redis  %s\n", url)
+	}
+	if c.HTTP != "" {
+		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready)
+		if err != nil {
+			return fault.Wrap(fault.Infrastructure, err)
+		}
+		defer server.Close()
+		fmt.Fprintf(t.Out, "http   %s\n", server.URL)
+	}
+	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", s.NATSURL())
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.failed:
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+}
+
+type setupCmd struct {
+	natsFlag
+	PerLane  bool          `help:"A consumer per lane, for workers that serve some lanes only."`
+	Replicas int           `help:"Replicas of every stream." default:"1"`
+	Keep     time.Duration `help:"How long models and answers are kept; it bounds the longest deadline." default:"24h"`
+	MaxBytes config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
+	Wait     time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
+}
+
+// Run creates what is missing and leaves what is there.
+func (c *setupCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	until := time.Now().Add(c.Wait)
+	for {
+		err := c.try(ctx, logger)
+		if err == nil {
+			fmt.Fprintln(t.Out, "streams and consumers are set up")
+			return nil
+		}
+		if time.Now().After(until) || ctx.Err() != nil {
+			return err
+		}
+		logger.Warn("not yet", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) error {
+	nc, err := pipeline.Connect(c.NATS, "btn-setup", logger)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	return pipeline.Setup(ctx, nc, pipeline.Config{PerLane: c.PerLane, Replicas: c.Replicas, Keep: c.Keep, MaxBytes: int64(c.MaxBytes)})
+}

@@ -1,0 +1,13 @@
+// Command contract-worker contracts components, independently of each other. Scale this one.
+package main
+
+import (
+	"os"
+
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/worker"
+)
+
+func main() {
+	os.Exit(worker.Main(pipeline.StageContract, "contract-worker contracts components, independently of each other. Scale this one."))
+}

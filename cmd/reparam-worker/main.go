@@ -1,0 +1,13 @@
+// Command reparam-worker turns factor graphs into base tensor networks (Lemma 1).
+package main
+
+import (
+	"os"
+
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/worker"
+)
+
+func main() {
+	os.Exit(worker.Main(pipeline.StageReparam, "reparam-worker turns factor graphs into base tensor networks (Lemma 1)."))
+}

@@ -1,0 +1,83 @@
+// Package architecture holds the tests of how packages may depend on each other.
+package architecture
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/basetensor/basetensor/"
+
+// mathematics are the packages that compute. They know no network, clock, logger or environment.
+var mathematics = []string{
+	"pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "pkg/uai", "pkg/modeljson", "pkg/btn", "pkg/elimination",
+	"pkg/einsum", "pkg/reparam", "pkg/learn", "pkg/contract", "pkg/aggregate", "pkg/infer", "pkg/generate", "pkg/fault",
+}
+
+// service are the packages that carry.
+var service = []string{
+	"pkg/wire", "pkg/client", "pkg/pipeline", "pkg/cache", "pkg/telemetry", "pkg/embedded", "pkg/config", "pkg/worker",
+}
+
+func deps(t *testing.T, pkg string) map[string]bool {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", module+pkg).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v\n%s", pkg, err, out)
+	}
+	set := map[string]bool{}
+	for _, line := range strings.Fields(string(out)) {
+		set[line] = true
+	}
+	return set
+}
+
+func TestMathematicsImportsNoPipeline(t *testing.T) {
+	for _, pkg := range mathematics {
+		d := deps(t, pkg)
+		for _, s := range service {
+			if d[module+s] {
+				t.Errorf("%s depends on %s", pkg, s)
+			}
+		}
+		for _, outside := range []string{"net", "log/slog", "github.com/nats-io/nats.go", "github.com/redis/go-redis/v9"} {
+			if d[outside] {
+				t.Errorf("%s depends on %s", pkg, outside)
+			}
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	// Each package may depend only on those before it.
+	order := []string{"pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "pkg/btn", "pkg/elimination", "pkg/einsum", "pkg/contract", "pkg/infer"}
+	for i, pkg := range order {
+		d := deps(t, pkg)
+		for _, later := range order[i+1:] {
+			if d[module+later] {
+				t.Errorf("%s depends on %s, which comes after it", pkg, later)
+			}
+		}
+	}
+}
+
+func TestWorkersLinkNoServer(t *testing.T) {
+	for _, cmd := range []string{"cmd/reparam-worker", "cmd/learn-worker", "cmd/contract-worker", "cmd/aggregator"} {
+		d := deps(t, cmd)
+		for _, server := range []string{"github.com/nats-io/nats-server/v2/server", "github.com/alicebob/miniredis/v2", module + "pkg/embedded"} {
+			if d[server] {
+				t.Errorf("%s links %s", cmd, server)
+			}
+		}
+	}
+}
+
+func TestClientImportsNoPipeline(t *testing.T) {
+	d := deps(t, "pkg/client")
+	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "pkg/learn", "pkg/contract", "pkg/embedded"} {
+		if d[module+heavy] {
+			t.Errorf("pkg/client depends on %s", heavy)
+		}
+	}
+}

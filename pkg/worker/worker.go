@@ -1,0 +1,74 @@
+// Package worker is the main function of the four worker commands: settings, connection, one stage, exit code.
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/telemetry"
+)
+
+// flags are the settings of a worker.
+type flags struct {
+	config.Common
+	config.Servers
+	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Needs consumers made by 'btn setup --per-lane'." placeholder:"N,…"`
+	Concurrency int           `help:"Messages worked on at a time; 0: one for contract-worker, a few for the others." default:"0"`
+	Threads     int           `help:"Threads of one contraction." default:"1"`
+	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
+	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
+	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it." placeholder:"ADDR"`
+}
+
+// Main runs one stage until SIGINT or SIGTERM and returns the exit code.
+func Main(stage pipeline.Stage, description string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, stage, description, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+func run(ctx context.Context, stage pipeline.Stage, description string, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	exited := false
+	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true }, kong.Name(string(stage)), kong.Description(description))
+	if exited {
+		return config.ExitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v (--help shows the settings)\n", stage, err)
+		return config.ExitCode(err)
+	}
+	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
+	redis := f.Redis
+	if redis == "off" {
+		redis = ""
+	}
+	metrics := pipeline.NewMetrics()
+	if f.HTTP != "" {
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready)
+		if err != nil {
+			logger.Error("cannot serve metrics and health", "error", err)
+			return config.ExitInfrastructure
+		}
+		defer server.Close()
+		logger.Info("serving metrics and health", "url", server.URL)
+	}
+	err = pipeline.Run(ctx, pipeline.Config{
+		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory),
+		Drain: f.Drain, Logger: logger, Metrics: metrics,
+	}, stage)
+	if err != nil && ctx.Err() == nil {
+		logger.Error("stopped", "error", err)
+		return config.ExitCode(err)
+	}
+	logger.Info("drained")
+	return config.ExitOK
+}
