@@ -114,7 +114,7 @@ next:
 	return scope
 }
 
-// restrict copies what is alive of t, with its maps applied, axes in the sequence of scope.
+// restrict copies what is alive of t, axes in the sequence of scope.
 func (l *layout) restrict(t *raw) []float64 {
 	g := l.gather(t)
 	size := 1
@@ -136,64 +136,7 @@ func (l *layout) restrict(t *raw) []float64 {
 			x[a] = 0
 		}
 	}
-	if t.maps != nil {
-		data = l.applyMaps(t, g, data)
-	}
 	return data
-}
-
-// applyMaps applies the matrices of t along its modes. Entries whose terms cancel to within rounding are set to 0: a
-// map and its inverse leave such dust where the model has zeros. What counts as rounding is measured entry by entry,
-// against the same product over absolute values.
-func (l *layout) applyMaps(t *raw, g gathering, data []float64) []float64 {
-	const dust = 16 * 0x1p-52
-	bound := make([]float64, len(data))
-	for i, x := range data {
-		bound[i] = math.Abs(x)
-	}
-	inner := 1
-	for k := len(g.axes) - 1; k >= 0; k-- {
-		n := len(g.axes[k].value)
-		if g.axes[k].node < 0 {
-			mode := g.axes[k].mode
-			rows := l.values(l.find(t.nodes[mode]))
-			matrix := t.maps[mode].data
-			abs := make([]float64, len(matrix))
-			for i, x := range matrix {
-				abs[i] = math.Abs(x)
-			}
-			data = modeProduct(data, matrix, rows, n, inner)
-			bound = modeProduct(bound, abs, rows, n, inner)
-			n = len(rows)
-		}
-		inner *= n
-	}
-	for i, x := range data {
-		if math.Abs(x) <= dust*bound[i] {
-			data[i] = 0
-		}
-	}
-	return data
-}
-
-// modeProduct applies the rows of a matrix along an axis of length n with inner entries per step:
-//
-//	out[o, t, i] = Σ_x m[rows[t], x] · data[o, x, i]
-func modeProduct(data, m []float64, rows []int, n, inner int) []float64 {
-	outer := len(data) / (n * inner)
-	out := make([]float64, outer*len(rows)*inner)
-	for o := range outer {
-		in := data[o*n*inner : (o+1)*n*inner]
-		for k, r := range rows {
-			dst := out[(o*len(rows)+k)*inner:][:inner]
-			for x, c := range m[r*n : (r+1)*n] {
-				for i, v := range in[x*inner : (x+1)*inner] {
-					dst[i] += float64(c * v)
-				}
-			}
-		}
-	}
-	return out
 }
 
 // normalise divides data by the power of two that puts its largest entry in [1, 2), and returns that power; 1 for zeros.

@@ -13,7 +13,7 @@ type raw struct {
 	nodes  []int
 	dims   []int // of the stored data
 	data   []float64
-	maps   []*raw // maps[k]: matrix node × dims[k] to apply along mode k; nil: none; nil slice: none at all
+	maps   []*raw // maps[k]: matrix (nodes[k], what the mode is in data) yet to be applied along mode k, nil for none; nil when all are
 	matrix bool   // rank × dimension, rows the terms of a CP tensor
 	gone   bool   // absorbed into another table
 }
@@ -56,6 +56,7 @@ func lay(net *btn.Network) (*layout, error) {
 	l.absorb()
 	l.assign()
 	if !l.zero {
+		l.applyMaps()
 		l.support()
 	}
 	return l, nil

@@ -11,7 +11,7 @@ func (l *layout) support() {
 	var queue []*raw
 	waiting := map[*raw]bool{}
 	for _, t := range l.tables {
-		if t.gone || t.maps != nil || !hasZero(t.data) {
+		if t.gone || !hasZero(t.data) {
 			continue
 		}
 		for _, v := range t.nodes {
@@ -126,8 +126,7 @@ func (l *layout) values(r int) []int {
 
 // axis is one index of a raw table restricted to what is alive: where its values are in the data.
 type axis struct {
-	node   int // root, or for a mode with a map −1
-	mode   int // first mode on this axis
+	node   int // root
 	value  []int
 	offset []int
 }
@@ -146,15 +145,6 @@ func (l *layout) gather(t *raw) gathering {
 		s *= t.dims[k]
 	}
 	for k, v := range t.nodes {
-		if t.maps != nil && t.maps[k] != nil {
-			a := axis{node: -1, mode: k, value: make([]int, t.dims[k]), offset: make([]int, t.dims[k])}
-			for x := range a.value {
-				a.value[x], a.offset[x] = x, x*stride[k]
-			}
-			g.axis[k] = len(g.axes)
-			g.axes = append(g.axes, a)
-			continue
-		}
 		r := l.find(v)
 		g.axis[k] = -1
 		for j, a := range g.axes {
@@ -166,7 +156,7 @@ func (l *layout) gather(t *raw) gathering {
 			}
 		}
 		if g.axis[k] < 0 {
-			a := axis{node: r, mode: k, value: l.values(r)}
+			a := axis{node: r, value: l.values(r)}
 			for _, x := range a.value {
 				a.offset = append(a.offset, x*stride[k])
 			}

@@ -1,0 +1,66 @@
+package einsum
+
+// Absorbed maps: matrices of CP tensors applied to the tables that they meet.
+
+import "math"
+
+// applyMaps replaces the data of every table by the product with its maps, so that the zeros of the original tensors
+// are there again. Entries whose terms cancel to within rounding are set to 0: a map and its inverse leave such dust
+// where the model has zeros. What counts as rounding is measured entry by entry, against the same product over absolute
+// values.
+func (l *layout) applyMaps() {
+	for _, t := range l.tables {
+		if t.maps != nil && !t.gone {
+			t.applyMaps()
+		}
+	}
+}
+
+func (t *raw) applyMaps() {
+	const dust = 16 * 0x1p-52
+	data, bound := t.data, absolute(t.data)
+	t.dims = append([]int(nil), t.dims...)
+	inner := 1
+	for k := len(t.dims) - 1; k >= 0; k-- {
+		if m := t.maps[k]; m != nil {
+			data = modeProduct(data, m.data, m.dims[0], t.dims[k], inner)
+			bound = modeProduct(bound, absolute(m.data), m.dims[0], t.dims[k], inner)
+			t.dims[k] = m.dims[0]
+		}
+		inner *= t.dims[k]
+	}
+	for i, x := range data {
+		if math.Abs(x) <= dust*bound[i] {
+			data[i] = 0
+		}
+	}
+	t.data, t.maps = data, nil
+}
+
+func absolute(list []float64) []float64 {
+	out := make([]float64, len(list))
+	for i, x := range list {
+		out[i] = math.Abs(x)
+	}
+	return out
+}
+
+// modeProduct applies a rows × n matrix along an axis of length n with inner entries per step:
+//
+//	out[o, r, i] = Σ_x m[r, x] · data[o, x, i]
+func modeProduct(data, m []float64, rows, n, inner int) []float64 {
+	outer := len(data) / (n * inner)
+	out := make([]float64, outer*rows*inner)
+	for o := range outer {
+		in := data[o*n*inner : (o+1)*n*inner]
+		for r := range rows {
+			dst := out[(o*rows+r)*inner:][:inner]
+			for x, c := range m[r*n : (r+1)*n] {
+				for i, v := range in[x*inner : (x+1)*inner] {
+					dst[i] += float64(c * v)
+				}
+			}
+		}
+	}
+	return out
+}
