@@ -1,0 +1,130 @@
+package schemas_test
+
+import (
+	"encoding/json"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/schemas"
+)
+
+// The schemas have exactly the fields of the Go types, and require exactly those that are not optional, all the way down.
+func TestSchemasHaveTheFieldsOfTheTypes(t *testing.T) {
+	for _, fresh := range messages {
+		m := fresh()
+		w := &walker{t: t, file: "messages/" + m.Name() + ".schema.json", place: m.Name(), tag: "msgpack", common: []string{"t", "v"}}
+		w.compare(w.load(w.file), reflect.TypeOf(m).Elem())
+	}
+	w := &walker{t: t, file: "result.schema.json", place: "result", tag: "json"}
+	w.compare(w.load(w.file), reflect.TypeFor[btn.Result]())
+}
+
+// walker is at one place of a schema and the Go type beside it.
+type walker struct {
+	t      *testing.T
+	file   string // of the schema, for relative references
+	place  string
+	tag    string
+	common []string // keys that the codec adds
+}
+
+func (w *walker) load(file string) map[string]any {
+	b, err := schemas.FS.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var s map[string]any
+	if err := json.Unmarshal(b, &s); err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// resolve follows references and steps into the first alternative of "something or null".
+func (w *walker) resolve(s map[string]any) map[string]any {
+	for {
+		if ref, ok := s["$ref"].(string); ok {
+			file, pointer, _ := strings.Cut(ref, "#/$defs/")
+			if file != "" {
+				w.file = path.Join(path.Dir(w.file), file)
+			}
+			s = w.load(w.file)
+			if pointer != "" {
+				s = s["$defs"].(map[string]any)[pointer].(map[string]any)
+			}
+			continue
+		}
+		if any, ok := s["anyOf"].([]any); ok {
+			s = any[0].(map[string]interface{})
+			continue
+		}
+		return s
+	}
+}
+
+func (w walker) compare(s map[string]any, t reflect.Type) {
+	s = w.resolve(s)
+	switch {
+	case t.Kind() == reflect.Pointer:
+		w.compare(s, t.Elem())
+	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem().Kind() == reflect.Pointer):
+		w.place += "[]"
+		w.compare(s["items"].(map[string]any), t.Elem())
+	case t.Kind() == reflect.Struct:
+		w.compareStruct(s, t)
+	}
+}
+
+func (w walker) compareStruct(s map[string]any, t reflect.Type) {
+	if !hasTag(t, "msgpack") {
+		w.tag = "json" // as the codec does: such a struct, and all below it, is keyed as in JSON
+	}
+	keys, required := slices.Clone(w.common), slices.Clone(w.common)
+	w.common = nil
+	properties, _ := s["properties"].(map[string]any)
+	for _, f := range reflect.VisibleFields(t) {
+		name, option, _ := strings.Cut(f.Tag.Get(w.tag), ",")
+		if f.Anonymous || name == "" {
+			continue
+		}
+		keys = append(keys, name)
+		if option != "omitempty" {
+			required = append(required, name)
+		}
+		if p, ok := properties[name].(map[string]any); ok {
+			below := w
+			below.place += "." + name
+			below.compare(p, f.Type)
+		}
+	}
+	var has, requires []string
+	for k := range properties {
+		has = append(has, k)
+	}
+	for _, k := range s["required"].([]any) {
+		requires = append(requires, k.(string))
+	}
+	w.same("has", has, keys)
+	w.same("requires", requires, required)
+}
+
+func (w walker) same(what string, schema, code []string) {
+	slices.Sort(schema)
+	slices.Sort(code)
+	if !slices.Equal(schema, code) {
+		w.t.Errorf("%s: the schema %s %v, the type %v", w.place, what, schema, code)
+	}
+}
+
+func hasTag(t reflect.Type, tag string) bool {
+	for _, f := range reflect.VisibleFields(t) {
+		if _, ok := f.Tag.Lookup(tag); ok {
+			return true
+		}
+	}
+	return false
+}
