@@ -52,11 +52,20 @@ type Redrive struct {
 	Time   int64  `msgpack:"time"`
 }
 
-func (*Progress) Name() string   { return "progress" }    // Name returns "progress".
-func (*Cancel) Name() string     { return "cancel" }      // Name returns "cancel".
-func (*Deadline) Name() string   { return "deadline" }    // Name returns "deadline".
-func (*DeadLetter) Name() string { return "dead-letter" } // Name returns "dead-letter".
-func (*Redrive) Name() string    { return "redrive" }     // Name returns "redrive".
+// Name returns "progress".
+func (*Progress) Name() string { return "progress" }
+
+// Name returns "cancel".
+func (*Cancel) Name() string { return "cancel" }
+
+// Name returns "deadline".
+func (*Deadline) Name() string { return "deadline" }
+
+// Name returns "dead-letter".
+func (*DeadLetter) Name() string { return "dead-letter" }
+
+// Name returns "redrive".
+func (*Redrive) Name() string { return "redrive" }
 
 // Validate checks ids, the stage and that 0 ≤ Done, and Done ≤ Total where Total is known.
 func (m *Progress) Validate() error {

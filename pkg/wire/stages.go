@@ -52,9 +52,14 @@ type Partial struct {
 	Timings     map[string]float64 `msgpack:"timings,omitempty"`
 }
 
-func (*Network) Name() string { return "network" } // Name returns "network".
-func (*Task) Name() string    { return "task" }    // Name returns "task".
-func (*Partial) Name() string { return "partial" } // Name returns "partial".
+// Name returns "network".
+func (*Network) Name() string { return "network" }
+
+// Name returns "task".
+func (*Task) Name() string { return "task" }
+
+// Name returns "partial".
+func (*Partial) Name() string { return "partial" }
 
 // Validate checks ids, digests, evidence and times.
 func (m *Network) Validate() error {

@@ -1,0 +1,31 @@
+package wire_test
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// A request as upstream publishes it: two variables that agree, asked with and without evidence.
+func Example() {
+	m := &wire.Model{
+		Job:     "agree-1",
+		UAI:     "MARKOV 2 2 2 1 2 0 1 4 2 1 1 2",
+		Queries: []wire.Query{{}, {Evid: "1 0 1"}},
+	}
+	payload, err := wire.Encode(m)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(wire.ModelSubject(wire.Lane(m.Tenant), m.Job))
+	view, _ := wire.View(payload)
+	fmt.Println(string(view))
+
+	var got wire.Model
+	fmt.Println(wire.Decode(payload[:20], &got))
+	// Output:
+	// btn.v1.model.3.agree-1
+	// {"t":"model","v":1,"job":"agree-1","uai":"MARKOV 2 2 2 1 2 0 1 4 2 1 1 2","queries":[{},{"evid":"1 0 1"}]}
+	// model: wire: malformed message: at byte 17: a string of 7 where 3 bytes remain
+}
