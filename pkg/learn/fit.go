@@ -26,12 +26,16 @@ type Fit struct {
 	// Rounding bounds the error that rounding can have put into ρ: 4(n+16)·2^−53·(1+A)² for n legs, with
 	// A = Σ|α_i|‖Q^(i)‖/‖B‖, by Cauchy–Schwarz on absolute values. Certificates must add it to ρ.
 	Rounding  float64
+	floor     float64 // Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
 	Condition float64 // condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
 	Rank      int     // numerical rank of G that was used; components in the active set when α ≥ 0 is asked for
 }
 
 // LnExplained returns ln(1−ρ) in nats, −Inf when nothing is explained.
 func (f Fit) LnExplained() float64 { return math.Min(0, f.Explained.LogAbs()) }
+
+// vanished reports whether ρ is down to the rounding of its own computation.
+func (f Fit) vanished() bool { return f.Residual <= f.floor }
 
 // FitWeights minimises norm2 + αᵀGα − 2αᵀb over α, over α ≥ 0 if nonNegative.
 //
@@ -52,6 +56,9 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 		return fit, nil
 	}
 	unit, keep := unitGram(g, b)
+	if err := unit.check(keep); err != nil {
+		return fit, err
+	}
 	if len(keep) == 0 {
 		return fit, nil
 	}
@@ -76,6 +83,7 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	fit.Residual = math.Min(1, math.Max(0, 1-fit.Explained.Float64()))
 	a := 1 + size.Float64()
 	fit.Rounding = 4 * float64(legs+16) * epsilon * a * a
+	fit.floor = 4 * float64(legs+16) * epsilon * math.Min(a*a, 16)
 	return fit, nil
 }
 
@@ -121,6 +129,21 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 	return u, keep
 }
 
+// gramSlack is how far rounding may push a cosine beyond 1 before G is taken for something else.
+const gramSlack = 1e-6
+
+// check refuses what cannot be scalar products.
+func (u gram) check(keep []int) error {
+	for k := range u.g {
+		for l := range k {
+			if !(math.Abs(u.g[k][l]) <= 1+gramSlack) {
+				return fmt.Errorf("learn: not a Gram matrix: |G_ij| is %g times √(G_ii·G_jj) for components %d and %d", math.Abs(u.g[k][l]), keep[k], keep[l])
+			}
+		}
+	}
+	return nil
+}
+
 func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) error {
 	if len(g) != len(b) {
 		return fmt.Errorf("learn: G has %d rows, b has %d entries", len(g), len(b))
@@ -134,6 +157,9 @@ func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) erro
 		}
 		if !b[i].IsFinite() {
 			return fmt.Errorf("%w: b of component %d", ErrNotFinite, i)
+		}
+		if g[i][i].Sign() < 0 {
+			return fmt.Errorf("learn: not a Gram matrix: G of component %d with itself is negative", i)
 		}
 		for j := range g[i] {
 			if !g[i][j].IsFinite() {

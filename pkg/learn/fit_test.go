@@ -220,6 +220,14 @@ func TestWeightsRefuseWhatIsNotANumber(t *testing.T) {
 	if _, err := FitWeights(nil, one, scaled.One, 1, false); err == nil || !strings.Contains(err.Error(), "G has 0 rows, b has 1") {
 		t.Errorf("shape: %v", err)
 	}
+	two := scaled.FromFloat(2)
+	wrong := [][]scaled.Number{{scaled.One, two}, {two, scaled.One}}
+	if _, err := FitWeights(wrong, []scaled.Number{two, two}, scaled.One, 1, false); err == nil || !strings.Contains(err.Error(), "|G_ij| is 2 times √(G_ii·G_jj) for components 1 and 0") {
+		t.Errorf("no Gram matrix: %v", err)
+	}
+	if _, err := FitWeights([][]scaled.Number{{two.Neg()}}, one, scaled.One, 1, false); err == nil || !strings.Contains(err.Error(), "component 0 with itself is negative") {
+		t.Errorf("negative norm: %v", err)
+	}
 	fit, err := FitWeights([][]scaled.Number{one}, one, scaled.Number{}, 1, false)
 	if err != nil || fit.Residual != 0 || !fit.Alpha[0].IsZero() {
 		t.Errorf("B = 0: %v, %v", fit, err)

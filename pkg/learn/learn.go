@@ -14,7 +14,8 @@ import (
 // From every start, components are added one at a time to the residual of those before (the best of a few seeded
 // candidates), and after each addition all components are swept cyclically: R leg by leg and S in closed form against the
 // residual of the others, with a joint refit of α after every component. The residual never rises from component to component
-// or from sweep to sweep. The best start by explained fraction is returned.
+// or from sweep to sweep, to rounding. The best start by explained fraction is returned; it has fewer components where ρ vanishes
+// before, or where a component explains nothing.
 // Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels (see Cost); memory O(r·n^1.5).
 // The same network and options give the same result. It stops between cores when ctx is done.
 // Source: Hamid and Braun, section on Frobenius norm minimisation. Differs: alternating least squares for R and S.
@@ -44,7 +45,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposit
 		l.model = l.model.snapshot()
 		l.fit = Fit{Residual: 1, Condition: 1}
 		if opts.LearnMaps && start > 0 {
-			l.sp.rot = randomMaps(sp.dims, opts.Seed, start)
+			l.sp.rot = sp.randomMaps(opts.Seed, start)
 		}
 		if err := l.run(ctx); err != nil {
 			return nil, err
@@ -52,7 +53,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposit
 		if best == nil || l.fit.Explained.Cmp(best.fit.Explained) > 0 {
 			best = l.model
 		}
-		if best.fit.Residual <= best.fit.Rounding {
+		if best.fit.vanished() {
 			break // nothing left that could be measured
 		}
 	}
@@ -83,7 +84,7 @@ func (l *learner) run(ctx context.Context) error {
 		if err := l.sweeps(ctx, sweeps); err != nil {
 			return err
 		}
-		if l.fit.Residual <= l.fit.Rounding {
+		if l.fit.vanished() {
 			return l.polish(ctx)
 		}
 	}
@@ -210,5 +211,5 @@ func (l *learner) settled(before Fit) bool {
 	if r := scaled.FromFloat(l.fit.Residual); r.Cmp(reference) < 0 {
 		reference = r
 	}
-	return l.fit.Residual <= l.fit.Rounding || gain.Cmp(reference.Mul(scaled.FromFloat(l.opts.Tolerance))) <= 0
+	return l.fit.vanished() || gain.Cmp(reference.Mul(scaled.FromFloat(l.opts.Tolerance))) <= 0
 }

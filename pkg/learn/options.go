@@ -62,11 +62,11 @@ const (
 	// maxIdentityBox bounds the count space of the paper's levels, in coefficients.
 	maxIdentityBox = 100_000
 	// maxIdentityWork bounds legs × coefficients, what one backward pass costs.
-	maxIdentityWork = 1e8
+	maxIdentityWork = 1e7
 )
 
 // DefaultLevels returns the paper's levels (D = d, the identity) when all dimensions are equal, the count space has at most
-// 10^5 coefficients and a backward pass over it costs at most 10^8 multiply-adds; else two levels, {0, the rest}. For
+// 10^5 coefficients and a backward pass over it costs at most 10^7 multiply-adds; else two levels, {0, the rest}. For
 // binary legs both are the same.
 func DefaultLevels(dims []int) countspace.Levels {
 	two := countspace.TwoLevels(dims)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // procrustes visits every leg once and replaces its map by the orthogonal O that minimises ‖B − B̃ ×_ℓ O‖: with
@@ -17,7 +18,7 @@ import (
 //
 // maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. B is in the network's own coordinates and y in the learned ones, so O
 // replaces the leg's map outright and nothing accumulates. G does not change; b is recomputed and α refitted.
-// Cost: one backward and one forward pass over the cores per component, and an SVD of d × d per leg.
+// Legs of large symmetric cores keep the maps they have. Cost: one backward and one forward pass over the cores per component, and an SVD of d × d per leg.
 func (m *model) procrustes(ctx context.Context) error {
 	before := m.snapshot()
 	chains := make([]*chain, len(m.parts))
@@ -64,6 +65,9 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 		}
 	}
 	for mode, leg := range m.sp.cores[c].Legs {
+		if !m.sp.rotatable(c) {
+			break
+		}
 		overlap := square(m.sp.dims[leg])
 		for k, p := range m.parts {
 			if m.fit.Alpha[k].IsZero() {
@@ -93,6 +97,19 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 		chains[k].advance(poly)
 	}
 	return nil
+}
+
+// largestMapped is the number of legs up to which a symmetric core takes maps: seen through them it is no longer a function
+// of one count, and its polynomials cost O(n³) at two levels.
+const largestMapped = 12
+
+// rotatable reports whether the legs of core c take learned maps.
+func (sp *space) rotatable(c int) bool {
+	switch sp.cores[c].T.(type) {
+	case *tensor.Symmetric, *tensor.SymmetryCP:
+		return len(sp.cores[c].Legs) <= largestMapped
+	}
+	return true
 }
 
 // nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row-major; nil if m is 0 or its decomposition fails, where every map is as good.

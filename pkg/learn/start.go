@@ -55,19 +55,24 @@ func randomVector(rng *rand.Rand, d, try int) []float64 {
 	return v
 }
 
-// randomMaps returns a random orthogonal map per leg, where starts after the first begin when maps are learned: the
-// orthogonal factor of a Gaussian matrix.
-func randomMaps(dims []int, seed uint64, start int) [][]float64 {
+// randomMaps returns a random orthogonal map per leg that takes one, where starts after the first begin when maps are
+// learned: the orthogonal factor of a Gaussian matrix.
+func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
-	rot := make([][]float64, len(dims))
-	for leg, d := range dims {
-		draw := square(d)
-		for x := range draw {
-			for y := range draw[x] {
-				draw[x][y] = scaled.FromFloat(rng.NormFloat64())
-			}
+	rot := make([][]float64, len(sp.dims))
+	for c, core := range sp.cores {
+		if !sp.rotatable(c) {
+			continue
 		}
-		rot[leg] = nearestOrthogonal(draw)
+		for _, leg := range core.Legs {
+			draw := square(sp.dims[leg])
+			for x := range draw {
+				for y := range draw[x] {
+					draw[x][y] = scaled.FromFloat(rng.NormFloat64())
+				}
+			}
+			rot[leg] = nearestOrthogonal(draw)
+		}
 	}
 	return rot
 }
