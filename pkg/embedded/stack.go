@@ -110,6 +110,9 @@ func (s *Stack) MonitorURL() string {
 	return ""
 }
 
+// MemoryLimit is how many bytes the server lets streams in memory reserve.
+func (s *Stack) MemoryLimit() int64 { return s.nats.JetStreamConfig().MaxMemory }
+
 // Run runs workers in this process until ctx ends or the Stack is closed: all four stages, or those given. The
 // connection and the cache of c are the Stack's, unless they are set.
 func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.Stage) error {

@@ -153,10 +153,16 @@ const (
 
 // settle decides what becomes of a message: acknowledge, deliver again, or end the job.
 func (w *worker) settle(d *delivery, in intake, err, cause error) string {
+	if errors.Is(cause, errAnswered) { // found by the heartbeat, which does not know whose answer it is
+		err = errAnswered
+		if d.digest != "" && errors.Is(w.unanswered(w.hard, d.subject.Job, d.digest), errForeign) {
+			err = errForeign
+		}
+	}
 	switch {
 	case errors.Is(err, errHeld):
 		return outcomeHeld
-	case err == nil, errors.Is(err, errAnswered), errors.Is(cause, errAnswered):
+	case err == nil, errors.Is(err, errAnswered):
 		return w.acknowledge(d, outcomeDone)
 	case errors.Is(err, errLater):
 		d.msg.NakWithDelay(d.retry)

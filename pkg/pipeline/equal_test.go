@@ -176,7 +176,7 @@ func TestSeveralChunks(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.start(2)
 	m := dear(t)
-	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, observe(1), observe(0))
+	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)
 	r.submit(w)
@@ -185,6 +185,6 @@ func TestSeveralChunks(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if n := r.messages("BTN_PARTIAL"); n < 2 {
-		t.Errorf("%d chunks, this test needs several", n)
+		t.Errorf("%d chunks, this test needs several: %v", n, *a.Results[0].Plan)
 	}
 }

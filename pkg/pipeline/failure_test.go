@@ -99,7 +99,6 @@ func TestBadModels(t *testing.T) {
 	}{
 		"syntax":   {wire.Model{UAI: "MARKOV\n2\n2 x\n", Queries: query}, "line 3"},
 		"evidence": {wire.Model{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []wire.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
-		"settings": {wire.Model{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: query, Settings: btn.Settings{Maps: "spiral"}}, "spiral"},
 	} {
 		c.m.Job = job
 		r.submit(c.m)
@@ -107,6 +106,14 @@ func TestBadModels(t *testing.T) {
 		if len(a.Results) != len(c.m.Queries) {
 			t.Errorf("%s: %d results for %d queries", job, len(a.Results), len(c.m.Queries))
 		}
+	}
+	m := wire.Model{Job: "invalid", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: query, Settings: btn.Settings{Maps: "spiral"}}
+	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "spiral") {
+		t.Errorf("invalid settings: %v", err)
+	}
+	m.Job, m.Settings.Maps = "no.dots*please", ""
+	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "no.dots") {
+		t.Errorf("invalid id: %v", err)
 	}
 	r.works("after")
 }

@@ -182,7 +182,7 @@ func (w *worker) consume(ctx context.Context, c jetstream.Consumer, in intake) e
 
 // read works on one message after another.
 func (w *worker) read(ctx context.Context, it jetstream.MessagesContext, in intake) error {
-	for {
+	for ctx.Err() == nil { // Next would choose at random between a message and the end
 		msg, err := it.Next(jetstream.NextContext(ctx))
 		switch {
 		case err == nil:
@@ -199,6 +199,7 @@ func (w *worker) read(ctx context.Context, it jetstream.MessagesContext, in inta
 			}
 		}
 	}
+	return nil
 }
 
 // handBack returns the messages that were fetched and not begun, so that nobody waits for AckWait.

@@ -42,8 +42,9 @@ type tallyKey struct {
 }
 
 type tally struct {
-	key   tallyKey
-	check sync.Mutex // one check at a time
+	key    tallyKey
+	digest string     // of the request, by the first partial
+	check  sync.Mutex // one check at a time
 
 	// Under tallies.mu:
 	seen  map[int]bool
@@ -88,7 +89,7 @@ func (t *tallies) count(key tallyKey, d *delivery) (j *tally, full bool, seen in
 	defer t.mu.Unlock()
 	j = t.jobs[key]
 	if j == nil {
-		j = &tally{key: key, seen: map[int]bool{}, pause: firstPause}
+		j = &tally{key: key, digest: d.digest, seen: map[int]bool{}, pause: firstPause}
 		t.jobs[key] = j
 	}
 	j.seen[d.subject.K] = true
@@ -174,8 +175,8 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", t.w.stage, p)
 		}
 	}()
-	if t.w.answered(ctx, j.key.job) {
-		return false, errAnswered
+	if err := t.w.unanswered(ctx, j.key.job, j.digest); err != nil {
+		return false, err
 	}
 	if !full {
 		if full, err = t.stored(ctx, j); err != nil || !full {

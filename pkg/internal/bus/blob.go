@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,11 +144,15 @@ func (b *Bus) putObject(ctx context.Context, digest string, data []byte) (name s
 		return "", err
 	}
 	name = fmt.Sprintf("%s-%s", digest, nuid.Next())
-	if _, err := o.PutBytes(ctx, name, data); err != nil {
+	meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: b.chunk()}}
+	if _, err := o.Put(ctx, meta, bytes.NewReader(data)); err != nil {
 		return "", refusal("object "+name, err)
 	}
 	return name, nil
 }
+
+// chunk is the size in which objects are cut: the client library's own, or less where the server takes less.
+func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
 func (b *Bus) getObject(ctx context.Context, name string) ([]byte, error) {
 	o, err := b.store(ctx)

@@ -1,0 +1,249 @@
+package pipeline_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestSetupIsIdempotent(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true, Dir: t.TempDir()}, quick)
+	sizes := func() (out []int64) {
+		for _, name := range []string{"BTN_MODEL", "BTN_TASK", "BTN_ANSWER", "OBJ_BTN_BLOB"} {
+			s, err := r.js.Stream(r.ctx, name)
+			r.must(err)
+			out = append(out, s.CachedInfo().Config.MaxBytes)
+		}
+		return out
+	}
+	before := sizes()
+	if slices.Min(before) <= 0 {
+		t.Errorf("a stream without a bound: %v", before)
+	}
+	r.must(pipeline.Setup(r.ctx, r.nc, quick))
+	if after := sizes(); !slices.Equal(before, after) {
+		t.Errorf("sizes %v, after a second setup %v", before, after)
+	}
+	r.run(quick, pipeline.Stages()...)
+	r.works("files")
+}
+
+// Lanes have consumers of their own on demand, and jobs find the workers of their lane.
+func TestPerLane(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	lanes := quick
+	lanes.PerLane = true
+	r.must(pipeline.Setup(r.ctx, r.nc, lanes))
+	tenants := map[int]string{} // one for each of two lanes
+	for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
+		if lane := wire.Lane(name); len(tenants) < 2 || tenants[lane] != "" {
+			tenants[lane] = name
+		}
+	}
+	var mu sync.Mutex
+	seen := map[int]int{}
+	for lane := range tenants {
+		c := quick
+		c.Lanes = []int{lane}
+		r.run(c.WithHook(func(_ pipeline.Stage, s wire.Subject) {
+			if s.Lane != lane {
+				t.Errorf("the worker of lane %d got %s", lane, s)
+			}
+			mu.Lock()
+			seen[s.Lane]++
+			mu.Unlock()
+		}), pipeline.Stages()...)
+	}
+	for lane, tenant := range tenants {
+		w, _ := request(t, "lane-"+tenant, grid(t, 2, 2, 1), btn.Settings{})
+		w.Tenant = tenant
+		r.submit(w)
+		if a := r.wait(w.Job); a.Status != wire.StatusOK || a.Tenant != tenant {
+			t.Errorf("lane %d: %s %v", lane, a.Status, a.Error)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != 2 {
+		t.Errorf("lanes seen: %v", seen)
+	}
+	r.must(pipeline.Setup(r.ctx, r.nc, quick)) // and back
+	r.run(quick, pipeline.Stages()...)
+	r.works("all-lanes")
+}
+
+func TestRunSaysWhatIsMissing(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	c := quick
+	c.NC, c.Lanes = r.nc, []int{3}
+	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil || !strings.Contains(err.Error(), "btn setup") {
+		t.Errorf("lanes without consumers: %v", err)
+	}
+	r.must(r.js.DeleteStream(r.ctx, "BTN_TASK"))
+	c.Lanes = nil
+	if err := pipeline.Run(r.ctx, c, pipeline.StageContract); err == nil || !strings.Contains(err.Error(), "btn setup") {
+		t.Errorf("no streams: %v", err)
+	}
+	c.Lanes = []int{16}
+	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil || !strings.Contains(err.Error(), "lane 16") {
+		t.Errorf("no such lane: %v", err)
+	}
+	if err := pipeline.Run(r.ctx, quick, "brewing"); err == nil {
+		t.Error("no such stage: no error")
+	}
+	if err := pipeline.Run(r.ctx, pipeline.Config{URL: "nats://127.0.0.1:1"}, pipeline.StageLearn); err == nil {
+		t.Error("no server: no error")
+	}
+}
+
+// Run finishes what it has begun, and hands back what it has not.
+func TestDrain(t *testing.T) {
+	slow := quick
+	slow.AckWait = time.Minute // nothing comes back by itself
+	r := newRig(t, embedded.Options{NoRedis: true}, slow)
+	began := make(chan string, 100)
+	var finish sync.WaitGroup
+	finish.Add(1)
+	c := quick
+	c.Concurrency = 2
+	stop, _ := r.run(c.WithHook(func(_ pipeline.Stage, s wire.Subject) { began <- s.Job; finish.Wait() }), pipeline.StageReparam)
+	jobs := []string{"a", "b", "c", "d", "e"}
+	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	for _, job := range jobs {
+		w.Job = job
+		r.submit(w)
+	}
+	first, second := <-began, <-began
+	stopped := make(chan struct{})
+	go func() { stop(); close(stopped) }()
+	select {
+	case <-stopped:
+		t.Fatal("stopped with messages in work")
+	case <-time.After(100 * time.Millisecond):
+	}
+	finish.Done()
+	<-stopped
+	if n := r.messages("BTN_NETWORK"); n != 2 {
+		t.Errorf("%d networks after the drain, want those of %s and %s", n, first, second)
+	}
+	r.run(quick, pipeline.Stages()...)
+	for _, job := range jobs {
+		r.wait(job)
+	}
+}
+
+func TestSecondQueryHitsTheCache(t *testing.T) {
+	r := newRig(t, embedded.Options{}, quick)
+	for _, s := range pipeline.Stages() {
+		r.run(quick, s)
+	}
+	m := grid(t, 3, 3, 21)
+	settings := btn.Settings{Method: btn.MethodSymmetryCP}
+	for i, want := range []string{"miss", "hit", "hit"} {
+		w, p := request(t, "cached-"+string(rune('0'+i)), m, settings, observe(make([]int, i)...))
+		expected, err := infer.Run(r.ctx, p, nil)
+		r.must(err)
+		r.submit(w)
+		a := r.wait(w.Job)
+		if a.Results[0].Cache != want {
+			t.Errorf("query %d: cache %s, want %s", i, a.Results[0].Cache, want)
+		}
+		if got, want := plain(t, a.Results), plain(t, expected); got != want {
+			t.Errorf("query %d: got\n%s\nwant\n%s", i, got, want)
+		}
+	}
+	// Another learn-worker, with an empty memory, finds it in Redis; without a Redis it is learned anew.
+	w, _ := request(t, "cached-3", m, settings, factorgraph.Evidence{})
+	r.submit(w)
+	if a := r.wait("cached-3"); a.Results[0].Cache != "hit" {
+		t.Errorf("cache %s", a.Results[0].Cache)
+	}
+}
+
+func TestProgressMetricsAndHealth(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	c := quick
+	c.Metrics = pipeline.NewMetrics()
+	if c.Metrics.Ready() == nil {
+		t.Error("ready before it runs")
+	}
+	r.run(c, pipeline.Stages()...)
+	var stages sync.Map
+	var contracted atomic.Int64
+	stop, err := r.client.Watch("watched", func(p wire.Progress) {
+		if p.Done == p.Total {
+			stages.Store(p.Stage, true)
+		}
+		if p.Stage == string(pipeline.StageContract) {
+			contracted.Add(1)
+		}
+	})
+	r.must(err)
+	defer stop()
+	r.must(r.nc.Flush())
+	w, _ := request(t, "watched", dear(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
+	r.submit(w)
+	r.wait("watched")
+	for _, s := range pipeline.Stages() {
+		r.eventually("progress of "+string(s), func() bool { _, ok := stages.Load(string(s)); return ok })
+	}
+	r.must(c.Metrics.Ready())
+	families, err := c.Metrics.Registry().Gather()
+	r.must(err)
+	done := 0.0
+	for _, f := range families {
+		if f.GetName() != "basetensor_outcomes_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetValue() == "done" {
+					done += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	if done < 4 {
+		t.Errorf("%v messages done, a job has at least one per stage", done)
+	}
+	r.must(r.js.DeleteStream(r.ctx, "BTN_ANSWER"))
+	if err := c.Metrics.Ready(); err == nil || !strings.Contains(err.Error(), "BTN_ANSWER") {
+		t.Errorf("ready without a stream: %v", err)
+	}
+}
+
+// Room for streams is what the server has.
+func TestSetupFitsTheServer(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	for _, name := range []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "OBJ_BTN_BLOB"} {
+		r.must(r.js.DeleteStream(r.ctx, name))
+	}
+	const huge = int64(1) << 60
+	c := quick
+	c.InMemory, c.MaxBytes = true, huge
+	if err := pipeline.Setup(r.ctx, r.nc, c); err == nil {
+		t.Error("an exabyte of memory was reserved")
+	}
+	// All but 200 MiB of the server's memory is taken: the streams share what is left.
+	info, err := r.js.AccountInfo(r.ctx)
+	r.must(err)
+	taken := r.stack.MemoryLimit() - 200<<20
+	t.Logf("limit %d MiB, reserved %d MiB", r.stack.MemoryLimit()>>20, info.ReservedMemory>>20)
+	_, err = r.js.CreateStream(r.ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}, Storage: jetstream.MemoryStorage, MaxBytes: taken})
+	r.must(err)
+	c.MaxBytes = 0
+	r.must(pipeline.Setup(r.ctx, r.nc, c))
+	r.run(quick, pipeline.Stages()...)
+	r.works("narrow")
+}
