@@ -21,7 +21,7 @@ const (
 // are kept although ρ cannot confirm them, as long as it stays within its rounding, and end when they stop getting smaller.
 func (l *learner) polish(ctx context.Context) error {
 	before := l.snapshot()
-	l.slack = l.fit.Rounding
+	l.slack = l.fit.floor
 	defer func() { l.slack = 0 }()
 	least, waited := math.Inf(1), 0
 	for range mostPolish {
@@ -46,7 +46,7 @@ func (l *learner) polish(ctx context.Context) error {
 			break
 		}
 	}
-	if l.fit.Residual > before.fit.Residual+before.fit.Rounding {
+	if !l.fit.vanished() {
 		l.model = before
 	}
 	return nil
