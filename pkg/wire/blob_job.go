@@ -62,7 +62,7 @@ func EncodeDecomposition(d *btn.Decomposition) ([]byte, error) {
 	if err != nil {
 		return nil, under(nameDecomposition, err)
 	}
-	return marshal(nameDecomposition, &w, false)
+	return encodeBlob(nameDecomposition, &w)
 }
 
 // DecodeDecomposition reads what EncodeDecomposition wrote. It checks that lengths agree with one another; CheckJob
@@ -94,7 +94,7 @@ func EncodeJob(j *btn.Job) ([]byte, error) {
 	for i, a := range j.Assignments {
 		w.Assignments[i] = assignment(a)
 	}
-	return marshal(nameJob, &w, false)
+	return encodeBlob(nameJob, &w)
 }
 
 // DecodeJob reads what EncodeJob wrote. Every assignment names a decomposition or has an error. Its errors are those of

@@ -66,7 +66,7 @@ func EncodeNetwork(n *btn.Network) ([]byte, error) {
 	for i, v := range n.Variables {
 		w.Domains[i], w.Homes[i] = v.Domain, v.Link
 	}
-	return marshal(nameNetwork, &w, false)
+	return encodeBlob(nameNetwork, &w)
 }
 
 func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {

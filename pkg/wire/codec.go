@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -26,16 +27,34 @@ type Message interface {
 }
 
 // Encode returns the bytes of m. The same value always gives the same bytes. An m that is not valid is not encoded.
-// The error has a fault code: internal, for whoever made m should have known.
+// What is not UTF-8 in a string goes out as U+FFFD, so that a message quoting someone's bytes can still be sent.
+// The error has a fault code: bad_input for a Model, which people make; internal for all others, whose maker is a stage.
 func Encode(m Message) ([]byte, error) {
-	if err := m.Validate(); err != nil {
-		return nil, fault.Wrap(fault.Internal, under(m.Name(), err))
+	err := m.Validate()
+	var b []byte
+	if err == nil {
+		b, err = marshal(m.Name(), m, false)
 	}
-	b, err := marshal(m.Name(), m, false)
 	if err == nil && len(b) > MaxMessage {
-		err = under(m.Name(), ErrTooLarge)
+		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), MaxMessage)
 	}
-	return b, fault.Wrap(fault.Internal, err)
+	if err == nil {
+		return b, nil
+	}
+	code := fault.Internal
+	if _, ok := m.(*Model); ok {
+		code = fault.BadInput
+	}
+	return nil, fault.Wrap(code, under(m.Name(), err))
+}
+
+// encodeBlob returns the bytes of a blob, if a reader will take as many.
+func encodeBlob(name string, v any) ([]byte, error) {
+	b, err := marshal(name, v, false)
+	if err == nil && len(b) > MaxBlob {
+		return nil, fault.Wrap(fault.OverBudget, under(name, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), MaxBlob)))
+	}
+	return b, err
 }
 
 // Decode reads b into m, which must point to a zero value, and validates it. The error wraps ErrMalformed, ErrTooLarge,

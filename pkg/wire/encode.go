@@ -7,6 +7,8 @@ import (
 	"math"
 	"reflect"
 	"sort"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -32,7 +34,7 @@ func marshal(name string, v any, canonical bool) ([]byte, error) {
 func (w *writer) write(s *shape, v reflect.Value) error {
 	switch s.form {
 	case formString:
-		return w.enc.EncodeString(v.String())
+		return w.enc.EncodeString(strings.ToValidUTF8(v.String(), "\uFFFD"))
 	case formBool:
 		return w.enc.EncodeBool(v.Bool())
 	case formInt:
@@ -141,6 +143,9 @@ func (w *writer) freeMap(s *shape, v reflect.Value) error {
 	keys := v.MapKeys()
 	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
 	for _, k := range keys {
+		if !utf8.ValidString(k.String()) { // replacing could make two keys one
+			return fmt.Errorf("%w: key %q is not UTF-8", ErrInvalid, k.String())
+		}
 		if err := w.enc.EncodeString(k.String()); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -305,6 +306,36 @@ func TestEncodeRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := EncodeJob(&btn.Job{Decompositions: []*btn.Decomposition{nil}}); err == nil || !strings.Contains(err.Error(), "decompositions[0]") {
+		t.Error(err)
+	}
+}
+
+// A file in another encoding can be sent; what it says is for its reader to refuse, and its digest survives the wire.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	m := &Model{Job: "j", UAI: "MARKOV \xe9 2", Queries: []Query{{EvidenceFile: "\xff.evid"}}}
+	b, err := Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Model
+	if err := Decode(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.UAI != "MARKOV \uFFFD 2" || got.Queries[0].EvidenceFile != "\uFFFD.evid" {
+		t.Errorf("%q, %q", got.UAI, got.Queries[0].EvidenceFile)
+	}
+	sent, err := m.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if received, err := got.Digest(); err != nil || received != sent {
+		t.Errorf("digest %s became %s (%v)", sent, received, err)
+	}
+	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []Query{{}}, Timings: map[string]float64{"\xff": 1}}
+	if _, err := Encode(n); fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Error(err)
+	}
+	if _, err := Encode(&Model{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}
 }
