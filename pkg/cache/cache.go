@@ -6,6 +6,7 @@ package cache
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -138,13 +139,12 @@ func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
 		return value, true
 	}
 	var entry []byte
-	found := false
 	c.call(ctx, func(ctx context.Context) (err error) {
-		entry, err = c.redis.Get(ctx, key).Bytes()
-		found = err == nil
+		// As long as the largest entry, a value's or a digest's: whatever lies under our key, we take no more.
+		entry, err = c.redis.GetRange(ctx, key, 0, int64(headerSize+max(c.o.MaxValue, 2*sha256.Size))-1).Bytes()
 		return err
 	})
-	if !found {
+	if len(entry) == 0 { // so Redis says that there is none
 		return nil, false
 	}
 	value, err := c.open(ctx, key, entry)

@@ -118,7 +118,7 @@ func TestCorruptEntriesAreMisses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := []string{"", "x", good[:len(good)-1], good + "x", strings.Repeat("\x00", 100)}
+	bad := []string{"x", good[:len(good)-1], good + "x", strings.Repeat("\x00", 100)}
 	for i := range 8 * len(good) {
 		b := []byte(good)
 		b[i/8] ^= 1 << (i % 8)
@@ -143,6 +143,19 @@ func TestCorruptEntriesAreMisses(t *testing.T) {
 	r.Set("k", good)
 	if _, ok := c.Get(ctx, "k"); !ok || l.count("entries are sound again") != 1 {
 		t.Error("the good entry is not found, or not logged")
+	}
+	r.Set("k", "")
+	if _, ok := c.Get(ctx, "k"); ok {
+		t.Error("an empty entry is a value")
+	}
+	c.Put(ctx, "large", make([]byte, 101))
+	c.Put(ctx, "largest", make([]byte, 100))
+	small := open(t, "redis://"+r.Addr(), Options{MaxValue: 100})
+	if _, ok := small.Get(ctx, "large"); ok || small.Stats().Corrupt != 1 {
+		t.Error("took an entry larger than any this cache writes")
+	}
+	if _, ok := small.Get(ctx, "largest"); !ok {
+		t.Error("the largest entry is cut")
 	}
 	r.Lpush("list", "x")
 	if _, ok := c.Get(ctx, "list"); ok || c.Stats().Refused != 1 {
