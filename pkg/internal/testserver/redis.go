@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -62,9 +63,38 @@ func StartRedis(o RedisOptions) (*RedisServer, error) {
 	addr := net.JoinHostPort("127.0.0.1", port)
 	s := &RedisServer{Addr: addr, URL: "redis://" + addr, process: &process{
 		name: "redis-server", path: path, args: append(args, o.Args...), env: env, log: filepath.Join(o.Dir, "redis.log"),
-		answer: func() error { return exchange(addr, "PING\r\n", "+PONG") },
 	}}
+	// Its own answer, not that of another server which took the port first: that server has another process id.
+	s.answer = func() error {
+		if err := exchange(addr, "PING\r\n", "+PONG"); err != nil {
+			return err
+		}
+		return s.identify()
+	}
 	return s, s.start()
+}
+
+// identify compares the process id that the server at our address gives with the one we started.
+func (s *RedisServer) identify() error {
+	c, err := net.DialTimeout("tcp", s.Addr, time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := c.Write([]byte("INFO server\r\n")); err != nil {
+		return err
+	}
+	want := fmt.Sprintf("process_id:%d", s.cmd.Process.Pid)
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		if id := lines.Text(); strings.HasPrefix(id, "process_id:") {
+			if id != want {
+				return fmt.Errorf("%s answers, not %s", id, want)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("the server at %s does not give its process id", s.Addr)
 }
 
 // exchange sends a line and compares the beginning of the answer.
