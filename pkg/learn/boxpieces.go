@@ -49,8 +49,8 @@ func multiplyBox(p countspace.Poly, shape []int, terms []placed, ops *countspace
 	return out
 }
 
-// contractBox returns h[k] = Σ_j q[j] s[k+j].
-func contractBox(s countspace.Poly, shape []int, terms []placed, ops *countspace.Ops) countspace.Poly {
+// correlateBox returns h[k] = Σ_j q[j] s[k+j].
+func correlateBox(s countspace.Poly, shape []int, terms []placed, ops *countspace.Ops) countspace.Poly {
 	narrow := make([]int, len(shape))
 	for a := range narrow {
 		narrow[a] = s.Shape[a] - shape[a] + 1

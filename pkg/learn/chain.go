@@ -44,7 +44,7 @@ func newChain(s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (
 			if err != nil {
 				return nil, err
 			}
-			h = contract(h, p, ops)
+			h = correlate(h, p, ops)
 		}
 	}
 	return c, nil
@@ -75,7 +75,7 @@ func (c *chain) open(k int) error {
 		if err != nil {
 			return err
 		}
-		h = contract(own(h, 0), p, c.ops)
+		h = correlate(own(h, 0), p, c.ops)
 		c.segment[j-1-first] = h
 	}
 	c.marks[k] = countspace.Poly{}

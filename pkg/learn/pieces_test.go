@@ -40,7 +40,7 @@ func TestShortPiecesAgainstBigFloats(t *testing.T) {
 		}
 		p, q := randomPoly(rng, long, 3000), randomPoly(rng, short, 3000)
 		compare(t, "product", multiply(own(p, 0), q, nil), p, q, func(k, j []int) []int { return plus(k, j, -1) })
-		compare(t, "contraction", contract(own(p, 0), q, nil), p, q, func(k, j []int) []int { return plus(k, j, 1) })
+		compare(t, "contraction", correlate(own(p, 0), q, nil), p, q, func(k, j []int) []int { return plus(k, j, 1) })
 	}
 }
 

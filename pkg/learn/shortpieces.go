@@ -50,14 +50,14 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	return p
 }
 
-// contract returns h[k] = Σ_j q[j] s[k+j], overwriting s, which is the caller's own; both are canonical.
-func contract(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
+// correlate returns h[k] = Σ_j q[j] s[k+j], overwriting s, which is the caller's own; both are canonical.
+func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(s.Coef.Exp) != len(s.Coef.Mant) || !fitsIn(q.Shape, s.Shape) {
 		return countspace.Correlate(s, q, ops)
 	}
 	if !isShort(q) {
 		if terms, few := fewTerms(q); few && len(q.Shape) > 1 {
-			return contractBox(s, q.Shape, terms, ops)
+			return correlateBox(s, q.Shape, terms, ops)
 		}
 		return countspace.Correlate(s, q, ops)
 	}
