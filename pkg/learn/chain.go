@@ -15,7 +15,7 @@ import (
 //	h_{j−1}[c] = Σ_e p_j[e] h_j[c+e],   environment t[e] = Σ_c f[c] h_j[c+e],   Σ_c S_c [z^c] Π p = Σ_e p_j[e] t[e].
 //
 // Multiplying prefix by suffix at every piece would cost n³ a sweep; this costs O(n) per piece and level.
-// h is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed twice.
+// h is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed twice, unless all fit in a little memory.
 type chain struct {
 	piece   func(j int) (countspace.Poly, error)
 	ops     *countspace.Ops
@@ -27,9 +27,20 @@ type chain struct {
 	prefix  countspace.Poly
 }
 
+// keepAll is the number of coefficients, m times those of S, up to which every h is kept and computed once: 4 MiB.
+const keepAll = 1 << 18
+
 // newChain contracts s backwards once. vars is the number of variables of s and of every piece.
 func newChain(s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error)) (*chain, error) {
 	stride := max(1, int(math.Ceil(math.Sqrt(float64(m)))))
+	if m*s.Size() <= keepAll {
+		stride = max(1, m)
+	}
+	return newStridedChain(s, m, stride, ops, piece)
+}
+
+// newStridedChain keeps every stride-th h.
+func newStridedChain(s countspace.Poly, m, stride int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error)) (*chain, error) {
 	c := &chain{piece: piece, ops: ops, stride: stride, at: -1, m: m, prefix: countspace.Constant(s.Vars(), scaled.One)}
 	segments := (m + stride - 1) / stride
 	c.marks = make([]countspace.Poly, segments)

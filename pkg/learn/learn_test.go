@@ -91,6 +91,34 @@ func TestResidualFallsWithComponents(t *testing.T) {
 	}
 }
 
+// TestManyLegs: over 1,000 legs the best rank-one tensor of a product of matrices is the product of their first singular
+// vectors; symmetry-rank-one, which contains it, gets there too. ρ prints as 1 and ln(1−ρ) does not.
+func TestManyLegs(t *testing.T) {
+	net := pairwise(1000)
+	want := 0.0
+	for _, core := range net.Cores {
+		e, f := entry(core.T, []int{0, 0}), entry(core.T, []int{0, 1}) // singular values e+f and |e−f|
+		want += 2*math.Log(math.Max(e+f, math.Abs(e-f))) - math.Log(2*e*e+2*f*f)
+	}
+	opts := Options{Settings: btn.Settings{Components: 1, Sweeps: 8, Starts: 1}, Classes: []btn.Class{btn.ClassRankOne}, Tolerance: 1e-12}
+	d, err := Learn(context.Background(), net, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "ln(1−ρ), rank one", d.LnExplained, want, 1e-6, 1)
+	if d.Residual != 1 {
+		t.Errorf("ρ = %v", d.Residual)
+	}
+	opts.Classes = nil
+	opts.Sweeps = 2
+	if d, err = Learn(context.Background(), net, opts); err != nil {
+		t.Fatal(err)
+	}
+	if d.LnExplained < want-1e-3 { // a few sweeps from a random start
+		t.Errorf("ln(1−ρ) = %v with symmetry, %v without", d.LnExplained, want)
+	}
+}
+
 // complete is the Ising model on K_n with cores = factors, J uniform in ±delta and no fields.
 func complete(n int, delta float64) *btn.Network {
 	rng := rand.New(rand.NewPCG(uint64(n), 3))
