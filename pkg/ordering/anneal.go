@@ -8,6 +8,7 @@ import "math/rand/v2"
 type annealing struct {
 	hot, cold logs // temperature in bits: a merge pair dearer by Δ bits is accepted with probability 2^(−Δ/T)
 	sweeps    int
+	stop      <-chan struct{} // ends it early when closed; nil: never
 }
 
 // anneal sweeps over the merges of w. At x = (p, c) with p = (a, b) it proposes ((a, c), b) or ((b, c), a): only the
@@ -24,6 +25,11 @@ func (w *working) anneal(o objective, plan annealing, rng *rand.PCG, limit int64
 	cool := coolingFactor(float64(plan.cold)/float64(plan.hot), plan.sweeps)
 	scratch := make([]uint64, w.n.words)
 	for range plan.sweeps {
+		select {
+		case <-plan.stop:
+			return
+		default:
+		}
 		if w.moves >= limit {
 			break
 		}
@@ -34,9 +40,7 @@ func (w *working) anneal(o objective, plan annealing, rng *rand.PCG, limit int64
 			best.copyFrom(w)
 		}
 	}
-	moves := w.moves
 	w.copyFrom(best)
-	w.moves = moves
 }
 
 // coolingFactor returns ratio^(1/steps) by bisection, from products alone.

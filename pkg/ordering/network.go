@@ -17,6 +17,7 @@ import (
 type network struct {
 	words int
 	log   []logs    // by word: log2 of the dimension of its indices
+	dim   []int     // by word: that dimension
 	of    []int     // by number: the index of the hypergraph, −1 for none
 	edges [][]int32 // by tensor: sorted numbers
 }
@@ -49,6 +50,7 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 		}
 		if len(n.of)%64 == 0 {
 			n.log = append(n.log, log2(uint64(dims[v])))
+			n.dim = append(n.dim, dims[v])
 		}
 		number[v] = int32(len(n.of))
 		n.of = append(n.of, v)

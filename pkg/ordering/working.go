@@ -120,7 +120,7 @@ func (w *working) merges() [][2]int {
 	return out
 }
 
-// copyFrom makes w the same tree as o, which is over the same network.
+// copyFrom makes w the same tree as o; the moves of w stay its own.
 func (w *working) copyFrom(o *working) {
 	w.n, w.root = o.n, o.root
 	w.left = append(w.left[:0], o.left...)

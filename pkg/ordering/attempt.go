@@ -1,0 +1,147 @@
+package ordering
+
+// Attempts: one start, annealed and reconfigured, sliced where it has to be.
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+const (
+	together     = 2  // attempts that start from the same best tree
+	patience     = 8  // attempts in a row without improvement, after which a search ends
+	shares       = 12 // attempts that a budget is meant for
+	fewestSweeps = 64
+	mostSweeps   = 20000
+	greedyTries  = 12 // random greedy trees of one attempt; the cheapest is annealed
+	mostWords    = 1 << 24
+)
+
+// temperatures are where attempts begin: sparse networks want 2^-1, dense ones with many small tensors 2^-3.
+var temperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
+
+// explore makes attempts, together at a time, and keeps the best tree. The result of an attempt depends on its number
+// and on the best tree before its group; groups are compared in sequence.
+func (s *search) explore() {
+	idle := 0
+	for i := 0; idle < patience && s.ctx.Err() == nil; i += together {
+		share := (s.worth(s.price) - s.moves) / shares
+		if i > 0 {
+			share = max(share, s.worth(s.price)/(2*shares))
+		}
+		if s.moves+together*share > s.worth(s.price) || share <= 0 {
+			break
+		}
+		var found [together]*slicing
+		s.concurrently(func(j int) { found[j] = s.attempt(i+j, share) })
+		for _, f := range found {
+			s.moves += f.w.moves
+			p := s.score(f)
+			switch {
+			case p < s.price-oneBit/128:
+				idle = 0
+			default:
+				idle++
+			}
+			if p < s.price {
+				s.best, s.price = f, p
+			}
+		}
+	}
+}
+
+func (s *search) concurrently(run func(j int)) {
+	if s.o.Threads < 2 {
+		for j := range together {
+			run(j)
+		}
+		return
+	}
+	var g sync.WaitGroup
+	for j := range together {
+		g.Go(func() { run(j) })
+	}
+	g.Wait()
+}
+
+// score is what attempts are compared by: the price of all slices.
+func (s *search) score(c *slicing) logs { return c.price(&s.objective) }
+
+// attempt number i works with its own random numbers and about share moves, which the result has counted.
+func (s *search) attempt(i int, share int64) *slicing {
+	rng := rand.NewPCG(s.o.Seed, uint64(i))
+	c := s.start(i, share, rng)
+	s.improve(c, temperatures[i/2%len(temperatures)], share, rng)
+	if c.w.largest() > s.objective.limit {
+		c.narrow(&s.objective, pieces, 2*share)
+		s.improve(c, oneBit/4, share+share/2, rng)
+		c.narrow(&s.objective, pieces, 2*share)
+	}
+	if len(c.sliced) > 0 {
+		c.widen(&s.objective)
+	}
+	if s.score(c) < s.price {
+		newReconfigurer(c.w, s.objective, largePieces).run(2 * share)
+	}
+	return c
+}
+
+// improve anneals from the given temperature and reconfigures, as far as the moves allow.
+func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
+	w := c.w
+	perSweep := int64(w.leaves()*(24+5*w.n.words) + 1)
+	sweeps := min((limit-w.moves)*7/8/perSweep, mostSweeps)
+	if sweeps >= fewestSweeps {
+		w.anneal(s.objective, annealing{hot: hot, cold: hot / 10, sweeps: int(sweeps), stop: s.ctx.Done()}, rng, limit)
+	}
+	newReconfigurer(w, s.objective, pieces).run(limit + limit/4)
+}
+
+// start returns the tree an attempt begins with: in turn from bisection, the best one, greedy merging, the best one.
+// Moves of the best tree are not counted twice.
+func (s *search) start(i int, share int64, rng *rand.PCG) *slicing {
+	switch {
+	case i%4 == 0:
+		return s.dissected(share, rng)
+	case i%4 == 2:
+		return s.greedy(share, rng)
+	}
+	c := &slicing{whole: s.n, w: s.best.w.clone(), sliced: slices.Clone(s.best.sliced)}
+	c.w.moves = 0
+	return c
+}
+
+func (s *search) dissected(share int64, rng *rand.PCG) *slicing {
+	d := dissection{
+		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],
+		open:      []logs{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
+		small:     pieces,
+	}
+	merges, moves := dissect(s.n, d, rng)
+	c := &slicing{whole: s.n, w: newWorking(s.n, merges)}
+	c.w.moves += moves
+	newReconfigurer(c.w, s.objective, pieces).run(c.w.moves + share/4)
+	return c
+}
+
+func (s *search) greedy(share int64, rng *rand.PCG) *slicing {
+	var best *working
+	least, moves := logs(0), int64(0)
+	for try := 0; try < greedyTries && (try == 0 || moves < share/4); try++ {
+		rule := greedyRule{
+			linear:      rng.Uint64()%2 == 0,
+			alpha:       logs(rng.Uint64() % uint64(oneBit+oneBit/4)),
+			temperature: logs(rng.Uint64() % uint64(oneBit)),
+		}
+		p := greedy(s.n, rule, rng)
+		w := newWorking(s.n, p.finish())
+		moves += p.moves + w.moves
+		if t := w.logTotal(&s.objective); best == nil || t < least {
+			best, least = w, t
+		}
+	}
+	best.moves = moves
+	newReconfigurer(best, s.objective, pieces).run(moves + share/4)
+	return &slicing{whole: s.n, w: best}
+}
