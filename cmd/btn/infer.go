@@ -119,12 +119,15 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		}
 		return remote, remote.Close, nil
 	}
-	stack, err := startStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads})
+	stack, err := startStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads, Drain: embeddedDrain})
 	if err != nil {
 		return nil, nil, err
 	}
 	return stack.client, stack.close, nil
 }
+
+// embeddedDrain is how long the workers of this process get to finish when nobody waits for them any more.
+const embeddedDrain = 50 * time.Millisecond
 
 // deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is itself an answer.
 const deadlineGrace = 10 * time.Second
