@@ -29,6 +29,7 @@ func (r *rig) start(contract int) {
 
 // The pipeline answers what the four functions in a row answer, bit for bit.
 func TestAnswersEqualInfer(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name     string
 		model    *factorgraph.Model
@@ -125,6 +126,7 @@ func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
 
 // Chunks are contracted and arrive in any order and more than once; the sum has the same bits.
 func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -170,6 +172,7 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 
 // Chunks as learn-worker cuts them: queries too dear to share one.
 func TestSeveralChunks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("contracts for a second")
 	}

@@ -42,6 +42,7 @@ func (r *rig) works(job string) {
 }
 
 func TestGarbageOnEverySubject(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
 	garbage := []byte("\xdd\xff\xff\xff\xff")
@@ -90,6 +91,7 @@ func TestMessageAndSubjectDisagree(t *testing.T) {
 }
 
 func TestBadModels(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
 	query := []wire.Query{{}}
@@ -120,8 +122,10 @@ func TestBadModels(t *testing.T) {
 
 // A message that fails every worker ends its job after five deliveries, is kept as a dead letter, and can be replayed.
 func TestPanicInAStage(t *testing.T) {
+	t.Parallel()
 	for _, stage := range pipeline.Stages() {
 		t.Run(string(stage), func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			var mended atomic.Bool
 			var tries atomic.Int32
@@ -164,6 +168,7 @@ func TestPanicInAStage(t *testing.T) {
 
 // A message on which worker after worker dies never reaches a handler a sixth time.
 func TestWorkersThatDie(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
 	w, _ := request(t, "killer", grid(t, 2, 2, 1), btn.Settings{})
@@ -187,8 +192,10 @@ func TestWorkersThatDie(t *testing.T) {
 
 // A worker that is killed at work costs time and nothing else.
 func TestKilledWorker(t *testing.T) {
+	t.Parallel()
 	for _, stage := range pipeline.Stages() {
 		t.Run(string(stage), func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			for _, s := range pipeline.Stages() {
 				if s != stage {
@@ -218,6 +225,7 @@ func TestKilledWorker(t *testing.T) {
 
 // Work that takes longer than AckWait is not given to another worker, and a worker does not work for ever.
 func TestHeartbeatAndCeiling(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	var runs atomic.Int32
 	c := quick

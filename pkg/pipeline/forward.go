@@ -117,12 +117,8 @@ func overdue(stored time.Time, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}
-	if late := now().Sub(stored.Add(time.Duration(deadlineMS) * time.Millisecond)); late >= 0 {
-		return pastDeadline(deadlineMS)
+	if now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
+		return fault.New(fault.Deadline, "pipeline: the deadline of %d ms passed", deadlineMS)
 	}
 	return nil
-}
-
-func pastDeadline(deadlineMS int64) error {
-	return fault.New(fault.Deadline, "pipeline: the deadline of %v passed", time.Duration(deadlineMS)*time.Millisecond)
 }

@@ -81,6 +81,7 @@ func TestRequestsAreNotMixed(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	// No contract-worker: the job cannot end but by its deadline.
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
@@ -115,6 +116,7 @@ func TestDeadline(t *testing.T) {
 
 // A cancel ends a job at once, and stops the contraction at the next heartbeat.
 func TestCancelStopsWork(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	c := quick
 	began := make(chan struct{})
@@ -154,6 +156,7 @@ func TestCancelAfterTheAnswer(t *testing.T) {
 
 // The sweeper drives jobs whose messages were lost, from wherever they were.
 func TestSweeper(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	w, p := request(t, "lost", grid(t, 3, 3, 3), btn.Settings{}, factorgraph.Evidence{}, observe(1))
 	want, err := infer.Run(r.ctx, p, nil)
@@ -197,6 +200,7 @@ func TestSweeper(t *testing.T) {
 
 // Partials that were acknowledged without an answer, by whatever accident, are summed by the sweeper.
 func TestSweeperSums(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	w, p := request(t, "orphans", grid(t, 3, 3, 3), btn.Settings{})
 	want, err := infer.Run(r.ctx, p, nil)
@@ -221,6 +225,7 @@ func TestSweeperSums(t *testing.T) {
 
 // The aggregation is rebuilt from what is stored: after every partial another aggregator takes over, some by murder.
 func TestAggregatorRestarts(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	_, p := request(t, "rebuilt", grid(t, 3, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 6, Sweeps: 3, Starts: 1})
 	tasks, want := r.tasks(p)
@@ -305,6 +310,7 @@ func TestOversizedNetwork(t *testing.T) {
 
 // A full stream is told from a taken subject, and work goes on when there is room again.
 func TestFullStream(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	limit := func(name string, msgs int64) {
 		s, err := r.js.Stream(r.ctx, name)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestSetupIsIdempotent(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true, Dir: t.TempDir()}, quick)
 	sizes := func() (out []int64) {
 		for _, name := range []string{"BTN_MODEL", "BTN_TASK", "BTN_ANSWER", "OBJ_BTN_BLOB"} {
@@ -109,6 +110,7 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 
 // Run finishes what it has begun, and hands back what it has not.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	slow := quick
 	slow.AckWait = time.Minute // nothing comes back by itself
 	r := newRig(t, embedded.Options{NoRedis: true}, slow)
@@ -144,6 +146,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestSecondQueryHitsTheCache(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
 	for _, s := range pipeline.Stages() {
 		r.run(quick, s)

@@ -28,23 +28,24 @@ type handler func(ctx context.Context, d *delivery) error
 type intake struct {
 	feed
 	handle   handler
-	prefetch int  // messages asked for at a time: 1 where each is long, so that none waits behind another
+	prefetch int  // messages asked for at a time, see short
 	parallel int  // messages worked on at a time, unless configured
 	patient  bool // no limit of deliveries
 }
 
-// short is the prefetch of stages whose messages take little time. The client library's own default is 500.
+// short is the prefetch where a message takes milliseconds. Where one may take longer it is 1: a message that waits in
+// this process is not being worked on, has no heartbeat, goes to another worker after AckWait, and counts as a failed
+// delivery, while that other worker may be free. The client library's own default is 500.
 const short = 64
 
 func (w *worker) intakes() []intake {
 	switch w.stage {
 	case StageReparam:
 		return []intake{
-			{feed: feedModel, handle: w.reparam, prefetch: short, parallel: 4},
-			{feed: feedRedrive, handle: w.redriven, prefetch: short, parallel: 1},
+			{feed: feedModel, handle: w.reparam, prefetch: 1, parallel: 4},
+			{feed: feedRedrive, handle: w.redriven, prefetch: 1, parallel: 1},
 		}
 	case StageLearn:
-		// Learning may take long: a prefetched network would wait behind it while another worker is free.
 		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 1, parallel: 4}}
 	case StageContract:
 		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 1}}

@@ -70,6 +70,7 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 		return d.mismatch("chunk", []int{p.K, p.N}, []int{d.subject.K, d.subject.N})
 	}
 	if p.N == 1 {
+		t.w.progress(p.Job, StageContract, 1, 1)
 		if err := t.w.unanswered(ctx, p.Job, p.Digest); err != nil {
 			return err
 		}
