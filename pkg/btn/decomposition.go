@@ -108,4 +108,16 @@ func (s Settings) WithDefaults() Settings {
 type Value struct {
 	Z     scaled.Number `msgpack:"z"` // Z(T^Q), the network's Scale included
 	Flops float64       `msgpack:"f"` // multiplications and additions it took
+	// Marginals are there when they were asked for.
+	Marginals *Marginals `msgpack:"m,omitempty"`
+}
+
+// Marginals are the unnormalised marginals of every variable of a network, for one component or summed over several:
+//
+//	M_v(a) = w_v(a) ∂Z/∂w_v(a) = Mant[offset(v) + a] · 2^Exp,   Σ_a M_v(a) = Z for every v
+//
+// with offset(v) the sum of the domains of the variables before v. They add up over components with the weights α (Lemma 5).
+type Marginals struct {
+	Mant []float64 `msgpack:"m"`
+	Exp  int64     `msgpack:"e"`
 }
