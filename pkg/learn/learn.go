@@ -70,15 +70,15 @@ type learner struct {
 
 func (l *learner) run(ctx context.Context) error {
 	for i := range l.opts.Components {
-		before := len(l.parts)
+		before, last := len(l.parts), i == l.opts.Components-1
 		if err := l.add(ctx, l.opts.Classes[i%len(l.opts.Classes)]); err != nil {
 			return err
 		}
-		if len(l.parts) == before {
+		if len(l.parts) == 0 || len(l.parts) == before && !last {
 			continue
 		}
 		sweeps := min(l.opts.Sweeps, greedySweeps)
-		if i == l.opts.Components-1 {
+		if last {
 			sweeps = l.opts.Sweeps
 		}
 		if err := l.sweeps(ctx, sweeps); err != nil {
@@ -106,12 +106,18 @@ func effort(legs int) (candidates, sweeps int) {
 // smallProblem is the number of legs up to which a sweep takes about a millisecond.
 const smallProblem = 64
 
-// add appends the best of a few candidates, unless none explains anything of what is left.
+// add appends the best of a few candidates, unless none explains anything of what is left. A second symmetric component adds
+// nothing: S of the first is free already.
 func (l *learner) add(ctx context.Context, class btn.Class) error {
 	var best *model
 	tries, sweeps := effort(len(l.sp.dims))
 	if class == btn.ClassSymmetric {
 		tries = 1
+		for _, p := range l.parts {
+			if p.class == class {
+				return nil
+			}
+		}
 	}
 	for try := range tries {
 		trial := *l

@@ -300,6 +300,31 @@ func TestTrivialBaseTensors(t *testing.T) {
 	}
 }
 
+// TestRedundantComponents: a second component with all-ones R explains nothing that the first does not; it is left out,
+// and the sweeps go on without it.
+func TestRedundantComponents(t *testing.T) {
+	net := complete(3, 1)
+	opts := Options{Classes: []btn.Class{btn.ClassSymmetric}, Settings: btn.Settings{Components: 3, Starts: 1}}
+	d, err := Learn(context.Background(), net, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Components) != 1 || d.ConditionGram != 1 {
+		t.Errorf("%d symmetric components, condition %v", len(d.Components), d.ConditionGram)
+	}
+	opts.Classes = []btn.Class{btn.ClassSymmetryRankOne, btn.ClassSymmetric, btn.ClassSymmetric}
+	sweeps := 0
+	opts.Progress = func(p Progress) { sweeps++ }
+	opts.Sweeps, opts.Tolerance = 40, 1e-15
+	if d, err = Learn(context.Background(), net, opts); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Components) != 2 || sweeps < 20 {
+		t.Errorf("%d components after %d sweeps", len(d.Components), sweeps)
+	}
+	checkDecomposition(t, "redundant", net, materialise(net), partition(net, materialise(net)), d)
+}
+
 func TestSameSeedSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	net := randomNetwork(rng, []int{2, 3, 2, 2, 3, 2}, []int{3, 2, 1}, 1)
