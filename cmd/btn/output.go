@@ -13,11 +13,10 @@ import (
 
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
-	out    io.Writer
-	model  string
-	json   bool
-	uai    bool
-	single bool // one query only: no heading per query
+	out   io.Writer
+	model string
+	json  bool
+	uai   bool
 }
 
 // print writes one result.
