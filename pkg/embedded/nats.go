@@ -19,7 +19,6 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		ServerName:             "basetensor",
 		DontListen:             !o.Listen,
 		NoSigs:                 true,
-		NoLog:                  o.Logger == nil,
 		MaxPayload:             o.MaxPayload,
 		JetStream:              true,
 		StoreDir:               dir,
@@ -38,19 +37,36 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: nats-server: %w", err)
 	}
-	if o.Logger != nil {
-		srv.SetLoggerV2(natsLogger{o.Logger}, false, false, false)
+	log := natsLogger{log: o.Logger, fatal: make(chan string, 1)}
+	if log.log == nil {
+		log.log = slog.New(slog.DiscardHandler)
 	}
+	srv.SetLoggerV2(log, false, false, false)
 	srv.Start()
-	if !srv.ReadyForConnections(readyWithin) {
+	if err := ready(srv, log.fatal); err != nil {
 		stopNATS(srv)
-		return nil, fmt.Errorf("embedded: nats-server is not ready after %v (port taken, or folder %s not writable?)", readyWithin, dir)
+		return nil, err
 	}
 	if !srv.JetStreamEnabled() {
 		stopNATS(srv)
 		return nil, errors.New("embedded: nats-server started without JetStream; see its log")
 	}
 	return srv, nil
+}
+
+// ready waits until the server accepts connections or says why it never will.
+func ready(srv *server.Server, fatal <-chan string) error {
+	for end := time.Now().Add(readyWithin); time.Now().Before(end); {
+		select {
+		case why := <-fatal:
+			return fmt.Errorf("embedded: nats-server: %s", why)
+		default:
+		}
+		if srv.ReadyForConnections(50 * time.Millisecond) {
+			return nil
+		}
+	}
+	return fmt.Errorf("embedded: nats-server is not ready after %v", readyWithin)
 }
 
 func stopNATS(srv *server.Server) {
@@ -75,7 +91,10 @@ func storeFolder(o Options) (dir string, temporary bool, err error) {
 }
 
 // natsLogger passes the server's warnings and errors on; its notices are of interest to its own operators only.
-type natsLogger struct{ log *slog.Logger }
+type natsLogger struct {
+	log   *slog.Logger
+	fatal chan string // the first fatal error
+}
 
 func (l natsLogger) Noticef(format string, v ...any) {
 	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
@@ -85,8 +104,12 @@ func (l natsLogger) Errorf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
 
-// Fatalf logs: what a process does about a dead server is its own decision.
+// Fatalf does not end the process: Start returns the error.
 func (l natsLogger) Fatalf(format string, v ...any) {
+	select {
+	case l.fatal <- fmt.Sprintf(format, v...):
+	default:
+	}
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
 func (l natsLogger) Debugf(string, ...any) {}

@@ -61,7 +61,7 @@ func TestRequestsAreNotMixed(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	digests := map[string]string{}
 	for lane, seed := range map[int]uint64{1: 1, 2: 2} {
-		w, p := request(t, "twice", grid(t, 3, 3, seed), btn.Settings{Method: btn.MethodSymmetryCP})
+		w, p := request(t, "twice", grid(t, 3, 3, seed), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 		want, err := infer.Run(r.ctx, p, nil)
 		r.must(err)
 		digest, err := w.Digest()
@@ -251,7 +251,7 @@ func TestAggregatorRestarts(t *testing.T) {
 
 func TestTwoNumericKinds(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	_, p := request(t, "kinds", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2})
+	_, p := request(t, "kinds", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 	tasks, _ := r.tasks(p)
 	if len(tasks) != 2 {
 		t.Fatalf("%d tasks, want 2", len(tasks))
@@ -264,7 +264,7 @@ func TestTwoNumericKinds(t *testing.T) {
 	}
 	r.send(wire.PartialSubject(0, "kinds", 2, 1), other)
 	r.failed("kinds", wire.StatusError, fault.Unsupported, pipeline.ErrNumericKinds.Error())
-	_, p = request(t, "digests", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2})
+	_, p = request(t, "digests", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 	tasks, _ = r.tasks(p)
 	other.Job, other.NumericKind, other.Digest = "digests", wire.NumericKind(), wire.Digest([]byte("another request"))
 	r.send(wire.PartialSubject(0, "digests", 2, 1), other)

@@ -152,7 +152,7 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 		r.run(quick, s)
 	}
 	m := grid(t, 3, 3, 21)
-	settings := btn.Settings{Method: btn.MethodSymmetryCP}
+	settings := btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 3, Starts: 1}
 	for i, want := range []string{"miss", "hit", "hit"} {
 		w, p := request(t, "cached-"+string(rune('0'+i)), m, settings, observe(make([]int, i)...))
 		expected, err := infer.Run(r.ctx, p, nil)

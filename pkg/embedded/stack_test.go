@@ -1,0 +1,167 @@
+package embedded_test
+
+import (
+	"context"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// model has Z = 1 + 2 + 3 + 4.
+const model = "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
+
+func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := c.Submit(ctx, wire.Model{Job: job, UAI: model, Queries: []wire.Query{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Wait(ctx, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != wire.StatusOK || math.Abs(*a.Results[0].LogZ-math.Log(10)) > 1e-14 {
+		t.Fatalf("job %s: %s %v %v", job, a.Status, a.Error, a.Results)
+	}
+	return a
+}
+
+// start starts a stack and its workers. What it returns waits for the end of both.
+func start(t *testing.T, o embedded.Options) (*embedded.Stack, func()) {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(context.Background(), pipeline.Config{}) }()
+	return s, func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("workers: %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("the workers outlive the stack")
+		}
+	}
+}
+
+func inProcess(t *testing.T, s *embedded.Stack) *client.Client {
+	t.Helper()
+	nc, err := s.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// In memory no NATS port is open, and no folder is left.
+func TestInMemory(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s, stop := start(t, embedded.Options{})
+	if s.NATSURL() != "" || s.MonitorURL() != "" {
+		t.Errorf("listens at %q, %q", s.NATSURL(), s.MonitorURL())
+	}
+	c := inProcess(t, s)
+	if cache := ask(t, c, "one").Results[0].Cache; cache != "miss" {
+		t.Errorf("cache %s", cache)
+	}
+	ask(t, c, "two")
+	stop()
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+	if err := s.Run(t.Context(), pipeline.Config{}); err == nil {
+		t.Error("a closed stack runs workers")
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+}
+
+// With a folder answers outlive the process, and others connect by URL.
+func TestListeningWithAFolder(t *testing.T) {
+	o := embedded.Options{Dir: t.TempDir(), Listen: true}
+	s, stop := start(t, o)
+	for _, at := range []string{s.NATSURL(), s.RedisURL()} {
+		u, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host, _, err := net.SplitHostPort(u.Host); err != nil || host != "127.0.0.1" {
+			t.Errorf("listens at %s", at)
+		}
+	}
+	c, err := client.Connect(s.NATSURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ask(t, c, "kept")
+	c.Close()
+	stop()
+
+	s, stop = start(t, o)
+	defer stop()
+	a, err := inProcess(t, s).Answer(t.Context(), "kept")
+	if err != nil || *a.Results[0].LogZ != *first.Results[0].LogZ {
+		t.Errorf("after a restart: %v %v", a, err)
+	}
+	ask(t, inProcess(t, s), "new")
+}
+
+// A job submitted before a restart is answered after it.
+func TestUnfinishedJobSurvivesRestart(t *testing.T) {
+	o := embedded.Options{Dir: t.TempDir()}
+	s, err := embedded.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := inProcess(t, s)
+	if _, err := c.Submit(t.Context(), wire.Model{Job: "waiting", UAI: model, Queries: []wire.Query{{}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, stop := start(t, o)
+	defer stop()
+	ask(t, inProcess(t, s), "waiting")
+}
+
+func TestPortTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	if s, err := embedded.Start(t.Context(), embedded.Options{RedisPort: port}); err == nil {
+		s.Close()
+		t.Error("Redis on a taken port: no error")
+	}
+	if s, err := embedded.Start(t.Context(), embedded.Options{Listen: true, Port: port}); err == nil {
+		s.Close()
+		t.Error("NATS on a taken port: no error")
+	}
+}
