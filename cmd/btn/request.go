@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -28,6 +29,7 @@ type requestFlags struct {
 	LearnMaps   bool          `help:"Learn orthogonal maps as well (Procrustes steps)."`
 	Sweeps      int           `help:"Most joint sweeps of symmetry-cp." default:"20"`
 	Starts      int           `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
+	LearnFlops  float64       `help:"Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay within it." default:"5e10"`
 	Deadline    time.Duration `help:"Give up after this long, e.g. 30s. 0 means never." placeholder:"D"`
 }
 
@@ -40,6 +42,8 @@ func (r *requestFlags) Validate() error {
 		return fmt.Errorf("--sweeps must be at least 1, not %d", r.Sweeps)
 	case r.Starts < 1:
 		return fmt.Errorf("--starts must be at least 1, not %d", r.Starts)
+	case !(r.LearnFlops > 0) || math.IsInf(r.LearnFlops, 1):
+		return fmt.Errorf("--learn-flops must be above 0, not %v", r.LearnFlops)
 	case r.Deadline < 0:
 		return fmt.Errorf("--deadline must not be negative, not %s", r.Deadline)
 	}
@@ -50,7 +54,7 @@ func (r *requestFlags) Validate() error {
 func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
 		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps), Cores: btn.CoreChoice(r.Cores),
-		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps, Sweeps: r.Sweeps, Starts: r.Starts,
+		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps, Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
 	}
 }
 

@@ -73,10 +73,15 @@ type Settings struct {
 	LearnMaps   bool       `msgpack:"learn_maps,omitempty" json:"learn_maps,omitempty"`     // Procrustes steps
 	Sweeps      int        `msgpack:"sweeps,omitempty" json:"sweeps,omitempty"`             // most joint sweeps, default 20
 	Starts      int        `msgpack:"starts,omitempty" json:"starts,omitempty"`             // seeded starts, default 2
+	// LearnFlops bounds learning: starts, then sweeps, then components are reduced until it costs no more, with a warning.
+	LearnFlops float64 `msgpack:"learn_flops,omitempty" json:"learn_flops,omitempty"` // default 5e10, about a minute
 }
 
 // DefaultMemory is the memory budget of a request that names none: 2 GiB.
 const DefaultMemory = int64(2) << 30
+
+// DefaultLearnFlops is the work that learning may take unless a request says otherwise.
+const DefaultLearnFlops = 5e10
 
 // WithDefaults returns s with every zero field at its default.
 func (s Settings) WithDefaults() Settings {
@@ -100,6 +105,9 @@ func (s Settings) WithDefaults() Settings {
 	}
 	if s.Starts == 0 {
 		s.Starts = 2
+	}
+	if s.LearnFlops == 0 {
+		s.LearnFlops = DefaultLearnFlops
 	}
 	return s
 }

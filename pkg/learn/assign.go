@@ -179,7 +179,12 @@ func (a *assigner) symmetryCP(conditioned *btn.Network, warnings []string) (btn.
 		if err != nil || ok {
 			return closed, err
 		}
-		return Decompose(ctx, a.net, s)
+		affordable, warning := Economise(a.net, s)
+		dec, err := Decompose(ctx, a.net, affordable)
+		if err == nil && warning != "" {
+			dec.Warnings = append(dec.Warnings, warning)
+		}
+		return dec, err
 	})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -189,7 +194,7 @@ func (a *assigner) symmetryCP(conditioned *btn.Network, warnings []string) (btn.
 
 // settingsKey lists what a learned decomposition depends on beside the network.
 func settingsKey(s btn.Settings) string {
-	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d", s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts)
+	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g", s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
 }
 
 // remember returns the index of the decomposition of a key, computing it through the memo at most once per job.

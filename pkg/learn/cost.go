@@ -3,6 +3,7 @@ package learn
 // What learning costs, before it starts.
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -43,6 +44,23 @@ func Cost(net *btn.Network, settings btn.Settings) float64 {
 		}
 	}
 	return total * float64(s.Starts)
+}
+
+// Economise returns settings under which learning costs at most settings.LearnFlops by Cost: one start, then fewer sweeps,
+// then fewer components, each halved until it fits, and a sentence that says so (empty if nothing was reduced). One
+// component with one start and one sweep is learned whatever it costs.
+func Economise(net *btn.Network, settings btn.Settings) (affordable btn.Settings, warning string) {
+	s := settings.WithDefaults()
+	for _, field := range []*int{&s.Starts, &s.Sweeps, &s.Components} {
+		for Cost(net, s) > s.LearnFlops && *field > 1 {
+			*field /= 2
+		}
+	}
+	if full := settings.WithDefaults(); s != full {
+		warning = fmt.Sprintf("learning was reduced to %d components, %d sweeps and %d starts (of %d, %d and %d) to stay within %.3g flops",
+			s.Components, s.Sweeps, s.Starts, full.Components, full.Sweeps, full.Starts, s.LearnFlops)
+	}
+	return s, warning
 }
 
 // coreCost is the cost of the polynomials of every leg of a core.

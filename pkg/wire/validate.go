@@ -138,6 +138,9 @@ func checkSettings(s btn.Settings) error {
 			return invalid(f.name, "%d is not from 0 to %d", f.value, f.most)
 		}
 	}
+	if !(s.LearnFlops >= 0) || math.IsInf(s.LearnFlops, 1) {
+		return invalid("settings.learn_flops", "%v is no number of operations", s.LearnFlops)
+	}
 	return nil
 }
 
