@@ -1,0 +1,59 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/cache"
+	"github.com/basetensor/basetensor/pkg/learn"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+var _ learn.Memo = pipeline.Memo{}
+
+func TestMemoRemembersDecompositions(t *testing.T) {
+	server := miniredis.RunT(t)
+	open := func() pipeline.Memo {
+		c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return pipeline.Memo{Cache: c}
+	}
+	want := &btn.Decomposition{
+		Method: btn.MethodExact, Exact: true, Components: []btn.Component{{Class: btn.ClassBase, Order: []int{2, 0, 1}}},
+		Alpha: []scaled.Number{scaled.One}, ConditionGram: 1,
+	}
+	computed := 0
+	compute := func(context.Context) (*btn.Decomposition, error) { computed++; return want, nil }
+	first := open()
+	for i, m := range []pipeline.Memo{first, first, open()} { // computed, from the process, from Redis
+		got, hit, err := m.Do(t.Context(), "key", compute)
+		if err != nil || hit != (i > 0) || !reflect.DeepEqual(got.Components, want.Components) || !reflect.DeepEqual(got.Alpha, want.Alpha) {
+			t.Errorf("call %d: %+v, hit %v, %v", i, got, hit, err)
+		}
+	}
+	if computed != 1 {
+		t.Errorf("computed %d times", computed)
+	}
+	// What is kept faithfully and is no decomposition is computed anew.
+	m := open()
+	m.Cache.Put(t.Context(), "odd", []byte("not a decomposition"))
+	if got, hit, err := m.Do(t.Context(), "odd", compute); err != nil || hit || got != want {
+		t.Errorf("odd entry: %v, hit %v, %v", got, hit, err)
+	}
+	failure := errors.New("no decomposition")
+	if _, _, err := m.Do(t.Context(), "fails", func(context.Context) (*btn.Decomposition, error) { return nil, failure }); !errors.Is(err, failure) {
+		t.Errorf("the computation's error: %v", err)
+	}
+	server.Close()
+	if got, hit, err := m.Do(t.Context(), "down", compute); err != nil || hit || got != want {
+		t.Errorf("Redis down: %v, hit %v, %v", got, hit, err)
+	}
+}
