@@ -1,0 +1,159 @@
+package pairwise
+
+// The candidates among which a merge's kernel is chosen, and the model of their time.
+
+// blend takes the last axes of the result, whatever they are, as the run.
+func (g *groups) blend(most int) *spec {
+	at := tail(g.out, most)
+	x := &spec{kind: blend, outer: g.out[:at], run: g.out[at:]}
+	x.splitSum(g.sum, max(1, maxPanel/count(x.run)))
+	return x
+}
+
+// panel has its run in operand v alone, and its rows in the other one.
+func (g *groups) panel(v, most int) *spec {
+	if len(g.own[v]) == 0 {
+		return nil
+	}
+	run := g.own[v][tail(g.own[v], most):]
+	mine := g.own[1-v]
+	row := tail(mine, listed)
+	x := &spec{kind: panel, run: run, rows: mine[row:]}
+	for _, o := range g.out {
+		if !has(run, o) && !has(mine, o) {
+			x.outer = append(x.outer, o)
+		}
+	}
+	x.outer = append(x.outer, mine[:row]...)
+	x.splitSum(g.sum, listed)
+	if v == 0 {
+		x.swapped = true
+		for _, list := range []*[]axis{&x.outer, &x.rows, &x.run, &x.sum, &x.steps} {
+			*list = swap(*list)
+		}
+	}
+	return x
+}
+
+// inner sums along the run; nil unless the result is small and the sum is not.
+func (g *groups) inner() *spec {
+	if count(g.out) > innerOut || len(g.sum) == 0 {
+		return nil
+	}
+	at := tail(g.sum, maxRun)
+	return &spec{kind: inner, outer: g.out, run: g.sum[at:], steps: g.sum[:at]}
+}
+
+func (x *spec) splitSum(sum []axis, most int) {
+	at := len(sum)
+	for n := 1; at > 0 && n*sum[at-1].dim <= most; at-- {
+		n *= sum[at-1].dim
+	}
+	if at == len(sum) && at > 0 && x.kind == panel {
+		at-- // blocks of maxSum values are cut out of it
+	}
+	x.steps, x.sum = sum[:at], sum[at:]
+}
+
+// tail returns where the longest suffix begins whose dimensions multiply to at most most; at least one axis, if any.
+func tail(list []axis, most int) int {
+	at := len(list)
+	for n := 1; at > 0 && (n*list[at-1].dim <= most || n == 1); at-- {
+		n *= list[at-1].dim
+	}
+	return at
+}
+
+// count returns the number of combinations of values.
+func count(list []axis) int {
+	n := 1
+	for i := range list {
+		n *= list[i].dim
+	}
+	return n
+}
+
+func has(list []axis, a axis) bool {
+	for i := range list {
+		if list[i].index == a.index {
+			return true
+		}
+	}
+	return false
+}
+
+// swap returns the axes with the operands exchanged.
+func swap(list []axis) []axis {
+	out := make([]axis, len(list))
+	for i, a := range list {
+		a.stride[0], a.stride[1] = a.stride[1], a.stride[0]
+		out[i] = a
+	}
+	return out
+}
+
+// contiguous says that an operand has the run as the result has it.
+func (x *spec) contiguous(operand int) bool {
+	step := 1
+	for i := len(x.run) - 1; i >= 0; i-- {
+		if x.run[i].stride[operand] != step {
+			return false
+		}
+		step *= x.run[i].dim
+	}
+	return true
+}
+
+// repeats is the number of blocks for which an operand is at a place it was not at before.
+func (x *spec) repeats(operand int) float64 {
+	n := float64(count(x.outer))
+	if len(x.steps) == 0 {
+		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- {
+			n /= float64(x.outer[i].dim)
+		}
+	}
+	return n * float64(count(x.steps))
+}
+
+// Nanoseconds of the portable loops on a machine of today; only their ratios matter.
+const (
+	perBlock    = 40.0
+	perGathered = 0.8
+	perCall     = 8.0
+)
+
+// time estimates how long the kernel takes.
+func (x *spec) time(g *groups) float64 {
+	outer, steps, run := float64(count(x.outer)), float64(count(x.steps)), float64(count(x.run))
+	sum, rows := float64(count(x.sum)), float64(count(x.rows))
+	t := outer * steps * perBlock
+	switch x.kind {
+	case blend:
+		t += g.work*perBlend + outer*steps*sum*perCall
+		for i := range 2 {
+			if !x.contiguous(i) {
+				t += x.repeats(i) * sum * run * perGathered
+			}
+		}
+	case panel:
+		t += g.work*perPanel + outer*steps*max(1, rows/2)*max(1, sum/4)*perCall
+		t += x.repeats(0) * rows * sum * 2
+		if x.packs() {
+			t += x.repeats(1) * sum * run * perGathered
+		}
+	case inner:
+		t += g.work * perInner
+		for i := range 2 {
+			if !x.contiguous(i) {
+				t += outer * steps * run * perGathered
+			}
+		}
+	}
+	return t
+}
+
+// packs says that V is written out as a panel: it is not contiguous, or rows enough use it and its rows are so far apart
+// that they would share few sets of the cache.
+func (x *spec) packs() bool {
+	return !x.contiguous(1) || count(x.rows) >= 8 && count(x.sum) >= 8
+}

@@ -1,0 +1,288 @@
+package pairwise
+
+// Execution of programs.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// buffer is a live table: its entries are at most 2^bound in size.
+type buffer struct {
+	data  []float64
+	owned bool // from the arena
+	bound int
+}
+
+// run is a contraction under way.
+type run struct {
+	ctx      context.Context
+	shape    *shape
+	threads  int
+	from, to int64
+	tables   []einsum.Table
+	raw      []buffer // by leaf: the table of the expression, or a copy in range
+	copied   float64  // entries of those copies
+	limit    float64
+	start    scaled.Number // factors of all slices, known before
+	common   scaled.Number // the same after the static part
+	scale    scaled.Number // and after what is done of the slice
+	value    scaled.Number
+	digits   []int // by index: value of a sliced one
+	buffers  []buffer
+	arena    arena
+	kernel   kernel
+	stats    Stats
+}
+
+const (
+	infinity = uint64(0x7ff) << 52 // bits of +Inf; those of NaN are above
+	margin   = 64                  // largest entries within 2^±margin are left as they are
+	highest  = 256                 // bounds above this are measured
+	sampled  = 64                  // entries looked at to see that a table is not tiny
+)
+
+// measure finds the range of every table, copies those out of it, and multiplies what is known into the scale.
+func (r *run) measure(e *einsum.Expression) error {
+	r.tables = e.Tables
+	r.raw = make([]buffer, len(e.Tables))
+	used := make([]bool, len(e.Dims))
+	for t := range e.Tables {
+		for _, v := range e.Tables[t].Scope {
+			used[v] = true
+		}
+		data := e.Tables[t].Data
+		top := largestBits(data)
+		if top >= infinity {
+			return fmt.Errorf("%w: table %d", einsum.ErrNotFinite, t)
+		}
+		bound := exponent(top) + 1
+		if top == 0 {
+			r.start, bound = scaled.Number{}, 0
+		} else if bound < -margin || bound > margin {
+			data = append([]float64(nil), data...)
+			r.copied += float64(len(data))
+			r.start = r.start.Mul(rescale(data, top))
+			bound = 1
+		}
+		r.raw[t] = buffer{data: data, bound: bound}
+	}
+	for v, d := range r.shape.dims {
+		if !used[v] && d > 1 {
+			r.start = r.start.Mul(scaled.FromFloat(float64(d)))
+		}
+	}
+	return nil
+}
+
+// sumSlices runs a program and returns the sum over its slices. each, when given, is called after every slice with its
+// value.
+func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Number, error) {
+	s := r.shape
+	r.buffers = make([]buffer, 2*len(s.scope))
+	r.digits = make([]int, len(s.dims))
+	r.arena.limit = int(r.limit)
+	r.arena.live = int(s.raw + r.copied)
+	r.arena.peak = r.arena.live
+	r.arena.held = r.arena.live
+	r.common = r.start
+	if err := r.do(p.before, &r.common); err != nil {
+		return scaled.Number{}, err
+	}
+	var sum accumulator
+	for n := r.from; n < r.to; n++ {
+		r.place(n)
+		r.scale, r.value = r.common, scaled.One
+		if err := r.do(p.each, &r.scale); err != nil {
+			return scaled.Number{}, err
+		}
+		value := r.scale.Mul(r.value)
+		if r.scale.IsZero() {
+			r.abandon()
+		}
+		sum.add(value)
+		r.stats.Slices++
+		if each != nil {
+			each(value)
+		}
+	}
+	r.stats.PeakBytes = 8 * int64(r.arena.peak)
+	return sum.total(), nil
+}
+
+// place sets the digits of slice n.
+func (r *run) place(n int64) {
+	for i := len(r.shape.sliced) - 1; i >= 0; i-- {
+		v := r.shape.sliced[i]
+		d := int64(r.shape.h.Dims[v])
+		r.digits[v] = int(n % d)
+		n /= d
+	}
+}
+
+// abandon frees what a slice that turned out to be 0 has left.
+func (r *run) abandon() {
+	tables := len(r.shape.scope)
+	for i := range r.buffers {
+		if !r.shape.static[i%tables] {
+			r.free(i)
+		}
+	}
+}
+
+func (r *run) free(i int) {
+	if r.buffers[i].owned {
+		r.arena.put(r.buffers[i].data)
+	}
+	r.buffers[i] = buffer{}
+}
+
+// do executes operations and multiplies the powers of two that it takes out of tables into scale. It stops when that is 0.
+func (r *run) do(ops []op, scale *scaled.Number) error {
+	for i := range ops {
+		if scale.IsZero() {
+			return nil
+		}
+		if err := r.one(&ops[i], scale); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) one(o *op, scale *scaled.Number) error {
+	b := r.buffers
+	switch o.code {
+	case opLoad:
+		if o.spec == nil {
+			b[o.out] = r.raw[o.out]
+			return nil
+		}
+		return r.load(o, scale)
+	case opMerge:
+		return r.merge(o, scale)
+	case opTake:
+		*scale = scale.Mul(scaled.FromFloat(b[o.b].data[0]))
+		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound}
+		r.stats.Flops++
+		r.stats.Merges++
+	case opHand:
+		b[o.out].owned = b[o.a].owned
+		b[o.a] = buffer{}
+	case opFree:
+		r.free(o.a)
+	case opDone:
+		r.value = scaled.FromFloat(b[o.a].data[0])
+	}
+	return nil
+}
+
+// load restricts a leaf to the slice and sums the indices that only it has.
+func (r *run) load(o *op, scale *scaled.Number) error {
+	out := buffer{data: r.arena.get(o.spec.size), owned: true}
+	raw := r.raw[o.out]
+	if err := r.kernel.run(r.ctx, r.threads, o.spec, raw.data[r.base(o.out):], one, out.data); err != nil {
+		return err
+	}
+	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
+	r.stats.Flops += r.shape.presum(o.out)
+	out.bound = raw.bound + ceilLog2(alone)
+	*scale = scale.Mul(settle(&out))
+	r.buffers[o.out] = out
+	return nil
+}
+
+// base is where the slice begins in a leaf.
+func (r *run) base(leaf int) int {
+	scope := r.shape.h.Edges[leaf]
+	at, step := 0, 1
+	for i := len(scope) - 1; i >= 0; i-- {
+		if r.shape.dims[scope[i]] == 0 {
+			at += r.digits[scope[i]] * step
+		}
+		step *= r.shape.h.Dims[scope[i]]
+	}
+	return at
+}
+
+func (r *run) merge(o *op, scale *scaled.Number) error {
+	a, b := &r.buffers[o.a], &r.buffers[o.b]
+	out := buffer{data: r.arena.get(o.spec.size), owned: true}
+	if err := r.kernel.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
+		return err
+	}
+	size := float64(o.spec.size)
+	r.stats.Flops += o.spec.work + (o.spec.work - size)
+	r.stats.Merges++
+	out.bound = a.bound + b.bound + ceilLog2(o.spec.work/size)
+	*scale = scale.Mul(settle(&out))
+	r.buffers[o.out] = out
+	return nil
+}
+
+// settle keeps a table in range: bound limits it from above, a few entries show that it is not tiny. When they do not,
+// or the bound has grown, the largest entry is looked up and divided out. It returns the factor; 0 for a table of zeros.
+func settle(t *buffer) scaled.Number {
+	if t.bound < highest {
+		step := max(1, len(t.data)/sampled)
+		for i := 0; i < len(t.data); i += step {
+			if x := t.data[i]; x > 0x1p-64 || x < -0x1p-64 {
+				return scaled.One
+			}
+		}
+	}
+	top := largestBits(t.data)
+	if top == 0 {
+		return scaled.Number{}
+	}
+	t.bound = exponent(top) + 1
+	if t.bound >= -margin && t.bound <= margin {
+		return scaled.One
+	}
+	t.bound = 1
+	return rescale(t.data, top)
+}
+
+// largestBits returns the bits of the largest absolute value: for finite numbers the order of bits is that of values.
+func largestBits(data []float64) uint64 {
+	const sign = 1 << 63
+	var t0, t1, t2, t3 uint64
+	for len(data) >= 4 {
+		t0 = max(t0, math.Float64bits(data[0])&^sign)
+		t1 = max(t1, math.Float64bits(data[1])&^sign)
+		t2 = max(t2, math.Float64bits(data[2])&^sign)
+		t3 = max(t3, math.Float64bits(data[3])&^sign)
+		data = data[4:]
+	}
+	for _, x := range data {
+		t0 = max(t0, math.Float64bits(x)&^sign)
+	}
+	return max(t0, t1, t2, t3)
+}
+
+// exponent is floor(log2) of the number with the given bits, −1023 for subnormal ones.
+func exponent(bits uint64) int { return int(bits>>52) - 1023 }
+
+// rescale divides data by the power of two of its largest entry and returns that power.
+func rescale(data []float64, top uint64) scaled.Number {
+	_, exp := math.Frexp(math.Float64frombits(top))
+	exp--
+	half := -exp / 2 // two factors: one alone may be out of range
+	f, g := math.Ldexp(1, half), math.Ldexp(1, -exp-half)
+	for i := range data {
+		data[i] = data[i] * f * g
+	}
+	return scaled.Make(1, int64(exp))
+}
+
+func ceilLog2(x float64) int {
+	f, e := math.Frexp(x)
+	if f == 0.5 {
+		return e - 1
+	}
+	return e
+}

@@ -1,0 +1,172 @@
+package pairwise
+
+// One merge: its blocks shared out over threads.
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+const chunkWork = 1 << 16 // multiplications that a thread takes at a time
+
+// kernel runs specs. It keeps the workspaces of its threads.
+type kernel struct {
+	spec     *spec
+	operands [2][]float64
+	out      []float64
+	tasks    int // independent parts
+	runs     int // pieces of the run
+	rows     int // pieces of the rows
+	partial  []float64
+	workers  []worker
+}
+
+var one = []float64{1}
+
+// run computes out = a · b.
+func (k *kernel) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
+	if x.swapped {
+		a, b = b, a
+	}
+	k.spec, k.operands, k.out = x, [2][]float64{a, b}, out
+	if len(k.workers) == 0 {
+		k.workers = make([]worker, 1)
+	}
+	if x.kind == tiny {
+		k.workers[0].tiny(k)
+		return nil
+	}
+	k.plan()
+	chunk := max(1, int(chunkWork/(x.work/float64(k.tasks))))
+	chunks := (k.tasks + chunk - 1) / chunk
+	threads = max(1, min(threads, chunks))
+	for len(k.workers) < threads {
+		k.workers = append(k.workers, worker{})
+	}
+	if threads == 1 {
+		w := &k.workers[0]
+		w.start(k)
+		for t := 0; t < k.tasks && ctx.Err() == nil; t += chunk {
+			w.span(k, t, min(t+chunk, k.tasks))
+		}
+	} else {
+		k.share(ctx, threads, chunk)
+	}
+	if x.kind == inner {
+		k.addPartials()
+	}
+	return ctx.Err()
+}
+
+func (k *kernel) share(ctx context.Context, threads, chunk int) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for i := range threads {
+		group.Go(func() {
+			w := &k.workers[i]
+			w.start(k)
+			for ctx.Err() == nil {
+				t := (int(next.Add(1)) - 1) * chunk
+				if t >= k.tasks {
+					return
+				}
+				w.span(k, t, min(t+chunk, k.tasks))
+			}
+		})
+	}
+	group.Wait()
+}
+
+// plan cuts the merge into tasks, in a way that does not depend on threads.
+func (k *kernel) plan() {
+	x := k.spec
+	k.runs, k.rows = 1, 1
+	switch x.kind {
+	case panel:
+		k.runs = pieces(count(x.run), maxRun)
+		k.rows = pieces(count(x.rows), maxRows)
+		k.tasks = count(x.outer) * k.runs * k.rows
+	case blend:
+		k.tasks = count(x.outer)
+	case inner:
+		k.tasks = min(innerPart, count(x.steps))
+		n := k.tasks * len(k.out)
+		if cap(k.partial) < n {
+			k.partial = make([]float64, n)
+		}
+		k.partial = k.partial[:n]
+		clear(k.partial)
+	}
+}
+
+func pieces(n, most int) int { return (n + most - 1) / most }
+
+func (k *kernel) addPartials() {
+	clear(k.out)
+	for len(k.partial) > 0 {
+		for i := range k.out {
+			k.out[i] += k.partial[i]
+		}
+		k.partial = k.partial[len(k.out):]
+	}
+}
+
+// spread replaces every offset by dim offsets, stride apart.
+func spread(offsets []int, dim, stride int) []int {
+	n := len(offsets)
+	for range (dim - 1) * n {
+		offsets = append(offsets, 0)
+	}
+	for i := n - 1; i >= 0; i-- {
+		base := offsets[i]
+		for x := dim - 1; x >= 0; x-- {
+			offsets[i*dim+x] = base + x*stride
+		}
+	}
+	return offsets
+}
+
+// offsets lists where an operand has the values of some axes.
+func offsets(list []int, axes []axis, operand int) []int {
+	list = append(list[:0], 0)
+	for i := range axes {
+		list = spread(list, axes[i].dim, axes[i].stride[operand])
+	}
+	return list
+}
+
+// odometer is a position on axes, with the offsets of both operands.
+type odometer struct {
+	axes []axis
+	at   []int
+	off  [2]int
+}
+
+func (o *odometer) seek(axes []axis, n int) {
+	o.axes = axes
+	o.at = append(o.at[:0], make([]int, len(axes))...)
+	o.off = [2]int{}
+	for i := len(axes) - 1; i >= 0 && n > 0; i-- {
+		x := n % axes[i].dim
+		n /= axes[i].dim
+		o.at[i] = x
+		o.off[0] += x * axes[i].stride[0]
+		o.off[1] += x * axes[i].stride[1]
+	}
+}
+
+func (o *odometer) next() {
+	for i := len(o.axes) - 1; i >= 0; i-- {
+		a := &o.axes[i]
+		o.at[i]++
+		if o.at[i] < a.dim {
+			o.off[0] += a.stride[0]
+			o.off[1] += a.stride[1]
+			return
+		}
+		o.at[i] = 0
+		o.off[0] -= (a.dim - 1) * a.stride[0]
+		o.off[1] -= (a.dim - 1) * a.stride[1]
+	}
+}

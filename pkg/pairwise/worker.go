@@ -1,0 +1,149 @@
+package pairwise
+
+// The work of one thread on a merge.
+
+// worker is one thread's workspace.
+type worker struct {
+	outer, step odometer
+	run         [2][]int     // offsets of the run, where an operand is not contiguous along it
+	sum         [2][]int     // offsets of the values summed within a block
+	rows        []int        // offsets of the rows of S
+	packed      [2][]float64 // panels written out
+	held        [2]int       // offset of the panel that is written out, −1 for none
+	at          []int        // where the rows of the panel of V are
+	direct      [2]bool
+}
+
+func (w *worker) start(k *kernel) {
+	x := k.spec
+	for i := range 2 {
+		w.direct[i] = x.contiguous(i)
+		if x.kind == panel && i == 1 {
+			w.direct[i] = !x.packs()
+		}
+		w.run[i] = w.run[i][:0]
+		if !w.direct[i] {
+			w.run[i] = offsets(w.run[i], x.run, i)
+		}
+		w.sum[i] = offsets(w.sum[i], x.sum, i)
+		w.held[i] = -1
+	}
+	if x.kind == panel {
+		w.rows = offsets(w.rows, x.rows, 0)
+	}
+}
+
+// span does tasks from to to−1.
+func (w *worker) span(k *kernel, from, to int) {
+	switch k.spec.kind {
+	case panel:
+		w.panels(k, from, to)
+	case blend:
+		w.blends(k, from, to)
+	case inner:
+		for t := from; t < to; t++ {
+			w.inners(k, t)
+		}
+	}
+}
+
+// tiny is a plain loop over all entries.
+func (w *worker) tiny(k *kernel) {
+	x := k.spec
+	a, b := k.operands[0], k.operands[1]
+	w.sum[0] = offsets(w.sum[0], x.sum, 0)
+	w.sum[1] = offsets(w.sum[1], x.sum, 1)
+	w.run[0] = offsets(w.run[0], x.outer, 0)
+	w.run[1] = offsets(w.run[1], x.outer, 1)
+	sumA, sumB, runB := w.sum[0], w.sum[1][:len(w.sum[0])], w.run[1][:len(w.run[0])]
+	for o, i := range w.run[0] {
+		j := runB[o]
+		t := 0.0
+		for s, d := range sumA {
+			t += a[i+d] * b[j+sumB[s]]
+		}
+		k.out[o] = t
+	}
+}
+
+func room(b []float64, n int) []float64 {
+	if cap(b) < n {
+		return make([]float64, n)
+	}
+	return b[:n]
+}
+
+// panels does tasks of a panel merge: a task is a piece of the rows and a piece of the run at a place of the outer axes.
+func (w *worker) panels(k *kernel, from, to int) {
+	x := k.spec
+	inBlock := k.runs * k.rows
+	w.outer.seek(x.outer, from/inBlock)
+	n, m := count(x.run), len(w.rows)
+	for t := from; t < to; t++ {
+		row, run := t%k.rows, t/k.rows%k.runs
+		r0, r1 := row*m/k.rows, (row+1)*m/k.rows
+		j0, j1 := run*n/k.runs, (run+1)*n/k.runs
+		out := k.out[t/inBlock*n*m+r0*n+j0:]
+		first := true
+		w.step.seek(x.steps, 0)
+		for range count(x.steps) {
+			for s0 := 0; s0 < len(w.sum[0]); s0 += maxSum {
+				s1 := min(s0+maxSum, len(w.sum[0]))
+				whole := s1-s0 == len(w.sum[0])
+				w.packS(k, r0, r1, s0, s1, whole && k.rows == 1)
+				v, at := w.packV(k, j0, j1, s0, s1, whole && k.runs == 1)
+				addPanel(out, n, r1-r0, j1-j0, w.packed[0], v, at, first)
+				first = false
+			}
+			w.step.next()
+		}
+		if t%inBlock == inBlock-1 {
+			w.outer.next()
+		}
+	}
+}
+
+// packS writes out a block of S, row by row.
+func (w *worker) packS(k *kernel, r0, r1, s0, s1 int, same bool) {
+	at := w.outer.off[0] + w.step.off[0]
+	if same && w.held[0] == at {
+		return
+	}
+	w.held[0] = at
+	rows, sum := w.rows[r0:r1], w.sum[0][s0:s1]
+	w.packed[0] = room(w.packed[0], len(rows)*len(sum))
+	buf, from := w.packed[0], k.operands[0][at:]
+	for _, r := range rows {
+		for i, d := range sum {
+			buf[i] = from[r+d]
+		}
+		buf = buf[len(sum):]
+	}
+}
+
+// packV returns the panel of V: where it is, or written out.
+func (w *worker) packV(k *kernel, j0, j1, s0, s1 int, same bool) ([]float64, []int) {
+	at := w.outer.off[1] + w.step.off[1]
+	if w.direct[1] {
+		return k.operands[1][at+j0:], w.sum[1][s0:s1]
+	}
+	if same && w.held[1] == at {
+		return w.packed[1], w.at
+	}
+	w.held[1] = at
+	n, sum := j1-j0, w.sum[1][s0:s1]
+	w.packed[1] = room(w.packed[1], n*len(sum))
+	w.at = w.at[:0]
+	for i, d := range sum {
+		w.at = append(w.at, i*n)
+		gather(w.packed[1][i*n:][:n], k.operands[1][at+d:], w.run[1][j0:j1])
+	}
+	return w.packed[1], w.at
+}
+
+func gather(out, from []float64, at []int) {
+	at = at[:len(out)]
+	for i, j := range at {
+		out[i] = from[j]
+	}
+}
