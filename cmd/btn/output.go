@@ -30,7 +30,7 @@ func (p *printer) print(r *btn.Result) error {
 	return p.lines(r)
 }
 
-// solution writes a PR solution file. Its format has no way to say why there is no number, so a failed query is only
+// solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way to say why there is no number, so a failed query is only
 // the exit code and a line on standard error.
 func (p *printer) solution(r *btn.Result) error {
 	if r.Status != "ok" {
@@ -39,6 +39,9 @@ func (p *printer) solution(r *btn.Result) error {
 	if r.Zero {
 		_, err := fmt.Fprintf(p.out, "PR\n-inf\n")
 		return err
+	}
+	if r.Marginals != nil {
+		return uai.WriteMAR(p.out, r.Marginals)
 	}
 	return uai.WritePR(p.out, *r.Log10Z)
 }
@@ -86,6 +89,13 @@ func (p *printer) lines(r *btn.Result) error {
 	}
 	if total, ok := r.TimingsMS["total"]; ok {
 		line("time", "%s", describeTimings(total, r.TimingsMS))
+	}
+	for v, row := range r.Marginals {
+		fmt.Fprintf(&b, "x_%-10d", v)
+		for _, x := range row {
+			fmt.Fprintf(&b, " %.6f", x)
+		}
+		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(p.out, b.String())
 	return err

@@ -29,6 +29,7 @@ type requestFlags struct {
 	LearnMaps   bool          `help:"Learn orthogonal maps as well (Procrustes steps)."`
 	Sweeps      int           `help:"Most joint sweeps of symmetry-cp." default:"20"`
 	Starts      int           `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
+	Mar         bool          `help:"The marginals of all variables as well."`
 	LearnFlops  float64       `help:"Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay within it." default:"5e10"`
 	Deadline    time.Duration `help:"Give up after this long, e.g. 30s. 0 means never." placeholder:"D"`
 }
@@ -76,7 +77,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer
 	}
 	message := wire.Model{Job: job, Model: body, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
 	for _, q := range queries {
-		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile})
+		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: r.Mar})
 	}
 	return message, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // From the values that arrived, in any order and possibly more than once, to one value per component.
@@ -15,7 +14,7 @@ import (
 // collect returns the value of each of n components, or the one error that the query fails with. That error does not
 // depend on the order of arrival either: a unit's own error comes before a broken set of values, the lowest component
 // before others.
-func collect(query, n int, arrived []btn.UnitValue) ([]scaled.Number, *btn.ErrorInfo) {
+func collect(query, n int, arrived []btn.UnitValue) ([]btn.Value, *btn.ErrorInfo) {
 	sorted := slices.Clone(arrived)
 	slices.SortFunc(sorted, compareUnits)
 	for _, u := range sorted {
@@ -24,7 +23,7 @@ func collect(query, n int, arrived []btn.UnitValue) ([]scaled.Number, *btn.Error
 			return nil, &e
 		}
 	}
-	z, seen := make([]scaled.Number, n), make([]bool, n)
+	z, seen := make([]btn.Value, n), make([]bool, n)
 	for i, u := range sorted {
 		switch c := u.Component; {
 		case u.Query != query:
@@ -33,9 +32,9 @@ func collect(query, n int, arrived []btn.UnitValue) ([]scaled.Number, *btn.Error
 			return nil, failure(fault.Internal, "a value of component %d arrived, the decomposition has %d", c, n)
 		case seen[c] && compareUnits(u, sorted[i-1]) != 0:
 			return nil, failure(fault.Internal, "component %d arrived twice with different values, %s and %s", c,
-				decimal(z[c]), decimal(u.Value.Z))
+				decimal(z[c].Z), decimal(u.Value.Z))
 		default:
-			z[c], seen[c] = u.Value.Z, true
+			z[c], seen[c] = u.Value, true
 		}
 	}
 	if missing := slices.Index(seen, false); missing >= 0 {
@@ -50,8 +49,22 @@ func compareUnits(a, b btn.UnitValue) int {
 	value := cmp.Or(
 		cmp.Compare(math.Float64bits(a.Value.Z.Mant), math.Float64bits(b.Value.Z.Mant)),
 		cmp.Compare(a.Value.Z.Exp, b.Value.Z.Exp),
-		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)))
+		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)),
+		compareMarginals(a.Value.Marginals, b.Value.Marginals))
 	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
+}
+
+func compareMarginals(a, b *btn.Marginals) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
+	return cmp.Or(cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains), slices.CompareFunc(a.Mant, b.Mant, bits))
 }
 
 func compareErrors(a, b *btn.ErrorInfo) int {

@@ -44,9 +44,9 @@ type Input struct {
 // The same input gives the same result whatever the order of Values.
 func Result(in Input) btn.Result {
 	r := start(in)
-	z, failed := values(in)
+	parts, failed := values(in)
 	if failed == nil {
-		failed = total(&r, in.Decomposition, in.Assignment, z)
+		failed = total(&r, in.Decomposition, in.Assignment, parts)
 	}
 	if failed != nil {
 		r.Status, r.Error = "error", failed
@@ -90,7 +90,7 @@ func quality(r *btn.Result, d *btn.Decomposition) {
 }
 
 // values returns the value of every component, or why there are none.
-func values(in Input) ([]scaled.Number, *btn.ErrorInfo) {
+func values(in Input) ([]btn.Value, *btn.ErrorInfo) {
 	d := in.Decomposition
 	switch {
 	case in.Assignment == nil:
@@ -107,7 +107,11 @@ func values(in Input) ([]scaled.Number, *btn.ErrorInfo) {
 }
 
 // total sums the components and fills the numbers of the answer.
-func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, z []scaled.Number) *btn.ErrorInfo {
+func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.Value) *btn.ErrorInfo {
+	z, m := make([]scaled.Number, len(parts)), make([]*btn.Marginals, len(parts))
+	for i, v := range parts {
+		z[i], m[i] = v.Z, v.Marginals
+	}
 	e, err := Sum(d.Alpha, z)
 	if errors.Is(err, ErrNotFinite) {
 		return failure(fault.Internal, "%v", err)
@@ -123,6 +127,13 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, z []scaled.Nu
 	case e.Total.IsZero():
 		r.Zero = true
 		return nil
+	}
+	p, warning, err := marginals(d.Alpha, m)
+	if err != nil {
+		return failure(fault.Internal, "%v", err)
+	}
+	if r.Marginals = p; warning != "" {
+		r.Warnings = append(r.Warnings, warning)
 	}
 	r.LogZ, r.Log10Z = finite(e.Total.LogAbs()), finite(e.Total.Log10Abs())
 	if !d.Exact {

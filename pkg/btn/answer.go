@@ -19,6 +19,7 @@ type Result struct {
 	ConditionGram      *float64           `json:"condition_gram"`
 	Certificate        *Certificate       `json:"certificate"`
 	CancellationDigits *float64           `json:"cancellation_digits"`
+	Marginals          [][]float64        `json:"marginals"` // P(x_i = a) per variable and value; null unless asked for
 	EvidenceFile       *string            `json:"evidence_file"`
 	Warnings           []string           `json:"warnings"`
 	Cache              string             `json:"cache"` // "hit", "miss" or "off"

@@ -126,6 +126,7 @@ type Value struct {
 //
 // with offset(v) the sum of the domains of the variables before v. They add up over components with the weights α (Lemma 5).
 type Marginals struct {
-	Mant []float64 `msgpack:"m"`
-	Exp  int64     `msgpack:"e"`
+	Domains []int     `msgpack:"d"` // of every variable
+	Mant    []float64 `msgpack:"m"` // Σ Domains entries
+	Exp     int64     `msgpack:"e"`
 }

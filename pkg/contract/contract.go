@@ -24,6 +24,8 @@ var ErrMemory = errors.New("contract: over the memory budget")
 type Options struct {
 	Memory  int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
 	Threads int   // of the class base, 0 means all processors; the value has the same bits for any number
+	// Marginals asks for Value.Marginals too, at about three times the cost.
+	Marginals bool
 }
 
 // Component returns Z(T^{Q^(i)}) · Scale for component i of dec, without its weight α_i. The network is valid, and conditioned

@@ -18,5 +18,6 @@ type Request struct {
 // Query asks for the partition function under evidence.
 type Query struct {
 	Evidence     factorgraph.Evidence
+	Marginals    bool   // the marginals of all variables as well, at about three times the cost
 	EvidenceFile string // for the answer only; empty if there was none
 }

@@ -106,7 +106,7 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 			}
 			of = u.Query
 		}
-		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads})
+		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
@@ -114,9 +114,21 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 			values[i].Error = errorInfo(err, StageContract)
 			continue
 		}
+		if value.Marginals != nil {
+			value.Marginals.Domains = domains(net)
+		}
 		values[i].Value = value
 	}
 	return values, nil
+}
+
+// domains lists the domain sizes of the network's variables.
+func domains(net *btn.Network) []int {
+	d := make([]int, len(net.Variables))
+	for v := range d {
+		d[v] = net.Variables[v].Domain
+	}
+	return d
 }
 
 // Stage names, as they appear in errors, logs, metrics and timings.

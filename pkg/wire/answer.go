@@ -90,6 +90,12 @@ func checkFinite(s *shape, v reflect.Value) error {
 		if !v.IsNil() {
 			return checkFinite(s.elem, v.Elem())
 		}
+	case formSlice:
+		for i := range v.Len() {
+			if err := checkFinite(s.elem, v.Index(i)); err != nil {
+				return under(fmt.Sprintf("[%d]", i), err)
+			}
+		}
 	case formMap:
 		for it := v.MapRange(); it.Next(); {
 			if err := checkFinite(s.elem, it.Value()); err != nil {

@@ -26,6 +26,8 @@ type Query struct {
 	// Evid is the text of a .uai.evid file, with a model in UAI only and instead of Evidence.
 	Evid         string `msgpack:"evid,omitempty"`
 	EvidenceFile string `msgpack:"file,omitempty"` // for the answer only
+	// Marginals asks for the marginals of all variables as well.
+	Marginals bool `msgpack:"marginals,omitempty"`
 }
 
 // ModelBody is a factor graph on the wire.

@@ -75,6 +75,9 @@ func compile(t reflect.Type, tag string) *shape {
 			s.form = formBytes
 		case reflect.Float64:
 			s.form = formFloats
+			if tag == "json" { // what is keyed as in JSON is also read by people and other languages: plain numbers
+				s.form, s.elem = formSlice, compile(t.Elem(), tag)
+			}
 		case reflect.Int, reflect.Int64:
 			s.form = formInts
 		default:
