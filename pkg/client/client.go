@@ -75,12 +75,16 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	if digest, err = m.Digest(); err != nil {
 		return "", err
 	}
+	lane := wire.Lane(m.Tenant)
 	msg := &nats.Msg{
-		Subject: wire.ModelSubject(wire.Lane(m.Tenant), m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: b,
+		Subject: wire.ModelSubject(lane, m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: b,
 	}
 	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, modelOf(m.Job))
-	if err != nil || earlier == nil {
-		return digest, err
+	if err != nil {
+		return "", err
+	}
+	if earlier == nil {
+		return digest, c.startTimer(ctx, lane, &m, digest)
 	}
 	var first wire.Model
 	if err := wire.Decode(earlier.Data, &first); err == nil {
@@ -90,6 +94,19 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	}
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
 }
+
+// startTimer sets the timer of a job with a deadline. The first worker sets it again, by the server's clock; until then this
+// one ends the job even if there is no such worker.
+func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Model, digest string) error {
+	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() {
+		return nil // what is too long is refused by the worker, which knows how long jobs are kept
+	}
+	at := time.Now().UnixMilli() + m.DeadlineMS
+	return c.bus.Timer(ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at})
+}
+
+// longestTimer is longer than any pipeline keeps its jobs.
+const longestTimer = 366 * 24 * time.Hour
 
 // modelOf matches the model of a job in any lane.
 func modelOf(job string) string { return wire.Prefix + string(wire.KindModel) + ".*." + job }

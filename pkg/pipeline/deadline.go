@@ -11,12 +11,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Headers by which the server holds a message back (nats-server 2.12 and later).
-const (
-	headerSchedule       = "Nats-Schedule"
-	headerScheduleTarget = "Nats-Schedule-Target"
-)
-
 // deadline sets the timer of a job that has a deadline. Setting it twice is setting it once: the server keeps the last
 // message of a timer's subject. A deadline beyond what models are kept for would never be heard of, and is refused.
 func (w *worker) deadline(ctx context.Context, d *delivery, stored time.Time, deadlineMS int64) error {
@@ -31,16 +25,9 @@ func (w *worker) deadline(ctx context.Context, d *delivery, stored time.Time, de
 	if err := overdue(stored, deadlineMS); err != nil {
 		return err
 	}
-	at := stored.Add(time.Duration(deadlineMS) * time.Millisecond)
-	m := &wire.Deadline{Job: d.subject.Job, Tenant: d.tenant, Digest: d.digest, Time: at.UnixMilli()}
-	msg, err := message(wire.TimerSubject(d.subject.Lane, d.subject.Job), m, d)
-	if err != nil {
-		return err
-	}
-	// The client library's option rounds down to whole seconds, which would fire early.
-	msg.Header[headerSchedule] = []string{"@at " + at.UTC().Format(time.RFC3339Nano)}
-	msg.Header[headerScheduleTarget] = []string{wire.DeadlineSubject(d.subject.Lane, d.subject.Job)}
-	return w.bus.Put(ctx, msg)
+	return w.bus.Timer(ctx, d.subject.Lane, &wire.Deadline{
+		Job: d.subject.Job, Tenant: d.tenant, Digest: d.digest, Time: stored.UnixMilli() + deadlineMS,
+	})
 }
 
 // expired ends a job whose timer went off, unless it has its answer.

@@ -132,7 +132,7 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, contract := range workerCounts {
 		r := newRig(t, embedded.Options{NoRedis: true}, quick)
-		_, p := request(t, "shuffled", grid(t, 3, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 8, Sweeps: 3, Starts: 1},
+		_, p := request(t, "shuffled", grid(t, 2, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 8, Sweeps: 2, Starts: 1},
 			factorgraph.Evidence{}, observe(1), observe(0, 1))
 		tasks, want := r.tasks(p)
 		if len(tasks) != 24 {

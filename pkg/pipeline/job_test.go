@@ -114,6 +114,17 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// A deadline holds while nobody takes the model up.
+func TestDeadlineWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, pipeline.StageAggregate)
+	w, _ := request(t, "ignored", grid(t, 2, 2, 1), btn.Settings{})
+	w.DeadlineMS = 300
+	r.submit(w)
+	r.failed("ignored", wire.StatusDeadline, fault.Deadline, "deadline passed")
+}
+
 // A cancel ends a job at once, and stops the contraction at the next heartbeat.
 func TestCancelStopsWork(t *testing.T) {
 	t.Parallel()
@@ -227,7 +238,7 @@ func TestSweeperSums(t *testing.T) {
 func TestAggregatorRestarts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	_, p := request(t, "rebuilt", grid(t, 3, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 6, Sweeps: 3, Starts: 1})
+	_, p := request(t, "rebuilt", grid(t, 2, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 6, Sweeps: 2, Starts: 1})
 	tasks, want := r.tasks(p)
 	r.run(quick, pipeline.StageContract)
 	for k, m := range tasks {

@@ -23,7 +23,7 @@ import (
 
 // quick makes what takes seconds in operation take tenths of a second.
 var quick = pipeline.Config{
-	AckWait: 400 * time.Millisecond, Heartbeat: 50 * time.Millisecond, SweepAfter: -1, Drain: 5 * time.Second,
+	AckWait: 300 * time.Millisecond, Heartbeat: 50 * time.Millisecond, SweepAfter: -1, Drain: 5 * time.Second,
 }
 
 // rig is an embedded server with a client on it. Workers are started by the tests.
@@ -196,4 +196,15 @@ func dear(t *testing.T) *factorgraph.Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+func contextWithCancel(t *testing.T) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	return ctx, cancel
+}
+
+func withConn(c pipeline.Config, nc *nats.Conn) pipeline.Config {
+	c.NC, c.Logger = nc, logger()
+	return c
 }

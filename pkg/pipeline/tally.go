@@ -179,14 +179,22 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 	if err := t.w.unanswered(ctx, j.key.job, j.digest); err != nil {
 		return false, err
 	}
+	counted := full
 	if !full {
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err
 		}
 	}
 	partials, err := t.w.fetch(ctx, j.key)
-	if errors.Is(err, bus.ErrNotFound) {
-		return false, nil // counted, but expired since
+	if errors.Is(err, bus.ErrNotFound) && counted { // counted here once, but gone since: a replay starts from nothing
+		t.recount(j)
+		if full, err = t.stored(ctx, j); err != nil || !full {
+			return false, err
+		}
+		partials, err = t.w.fetch(ctx, j.key)
+	}
+	if errors.Is(err, bus.ErrNotFound) { // listed, and not there to be read: a replica is behind
+		err = fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", j.key.job, err)
 	}
 	if err == nil {
 		err = t.w.sum(ctx, partials)
@@ -194,7 +202,14 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 	return err == nil, err
 }
 
-// stored lists the job's partials, and takes the list for the count.
+// recount forgets which chunks were seen.
+func (t *tallies) recount(j *tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(j.seen)
+}
+
+// stored lists the job's partials and adds what it finds to the count.
 func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
 	ks, err := t.w.stored(ctx, j.key)
 	if err != nil {
