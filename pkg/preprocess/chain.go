@@ -1,0 +1,107 @@
+package preprocess
+
+// Tables that count.
+
+import "math"
+
+// maxStates bounds the counters of a chain.
+const maxStates = 64
+
+// chain writes table n as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1} between them: values of
+// x_0 … x_k after which the rest of the table is the same up to a factor are one state of s_{k+1}. A function of a count,
+// in any sequence of the indices, has at most as many states as there are counts. Only chains much smaller than the
+// table are returned.
+func (w *work) chain(n int) (pieces, bool) {
+	t := w.tables[n]
+	shape := w.shape(t)
+	p := pieces{table: n, arity: len(shape), chain: true}
+	states := [][]float64{t.data} // what follows each state
+	size, total := len(t.data), 0
+	for k, d := range shape {
+		size /= d
+		var next [][]float64
+		var steps []step
+		for s, rest := range states {
+			for x := range d {
+				part := rest[x*size : (x+1)*size]
+				gain := part[largest(part)]
+				if gain == 0 {
+					continue
+				}
+				to := class(next, part, gain)
+				if to == len(next) {
+					if to == maxStates {
+						return pieces{}, false
+					}
+					rest, ok := scaledBy(part, gain)
+					if !ok {
+						return pieces{}, false
+					}
+					next = append(next, rest)
+				}
+				steps = append(steps, step{s, x, to, gain})
+			}
+		}
+		if total += len(states) * d * len(next); total > len(t.data)/saving {
+			return pieces{}, false
+		}
+		p.scopes = append(p.scopes, chainScope(t.scope[k], k, len(shape)))
+		p.data = append(p.data, chainTable(steps, len(states), d, len(next)))
+		if k < len(shape)-1 {
+			p.hidden = append(p.hidden, len(next))
+		}
+		states = next
+	}
+	return p, len(shape) > 2
+}
+
+// step says that value x leads from one state to another.
+type step struct {
+	from, x, to int
+	gain        float64
+}
+
+// class returns which of the known continuations part is gain times, len(known) for none.
+func class(known [][]float64, part []float64, gain float64) int {
+next:
+	for c, rest := range known {
+		for k, f := range rest {
+			if !equals(part[k], gain*f) {
+				continue next
+			}
+		}
+		return c
+	}
+	return len(known)
+}
+
+// scaledBy divides by gain, and says no when an entry would be lost.
+func scaledBy(part []float64, gain float64) ([]float64, bool) {
+	out := make([]float64, len(part))
+	for k, x := range part {
+		if out[k] = x / gain; x != 0 && math.Abs(out[k]) < tiny {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// chainScope is counter, index, counter; new index h is −1−h.
+func chainScope(i, k, arity int) []int {
+	switch k {
+	case 0:
+		return []int{i, -1}
+	case arity - 1:
+		return []int{-k, i}
+	}
+	return []int{-k, i, -1 - k}
+}
+
+// chainTable is over (counter before, value, counter after); one state at an end needs no axis.
+func chainTable(steps []step, before, d, after int) []float64 {
+	data := make([]float64, before*d*after)
+	for _, s := range steps {
+		data[(s.from*d+s.x)*after+s.to] = s.gain
+	}
+	return data
+}

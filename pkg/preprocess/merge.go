@@ -1,0 +1,155 @@
+package preprocess
+
+// Tables inside other tables.
+
+import (
+	"math"
+	"slices"
+)
+
+// inspect looks for what the entries or the scope of a changed table allow: indices that follow others, a table around it,
+// tables inside it.
+func (w *work) inspect(n int) {
+	t := w.tables[n]
+	if t.gone || w.findAlias(n) {
+		return
+	}
+	if t.wider {
+		t.wider = false
+		for _, s := range w.inside(n) {
+			w.merges.push(s)
+		}
+	}
+	if u := w.around(t.scope, n); u >= 0 && w.multiply(u, n) {
+		w.report.TablesMerged++
+	}
+}
+
+// around returns the smallest table over scope and possibly more, −1 for none; without is not it.
+func (w *work) around(scope []int, without int) int {
+	rare := scope[0]
+	for _, i := range scope {
+		if len(w.at[i]) < len(w.at[rare]) {
+			rare = i
+		}
+	}
+	best := -1
+	for _, u := range w.at[rare] {
+		if o := w.tables[u]; u != without && contains(o.scope, scope) && (best < 0 || len(o.data) < len(w.tables[best].data)) {
+			best = u
+		}
+	}
+	return best
+}
+
+// inside lists the tables whose scope is part of table n's.
+func (w *work) inside(n int) []int {
+	common := map[int]int{}
+	var found []int
+	for _, i := range w.tables[n].scope {
+		for _, s := range w.at[i] {
+			if common[s]++; s != n && common[s] == len(w.tables[s].scope) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found
+}
+
+func contains(scope, part []int) bool {
+	if len(part) > len(scope) {
+		return false
+	}
+	for _, i := range part {
+		if !slices.Contains(scope, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// multiply multiplies table n, whose scope is part of table u's, into table u. It says no when a product would leave
+// the range of float64.
+func (w *work) multiply(u, n int) bool {
+	big, small := w.tables[u], w.tables[n]
+	data, ok := w.product([]int{u, n}, big.scope, nil)
+	if !ok {
+		return false
+	}
+	big.data, big.owned = data, true
+	big.from = unique(append(slices.Clone(big.from), small.from...))
+	w.drop(n)
+	w.changed(u)
+	return true
+}
+
+// product returns the product of tables over the indices out, summed over the indices sum, which together are all
+// theirs. It says no when a product that is not 0 is tiny, or infinite.
+func (w *work) product(tables, out, sum []int) ([]float64, bool) {
+	axes := append(slices.Clone(out), sum...)
+	size, inner := 1, 1
+	for _, i := range out {
+		size *= w.dims[i]
+	}
+	for _, i := range sum {
+		inner *= w.dims[i]
+	}
+	step := make([][]int, len(tables)) // per table and axis
+	factors := make([][]float64, len(tables))
+	for k, n := range tables {
+		step[k], factors[k] = w.strides(w.tables[n], axes), w.tables[n].data
+	}
+	data := make([]float64, size)
+	x, at := make([]int, len(axes)), make([]int, len(tables))
+	for o := range data {
+		total := 0.0
+		for range inner {
+			p := 1.0
+			for k, f := range factors {
+				p *= f[at[k]]
+			}
+			if math.Abs(p) < tiny || p-p != 0 {
+				if p != 0 {
+					return nil, false
+				}
+				for k, f := range factors {
+					if f[at[k]] == 0 {
+						break
+					}
+					if k == len(factors)-1 {
+						return nil, false
+					}
+				}
+			}
+			total += p
+			for a := len(axes) - 1; a >= 0; a-- {
+				x[a]++
+				move := 1
+				if x[a] == w.dims[axes[a]] {
+					x[a], move = 0, 1-w.dims[axes[a]]
+				}
+				for k := range at {
+					at[k] += move * step[k][a]
+				}
+				if move == 1 {
+					break
+				}
+			}
+		}
+		data[o] = total
+	}
+	return data, true
+}
+
+// strides returns how far apart neighbours along every axis are in t, 0 for axes that t has not.
+func (w *work) strides(t *table, axes []int) []int {
+	out := make([]int, len(axes))
+	s := 1
+	for k := len(t.scope) - 1; k >= 0; k-- {
+		if a := slices.Index(axes, t.scope[k]); a >= 0 {
+			out[a] = s
+		}
+		s *= w.dims[t.scope[k]]
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+// Package preprocess simplifies an expression exactly before anybody plans its contraction: values that only zeros
+// meet are removed, indices with one value left are gone, tables inside other tables are multiplied in, indices that
+// cost nothing are summed out, indices that determine each other become one, and tables that are products, of low rank
+// or counters are split. What it did is reported in figures for people.
+//
+// Nothing is assumed and nothing is approximated: whatever is recognised has been compared entry by entry, within
+// rounding.
+package preprocess
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+)
+
+const (
+	defaultMaxEntries = 1 << 16
+	defaultProbes     = 1 << 24
+)
+
+// Options say what may be lost and what may be spent. The zero value is for Z: every index may be summed out.
+type Options struct {
+	// Marginals keeps every index whose value is not decided: none is summed out, Result.Recover works for all.
+	Marginals bool
+	// Keep lists indices that are not summed out, so that Recover works for them. Not needed with Marginals.
+	Keep []int
+	// MaxEntries bounds the tables that summing out an index may create; 0 is 65536. No table larger than this is
+	// created unless it replaces one that was larger.
+	MaxEntries int
+	// Probes is how many entries probing may look at: a value that leaves some index without a value when it is
+	// assumed is removed, and an index that follows every value of another becomes that index. 0 is 2^24, below 0 none.
+	Probes int
+	// NoElimination leaves indices alone that are in more than one table.
+	NoElimination bool
+	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
+	NoStructure bool
+
+	always bool // stars and chains wherever there is one, whatever it costs: for tests
+}
+
+// Result is a simpler expression of the same value.
+type Result struct {
+	// Expression has the value of the one given. Index i is index i of that one, as far as it is still there: an index
+	// that is gone has dimension 1 and is in no table. Hidden indices of stars and chains come after them.
+	// It shares no table with the one given that it has changed, and may share those it has not.
+	Expression *einsum.Expression
+	// Origin says what became of every index of the expression given.
+	Origin []Origin
+	// Parts lists tables that are connected through indices, part by part in the order of their first tables: Z is the
+	// product of Scale, the values of the parts, and the dimensions of indices in no table.
+	Parts  [][]int
+	Report Report
+
+	dims []int // of the expression given
+}
+
+// Origin is the place of an index of the expression given in the simplified one.
+type Origin struct {
+	Index int   // index of the simplified expression that decides it; −1 when it has been summed out
+	From  []int // From[v] is its value when Index has value v
+}
+
+// ErrSummedOut is returned by Recover for an index that has been summed out.
+var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
+
+// Run simplifies e, which does not change:
+//
+//	Scale · Σ_x Π_t Tables[t][x]  is the same for e and for Result.Expression, up to rounding.
+//
+// It goes on until no rule applies. Z = 0 is a result: an expression without tables whose Scale is 0, with the reason
+// in Report.Zero. The same expression and options give the same result, to the bit.
+//
+// Errors: einsum.ErrExpression for scopes and sizes that contradict each other or a Keep that names no index,
+// einsum.ErrNotFinite for an entry that is NaN or infinite.
+// Cost: a small multiple of the entries for every time that one of their indices shrinks, and the budget of probing;
+// no pass compares all pairs of tables.
+func Run(e *einsum.Expression, o Options) (*Result, error) {
+	w, err := load(e, o)
+	if err != nil {
+		return nil, err
+	}
+	w.simplify()
+	if !w.options.NoStructure {
+		w.stars()
+	}
+	return w.result(e), nil
+}
+
+// simplify applies the rules in the order of their cost, the cheapest that applies next, until none does.
+func (w *work) simplify() {
+	for w.zero == nil {
+		switch {
+		case w.domains.len() > 0:
+			w.propagate()
+		case w.merges.len() > 0:
+			w.inspect(w.merges.pop())
+		case w.indices.len() > 0:
+			w.eliminate(w.indices.pop())
+		case w.splits.len() > 0:
+			w.split(w.splits.pop())
+		case w.probes.len() > 0:
+			w.probe(w.probes.pop())
+		default:
+			return
+		}
+	}
+}
+
+// Recover returns the marginal of index i of the expression given from marginals of the simplified expression:
+// marginals[j] has one entry per value of index j, and is only looked at for j = Origin[i].Index of dimension above 1. The
+// entries count the values of the expression given; a value that was removed has probability 0.
+// It returns ErrSummedOut for an index that Options did not keep.
+func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
+	if i < 0 || i >= len(r.Origin) {
+		return nil, fmt.Errorf("%w: no index %d, there are %d", einsum.ErrExpression, i, len(r.Origin))
+	}
+	o := r.Origin[i]
+	if o.Index < 0 {
+		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
+	}
+	out := make([]float64, r.dims[i])
+	if len(o.From) == 1 {
+		out[o.From[0]] = 1
+		return out, nil
+	}
+	if o.Index >= len(marginals) || len(marginals[o.Index]) != len(o.From) {
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries", einsum.ErrExpression, i, o.Index, len(o.From))
+	}
+	for v, p := range marginals[o.Index] {
+		out[o.From[v]] += p
+	}
+	return out, nil
+}

@@ -1,0 +1,191 @@
+package preprocess
+
+// Tables that are products of smaller tables.
+
+import (
+	"math"
+	"slices"
+)
+
+// rounding is how far an entry may be from the product it is compared with, relative to itself: a few roundings, so
+// that a thousand splits cannot be seen in Z.
+const rounding = 4 * 0x1p-52
+
+// split writes table n as a product of tables over fewer indices, if it is one.
+func (w *work) split(n int) {
+	t := w.tables[n]
+	if t.gone {
+		return
+	}
+	for k := range t.scope {
+		if w.factorOut(n, k) {
+			return
+		}
+	}
+	if w.options.NoStructure {
+		return
+	}
+	for a := range t.scope {
+		for b := a + 1; b < len(t.scope); b++ {
+			if w.splitPair(n, a, b) {
+				return
+			}
+		}
+	}
+}
+
+// equals says whether an entry is what a factorisation says, a zero exactly.
+func equals(entry, product float64) bool {
+	return entry == product || math.Abs(entry-product) <= rounding*math.Abs(entry) && product != 0
+}
+
+// factorOut writes table n as u(x)·T'(rest), x being its mode k. A constant u is what summing a conditional probability
+// over its child leaves; x is then in one table less. It says whether anything has changed.
+func (w *work) factorOut(n, k int) bool {
+	t := w.tables[n]
+	d, inner := w.dims[t.scope[k]], 1
+	for _, i := range t.scope[k+1:] {
+		inner *= w.dims[i]
+	}
+	pivot := largest(t.data)
+	if t.data[pivot] == 0 {
+		return false
+	}
+	slice := pivot / inner % d
+	at := func(x int) int { return pivot + (x-slice)*inner }
+	u, constant := make([]float64, d), true
+	for x := range u {
+		u[x] = t.data[at(x)] / t.data[pivot]
+		constant = constant && equals(1, u[x])
+	}
+	if len(t.scope) == 1 && !constant {
+		return false
+	}
+	for o := 0; o < len(t.data); o += d * inner {
+		for i := range inner {
+			r := t.data[o+slice*inner+i]
+			for x, f := range u {
+				if !equals(t.data[o+x*inner+i], f*r) {
+					return false
+				}
+			}
+		}
+	}
+	rest := make([]float64, 0, len(t.data)/d)
+	for o := 0; o < len(t.data); o += d * inner {
+		rest = append(rest, t.data[o+slice*inner:][:inner]...)
+	}
+	i := t.scope[k]
+	t.scope = slices.Delete(slices.Clone(t.scope), k, k+1)
+	t.data, t.owned = rest, true
+	w.leave(n, i)
+	if constant {
+		w.report.ConstantModes++
+	} else {
+		w.report.Splits++
+		w.add(&table{scope: []int{i}, data: u, owned: true, from: t.from})
+	}
+	w.changed(n)
+	return true
+}
+
+// largest returns the place of the first entry of the largest absolute value.
+func largest(data []float64) int {
+	best := 0
+	for k, x := range data {
+		if math.Abs(x) > math.Abs(data[best]) {
+			best = k
+		}
+	}
+	return best
+}
+
+// splitPair writes table n as A(x, rest)·B(y, rest), x and y being its modes a < b, when for every value of the rest
+// its x × y matrix has rank one, and that is no larger. It says whether anything has changed.
+func (w *work) splitPair(n, a, b int) bool {
+	t := w.tables[n]
+	x, y := t.scope[a], t.scope[b]
+	dx, dy := w.dims[x], w.dims[y]
+	if len(t.scope) < 3 || dx+dy > dx*dy {
+		return false
+	}
+	strides := w.strides(t, t.scope)
+	sx, sy := strides[a], strides[b]
+	var rest []int
+	for k, i := range t.scope {
+		if k != a && k != b {
+			rest = append(rest, i)
+		}
+	}
+	bases := w.positions(t, rest)
+	px, py := make([]int, len(bases)), make([]int, len(bases))
+	for r, base := range bases {
+		var ok bool
+		if px[r], py[r], ok = rankOne(t.data[base:], dx, sx, dy, sy); !ok {
+			return false
+		}
+	}
+	left := &table{scope: slices.Delete(slices.Clone(t.scope), b, b+1), owned: true, from: t.from, wider: true}
+	right := &table{scope: slices.Delete(slices.Clone(t.scope), a, a+1), owned: true, from: t.from, wider: true}
+	left.data, right.data = make([]float64, len(t.data)/dy), make([]float64, len(t.data)/dx)
+	lx, ly := w.strides(left, t.scope)[a], w.strides(right, t.scope)[b]
+	lefts, rights := w.positions(left, rest), w.positions(right, rest)
+	for r, base := range bases {
+		pivot := t.data[base+px[r]*sx+py[r]*sy]
+		for v := range dx {
+			left.data[lefts[r]+v*lx] = t.data[base+v*sx+py[r]*sy]
+		}
+		for v := range dy {
+			if pivot != 0 {
+				right.data[rights[r]+v*ly] = t.data[base+px[r]*sx+v*sy] / pivot
+			}
+		}
+	}
+	w.drop(n)
+	w.report.Splits++
+	w.add(left)
+	w.add(right)
+	return true
+}
+
+// rankOne says whether the dx × dy matrix with these strides is the product of a column and a row through its largest
+// entry, whose place it returns.
+func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
+	top := 0.0
+	for v := range dx {
+		for u := range dy {
+			if e := math.Abs(m[v*sx+u*sy]); e > top {
+				top, px, py = e, v, u
+			}
+		}
+	}
+	if top == 0 {
+		return 0, 0, true
+	}
+	pivot := m[px*sx+py*sy]
+	for v := range dx {
+		f := m[v*sx+py*sy] / pivot
+		for u := range dy {
+			if !equals(m[v*sx+u*sy], f*m[px*sx+u*sy]) {
+				return 0, 0, false
+			}
+		}
+	}
+	return px, py, true
+}
+
+// positions lists where in t the values of some of its indices are, in row-major order, the others at 0.
+func (w *work) positions(t *table, scope []int) []int {
+	strides := w.strides(t, scope)
+	list := []int{0}
+	for k, i := range scope {
+		next := make([]int, 0, len(list)*w.dims[i])
+		for _, base := range list {
+			for v := range w.dims[i] {
+				next = append(next, base+v*strides[k])
+			}
+		}
+		list = next
+	}
+	return list
+}

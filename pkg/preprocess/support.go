@@ -1,0 +1,270 @@
+package preprocess
+
+// Domains: arc consistency over the zeros of the tables.
+//
+// Source: C. Bessière and J.-C. Régin, Arc consistency for general constraint networks (IJCAI 1997).
+
+import "slices"
+
+// alive is which positions of every index are left, with a trail so that assumptions can be taken back.
+type alive struct {
+	on    [][]bool // per index
+	left  []int
+	trail []position
+	queue agenda
+	hit   [][]bool
+	spent int // tuples looked at
+	empty int // index without a value, −1 for none
+	by    int // table that took its last value, −1 for an assumption
+}
+
+type position struct{ index, value int }
+
+// resize gives index i the values left, all of them alive.
+func (w *work) resize(i int, values []int) {
+	a := &w.alive
+	for len(a.on) <= i {
+		a.on, a.left = append(a.on, nil), append(a.left, 0)
+	}
+	w.dims[i], w.values[i], a.left[i] = len(values), values, len(values)
+	a.on[i] = make([]bool, len(values))
+	for x := range a.on[i] {
+		a.on[i][x] = true
+	}
+}
+
+// kill removes a position and wakes the tables that may lose support by it.
+func (w *work) kill(i, x, by int) {
+	a := &w.alive
+	a.on[i][x] = false
+	a.left[i]--
+	a.trail = append(a.trail, position{i, x})
+	if a.left[i] == 0 && a.empty < 0 {
+		a.empty, a.by = i, by
+	}
+	for _, n := range w.at[i] {
+		if n != by && !w.tables[n].isFull(w) {
+			a.queue.push(n)
+		}
+	}
+}
+
+// undo takes the removals after mark back.
+func (a *alive) undo(mark int) {
+	for _, p := range a.trail[mark:] {
+		a.on[p.index][p.value] = true
+		a.left[p.index]++
+	}
+	a.trail = a.trail[:mark]
+	a.empty, a.by = -1, -1
+	for a.queue.len() > 0 {
+		a.queue.pop()
+	}
+}
+
+// fixpoint removes positions without support until none is left to remove, or an index is empty.
+func (w *work) fixpoint() {
+	a := &w.alive
+	for a.queue.len() > 0 && a.empty < 0 {
+		w.revise(a.queue.pop())
+	}
+}
+
+// revise removes the positions of table n's indices that none of its non-zero entries has.
+func (w *work) revise(n int) {
+	a, t := &w.alive, w.tables[n]
+	missing := 0
+	for k, i := range t.scope {
+		if k == len(a.hit) {
+			a.hit = append(a.hit, nil)
+		}
+		a.hit[k] = cleared(a.hit[k], w.dims[i])
+		missing += a.left[i]
+	}
+	tuples, arity := t.tuples(w), len(t.scope)
+next:
+	for p := 0; p < len(tuples) && missing > 0; p += arity {
+		a.spent++
+		tuple := tuples[p : p+arity]
+		for k, x := range tuple {
+			if !a.on[t.scope[k]][x] {
+				continue next
+			}
+		}
+		for k, x := range tuple {
+			if !a.hit[k][x] {
+				a.hit[k][x] = true
+				missing--
+			}
+		}
+	}
+	if missing == 0 {
+		return
+	}
+	for k, i := range t.scope {
+		for x, on := range a.on[i] {
+			if on && !a.hit[k][x] {
+				w.kill(i, x, n)
+			}
+		}
+	}
+}
+
+func cleared(b []bool, n int) []bool {
+	if cap(b) < n {
+		return make([]bool, n)
+	}
+	b = b[:n]
+	clear(b)
+	return b
+}
+
+// isFull says whether t has no zeros.
+func (t *table) isFull(w *work) bool {
+	if t.support == nil {
+		t.tuples(w)
+	}
+	return t.full
+}
+
+// tuples lists the positions of the non-zero entries, in row-major order.
+func (t *table) tuples(w *work) []int32 {
+	if t.support != nil {
+		return t.support
+	}
+	count := 0
+	for _, v := range t.data {
+		if v != 0 {
+			count++
+		}
+	}
+	t.full = count == len(t.data)
+	t.support = make([]int32, 0, count*len(t.scope))
+	if t.full { // nothing ever asks for them
+		return t.support
+	}
+	shape := w.shape(t)
+	x := make([]int32, len(shape))
+	for _, v := range t.data {
+		if v != 0 {
+			t.support = append(t.support, x...)
+		}
+		for k := len(x) - 1; k >= 0; k-- {
+			if x[k]++; int(x[k]) < shape[k] {
+				break
+			}
+			x[k] = 0
+		}
+	}
+	return t.support
+}
+
+// propagate does the tables on the agenda to the fixpoint, and shrinks the tables of indices that have lost values.
+func (w *work) propagate() {
+	for w.domains.len() > 0 {
+		if n := w.domains.pop(); !w.tables[n].gone && !w.tables[n].isFull(w) {
+			w.alive.queue.push(n)
+		}
+	}
+	w.fixpoint()
+	w.commit()
+}
+
+// commit makes the removals on the trail final.
+func (w *work) commit() {
+	a := &w.alive
+	if a.empty >= 0 {
+		r := &Reason{Index: a.empty, Table: -1}
+		if a.by >= 0 {
+			r.Tables = slices.Clone(w.tables[a.by].from)
+			r.Table = r.Tables[0]
+		}
+		w.zero = r
+		a.undo(0)
+		return
+	}
+	if len(a.trail) == 0 {
+		return
+	}
+	w.report.ValuesRemoved += len(a.trail)
+	var shrunk, touched []int
+	for _, p := range a.trail {
+		shrunk = append(shrunk, p.index)
+	}
+	shrunk = unique(shrunk)
+	for _, i := range shrunk {
+		touched = append(touched, w.at[i]...)
+	}
+	touched = unique(touched)
+	for _, n := range touched {
+		w.restrict(w.tables[n])
+	}
+	for _, i := range shrunk {
+		var values []int
+		for x, v := range w.values[i] {
+			if a.on[i][x] {
+				values = append(values, v)
+			}
+		}
+		w.resize(i, values)
+		if len(values) == 1 {
+			w.report.Fixed++
+		}
+		w.indices.push(i)
+	}
+	a.trail = a.trail[:0]
+	for _, n := range touched {
+		w.changed(n)
+	}
+}
+
+// unique sorts a list and drops repetitions.
+func unique(list []int) []int {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// restrict keeps the entries of t whose positions are alive.
+func (w *work) restrict(t *table) {
+	offsets := make([][]int, len(t.scope))
+	for k, s := len(t.scope)-1, 1; k >= 0; k-- {
+		i := t.scope[k]
+		for x, on := range w.alive.on[i] {
+			if on {
+				offsets[k] = append(offsets[k], x*s)
+			}
+		}
+		s *= w.dims[i]
+	}
+	t.data, t.owned = gather(t.data, offsets), true
+}
+
+// gather returns data[Σ_k offsets[k][x_k]] for all x in row-major order.
+func gather(data []float64, offsets [][]int) []float64 {
+	size := 1
+	for _, o := range offsets {
+		size *= len(o)
+	}
+	out := make([]float64, 0, size)
+	if len(offsets) == 0 {
+		return append(out, data[0])
+	}
+	last := offsets[len(offsets)-1]
+	x := make([]int, len(offsets)-1)
+	for len(out) < size {
+		base := 0
+		for k, v := range x {
+			base += offsets[k][v]
+		}
+		for _, o := range last {
+			out = append(out, data[base+o])
+		}
+		for k := len(x) - 1; k >= 0; k-- {
+			if x[k]++; x[k] < len(offsets[k]) {
+				break
+			}
+			x[k] = 0
+		}
+	}
+	return out
+}

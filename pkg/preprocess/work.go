@@ -1,0 +1,283 @@
+package preprocess
+
+// The expression while it is being simplified.
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// tiny is below every entry that products of entries may have: they would lose digits or vanish.
+const tiny = 0x1p-1000
+
+// table is one table, its dimensions those of its indices at any time.
+type table struct {
+	scope   []int
+	data    []float64
+	owned   bool    // data is not the caller's
+	gone    bool    //
+	from    []int   // tables of the expression given that are in it
+	support []int32 // positions of all non-zero entries, index by index; nil until asked for
+	full    bool    // no entry is 0; valid with support
+	wider   bool    // its scope is new: tables inside it have not been looked for
+}
+
+// work is the state between two rules. Every table in at is as large as the dimensions of its indices say.
+type work struct {
+	options Options
+	dims    []int
+	first   []int   // per index: how many values it had at first
+	values  [][]int // per index: the values of the expression given that are left, in the order of the positions
+	keep    []bool
+	alias   []alias
+	tables  []*table
+	at      [][]int // per index: tables that have it, ascending in time
+	scale   scaled.Number
+	zero    *Reason
+	report  Report
+
+	domains agenda // tables whose zeros have to be looked at
+	merges  agenda // tables whose scope or entries are new
+	indices agenda // indices whose tables are new
+	splits  agenda // tables whose structure is unknown
+	probes  agenda // indices whose values have not been assumed
+	probing int    // entries probing has looked at
+
+	alive alive
+}
+
+// alias says that an index follows another one; into −1: it does not, −2: it has been summed out.
+type alias struct {
+	into int
+	of   []int // per value of the expression given of index into: the value that follows, −1 for a value that is gone
+}
+
+const (
+	itself = -1
+	summed = -2
+)
+
+func load(e *einsum.Expression, o Options) (*work, error) {
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = defaultMaxEntries
+	}
+	if o.Probes == 0 {
+		o.Probes = defaultProbes
+	}
+	w := &work{options: o, dims: slices.Clone(e.Dims), first: slices.Clone(e.Dims), scale: e.Scale, at: make([][]int, len(e.Dims))}
+	w.keep = make([]bool, len(e.Dims))
+	for _, i := range o.Keep {
+		if i < 0 || i >= len(e.Dims) {
+			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d", einsum.ErrExpression, i, len(e.Dims))
+		}
+		w.keep[i] = true
+	}
+	w.alive.empty = -1
+	w.values, w.alias = make([][]int, len(e.Dims)), make([]alias, len(e.Dims))
+	for i, d := range e.Dims {
+		if d < 1 {
+			return nil, fmt.Errorf("%w: index %d has dimension %d", einsum.ErrExpression, i, d)
+		}
+		w.resize(i, count(d))
+		w.alias[i].into = itself
+		w.keep[i] = w.keep[i] || o.Marginals
+	}
+	if !e.Scale.IsFinite() {
+		return nil, fmt.Errorf("%w: the scale", einsum.ErrNotFinite)
+	}
+	w.report.Before = countExpression(e)
+	if e.Scale.IsZero() {
+		w.zero = &Reason{Index: -1, Table: -1}
+	}
+	for t, in := range e.Tables {
+		if err := w.check(t, in); err != nil {
+			return nil, err
+		}
+		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: []int{t}})
+	}
+	for i := range w.dims {
+		w.indices.push(i)
+	}
+	return w, nil
+}
+
+// count lists 0 … n−1.
+func count(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}
+
+// check validates one table of the expression given.
+func (w *work) check(t int, in einsum.Table) error {
+	size := 1
+	for k, i := range in.Scope {
+		if i < 0 || i >= len(w.dims) {
+			return fmt.Errorf("%w: table %d names index %d, there are %d", einsum.ErrExpression, t, i, len(w.dims))
+		}
+		if slices.Contains(in.Scope[:k], i) {
+			return fmt.Errorf("%w: table %d names index %d twice", einsum.ErrExpression, t, i)
+		}
+		if size > len(in.Data) {
+			break
+		}
+		size *= w.dims[i]
+	}
+	if size != len(in.Data) {
+		return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", einsum.ErrExpression, t, len(in.Data), in.Scope)
+	}
+	for _, x := range in.Data {
+		if x-x != 0 {
+			return fmt.Errorf("%w: table %d", einsum.ErrNotFinite, t)
+		}
+	}
+	return nil
+}
+
+// add takes a new table in, and returns its number.
+func (w *work) add(t *table) int {
+	n := len(w.tables)
+	w.tables = append(w.tables, t)
+	for _, i := range t.scope {
+		w.at[i] = append(w.at[i], n)
+	}
+	w.changed(n)
+	return n
+}
+
+// drop takes table n out.
+func (w *work) drop(n int) {
+	t := w.tables[n]
+	t.gone = true
+	for _, i := range t.scope {
+		w.leave(n, i)
+	}
+	t.data, t.support = nil, nil
+}
+
+// leave takes table n out of the list of index i.
+func (w *work) leave(n, i int) {
+	k := slices.Index(w.at[i], n)
+	w.at[i] = slices.Delete(w.at[i], k, k+1)
+	w.indices.push(i)
+}
+
+// changed puts table n, whose entries or scope are new, where the rules will find it: modes of one value go, the
+// largest entry comes into [1, 2), and a table without indices goes into the scale.
+func (w *work) changed(n int) {
+	t := w.tables[n]
+	t.support, t.full = nil, false
+	w.trim(n)
+	w.normalise(t)
+	if len(t.scope) == 0 {
+		w.scale = w.scale.Mul(scaled.FromFloat(t.data[0]))
+		if t.data[0] == 0 && w.zero == nil {
+			w.zero = &Reason{Index: -1, Table: t.from[0], Tables: t.from}
+		}
+		w.drop(n)
+		return
+	}
+	w.domains.push(n)
+	w.merges.push(n)
+	w.splits.push(n)
+	for _, i := range t.scope {
+		w.indices.push(i)
+		w.probes.push(i)
+	}
+}
+
+// trim removes the modes of table n that have one value.
+func (w *work) trim(n int) {
+	t := w.tables[n]
+	if !slices.ContainsFunc(t.scope, func(i int) bool { return w.dims[i] == 1 }) {
+		return
+	}
+	scope := make([]int, 0, len(t.scope))
+	for _, i := range t.scope {
+		if w.dims[i] > 1 {
+			scope = append(scope, i)
+		} else {
+			w.leave(n, i)
+		}
+	}
+	t.scope = scope
+}
+
+// normalise brings the largest entry of t into [1, 2), unless small entries would be lost.
+func (w *work) normalise(t *table) {
+	low, top := spread(t.data)
+	if top == 0 || top >= 1 && top < 2 {
+		return
+	}
+	_, exp := math.Frexp(top)
+	exp--
+	if e := float64(-exp); math.Abs(e) > 1000 || low*math.Ldexp(1, -exp) < tiny {
+		return
+	}
+	t.own()
+	f := math.Ldexp(1, -exp)
+	for k := range t.data {
+		t.data[k] *= f
+	}
+	w.scale = w.scale.Mul(scaled.Make(1, int64(exp)))
+}
+
+func (t *table) own() {
+	if !t.owned {
+		t.data, t.owned = slices.Clone(t.data), true
+	}
+}
+
+// spread returns the smallest and the largest absolute value above 0; 0 and 0 for zeros.
+func spread(data []float64) (low, top float64) {
+	low = math.Inf(1)
+	for _, x := range data {
+		if x = math.Abs(x); x != 0 {
+			low, top = min(low, x), max(top, x)
+		}
+	}
+	if top == 0 {
+		low = 0
+	}
+	return low, top
+}
+
+// shape returns the dimensions of t.
+func (w *work) shape(t *table) []int {
+	out := make([]int, len(t.scope))
+	for k, i := range t.scope {
+		out[k] = w.dims[i]
+	}
+	return out
+}
+
+// agenda is a queue of numbers, each in it once.
+type agenda struct {
+	list []int
+	in   []bool
+}
+
+func (a *agenda) len() int { return len(a.list) }
+
+func (a *agenda) push(n int) {
+	for n >= len(a.in) {
+		a.in = append(a.in, false)
+	}
+	if !a.in[n] {
+		a.in[n] = true
+		a.list = append(a.list, n)
+	}
+}
+
+func (a *agenda) pop() int {
+	n := a.list[0]
+	a.list = a.list[1:]
+	a.in[n] = false
+	return n
+}
