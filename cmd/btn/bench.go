@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/lab/bench"
+)
+
+type benchCmd struct {
+	Folder  string        `arg:"" help:"Folder of models (*.uai, also one folder down), each with its .evid, .PR and .MAR beside it."`
+	Timeout time.Duration `help:"Kill what takes longer; 0: never." default:"60s" placeholder:"D"`
+	Memory  config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
+	Filter  []string      `help:"Only models whose name (FOLDER/NAME without .uai, or its last part) matches, e.g. 'Grids_*'; repeat it for more." placeholder:"GLOB"`
+	Method  string        `help:"As of infer." enum:"auto,exact,symmetry-cp" default:"exact"`
+	Threads int           `help:"Threads of one contraction; 0: all processors." default:"0"`
+	Mar     bool          `help:"Ask for marginals and compare them as well."`
+	Compare []string      `help:"CSV file of an earlier run, to be drawn in the same plot; repeat it for more." placeholder:"FILE"`
+	Out     string        `help:"Folder for the results." default:"bench" placeholder:"DIR"`
+	Name    string        `help:"Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg." placeholder:"NAME"`
+}
+
+// Validate refuses what the flag types let through; kong calls it.
+func (c *benchCmd) Validate() error {
+	switch {
+	case c.Timeout < 0:
+		return fmt.Errorf("--timeout must not be negative, not %s", c.Timeout)
+	case c.Threads < 0:
+		return fmt.Errorf("--threads must not be negative, not %d", c.Threads)
+	case c.Name != filepath.Base(c.Name) && c.Name != "" || c.Name == "." || c.Name == "..":
+		return fmt.Errorf("--name %q is no plain file name", c.Name)
+	}
+	return nil
+}
+
+// Run measures every model in a process of its own, prints a line for each as it ends, and writes the files. An interrupt
+// keeps what was measured until then. The exit code is 0 if all models were solved.
+func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
+	models, err := bench.Find(c.Folder, c.Filter)
+	if err != nil {
+		return err
+	}
+	others, err := c.compared()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Out, 0o755); err != nil { // before hours of measuring, not after
+		return fault.Wrap(fault.BadInput, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	settings := bench.Config{Command: c.command(self), Timeout: c.Timeout, Mar: c.Mar, Set: c.Method, Folder: c.Folder}
+	table := bench.NewTable(models, c.Mar)
+	fmt.Fprintln(t.Out, table.Head())
+	start := time.Now()
+	rows, interrupted := bench.Run(ctx, settings, models, func(r bench.Row) { fmt.Fprintln(t.Out, table.Line(r)) })
+	fmt.Fprintf(t.Out, "\n%s\n", bench.Summary(rows))
+	series := append(bench.SeriesOf(rows, c.Method), others...)
+	page := bench.Page{
+		Title: "Benchmark: " + c.Method, Machine: bench.ThisMachine(), Measured: start, Command: c.typed(), Models: len(models), Mar: c.Mar,
+		Compared: others,
+	}
+	if err := c.write(page, rows, series); err != nil {
+		return errors.Join(interrupted, err)
+	}
+	fmt.Fprintf(t.Out, "written to %s\n", c.Out)
+	if interrupted != nil {
+		return interrupted
+	}
+	for _, r := range rows {
+		if !r.Status.Solved() {
+			return &exitError{config.ExitFailedEstimate}
+		}
+	}
+	return nil
+}
+
+// command is how one model is answered; its path is appended.
+func (c *benchCmd) command(self string) []string {
+	args := []string{self, "infer", "--json", "--method=" + c.Method, "--memory=" + strconv.FormatInt(int64(c.Memory), 10),
+		"--threads=" + strconv.Itoa(c.Threads)}
+	if c.Mar {
+		args = append(args, "--mar")
+	}
+	return append(args, "--")
+}
+
+// typed is the command line that measures the same again. Folders with a place on this machine only are left out.
+func (c *benchCmd) typed() string {
+	args := []string{"btn", "bench", "FOLDER", "--method", c.Method, "--timeout", c.Timeout.String(), "--memory", strings.ReplaceAll(c.Memory.String(), " ", "")}
+	add := func(flag string, values ...string) {
+		for _, v := range values {
+			args = append(args, flag, v)
+		}
+	}
+	for _, f := range c.Filter {
+		add("--filter", "'"+f+"'")
+	}
+	if c.Threads > 0 {
+		add("--threads", strconv.Itoa(c.Threads))
+	}
+	if c.Mar {
+		args = append(args, "--mar")
+	}
+	for _, f := range append(append([]string(nil), c.Compare...), c.Out) {
+		if !filepath.IsLocal(f) {
+			continue
+		}
+		if f == c.Out {
+			add("--out", f)
+		} else {
+			add("--compare", f)
+		}
+	}
+	if c.Name != "" {
+		add("--name", c.Name)
+	}
+	return strings.Join(args, " ")
+}
+
+// compared reads the earlier results. A set that has the name of this run's, or of an earlier file's, is told apart by
+// its file.
+func (c *benchCmd) compared() ([]bench.Series, error) {
+	var list []bench.Series
+	taken := map[string]bool{c.Method: true}
+	for _, file := range c.Compare {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fault.Wrap(fault.BadInput, err)
+		}
+		rows, err := bench.ReadCSV(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, s := range bench.SeriesOf(rows, filepath.Base(file)) {
+			if taken[s.Name] {
+				s.Name += " (" + filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))) + ")"
+			}
+			taken[s.Name] = true
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+// write makes the three files.
+func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Series) error {
+	data, text, picture := "results.csv", "results.md", "cactus.svg"
+	if c.Name != "" {
+		data, text, picture = c.Name+".csv", c.Name+".md", c.Name+".svg"
+	}
+	page.Data, page.Picture = data, picture
+	var csv, md, svg bytes.Buffer
+	err := errors.Join(
+		bench.WriteCSV(&csv, rows),
+		bench.WriteMarkdown(&md, page, rows),
+		bench.WriteSVG(&svg, page.Title, series, c.Timeout.Seconds()))
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	return fault.Wrap(fault.Infrastructure, errors.Join(
+		os.WriteFile(filepath.Join(c.Out, data), csv.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(c.Out, text), md.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(c.Out, picture), svg.Bytes(), 0o644)))
+}

@@ -1,0 +1,37 @@
+// Package bench measures the program on a folder of models: every model in a process of its own, compared with the
+// reference solutions beside it. The results are a table, a CSV file, a Markdown page and a cactus plot.
+package bench
+
+import (
+	"context"
+	"time"
+)
+
+// Config says what is run and how.
+type Config struct {
+	Command []string      // the program and its arguments; the model's path is appended
+	Timeout time.Duration // a model that takes longer is killed; 0: never
+	Mar     bool          // marginals are asked for and compared as well
+	Set     string        // name of the rows' set, the legend of the plot
+	Folder  string        // written as FOLDER where it appears in a message
+}
+
+// Run measures the models one after the other, in the given order, and hands every row to each as soon as it is there.
+// Between models and within one it ends with the context's error; the rows until then are those of completed models.
+// What a model does wrong is in its row and never an error.
+func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, error) {
+	rows := make([]Row, 0, len(models))
+	for _, m := range models {
+		if err := ctx.Err(); err != nil {
+			return rows, err
+		}
+		p := runProcess(ctx, append(append([]string(nil), c.Command...), m.Path), c.Timeout)
+		if err := ctx.Err(); err != nil && p.Ending != endedAlone {
+			return rows, err
+		}
+		row := c.row(m, p, readReference(m.Path, c.Mar))
+		each(row)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

@@ -1,0 +1,104 @@
+// The models of a folder.
+
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Model is one model file.
+type Model struct {
+	Name      string // path below the folder with slashes and without .uai, e.g. grids/Grids_11
+	Path      string // as it can be opened
+	Variables int    // as its first line says; 0 where that cannot be read
+}
+
+const ending = ".uai"
+
+// Find returns the models of the folder and of the folders in it (no deeper), sorted by name. Without filters all of them,
+// else those for which one filter (path.Match) matches the name or the part behind its slash.
+// Errors are bad input: no folder, no model, a malformed filter.
+func Find(folder string, filters []string) ([]Model, error) {
+	for _, f := range filters {
+		if _, err := path.Match(f, ""); err != nil {
+			return nil, fault.New(fault.BadInput, "filter %q: %w", f, err)
+		}
+	}
+	if info, err := os.Stat(folder); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	} else if !info.IsDir() {
+		return nil, fault.New(fault.BadInput, "%s is no folder", folder)
+	}
+	var models []Model
+	seen := 0
+	add := func(below string, entries []os.DirEntry) {
+		for _, e := range entries {
+			base, ok := strings.CutSuffix(e.Name(), ending)
+			if !ok || base == "" || e.IsDir() {
+				continue
+			}
+			seen++
+			if name := path.Join(below, base); matches(filters, name) {
+				file := filepath.Join(folder, below, e.Name())
+				models = append(models, Model{Name: name, Path: file, Variables: variables(file)})
+			}
+		}
+	}
+	top, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	add("", top)
+	for _, e := range top {
+		// A link to a folder counts as a folder: model collections are large and live elsewhere.
+		if info, err := os.Stat(filepath.Join(folder, e.Name())); err != nil || !info.IsDir() {
+			continue
+		}
+		inner, err := os.ReadDir(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return nil, fault.Wrap(fault.BadInput, err)
+		}
+		add(e.Name(), inner)
+	}
+	if len(models) == 0 {
+		return nil, fault.New(fault.BadInput, "%s: of %d models (*%s) none is left by the filters %q", folder, seen, ending, filters)
+	}
+	sort.Slice(models, func(i, j int) bool { return models[i].Name < models[j].Name })
+	return models, nil
+}
+
+func matches(filters []string, name string) bool {
+	for _, f := range filters {
+		for _, candidate := range []string{name, path.Base(name)} {
+			if ok, err := path.Match(f, candidate); err == nil && ok {
+				return true
+			}
+		}
+	}
+	return len(filters) == 0
+}
+
+// variables reads the second word of a model file and no more: this process must stay small, because the kernel counts
+// its memory into the peak of the processes it starts.
+func variables(file string) int {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var kind string
+	var n int
+	if _, err := fmt.Fscan(bufio.NewReader(io.LimitReader(f, 4096)), &kind, &n); err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,96 @@
+// One measured process.
+
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/config"
+)
+
+// ending of a process.
+type processEnding int
+
+const (
+	endedAlone   processEnding = iota // exited, with any code
+	endedTimeout                      // killed after the timeout
+	endedKilled                       // ended by a signal that was not ours, most often for want of memory
+	endedUnborn                       // never started
+)
+
+// process is what one run left behind.
+type process struct {
+	Stdout []byte
+	Stderr string // its last words
+	Ending processEnding
+	Reason string // of endings other than endedAlone, and the exit code
+	Wall   time.Duration
+	CPU    time.Duration // user and system, all threads
+	Peak   int64         // largest resident set in bytes, 0 where the system does not say
+}
+
+// runProcess runs args and waits. The environment is this process's without the program's own variables, so that the
+// arguments alone decide what is run.
+//
+// On Linux the peak is never below that of this process: between fork and exec the child has its memory.
+func runProcess(ctx context.Context, args []string, timeout time.Duration) process {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = ownVariablesRemoved(os.Environ())
+	var stdout bytes.Buffer
+	stderr := tail{limit: 4096}
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := cmd.Run()
+	p := process{Stdout: stdout.Bytes(), Stderr: strings.TrimSpace(string(stderr.last)), Wall: time.Since(start)}
+	state := cmd.ProcessState
+	switch {
+	case state == nil:
+		p.Ending, p.Reason = endedUnborn, err.Error()
+		return p
+	case state.Exited():
+		p.Ending, p.Reason = endedAlone, state.String()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		p.Ending, p.Reason = endedTimeout, "killed after "+timeout.String()
+	default:
+		p.Ending, p.Reason = endedKilled, state.String()
+	}
+	p.CPU = state.UserTime() + state.SystemTime()
+	p.Peak = peakResidentSet(state)
+	return p
+}
+
+func ownVariablesRemoved(environment []string) []string {
+	kept := make([]string, 0, len(environment))
+	for _, e := range environment {
+		if !strings.HasPrefix(e, config.EnvPrefix+"_") {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	last  []byte
+	limit int
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.last = append(t.last, b...)
+	if over := len(t.last) - t.limit; over > 0 {
+		t.last = append(t.last[:0], t.last[over:]...)
+	}
+	return len(b), nil
+}

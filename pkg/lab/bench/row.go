@@ -1,0 +1,147 @@
+// A row of the results: one model, measured and judged.
+
+package bench
+
+import (
+	"math"
+	"strings"
+)
+
+// Status says how a model went. Errors of the program appear under their code, e.g. over_budget.
+type Status string
+
+const (
+	OK          Status = "ok"           // agrees with every reference there is to compare with
+	Unchecked   Status = "unchecked"    // an exact answer, and no reference for it
+	Wrong       Status = "wrong"        // an exact answer outside the tolerance of log10 Z
+	WrongMar    Status = "wrong-mar"    // log10 Z agrees, a marginal does not
+	NoMar       Status = "no-mar"       // marginals were asked for, have a reference and are not in the answer
+	Estimate    Status = "estimate"     // an estimate outside the tolerance, or without reference
+	Timeout     Status = "timeout"      // killed after the timeout
+	Killed      Status = "killed"       // ended by a signal, most often for want of memory
+	Broken      Status = "broken"       // no answer that can be read
+	NoReference Status = "no-reference" // the reference file is there and cannot be read
+)
+
+// Solved says whether the model counts as solved: with a right answer, or an exact one that nothing contradicts.
+func (s Status) Solved() bool { return s == OK || s == Unchecked }
+
+// Row is one line of the results. Nil and the empty string stand for what is not known.
+type Row struct {
+	Set       string
+	Model     string
+	Variables int
+	Method    string // as the answer says
+	Exact     bool
+	Width     *int
+	Log2Table *float64 // log2 of the entries of the largest table
+	Flops     *float64 // planned
+	Bytes     *float64 // planned peak of live tables
+	RealFlops *float64
+	Slices    *float64
+	Wall      float64 // seconds
+	CPU       float64 // seconds, user and system
+	Peak      int64   // bytes, largest resident set
+	Log10Z    *float64
+	Reference *float64 // log10 Z
+	Error     *float64 // |difference| of log10 Z
+	MarError  *float64 // largest |difference| of a marginal
+	Status    Status
+	Note      string // why, where the status needs it
+}
+
+// row judges a run.
+func (c Config) row(m Model, p process, ref reference) Row {
+	r := Row{
+		Set: c.Set, Model: m.Name, Variables: m.Variables, Reference: ref.Log10Z,
+		Wall: p.Wall.Seconds(), CPU: p.CPU.Seconds(), Peak: p.Peak,
+	}
+	r.Status, r.Note = r.judge(p, ref, c.Mar)
+	r.Note = strings.Join(strings.Fields(r.Note), " ")
+	if c.Folder != "" {
+		r.Note = strings.ReplaceAll(r.Note, c.Folder, "FOLDER")
+	}
+	return r
+}
+
+// judge fills in what the answer says and returns how it compares.
+func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
+	switch p.Ending {
+	case endedTimeout:
+		return Timeout, p.Reason
+	case endedKilled:
+		return Killed, p.Reason + " " + p.Stderr
+	case endedUnborn:
+		return Broken, p.Reason
+	}
+	a, err := parseAnswer(p.Stdout)
+	if err != nil {
+		return Broken, err.Error() + "; " + p.Reason + " " + p.Stderr
+	}
+	r.take(a)
+	if a.Status == "error" {
+		return Status(a.Error.Code), a.Error.Message
+	}
+	if ref.Err != nil {
+		return NoReference, ref.Err.Error()
+	}
+	off := Wrong
+	if !a.Exact {
+		off = Estimate
+	}
+	if ref.Log10Z != nil {
+		if r.Error = difference(r.Log10Z, ref.Log10Z); r.Error == nil || !(*r.Error <= ref.Tolerance) {
+			return off, "log10 Z " + formatLog(r.Log10Z) + ", the reference is " + formatLog(ref.Log10Z)
+		}
+	}
+	if mar && ref.Marginals != nil {
+		if a.Marginals == nil {
+			return NoMar, ""
+		}
+		e, err := marError(a.Marginals, ref.Marginals)
+		if err != nil {
+			return WrongMar, err.Error()
+		}
+		if r.MarError = &e; !(e <= marTolerance) {
+			if off == Wrong {
+				off = WrongMar
+			}
+			return off, ""
+		}
+	}
+	switch {
+	case ref.Log10Z != nil:
+		return OK, ""
+	case a.Exact:
+		return Unchecked, ""
+	}
+	return Estimate, "no reference"
+}
+
+// take copies the measured fields of an answer.
+func (r *Row) take(a *answer) {
+	r.Method, r.Exact, r.Log10Z = a.Method, a.Exact, a.Log10Z
+	if a.Zero {
+		r.Log10Z = new(math.Inf(-1))
+	}
+	if a.Plan != nil {
+		r.Width, r.Log2Table, r.Flops, r.Bytes, r.Slices = a.Plan.Width, a.Plan.Log2Table, a.Plan.Flops, a.Plan.Bytes, a.Plan.Slices
+	}
+	if a.Run != nil {
+		r.RealFlops = a.Run.Flops
+		if a.Run.Slices != nil {
+			r.Slices = a.Run.Slices
+		}
+	}
+}
+
+// difference is |a − b|, 0 for two zeros of Z, nil where only one of them is.
+func difference(a, b *float64) *float64 {
+	switch {
+	case math.IsInf(*a, -1) && math.IsInf(*b, -1):
+		return new(0.0)
+	case math.IsInf(*a, 0) || math.IsInf(*b, 0):
+		return nil
+	}
+	return new(math.Abs(*a - *b))
+}
