@@ -55,7 +55,10 @@ func Build(net *btn.Network) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expression{Dims: l.indexDims(), Scale: l.scale, Support: make([][]int, l.count)}
+	e := &Expression{Dims: l.indexDims(), Scale: l.scale, Support: make([][]int, l.count), Variables: make([]int, len(net.Variables))}
+	for i, v := range net.Variables {
+		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
+	}
 	if l.zero {
 		e.Scale = scaled.Number{}
 		return e, nil

@@ -106,6 +106,8 @@ type contraction struct {
 	meter   elimination.Meter
 	arena   arena
 	kernel  kernel
+	tape    *tape // nil: tables are given up once they are consumed
+	back    backKernel
 }
 
 func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) error {
@@ -123,8 +125,16 @@ func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) 
 	}
 	for i, d := range e.Dims {
 		if !used[i] {
-			c.scale = c.scale.Mul(scaled.FromFloat(float64(d)))
+			c.number(noTable, float64(d))
 		}
+	}
+	if c.tape != nil {
+		for _, s := range c.tape.steps {
+			if err := c.step(h, s); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	var err error
 	elimination.Walk(h, order, func(s *elimination.Step) bool {
@@ -137,6 +147,30 @@ func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) 
 	return err
 }
 
+// number multiplies the value by the only entry of a table.
+func (c *contraction) number(table int, x float64) {
+	n := scaled.FromFloat(x)
+	c.scale = c.scale.Mul(n)
+	if c.tape != nil {
+		c.tape.number(table, n)
+	}
+}
+
+// power multiplies the value by the power of two that a table was divided by.
+func (c *contraction) power(table int, p scaled.Number) {
+	c.scale = c.scale.Mul(p)
+	if c.tape != nil {
+		c.tape.power(table, p)
+	}
+}
+
+// vanish makes the value 0. On a tape it becomes so by itself: what multiplies the zeros may still be asked for.
+func (c *contraction) vanish() {
+	if c.tape == nil {
+		c.scale = scaled.Number{}
+	}
+}
+
 // input takes a table of the expression as it is, or a rescaled copy where products of its entries could leave the
 // range of float64.
 func (c *contraction) input(e *Expression, t int) error {
@@ -146,13 +180,13 @@ func (c *contraction) input(e *Expression, t int) error {
 		return fmt.Errorf("%w: table %d", ErrNotFinite, t)
 	}
 	switch {
-	case top == 0:
-		c.scale = scaled.Number{}
 	case len(data) == 1: // no index of dimension above 1
-		c.scale = c.scale.Mul(scaled.FromFloat(data[0]))
+		c.number(t, data[0])
+	case top == 0:
+		c.vanish()
 	case outside(top):
 		data = append([]float64(nil), data...)
-		c.scale = c.scale.Mul(normalise(data))
+		c.power(t, normalise(data))
 	}
 	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data})
 	return nil
@@ -174,12 +208,16 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 	switch {
 	case top >= infinity:
 		return fmt.Errorf("%w: in the elimination of index %v", ErrNotFinite, s.Sum)
-	case top == 0:
-		c.scale = scaled.Number{}
 	case len(s.Out) == 0:
-		c.scale = c.scale.Mul(scaled.FromFloat(out.data[0]))
+		c.number(len(c.tables), out.data[0])
+	case top == 0:
+		c.vanish()
 	case outside(top):
-		c.scale = c.scale.Mul(rescale(out.data, top))
+		c.power(len(c.tables), rescale(out.data, top))
+	}
+	if c.tape != nil {
+		c.tables = append(c.tables, out)
+		return nil
 	}
 	for _, t := range s.In {
 		if c.tables[t].owned {

@@ -28,6 +28,9 @@ type Expression struct {
 	// Support[i] lists the values of index i, as the network numbers them, that Dims[i] counts; nil where none was
 	// removed. A value is removed when every term with it is 0: an observation, a weight of 0, a slice of zeros.
 	Support [][]int
+	// Variables[v] is the index over the values of variable v: the hidden index of the link that has its weights. Variables
+	// that the network forces to be equal may share one. Empty for a network without variables.
+	Variables []int
 }
 
 // Table is one dense tensor of an expression.

@@ -16,15 +16,8 @@ import (
 // (complete graph), messages that lack some of the fast axes (a wide grid), a large domain, and many small steps (a
 // chain).
 func BenchmarkKernel(b *testing.B) {
-	for _, m := range []struct {
-		name string
-		e    *einsum.Expression
-	}{
-		{"complete22", pairwise(22, 2, func(i, j int) bool { return true })},
-		{"grid18x18", pairwise(18*18, 2, func(i, j int) bool { return j == i+18 || j == i+1 && j%18 != 0 })},
-		{"complete8d10", pairwise(8, 10, func(i, j int) bool { return true })},
-		{"chain100000", pairwise(100000, 2, func(i, j int) bool { return j == i+1 })},
-	} {
+	for _, m := range benchmarkModels() {
+
 		order := elimination.MinFill(m.e.Hypergraph())
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads%d", m.name, threads), func(b *testing.B) {
@@ -39,6 +32,20 @@ func BenchmarkKernel(b *testing.B) {
 				b.ReportMetric(flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
 			})
 		}
+	}
+}
+
+type benchmarkModel struct {
+	name string
+	e    *einsum.Expression
+}
+
+func benchmarkModels() []benchmarkModel {
+	return []benchmarkModel{
+		{"complete22", pairwise(22, 2, func(i, j int) bool { return true })},
+		{"grid18x18", pairwise(18*18, 2, func(i, j int) bool { return j == i+18 || j == i+1 && j%18 != 0 })},
+		{"complete8d10", pairwise(8, 10, func(i, j int) bool { return true })},
+		{"chain100000", pairwise(100000, 2, func(i, j int) bool { return j == i+1 })},
 	}
 }
 
@@ -59,4 +66,24 @@ func pairwise(n, domain int, edge func(i, j int) bool) *einsum.Expression {
 		}
 	}
 	return e
+}
+
+// BenchmarkMarginals: one pass forth and one back should take about three times the pass forth of BenchmarkKernel.
+func BenchmarkMarginals(b *testing.B) {
+	for _, m := range benchmarkModels() {
+		order := elimination.MinFill(m.e.Hypergraph())
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads%d", m.name, threads), func(b *testing.B) {
+				var flops float64
+				for b.Loop() {
+					_, stats, err := einsum.Marginals(context.Background(), m.e, order, einsum.Options{Threads: threads})
+					if err != nil {
+						b.Fatal(err)
+					}
+					flops += stats.Flops
+				}
+				b.ReportMetric(flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+			})
+		}
+	}
 }

@@ -28,6 +28,7 @@ type layout struct {
 	number []int // per node that is its own root: index number, −1 where no table has it
 	count  int   // indices
 	legs   int
+	hidden []int    // per link: its hidden index, if it is in CP form
 	alive  [][]bool // per root: values not yet excluded; nil: all
 	zero   bool     // Z is 0
 }
@@ -44,6 +45,7 @@ func lay(net *btn.Network) (*layout, error) {
 	}
 	l.zero = net.Scale.IsZero()
 	for j, k := range net.Links {
+		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
 		if err := l.add("link", j, k.Legs, k.T); err != nil {
 			return nil, err
 		}
