@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -111,13 +110,16 @@ func Connect(url, name string, log *slog.Logger) (*nats.Conn, error) {
 // run consumes all the intakes of a stage.
 func (w *worker) run(intakes []intake) error {
 	defer w.tallies.stop()
-	g, ctx := errgroup.WithContext(w.soft)
-	for _, in := range intakes {
-		consumers, err := w.consumers(ctx, in.feed)
-		if err != nil {
+	all := make([][]jetstream.Consumer, len(intakes))
+	for i, in := range intakes { // all of them before any message is begun: this may fail
+		var err error
+		if all[i], err = w.consumers(w.soft, in.feed); err != nil {
 			return err
 		}
-		for _, c := range consumers {
+	}
+	g, ctx := errgroup.WithContext(w.soft)
+	for i, in := range intakes {
+		for _, c := range all[i] {
 			g.Go(func() error { return w.consume(ctx, c, in) })
 		}
 	}
@@ -157,7 +159,7 @@ func (w *worker) consumers(ctx context.Context, f feed) ([]jetstream.Consumer, e
 // consume works on the messages of one consumer until ctx ends, then waits for those in work.
 func (w *worker) consume(ctx context.Context, c jetstream.Consumer, in intake) error {
 	parallel := in.parallel
-	if in.handle != nil && !in.patient {
+	if !in.patient {
 		parallel = w.concurrency(in.parallel)
 	}
 	iterators := 1
@@ -166,16 +168,21 @@ func (w *worker) consume(ctx context.Context, c jetstream.Consumer, in intake) e
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	for range iterators {
-		it, err := c.Messages(jetstream.PullMaxMessages(in.prefetch))
-		if err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", in.name, err)
-		}
-		var readers sync.WaitGroup
-		for range parallel / iterators {
-			readers.Add(1)
-			g.Go(func() error { defer readers.Done(); return w.read(ctx, it, in) })
-		}
-		g.Go(func() error { readers.Wait(); handBack(it); return nil })
+		g.Go(func() error { return w.iterate(ctx, c, in, parallel/iterators) })
+	}
+	return g.Wait()
+}
+
+// iterate shares the messages of one iterator among readers. When all have ended it hands back what was not begun.
+func (w *worker) iterate(ctx context.Context, c jetstream.Consumer, in intake, readers int) error {
+	it, err := c.Messages(jetstream.PullMaxMessages(in.prefetch))
+	if err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", in.name, err)
+	}
+	defer handBack(it)
+	g, ctx := errgroup.WithContext(ctx)
+	for range readers {
+		g.Go(func() error { return w.read(ctx, it, in) })
 	}
 	return g.Wait()
 }
