@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	together     = 2  // attempts that start from the same best tree
-	patience     = 8  // attempts in a row without improvement, after which a search ends
-	shares       = 12 // attempts that a budget is meant for
+	shares   = 12 // attempts that a budget is meant for
+	together = 2  // attempts that start from the same best tree
+	patience = 8  // attempts in a row without improvement, after which a search ends
+
 	fewestSweeps = 64
 	mostSweeps   = 20000
-	greedyTries  = 12 // random greedy trees of one attempt; the cheapest is annealed
-	mostWords    = 1 << 24
+	greedyTries  = 12      // random greedy trees of one attempt; the cheapest is annealed
+	mostWords    = 1 << 20 // of the scopes of the tensors; a search holds a dozen times as much
 )
 
 // temperatures are where attempts begin: sparse networks want 2^-1, dense ones with many small tensors 2^-3.
@@ -98,8 +99,8 @@ func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
 	newReconfigurer(w, s.objective, pieces).run(limit + limit/4)
 }
 
-// start returns the tree an attempt begins with: in turn from bisection, the best one, greedy merging, the best one.
-// Moves of the best tree are not counted twice.
+// start returns the tree an attempt begins with: in turn from bisection, the best one, greedy merging, and the best one
+// with half of its slices taken back.
 func (s *search) start(i int, share int64, rng *rand.PCG) *slicing {
 	switch {
 	case i%4 == 0:
@@ -109,6 +110,9 @@ func (s *search) start(i int, share int64, rng *rand.PCG) *slicing {
 	}
 	c := &slicing{whole: s.n, w: s.best.w.clone(), sliced: slices.Clone(s.best.sliced)}
 	c.w.moves = 0
+	if i%4 == 3 && len(c.sliced) > 0 {
+		c = c.reslice(slices.DeleteFunc(c.sliced, func(int32) bool { return rng.Uint64()%2 == 0 }))
+	}
 	return c
 }
 

@@ -50,7 +50,7 @@ func alongOrder(n *network, order []int) *pool {
 
 // eliminate merges all tables that have index v.
 func (p *pool) eliminate(v int32) {
-	bucket := slices.Clone(p.tables(v))
+	bucket := slices.Clone(p.at[v])
 	bySize := func(a, b int32) int { return cmp.Or(cmp.Compare(p.size[a], p.size[b]), cmp.Compare(a, b)) }
 	slices.SortFunc(bucket, bySize)
 	for len(bucket) > 1 {

@@ -51,9 +51,9 @@ type greedyRun struct {
 func (g *greedyRun) offer(t int32, laterOnly bool) {
 	g.near = g.near[:0]
 	for _, v := range g.scope[t] {
-		list := g.tables(v)
+		list := g.at[v]
 		list = list[:min(len(list), hub)]
-		w, last := g.n.weight(v), g.live[v] == 2
+		w, last := g.n.weight(v), len(g.at[v]) == 2
 		for _, o := range list {
 			if o == t || laterOnly && o < t {
 				continue

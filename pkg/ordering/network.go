@@ -94,16 +94,5 @@ func members(set []uint64, out []int32) []int32 {
 	return out
 }
 
-// incidence lists, per index, the tensors that have it.
-func (n *network) incidence() [][]int32 {
-	at := make([][]int32, len(n.of))
-	for t, e := range n.edges {
-		for _, v := range e {
-			at[v] = append(at[v], int32(t))
-		}
-	}
-	return at
-}
-
 func ones(x uint64) int     { return bits.OnesCount64(x) }
 func trailing(x uint64) int { return bits.TrailingZeros64(x) }

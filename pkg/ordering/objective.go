@@ -6,8 +6,8 @@ package ordering
 //
 //	2 |U| + (write − 1) |S|,   times 2^(steep · (log2 |S| − limit)) where |S| exceeds the limit
 //
-// the flops and, in the same unit, what it takes to write the result and read it back. The penalty stands for the
-// slices a table over the limit would need: steep = 1 says that they multiply all the work.
+// the flops, 2 |U| − |S|, and, in the same unit, what it takes to write the result and read it back. The penalty stands
+// for the slices a table over the limit would need: steep = 1 says that they multiply all the work of this merge.
 type objective struct {
 	write logs // log2 (write − 1)
 	limit logs // log2 of the entries a table may have
@@ -16,12 +16,6 @@ type objective struct {
 
 // noLimit is above the size of every table.
 const noLimit = logs(1) << 60
-
-// flopsOnly is the objective of the fewest flops.
-var flopsOnly = objective{write: -noLimit, limit: noLimit}
-
-// withWrites is the usual objective: an entry written costs as much as 16 flops.
-var withWrites = objective{write: 4 * oneBit, limit: noLimit}
 
 // log returns log2 of the price.
 func (o *objective) log(full, size logs) logs {

@@ -8,26 +8,58 @@ import "slices"
 type pool struct {
 	n      *network
 	scope  [][]int32 // by table, sorted
+	place  [][]int32 // by table and position in its scope: where the table is in the list of that index
 	size   []logs    // by table
 	alive  []bool    // by table
-	at     [][]int32 // by index: its tables, with dead ones among them
-	live   []int32   // by index: its live tables
+	at     [][]int32 // by index: its live tables, in no particular sequence
 	merges [][2]int
 	moves  int64
 }
 
 func newPool(n *network) *pool {
-	p := &pool{n: n, at: n.incidence(), live: make([]int32, len(n.of))}
-	p.scope = append(make([][]int32, 0, 2*len(n.edges)), n.edges...)
-	for v, list := range p.at {
-		p.live[v] = int32(len(list))
-		p.moves += int64(len(list))
+	p := &pool{n: n, at: make([][]int32, len(n.of))}
+	degree := make([]int, len(n.of))
+	for _, e := range n.edges {
+		for _, v := range e {
+			degree[v]++
+		}
 	}
-	for _, s := range p.scope {
-		p.size = append(p.size, p.weigh(s))
-		p.alive = append(p.alive, true)
+	for v, d := range degree {
+		p.at[v] = make([]int32, 0, d)
+	}
+	for _, e := range n.edges {
+		p.add(slices.Clone(e))
 	}
 	return p
+}
+
+// add makes a table.
+func (p *pool) add(scope []int32) int32 {
+	t := int32(len(p.scope))
+	place := make([]int32, len(scope))
+	for k, v := range scope {
+		place[k] = int32(len(p.at[v]))
+		p.at[v] = append(p.at[v], t)
+	}
+	p.scope, p.place = append(p.scope, scope), append(p.place, place)
+	p.size, p.alive = append(p.size, p.weigh(scope)), append(p.alive, true)
+	p.moves += int64(2 * len(scope))
+	return t
+}
+
+// remove takes a table out of the lists of its indices, the last of a list taking its place.
+func (p *pool) remove(t int32) {
+	for k, v := range p.scope[t] {
+		list, at := p.at[v], p.place[t][k]
+		last := list[len(list)-1]
+		list[at] = last
+		i, _ := slices.BinarySearch(p.scope[last], v)
+		p.place[last][i] = at
+		p.at[v] = list[:len(list)-1]
+	}
+	p.moves += int64(4 * len(p.scope[t]))
+	p.alive[t] = false
+	p.scope[t], p.place[t] = nil, nil
 }
 
 func (p *pool) weigh(scope []int32) logs {
@@ -38,56 +70,28 @@ func (p *pool) weigh(scope []int32) logs {
 	return w
 }
 
-// tables returns the live tables with index v, in the sequence they were made.
-func (p *pool) tables(v int32) []int32 {
-	if list := p.at[v]; len(list) > int(p.live[v]) {
-		p.moves += int64(len(list))
-		p.at[v] = slices.DeleteFunc(list, func(t int32) bool { return !p.alive[t] })
-	}
-	return p.at[v]
-}
-
 // merge replaces tables a and b by their product, summed over the indices nobody else has.
 func (p *pool) merge(a, b int32) int32 {
-	c := int32(len(p.scope))
 	x, y := p.scope[a], p.scope[b]
-	p.moves += int64(2 * (len(x) + len(y)))
+	p.remove(a)
+	p.remove(b)
 	out := make([]int32, 0, len(x)+len(y))
-	keep := func(v int32) {
-		out = append(out, v)
-		p.at[v] = append(p.at[v], c)
-	}
 	for len(x) > 0 && len(y) > 0 {
 		switch v, u := x[0], y[0]; {
 		case v < u:
-			keep(v)
-			x = x[1:]
+			out, x = append(out, v), x[1:]
 		case u < v:
-			keep(u)
-			y = y[1:]
+			out, y = append(out, u), y[1:]
 		default:
-			if p.live[v]--; p.live[v] > 1 {
-				keep(v)
-			} else {
-				p.live[v] = 0
-				p.at[v] = nil
+			if len(p.at[v]) > 0 {
+				out = append(out, v)
 			}
 			x, y = x[1:], y[1:]
 		}
 	}
-	for _, v := range x {
-		keep(v)
-	}
-	for _, v := range y {
-		keep(v)
-	}
-	p.alive[a], p.alive[b] = false, false
-	p.scope[a], p.scope[b] = nil, nil
-	p.scope = append(p.scope, out)
-	p.size = append(p.size, p.weigh(out))
-	p.alive = append(p.alive, true)
+	out = append(append(out, x...), y...)
 	p.merges = append(p.merges, [2]int{int(a), int(b)})
-	return c
+	return p.add(out)
 }
 
 // rest lists the live tables.

@@ -36,7 +36,7 @@ func reduce(n *network) *pool {
 func (p *pool) partner(t int32) int32 {
 	rare := none
 	for _, v := range p.scope[t] {
-		list := p.tables(v)
+		list := p.at[v]
 		if rare == none || len(list) < len(p.at[rare]) {
 			rare = v
 		}
@@ -51,7 +51,7 @@ func (p *pool) partner(t int32) int32 {
 	if rare == none {
 		return none
 	}
-	list := p.tables(rare)
+	list := p.at[rare]
 	for _, o := range list[:min(len(list), fewTables)] {
 		if o != t && p.unionSize(t, o) == p.size[o] {
 			return o
@@ -71,7 +71,7 @@ func (p *pool) resultSize(a, b int32) logs {
 		case u < v:
 			y = y[1:]
 		default:
-			if p.live[v] == 2 {
+			if len(p.at[v]) == 2 {
 				size -= p.n.weight(v)
 			}
 			x, y = x[1:], y[1:]
@@ -84,7 +84,7 @@ func (p *pool) resultSize(a, b int32) logs {
 func (p *pool) near(t int32) []int32 {
 	var out []int32
 	for _, v := range p.scope[t] {
-		list := p.tables(v)
+		list := p.at[v]
 		for _, o := range list[:min(len(list), fewTables/8)] {
 			if o != t {
 				out = append(out, o)

@@ -20,11 +20,13 @@ var ErrMemory = errors.New("ordering: over the memory budget")
 
 // Options of a search. The zero value works.
 type Options struct {
-	Seed    uint64  // of everything random
-	Memory  int64   // bytes of Cost.PeakBytes; 0: btn.DefaultMemory, 2 GiB
-	Moves   int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
-	Effort  float64 // moves per flop of the best tree so far; 0: ½
-	Threads int     // goroutines, 1 or 2; 0: 1. The plan does not depend on it
+	Seed   uint64  // of everything random
+	Memory int64   // bytes of Cost.PeakBytes; 0: btn.DefaultMemory, 2 GiB
+	Moves  int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
+	Effort float64 // moves per flop of the best tree so far; 0: ½
+	// WriteCost is how many flops an entry of a result costs, being written and read back, above 1; 0: 16.
+	WriteCost float64
+	Threads   int // goroutines, 1 or 2; 0: 1. The plan does not depend on it
 }
 
 // Plan is how to contract a network: along Tree, once for every combination of values of Slices, and what that costs.
@@ -39,18 +41,22 @@ const (
 	cheap         = 1e7 // flops below which the first tree that fits is taken as it is
 	defaultMoves  = 1 << 32
 	defaultEffort = 0.5
-	pieces        = 8  // tables of a piece that is reconfigured as a rule
-	largePieces   = 10 // and where a tree is better than all before
+
+	// An entry costs 8 bytes written, read and often permuted in between; a core does some 16 flops meanwhile.
+	defaultWriteCost = 16
+
+	pieces      = 8  // tables of a piece that is reconfigured as a rule
+	largePieces = 10 // and where a tree is better than all before
 )
 
 // Search returns a plan for h that holds at most Options.Memory bytes. It takes the min-fill order as a tree, improves
 // it by reconfiguration, and returns it when it costs less than 10^7 flops. Otherwise it anneals trees from random
 // greedy merging, from recursive bisection and the best one so far, in attempts that go on while the moves spent are less
-// than Effort times the price of the best tree (flops, and 16 for every entry written), less than Moves, and the
+// than Effort times the price of the best tree (flops and WriteCost for every entry written), less than Moves, and the
 // last attempts were of use. Where the best tree does not fit the memory, indices are sliced, interleaved
 // with more annealing; a table over the limit is penalised from the start.
 //
-// The plan depends on h, Seed, Memory, Moves and Effort alone.
+// The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone.
 // Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
 func Search(ctx context.Context, h elimination.Hypergraph, o Options) (Plan, error) {
 	if err := checkHypergraph(h); err != nil {
@@ -64,6 +70,9 @@ func Search(ctx context.Context, h elimination.Hypergraph, o Options) (Plan, err
 	}
 	if o.Effort <= 0 {
 		o.Effort = defaultEffort
+	}
+	if !(o.WriteCost > 1) {
+		o.WriteCost = defaultWriteCost
 	}
 	s := newSearch(ctx, h, o)
 	if len(s.n.edges)*s.n.words > mostWords {
@@ -117,9 +126,7 @@ func newSearch(ctx context.Context, h elimination.Hypergraph, o Options) *search
 	s.reduced = reduce(fromHypergraph(h, nil))
 	s.n, s.left = s.reduced.kernel(h.Dims)
 	s.moves = s.reduced.moves
-	s.objective = withWrites
-	s.objective.steep = oneBit
-	s.objective.limit = s.tableLimit()
+	s.objective = objective{write: log2Float(o.WriteCost - 1), limit: s.tableLimit(), steep: oneBit / 2}
 	return s
 }
 
@@ -150,7 +157,7 @@ func (s *search) first() (Plan, error) {
 func (s *search) orderOnly() (Plan, error) {
 	p := alongOrder(s.n, s.n.minFill())
 	s.moves += p.moves
-	plan, err := s.plan(p.finish(), nil)
+	plan, err := s.plan(s.reduced.expand(s.left, p.finish()), nil)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -166,10 +173,11 @@ func (s *search) squeeze() (Plan, error) {
 		if err != nil || s.fits(plan) || s.ctx.Err() != nil {
 			return plan, err
 		}
-		s.objective.limit = min(s.objective.limit, s.best.w.largest()-oneBit/4)
-		if s.objective.limit < 0 {
+		top := s.best.w.largest()
+		if top <= 0 {
 			return plan, nil
 		}
+		s.objective.limit = max(min(s.objective.limit, top-oneBit/4), 0)
 		share := max(s.worth(s.price)/shares, 1)
 		s.best.w.moves = 0
 		s.best.narrow(&s.objective, pieces, share)
@@ -211,17 +219,33 @@ func (s *search) worth(price logs) int64 {
 
 func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.o.Memory) }
 
-// finish turns the best tree into a plan.
-func (s *search) finish() (Plan, error) { return s.plan(s.best.w.merges(), s.best.sliced) }
+// finish turns the best tree into a plan: it is expanded to the whole network, and what reduction did is reconfigured
+// together with it, unless that takes the plan over the memory.
+func (s *search) finish() (Plan, error) {
+	merges := s.reduced.expand(s.left, s.best.w.merges())
+	plain, err := s.plan(merges, s.best.sliced)
+	n := fromHypergraph(s.h, plain.Slices)
+	if err != nil || len(n.edges)*n.words > mostWords {
+		return plain, err
+	}
+	w := newWorking(n, merges)
+	newReconfigurer(w, s.objective, pieces).run(max(s.budget(w)/shares, 1<<16))
+	s.moves += w.moves
+	better, err := s.plan(w.merges(), s.best.sliced)
+	if err != nil || s.fits(plain) && !s.fits(better) {
+		better = plain
+	}
+	return better, err
+}
 
-// plan turns merges of the reduced network and indices of it into a plan.
+// plan turns merges of the network and indices of its reduction into a plan.
 func (s *search) plan(merges [][2]int, sliced []int32) (Plan, error) {
 	p := Plan{Slices: []int{}, Moves: s.moves}
 	for _, v := range sliced {
 		p.Slices = append(p.Slices, s.n.of[v])
 	}
 	slices.Sort(p.Slices)
-	t, err := New(len(s.h.Edges), s.reduced.expand(s.left, merges))
+	t, err := New(len(s.h.Edges), merges)
 	if err != nil {
 		return Plan{}, err
 	}
