@@ -34,7 +34,7 @@ func TestAnswersEqualInfer(t *testing.T) {
 		name     string
 		model    *factorgraph.Model
 		settings btn.Settings
-		evidence []factorgraph.Evidence
+		evidence []factorgraph.Evidence // of each query; those at odd places ask for marginals
 	}{
 		{"exact", grid(t, 4, 4, 1), btn.Settings{Method: btn.MethodExact}, []factorgraph.Evidence{{}, observe(0, 1), observe(1)}},
 		{"symmetry-cp", grid(t, 3, 3, 2), btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3}, []factorgraph.Evidence{observe(1), {}}},
@@ -49,6 +49,9 @@ func TestAnswersEqualInfer(t *testing.T) {
 		r.start(contract)
 		for i, c := range cases {
 			w, p := request(t, fmt.Sprintf("job-%d", i), c.model, c.settings, c.evidence...)
+			for q := range w.Queries {
+				w.Queries[q].Marginals, p.Queries[q].Marginals = q%2 == 1, q%2 == 1
+			}
 			want, wantErr := infer.Run(r.ctx, p, nil)
 			r.submit(w)
 			a := r.wait(w.Job)
@@ -63,6 +66,9 @@ func TestAnswersEqualInfer(t *testing.T) {
 			}
 			if got, want := plain(t, a.Results), plain(t, want); got != want {
 				t.Errorf("%s, %d contract-workers: got\n%s\nwant\n%s", c.name, contract, got, want)
+			}
+			if len(a.Results) > 1 && (a.Results[0].Marginals != nil || a.Results[1].Marginals == nil) {
+				t.Errorf("%s: marginals of the wrong query: %v", c.name, a.Results)
 			}
 			for _, stage := range pipeline.Stages() {
 				if _, ok := a.Results[0].TimingsMS[string(stage)]; !ok {
