@@ -2,17 +2,24 @@ package preprocess
 
 // Tables that count.
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // maxStates bounds the counters of a chain.
 const maxStates = 64
 
 // chain writes table n as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1} between them: values of
-// x_0 … x_k after which the rest of the table is the same up to a factor are one state of s_{k+1}. A function of a count,
-// in any sequence of the indices, has at most as many states as there are counts. Only chains much smaller than the
-// table are returned.
-func (w *work) chain(n int) (pieces, bool) {
-	t := w.tables[n]
+// x_0 … x_k after which the rest of the table is the same up to a factor are one state of s_{k+1}. A function of a count
+// has at most as many states as there are counts; clauses, parity and noisy-or have two. Nothing cancels. The indices are
+// taken in the sequence of their places, in which they will be summed out. Only chains that are no larger than the table
+// are returned.
+func (w *work) chain(n int, place []int) (pieces, bool) {
+	scope := slices.Clone(w.tables[n].scope)
+	slices.SortFunc(scope, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
+	t := &table{scope: scope, data: w.inOrder(w.tables[n], scope)}
 	shape := w.shape(t)
 	p := pieces{table: n, arity: len(shape), chain: true}
 	states := [][]float64{t.data} // what follows each state
@@ -42,7 +49,7 @@ func (w *work) chain(n int) (pieces, bool) {
 				steps = append(steps, step{s, x, to, gain})
 			}
 		}
-		if total += len(states) * d * len(next); total > len(t.data)/saving {
+		if total += len(states) * d * len(next); total > len(t.data) {
 			return pieces{}, false
 		}
 		p.scopes = append(p.scopes, chainScope(t.scope[k], k, len(shape)))
@@ -53,6 +60,15 @@ func (w *work) chain(n int) (pieces, bool) {
 		states = next
 	}
 	return p, len(shape) > 2
+}
+
+// inOrder returns the entries of t with its indices in another sequence.
+func (w *work) inOrder(t *table, scope []int) []float64 {
+	data := make([]float64, 0, len(t.data))
+	for _, at := range w.positions(t, scope) {
+		data = append(data, t.data[at])
+	}
+	return data
 }
 
 // step says that value x leads from one state to another.

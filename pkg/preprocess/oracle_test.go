@@ -157,17 +157,18 @@ func randomTable(rng *rand.Rand, dims []int, d drawing) []float64 {
 // structuredTable draws a table that some rule recognises: conditional probabilities, a function of the other indices,
 // a product, a clause, a parity, a function of the count.
 func structuredTable(rng *rand.Rand, dims []int, d drawing) []float64 {
-	kind := rng.IntN(7)
+	kind := rng.IntN(8)
 	weight := number(rng, d)
 	f := make([]int, 4096)
 	for k := range f {
 		f[k] = rng.IntN(1 << 20)
 	}
-	vectors := make([][]float64, len(dims))
+	vectors, others := make([][]float64, len(dims)), make([][]float64, len(dims))
 	pair := randomTable(rng, []int{8, 8}, d)
 	for k := range dims {
 		for range dims[k] {
 			vectors[k] = append(vectors[k], number(rng, d))
+			others[k] = append(others[k], number(rng, d))
 		}
 	}
 	counts := randomTable(rng, []int{64}, d)
@@ -208,6 +209,13 @@ func structuredTable(rng *rand.Rand, dims []int, d drawing) []float64 {
 			}
 		case 6:
 			v = counts[sum]
+		case 7: // a mixture of two products
+			u := weight
+			for k := range x {
+				v *= vectors[k][x[k]]
+				u *= others[k][x[k]]
+			}
+			v += u
 		}
 		data = append(data, v)
 	})

@@ -80,9 +80,7 @@ func Run(e *einsum.Expression, o Options) (*Result, error) {
 		return nil, err
 	}
 	w.simplify()
-	if !w.options.NoStructure {
-		w.stars()
-	}
+	w = w.structured()
 	return w.result(e), nil
 }
 
@@ -98,6 +96,8 @@ func (w *work) simplify() {
 			w.eliminate(w.indices.pop())
 		case w.splits.len() > 0:
 			w.split(w.splits.pop())
+		case w.filters.len() > 0:
+			w.filter(w.filters.pop())
 		case w.probes.len() > 0:
 			w.probe(w.probes.pop())
 		default:

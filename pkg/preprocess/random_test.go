@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/preprocess"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // tolerance of Z and of marginals against the sum of the terms' absolute values: a thousand splits at most, a few
@@ -162,26 +163,59 @@ func TestRandomExpressions(t *testing.T) {
 	}
 }
 
-// TestSparseExpressions: many tables with most entries 0 over few indices, where probing finds what tables alone do not show.
+// TestSparseExpressions: tables of constraints with one zero or many over few indices, where probing finds what tables
+// alone do not show.
 func TestSparseExpressions(t *testing.T) {
 	const seed = 72
 	rng := rand.New(rand.NewPCG(seed, 1))
 	rounds := 2000
 	if testing.Short() {
-		rounds = 200
+		rounds = 300
 	}
-	away, aliases := 0, 0
+	var sum preprocess.Report
 	for round := range rounds {
-		e := draw(rng, drawing{indices: 3 + rng.IntN(7), tables: 4 + rng.IntN(12), arity: 2 + rng.IntN(3), dim: 2 + round%2,
-			zeros: 0.3 + 0.3*rng.Float64(), negative: round%4 == 0, planted: true})
+		d := drawing{indices: 3 + rng.IntN(7), tables: 4 + rng.IntN(12), arity: 2 + rng.IntN(3), dim: 2 + round%2,
+			zeros: 0.3 + 0.3*rng.Float64(), negative: round%4 == 0, planted: true}
+		e := draw(rng, d)
+		if round%3 > 0 {
+			e = clauses(rng)
+		}
 		for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 			r := check(t, "seed 72", e, o)
-			away += r.Report.ProbedAway
-			aliases += r.Report.Aliases
+			sum.ProbedAway += r.Report.ProbedAway
+			sum.Aliases += r.Report.Aliases
+			sum.EntriesRemoved += r.Report.EntriesRemoved
 		}
 	}
-	t.Logf("%d probed away, %d aliases", away, aliases)
-	if away == 0 || aliases == 0 {
-		t.Error("probing was never of use")
+	t.Logf("%d values probed away, %d aliases, %d entries removed", sum.ProbedAway, sum.Aliases, sum.EntriesRemoved)
+	if sum.ProbedAway == 0 || sum.Aliases == 0 || sum.EntriesRemoved == 0 {
+		t.Error("a rule was never of use")
 	}
+}
+
+// clauses draws a satisfiable formula over binary indices with weights.
+func clauses(rng *rand.Rand) *einsum.Expression {
+	e := &einsum.Expression{Scale: scaled.One}
+	n := 5 + rng.IntN(5)
+	truth := make([]int, n)
+	for i := range n {
+		e.Dims = append(e.Dims, 2)
+		truth[i] = rng.IntN(2)
+	}
+	for range n + rng.IntN(2*n) {
+		scope := rng.Perm(n)[:2+rng.IntN(2)]
+		data := make([]float64, 1<<len(scope))
+		holds := 0
+		for _, i := range scope {
+			holds = 2*holds + truth[i]
+		}
+		for k := range data {
+			data[k] = 0.5 + rng.Float64()
+		}
+		if k := rng.IntN(len(data)); k != holds {
+			data[k] = 0
+		}
+		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+	}
+	return e
 }

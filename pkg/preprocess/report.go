@@ -19,20 +19,21 @@ type Size struct {
 
 // Report counts what was done.
 type Report struct {
-	Before, After Size
-	ValuesRemoved int // values that only zeros meet
-	Fixed         int // indices left with one value
-	Aliases       int // indices that follow another one
-	TablesMerged  int // tables multiplied into a table around them
-	ConstantModes int // indices that a table does not depend on: the sum over a barren variable, above all
-	SummedOut     int // indices summed out
-	Splits        int // tables written as products
-	Stars         int // tables written as stars of low rank
-	Chains        int // tables written as chains of counters
-	Probed        int // values that were assumed, to see whether zeros follow
-	ProbedAway    int // values that were removed for what followed
-	Parts         int
-	Zero          *Reason // why the value is 0; nil when it is not known to be
+	Before, After  Size
+	ValuesRemoved  int // values that only zeros meet
+	EntriesRemoved int // entries set to 0 because of zeros of other tables
+	Fixed          int // indices left with one value
+	Aliases        int // indices that follow another one
+	TablesMerged   int // tables multiplied into a table around them
+	ConstantModes  int // indices that a table does not depend on: the sum over a barren variable, above all
+	SummedOut      int // indices summed out
+	Splits         int // tables written as products
+	Stars          int // tables written as stars of low rank
+	Chains         int // tables written as chains of counters
+	Probed         int // values that were assumed, to see whether zeros follow
+	ProbedAway     int // values that were removed for what followed
+	Parts          int
+	Zero           *Reason // why the value is 0; nil when it is not known to be
 }
 
 // Reason says where an expression was found to be 0.
@@ -68,7 +69,7 @@ func (r Report) String() string {
 		n    int
 		what string
 	}{
-		{r.ValuesRemoved, "values removed"}, {r.Fixed, "indices fixed"}, {r.Aliases, "indices follow others"},
+		{r.ValuesRemoved, "values removed"}, {r.EntriesRemoved, "entries set to 0"}, {r.Fixed, "indices fixed"}, {r.Aliases, "indices follow others"},
 		{r.SummedOut, "indices summed out"}, {r.ConstantModes, "constant modes dropped"}, {r.TablesMerged, "tables merged"},
 		{r.Splits, "tables split"}, {r.Stars, "stars"}, {r.Chains, "chains"}, {r.Parts, "parts"},
 	} {

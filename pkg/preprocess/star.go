@@ -3,13 +3,22 @@ package preprocess
 // Tables of low rank.
 
 import (
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// star writes table n as Σ_h weight_h Π_k v_hk, if it has a rank so low that the vectors are much smaller: clauses,
-// noisy-or, parity, equality. Rows of weight and vectors are the matrices over (h, index); the weights go into the first.
+const (
+	// starRounding is how far an entry of a star may be from the table's, relative to itself.
+	starRounding = 0x1p-46
+	// cancellation bounds the sum of the absolute values of a star's terms, relative to the entry.
+	cancellation = 4
+)
+
+// star writes table n as Σ_h Π_k v_hk with few terms, as matrices over (h, index), if they are no larger together and
+// if the terms do not cancel: equality, mixtures. Clauses, parity and noisy-or have rank two only as differences; in a
+// network of many of them small values would drown in the rounding of large ones, so they become chains.
 func (w *work) star(n int) (pieces, bool) {
 	t := w.tables[n]
 	shape := w.shape(t)
@@ -17,24 +26,18 @@ func (w *work) star(n int) (pieces, bool) {
 	for _, d := range shape {
 		sum += d
 	}
-	rank := min(maxRank, len(t.data)/(saving*sum))
+	rank := min(maxRank, len(t.data)/sum)
 	if rank < 2 {
 		return pieces{}, false
 	}
 	cp, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
-	if !ok {
+	if !ok || !sound(cp, t.data) {
 		return pieces{}, false
 	}
 	r := len(cp.Weights)
 	p := pieces{table: n, arity: len(shape), hidden: []int{r}}
 	for k, i := range t.scope {
-		v := slices.Clone(cp.Vectors[k])
-		if cp.Vectors[k] == nil {
-			v = make([]float64, r*r)
-			for h := range r {
-				v[h*r+h] = 1
-			}
-		}
+		v := vectors(cp, k)
 		if k == 0 {
 			for h, weight := range cp.Weights {
 				for x := range shape[0] {
@@ -45,4 +48,47 @@ func (w *work) star(n int) (pieces, bool) {
 		p.scopes, p.data = append(p.scopes, []int{-1, i}), append(p.data, v)
 	}
 	return p, true
+}
+
+// vectors returns a copy of the vectors on leg k, the identity written out.
+func vectors(cp *tensor.CP, k int) []float64 {
+	if cp.Vectors[k] != nil {
+		return slices.Clone(cp.Vectors[k])
+	}
+	r := len(cp.Weights)
+	v := make([]float64, r*r)
+	for h := range r {
+		v[h*r+h] = 1
+	}
+	return v
+}
+
+// sound says whether every entry of cp is the table's to within rounding and not the difference of large numbers.
+func sound(cp *tensor.CP, data []float64) bool {
+	size := &tensor.CP{Shape: cp.Shape, Weights: absolute(cp.Weights)}
+	for k := range cp.Shape {
+		size.Vectors = append(size.Vectors, absolute(vectors(cp, k)))
+	}
+	got, err := tensor.ToDense(cp, len(data))
+	if err != nil {
+		return false
+	}
+	bound, err := tensor.ToDense(size, len(data))
+	if err != nil {
+		return false
+	}
+	for k, x := range data {
+		if !(math.Abs(got.Data[k]-x) <= starRounding*math.Abs(x)) || !(bound.Data[k] <= cancellation*math.Abs(x)) {
+			return false
+		}
+	}
+	return true
+}
+
+func absolute(list []float64) []float64 {
+	out := make([]float64, len(list))
+	for k, x := range list {
+		out[k] = math.Abs(x)
+	}
+	return out
 }

@@ -4,76 +4,86 @@ package preprocess
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/elimination"
 )
 
 const (
-	minArity  = 4       // tables over fewer indices stay whole
-	maxRank   = 8       // of a star
-	saving    = 2       // how many times smaller than the table its pieces have to be
-	worthwork = 1e5     // flops of the contraction below which structure is not looked for
-	structure = 1 << 22 // entries of all tables together that are looked at
+	minArity   = 4       // tables over fewer indices stay whole
+	maxRank    = 8       // of a star
+	worthwhile = 1e5     // flops of the contraction below which structure is not looked for
+	maxLooked  = 1 << 20 // entries of all tables together that are looked at
+	maxTrials  = 4       // sets of tables that are tried
 )
 
-// pieces is what a table may be replaced by. Indices from hidden on are new ones.
+// pieces is what a table may be replaced by. Index −1−h of a scope is new index h.
 type pieces struct {
 	table  int
 	arity  int
-	hidden []int   // dimensions of the new indices
-	scopes [][]int // −1−h for new index h
+	hidden []int // dimensions of the new indices
+	scopes [][]int
 	data   [][]float64
 	chain  bool
 }
 
-// stars replaces tables by stars of low rank and by chains of counters, if that makes contraction cheaper along the
-// min-fill order: all that can be, or only those over many indices.
+// structured returns the work with tables replaced by stars and chains, if what comes out of that is cheaper to
+// contract along the min-fill order. It tries all tables that have such a form, then only those over more indices.
 // Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
-func (w *work) stars() {
-	if w.zero != nil {
-		return
+func (w *work) structured() *work {
+	if w.zero != nil || w.options.NoStructure || !w.anyArity(minArity) {
+		return w
 	}
-	best := w.cost(nil)
-	if best < worthwork && !w.options.always {
-		return
+	order := elimination.MinFill(w.hypergraph())
+	flops := elimination.Evaluate(w.hypergraph(), order).Flops
+	if flops < worthwhile && !w.options.always {
+		return w
 	}
-	found := w.candidates()
-	if w.options.always {
-		best = math.Inf(1)
-	}
-	var chosen []pieces
+	found := w.candidates(order)
+	best, trials := w, 0
 	for k := range found {
 		if k > 0 && found[k].arity == found[k-1].arity {
 			continue
 		}
-		if flops := w.cost(found[k:]); flops < best {
-			best, chosen = flops, found[k:]
+		if trials++; trials > maxTrials {
+			break
+		}
+		trial := w.clone()
+		for _, p := range found[k:] {
+			trial.replace(p)
+		}
+		trial.simplify()
+		if trial.zero != nil || w.options.always {
+			return trial
+		}
+		h := trial.hypergraph()
+		if f := elimination.Evaluate(h, elimination.MinFill(h)).Flops; f < flops {
+			best, flops = trial, f
 		}
 	}
-	for _, p := range chosen {
-		w.replace(p)
-	}
-	if len(chosen) > 0 {
-		w.simplify()
-	}
+	return best
+}
+
+func (w *work) anyArity(arity int) bool {
+	return slices.ContainsFunc(w.tables, func(t *table) bool { return !t.gone && len(t.scope) >= arity })
 }
 
 // candidates lists what tables may be replaced by, by arity, smaller ones first.
-func (w *work) candidates() []pieces {
+func (w *work) candidates(order []int) []pieces {
+	place := make([]int, len(w.dims))
+	for p, i := range order {
+		place[i] = p
+	}
 	var found []pieces
 	looked := 0
 	for n, t := range w.tables {
-		if t.gone || len(t.scope) < minArity || len(t.data) > w.options.MaxEntries {
+		if t.gone || len(t.scope) < minArity || looked+len(t.data) > maxLooked {
 			continue
 		}
-		if looked += len(t.data); looked > structure {
-			break
-		}
+		looked += len(t.data)
 		if p, ok := w.star(n); ok {
 			found = append(found, p)
-		} else if p, ok := w.chain(n); ok {
+		} else if p, ok := w.chain(n, place); ok {
 			found = append(found, p)
 		}
 	}
@@ -81,34 +91,38 @@ func (w *work) candidates() []pieces {
 	return found
 }
 
-// cost returns the flops of the min-fill order with the given replacements.
-func (w *work) cost(replaced []pieces) float64 {
-	h := elimination.Hypergraph{Dims: slices.Clone(w.dims)}
-	without := make([]bool, len(w.tables))
-	for _, p := range replaced {
-		without[p.table] = true
-		for _, scope := range p.scopes {
-			h.Edges = append(h.Edges, renamed(scope, len(h.Dims)))
-		}
-		h.Dims = append(h.Dims, p.hidden...)
-	}
-	for n, t := range w.tables {
-		if !t.gone && !without[n] {
+// hypergraph returns the shape of what is left.
+func (w *work) hypergraph() elimination.Hypergraph {
+	h := elimination.Hypergraph{Dims: w.dims}
+	for _, t := range w.tables {
+		if !t.gone {
 			h.Edges = append(h.Edges, t.scope)
 		}
 	}
-	return elimination.Evaluate(h, elimination.MinFill(h)).Flops
+	return h
 }
 
-// renamed returns a scope with its new indices numbered from first.
-func renamed(scope []int, first int) []int {
-	out := slices.Clone(scope)
-	for k, i := range out {
-		if i < 0 {
-			out[k] = first - 1 - i
-		}
+// clone copies the work, whose agendas are empty. Entries are shared until one of the two changes them.
+func (w *work) clone() *work {
+	c := *w
+	c.dims, c.first, c.keep, c.alias = slices.Clone(w.dims), slices.Clone(w.first), slices.Clone(w.keep), slices.Clone(w.alias)
+	c.values = slices.Clone(w.values)
+	c.at = make([][]int, len(w.at))
+	for i := range w.at {
+		c.at[i] = slices.Clone(w.at[i])
 	}
-	return out
+	c.tables = make([]*table, len(w.tables))
+	for n, t := range w.tables {
+		t.owned = false
+		copied := *t
+		c.tables[n] = &copied
+	}
+	c.domains, c.merges, c.indices, c.splits, c.probes, c.filters = agenda{}, agenda{}, agenda{}, agenda{}, agenda{}, agenda{}
+	c.alive = alive{empty: -1, spent: w.alive.spent}
+	for i := range c.dims {
+		c.resize(i, c.values[i])
+	}
+	return &c
 }
 
 // replace puts pieces in the place of their table.
@@ -120,7 +134,13 @@ func (w *work) replace(p pieces) {
 		w.grow(d)
 	}
 	for k, scope := range p.scopes {
-		w.add(&table{scope: renamed(scope, first), data: p.data[k], owned: true, from: from, wider: true})
+		scope = slices.Clone(scope)
+		for j, i := range scope {
+			if i < 0 {
+				scope[j] = first - 1 - i
+			}
+		}
+		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true})
 	}
 	if p.chain {
 		w.report.Chains++

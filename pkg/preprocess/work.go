@@ -40,12 +40,14 @@ type work struct {
 	zero    *Reason
 	report  Report
 
-	domains agenda // tables whose zeros have to be looked at
-	merges  agenda // tables whose scope or entries are new
-	indices agenda // indices whose tables are new
-	splits  agenda // tables whose structure is unknown
-	probes  agenda // indices whose values have not been assumed
-	probing int    // entries probing has looked at
+	domains   agenda // tables whose zeros have to be looked at
+	merges    agenda // tables whose scope or entries are new
+	indices   agenda // indices whose tables are new
+	splits    agenda // tables whose structure is unknown
+	probes    agenda // indices whose values have not been assumed
+	probing   int    // entries probing has looked at
+	filters   agenda // tables whose zeros have not been carried over to others
+	filtering int
 
 	alive alive
 }
@@ -185,6 +187,7 @@ func (w *work) changed(n int) {
 	}
 	w.domains.push(n)
 	w.merges.push(n)
+	w.filters.push(n)
 	w.splits.push(n)
 	for _, i := range t.scope {
 		w.indices.push(i)
