@@ -60,15 +60,15 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	settings := bench.Config{Command: c.command(self), Timeout: c.Timeout, Mar: c.Mar, Set: c.Method, Folder: c.Folder}
+	settings := bench.Config{Command: c.command(self), Timeout: c.Timeout, Mar: c.Mar, Set: c.Method, Folder: filepath.Clean(c.Folder)}
 	table := bench.NewTable(models, c.Mar)
 	fmt.Fprintln(t.Out, table.Head())
-	start := time.Now()
+	machine, start := bench.ThisMachine(), time.Now()
 	rows, interrupted := bench.Run(ctx, settings, models, func(r bench.Row) { fmt.Fprintln(t.Out, table.Line(r)) })
 	fmt.Fprintf(t.Out, "\n%s\n", bench.Summary(rows))
 	series := append(bench.SeriesOf(rows, c.Method), others...)
 	page := bench.Page{
-		Title: "Benchmark: " + c.Method, Machine: bench.ThisMachine(), Measured: start, Command: c.typed(), Models: len(models), Mar: c.Mar,
+		Title: "Benchmark: " + c.Method, Machine: machine, Measured: start, Command: c.typed(), Models: len(models), Mar: c.Mar,
 		Compared: others,
 	}
 	if err := c.write(page, rows, series); err != nil {
@@ -113,15 +113,13 @@ func (c *benchCmd) typed() string {
 	if c.Mar {
 		args = append(args, "--mar")
 	}
-	for _, f := range append(append([]string(nil), c.Compare...), c.Out) {
-		if !filepath.IsLocal(f) {
-			continue
-		}
-		if f == c.Out {
-			add("--out", f)
-		} else {
+	for _, f := range c.Compare {
+		if filepath.IsLocal(f) {
 			add("--compare", f)
 		}
+	}
+	if filepath.IsLocal(c.Out) {
+		add("--out", c.Out)
 	}
 	if c.Name != "" {
 		add("--name", c.Name)

@@ -81,3 +81,33 @@ func TestClientImportsNoPipeline(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Whoever wants a picture asks pkg/lab.
+func TestOnlyTheLabDraws(t *testing.T) {
+	const plot, lab = "gonum.org/v1/plot", module + "pkg/lab/"
+	out, err := exec.Command("go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
+{{end}}{{range .TestImports}}{{$p}} {{.}}
+{{end}}{{range .XTestImports}}{{$p}} {{.}}
+{{end}}`, module+"...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	drawn := false
+	for line := range strings.Lines(string(out)) {
+		pkg, imported, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || imported != plot && !strings.HasPrefix(imported, plot+"/") {
+			continue
+		}
+		if drawn = true; !strings.HasPrefix(pkg, lab) {
+			t.Errorf("%s imports %s", pkg, imported)
+		}
+	}
+	if !drawn {
+		t.Errorf("nobody imports %s: is this test still needed?", plot)
+	}
+	for _, pkg := range append(append([]string(nil), mathematics...), service...) {
+		if deps(t, pkg)[module+"pkg/lab/bench"] {
+			t.Errorf("%s depends on pkg/lab/bench", pkg)
+		}
+	}
+}

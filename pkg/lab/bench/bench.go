@@ -13,7 +13,7 @@ type Config struct {
 	Timeout time.Duration // a model that takes longer is killed; 0: never
 	Mar     bool          // marginals are asked for and compared as well
 	Set     string        // name of the rows' set, the legend of the plot
-	Folder  string        // written as FOLDER where it appears in a message
+	Folder  string        // of the models, cleaned; messages that name a file in it say FOLDER
 }
 
 // Run measures the models one after the other, in the given order, and hands every row to each as soon as it is there.

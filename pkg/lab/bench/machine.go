@@ -21,9 +21,10 @@ type Machine struct {
 	Memory     int64 // bytes, 0 where the system does not say
 	Go         string
 	Platform   string // system/architecture
+	Load       string // processes that wanted to run in the last minute, "" where the system does not say
 }
 
-// ThisMachine describes the machine this runs on.
+// ThisMachine describes the machine this runs on, as it is before anything is measured.
 func ThisMachine() Machine {
 	m := Machine{GOMAXPROCS: runtime.GOMAXPROCS(0), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {
@@ -35,6 +36,9 @@ func ThisMachine() Machine {
 			m.Memory = kib << 10
 		}
 		f.Close()
+	}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		m.Load, _, _ = strings.Cut(string(text), " ")
 	}
 	return m
 }
@@ -59,5 +63,9 @@ func (m Machine) String() string {
 	if m.Memory > 0 {
 		parts = append(parts, config.FormatBytes(float64(m.Memory))+" of memory")
 	}
-	return strings.Join(append(parts, m.Go, m.Platform), ", ")
+	parts = append(parts, m.Go, m.Platform)
+	if m.Load != "" {
+		parts = append(parts, "load "+m.Load+" before the run")
+	}
+	return strings.Join(parts, ", ")
 }

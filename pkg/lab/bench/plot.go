@@ -27,8 +27,11 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 	from, to, most := extent(series, limit)
 	p.X.Min, p.X.Max, p.X.Scale, p.X.Tick.Marker = from, to, plot.LogScale{}, plot.TickerFunc(timeTicks)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, float64(most), plot.TickerFunc(countTicks)
-	for _, text := range []*font.Length{&p.X.Label.TextStyle.Font.Size, &p.Y.Label.TextStyle.Font.Size, &p.Legend.TextStyle.Font.Size} {
-		*text = vg.Points(12)
+	for text, size := range map[*font.Font]vg.Length{
+		&p.Title.TextStyle.Font: 14, &p.X.Label.TextStyle.Font: 12, &p.Y.Label.TextStyle.Font: 12, &p.Legend.TextStyle.Font: 12,
+		&p.X.Tick.Label.Font: 10, &p.Y.Tick.Label.Font: 10,
+	} {
+		text.Variant, text.Size = "Sans", size
 	}
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 225}, color.Gray{Y: 225}
@@ -47,18 +50,25 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 		p.Add(line)
 		p.Legend.Add(s.label(), line)
 	}
-	// The first models are quick: the upper left corner is where curves are last.
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.XOffs, p.Legend.YOffs, p.Legend.ThumbnailWidth = vg.Points(8), vg.Points(-6), vg.Points(28)
+	// Most models are quick or not solved at all: curves keep away from the lower right corner.
+	p.Legend.XOffs, p.Legend.YOffs = vg.Points(-40), vg.Points(14)
+	p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(3), vg.Points(28)
 	canvas := vgsvg.New(18*vg.Centimeter, 12*vg.Centimeter)
-	p.Draw(draw.New(canvas))
+	margin := vg.Points(8)
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(typeface), []byte(typeface+fallback)))
 	return err
 }
+
+// The typeface the drawing is set in need not be where it is shown; Arial has the same widths.
+const (
+	typeface = "font-family:Liberation Sans"
+	fallback = ",Arial,Helvetica,sans-serif"
+)
 
 // extent is the range of the axes: some room left of the quickest solved model, and above all models that were tried.
 func extent(series []Series, limit float64) (from, to float64, most int) {

@@ -4,6 +4,7 @@ package bench
 
 import (
 	"math"
+	"path/filepath"
 	"strings"
 )
 
@@ -58,8 +59,9 @@ func (c Config) row(m Model, p process, ref reference) Row {
 	}
 	r.Status, r.Note = r.judge(p, ref, c.Mar)
 	r.Note = strings.Join(strings.Fields(r.Note), " ")
-	if c.Folder != "" {
-		r.Note = strings.ReplaceAll(r.Note, c.Folder, "FOLDER")
+	if c.Folder != "" && c.Folder != "." {
+		slash := string(filepath.Separator)
+		r.Note = strings.ReplaceAll(r.Note, strings.TrimSuffix(c.Folder, slash)+slash, "FOLDER"+slash)
 	}
 	return r
 }
