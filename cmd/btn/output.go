@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -67,8 +68,8 @@ func (p *printer) lines(r *btn.Result) error {
 	case r.Zero:
 		line("Z", "0: the evidence or the model is impossible")
 	default:
-		line("ln Z", "%.12g nats", *r.LogZ)
-		line("log10 Z", "%.12g", *r.Log10Z)
+		line("ln Z", "%s nats", decimals(*r.LogZ))
+		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
 	line("method", "%s", describeMethod(r))
 	if r.Status == "ok" {
@@ -99,6 +100,15 @@ func (p *printer) lines(r *btn.Result) error {
 	}
 	_, err := io.WriteString(p.out, b.String())
 	return err
+}
+
+// decimals writes a logarithm with ten digits after the point; what rounds to 0 has no sign.
+func decimals(x float64) string {
+	s := strconv.FormatFloat(x, 'f', 10, 64)
+	if strings.Trim(s, "-0.") == "" {
+		return strings.TrimPrefix(s, "-")
+	}
+	return s
 }
 
 func describeMethod(r *btn.Result) string {
