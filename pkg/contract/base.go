@@ -5,6 +5,7 @@ package contract
 import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // base returns Z(T) as an expression over dense tables, whose Scale includes the network's. The order names indices of that
@@ -14,9 +15,35 @@ func (j job) base() (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
+	if j.m != nil {
+		return j.baseMarginals(e)
+	}
 	z, stats, err := einsum.Contract(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
 	if err != nil {
 		return btn.Value{}, err
 	}
 	return btn.Value{Z: z, Flops: stats.Flops}, nil
+}
+
+// baseMarginals is base with a pass back over the same steps. A value that the network excludes has no place in its index
+// and marginal 0.
+func (j job) baseMarginals(e *einsum.Expression) (btn.Value, error) {
+	r, stats, err := einsum.Marginals(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for v, i := range e.Variables {
+		if e.Scale.IsZero() { // the network excludes everything
+			break
+		}
+		at := j.m.at[j.m.offset[v]:][:j.net.Variables[v].Domain]
+		if e.Support[i] == nil {
+			copy(at, r.Marginals[i])
+			continue
+		}
+		for k, x := range e.Support[i] {
+			at[x] = r.Marginals[i][k]
+		}
+	}
+	return btn.Value{Z: r.Z, Flops: stats.Flops, Marginals: j.m.result(scaled.One)}, nil
 }

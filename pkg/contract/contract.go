@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // ErrComponent says that a component does not fit the network: its class, levels or shapes are wrong.
@@ -40,8 +41,12 @@ type Options struct {
 // Learned maps O_ℓ (dec.Rotations) act on the leg weights: W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y]. The class base is exact in
 // any coordinates and ignores them.
 //
+// With Options.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value, by one pass back over what
+// gave Z: products without one link for the classes of rank one, correlations down the product tree for the symmetric
+// ones, derivatives step by step for the class base. Nothing is divided by.
+//
 // The same arguments give the same bits. ctx is looked at between links and between products.
-// Errors: ErrComponent where dec and net disagree, ErrMemory (with the bytes needed; fault.OverBudget), those of
+// Errors: ErrComponent where dec and net disagree, ErrNoVariables where there are no variables to have marginals, ErrMemory (with the bytes needed; fault.OverBudget), those of
 // tensor.CountPoly, and ctx's.
 func Component(ctx context.Context, net *btn.Network, dec *btn.Decomposition, i int, o Options) (btn.Value, error) {
 	if o.Memory == 0 {
@@ -54,6 +59,13 @@ func Component(ctx context.Context, net *btn.Network, dec *btn.Decomposition, i 
 		return btn.Value{}, err
 	}
 	j := job{ctx: ctx, net: net, dec: dec, q: &dec.Components[i], ops: &countspace.Ops{}, memory: o.Memory, threads: o.Threads}
+	if o.Marginals {
+		m, err := newCollected(net)
+		if err != nil {
+			return btn.Value{}, err
+		}
+		j.m = m
+	}
 	v, err := j.run()
 	if err != nil {
 		return btn.Value{}, fmt.Errorf("contract: component %d (%s): %w", i, j.q.Class, err)
@@ -70,12 +82,13 @@ type job struct {
 	ops     *countspace.Ops
 	memory  int64
 	threads int
+	m       *collected // nil: no marginals
 }
 
 func (j job) run() (btn.Value, error) {
 	switch j.q.Class {
 	case btn.ClassRankOne:
-		z, err := j.rankOne(j.q.R)
+		z, err := j.rankOne(j.q.R, scaled.One)
 		return j.value(z, err)
 	case btn.ClassCP:
 		z, err := j.cp()

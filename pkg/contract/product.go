@@ -52,14 +52,23 @@ func chain(ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.
 	if len(ps) == 0 {
 		return countspace.Product(vars, nil, ops), nil
 	}
-	sorted := slices.Clone(ps)
-	slices.SortStableFunc(sorted, func(a, b countspace.Poly) int { return b.Size() - a.Size() })
-	p := sorted[0]
-	for _, q := range sorted[1:] {
+	order := largestFirst(ps)
+	p := ps[order[0]]
+	for _, i := range order[1:] {
 		if err := ctx.Err(); err != nil {
 			return countspace.Poly{}, err
 		}
-		p = p.Mul(q, ops)
+		p = p.Mul(ps[i], ops)
 	}
 	return p, nil
+}
+
+// largestFirst returns the sequence in which chain multiplies.
+func largestFirst(ps []countspace.Poly) []int {
+	order := make([]int, len(ps))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return ps[k].Size() - ps[i].Size() })
+	return order
 }

@@ -19,13 +19,22 @@ func (j job) value(z scaled.Number, err error) (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return btn.Value{Z: z.Mul(j.net.Scale), Flops: 2 * float64(j.ops.MulAdds)}, nil
+	out := btn.Value{Z: z.Mul(j.net.Scale), Flops: 2 * float64(j.ops.MulAdds)}
+	if j.m != nil {
+		if err := j.m.finite(); err != nil {
+			return btn.Value{}, err
+		}
+		out.Marginals = j.m.result(j.net.Scale)
+	}
+	return out, nil
 }
 
-// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1). A zero link ends it early.
-func (j job) rankOne(r [][]float64) (scaled.Number, error) {
+// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight times its marginals up when they are asked
+// for. Otherwise a zero link ends it early.
+func (j job) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
 	weights := j.legWeights(r, oneLevel)
 	z := scaled.One
+	parts := make([]scaled.Number, len(j.net.Links))
 	for k, link := range j.net.Links {
 		if err := j.ctx.Err(); err != nil {
 			return scaled.Number{}, err
@@ -34,14 +43,46 @@ func (j job) rankOne(r [][]float64) (scaled.Number, error) {
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
-		if z = z.Mul(p.At(nil)); z.IsZero() {
+		parts[k] = p.At(nil)
+		if z = z.Mul(parts[k]); z.IsZero() && j.m == nil {
 			break
 		}
 	}
-	return z, nil
+	if j.m == nil {
+		return z, nil
+	}
+	return z, j.rankOneMarginals(parts, weight, weights)
 }
 
-// cp returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding.
+// rankOneMarginals adds what each link's terms are times the product of all other links. The products of those before
+// and after are formed without a division, since any link may be 0.
+func (j job) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights) error {
+	others := make([]scaled.Number, len(parts))
+	p := weight
+	for k, x := range parts {
+		others[k] = p
+		p = p.Mul(x)
+	}
+	p = scaled.One
+	for k := len(parts) - 1; k >= 0; k-- {
+		others[k] = others[k].Mul(p)
+		p = p.Mul(parts[k])
+	}
+	j.ops.Add(3 * len(parts))
+	one := countspace.Constant(0, scaled.One)
+	for k := range parts {
+		if err := j.ctx.Err(); err != nil {
+			return err
+		}
+		if err := j.link(k, one, others[k], weights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cp returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding; their marginals add up
+// one after the other.
 func (j job) cp() (scaled.Number, error) {
 	t := j.q.CP
 	terms := make([]scaled.Number, 0, len(t.Weights))
@@ -49,7 +90,7 @@ func (j job) cp() (scaled.Number, error) {
 		if w == 0 {
 			continue
 		}
-		z, err := j.rankOne(termVectors(t, i))
+		z, err := j.rankOne(termVectors(t, i), scaled.FromFloat(w))
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("term %d: %w", i, err)
 		}

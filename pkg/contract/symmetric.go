@@ -30,10 +30,13 @@ func (j job) symmetric() (scaled.Number, error) {
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
-		if p.IsZero() { // Z is 0, and the other links cannot change that
+		if p.IsZero() && j.m == nil { // Z is 0, and the other links cannot change that
 			return scaled.Number{}, nil
 		}
 		polys[k] = p
+	}
+	if j.m != nil {
+		return backward{job: j, vars: levels.D - 1, ps: polys, weights: weights}.run(j.q.S)
 	}
 	p, err := product(j.ctx, levels.D-1, polys, j.ops)
 	if err != nil {

@@ -102,10 +102,16 @@ func (t *tape) seeds() []scaled.Number {
 	return out
 }
 
-// backFlops counts the multiplications and additions of the way back over a step of K inputs: per entry of its full
-// table K−1 products from the front, K−2 from the back, K−1 that join both, and K additions.
-func backFlops(s *elimination.Step) float64 {
-	return max(1, float64(4*len(s.In)-4)) * s.Full
+// backFlops counts the multiplications and additions of the way back over a step of K inputs, m of them needed: per
+// entry of its full table K−1 products from the front, K−2 from the back, m−1 that join both, and m additions.
+func (t *tape) backFlops(s *elimination.Step) float64 {
+	needed := 0
+	for _, k := range s.In {
+		if t.need[k] {
+			needed++
+		}
+	}
+	return max(1, float64(2*len(s.In)+2*needed-4)) * s.Full
 }
 
 // plan adds the way back to the plan of the way forth. Tables live until the way back has passed the step that made them,
@@ -130,7 +136,7 @@ func (t *tape) plan() btn.Plan {
 		if !t.need[out] {
 			continue
 		}
-		plan.Flops += backFlops(s)
+		plan.Flops += t.backFlops(s)
 		leaves := 0.0
 		for _, k := range s.In {
 			if t.need[k] {
