@@ -37,13 +37,13 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 bench: ## all benchmarks, ten runs each, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./pkg/...
 
-# Fails when a model is not solved; the page is written all the same. Further flags: make bench-models BENCHFLAGS=--mar
+# Fails when a model is not solved; the page is written all the same. Further flags: make bench-models BENCHFLAGS="--compare earlier.csv"
 BENCHFLAGS ?=
 MODELTIME ?= 60s
 bench-models: ## every reference model against its solution: docs/benchmarks/exact.md (about MODELTIME each at worst)
 	@test -n "$(BTN_DATA)" || { echo "no reference models: set BTN_DATA to their folder"; exit 1; }
 	$(GO) build -trimpath -o bin/ ./cmd/btn
-	bin/btn bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB $(BENCHFLAGS) --out docs/benchmarks --name exact
+	bin/btn bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
 
 acceptance: deps ## the slow end-to-end suite: four binaries, real servers, every reference model
 	$(GO) test -count 1 -timeout 30m -tags acceptance ./cmd/...
