@@ -24,6 +24,20 @@ type Component struct {
 	R     [][]float64     // rank-one, symmetry-rank-one: R[ℓ] has Dims[ℓ] entries; nil means all ones
 	CP    *tensor.CP      // class cp: over all legs, in leg order
 	Order []int           // class base: indices of the einsum form of the network, in elimination order
+	// From and To are the slices of the decomposition's Contraction that a component of class base without Order sums.
+	From, To int64
+}
+
+// Contraction is how components of class base without Order are contracted: the network, conditioned on the query's
+// evidence, is simplified (package preprocess), and what is left is contracted along a tree, slice by slice. A slice fixes
+// some indices to one value each: C = B, R the indicator of those values, α = 1 (Lemma 5).
+type Contraction struct {
+	Shape     string `msgpack:"shape"`               // digest of the simplified network's hypergraph: the tree fits no other
+	Tables    int    `msgpack:"tables"`              // leaves of the tree
+	Merges    []int  `msgpack:"merges"`              // two tables per merge; merge k makes table Tables+k
+	Slices    []int  `msgpack:"slices,omitempty"`    // indices fixed per slice
+	Count     int64  `msgpack:"count"`               // number of slices, 1 without
+	Marginals bool   `msgpack:"marginals,omitempty"` // simplified so that every variable's marginal can be recovered
 }
 
 // Decomposition is B ≈ Σ_i Alpha[i] Components[i].
@@ -32,9 +46,11 @@ type Decomposition struct {
 	Levels     countspace.Levels // shared by all symmetric parts; zero value if there are none
 	Rotations  [][]float64       // learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major; nil entry: identity
 	Components []Component
-	Alpha      []scaled.Number
-	Exact      bool    // B = Σ α_i Q^(i) up to rounding, known and not only measured
-	Residual   float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
+	// Contraction is set where components of class base follow a tree and not an order.
+	Contraction *Contraction
+	Alpha       []scaled.Number
+	Exact       bool    // B = Σ α_i Q^(i) up to rounding, known and not only measured
+	Residual    float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
 	// LnExplained is ln(1−ρ) in nats, computed without forming 1−ρ: on large networks ρ prints as 1 and this does not.
 	LnExplained   float64
 	LnNormB       float64 // ln ‖B‖ in nats
@@ -46,10 +62,11 @@ type Decomposition struct {
 
 // Plan is what an exact contraction takes. Zero for components that need no elimination.
 type Plan struct {
-	Width     int     `msgpack:"w" json:"width"`      // largest number of indices in one table of the elimination, less one
-	Log2Table float64 `msgpack:"t" json:"log2_table"` // log2 of the entries of the largest table
-	Flops     float64 `msgpack:"f" json:"flops"`      // multiplications and additions
-	Bytes     float64 `msgpack:"b" json:"peak_bytes"` // peak of live tables, 8 bytes an entry
+	Width     int     `msgpack:"w" json:"width"`            // largest number of indices in one table of the elimination, less one
+	Log2Table float64 `msgpack:"t" json:"log2_table"`       // log2 of the entries of the largest table
+	Flops     float64 `msgpack:"f" json:"flops"`            // multiplications and additions
+	Bytes     float64 `msgpack:"b" json:"peak_bytes"`       // peak of live tables, 8 bytes an entry
+	Slices    float64 `msgpack:"s,omitempty" json:"slices"` // parts that are contracted apart and added; 0 or 1: one
 }
 
 // Method names how a query is answered.

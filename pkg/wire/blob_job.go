@@ -12,20 +12,21 @@ import (
 
 // decompositionBlob is a btn.Decomposition on the wire.
 type decompositionBlob struct {
-	Method        string      `msgpack:"method"`
-	Levels        Levels      `msgpack:"levels"`
-	Rotations     [][]float64 `msgpack:"rotations,omitempty"`
-	Components    []component `msgpack:"components"`
-	AlphaMant     []float64   `msgpack:"alpha_m"`
-	AlphaExp      []int64     `msgpack:"alpha_e"`
-	Exact         bool        `msgpack:"exact,omitempty"`
-	Residual      float64     `msgpack:"residual"`
-	LnExplained   float64     `msgpack:"ln_explained"`
-	LnNormB       float64     `msgpack:"ln_norm_b"`
-	LnNormError   float64     `msgpack:"ln_norm_error"`
-	ConditionGram float64     `msgpack:"condition_gram"`
-	Plan          btn.Plan    `msgpack:"plan"`
-	Warnings      []string    `msgpack:"warnings,omitempty"`
+	Method        string           `msgpack:"method"`
+	Levels        Levels           `msgpack:"levels"`
+	Rotations     [][]float64      `msgpack:"rotations,omitempty"`
+	Components    []component      `msgpack:"components"`
+	AlphaMant     []float64        `msgpack:"alpha_m"`
+	AlphaExp      []int64          `msgpack:"alpha_e"`
+	Exact         bool             `msgpack:"exact,omitempty"`
+	Residual      float64          `msgpack:"residual"`
+	LnExplained   float64          `msgpack:"ln_explained"`
+	LnNormB       float64          `msgpack:"ln_norm_b"`
+	LnNormError   float64          `msgpack:"ln_norm_error"`
+	ConditionGram float64          `msgpack:"condition_gram"`
+	Plan          btn.Plan         `msgpack:"plan"`
+	Warnings      []string         `msgpack:"warnings,omitempty"`
+	Contraction   *btn.Contraction `msgpack:"contraction,omitempty"`
 }
 
 type component struct {
@@ -35,6 +36,8 @@ type component struct {
 	R     [][]float64 `msgpack:"r,omitempty"`
 	CP    *Tensor     `msgpack:"cp,omitempty"`
 	Order []int       `msgpack:"order,omitempty"`
+	From  int64       `msgpack:"from,omitempty"`
+	To    int64       `msgpack:"to,omitempty"`
 }
 
 type jobBlob struct {
@@ -145,7 +148,7 @@ func newDecomposition(d *btn.Decomposition) (decompositionBlob, error) {
 	w := decompositionBlob{
 		Method: string(d.Method), Levels: newLevels(d.Levels), Rotations: d.Rotations, Exact: d.Exact, Residual: d.Residual,
 		LnExplained: d.LnExplained, LnNormB: d.LnNormB, LnNormError: d.LnNormError, ConditionGram: d.ConditionGram,
-		Plan: d.Plan, Warnings: d.Warnings,
+		Plan: d.Plan, Warnings: d.Warnings, Contraction: d.Contraction,
 	}
 	if d.Alpha != nil {
 		w.AlphaMant, w.AlphaExp = make([]float64, len(d.Alpha)), make([]int64, len(d.Alpha))
@@ -157,7 +160,7 @@ func newDecomposition(d *btn.Decomposition) (decompositionBlob, error) {
 		w.Components = make([]component, len(d.Components))
 	}
 	for i, c := range d.Components {
-		w.Components[i] = component{Class: string(c.Class), Box: c.S.Shape, S: newScaled(c.S.Coef), R: c.R, Order: c.Order}
+		w.Components[i] = component{Class: string(c.Class), Box: c.S.Shape, S: newScaled(c.S.Coef), R: c.R, Order: c.Order, From: c.From, To: c.To}
 		if c.CP != nil {
 			t, err := newTensor(c.CP)
 			if err != nil {
@@ -180,7 +183,7 @@ func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
 	d := &btn.Decomposition{
 		Method: btn.Method(w.Method), Levels: levels, Rotations: w.Rotations, Exact: w.Exact, Residual: w.Residual,
 		LnExplained: w.LnExplained, LnNormB: w.LnNormB, LnNormError: w.LnNormError, ConditionGram: w.ConditionGram,
-		Plan: w.Plan, Warnings: w.Warnings,
+		Plan: w.Plan, Warnings: w.Warnings, Contraction: w.Contraction,
 	}
 	if w.AlphaMant != nil {
 		d.Alpha = make([]scaled.Number, len(w.AlphaMant))
@@ -200,7 +203,7 @@ func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
 }
 
 func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
-	c := btn.Component{Class: btn.Class(w.Class), R: w.R, Order: w.Order, S: countspace.Poly{Shape: w.Box, Coef: w.S.decode()}}
+	c := btn.Component{Class: btn.Class(w.Class), R: w.R, Order: w.Order, From: w.From, To: w.To, S: countspace.Poly{Shape: w.Box, Coef: w.S.decode()}}
 	for _, d := range w.Box {
 		if d < 1 || d > math.MaxInt32 {
 			return c, invalid("box", "%v", w.Box)
