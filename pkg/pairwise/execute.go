@@ -16,6 +16,7 @@ type buffer struct {
 	data  []float64
 	owned bool // from the arena
 	bound int
+	scale scaled.Number // of adjoints: what the entries are to be multiplied with
 }
 
 // run is a contraction under way.
@@ -31,12 +32,18 @@ type run struct {
 	start    scaled.Number // factors of all slices, known before
 	common   scaled.Number // the same after the static part
 	scale    scaled.Number // and after what is done of the slice
+	done     scaled.Number // scale when the slice's value was known
 	value    scaled.Number
 	digits   []int // by index: value of a sliced one
 	buffers  []buffer
 	arena    arena
 	kernel   kernel
 	stats    Stats
+	settled  scaled.Number   // the factor taken out of the last result
+	loaded   []scaled.Number // by leaf: the factor taken out of its copy
+	marginal marginals
+	reads    [][]int // by table
+	used     []bool  // by index: a table has it
 }
 
 const (
@@ -50,10 +57,10 @@ const (
 func (r *run) measure(e *einsum.Expression) error {
 	r.tables = e.Tables
 	r.raw = make([]buffer, len(e.Tables))
-	used := make([]bool, len(e.Dims))
+	r.used = make([]bool, len(e.Dims))
 	for t := range e.Tables {
 		for _, v := range e.Tables[t].Scope {
-			used[v] = true
+			r.used[v] = true
 		}
 		data := e.Tables[t].Data
 		top := largestBits(data)
@@ -72,7 +79,7 @@ func (r *run) measure(e *einsum.Expression) error {
 		r.raw[t] = buffer{data: data, bound: bound}
 	}
 	for v, d := range r.shape.dims {
-		if !used[v] && d > 1 {
+		if !r.used[v] && d > 1 {
 			r.start = r.start.Mul(scaled.FromFloat(float64(d)))
 		}
 	}
@@ -83,7 +90,7 @@ func (r *run) measure(e *einsum.Expression) error {
 // value.
 func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Number, error) {
 	s := r.shape
-	r.buffers = make([]buffer, 2*len(s.scope))
+	r.buffers = make([]buffer, 3*len(s.scope))
 	r.digits = make([]int, len(s.dims))
 	r.arena.limit = int(r.limit)
 	r.arena.live = int(s.raw + r.copied)
@@ -93,16 +100,18 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 	if err := r.do(p.before, &r.common); err != nil {
 		return scaled.Number{}, err
 	}
+	r.scale = r.common
 	var sum accumulator
 	for n := r.from; n < r.to; n++ {
 		r.place(n)
-		r.scale, r.value = r.common, scaled.One
+		r.scale, r.done, r.value = r.common, r.common, scaled.One
 		if err := r.do(p.each, &r.scale); err != nil {
 			return scaled.Number{}, err
 		}
-		value := r.scale.Mul(r.value)
+		value := r.done.Mul(r.value)
 		if r.scale.IsZero() {
 			r.abandon()
+			value = scaled.Number{}
 		}
 		sum.add(value)
 		r.stats.Slices++
@@ -110,8 +119,16 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 			each(value)
 		}
 	}
+	total := sum.total()
+	if !total.IsZero() {
+		rest := scaled.One
+		r.done, r.value = total, scaled.One
+		if err := r.do(p.after, &rest); err != nil {
+			return scaled.Number{}, err
+		}
+	}
 	r.stats.PeakBytes = 8 * int64(r.arena.peak)
-	return sum.total(), nil
+	return total, nil
 }
 
 // place sets the digits of slice n.
@@ -128,7 +145,7 @@ func (r *run) place(n int64) {
 func (r *run) abandon() {
 	tables := len(r.shape.scope)
 	for i := range r.buffers {
-		if !r.shape.static[i%tables] {
+		if !r.shape.static[i%tables] || i >= tables && i < 2*tables {
 			r.free(i)
 		}
 	}
@@ -171,12 +188,17 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 		r.stats.Flops++
 		r.stats.Merges++
 	case opHand:
+		if b[o.out].data == nil {
+			b[o.out] = b[o.a]
+		}
 		b[o.out].owned = b[o.a].owned
 		b[o.a] = buffer{}
 	case opFree:
 		r.free(o.a)
 	case opDone:
-		r.value = scaled.FromFloat(b[o.a].data[0])
+		r.value, r.done = scaled.FromFloat(b[o.a].data[0]), *scale
+	default:
+		return r.backward(o)
 	}
 	return nil
 }
@@ -191,7 +213,11 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
 	r.stats.Flops += r.shape.presum(o.out)
 	out.bound = raw.bound + ceilLog2(alone)
-	*scale = scale.Mul(settle(&out))
+	f := settle(&out)
+	*scale = scale.Mul(f)
+	if r.loaded != nil {
+		r.loaded[o.out] = f
+	}
 	r.buffers[o.out] = out
 	return nil
 }
@@ -219,7 +245,10 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	r.stats.Flops += o.spec.work + (o.spec.work - size)
 	r.stats.Merges++
 	out.bound = a.bound + b.bound + ceilLog2(o.spec.work/size)
-	*scale = scale.Mul(settle(&out))
+	r.settled = settle(&out)
+	if !r.settled.IsZero() || o.out < len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
+		*scale = scale.Mul(r.settled)
+	}
 	r.buffers[o.out] = out
 	return nil
 }

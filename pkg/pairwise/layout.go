@@ -64,8 +64,8 @@ const WorkspaceBytes = 8 * (4*maxPanel + innerPart*innerOut)
 // layOut fixes layouts and kernels for all operations of a program.
 func (s *shape) layOut(p *program) {
 	if s.layouts == nil {
-		s.layouts = make([]layout, 2*len(s.scope))
-		s.specs = make([]*spec, 2*len(s.scope))
+		s.layouts = make([]layout, 3*len(s.scope))
+		s.specs = make([]*spec, 3*len(s.scope))
 	}
 	for _, part := range [][]op{p.before, p.each, p.after} {
 		for i := range part {
@@ -96,7 +96,7 @@ func (s *shape) prepare(o *op) {
 			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b], s.scope[o.out-tables])
 		}
 		o.spec = s.specs[o.out]
-	case opTake, opPass, opSum:
+	case opTake, opPass, opSum, opHand:
 		s.layouts[o.out] = s.layouts[o.a]
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/ordering"
@@ -126,22 +125,18 @@ func validate(e *einsum.Expression) error {
 
 // admit compares the bytes of a program, and of what was copied already, with the budget.
 func (r *run) admit(p *program, o Options) error {
-	memory := o.Memory
-	if memory <= 0 {
-		memory = btn.DefaultMemory
-	}
 	r.limit = p.peak + r.copied
-	if 8*r.limit > float64(memory) {
+	if memory := budget(o.Memory); 8*r.limit > memory {
 		return overBudget(8*r.limit, r.shape, memory)
 	}
 	return r.ctx.Err()
 }
 
-func overBudget(bytes float64, s *shape, memory int64) error {
+func overBudget(bytes float64, s *shape, memory float64) error {
 	text := fmt.Sprintf("%.0f bytes", bytes)
 	if bytes > 1e15 {
 		text = fmt.Sprintf("2^%.1f bytes", math.Log2(bytes))
 	}
-	return fault.New(fault.OverBudget, "%w: the contraction needs %s of tables (largest table 2^%.1f entries, %.0f slices), the budget is %d bytes",
+	return fault.New(fault.OverBudget, "%w: the contraction needs %s of tables (largest table 2^%.1f entries, %.0f slices), the budget is %.0f bytes",
 		einsum.ErrOverBudget, text, s.largest(), s.slices, memory)
 }

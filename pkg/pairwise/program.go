@@ -2,7 +2,8 @@ package pairwise
 
 // Programs: a contraction as a list of operations with all allocations known.
 
-// Operations on buffers. Buffer t is table t of the shape, buffer tables+t the adjoint of table t.
+// Operations on buffers. Of n tables, buffer t is table t, buffer n+t its adjoint, buffer 2n+t the sum of its adjoint over
+// slices.
 type opcode uint8
 
 const (
@@ -11,9 +12,11 @@ const (
 	opAdjoint               // out, an adjoint = the adjoint a · the table b, summed
 	opTake                  // out = a, and the scalar b goes into the scale
 	opPass                  // out, an adjoint = the adjoint a, of a table whose partner is a scalar
-	opUnit                  // out, the adjoint of a scalar that went into the scale
+	opUnit                  // out, the adjoint of the last table
+	opRest                  // out, the adjoint of the scalar a that went into the scale
+	opClear                 // out, a sum of adjoints, is 0
 	opSum                   // out += a, over slices
-	opRead                  // marginals from table a and adjoint b
+	opRead                  // marginals from table a and its adjoint b
 	opHand                  // out takes over the buffer of a
 	opFree                  // a is not needed any more
 	opDone                  // a is the value of the slice
@@ -30,7 +33,7 @@ type program struct {
 	before, each, after []op
 	flops               [3]float64 // of one pass of each part
 	peak                float64    // entries
-	reads               [][]int    // by table: indices whose marginals are read there
+	reads               [][]int    // by table: indices whose marginals are read there, nil without marginals
 }
 
 // emitter writes operations and follows what is live.
@@ -41,11 +44,12 @@ type emitter struct {
 	at    int
 	live  float64
 	owned []float64 // by buffer: entries it holds
+	have  []bool    // by buffer: it is live
 	steps int
 }
 
 func newEmitter(s *shape) *emitter {
-	e := &emitter{s: s, p: &program{}, live: s.raw, owned: make([]float64, 2*len(s.scope))}
+	e := &emitter{s: s, p: &program{}, live: s.raw, owned: make([]float64, 3*len(s.scope)), have: make([]bool, 3*len(s.scope))}
 	e.p.peak = s.raw
 	e.begin(0)
 	return e
@@ -56,7 +60,19 @@ func (e *emitter) begin(part int) {
 	e.part = []*[]op{&e.p.before, &e.p.each, &e.p.after}[part]
 }
 
-func (e *emitter) emit(o op) { *e.part = append(*e.part, o); e.steps++ }
+func (e *emitter) emit(o op) {
+	*e.part = append(*e.part, o)
+	e.steps++
+	switch o.code {
+	case opFree:
+		e.have[o.a] = false
+	case opHand:
+		e.have[o.a], e.have[o.out] = false, true
+	case opRead, opDone:
+	default:
+		e.have[o.out] = true
+	}
+}
 
 // take allocates a buffer.
 func (e *emitter) take(buffer int, size float64) {

@@ -1,0 +1,61 @@
+package pairwise
+
+// The operations of the backward pass.
+
+import "github.com/basetensor/basetensor/pkg/scaled"
+
+// backward executes an operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data.
+func (r *run) backward(o *op) error {
+	b := r.buffers
+	switch o.code {
+	case opUnit, opRest:
+		out := buffer{data: r.arena.get(1), owned: true, bound: 1, scale: r.done}
+		out.data[0] = 1
+		if o.code == opRest {
+			out.scale = r.done.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
+		}
+		b[o.out] = out
+	case opPass:
+		b[o.out] = b[o.a]
+		b[o.a].owned = false
+	case opClear:
+		size := int(r.shape.size[o.out%len(r.shape.scope)])
+		b[o.out] = buffer{data: r.arena.get(size), owned: true}
+		clear(b[o.out].data)
+	case opSum:
+		r.stats.Flops += float64(len(b[o.a].data))
+		addScaled(&b[o.out], &b[o.a])
+	case opAdjoint:
+		a := b[o.a]
+		var unused scaled.Number // an adjoint of 0 ends nothing
+		if err := r.merge(o, &unused); err != nil {
+			return err
+		}
+		b[o.out].scale = a.scale.Mul(r.settled)
+	case opRead:
+		r.read(o)
+	}
+	return r.ctx.Err()
+}
+
+// addScaled adds one scaled table to another.
+func addScaled(sum, x *buffer) {
+	if x.scale.IsZero() {
+		return
+	}
+	if sum.scale.IsZero() {
+		copy(sum.data, x.data)
+		sum.scale, sum.bound = x.scale, x.bound
+		return
+	}
+	if x.scale.Exp > sum.scale.Exp {
+		f := sum.scale.Div(x.scale).Float64()
+		for i := range sum.data {
+			sum.data[i] *= f
+		}
+		sum.scale = x.scale
+	}
+	axpy(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
+	sum.bound = max(sum.bound, x.bound) + 2
+	sum.scale = sum.scale.Mul(settle(sum))
+}
