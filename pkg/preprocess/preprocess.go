@@ -79,9 +79,7 @@ func Run(e *einsum.Expression, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.simplify()
-	w = w.structured()
-	return w.result(e), nil
+	return w.simplified().result(e), nil
 }
 
 // simplify applies the rules in the order of their cost, the cheapest that applies next, until none does.

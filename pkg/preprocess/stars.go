@@ -11,9 +11,10 @@ import (
 
 const (
 	minArity   = 4       // tables over fewer indices stay whole
-	maxRank    = 8       // of a star
+	maxRank    = 4       // of a star
 	worthwhile = 1e5     // flops of the contraction below which structure is not looked for
 	maxLooked  = 1 << 20 // entries of all tables together that are looked at
+	maxRanked  = 1 << 16 // entries times indices of all tables whose rank is looked for
 	maxTrials  = 4       // sets of tables that are tried
 )
 
@@ -27,20 +28,26 @@ type pieces struct {
 	chain  bool
 }
 
-// structured returns the work with tables replaced by stars and chains, if what comes out of that is cheaper to
-// contract along the min-fill order. It tries all tables that have such a form, then only those over more indices.
+// simplified applies the rules to w, and to w with tables replaced by stars and chains if there are any, and returns
+// what is cheapest to contract along the min-fill order: with tables as they are, with all replaced that can be, or only
+// those over many indices. Structure is looked for before anything is multiplied into the tables.
 // Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
-func (w *work) structured() *work {
+func (w *work) simplified() *work {
+	if w.zero == nil {
+		w.propagate()
+	}
 	if w.zero != nil || w.options.NoStructure || !w.anyArity(minArity) {
+		w.simplify()
 		return w
 	}
-	order := elimination.MinFill(w.hypergraph())
-	flops := elimination.Evaluate(w.hypergraph(), order).Flops
+	best := w.clone()
+	best.simplify()
+	flops := best.cost()
 	if flops < worthwhile && !w.options.always {
-		return w
+		return best
 	}
-	found := w.candidates(order)
-	best, trials := w, 0
+	found := w.candidates()
+	trials := 0
 	for k := range found {
 		if k > 0 && found[k].arity == found[k-1].arity {
 			continue
@@ -53,15 +60,23 @@ func (w *work) structured() *work {
 			trial.replace(p)
 		}
 		trial.simplify()
-		if trial.zero != nil || w.options.always {
+		if w.options.always {
 			return trial
 		}
-		h := trial.hypergraph()
-		if f := elimination.Evaluate(h, elimination.MinFill(h)).Flops; f < flops {
+		if f := trial.cost(); f < flops {
 			best, flops = trial, f
 		}
 	}
 	return best
+}
+
+// cost returns the flops along the min-fill order.
+func (w *work) cost() float64 {
+	if w.zero != nil {
+		return 0
+	}
+	h := w.hypergraph()
+	return elimination.Evaluate(h, elimination.MinFill(h)).Flops
 }
 
 func (w *work) anyArity(arity int) bool {
@@ -69,21 +84,24 @@ func (w *work) anyArity(arity int) bool {
 }
 
 // candidates lists what tables may be replaced by, by arity, smaller ones first.
-func (w *work) candidates(order []int) []pieces {
+func (w *work) candidates() []pieces {
 	place := make([]int, len(w.dims))
-	for p, i := range order {
+	for p, i := range elimination.MinFill(w.hypergraph()) {
 		place[i] = p
 	}
 	var found []pieces
-	looked := 0
+	looked, ranked := 0, 0
 	for n, t := range w.tables {
 		if t.gone || len(t.scope) < minArity || looked+len(t.data) > maxLooked {
 			continue
 		}
 		looked += len(t.data)
-		if p, ok := w.star(n); ok {
-			found = append(found, p)
-		} else if p, ok := w.chain(n, place); ok {
+		p, ok := w.chain(n, place)
+		if cost := len(t.data) * len(t.scope); !ok && ranked+cost <= maxRanked {
+			ranked += cost
+			p, ok = w.star(n)
+		}
+		if ok {
 			found = append(found, p)
 		}
 	}
@@ -102,7 +120,7 @@ func (w *work) hypergraph() elimination.Hypergraph {
 	return h
 }
 
-// clone copies the work, whose agendas are empty. Entries are shared until one of the two changes them.
+// clone copies the work between two rules. Entries are shared until one of the two changes them.
 func (w *work) clone() *work {
 	c := *w
 	c.dims, c.first, c.keep, c.alias = slices.Clone(w.dims), slices.Clone(w.first), slices.Clone(w.keep), slices.Clone(w.alias)
@@ -117,7 +135,9 @@ func (w *work) clone() *work {
 		copied := *t
 		c.tables[n] = &copied
 	}
-	c.domains, c.merges, c.indices, c.splits, c.probes, c.filters = agenda{}, agenda{}, agenda{}, agenda{}, agenda{}, agenda{}
+	for _, a := range []*agenda{&c.domains, &c.merges, &c.indices, &c.splits, &c.probes, &c.filters} {
+		a.list, a.in = slices.Clone(a.list), slices.Clone(a.in)
+	}
 	c.alive = alive{empty: -1, spent: w.alive.spent}
 	for i := range c.dims {
 		c.resize(i, c.values[i])
