@@ -111,7 +111,14 @@ func (p *process) Stop() {
 func (p *process) Kill() { p.signal(syscall.SIGKILL, true) }
 
 // Pause stops the server with SIGSTOP: connections stay open and nothing answers.
-func (p *process) Pause() { p.signal(syscall.SIGSTOP, false) }
+func (p *process) Pause() {
+	p.signal(syscall.SIGSTOP, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil && p.cmd.Process != nil {
+		waitStopped(p.cmd.Process.Pid)
+	}
+}
 
 // Resume continues a paused server.
 func (p *process) Resume() { p.signal(syscall.SIGCONT, false) }
