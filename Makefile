@@ -42,7 +42,7 @@ BENCHFLAGS ?=
 MODELTIME ?= 60s
 bench-models: ## every reference model against its solution: docs/benchmarks/exact.md (about MODELTIME each at worst)
 	@test -n "$(BTN_DATA)" || { echo "no reference models: set BTN_DATA to their folder"; exit 1; }
-	$(GO) build -trimpath -o bin/ ./cmd/btn
+	$(GO) build -o bin/ ./cmd/btn
 	bin/btn bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
 
 acceptance: deps ## the slow end-to-end suite: four binaries, real servers, every reference model

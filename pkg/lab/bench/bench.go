@@ -26,10 +26,11 @@ func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, 
 			return rows, err
 		}
 		p := runProcess(ctx, append(append([]string(nil), c.Command...), m.Path), c.Timeout)
-		if err := ctx.Err(); err != nil && p.Ending != endedAlone {
+		row := c.row(m, p, readReference(m.Path, c.Mar))
+		// An interrupt from the keyboard reaches the process too: it may have ended without an answer before it was killed.
+		if err := ctx.Err(); err != nil && (p.Ending != endedAlone || row.Status == Broken) {
 			return rows, err
 		}
-		row := c.row(m, p, readReference(m.Path, c.Mar))
 		each(row)
 		rows = append(rows, row)
 	}

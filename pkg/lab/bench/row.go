@@ -135,6 +135,9 @@ func (r *Row) take(a *answer) {
 			r.Slices = a.Run.Slices
 		}
 	}
+	if r.Slices != nil && *r.Slices == 0 {
+		r.Slices = new(1.0) // a plan without slices is one part
+	}
 }
 
 // difference is |a − b|, 0 for two zeros of Z, nil where only one of them is.

@@ -75,6 +75,13 @@ func TestRowTakesWhatWasReported(t *testing.T) {
 	}
 }
 
+func TestNoSlicesAreOnePart(t *testing.T) {
+	line := strings.Replace(exactLine, `"peak_bytes":256}`, `"peak_bytes":256,"slices":0}`, 1)
+	if r := (Config{}).row(Model{}, ended(line), reference{}); r.Slices == nil || *r.Slices != 1 {
+		t.Errorf("got %v", r.Slices)
+	}
+}
+
 func TestNotesNameNoFolder(t *testing.T) {
 	line := `{"status":"error","error":{"code":"bad_input","message":"/some/where/m.uai:\n line 3"}}`
 	for folder, want := range map[string]string{
