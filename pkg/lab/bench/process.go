@@ -36,7 +36,8 @@ type process struct {
 }
 
 // runProcess runs args and waits. The environment is this process's without the program's own variables, so that the
-// arguments alone decide what is run.
+// arguments alone decide what is run. Temporary files go to a folder that is removed afterwards: a killed process leaves
+// them lying.
 //
 // On Linux the peak is never below that of this process: between fork and exec the child has its memory.
 func runProcess(ctx context.Context, args []string, timeout time.Duration) process {
@@ -47,12 +48,17 @@ func runProcess(ctx context.Context, args []string, timeout time.Duration) proce
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = ownVariablesRemoved(os.Environ())
+	scratch, err := os.MkdirTemp("", "btn-bench-")
+	if err != nil {
+		return process{Ending: endedUnborn, Reason: err.Error()}
+	}
+	defer os.RemoveAll(scratch)
+	cmd.Env = append(ownVariablesRemoved(os.Environ()), "TMPDIR="+scratch, "TMP="+scratch, "TEMP="+scratch)
 	var stdout bytes.Buffer
 	stderr := tail{limit: 4096}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
-	err := cmd.Run()
+	err = cmd.Run()
 	p := process{Stdout: stdout.Bytes(), Stderr: strings.TrimSpace(string(stderr.last)), Wall: time.Since(start)}
 	state := cmd.ProcessState
 	switch {

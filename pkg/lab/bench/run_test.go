@@ -33,6 +33,10 @@ func standIn(behaviour string) {
 		os.Exit(3)
 	case "sleep":
 		time.Sleep(time.Minute)
+	case "litter":
+		os.WriteFile(filepath.Join(os.TempDir(), "litter"), nil, 0o600)
+		fmt.Fprint(os.Stderr, os.TempDir())
+		time.Sleep(time.Minute)
 	case "work": // 200 MB touched, and some 0.3 s of CPU time
 		b := make([]byte, 200<<20)
 		for i := range b {
@@ -77,6 +81,17 @@ func TestTimeoutKills(t *testing.T) {
 	p := runProcess(context.Background(), stand(t, "sleep"), 200*time.Millisecond)
 	if p.Ending != endedTimeout || p.Reason != "killed after 200ms" || time.Since(start) > 10*time.Second {
 		t.Errorf("%+v after %s", p, time.Since(start))
+	}
+}
+
+func TestKilledProcessesLeaveNoFiles(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	p := runProcess(context.Background(), stand(t, "litter"), 500*time.Millisecond)
+	if p.Ending != endedTimeout || p.Stderr == "" || p.Stderr == os.TempDir() {
+		t.Fatalf("got %+v", p)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 
