@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	shares   = 12 // attempts that a budget is meant for
-	together = 2  // attempts that start from the same best tree
-	patience = 8  // attempts in a row without improvement, after which a search ends
+	shares       = 12   // attempts that a budget is meant for
+	largestShare = 4    // fewer, where they would otherwise have less than
+	goodSweeps   = 3000 // sweeps each
+	together     = 2    // attempts that start from the same best tree
+	patience     = 8    // attempts in a row without improvement, after which a search ends
 
 	fewestSweeps = 64
 	mostSweeps   = 20000
@@ -27,18 +29,16 @@ var temperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
 func (s *search) explore() {
 	idle := 0
 	for i := 0; idle < patience && s.ctx.Err() == nil; i += together {
-		share := (s.worth(s.price) - s.moves) / shares
-		if i > 0 {
-			share = max(share, s.worth(s.price)/(2*shares))
-		}
-		if s.moves+together*share > s.worth(s.price) || share <= 0 {
+		budget := s.worth(s.price)
+		share := max(budget/shares, min(budget/largestShare, goodSweeps*s.perSweep()))
+		if s.moves+together*share > budget || share <= 0 {
 			break
 		}
 		var found [together]*slicing
 		s.concurrently(func(j int) { found[j] = s.attempt(i+j, share) })
 		for _, f := range found {
-			s.moves += f.w.moves
 			p := s.score(f)
+			s.moves += f.w.moves
 			switch {
 			case p < s.price-oneBit/128:
 				idle = 0
@@ -66,8 +66,16 @@ func (s *search) concurrently(run func(j int)) {
 	g.Wait()
 }
 
-// score is what attempts are compared by: the price of all slices.
-func (s *search) score(c *slicing) logs { return c.price(&s.objective) }
+// score is what attempts are compared by: the price of all slices, and as much for every doubling of the memory that a
+// plan needs beyond the budget.
+func (s *search) score(c *slicing) logs {
+	p := c.price(&s.objective)
+	if plan, err := s.plan(s.reduced.expand(s.left, c.w.merges()), c.sliced); err == nil && !s.fits(plan) {
+		p += log2Float(plan.Cost.PeakBytes) - log2Float(float64(s.o.Memory))
+	}
+	c.w.moves += int64(16 * len(s.h.Edges))
+	return p
+}
 
 // attempt number i works with its own random numbers and about share moves, which the result has counted.
 func (s *search) attempt(i int, share int64) *slicing {
@@ -80,19 +88,22 @@ func (s *search) attempt(i int, share int64) *slicing {
 		c.narrow(&s.objective, pieces, 2*share)
 	}
 	if len(c.sliced) > 0 {
+		c.exchange(&s.objective, pieces, 2*share)
 		c.widen(&s.objective)
 	}
-	if s.score(c) < s.price {
+	if c.price(&s.objective) < s.price {
 		newReconfigurer(c.w, s.objective, largePieces).run(2 * share)
 	}
 	return c
 }
 
+// perSweep is about the moves of one sweep of annealing and the price after it.
+func (s *search) perSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
+
 // improve anneals from the given temperature and reconfigures, as far as the moves allow.
 func (s *search) improve(c *slicing, hot logs, limit int64, rng *rand.PCG) {
 	w := c.w
-	perSweep := int64(w.leaves()*(24+5*w.n.words) + 1)
-	sweeps := min((limit-w.moves)*7/8/perSweep, mostSweeps)
+	sweeps := min((limit-w.moves)*7/8/s.perSweep(), mostSweeps)
 	if sweeps >= fewestSweeps {
 		w.anneal(s.objective, annealing{hot: hot, cold: hot / 10, sweeps: int(sweeps), stop: s.ctx.Done()}, rng, limit)
 	}

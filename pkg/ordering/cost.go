@@ -33,6 +33,11 @@ type Cost struct {
 	Width      int     `json:"width" msgpack:"width"`             // most indices in one S(a) ∪ S(b), less one; 0 without merges
 }
 
+// price is what a search compares: flops, and so many of them for every entry written.
+func (c Cost) price(write float64) float64 {
+	return finite(c.Flops + finite(float64(write*c.Writes)*c.Slices))
+}
+
 // Evaluate returns the cost of contracting h along t with the given indices sliced (fixed to a value per slice).
 // Errors wrap ErrTree: t is no tree over the edges of h, or a slice is no index of h or is named twice.
 // Time: Σ over the merges of the length of their scopes.

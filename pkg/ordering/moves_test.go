@@ -263,6 +263,8 @@ func TestSlicesAreTakenAndTakenBack(t *testing.T) {
 		}
 		checkWorking(t, s.w)
 		before := s.price(&o)
+		s.exchange(&o, 6, noLimit)
+		checkWorking(t, s.w)
 		s.widen(&o)
 		checkWorking(t, s.w)
 		if s.w.largest() > o.limit || s.price(&o) > before {

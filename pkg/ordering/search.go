@@ -148,7 +148,7 @@ func (s *search) first() (Plan, error) {
 	w := newWorking(s.n, alongOrder(s.n, s.n.minFill()).finish())
 	newReconfigurer(w, s.objective, pieces).run(s.budget(w))
 	s.best = &slicing{whole: s.n, w: w}
-	s.price = w.logTotal(&s.objective)
+	s.price = s.score(s.best)
 	s.moves += w.moves
 	return s.finish()
 }
@@ -165,28 +165,42 @@ func (s *search) orderOnly() (Plan, error) {
 }
 
 // squeeze slices the best tree until it fits the memory: several tables that are held at once may exceed it although
-// each is below the limit.
+// each is below the limit. Then it is improved once more, as long as it still fits.
 func (s *search) squeeze() (Plan, error) {
-	rng := rand.NewPCG(s.o.Seed, 1<<63)
-	for {
-		plan, err := s.finish()
-		if err != nil || s.fits(plan) || s.ctx.Err() != nil {
-			return plan, err
+	share := max(s.worth(s.price)/shares, 1)
+	s.best.w.moves = 0
+	squeezed := false
+	plan, err := s.finish()
+	for err == nil && !s.fits(plan) && s.ctx.Err() == nil {
+		o := s.objective
+		o.limit = s.best.w.largest() - 1
+		v := none
+		if o.limit >= 0 {
+			v = s.best.best(&o)
 		}
-		top := s.best.w.largest()
-		if top <= 0 {
+		if v == none {
 			return plan, nil
 		}
-		s.objective.limit = max(min(s.objective.limit, top-oneBit/4), 0)
-		share := max(s.worth(s.price)/shares, 1)
-		s.best.w.moves = 0
-		s.best.narrow(&s.objective, pieces, share)
-		s.improve(s.best, oneBit/4, 2*share, rng)
-		s.best.narrow(&s.objective, pieces, 3*share)
-		s.best.widen(&s.objective)
-		s.price = s.score(s.best)
-		s.moves += s.best.w.moves
+		squeezed = true
+		s.best = s.best.reslice(append(slices.Clone(s.best.sliced), v))
+		newReconfigurer(s.best.w, s.objective, pieces).run(s.best.w.moves + share)
+		plan, err = s.finish()
 	}
+	s.moves += s.best.w.moves
+	if err != nil || !squeezed || s.ctx.Err() != nil {
+		return plan, err
+	}
+	last := s.best
+	s.best = &slicing{whole: s.n, w: last.w.clone(), sliced: last.sliced}
+	s.improve(s.best, oneBit/4, share, rand.NewPCG(s.o.Seed, 1<<63))
+	s.best.widen(&s.objective)
+	s.moves += s.best.w.moves
+	if again, err := s.finish(); err == nil && s.fits(again) && again.Cost.price(s.o.WriteCost) < plan.Cost.price(s.o.WriteCost) {
+		return again, nil
+	}
+	s.best = last
+	plan.Moves = s.moves
+	return plan, nil
 }
 
 // minFill returns the min-fill order of the network, in indices of the hypergraph it is from.

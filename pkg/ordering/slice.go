@@ -110,3 +110,18 @@ func (s *slicing) widen(o *objective) {
 		}
 	}
 }
+
+// exchange takes back one slice after the other and slices anew what that needs, where the price falls.
+func (s *slicing) exchange(o *objective, k int, limit int64) {
+	for _, v := range slices.Clone(s.sliced) {
+		if s.w.moves >= limit {
+			return
+		}
+		c := s.reslice(slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == v }))
+		if c.narrow(o, k, limit) && c.price(o) < s.price(o) {
+			*s = *c
+		} else {
+			s.w.moves = c.w.moves
+		}
+	}
+}
