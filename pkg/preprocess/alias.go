@@ -74,6 +74,7 @@ func (w *work) follow(y, x int, f []int) {
 	for p, v := range w.values[x] {
 		w.alias[y].of[v] = w.values[y][f[p]]
 	}
+	w.left = append(w.left, y)
 	w.keep[x] = w.keep[x] || w.keep[y]
 	tables := slices.Clone(w.at[y])
 	for _, n := range tables {

@@ -3,24 +3,34 @@ package preprocess
 // Indices summed out.
 
 import (
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // eliminate sums index i out where that costs nothing: it is in no table or in one, or the table that comes out of its
-// tables is no larger than one of them, or lies inside another table.
+// tables is no larger than one of them, or lies inside another table. An index to be kept is summed out where its
+// marginal can be found from that of one other index.
 func (w *work) eliminate(i int) {
-	if w.keep[i] || w.alias[i].into != itself || w.dims[i] == 1 {
+	if w.alias[i].into != itself || w.dims[i] == 1 {
 		return
 	}
-	tables := w.at[i]
+	tables := slices.Clone(w.at[i])
+	if len(tables) > 1 && (w.keep[i] || w.options.NoElimination) {
+		return
+	}
+	gone := alias{into: summed}
+	if len(tables) == 1 {
+		var ok bool
+		if gone, ok = w.conditional(i); !ok && w.keep[i] {
+			return
+		}
+	}
 	if len(tables) == 0 {
+		gone.given = w.spread(i, slices.Repeat([]float64{1 / float64(w.dims[i])}, w.dims[i]))
 		w.scale = w.scale.Mul(scaled.FromFloat(float64(w.dims[i])))
-		w.sumOut(i)
-		return
-	}
-	if len(tables) > 1 && w.options.NoElimination {
+		w.sumOut(i, gone)
 		return
 	}
 	out, ok := w.union(i)
@@ -32,19 +42,79 @@ func (w *work) eliminate(i int) {
 		return
 	}
 	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1}
-	for _, n := range slices.Clone(tables) {
+	for _, n := range tables {
 		t.from = append(t.from, w.tables[n].from...)
 		w.drop(n)
 	}
 	t.from = unique(t.from)
-	w.sumOut(i)
+	w.sumOut(i, gone)
 	w.add(t)
 }
 
-func (w *work) sumOut(i int) {
-	w.alias[i].into = summed
+func (w *work) sumOut(i int, gone alias) {
+	if gone.into >= 0 {
+		w.keep[gone.into] = w.keep[gone.into] || w.keep[i]
+	}
+	w.alias[i] = gone
+	w.left = append(w.left, i)
 	w.resize(i, w.values[i][:1])
 	w.report.SummedOut++
+}
+
+// wellConditioned is how small a sum may be, relative to that of its terms' absolute values, to be divided by.
+const wellConditioned = 1.0 / 16
+
+// conditional returns P(i | j) for an index whose only table is over itself and at most one other index j, and whether
+// there is one.
+func (w *work) conditional(i int) (alias, bool) {
+	none := alias{into: summed}
+	t := w.tables[w.at[i][0]]
+	if len(t.scope) > 2 {
+		return none, false
+	}
+	own, rows, other := w.strides(t, []int{i})[0], 1, 0
+	gone := none
+	for _, j := range t.scope {
+		if j != i {
+			gone.into, rows, other = j, w.dims[j], w.strides(t, []int{j})[0]
+		}
+	}
+	var given []float64
+	for v := range rows {
+		sum, size := 0.0, 0.0
+		for x := range w.dims[i] {
+			p := t.data[v*other+x*own]
+			sum, size = sum+p, size+math.Abs(p)
+		}
+		if size > 0 && math.Abs(sum) < wellConditioned*size {
+			return none, false
+		}
+		for x := range w.dims[i] {
+			p := t.data[v*other+x*own]
+			if size > 0 {
+				p /= sum
+			}
+			given = append(given, p)
+		}
+	}
+	if gone.into < 0 {
+		gone.given = w.spread(i, given)
+		return gone, true
+	}
+	gone.given = make([]float64, w.first[gone.into]*w.first[i])
+	for p, v := range w.values[gone.into] {
+		copy(gone.given[v*w.first[i]:], w.spread(i, given[p*w.dims[i]:][:w.dims[i]]))
+	}
+	return gone, true
+}
+
+// spread returns a list over the values of index i as one over those of the expression given.
+func (w *work) spread(i int, list []float64) []float64 {
+	out := make([]float64, w.first[i])
+	for p, v := range w.values[i] {
+		out[v] = list[p]
+	}
+	return out
 }
 
 // union returns the other indices of the tables of index i, and whether a table over them is worth having.

@@ -20,9 +20,10 @@ const (
 
 // Options say what may be lost and what may be spent. The zero value is for Z: every index may be summed out.
 type Options struct {
-	// Marginals keeps every index whose value is not decided: none is summed out, Result.Recover works for all.
+	// Marginals makes Result.Recover work for every index: none is summed out but those whose marginals follow from
+	// that of one other index.
 	Marginals bool
-	// Keep lists indices that are not summed out, so that Recover works for them. Not needed with Marginals.
+	// Keep lists indices for which Result.Recover has to work. Not needed with Marginals.
 	Keep []int
 	// MaxEntries bounds the tables that summing out an index may create; 0 is 65536. No table larger than this is
 	// created unless it replaces one that was larger.
@@ -54,10 +55,13 @@ type Result struct {
 	dims []int // of the expression given
 }
 
-// Origin is the place of an index of the expression given in the simplified one.
+// Origin is what decides an index of the expression given.
 type Origin struct {
-	Index int   // index of the simplified expression that decides it; −1 when it has been summed out
-	From  []int // From[v] is its value when Index has value v
+	// Index is the index of the simplified expression that decides it; −1 when no index does, either because it is
+	// independent of all that are left (Given has one row) or because nothing was kept (Given and From are nil).
+	Index int
+	From  []int     // From[v] is its value when Index has value v; nil when only probabilities are known
+	Given []float64 // row v is P(its values | Index has value v), for an index that was summed out; nil with From
 }
 
 // ErrSummedOut is returned by Recover for an index that has been summed out.
@@ -107,25 +111,36 @@ func (w *work) simplify() {
 // Recover returns the marginal of index i of the expression given from marginals of the simplified expression:
 // marginals[j] has one entry per value of index j, and is only looked at for j = Origin[i].Index of dimension above 1. The
 // entries count the values of the expression given; a value that was removed has probability 0.
-// It returns ErrSummedOut for an index that Options did not keep.
+// It returns ErrSummedOut for an index that Options did not keep, and where Z is 0.
 func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	if i < 0 || i >= len(r.Origin) {
 		return nil, fmt.Errorf("%w: no index %d, there are %d", einsum.ErrExpression, i, len(r.Origin))
 	}
 	o := r.Origin[i]
-	if o.Index < 0 {
+	d := r.dims[i]
+	rows := len(o.From)
+	if o.From == nil {
+		rows = len(o.Given) / d
+	}
+	p := []float64{1}
+	switch {
+	case rows == 0:
 		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
+	case rows == 1:
+	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries", einsum.ErrExpression, i, o.Index, rows)
+	default:
+		p = marginals[o.Index]
 	}
-	out := make([]float64, r.dims[i])
-	if len(o.From) == 1 {
-		out[o.From[0]] = 1
-		return out, nil
-	}
-	if o.Index >= len(marginals) || len(marginals[o.Index]) != len(o.From) {
-		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries", einsum.ErrExpression, i, o.Index, len(o.From))
-	}
-	for v, p := range marginals[o.Index] {
-		out[o.From[v]] += p
+	out := make([]float64, d)
+	for v, q := range p {
+		if o.From != nil {
+			out[o.From[v]] += q
+			continue
+		}
+		for x := range out {
+			out[x] += float64(q * o.Given[v*d+x])
+		}
 	}
 	return out, nil
 }

@@ -75,10 +75,10 @@ func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess
 	for _, x := range want {
 		z.Add(z, x)
 	}
-	fixed := len(r.Origin[i].From) == 1
+	rows := len(r.Origin[i].From) + len(r.Origin[i].Given)/len(want)
 	for x := range want {
 		have := new(big.Float).SetPrec(precision).Mul(big.NewFloat(p[x]), size)
-		if fixed {
+		if rows == 1 {
 			have.Mul(big.NewFloat(p[x]), z)
 		}
 		if d := away(have, want[x], size); d > tolerance {

@@ -26,8 +26,8 @@ func (w *work) result(e *einsum.Expression) *Result {
 	}
 	for i := range e.Dims {
 		out.Support[i] = w.supportOf(e, i)
-		r.Origin = append(r.Origin, w.origin(i))
 	}
+	r.Origin = w.origins(len(e.Dims))
 	r.Expression = out
 	r.Parts = Parts(out)
 	r.Report.After = countExpression(out)
@@ -54,24 +54,68 @@ func (w *work) supportOf(e *einsum.Expression, i int) []int {
 	return out
 }
 
-// origin follows the aliases of index i to an index that is left.
-func (w *work) origin(i int) Origin {
-	j := i
-	var path []int
-	for w.alias[j].into >= 0 {
-		path = append(path, j)
-		j = w.alias[j].into
+// origins says what became of every index of the expression given: those that went last first, for what others follow
+// went after them.
+func (w *work) origins(n int) []Origin {
+	all := make([]Origin, len(w.dims))
+	for i := range all {
+		all[i] = Origin{Index: i, From: slices.Clone(w.values[i])}
 	}
-	if w.alias[j].into == summed || w.zero != nil {
-		return Origin{Index: -1}
-	}
-	o := Origin{Index: j, From: slices.Clone(w.values[j])}
-	for k := len(path) - 1; k >= 0; k-- {
-		for v, x := range o.From {
-			o.From[v] = w.alias[path[k]].of[x]
+	for k := len(w.left) - 1; k >= 0; k-- {
+		i := w.left[k]
+		switch a := w.alias[i]; {
+		case a.into >= 0:
+			all[i] = all[a.into].then(a, w.first[a.into], w.first[i])
+		default:
+			all[i] = Origin{Index: -1, Given: a.given}
 		}
 	}
-	return o
+	if w.zero != nil {
+		for i := range all {
+			all[i] = Origin{Index: -1}
+		}
+	}
+	return all[:n]
+}
+
+// then returns the origin of an index with d values that follows, as a says, the index with this origin, which has dInto.
+func (o Origin) then(a alias, dInto, d int) Origin {
+	if o.From != nil && a.of != nil {
+		from := make([]int, len(o.From))
+		for v, x := range o.From {
+			from[v] = a.of[x]
+		}
+		return Origin{Index: o.Index, From: from}
+	}
+	if o.From == nil && o.Given == nil {
+		return Origin{Index: -1}
+	}
+	rows := len(o.From)
+	if o.From == nil {
+		rows = len(o.Given) / dInto
+	}
+	given := make([]float64, rows*d)
+	for v := range rows {
+		for x := range dInto {
+			p := 1.0
+			if o.From == nil {
+				p = o.Given[v*dInto+x]
+			} else if o.From[v] != x {
+				continue
+			}
+			if p == 0 {
+				continue
+			}
+			if a.of != nil {
+				given[v*d+a.of[x]] += p
+				continue
+			}
+			for y := range d {
+				given[v*d+y] += p * a.given[x*d+y]
+			}
+		}
+	}
+	return Origin{Index: o.Index, Given: given}
 }
 
 // Parts lists the tables of e by connected component, components in the order of their first tables, tables

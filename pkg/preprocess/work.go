@@ -34,6 +34,7 @@ type work struct {
 	values  [][]int // per index: the values of the expression given that are left, in the order of the positions
 	keep    []bool
 	alias   []alias
+	left    []int // indices with an alias, in the sequence in which they went
 	tables  []*table
 	at      [][]int // per index: tables that have it, ascending in time
 	scale   scaled.Number
@@ -52,10 +53,13 @@ type work struct {
 	alive alive
 }
 
-// alias says that an index follows another one; into −1: it does not, −2: it has been summed out.
+// alias says what became of an index that is gone: it follows index into, or has been summed out.
 type alias struct {
 	into int
 	of   []int // per value of the expression given of index into: the value that follows, −1 for a value that is gone
+	// given is what is known of an index that was summed out: row v is P(value | value v of index into), all values as in
+	// the expression given; one row for into < 0; nil if nothing is known.
+	given []float64
 }
 
 const (
