@@ -12,6 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
@@ -57,8 +59,9 @@ func canonical(t *testing.T, net *btn.Network, m *btn.Marginals) {
 	}
 }
 
-// enumerateQ sums over all legs of a small network with the base tensor q, by the value of every variable.
-func enumerateQ(net *btn.Network, q func(x []int) float64) (m []float64, terms float64) {
+// enumerateQ sums over all legs of a small network with the base tensor q, by the value of every variable. q also returns the
+// sum of the absolute values that its entry is made of, and terms adds these up: what rounding is to be measured against.
+func enumerateQ(net *btn.Network, q func(x []int) (value, terms float64)) (m []float64, terms float64) {
 	owner := make([]int, len(net.Links))
 	offset := make([]int, len(net.Variables))
 	total := 0
@@ -71,27 +74,30 @@ func enumerateQ(net *btn.Network, q func(x []int) float64) (m []float64, terms f
 	}
 	m = make([]float64, total)
 	entry := func(t tensor.Tensor, x []int) float64 { f, _ := oracle.Entry(t, x).Float64(); return f }
-	value := make([]float64, len(net.Links))
+	value, size := make([]float64, len(net.Links)), make([]float64, len(net.Links))
 	oracle.Each(net.Dims, func(x []int) {
-		b := q(x) * net.Scale.Float64()
-		if b == 0 {
-			return
-		}
+		b, bound := q(x)
+		b, bound = b*net.Scale.Float64(), math.Abs(bound*net.Scale.Float64())
 		at := make([][]int, len(net.Links))
 		for j, link := range net.Links {
 			for _, l := range link.Legs {
 				at[j] = append(at[j], x[l])
 			}
 			value[j] = entry(link.T, at[j])
+			size[j] = math.Abs(value[j])
+			if cp, ok := link.T.(*tensor.CP); ok {
+				size[j] = entry(absolute(cp), at[j])
+			}
 		}
 		for j, v := range owner {
 			if v < 0 {
 				continue
 			}
-			others := b
+			others, around := b, bound
 			for k := range value {
 				if k != j {
 					others *= value[k]
+					around *= size[k]
 				}
 			}
 			cp := net.Links[j].T.(*tensor.CP)
@@ -99,13 +105,27 @@ func enumerateQ(net *btn.Network, q func(x []int) float64) (m []float64, terms f
 				one := *cp // the link with one value of the variable
 				one.Weights = make([]float64, len(cp.Weights))
 				one.Weights[a] = w
-				term := others * entry(&one, at[j])
-				m[offset[v]+a] += term
-				terms += math.Abs(term)
+				m[offset[v]+a] += others * entry(&one, at[j])
+				terms += around * math.Abs(entry(&one, at[j]))
 			}
 		}
 	})
 	return m, terms
+}
+
+func absolute(t *tensor.CP) *tensor.CP {
+	abs := func(list []float64) []float64 {
+		var out []float64
+		for _, x := range list {
+			out = append(out, math.Abs(x))
+		}
+		return out
+	}
+	out := &tensor.CP{Shape: t.Shape, Weights: abs(t.Weights)}
+	for _, v := range t.Vectors {
+		out.Vectors = append(out.Vectors, abs(v))
+	}
+	return out
 }
 
 // smallNetwork draws a model whose network has 2 to 6 legs and at most 250 assignments of them, under evidence.
@@ -137,7 +157,7 @@ func smallNetwork(t *testing.T, rng *rand.Rand, o oracle.Options) *btn.Network {
 }
 
 // tabulated returns the table of a component's tensor under learned maps, by definition.
-func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) func(x []int) float64 {
+func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) func(x []int) (value, terms float64) {
 	at := func(x []int) int {
 		i := 0
 		for l, v := range x {
@@ -149,10 +169,10 @@ func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) f
 	for _, d := range dims {
 		size *= d
 	}
-	table := make([]float64, size)
-	oracle.Each(dims, func(x []int) { table[at(x)] = entry(x) })
+	table, bound := make([]float64, size), make([]float64, size)
+	oracle.Each(dims, func(x []int) { table[at(x)], bound[at(x)] = entry(x), math.Abs(entry(x)) })
 	if rotations != nil {
-		turned := make([]float64, size)
+		turned, turnedBound := make([]float64, size), make([]float64, size)
 		oracle.Each(dims, func(x []int) {
 			oracle.Each(dims, func(y []int) {
 				p := table[at(y)]
@@ -165,11 +185,12 @@ func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) f
 					}
 				}
 				turned[at(x)] += p
+				turnedBound[at(x)] += math.Abs(p)
 			})
 		})
-		table = turned
+		table, bound = turned, turnedBound
 	}
-	return func(x []int) float64 { return table[at(x)] }
+	return func(x []int) (value, terms float64) { return table[at(x)], bound[at(x)] }
 }
 
 // TestMarginalsOfEveryClass: rank-one, cp, symmetric and symmetry-rank-one components that have nothing to do with the network's
@@ -267,7 +288,7 @@ func TestExactMarginals(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				dec := exact(t, net)
+				dec := along(t, net)
 				if net, err = net.Condition(ev); err != nil {
 					t.Fatal(err)
 				}
@@ -299,6 +320,16 @@ func TestExactMarginals(t *testing.T) {
 			}
 		}
 	}
+}
+
+// along returns the decomposition B = B along a min-fill order.
+func along(t *testing.T, net *btn.Network) *btn.Decomposition {
+	t.Helper()
+	h, err := einsum.Shape(net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: elimination.MinFill(h)}}, Alpha: []scaled.Number{scaled.One}}
 }
 
 // jointWithEvidence returns Z under the evidence and X_i = x, by enumeration: 0 where the evidence excludes x.
