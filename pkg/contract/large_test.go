@@ -10,7 +10,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -121,6 +123,46 @@ func TestVariableOf2000Legs(t *testing.T) {
 	want := s.At([]int{0}).Mul(scaled.FromFloat(3)).Add(s.At([]int{n}).Mul(scaled.FromFloat(5)))
 	if off := v.Z.Div(want).Float64() - 1; math.Abs(off) > largeTolerance {
 		t.Errorf("ln Z = %v, want %v", v.Z.LogAbs(), want.LogAbs())
+	}
+}
+
+// TestMarginalsOver1000Variables: one symmetric factor over n equal variables. Every variable is 1 with weight
+// Σ_c (c/n)·C(n,c)·w^c·S_c, numbers far beyond float64.
+func TestMarginalsOver1000Variables(t *testing.T) {
+	const n, w = 1000, 0.25
+	_, dec := largeNetwork(n, 1, btn.ClassSymmetric)
+	s := dec.Components[0].S
+	m := &factorgraph.Model{}
+	whole := factorgraph.Factor{Table: &tensor.Symmetric{Shape: make([]int, n), Levels: dec.Levels, Values: s.Coef}}
+	for v := range n {
+		m.Domains = append(m.Domains, 2)
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, w}}})
+		whole.Scope = append(whole.Scope, v)
+		whole.Table.(*tensor.Symmetric).Shape[v] = 2
+	}
+	m.Factors = append(m.Factors, whole)
+	net, err := reparam.Build(m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := withMarginals(t, net, dec, 0, contract.Options{})
+	z, one, ways := scaled.Number{}, scaled.Number{}, scaled.One // C(n,c)·w^c
+	for c := range n + 1 {
+		term := ways.Mul(s.At([]int{c}))
+		z = z.Add(term)
+		one = one.Add(term.Mul(scaled.FromFloat(float64(c) / n)))
+		ways = ways.Mul(scaled.FromFloat(w * float64(n-c) / float64(c+1)))
+	}
+	for i := range n {
+		for x, want := range []scaled.Number{z.Sub(one), one} {
+			got := scaled.Make(v.Marginals.Mant[2*i+x], v.Marginals.Exp)
+			if off := got.Div(want).Float64() - 1; !(math.Abs(off) < 1e-11) {
+				t.Fatalf("variable %d, value %d: %v, want %v", i, x, got, want)
+			}
+		}
+	}
+	if z.Exp < 1024 && z.Exp > -1024 {
+		t.Errorf("Z = %v fits a float64: the test is too small", z)
 	}
 }
 
