@@ -42,11 +42,15 @@ func (w *work) eliminate(i int) {
 		return
 	}
 	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1}
+	var from []*source
 	for _, n := range tables {
-		t.from = append(t.from, w.tables[n].from...)
+		from = append(from, w.tables[n].from)
 		w.drop(n)
 	}
-	t.from = unique(t.from)
+	t.from = from[0]
+	if len(from) > 1 {
+		t.from = &source{of: from}
+	}
 	w.sumOut(i, gone)
 	w.add(t)
 }

@@ -77,7 +77,7 @@ func (w *work) multiply(u, n int) bool {
 		return false
 	}
 	big.data, big.owned = data, true
-	big.from = unique(append(slices.Clone(big.from), small.from...))
+	big.from = &source{of: []*source{big.from, small.from}}
 	w.drop(n)
 	w.changed(u)
 	return true

@@ -124,7 +124,7 @@ func (w *work) hypergraph() elimination.Hypergraph {
 func (w *work) clone() *work {
 	c := *w
 	c.dims, c.first, c.keep, c.alias = slices.Clone(w.dims), slices.Clone(w.first), slices.Clone(w.keep), slices.Clone(w.alias)
-	c.values = slices.Clone(w.values)
+	c.values, c.left = slices.Clone(w.values), slices.Clone(w.left)
 	c.at = make([][]int, len(w.at))
 	for i := range w.at {
 		c.at[i] = slices.Clone(w.at[i])

@@ -176,7 +176,7 @@ func (w *work) commit() {
 	if a.empty >= 0 {
 		r := &Reason{Index: a.empty, Table: -1}
 		if a.by >= 0 {
-			r.Tables = slices.Clone(w.tables[a.by].from)
+			r.Tables = w.tables[a.by].from.list()
 			r.Table = r.Tables[0]
 		}
 		w.zero = r

@@ -20,7 +20,7 @@ type table struct {
 	data    []float64
 	owned   bool    // data is not the caller's
 	gone    bool    //
-	from    []int   // tables of the expression given that are in it
+	from    *source // tables of the expression given that are in it
 	support []int32 // positions of all non-zero entries, index by index; nil until asked for
 	full    bool    // no entry is 0; valid with support
 	wider   bool    // its scope is new: tables inside it have not been looked for
@@ -103,7 +103,7 @@ func load(e *einsum.Expression, o Options) (*work, error) {
 		if err := w.check(t, in); err != nil {
 			return nil, err
 		}
-		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: []int{t}})
+		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: &source{table: t}})
 	}
 	for i := range w.dims {
 		w.indices.push(i)
@@ -184,7 +184,9 @@ func (w *work) changed(n int) {
 	if len(t.scope) == 0 {
 		w.scale = w.scale.Mul(scaled.FromFloat(t.data[0]))
 		if t.data[0] == 0 && w.zero == nil {
-			w.zero = &Reason{Index: -1, Table: t.from[0], Tables: t.from}
+			r := &Reason{Index: -1, Tables: t.from.list()}
+			r.Table = r.Tables[0]
+			w.zero = r
 		}
 		w.drop(n)
 		return
