@@ -82,7 +82,7 @@ func (c *cutter) hypergraph(part []int32) *hypergraph {
 			}
 			g.nets[c.local[v]] = append(g.nets[c.local[v]], int32(i))
 		}
-		c.b.moves += int64(len(c.n.edges[t]))
+		c.b.moves += int64(32 * len(c.n.edges[t]))
 	}
 	kept := g.nets[:0]
 	for e, v := range index {

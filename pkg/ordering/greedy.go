@@ -67,14 +67,14 @@ func (g *greedyRun) offer(t int32, laterOnly bool) {
 				g.closed[o] += w
 			}
 		}
-		g.moves += int64(len(list))
+		g.moves += int64(4 * len(list))
 	}
 	for _, o := range g.near {
 		out := g.size[t] + g.size[o] - g.common[o] - g.closed[o]
 		g.count++
 		g.queue.push(pair{score: g.score(out, g.size[t], g.size[o]), count: g.count, a: o, b: t})
 	}
-	g.moves += int64(8 * len(g.near))
+	g.moves += int64(100 * len(g.near)) // most of it for the queue
 }
 
 func (g *greedyRun) score(out, a, b logs) logs {

@@ -87,7 +87,7 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 				}
 				rating[u] += r
 			}
-			b.moves += int64(len(pins))
+			b.moves += int64(4 * len(pins))
 		}
 		partner := none
 		for _, u := range near {
@@ -116,7 +116,7 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 			c.nets = append(c.nets, list)
 			c.cost = append(c.cost, g.cost[e])
 		}
-		b.moves += int64(4 * len(pins))
+		b.moves += int64(32 * len(pins))
 	}
 	c.link()
 	return c, group

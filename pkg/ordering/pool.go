@@ -43,7 +43,7 @@ func (p *pool) add(scope []int32) int32 {
 	}
 	p.scope, p.place = append(p.scope, scope), append(p.place, place)
 	p.size, p.alive = append(p.size, p.weigh(scope)), append(p.alive, true)
-	p.moves += int64(2 * len(scope))
+	p.moves += int64(16 * len(scope))
 	return t
 }
 
@@ -57,7 +57,7 @@ func (p *pool) remove(t int32) {
 		p.place[last][i] = at
 		p.at[v] = list[:len(list)-1]
 	}
-	p.moves += int64(4 * len(p.scope[t]))
+	p.moves += int64(16 * len(p.scope[t]))
 	p.alive[t] = false
 	p.scope[t], p.place[t] = nil, nil
 }

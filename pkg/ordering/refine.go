@@ -32,7 +32,7 @@ func newRefinement(g *hypergraph, side []uint8, half int64) *refinement {
 		if f.count[0][e] > 0 && f.count[1][e] > 0 {
 			f.cut += g.cost[e]
 		}
-		f.moves += int64(len(pins))
+		f.moves += int64(4 * len(pins))
 	}
 	return f
 }
@@ -49,13 +49,13 @@ func (f *refinement) gainOf(v int32) logs {
 			gain -= f.g.cost[e]
 		}
 	}
-	f.moves += int64(len(f.g.of[v]))
+	f.moves += int64(4 * len(f.g.of[v]))
 	return gain
 }
 
 func (f *refinement) offer(v int32) {
 	f.offers++
-	f.moves += 8
+	f.moves += 60 // most of it for taking it out again
 	f.queue.push(pair{score: -f.gain[v], count: f.offers, a: v})
 }
 
@@ -100,7 +100,7 @@ func (f *refinement) move(v int32) {
 				}
 			}
 		}
-		f.moves += int64(len(f.g.nets[e]))
+		f.moves += int64(4 * len(f.g.nets[e]))
 	}
 	f.gain[v] = f.gainOf(v)
 }

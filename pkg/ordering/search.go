@@ -175,7 +175,7 @@ func (s *search) squeeze() (Plan, error) {
 		o := s.objective
 		o.limit = s.best.w.largest() - 1
 		v := none
-		if o.limit >= 0 {
+		if o.limit >= 0 && s.best.slices() <= mostSlices {
 			v = s.best.best(&o)
 		}
 		if v == none {

@@ -33,22 +33,28 @@ func (s *slicing) reslice(sliced []int32) *slicing {
 	return c
 }
 
-// price returns log2 of the price of all slices.
-func (s *slicing) price(o *objective) logs {
-	p := s.w.logTotal(o)
+// mostSlices is log2 of a number of slices that nobody will work off.
+const mostSlices = 64 * oneBit
+
+// slices returns log2 of their number.
+func (s *slicing) slices() logs {
+	var sum logs
 	for _, v := range s.sliced {
-		p += s.whole.weight(v)
+		sum += s.whole.weight(v)
 	}
-	return p
+	return sum
 }
+
+// price returns log2 of the price of all slices.
+func (s *slicing) price(o *objective) logs { return s.w.logTotal(o) + s.slices() }
 
 // narrow slices one index after the other, each time the one that leaves the lowest price with the penalty for tables
 // over the limit, and reconfigures the tree after each, until no table is over the limit. The sequence is deterministic;
-// among equals the index with the smallest number is first. It says whether it got there.
+// among equals the index with the smallest number is first. It says whether it got there with fewer than 2^64 slices.
 func (s *slicing) narrow(o *objective, k int, limit int64) bool {
 	for s.w.largest() > o.limit {
 		v := s.best(o)
-		if v == none {
+		if v == none || s.slices() > mostSlices {
 			return false
 		}
 		*s = *s.reslice(append(slices.Clone(s.sliced), v))
