@@ -136,6 +136,44 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 	}
 }
 
+// TestMarginalsOfLargeSteps: steps that several threads share, against the value with one more table that fixes an index.
+func TestMarginalsOfLargeSteps(t *testing.T) {
+	const seed, some = 79, 3
+	rng := rand.New(rand.NewPCG(seed, 7))
+	for what, e := range map[string]*einsum.Expression{
+		"complete, two values":  pairwise(18, 2, func(i, j int) bool { return true }),
+		"complete, four values": pairwise(9, 4, func(i, j int) bool { return true }),
+		"grid":                  pairwise(14*14, 2, func(i, j int) bool { return j == i+14 || j == i+1 && j%14 != 0 }),
+	} {
+		order := elimination.MinFill(e.Hypergraph())
+		first, _, err := einsum.Marginals(context.Background(), e, order, einsum.Options{Threads: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, threads := range []int{2, 5} {
+			r, _, err := einsum.Marginals(context.Background(), e, order, einsum.Options{Threads: threads})
+			if err != nil || !reflect.DeepEqual(r, first) {
+				t.Errorf("%s: other bits with %d threads, %v", what, threads, err)
+			}
+		}
+		for range some {
+			i := rng.IntN(len(e.Dims))
+			x := rng.IntN(e.Dims[i])
+			fixed := *e
+			table := einsum.Table{Scope: []int{i}, Data: make([]float64, e.Dims[i])}
+			table.Data[x] = 1
+			fixed.Tables = append(slices.Clone(e.Tables), table)
+			z, _, err := einsum.Contract(context.Background(), &fixed, order, einsum.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if off := first.Marginals[i][x].Div(z).Float64() - 1; !(math.Abs(off) < 1e-12) {
+				t.Errorf("%s: index %d, value %d: %v, with the index fixed %v", what, i, x, first.Marginals[i][x], z)
+			}
+		}
+	}
+}
+
 // TestMarginalsOfZero: where Z vanishes by cancellation its parts do not.
 func TestMarginalsOfZero(t *testing.T) {
 	e := &einsum.Expression{Dims: []int{2, 2, 3, 1}, Scale: scaled.One, Tables: []einsum.Table{
