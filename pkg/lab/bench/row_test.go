@@ -58,6 +58,9 @@ func TestJudge(t *testing.T) {
 		if r.Status != c.want || !strings.Contains(r.Note, c.note) {
 			t.Errorf("%s: %s %q, want %s %q", name, r.Status, r.Note, c.want, c.note)
 		}
+		if r.Error != nil && math.IsInf(*r.Error, 0) {
+			t.Errorf("%s: an infinite difference", name)
+		}
 		if r.Status.Solved() != (c.want == OK || c.want == Unchecked) || r.Set != "s" || r.Model != "m" || r.Variables != 7 {
 			t.Errorf("%s: %+v", name, r)
 		}
