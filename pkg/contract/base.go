@@ -1,16 +1,20 @@
 package contract
 
-// C = B: the network itself, contracted exactly along an elimination order.
+// C = B: the network itself, contracted exactly along an elimination order, or along a tree, slice by slice.
 
 import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/exact"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // base returns Z(T) as an expression over dense tables, whose Scale includes the network's. The order names indices of that
 // expression; evidence changes their dimensions, never their numbers.
 func (j job) base() (btn.Value, error) {
+	if j.dec.Contraction != nil && j.q.Order == nil {
+		return j.slices(j.dec.Contraction)
+	}
 	e, err := einsum.Build(j.net)
 	if err != nil {
 		return btn.Value{}, err
@@ -23,6 +27,30 @@ func (j job) base() (btn.Value, error) {
 		return btn.Value{}, err
 	}
 	return btn.Value{Z: z, Flops: stats.Flops}, nil
+}
+
+// slices contracts the component's slices of the simplified network. Its marginals are probabilities; times Z they add up.
+func (j job) slices(c *btn.Contraction) (btn.Value, error) {
+	p, err := exact.Prepare(j.net, c.Marginals)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	o := exact.Options{Memory: j.memory, Threads: j.threads, From: j.q.From, To: j.q.To}
+	if j.m == nil {
+		z, flops, err := p.Contract(j.ctx, c, o)
+		return btn.Value{Z: z, Flops: flops}, err
+	}
+	z, rows, flops, err := p.Marginals(j.ctx, c, o)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for v, row := range rows {
+		at := j.m.at[j.m.offset[v]:]
+		for a, q := range row {
+			at[a] = scaled.FromFloat(q).Mul(z)
+		}
+	}
+	return btn.Value{Z: z, Flops: flops, Marginals: j.m.result(scaled.One)}, nil
 }
 
 // baseMarginals is base with a pass back over the same steps. A value that the network excludes has no place in its index

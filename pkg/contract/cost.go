@@ -41,6 +41,9 @@ func Cost(net *btn.Network, dec *btn.Decomposition, i int) float64 {
 		products, whole := productCost(boxes, levels.D-1)
 		return 2 * (rotationCost(net, dec) + linksCost(net, levels) + products + volume(whole))
 	case btn.ClassBase:
+		if c := dec.Contraction; c != nil && c.Count > 1 && q.To > q.From {
+			return dec.Plan.Flops * float64(q.To-q.From) / float64(c.Count)
+		}
 		return dec.Plan.Flops
 	}
 	return 0
@@ -51,7 +54,7 @@ func Cost(net *btn.Network, dec *btn.Decomposition, i int) float64 {
 func CostWithMarginals(net *btn.Network, dec *btn.Decomposition, i int) float64 {
 	cost := 3 * Cost(net, dec, i)
 	if i >= 0 && i < len(dec.Components) && dec.Components[i].Class == btn.ClassBase {
-		cost = 4 * dec.Plan.Flops
+		cost = 4 * Cost(net, dec, i)
 	}
 	return cost
 }

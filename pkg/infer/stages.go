@@ -39,11 +39,11 @@ func CheckQueries(domains []int, queries []Query) error {
 
 // Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).
 func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo) (*btn.Job, error) {
-	evidence := make([]factorgraph.Evidence, len(queries))
+	asked := make([]learn.Query, len(queries))
 	for q := range queries {
-		evidence[q] = queries[q].Evidence
+		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals}
 	}
-	return learn.Assign(ctx, net, evidence, s, memo)
+	return learn.Assign(ctx, net, asked, s, memo)
 }
 
 // chunkFlops is what one task should cost: about 100 ms of contraction on one core.
@@ -62,7 +62,7 @@ func Chunks(net *btn.Network, job *btn.Job) [][]btn.Unit {
 		for c := range dec.Components {
 			flops := contract.Cost(net, dec, c)
 			if a.Plan != nil {
-				flops = a.Plan.Flops // under this query's evidence
+				flops = a.Plan.Flops / float64(len(dec.Components)) // under this query's evidence
 			}
 			last := len(chunks) - 1
 			if len(chunks[last]) > 0 && cost+flops > chunkFlops {

@@ -1,0 +1,90 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pairwise"
+	"github.com/basetensor/basetensor/pkg/preprocess"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Options bound a contraction.
+type Options struct {
+	Memory   int64 // bytes for tables; 0 means btn.DefaultMemory
+	Threads  int   // 0 means all processors; the value has the same bits for any number
+	From, To int64 // slices, From ≤ s < To; To = 0 means all
+}
+
+// Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took.
+//
+// Errors: ErrOtherNetwork (fault.Internal), over budget with the bytes before anything is computed, the context's.
+func (p *Prepared) Contract(ctx context.Context, c *btn.Contraction, o Options) (scaled.Number, float64, error) {
+	if err := p.fits(c); err != nil {
+		return scaled.Number{}, 0, err
+	}
+	z, stats, err := pairwise.Contract(ctx, p.simple.Expression, tree(c), options(c, o))
+	return z, stats.Flops, err
+}
+
+// Marginals is Contract with the probabilities of every variable's values, given that the slices were all there is:
+// rows per variable of the network, nil where the part of Z is 0. The contraction must have been planned for marginals.
+func (p *Prepared) Marginals(ctx context.Context, c *btn.Contraction, o Options) (z scaled.Number, rows [][]float64, flops float64, err error) {
+	if err := p.fits(c); err != nil {
+		return z, nil, 0, err
+	}
+	if !p.marginals {
+		return z, nil, 0, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
+	}
+	r, stats, err := pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
+	if err != nil || r.Marginals == nil || p.given.Scale.IsZero() {
+		return r.Z, nil, stats.Flops, err
+	}
+	for v, variable := range p.net.Variables {
+		i := p.given.Variables[v]
+		row, err := p.simple.Recover(i, r.Marginals)
+		if err != nil {
+			return r.Z, nil, stats.Flops, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
+		}
+		if support := p.given.Support[i]; support != nil {
+			full := make([]float64, variable.Domain)
+			for k, x := range support {
+				full[x] = row[k]
+			}
+			row = full
+		}
+		rows = append(rows, row)
+	}
+	return r.Z, rows, stats.Flops, nil
+}
+
+// fits says whether the contraction was planned for this network under this evidence.
+func (p *Prepared) fits(c *btn.Contraction) error {
+	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals {
+		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
+	}
+	return nil
+}
+
+func options(c *btn.Contraction, o Options) pairwise.Options {
+	return pairwise.Options{Memory: o.Memory, Threads: o.Threads, Slices: c.Slices, From: o.From, To: o.To}
+}
+
+func overBudget(plan btn.Plan, memory int64) error { return einsum.OverBudget(plan, memory) }
+
+// Why returns the reason why a network is 0, in words: variables and factors that contradict each other. It returns ""
+// for a network whose zero only a contraction shows.
+func Why(ctx context.Context, net *btn.Network) (string, error) {
+	conflict, err := preprocess.Explain(ctx, net)
+	switch {
+	case errors.Is(err, preprocess.ErrNotZero):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return conflict.String(), nil
+}

@@ -1,0 +1,86 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/ordering"
+	"github.com/basetensor/basetensor/pkg/pairwise"
+)
+
+// Plan searches how to contract what is left within memory bytes (0: btn.DefaultMemory): a tree and, where a table would not
+// fit, indices to slice. The search is counted in moves, grows with the cost of the contraction, and is a function of
+// Hypergraph, memory and seed alone. The plan's flops are those of one task that computes all slices, its bytes the peak of
+// live tables.
+//
+// Errors wrap ordering.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
+func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Contraction, btn.Plan, error) {
+	if memory <= 0 {
+		memory = btn.DefaultMemory
+	}
+	h := p.Hypergraph()
+	var last error
+	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
+	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
+		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget})
+		if err != nil {
+			if last != nil && errors.Is(err, ordering.ErrMemory) {
+				return nil, btn.Plan{}, last
+			}
+			return nil, btn.Plan{}, err
+		}
+		cost, err := pairwise.Plan(h, found.Tree, found.Slices)
+		if err == nil && p.marginals {
+			cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
+		}
+		if err != nil {
+			return nil, btn.Plan{}, err
+		}
+		plan := btn.Plan{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices), Bytes: cost.PeakBytes, Slices: cost.Slices}
+		if cost.PeakBytes > float64(memory) || cost.Slices >= math.MaxInt64 {
+			last = overBudget(plan, memory)
+			continue
+		}
+		return &btn.Contraction{
+			Shape: Digest(h), Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Slices: found.Slices,
+			Count: int64(cost.Slices), Marginals: p.marginals,
+		}, plan, nil
+	}
+	return nil, btn.Plan{}, last
+}
+
+// Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what
+// all slices share, which every task computes again, is at most a tenth of it. Between 1 and the number of slices.
+func (p *Prepared) Chunks(c *btn.Contraction, chunkFlops float64) (int64, error) {
+	if c.Count <= 1 {
+		return 1, nil
+	}
+	cost, err := pairwise.Plan(p.Hypergraph(), tree(c), c.Slices)
+	if err != nil {
+		return 0, err
+	}
+	slices := cost.SliceFlops * cost.Slices
+	n := math.Min(slices/math.Max(chunkFlops, 10*cost.CommonFlops), maxChunks)
+	return int64(math.Max(1, math.Min(n, float64(c.Count)))), nil
+}
+
+// maxChunks bounds the tasks of one query.
+const maxChunks = 1024
+
+func tree(c *btn.Contraction) ordering.Tree {
+	t := ordering.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
+	for k := range t.Merges {
+		t.Merges[k] = [2]int{c.Merges[2*k], c.Merges[2*k+1]}
+	}
+	return t
+}
+
+func flatten(merges [][2]int) []int {
+	out := make([]int, 0, 2*len(merges))
+	for _, m := range merges {
+		out = append(out, m[0], m[1])
+	}
+	return out
+}

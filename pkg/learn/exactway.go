@@ -1,0 +1,189 @@
+package learn
+
+// The exact way: C = B along an elimination order, in closed form, or along a contraction tree and in slices.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	contraction "github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	engine "github.com/basetensor/basetensor/pkg/exact"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	// MaxClosedFormTerms bounds the number of components of an exact closed-form decomposition.
+	MaxClosedFormTerms = 64
+	// replanFlops is the work above which a query's evidence is worth an elimination order of its own.
+	replanFlops = 1e6
+	// heavyFlops is the work above which simplifying the network and searching a tree pays.
+	heavyFlops = 3e7
+	// autoFlops is the work above which method auto does not take the exact way: minutes on two cores.
+	autoFlops = 1e12
+	// sliceFlops is what a task of slices shall cost: about a second of one core.
+	sliceFlops = 4e9
+)
+
+// exact assigns C = B. The first of these that applies:
+//
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
+//     cheaper;
+//   - the elimination order remembered for the network, or one made for the query's evidence, where it costs little;
+//   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
+func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
+	shape, err := einsum.Shape(a.net)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	index, hit, err := a.remember("exact", shape, func(context.Context) (*btn.Decomposition, error) {
+		return exactDecomposition(a.net, shape, a.settings.Memory)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	base := a.job.Decompositions[index]
+	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}
+	if len(base.Components) != 1 || base.Components[0].Class != btn.ClassBase {
+		return assignment, nil // closed form: no order to adapt, no tables to fit
+	}
+	under, err := einsum.Shape(conditioned)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if decided(under) {
+		if assignment.Warnings, err = a.whyZero(conditioned); err != nil {
+			return btn.Assignment{}, err
+		}
+	}
+	order := base.Components[0].Order
+	plan := elimination.Evaluate(under, order)
+	if plan.Flops > replanFlops && !sameDims(under, shape) {
+		own := elimination.MinFill(under)
+		if p := elimination.Evaluate(under, own); p.Flops < plan.Flops {
+			plan, order = p, own
+			assignment.Decomposition = len(a.job.Decompositions)
+		}
+	}
+	priced := plan
+	if marginals {
+		priced = einsum.PlanMarginals(under, order)
+	}
+	if plan.Flops > heavyFlops || priced.Bytes > float64(a.settings.Memory) {
+		return a.tree(conditioned, marginals)
+	}
+	if assignment.Decomposition == len(a.job.Decompositions) {
+		a.job.Decompositions = append(a.job.Decompositions, baseDecomposition(order, plan))
+	}
+	assignment.Plan = &priced
+	return assignment, nil
+}
+
+// tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
+// shape that is left: evidence on the same variables finds the same tree.
+func (a *assigner) tree(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
+	p, err := engine.Prepare(conditioned, marginals)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
+	index, hit, err := a.remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+		return treeDecomposition(ctx, p, a.settings)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	plan := a.job.Decompositions[index].Plan
+	if a.settings.Method == btn.MethodAuto && plan.Flops > autoFlops {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), autoFlops)
+	}
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}, nil
+}
+
+// treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).
+func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Decomposition, error) {
+	c, plan, err := p.Plan(ctx, s.Memory, s.Seed)
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := p.Chunks(c, sliceFlops)
+	if err != nil {
+		return nil, err
+	}
+	d := baseDecomposition(nil, plan)
+	d.Contraction, d.Components, d.Alpha = c, nil, nil
+	for k := range chunks {
+		// k·Count/chunks without overflow: Count is below 2^63 and chunks below 2^11.
+		from := c.Count/chunks*k + c.Count%chunks*k/chunks
+		to := c.Count/chunks*(k+1) + c.Count%chunks*(k+1)/chunks
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassBase, From: from, To: to})
+		d.Alpha = append(d.Alpha, scaled.One)
+	}
+	return d, nil
+}
+
+// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
+func decided(h elimination.Hypergraph) bool {
+	for _, d := range h.Dims {
+		if d > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// whyZero says in words why a network is 0, if its zeros alone show that it is.
+func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
+	why, err := engine.Why(a.ctx, conditioned)
+	if err != nil || why == "" {
+		return nil, err
+	}
+	return []string{"Z is 0: " + strings.TrimSuffix(why, ".")}, nil
+}
+
+// exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
+// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
+// and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
+func exactDecomposition(net *btn.Network, shape elimination.Hypergraph, memory int64) (*btn.Decomposition, error) {
+	order := elimination.MinFill(shape)
+	plan := elimination.Evaluate(shape, order)
+	if plan.Flops <= heavyFlops {
+		order = elimination.Best(shape)
+		plan = elimination.Evaluate(shape, order)
+	}
+	most := 0
+	switch {
+	case plan.Bytes > float64(memory):
+		most = MaxClosedFormTerms
+	case plan.Flops > replanFlops:
+		most = 1
+	}
+	if most > 0 {
+		closed, ok, err := ClosedForm(net, most)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (most > 1 || contraction.Cost(net, closed, 0) < plan.Flops) {
+			closed.Method = btn.MethodExact
+			return closed, nil
+		}
+	}
+	return baseDecomposition(order, plan), nil
+}
+
+func baseDecomposition(order []int, plan btn.Plan) *btn.Decomposition {
+	return &btn.Decomposition{
+		Method:        btn.MethodExact,
+		Components:    []btn.Component{{Class: btn.ClassBase, Order: order}},
+		Alpha:         []scaled.Number{scaled.One},
+		Exact:         true,
+		LnNormError:   math.Inf(-1),
+		ConditionGram: 1,
+		Plan:          plan,
+	}
+}
