@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/ordering"
@@ -18,6 +19,15 @@ import (
 
 // shapeOf returns the hypergraph of a reference model with its evidence.
 func shapeOf(t testing.TB, name string) elimination.Hypergraph {
+	t.Helper()
+	h, err := einsum.Shape(networkOf(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func networkOf(t testing.TB, name string) *btn.Network {
 	t.Helper()
 	data := os.Getenv("BTN_DATA")
 	if data == "" {
@@ -49,11 +59,7 @@ func shapeOf(t testing.TB, name string) elimination.Hypergraph {
 	if net, err = net.Condition(evidence); err != nil {
 		t.Fatal(err)
 	}
-	h, err := einsum.Shape(net)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return net
 }
 
 // TestReferenceModels holds the search to the largest result, in log2 of its entries, and the log10 of the flops it is
