@@ -31,7 +31,8 @@ func (r *run) backward(o *op) error {
 		if err := r.merge(o, &unused); err != nil {
 			return err
 		}
-		b[o.out].scale = a.scale.Mul(r.settled)
+		// The table C that a belongs to is the product of its two over C's factor.
+		b[o.out].scale = a.scale.Mul(r.settled).Div(r.factors[o.a-len(r.shape.scope)])
 	case opRead:
 		r.read(o)
 	}

@@ -85,6 +85,22 @@ func TestExtremeRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, sliced := range [][]int{{c.n / 3}, {1, c.n - 2}, {c.n/2 - 1, c.n / 2}} {
+			if c.n > 3000 {
+				break
+			}
+			part, _, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Slices: sliced})
+			if err != nil || !(math.Abs(part.Z.Div(got.Z).Float64()-1) < 1e-10) {
+				t.Fatalf("%s, slices %v: Z is %v, want %v; %v", c.name, sliced, part.Z, got.Z, err)
+			}
+			for i := range e.Dims {
+				for v, p := range part.Marginals[i] {
+					if !(math.Abs(p-got.Marginals[i][v]) < 1e-10) {
+						t.Fatalf("%s, slices %v: P(%d = %d) is %v, want %v", c.name, sliced, i, v, p, got.Marginals[i][v])
+					}
+				}
+			}
+		}
 		again, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{})
 		if err != nil || again != got.Z {
 			t.Errorf("%s: Contract gives %v, Marginals %v, %v", c.name, again, got.Z, err)

@@ -40,7 +40,7 @@ type run struct {
 	kernel   kernel
 	stats    Stats
 	settled  scaled.Number   // the factor taken out of the last result
-	loaded   []scaled.Number // by leaf: the factor taken out of its copy
+	factors  []scaled.Number // by table: what settle took out of it, 0 for a table of the expression as it is
 	marginal marginals
 	reads    [][]int // by table
 	used     []bool  // by index: a table has it
@@ -215,9 +215,7 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	out.bound = raw.bound + ceilLog2(alone)
 	f := settle(&out)
 	*scale = scale.Mul(f)
-	if r.loaded != nil {
-		r.loaded[o.out] = f
-	}
+	r.keep(o.out, f)
 	r.buffers[o.out] = out
 	return nil
 }
@@ -246,11 +244,20 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	r.stats.Merges++
 	out.bound = a.bound + b.bound + ceilLog2(o.spec.work/size)
 	r.settled = settle(&out)
-	if !r.settled.IsZero() || o.out < len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
-		*scale = scale.Mul(r.settled)
+	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
+		r.settled = scaled.One
 	}
+	r.keep(o.out, r.settled)
+	*scale = scale.Mul(r.settled)
 	r.buffers[o.out] = out
 	return nil
+}
+
+// keep remembers the factor of a table for the way back.
+func (r *run) keep(table int, factor scaled.Number) {
+	if table < len(r.factors) {
+		r.factors[table] = factor
+	}
 }
 
 // settle keeps a table in range: bound limits it from above, a few entries show that it is not tiny. When they do not,

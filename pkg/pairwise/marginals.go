@@ -43,7 +43,7 @@ func Marginals(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Opt
 	}
 	s.layOut(p)
 	r.reads = p.reads
-	r.loaded = make([]scaled.Number, s.leaves)
+	r.factors = make([]scaled.Number, len(s.scope))
 	r.marginal.at = make([][]scaled.Number, len(e.Dims))
 	for i, d := range e.Dims {
 		r.marginal.at[i] = make([]scaled.Number, d)

@@ -22,8 +22,8 @@ func (r *run) read(o *op) {
 	factor := r.buffers[o.b].scale
 	if o.a < s.leaves {
 		table, l = r.raw[o.a].data[r.base(o.a):], s.rawLayout(o.a)
-		if !r.loaded[o.a].IsZero() {
-			factor = factor.Div(r.loaded[o.a])
+		if !r.factors[o.a].IsZero() {
+			factor = factor.Div(r.factors[o.a])
 		}
 	}
 	adjoint, other := r.buffers[o.b].data, s.layouts[o.b]

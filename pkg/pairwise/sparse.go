@@ -85,12 +85,12 @@ type sparse struct {
 
 // grow takes bytes, or refuses.
 func (x *sparse) grow(bytes float64) error {
-	x.live += bytes
-	x.peak = max(x.peak, x.live)
-	if x.live > x.limit {
+	if x.live+bytes > x.limit {
 		return fault.New(fault.OverBudget, "%w: the sparse contraction needs more than %.0f bytes of tables, %d entries in the largest so far",
 			einsum.ErrOverBudget, x.limit, x.stats.Largest)
 	}
+	x.live += bytes
+	x.peak = max(x.peak, x.live)
 	return nil
 }
 
