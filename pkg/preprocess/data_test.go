@@ -26,7 +26,7 @@ const printed = 1e-5
 const slowest = 3 * time.Second
 
 // feasible is the flops up to which reference models are contracted by the tests.
-const feasible = 3e8
+const feasible = 2e7
 
 // TestReferenceModels simplifies every reference model with its evidence and contracts what is left where that is
 // quick: log10 Z is the solution's, or that of the expression as it was.

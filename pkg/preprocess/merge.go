@@ -72,7 +72,7 @@ func contains(scope, part []int) bool {
 // the range of float64.
 func (w *work) multiply(u, n int) bool {
 	big, small := w.tables[u], w.tables[n]
-	data, ok := w.product([]int{u, n}, big.scope, nil)
+	data, ok := times(big.data, small.data, w.shape(big), w.strides(small, big.scope))
 	if !ok {
 		return false
 	}
@@ -81,6 +81,34 @@ func (w *work) multiply(u, n int) bool {
 	w.drop(n)
 	w.changed(u)
 	return true
+}
+
+// times returns a[x]·b[steps·x] over all x of a shape. It says no when a product that is not 0 is tiny, or infinite.
+func times(a, b []float64, shape, steps []int) ([]float64, bool) {
+	out := make([]float64, len(a))
+	last := len(shape) - 1
+	x := make([]int, last+1)
+	for from, at := 0, 0; from < len(a); {
+		step := steps[last]
+		for k := range shape[last] {
+			f, g := a[from+k], b[at+k*step]
+			p := float64(f * g)
+			if (math.Abs(p) < tiny || p-p != 0) && f != 0 && g != 0 {
+				return nil, false
+			}
+			out[from+k] = p
+		}
+		from += shape[last]
+		for k := last - 1; k >= 0; k-- {
+			at += steps[k]
+			if x[k]++; x[k] < shape[k] {
+				break
+			}
+			at -= x[k] * steps[k]
+			x[k] = 0
+		}
+	}
+	return out, true
 }
 
 // product returns the product of tables over the indices out, summed over the indices sum, which together are all
@@ -106,7 +134,7 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 		for range inner {
 			p := 1.0
 			for k, f := range factors {
-				p *= f[at[k]]
+				p = float64(p * f[at[k]])
 			}
 			if math.Abs(p) < tiny || p-p != 0 {
 				if p != 0 {

@@ -29,7 +29,8 @@ type Options struct {
 	// created unless it replaces one that was larger.
 	MaxEntries int
 	// Probes is how many entries probing may look at: a value that leaves some index without a value when it is
-	// assumed is removed, and an index that follows every value of another becomes that index. 0 is 2^24, below 0 none.
+	// assumed is removed, and an index that follows every value of another becomes that index. Carrying zeros from table
+	// to table has the same budget once more. 0 is 2^24, some tenths of a second; below 0 is none.
 	Probes int
 	// NoElimination leaves indices alone that are in more than one table.
 	NoElimination bool
@@ -71,7 +72,7 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 //
 //	Scale · Σ_x Π_t Tables[t][x]  is the same for e and for Result.Expression, up to rounding.
 //
-// It goes on until no rule applies. Z = 0 is a result: an expression without tables whose Scale is 0, with the reason
+// It goes on until no rule applies to what has changed. Z = 0 is a result: an expression without tables whose Scale is 0, with the reason
 // in Report.Zero. The same expression and options give the same result, to the bit.
 //
 // Errors: einsum.ErrExpression for scopes and sizes that contradict each other or a Keep that names no index,

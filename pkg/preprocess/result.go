@@ -111,7 +111,7 @@ func (o Origin) then(a alias, dInto, d int) Origin {
 				continue
 			}
 			for y := range d {
-				given[v*d+y] += p * a.given[x*d+y]
+				given[v*d+y] += float64(p * a.given[x*d+y])
 			}
 		}
 	}

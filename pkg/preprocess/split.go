@@ -65,7 +65,7 @@ func (w *work) factorOut(n, k int) bool {
 		for i := range inner {
 			r := t.data[o+slice*inner+i]
 			for x, f := range u {
-				if !equals(t.data[o+x*inner+i], f*r) {
+				if !equals(t.data[o+x*inner+i], float64(f*r)) {
 					return false
 				}
 			}
@@ -166,7 +166,7 @@ func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
 	for v := range dx {
 		f := m[v*sx+py*sy] / pivot
 		for u := range dy {
-			if !equals(m[v*sx+u*sy], f*m[px*sx+u*sy]) {
+			if !equals(m[v*sx+u*sy], float64(f*m[px*sx+u*sy])) {
 				return 0, 0, false
 			}
 		}
