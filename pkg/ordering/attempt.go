@@ -22,7 +22,11 @@ const (
 )
 
 // temperatures are where attempts begin: sparse networks want 2^-1, dense ones with many small tensors 2^-3.
-var temperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
+// The best tree so far is annealed from lower ones.
+var (
+	temperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
+	lower        = [...]logs{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
+)
 
 // explore makes attempts, together at a time, and keeps the best tree. The result of an attempt depends on its number
 // and on the best tree before its group; groups are compared in sequence.
@@ -81,7 +85,11 @@ func (s *search) score(c *slicing) logs {
 func (s *search) attempt(i int, share int64) *slicing {
 	rng := rand.NewPCG(s.o.Seed, uint64(i))
 	c := s.start(i, share, rng)
-	s.improve(c, temperatures[i/2%len(temperatures)], share, rng)
+	hot := temperatures[i/2%len(temperatures)]
+	if i%2 == 1 {
+		hot = lower[i/2%len(lower)]
+	}
+	s.improve(c, hot, share, rng)
 	if c.w.largest() > s.objective.limit {
 		c.narrow(&s.objective, pieces, 2*share)
 		s.improve(c, oneBit/4, share+share/2, rng)
