@@ -61,21 +61,21 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 }
 
 func TestAutoFallsBackToAnEstimateWithAWarning(t *testing.T) {
-	m := ising(10)
-	run := func(method btn.Method) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: method, Memory: 8 << 10, Components: 2}}, nil)
+	run := func(method btn.Method, variables int, memory int64) btn.Result {
+		s := btn.Settings{Method: method, Memory: memory, Components: 2, LearnFlops: 1e8}
+		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []Query{{}}, Settings: s}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return results[0]
 	}
-	exact := run(btn.MethodExact)
+	exact := run(btn.MethodExact, 10, 1<<10) // not even the model's own tables fit
 	if exact.Status != "error" || exact.Error.Code != fault.OverBudget || !strings.Contains(exact.Error.Message, "bytes") {
 		t.Fatalf("exact over its budget: %+v", exact)
 	}
-	auto := run(btn.MethodAuto)
+	auto := run(btn.MethodAuto, 50, 1<<20) // tables of 2^49 entries
 	if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodSymmetryCP || auto.Residual == nil || auto.Certificate == nil {
-		t.Fatalf("auto: %+v", auto)
+		t.Fatalf("auto: %+v, error %+v", auto, auto.Error)
 	}
 	text := strings.Join(auto.Warnings, "\n")
 	for _, want := range []string{"does not fit", "unknown quality"} {
@@ -202,7 +202,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	for i := range dec.Components {
 		dec.Components[i] = btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
 	}
-	heavy := &btn.Plan{Flops: chunkFlops}
+	heavy := &btn.Plan{Flops: 5 * chunkFlops} // of all five components
 	job := &btn.Job{Decompositions: []*btn.Decomposition{dec}, Assignments: []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}}}
 	chunks := Chunks(net, job)
 	var units []btn.Unit
@@ -277,4 +277,50 @@ func load(t *testing.T, path string) (*factorgraph.Model, Query) {
 		t.Fatal(err)
 	}
 	return m, Query{Evidence: evidence, EvidenceFile: path + ".evid"}
+}
+
+func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
+	m := ising(18)
+	query := Query{Marginals: true, Evidence: factorgraph.Observe(map[int]int{3: 1})}
+	answer := func(memory int64) btn.Result {
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if results[0].Status != "ok" {
+			t.Fatalf("%d bytes: %+v", memory, results[0].Error)
+		}
+		return results[0]
+	}
+	whole, sliced := answer(1<<30), answer(1<<18)
+	if sliced.Plan.Slices < 2 || sliced.Plan.Bytes > 1<<18 {
+		t.Fatalf("not sliced: %+v", sliced.Plan)
+	}
+	if math.Abs(*whole.LogZ-*sliced.LogZ) > 1e-10 {
+		t.Errorf("ln Z %v whole, %v in slices", *whole.LogZ, *sliced.LogZ)
+	}
+	want := oracle.Marginals(m, query.Evidence)
+	for v := range want {
+		for a := range want[v] {
+			for name, r := range map[string]btn.Result{"whole": whole, "sliced": sliced} {
+				if math.Abs(r.Marginals[v][a]-want[v][a]) > 1e-10 {
+					t.Errorf("%s: P(x_%d = %d) = %v, want %v", name, v, a, r.Marginals[v][a], want[v][a])
+				}
+			}
+		}
+	}
+}
+
+func TestImpossibleEvidenceHasItsReason(t *testing.T) {
+	m := ising(4)
+	m.Factors[0].Table.(*tensor.Dense).Data[0] = 0 // x_0 = x_1 = 0 is impossible
+	query := Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 1: 0})}
+	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := results[0]; !r.Zero || r.Status != "ok" || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "Z is 0: ") || !strings.Contains(r.Warnings[0], "0") {
+		t.Fatalf("got %+v", r)
+	}
+	t.Log(results[0].Warnings[0])
 }
