@@ -20,10 +20,7 @@ func randomHypergraph(r *rand.Rand, n, tensors, arity int) elimination.Hypergrap
 		h.Dims = append(h.Dims, []int{1, 2, 2, 2, 3, 4, 7}[r.IntN(7)])
 	}
 	for range tensors {
-		var e []int
-		for _, v := range r.Perm(n)[:r.IntN(min(arity, n)+1)] {
-			e = append(e, v)
-		}
+		e := append([]int(nil), r.Perm(n)[:r.IntN(min(arity, n)+1)]...)
 		h.Edges = append(h.Edges, e)
 	}
 	return h
