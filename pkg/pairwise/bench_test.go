@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/ordering"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 )
@@ -119,31 +123,45 @@ func BenchmarkGonum(b *testing.B) {
 
 // BenchmarkPeak is what the machine does: the loop of panels on data in the first cache, and copying 64 MiB.
 func BenchmarkPeak(b *testing.B) {
-	b.Run("registers", func(b *testing.B) {
-		s := [10]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-		f, g := s[0]*0.999, s[1]*1e-3
-		for b.Loop() {
-			a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9]
-			for range 1000 {
-				a0, a1, a2, a3, a4 = a0*f+g, a1*f+g, a2*f+g, a3*f+g, a4*f+g
-				a5, a6, a7, a8, a9 = a5*f+g, a6*f+g, a7*f+g, a8*f+g, a9*f+g
-			}
-			s = [10]float64{a0, a1, a2, a3, a4, a5, a6, a7, a8, a9}
-		}
-		b.ReportMetric(20000*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
-	})
 	b.Run("loop", func(b *testing.B) {
-		v, at, s, out := make([]float64, 4*256), []int{0, 256, 512, 768}, make([]float64, 4*64), make([]float64, 2*256)
-		for b.Loop() {
-			addPanel(out, 256, 2, 256, s[:8], v, at, false)
+		const rows, depth, n = 8, 256, 16
+		v, s, out, at := make([]float64, depth*n), make([]float64, rows*depth), make([]float64, rows*n), make([]int, depth)
+		for k := range at {
+			at[k] = k * n
 		}
-		b.ReportMetric(16*256*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+		for b.Loop() {
+			addPanel(out, n, rows, n, s, v, at, true)
+		}
+		b.ReportMetric(2*rows*depth*n*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
 	})
 	b.Run("copy", func(b *testing.B) {
 		from, to := make([]float64, 1<<23), make([]float64, 1<<23)
+		copy(to, from) // the first time memory is mapped
 		for b.Loop() {
 			copy(to, from)
 		}
 		b.ReportMetric(16*float64(len(to))*float64(b.N)/1e9/b.Elapsed().Seconds(), "GB/s")
 	})
+}
+
+// BenchmarkChain is many small merges: what each costs beside its arithmetic.
+func BenchmarkChain(b *testing.B) {
+	const n = 100_000
+	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
+	t := ordering.Tree{Leaves: n - 1}
+	for i := range n - 1 {
+		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
+		switch {
+		case i == 1:
+			t.Merges = append(t.Merges, [2]int{0, 1})
+		case i > 1:
+			t.Merges = append(t.Merges, [2]int{n - 3 + i, i})
+		}
+	}
+	for b.Loop() {
+		if _, _, err := Contract(context.Background(), e, t, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n-2), "ns/merge")
 }

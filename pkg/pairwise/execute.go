@@ -29,6 +29,7 @@ type run struct {
 	raw      []buffer // by leaf: the table of the expression, or a copy in range
 	copied   float64  // entries of those copies
 	limit    float64
+	spare    float64       // entries of the budget beyond limit, for slices at the same time
 	start    scaled.Number // factors of all slices, known before
 	common   scaled.Number // the same after the static part
 	scale    scaled.Number // and after what is done of the slice
@@ -37,6 +38,7 @@ type run struct {
 	digits   []int // by index: value of a sliced one
 	buffers  []buffer
 	arena    arena
+	beside   int // most entries that slices computed at the same time had in addition
 	kernel   kernel
 	stats    Stats
 	settled  scaled.Number   // the factor taken out of the last result
@@ -101,23 +103,9 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 		return scaled.Number{}, err
 	}
 	r.scale = r.common
-	var sum accumulator
-	for n := r.from; n < r.to; n++ {
-		r.place(n)
-		r.scale, r.done, r.value = r.common, r.common, scaled.One
-		if err := r.do(p.each, &r.scale); err != nil {
-			return scaled.Number{}, err
-		}
-		value := r.done.Mul(r.value)
-		if r.scale.IsZero() {
-			r.abandon()
-			value = scaled.Number{}
-		}
-		sum.add(value)
-		r.stats.Slices++
-		if each != nil {
-			each(value)
-		}
+	sum, err := r.eachSlice(p, each)
+	if err != nil {
+		return scaled.Number{}, err
 	}
 	total := sum.total()
 	if !total.IsZero() {
@@ -127,8 +115,23 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 			return scaled.Number{}, err
 		}
 	}
-	r.stats.PeakBytes = 8 * int64(r.arena.peak)
+	r.stats.PeakBytes = 8 * int64(r.arena.peak+r.beside)
 	return total, nil
+}
+
+// slice runs the part of a program that slices differ in, and returns the value of slice n.
+func (r *run) slice(p *program, n int64) (scaled.Number, error) {
+	r.place(n)
+	r.scale, r.done, r.value = r.common, r.common, scaled.One
+	if err := r.do(p.each, &r.scale); err != nil {
+		return scaled.Number{}, err
+	}
+	r.stats.Slices++
+	if r.scale.IsZero() {
+		r.abandon()
+		return scaled.Number{}, nil
+	}
+	return r.done.Mul(r.value), nil
 }
 
 // place sets the digits of slice n.

@@ -27,8 +27,10 @@ import (
 
 // Options bound a contraction. The zero value works.
 type Options struct {
-	Memory  int64 // bytes for tables, those of the expression included; 0: btn.DefaultMemory, 2 GiB
-	Threads int   // goroutines on one large merge; 0: GOMAXPROCS. The result does not depend on it
+	Memory int64 // bytes for tables, those of the expression included; 0: btn.DefaultMemory, 2 GiB
+	// Threads is the number of goroutines, on slices where Contract has several and the memory allows it, else on one
+	// large merge; 0: GOMAXPROCS. The result does not depend on it.
+	Threads int
 	Slices  []int // indices fixed to a value per slice
 	// From and To are the slices to sum, From ≤ s < To; To = 0 means all. Slice s fixes the indices of Slices to the
 	// digits of s in the mixed radix of their dimensions, the last one the fastest.
@@ -36,6 +38,7 @@ type Options struct {
 }
 
 // Stats is what a contraction took: what Plan predicts for as many slices, unless a table that is 0 ended a slice early.
+// Slices computed at the same time each hold their own tables: PeakBytes is then larger, within Options.Memory.
 type Stats struct {
 	Flops     float64 // multiplications and additions
 	PeakBytes int64   // largest total of live tables, those of the expression included
@@ -63,6 +66,7 @@ func Contract(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Opti
 		return scaled.Number{}, Stats{}, err
 	}
 	r.shape.layOut(p)
+	r.spare = budget(o.Memory)/8 - r.limit
 	sum, err := r.sumSlices(p, nil)
 	if err != nil {
 		return scaled.Number{}, r.stats, err

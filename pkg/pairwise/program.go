@@ -33,6 +33,7 @@ type program struct {
 	before, each, after []op
 	flops               [3]float64 // of one pass of each part
 	peak                float64    // entries
+	shared              float64    // entries live before the slices
 	reads               [][]int    // by table: indices whose marginals are read there, nil without marginals
 }
 
@@ -150,6 +151,7 @@ func (e *emitter) evaluate(keep func(table int) bool) {
 		}
 		if part == 0 {
 			e.frontier()
+			e.p.shared = e.live
 		}
 	}
 	if s.leaves > 0 {
