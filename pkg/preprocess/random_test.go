@@ -33,6 +33,13 @@ func check(t *testing.T, what string, e *einsum.Expression, o preprocess.Options
 		t.Fatalf("%s: a second run differs", what)
 	}
 	wantZ, size, want := enumerate(e)
+	if states(r.Expression) > 1<<16 { // chains of counters have many indices
+		z := value(t, r.Expression)
+		if d := away(new(big.Float).SetMantExp(big.NewFloat(z.Mant), int(z.Exp)), wantZ, size); d > tolerance {
+			t.Fatalf("%s: Z = %v, was %v, %.3g of the terms\n%v", what, z, wantZ, d, r.Report)
+		}
+		return r
+	}
 	z, _, got := enumerate(r.Expression)
 	if d := away(z, wantZ, size); d > tolerance {
 		t.Fatalf("%s: Z = %v, was %v, %.3g of the terms\n%v", what, z, wantZ, d, r.Report)
