@@ -1,14 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/config"
-	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/learn"
 )
@@ -27,7 +27,7 @@ type forecast struct {
 	Legs        int        `json:"legs"`
 	MaxDomain   int        `json:"max_domain"`
 	MaxArity    int        `json:"max_arity"`
-	Exact       btn.Plan   `json:"exact"`
+	Exact       *btn.Plan  `json:"exact"` // null: closed form, or none within the budget
 	Memory      int64      `json:"memory"`
 	Fits        bool       `json:"fits"`
 	ClosedForm  int        `json:"closed_form_components"` // 0: none looked for or found
@@ -39,7 +39,7 @@ type forecast struct {
 }
 
 // Run prints what answering would take, per query.
-func (c *planCmd) Run(t *terminal) error {
+func (c *planCmd) Run(ctx context.Context, t *terminal) error {
 	m, queries, err := c.load()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *planCmd) Run(t *terminal) error {
 		return err
 	}
 	for i, q := range queries {
-		f, err := c.forecast(m, net, q)
+		f, err := c.forecast(ctx, m, net, q)
 		if err != nil {
 			return err
 		}
@@ -67,38 +67,35 @@ func (c *planCmd) Run(t *terminal) error {
 	return nil
 }
 
-func (c *planCmd) forecast(m *factorgraph.Model, net *btn.Network, q infer.Query) (*forecast, error) {
-	conditioned, err := net.Condition(q.Evidence)
-	if err != nil {
-		return nil, err
-	}
-	shape, err := einsum.Shape(conditioned)
-	if err != nil {
-		return nil, err
-	}
+func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.Network, q infer.Query) (*forecast, error) {
 	stats := m.Stats()
 	s := c.settings()
 	f := &forecast{
 		Model: c.Model, Evidence: q.EvidenceFile, Variables: stats.Variables, Factors: stats.Factors, Legs: stats.Legs,
-		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Components: 1,
-		Exact: elimination.Evaluate(shape, elimination.Best(shape)), LearnFlops: learn.Cost(net, s),
+		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1, LearnFlops: learn.Cost(net, s),
 	}
-	f.Fits = f.Exact.Bytes <= float64(s.Memory)
-	need := fmt.Sprintf("its tables take %s, the budget is %s", config.FormatBytes(f.Exact.Bytes), config.FormatBytes(float64(s.Memory)))
+	s.Method = btn.MethodExact // what it would take, whatever auto would say
+	job, err := learn.Assign(ctx, net, []learn.Query{{Evidence: q.Evidence, Marginals: c.Mar}}, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	a := job.Assignments[0]
 	switch {
-	case f.Fits:
-		f.Choice, f.Why = btn.MethodExact, "it fits: "+need
+	case a.Error != nil && a.Error.Code != fault.OverBudget:
+		return nil, fault.New(a.Error.Code, "%s", a.Error.Message)
+	case a.Error != nil:
+		f.Choice, f.Components, f.Why = btn.MethodSymmetryCP, c.Components, a.Error.Message
+	case a.Plan == nil:
+		f.ClosedForm = len(job.Decompositions[a.Decomposition].Components)
+		f.Components, f.Fits = f.ClosedForm, true
+		f.Why = fmt.Sprintf("the base tensor has a closed form of %d components", f.ClosedForm)
 	default:
-		closed, ok, err := learn.ClosedForm(net, learn.MaxClosedFormTerms)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			f.Choice, f.ClosedForm, f.Components = btn.MethodExact, len(closed.Components), len(closed.Components)
-			f.Why = fmt.Sprintf("elimination does not fit (%s), but the base tensor has a closed form of %d components", need, f.ClosedForm)
-		} else {
-			f.Choice, f.Components = btn.MethodSymmetryCP, s.Components
-			f.Why = "the exact way does not fit: " + need
+		f.Exact, f.Components = a.Plan, len(job.Decompositions[a.Decomposition].Components)
+		f.Fits = a.Plan.Flops <= learn.AutoFlops
+		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Plan.Bytes), config.FormatBytes(float64(s.Memory)))
+		if !f.Fits {
+			f.Choice, f.Components = btn.MethodSymmetryCP, c.Components
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoFlops)
 		}
 	}
 	f.describe()
@@ -106,17 +103,22 @@ func (c *planCmd) forecast(m *factorgraph.Model, net *btn.Network, q infer.Query
 }
 
 func (f *forecast) describe() {
-	evidence := f.Evidence
+	evidence, exact := f.Evidence, "none within the budget"
 	if evidence == "" {
 		evidence = "none"
+	}
+	if p := f.Exact; p != nil {
+		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %.0f slices, peak %s, %.3g flops, %d components",
+			p.Width, p.Log2Table, max(p.Slices, 1), config.FormatBytes(p.Bytes), p.Flops, f.Components)
+	} else if f.ClosedForm > 0 {
+		exact = fmt.Sprintf("closed form, %d components", f.ClosedForm)
 	}
 	f.description = fmt.Sprintf(`model       %s
 evidence    %s
 variables   %d, largest domain %d
 factors     %d, largest arity %d, %d legs
-exact       width %d, largest table 2^%.1f entries, peak %s, %.3g flops
+exact       %s
 symmetry-cp %.3g flops to learn
 auto        %s: %s
-`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs,
-		f.Exact.Width, f.Exact.Log2Table, config.FormatBytes(f.Exact.Bytes), f.Exact.Flops, f.LearnFlops, f.Choice, f.Why)
+`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, f.LearnFlops, f.Choice, f.Why)
 }

@@ -17,13 +17,14 @@ import (
 type Query struct {
 	Evidence  factorgraph.Evidence
 	Marginals bool // the answer shall have marginals
+	Over      int  // 0, or 1 + the query whose Z this one's is divided by
 }
 
 // Assign decides for every query which decomposition of net's base tensor answers it, learning what is not in memo
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method auto: exact where it fits the memory and costs at most autoFlops, else symmetry-cp. A query
+// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else symmetry-cp. A query
 // that exceeds the budget has its error in its assignment, with what it needs.
 func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo) (*btn.Job, error) {
 	s = s.WithDefaults()
@@ -40,6 +41,7 @@ func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settin
 				Error:         &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: "learn-worker"},
 			}
 		}
+		assignment.Over = q.Over
 		a.job.Assignments = append(a.job.Assignments, assignment)
 	}
 	return a.job, nil

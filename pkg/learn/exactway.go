@@ -24,8 +24,8 @@ const (
 	replanFlops = 1e6
 	// heavyFlops is the work above which simplifying the network and searching a tree pays.
 	heavyFlops = 3e7
-	// autoFlops is the work above which method auto does not take the exact way: minutes on two cores.
-	autoFlops = 1e12
+	// AutoFlops is the work above which method auto does not take the exact way: minutes on two cores.
+	AutoFlops = 1e12
 	// sliceFlops is what a task of slices shall cost: about a second of one core.
 	sliceFlops = 4e9
 )
@@ -99,8 +99,8 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool) (btn.Assignmen
 		return btn.Assignment{}, err
 	}
 	plan := a.job.Decompositions[index].Plan
-	if a.settings.Method == btn.MethodAuto && plan.Flops > autoFlops {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), autoFlops)
+	if a.settings.Method == btn.MethodAuto && plan.Flops > AutoFlops {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), AutoFlops)
 	}
 	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}, nil
 }
