@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/ordering"
 	"github.com/basetensor/basetensor/pkg/pairwise"
 )
 
@@ -41,6 +42,24 @@ func TestContractAgainstEnumeration(t *testing.T) {
 		again, wide, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, Threads: 4, Memory: memory})
 		if err != nil || again != got || wide.Flops != stats.Flops || wide.Slices != stats.Slices || wide.PeakBytes > memory {
 			t.Fatalf("seed %d, round %d: 4 threads give %v and %+v within %d bytes, one %v and %+v; %v", seed, round, again, wide, memory, got, stats, err)
+		}
+		tight, err := pairwise.PlanWithin(e.Hypergraph(), tree, sliced, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, err := ordering.Evaluate(e.Hypergraph(), tree, sliced)
+		if err != nil || tight.PeakBytes > cost.PeakBytes && len(e.Tables) > 1 { // one tensor alone: its copy is not in ordering's figure
+			t.Fatalf("seed %d, round %d: at least %v bytes, ordering has %v; %v", seed, round, tight.PeakBytes, cost.PeakBytes, err)
+		}
+		again, wide, err = pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, Threads: 1, Memory: int64(tight.PeakBytes)})
+		if err != nil || math.Abs(again.Sub(got).Float64()) > tolerance*scale*terms {
+			t.Fatalf("seed %d, round %d: %v within %v bytes, want %v; %v", seed, round, again, tight.PeakBytes, got, err)
+		}
+		if tight, err = pairwise.PlanWithin(e.Hypergraph(), tree, sliced, int64(tight.PeakBytes)); err != nil {
+			t.Fatal(err)
+		}
+		if z != 0 && o.zeros == 0 && (wide.Flops != tight.Flops(tight.Slices) || float64(wide.PeakBytes) != tight.PeakBytes) {
+			t.Fatalf("seed %d, round %d: took %v flops, %d bytes, planned %+v", seed, round, wide.Flops, wide.PeakBytes, tight)
 		}
 		if half := int64(plan.Slices) / 2; half > 0 {
 			a, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, To: half})

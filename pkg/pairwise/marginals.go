@@ -37,7 +37,8 @@ func Marginals(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Opt
 		return Result{}, Stats{}, err
 	}
 	s := r.shape
-	p := s.fit(budget(o.Memory) - 8*r.copied)
+	memory := budget(o.Memory) - 8*r.copied
+	p := s.within(memory, func() *program { return s.fit(memory) })
 	if err := r.admit(p, o); err != nil {
 		return Result{}, Stats{}, err
 	}
@@ -93,7 +94,7 @@ func PlanMarginals(h elimination.Hypergraph, t ordering.Tree, sliced []int, memo
 	if err != nil {
 		return Cost{}, err
 	}
-	return s.cost(s.fit(budget(memory))), nil
+	return s.cost(s.within(budget(memory), func() *program { return s.fit(budget(memory)) })), nil
 }
 
 func budget(memory int64) float64 {

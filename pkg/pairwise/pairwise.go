@@ -50,18 +50,18 @@ type Stats struct {
 //
 //	Z = Scale · Σ_s Σ_x Π_t Tables[t][x, s]
 //
-// Subtrees without a sliced index are computed once. The slices are added exactly and rounded once. Z = 0 is an answer.
+// Subtrees without a sliced index are computed once, as far as there is memory to keep their results. The slices are added exactly and rounded once. Z = 0 is an answer.
 // Within one table, entries 2^−900 below the largest may become 0.
 //
 // Errors: einsum.ErrOverBudget with the bytes, before anything is computed; einsum.ErrExpression; ordering.ErrTree;
 // einsum.ErrNotFinite; the context's error, looked at between merges and within large ones.
-// Cost: Plan, to which copies come of tables whose largest entry is beyond 2^±64.
+// Cost: PlanWithin, to which copies come of tables whose largest entry is beyond 2^±64.
 func Contract(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Options) (scaled.Number, Stats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
-	p := r.shape.forward()
+	p := r.shape.within(budget(o.Memory)-8*r.copied, r.shape.forward)
 	if err := r.admit(p, o); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}

@@ -25,7 +25,7 @@ type Cost struct {
 // Flops is what n slices take in one call.
 func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
 
-// Plan predicts Contract's Stats. Errors wrap ordering.ErrTree.
+// Plan predicts Contract's Stats where memory is no concern. Errors wrap ordering.ErrTree.
 // Time: Σ over the merges of the length of their scopes.
 func Plan(h elimination.Hypergraph, t ordering.Tree, sliced []int) (Cost, error) {
 	s, err := newShape(h, t, sliced)
@@ -33,6 +33,16 @@ func Plan(h elimination.Hypergraph, t ordering.Tree, sliced []int) (Cost, error)
 		return Cost{}, err
 	}
 	return s.cost(s.forward()), nil
+}
+
+// PlanWithin predicts the Stats of Contract with one thread and a budget of memory bytes (0: 2 GiB): what does not fit is
+// computed again in every slice, down to what ordering.Evaluate prices. PeakBytes exceed the budget when that does.
+func PlanWithin(h elimination.Hypergraph, t ordering.Tree, sliced []int, memory int64) (Cost, error) {
+	s, err := newShape(h, t, sliced)
+	if err != nil {
+		return Cost{}, err
+	}
+	return s.cost(s.within(budget(memory), s.forward)), nil
 }
 
 func (s *shape) cost(p *program) Cost {

@@ -213,10 +213,7 @@ func (e *emitter) ensure(kept func(int) bool, t int) {
 // needs least.
 func (s *shape) fit(memory float64) *program {
 	w := s.reading()
-	top := 1.0
-	for _, size := range s.size {
-		top = max(top, size)
-	}
+	top := s.top()
 	var least *program
 	for keep := math.MaxFloat64; ; keep = min(keep, 4*top) / 4 {
 		p := s.both(w, keep)

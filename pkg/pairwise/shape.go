@@ -74,9 +74,7 @@ func newShape(h elimination.Hypergraph, t ordering.Tree, sliced []int) (*shape, 
 	for k, m := range t.Merges {
 		s.merge(k, m, count)
 	}
-	if tables > 0 {
-		s.static[tables-1] = false // every slice has a value of its own
-	}
+	s.share(math.MaxFloat64)
 	return s, nil
 }
 
@@ -98,7 +96,6 @@ func (s *shape) leaf(i int, e, count []int) {
 	slices.Sort(s.scope[i])
 	s.raw = finite(s.raw + s.raws[i])
 	s.size[i] = s.product(s.scope[i])
-	s.static[i] = len(s.sliced) > 0 && len(s.cut[i]) == 0
 }
 
 func (s *shape) merge(k int, m [2]int, count []int) {
@@ -130,7 +127,43 @@ func (s *shape) merge(k int, m [2]int, count []int) {
 	s.full[k] = finite(full)
 	s.scope[s.leaves+k] = out
 	s.size[s.leaves+k] = s.product(out)
-	s.static[s.leaves+k] = s.static[m[0]] && s.static[m[1]]
+}
+
+// share decides which tables are computed once for all slices: those that are the same in all of them and have at most
+// most entries, and are made of such.
+func (s *shape) share(most float64) {
+	if len(s.sliced) == 0 || len(s.scope) == 0 {
+		return
+	}
+	for i := range s.leaves {
+		s.static[i] = len(s.cut[i]) == 0 && (s.size[i] <= most || !s.copies(i))
+	}
+	for k, m := range s.merges {
+		s.static[s.leaves+k] = s.static[m[0]] && s.static[m[1]] && s.size[s.leaves+k] <= most
+	}
+	s.static[len(s.scope)-1] = false // every slice has a value of its own
+}
+
+// within returns the first program that fits into memory, sharing less and less over slices; the last one if none does.
+func (s *shape) within(memory float64, build func() *program) *program {
+	p := build()
+	if len(s.sliced) == 0 {
+		return p
+	}
+	for most := s.top(); 8*p.peak > memory && most >= 0.5; most /= 4 {
+		s.share(most / 4)
+		p = build()
+	}
+	return p
+}
+
+// top is the size of the largest table.
+func (s *shape) top() float64 {
+	top := 1.0
+	for _, size := range s.size {
+		top = max(top, size)
+	}
+	return top
 }
 
 // copies says that a leaf is not used as it is in the expression.
