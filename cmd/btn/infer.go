@@ -32,6 +32,9 @@ func (c *inferCmd) Validate() error {
 	if c.JSON && c.Format == "uai" {
 		return errors.New("--json and --format uai exclude each other")
 	}
+	if c.Event != "" && c.Format == "uai" {
+		return errors.New("--event and --format uai exclude each other: a solution file has no place for P(event)")
+	}
 	return c.requestFlags.Validate()
 }
 
@@ -47,7 +50,14 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 		if !c.JSON || errors.Is(err, context.Canceled) {
 			return err
 		}
-		results = infer.Failed(job, max(1, len(c.Evid)), err, "btn") // --json prints an object whatever happens
+		asked := max(1, len(c.Evid))
+		if c.Event != "" {
+			asked *= 2
+		}
+		results = infer.Failed(job, asked, err, "btn") // --json prints an object whatever happens
+	}
+	if c.Event != "" {
+		p.given = results[:len(results)/2]
 	}
 	code := config.ExitOK
 	for i := range results {

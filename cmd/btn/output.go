@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type printer struct {
 	model string
 	json  bool
 	uai   bool
+	given []btn.Result // the answers that those behind them are asked over; empty without an event
 }
 
 // print writes one result.
@@ -71,7 +73,13 @@ func (p *printer) lines(r *btn.Result) error {
 		line("ln Z", "%s nats", decimals(*r.LogZ))
 		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
+	if text := p.event(r); text != "" {
+		line("P(event)", "%s", text)
+	}
 	line("method", "%s", describeMethod(r))
+	if r.Run != nil {
+		line("run", "%s", describeRun(r.Run))
+	}
 	if r.Status == "ok" {
 		line("trust", "%s", describeTrust(r))
 	}
@@ -100,6 +108,25 @@ func (p *printer) lines(r *btn.Result) error {
 	}
 	_, err := io.WriteString(p.out, b.String())
 	return err
+}
+
+// event writes the probability of the event given the evidence; "" where there is none.
+func (p *printer) event(r *btn.Result) string {
+	if r.LnRatio != nil {
+		return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.LnRatio), decimals(*r.LnRatio))
+	}
+	if over := r.Query - len(p.given); over >= 0 && over < len(p.given) && r.Zero && p.given[over].Status == "ok" && !p.given[over].Zero {
+		return "0: the event is impossible under the evidence"
+	}
+	return ""
+}
+
+func describeRun(r *btn.Run) string {
+	s := fmt.Sprintf("%.3g flops", r.Flops)
+	if r.Slices > 1 {
+		s += fmt.Sprintf(", %.0f slices", r.Slices)
+	}
+	return s
 }
 
 // decimals writes a logarithm with ten digits after the point; what rounds to 0 has no sign.

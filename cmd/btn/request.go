@@ -19,6 +19,7 @@ import (
 type requestFlags struct {
 	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json."`
 	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
+	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar is of the evidence alone." placeholder:"FILE"`
 	Method      string        `help:"auto: exact where the memory budget allows, else symmetry-cp. exact: elimination, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
 	Components  int           `help:"Components of symmetry-cp." default:"4"`
 	Maps        string        `help:"Invertible maps on the legs: identity or orthogonal (Hadamard, DCT-II)." enum:"identity,orthogonal" default:"identity"`
@@ -66,6 +67,15 @@ func (r *requestFlags) load() (*factorgraph.Model, []infer.Query, error) {
 		return nil, nil, err
 	}
 	queries, err := loadQueries(r.Model, r.Evid, m.Domains)
+	if err != nil {
+		return nil, nil, err
+	}
+	for q := range queries {
+		queries[q].Marginals = r.Mar
+	}
+	if r.Event != "" {
+		queries, err = withEvent(queries, r.Event, m.Domains)
+	}
 	return m, queries, err
 }
 
@@ -77,7 +87,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer
 	}
 	message := wire.Model{Job: job, Model: body, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
 	for _, q := range queries {
-		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: r.Mar})
+		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over})
 	}
 	return message, nil
 }

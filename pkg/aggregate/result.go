@@ -43,20 +43,41 @@ type Input struct {
 //
 // The same input gives the same result whatever the order of Values.
 func Result(in Input) btn.Result {
+	r, _ := answer(in)
+	return r
+}
+
+// answer is Result, and Z where the result is ok.
+func answer(in Input) (btn.Result, scaled.Number) {
 	r := start(in)
 	parts, failed := values(in)
+	var z scaled.Number
 	if failed == nil {
-		failed = total(&r, in.Decomposition, in.Assignment, parts)
+		r.Run = run(in.Decomposition, parts)
+		z, failed = total(&r, in.Decomposition, in.Assignment, parts)
 	}
 	if failed != nil {
 		r.Status, r.Error = "error", failed
-		return r
+		return r, z
 	}
 	r.Status, r.Exact = "ok", in.Decomposition.Exact
 	if !r.Exact {
 		r.Warnings = append(r.Warnings, unknownQuality)
 	}
-	return r
+	return r, z
+}
+
+// run sums what the components took.
+func run(d *btn.Decomposition, parts []btn.Value) *btn.Run {
+	var r btn.Run
+	for i, v := range parts {
+		r.Flops += v.Flops
+		if q := d.Components[i]; d.Contraction != nil && q.Class == btn.ClassBase && q.Order == nil {
+			r.Slices += float64(max(0, q.To-q.From))
+		}
+	}
+	r.Flops = min(r.Flops, math.MaxFloat64)
+	return &r
 }
 
 // start fills what does not depend on the values.
@@ -106,31 +127,32 @@ func values(in Input) ([]btn.Value, *btn.ErrorInfo) {
 	return collect(in.Query, len(d.Components), in.Values)
 }
 
-// total sums the components and fills the numbers of the answer.
-func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.Value) *btn.ErrorInfo {
+// total sums the components, fills the numbers of the answer, and returns Z.
+func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.Value) (scaled.Number, *btn.ErrorInfo) {
+	none := scaled.Number{}
 	z, m := make([]scaled.Number, len(parts)), make([]*btn.Marginals, len(parts))
 	for i, v := range parts {
 		z[i], m[i] = v.Z, v.Marginals
 	}
 	e, err := Sum(d.Alpha, z)
 	if errors.Is(err, ErrNotFinite) {
-		return failure(fault.Internal, "%v", err)
+		return none, failure(fault.Internal, "%v", err)
 	}
 	r.CancellationDigits = finite(e.CancellationDigits)
 	switch {
 	case errors.Is(err, ErrNegative) && d.Exact && e.CancellationDigits < signDigits:
-		return failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
+		return none, failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
 	case err != nil:
-		return failure(fault.FailedEstimate, "%v", err)
+		return none, failure(fault.FailedEstimate, "%v", err)
 	case e.Total.IsZero() && !d.Exact:
-		return failure(fault.FailedEstimate, "the total of %d components is exactly 0, and an estimate cannot show that Z is 0", len(z))
+		return none, failure(fault.FailedEstimate, "the total of %d components is exactly 0, and an estimate cannot show that Z is 0", len(z))
 	case e.Total.IsZero():
 		r.Zero = true
-		return nil
+		return none, nil
 	}
 	p, warning, err := marginals(d.Alpha, m)
 	if err != nil {
-		return failure(fault.Internal, "%v", err)
+		return none, failure(fault.Internal, "%v", err)
 	}
 	if r.Marginals = p; warning != "" {
 		r.Warnings = append(r.Warnings, warning)
@@ -139,7 +161,7 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 	if !d.Exact {
 		r.Certificate = certificate(*r.LogZ, d.LnNormError, a.LnLinks)
 	}
-	return nil
+	return e.Total, nil
 }
 
 // finitePlan returns a copy of the plan fit for JSON: a cost beyond float64 is its largest value, a plan with NaN is none.

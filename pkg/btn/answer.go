@@ -4,27 +4,36 @@ import "github.com/basetensor/basetensor/pkg/fault"
 
 // Result answers one query. Its JSON form is what `btn infer --json` prints; null where a field does not apply.
 type Result struct {
-	Job                string             `json:"job"`
-	Query              int                `json:"query"`  // position in the request
-	Status             string             `json:"status"` // "ok" or "error"
-	Error              *ErrorInfo         `json:"error"`
-	Exact              bool               `json:"exact"`
-	Method             Method             `json:"method"`
-	LogZ               *float64           `json:"log_z"`   // nats
-	Log10Z             *float64           `json:"log10_z"` // decimal
-	Zero               bool               `json:"zero"`    // Z is exactly 0; then log_z and log10_z are null
-	Components         int                `json:"components"`
-	Residual           *float64           `json:"residual"`     // ρ
-	LnExplained        *float64           `json:"ln_explained"` // ln(1−ρ)
-	ConditionGram      *float64           `json:"condition_gram"`
-	Certificate        *Certificate       `json:"certificate"`
-	CancellationDigits *float64           `json:"cancellation_digits"`
-	Marginals          [][]float64        `json:"marginals"` // P(x_i = a) per variable and value; null unless asked for
-	EvidenceFile       *string            `json:"evidence_file"`
-	Warnings           []string           `json:"warnings"`
-	Cache              string             `json:"cache"` // "hit", "miss" or "off"
-	Plan               *Plan              `json:"plan"`
-	TimingsMS          map[string]float64 `json:"timings_ms"`
+	Job                string       `json:"job"`
+	Query              int          `json:"query"`  // position in the request
+	Status             string       `json:"status"` // "ok" or "error"
+	Error              *ErrorInfo   `json:"error"`
+	Exact              bool         `json:"exact"`
+	Method             Method       `json:"method"`
+	LogZ               *float64     `json:"log_z"`   // nats
+	Log10Z             *float64     `json:"log10_z"` // decimal
+	Zero               bool         `json:"zero"`    // Z is exactly 0; then log_z and log10_z are null
+	Components         int          `json:"components"`
+	Residual           *float64     `json:"residual"`     // ρ
+	LnExplained        *float64     `json:"ln_explained"` // ln(1−ρ)
+	ConditionGram      *float64     `json:"condition_gram"`
+	Certificate        *Certificate `json:"certificate"`
+	CancellationDigits *float64     `json:"cancellation_digits"`
+	Marginals          [][]float64  `json:"marginals"` // P(x_i = a) per variable and value; null unless asked for
+	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
+	LnRatio      *float64           `json:"ln_ratio"`
+	EvidenceFile *string            `json:"evidence_file"`
+	Warnings     []string           `json:"warnings"`
+	Cache        string             `json:"cache"` // "hit", "miss" or "off"
+	Plan         *Plan              `json:"plan"`
+	Run          *Run               `json:"run"` // null where nothing was contracted
+	TimingsMS    map[string]float64 `json:"timings_ms"`
+}
+
+// Run is what the contractions of a query took, summed over its components.
+type Run struct {
+	Flops  float64 `json:"flops"`  // multiplications and additions
+	Slices float64 `json:"slices"` // slices of a contraction tree that were computed; 0 where there was no tree
 }
 
 // ErrorInfo is why a query has no number.

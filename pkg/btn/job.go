@@ -8,12 +8,14 @@ type Job struct {
 
 // Assignment says how one query is answered.
 type Assignment struct {
-	Decomposition int        // index into Job.Decompositions, −1 when Error is set
-	Cache         string     // "hit", "miss" or "off"
-	LnLinks       float64    // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
-	Plan          *Plan      // exact way only
-	Warnings      []string   //
-	Error         *ErrorInfo // why this query cannot be answered, or nil
+	Decomposition int      // index into Job.Decompositions, −1 when Error is set
+	Cache         string   // "hit", "miss" or "off"
+	LnLinks       float64  // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
+	Plan          *Plan    // exact way only
+	Warnings      []string //
+	// Over is 0, or 1 + the query whose Z this one's is divided by: P(event | given) = Z(given ∧ event)/Z(given).
+	Over  int
+	Error *ErrorInfo // why this query cannot be answered, or nil
 }
 
 // Unit is one contraction: component Component of the decomposition assigned to query Query, under its evidence.

@@ -17,7 +17,10 @@ type Request struct {
 
 // Query asks for the partition function under evidence.
 type Query struct {
-	Evidence     factorgraph.Evidence
-	Marginals    bool   // the marginals of all variables as well, at about three times the cost
+	Evidence  factorgraph.Evidence
+	Marginals bool // the marginals of all variables as well, at about three times the cost
+	// Over is 0, or 1 + the position of another query. The result then has LnRatio = ln Z of this query less ln Z of that
+	// one: ln P(event | given), where that query's evidence is what is given and this one's is that and the event.
+	Over         int
 	EvidenceFile string // for the answer only; empty if there was none
 }

@@ -24,7 +24,8 @@ func Reparameterise(m *factorgraph.Model, s btn.Settings) (*btn.Network, error) 
 	return net, nil
 }
 
-// CheckQueries validates every query's evidence against the model's domains. The error names the query.
+// CheckQueries validates every query's evidence against the model's domains, and which query it is asked over. The error
+// names the query.
 func CheckQueries(domains []int, queries []Query) error {
 	if len(queries) == 0 {
 		return fault.New(fault.BadInput, "infer: a request needs at least one query")
@@ -32,6 +33,12 @@ func CheckQueries(domains []int, queries []Query) error {
 	for q := range queries {
 		if err := queries[q].Evidence.Validate(&factorgraph.Model{Domains: domains}); err != nil {
 			return fault.New(fault.BadInput, "infer: query %d: %w", q, err)
+		}
+		switch over := queries[q].Over; {
+		case over < 0 || over > len(queries):
+			return fault.New(fault.BadInput, "infer: query %d is asked over query %d, there are %d", q, over-1, len(queries))
+		case over == q+1:
+			return fault.New(fault.BadInput, "infer: query %d is asked over itself", q)
 		}
 	}
 	return nil
@@ -41,7 +48,7 @@ func CheckQueries(domains []int, queries []Query) error {
 func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo) (*btn.Job, error) {
 	asked := make([]learn.Query, len(queries))
 	for q := range queries {
-		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals}
+		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over}
 	}
 	return learn.Assign(ctx, net, asked, s, memo)
 }
@@ -152,7 +159,7 @@ func Aggregate(job string, j *btn.Job, evidenceFiles []string, values []btn.Unit
 			byQuery[v.Query] = append(byQuery[v.Query], v)
 		}
 	}
-	results := make([]btn.Result, len(j.Assignments))
+	inputs := make([]aggregate.Input, len(j.Assignments))
 	for q := range j.Assignments {
 		in := aggregate.Input{Job: job, Query: q, Assignment: &j.Assignments[q], Values: byQuery[q]}
 		if d := j.Assignments[q].Decomposition; j.Assignments[q].Error == nil && d >= 0 && d < len(j.Decompositions) {
@@ -161,9 +168,9 @@ func Aggregate(job string, j *btn.Job, evidenceFiles []string, values []btn.Unit
 		if q < len(evidenceFiles) {
 			in.EvidenceFile = evidenceFiles[q]
 		}
-		results[q] = aggregate.Result(in)
+		inputs[q] = in
 	}
-	return results
+	return aggregate.Results(inputs)
 }
 
 // Failed returns the results of a job none of whose queries has an answer, for the same reason.

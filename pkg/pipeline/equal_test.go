@@ -51,6 +51,9 @@ func TestAnswersEqualInfer(t *testing.T) {
 			w, p := request(t, fmt.Sprintf("job-%d", i), c.model, c.settings, c.evidence...)
 			for q := range w.Queries {
 				w.Queries[q].Marginals, p.Queries[q].Marginals = q%2 == 1, q%2 == 1
+				if q > 0 {
+					w.Queries[q].Over, p.Queries[q].Over = q, q // over the query before
+				}
 			}
 			want, wantErr := infer.Run(r.ctx, p, nil)
 			r.submit(w)
@@ -69,6 +72,9 @@ func TestAnswersEqualInfer(t *testing.T) {
 			}
 			if len(a.Results) > 1 && (a.Results[0].Marginals != nil || a.Results[1].Marginals == nil) {
 				t.Errorf("%s: marginals of the wrong query: %v", c.name, a.Results)
+			}
+			if len(a.Results) > 1 && !a.Results[1].Zero && a.Results[1].LnRatio == nil {
+				t.Errorf("%s: no ratio: %v", c.name, a.Results)
 			}
 			for _, stage := range pipeline.Stages() {
 				if _, ok := a.Results[0].TimingsMS[string(stage)]; !ok {

@@ -51,6 +51,7 @@ type assignment struct {
 	LnLinks       float64        `msgpack:"ln_links"`
 	Plan          *btn.Plan      `msgpack:"plan,omitempty"`
 	Warnings      []string       `msgpack:"warnings,omitempty"`
+	Over          int            `msgpack:"over,omitempty"`
 	Error         *btn.ErrorInfo `msgpack:"error,omitempty"`
 }
 
@@ -132,6 +133,9 @@ func (w *jobBlob) decode() (*btn.Job, error) {
 			return nil, invalid(place, "decomposition %d of %d", a.Decomposition, len(w.Decompositions))
 		case a.Error != nil && a.Decomposition != -1:
 			return nil, invalid(place, "decomposition %d and an error", a.Decomposition)
+		}
+		if err := checkOver(a.Over, i, len(w.Assignments)); err != nil {
+			return nil, under(place, err)
 		}
 		if err := checkErrorInfo(a.Error); err != nil {
 			return nil, under(place+".error", err)

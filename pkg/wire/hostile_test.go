@@ -321,3 +321,19 @@ func TestCheckJob(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An assignment's ratio names another assignment, or none.
+func TestDecodeJobRefusesRatiosOverNothing(t *testing.T) {
+	failed := btn.Assignment{Decomposition: -1, Error: &btn.ErrorInfo{Code: fault.OverBudget}}
+	for over, want := range map[int]string{-1: "assignments[1].over", 2: "the query itself", 3: "assignments[1].over", 0: "", 1: ""} {
+		second := failed
+		second.Over = over
+		b, err := EncodeJob(&btn.Job{Assignments: []btn.Assignment{failed, second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeJob(b); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("over %d: %v, want %q", over, err, want)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Query struct {
 	EvidenceFile string `msgpack:"file,omitempty"` // for the answer only
 	// Marginals asks for the marginals of all variables as well.
 	Marginals bool `msgpack:"marginals,omitempty"`
+	// Over is 0, or 1 + the position of another query: the answer then has ln Z of this one less ln Z of that one.
+	Over int `msgpack:"over,omitempty"`
 }
 
 // ModelBody is a factor graph on the wire.
@@ -81,6 +83,9 @@ func (m *Model) Validate() error {
 			err = invalid("evid", "both evid and evidence are given")
 		case m.Model != nil:
 			err = checkWithin(q.Evidence, m.Model.Domains)
+		}
+		if err == nil {
+			err = checkOver(q.Over, i, len(m.Queries))
 		}
 		if err != nil {
 			return under("queries", under(fmt.Sprintf("[%d]", i), err))

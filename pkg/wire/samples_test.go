@@ -261,6 +261,7 @@ func (r random) job(dims []int) *btn.Job {
 	for q := range r.IntN(4) {
 		a := btn.Assignment{Decomposition: r.IntN(len(j.Decompositions)), Cache: "hit", LnLinks: r.float()}
 		if q%2 == 1 {
+			a.Over = q
 			a.Plan, a.Warnings = &j.Decompositions[0].Plan, []string{}
 		}
 		if r.IntN(4) == 0 {

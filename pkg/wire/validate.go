@@ -151,9 +151,23 @@ func checkQueries(queries []Query) error {
 		if err == nil && q.Evid != "" {
 			err = invalid("evid", "evidence as text after reparam-worker")
 		}
+		if err == nil {
+			err = checkOver(q.Over, i, len(queries))
+		}
 		if err != nil {
 			return under(fmt.Sprintf("queries[%d]", i), err)
 		}
+	}
+	return nil
+}
+
+// checkOver checks what query i of so many is asked over: 0, or 1 + another query.
+func checkOver(over, i, queries int) error {
+	switch {
+	case over < 0 || over > queries:
+		return invalid("over", "%d names no query: 0, or 1 + the position of one of %d", over, queries)
+	case over == i+1:
+		return invalid("over", "%d is the query itself", over)
 	}
 	return nil
 }

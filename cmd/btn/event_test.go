@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+)
+
+// write makes a file with the text and returns its path.
+func write(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// pair is P(x_0, x_1) ∝ 1 2 / 3 0.
+const pair = "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 0\n"
+
+// command runs btn and returns what it printed.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(context.Background(), args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestProbabilityOfAnEvent(t *testing.T) {
+	folder := t.TempDir()
+	model, zero, one := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0"), write(t, folder, "one", "1 0 1")
+	last := write(t, folder, "last", "1 1 1")
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--json", "--mar", "--evid", zero, "--evid", "none", "--evid", one, "--event", last)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var results []btn.Result
+	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
+		var r btn.Result
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, r)
+	}
+	if len(results) != 6 {
+		t.Fatalf("%d results:\n%s", len(results), stdout)
+	}
+	// P(x_1 = 1 | x_0 = 0) = 2/3, P(x_1 = 1) = 2/6, P(x_1 = 1 | x_0 = 1) = 0
+	for q, want := range map[int]float64{3: math.Log(2. / 3), 4: math.Log(1. / 3)} {
+		if r := results[q]; r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-12 || r.Marginals != nil || !strings.HasSuffix(*r.EvidenceFile, last) {
+			t.Errorf("query %d: %+v, want ln %v", q, r, want)
+		}
+	}
+	if results[0].LnRatio != nil || results[0].Marginals == nil || results[5].LnRatio != nil || !results[5].Zero {
+		t.Errorf("%s", stdout)
+	}
+	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--evid", one, "--evid", "none", "--event", last)
+	for _, want := range []string{"P(event)    0: the event is impossible under the evidence\n", "P(event)    0.3333333333 (ln -1.0986122887)\n", "run "} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
+		}
+	}
+}
+
+func TestEventsThatCannotBeAsked(t *testing.T) {
+	folder := t.TempDir()
+	model, zero, one := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0"), write(t, folder, "one", "1 0 1")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"contradiction": {[]string{"--evid", zero, "--event", one}, []string{zero, one, "contradict", "variable 0 observed at 0 and at 1"}},
+		"missing":       {[]string{"--event", filepath.Join(folder, "nowhere")}, []string{"nowhere"}},
+		"range":         {[]string{"--event", write(t, folder, "range", "1 7 0")}, []string{"range"}},
+		"empty":         {[]string{"--event", write(t, folder, "empty", "0")}, []string{"empty", "says nothing"}},
+	} {
+		code, _, stderr := command(t, append([]string{"infer", model, "--redis", "off"}, c.args...)...)
+		for _, want := range c.want {
+			if code == 0 || !strings.Contains(stderr, want) {
+				t.Errorf("%s: exit code %d, no %q in %q", name, code, want, stderr)
+			}
+		}
+	}
+	if code, _, stderr := command(t, "infer", model, "--event", one, "--format", "uai"); code != 2 || !strings.Contains(stderr, "exclude each other") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}

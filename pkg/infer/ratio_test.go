@@ -1,0 +1,62 @@
+package infer
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/oracle"
+)
+
+// P(event | given) by enumeration against the ratio of two queries, the event asked before and after what is given.
+func TestConditionalProbabilitiesByRatio(t *testing.T) {
+	for seed := uint64(0); seed < 30; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 7, Zeros: 0.1 * float64(seed%3)})
+		given := factorgraph.Observe(map[int]int{1: rng.IntN(m.Domains[1])})
+		v := 2 + rng.IntN(4)
+		event, err := factorgraph.NewEvidence(slices.Concat(given.Hard, []factorgraph.Observation{{Var: v, Value: rng.IntN(m.Domains[v])}}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queries := []Query{{Evidence: event, Over: 2}, {Evidence: given}, {Evidence: event, Over: 2}}
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: queries, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zGiven, zBoth := oracle.Z(m, given), oracle.Z(m, event)
+		for _, q := range []int{0, 2} {
+			r := results[q]
+			switch {
+			case zGiven.Sign() == 0:
+				if r.LnRatio != nil || !strings.Contains(strings.Join(r.Warnings, ";"), "Z of query 1") {
+					t.Errorf("seed %d: ratio %v over 0, warnings %q", seed, r.LnRatio, r.Warnings)
+				}
+			case zBoth.Sign() == 0:
+				if r.LnRatio != nil || !r.Zero {
+					t.Errorf("seed %d: ratio %v of 0", seed, r.LnRatio)
+				}
+			case r.LnRatio == nil || math.Abs(*r.LnRatio-(oracle.Ln(zBoth)-oracle.Ln(zGiven))) > 1e-12:
+				t.Errorf("seed %d: ratio %v, want %v", seed, r.LnRatio, oracle.Ln(zBoth)-oracle.Ln(zGiven))
+			}
+			if r.Run == nil || results[1].LnRatio != nil {
+				t.Errorf("seed %d: run %v, ratio of the query asked over nothing %v", seed, r.Run, results[1].LnRatio)
+			}
+		}
+	}
+}
+
+func TestRatiosOverNothing(t *testing.T) {
+	for over, want := range map[int]string{-1: "asked over query -2, there are 2", 3: "asked over query 2, there are 2", 2: "asked over itself"} {
+		_, err := Run(context.Background(), Request{Job: "t", Model: ising(3), Queries: []Query{{}, {Over: over}}}, nil)
+		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
+			t.Errorf("over %d: %v, want %q", over, err, want)
+		}
+	}
+}
