@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
 )
 
-// propertyModels is how many random models the property test draws; BTN_MODELS overrides it (make property: 10,000).
-const propertyModels = 400
+// propertyModels is how many random models the property test draws; BTN_MODELS overrides it.
+const propertyModels = 10_000
 
 // rounding bounds the error of probabilities and of ln Z relative to the largest term, for models without cancellation.
 const rounding = 1e-9
@@ -23,6 +23,9 @@ const rounding = 1e-9
 // and holds Z and every marginal of the exact way, along orders and along trees, against enumeration.
 func TestRandomModelsAgainstEnumeration(t *testing.T) {
 	models := propertyModels
+	if testing.Short() {
+		models /= 10
+	}
 	if s := os.Getenv("BTN_MODELS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
