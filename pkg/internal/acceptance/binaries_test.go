@@ -114,6 +114,36 @@ func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 	}
 }
 
+func TestSlicesOverThreeContractWorkers(t *testing.T) {
+	d := deploy(t, 3)
+	model := filepath.Join(t.TempDir(), "k26.uai")
+	if out, code := command(t, "btn", "generate", "ising", "complete", "-n", "26", "--delta", "0.5", "-o", model); code != 0 {
+		t.Fatalf("generate: exit code %d\n%s", code, out)
+	}
+	args := []string{model, "--method", "exact", "--mar"}
+	whole := (*deployment)(nil).infer(t, args...)[0]
+	sliced := append(args, "--memory", fmt.Sprintf("%.0f", whole.Plan.Bytes/4))
+	here, there := (*deployment)(nil).infer(t, sliced...), d.infer(t, sliced...)
+	sameBits(t, "sliced", there, here)
+	r := there[0]
+	if r.Plan.Slices < 2 || r.Plan.Bytes > whole.Plan.Bytes/4 || !r.Exact {
+		t.Errorf("a quarter of %.0f bytes: %+v", whole.Plan.Bytes, r.Plan)
+	}
+	if math.Abs(*r.LogZ-*whole.LogZ) > 1e-10 {
+		t.Errorf("ln Z %v in slices, %v whole", *r.LogZ, *whole.LogZ)
+	}
+	for v := range whole.Marginals {
+		for a := range whole.Marginals[v] {
+			if math.Float64bits(here[0].Marginals[v][a]) != math.Float64bits(r.Marginals[v][a]) {
+				t.Errorf("P(x_%d = %d) has other bits here and there", v, a)
+			}
+			if math.Abs(whole.Marginals[v][a]-r.Marginals[v][a]) > 1e-10 {
+				t.Errorf("P(x_%d = %d) = %v in slices, %v whole", v, a, r.Marginals[v][a], whole.Marginals[v][a])
+			}
+		}
+	}
+}
+
 func TestOtherEvidenceHitsTheCacheOfTheBinaries(t *testing.T) {
 	d := deploy(t, 2)
 	for _, method := range []string{"auto", "symmetry-cp"} {
