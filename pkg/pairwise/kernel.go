@@ -84,7 +84,7 @@ func (k *kernel) plan() {
 	k.runs, k.rows = 1, 1
 	switch x.kind {
 	case panel:
-		k.runs = pieces(count(x.run), maxRun)
+		k.runs = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
 		k.rows = pieces(count(x.rows), maxRows)
 		k.tasks = count(x.outer) * k.runs * k.rows
 	case blend:

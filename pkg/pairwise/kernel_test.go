@@ -16,7 +16,7 @@ import (
 // product count: Z = Σ_out w[out] Σ_k A·B with w a product of vectors.
 func chainOfTwo(rng *rand.Rand) *einsum.Expression {
 	e := &einsum.Expression{Scale: scaled.One}
-	shapes := [][]int{{2}, {3}, {5}, {2, 2}, {2, 2, 2, 2}, {7, 3}, {40}, {3, 30}, {2, 2, 2, 2, 2, 2, 2}}
+	shapes := [][]int{{2}, {3}, {5}, {2, 2}, {2, 2, 2, 2}, {7, 3}, {40}, {3, 30}, {2, 2, 2, 2, 2, 2, 2}, {300}, {1100}}
 	var group [4][]int // batch, m, n, k
 	size := 1
 	for g := range group {
