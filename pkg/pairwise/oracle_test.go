@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/ordering"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -89,15 +88,6 @@ func randomTree(rng *rand.Rand, leaves int) ordering.Tree {
 		n := len(live)
 		t.Merges = append(t.Merges, [2]int{live[n-1], live[n-2]})
 		live = append(live[:n-2], leaves+len(t.Merges)-1)
-	}
-	return t
-}
-
-// orderTree merges bucket after bucket of the best elimination order.
-func orderTree(h elimination.Hypergraph) ordering.Tree {
-	t, err := ordering.FromOrder(h, elimination.Best(h))
-	if err != nil {
-		panic(err)
 	}
 	return t
 }
