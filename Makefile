@@ -45,5 +45,5 @@ bench-models: ## every reference model against its solution: docs/benchmarks/exa
 	$(GO) build -o bin/ ./cmd/btn
 	bin/btn bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
 
-acceptance: deps ## the slow end-to-end suite: four binaries, real servers, every reference model
-	$(GO) test -count 1 -timeout 30m -tags acceptance ./cmd/...
+acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
+	$(GO) test -count 1 -v ./pkg/internal/acceptance
