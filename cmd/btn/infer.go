@@ -35,6 +35,9 @@ func (c *inferCmd) Validate() error {
 	if c.Event != "" && c.Format == "uai" {
 		return errors.New("--event and --format uai exclude each other: a solution file has no place for P(event)")
 	}
+	if len(c.Joint) > 0 && c.Format == "uai" {
+		return errors.New("--joint and --format uai exclude each other: a solution file has no place for a joint marginal")
+	}
 	return c.requestFlags.Validate()
 }
 

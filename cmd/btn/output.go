@@ -106,8 +106,42 @@ func (p *printer) lines(r *btn.Result) error {
 		}
 		b.WriteByte('\n')
 	}
+	if r.Joint != nil {
+		writeJoint(&b, r.Joint)
+	}
 	_, err := io.WriteString(p.out, b.String())
 	return err
+}
+
+// mostCells is how many cells of a joint marginal people get to see.
+const mostCells = 64
+
+// writeJoint writes a line per cell: the values, and their probability.
+func writeJoint(b *strings.Builder, j *btn.Joint) {
+	if len(j.P) > mostCells {
+		fmt.Fprintf(b, "%-12s%d cells of %d variables: --json prints them\n", "joint", len(j.P), len(j.Variables))
+		return
+	}
+	width := make([]int, len(j.Variables))
+	fmt.Fprintf(b, "%-12s", "joint")
+	for k, v := range j.Variables {
+		name := fmt.Sprintf("x_%d", v)
+		width[k] = len(name)
+		b.WriteString(name + " ")
+	}
+	b.WriteByte('\n')
+	for cell, x := range j.P {
+		values := make([]int, len(j.Shape))
+		for k := len(values) - 1; k >= 0; k-- {
+			values[k] = cell % j.Shape[k]
+			cell /= j.Shape[k]
+		}
+		fmt.Fprintf(b, "%-12s", "")
+		for k, value := range values {
+			fmt.Fprintf(b, "%*d ", width[k], value)
+		}
+		fmt.Fprintf(b, "%.6f\n", x)
+	}
 }
 
 // event writes the probability of the event given the evidence; "" where there is none.

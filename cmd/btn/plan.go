@@ -75,7 +75,7 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1, LearnFlops: learn.Cost(net, s),
 	}
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	job, err := learn.Assign(ctx, net, []learn.Query{{Evidence: q.Evidence, Marginals: c.Mar}}, s, nil)
+	job, err := learn.Assign(ctx, net, []learn.Query{{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}}, s, nil)
 	if err != nil {
 		return nil, err
 	}

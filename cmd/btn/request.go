@@ -19,7 +19,8 @@ import (
 type requestFlags struct {
 	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json."`
 	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
-	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar is of the evidence alone." placeholder:"FILE"`
+	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
+	Joint       []int         `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
 	Method      string        `help:"auto: exact where the memory budget allows, else symmetry-cp. exact: elimination, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
 	Components  int           `help:"Components of symmetry-cp." default:"4"`
 	Maps        string        `help:"Invertible maps on the legs: identity or orthogonal (Hadamard, DCT-II)." enum:"identity,orthogonal" default:"identity"`
@@ -67,11 +68,14 @@ func (r *requestFlags) load() (*factorgraph.Model, []infer.Query, error) {
 		return nil, nil, err
 	}
 	queries, err := loadQueries(r.Model, r.Evid, m.Domains)
+	if err == nil {
+		err = btn.CheckJoint(m.Domains, r.Joint)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	for q := range queries {
-		queries[q].Marginals = r.Mar
+		queries[q].Marginals, queries[q].Joint = r.Mar, r.Joint
 	}
 	if r.Event != "" {
 		queries, err = withEvent(queries, r.Event, m.Domains)
@@ -87,7 +91,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer
 	}
 	message := wire.Model{Job: job, Model: body, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
 	for _, q := range queries {
-		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over})
+		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
 	}
 	return message, nil
 }

@@ -50,7 +50,8 @@ func compareUnits(a, b btn.UnitValue) int {
 		cmp.Compare(math.Float64bits(a.Value.Z.Mant), math.Float64bits(b.Value.Z.Mant)),
 		cmp.Compare(a.Value.Z.Exp, b.Value.Z.Exp),
 		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)),
-		compareMarginals(a.Value.Marginals, b.Value.Marginals))
+		compareMarginals(a.Value.Marginals, b.Value.Marginals),
+		compareMarginals(a.Value.Joint, b.Value.Joint))
 	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
 }
 

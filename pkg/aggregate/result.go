@@ -130,9 +130,9 @@ func values(in Input) ([]btn.Value, *btn.ErrorInfo) {
 // total sums the components, fills the numbers of the answer, and returns Z.
 func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.Value) (scaled.Number, *btn.ErrorInfo) {
 	none := scaled.Number{}
-	z, m := make([]scaled.Number, len(parts)), make([]*btn.Marginals, len(parts))
+	z, m, together := make([]scaled.Number, len(parts)), make([]*btn.Marginals, len(parts)), make([]*btn.Marginals, len(parts))
 	for i, v := range parts {
-		z[i], m[i] = v.Z, v.Marginals
+		z[i], m[i], together[i] = v.Z, v.Marginals, v.Joint
 	}
 	e, err := Sum(d.Alpha, z)
 	if errors.Is(err, ErrNotFinite) {
@@ -155,6 +155,12 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 		return none, failure(fault.Internal, "%v", err)
 	}
 	if r.Marginals = p; warning != "" {
+		r.Warnings = append(r.Warnings, warning)
+	}
+	if r.Joint, warning, err = joint(d.Alpha, together, a.Joint); err != nil {
+		return none, failure(fault.Internal, "%v", err)
+	}
+	if warning != "" {
 		r.Warnings = append(r.Warnings, warning)
 	}
 	r.LogZ, r.Log10Z = finite(e.Total.LogAbs()), finite(e.Total.Log10Abs())

@@ -37,6 +37,7 @@ type Contraction struct {
 	Merges    []int  `msgpack:"merges"`              // two tables per merge; merge k makes table Tables+k
 	Slices    []int  `msgpack:"slices,omitempty"`    // indices fixed per slice
 	Count     int64  `msgpack:"count"`               // number of slices, 1 without
+	Joint     bool   `msgpack:"joint,omitempty"`     // with one more index over the cells of a joint marginal
 	Marginals bool   `msgpack:"marginals,omitempty"` // simplified so that every variable's marginal can be recovered
 }
 
@@ -135,6 +136,9 @@ type Value struct {
 	Flops float64       `msgpack:"f"` // multiplications and additions it took
 	// Marginals are there when they were asked for.
 	Marginals *Marginals `msgpack:"m,omitempty"`
+	// Joint is the unnormalised joint marginal of a set of variables where one was asked for: Domains are those of the set,
+	// Mant has a cell per combination of values, the last variable fastest, and the cells add up to Z.
+	Joint *Marginals `msgpack:"j,omitempty"`
 }
 
 // Marginals are the unnormalised marginals of every variable of a network, for one component or summed over several:

@@ -15,6 +15,7 @@ type Assignment struct {
 	Warnings      []string //
 	// Over is 0, or 1 + the query whose Z this one's is divided by: P(event | given) = Z(given ∧ event)/Z(given).
 	Over  int
+	Joint []int      // variables whose joint marginal is wanted; exact way only
 	Error *ErrorInfo // why this query cannot be answered, or nil
 }
 

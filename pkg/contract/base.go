@@ -31,26 +31,34 @@ func (j job) base() (btn.Value, error) {
 
 // slices contracts the component's slices of the simplified network. Its marginals are probabilities; times Z they add up.
 func (j job) slices(c *btn.Contraction) (btn.Value, error) {
-	p, err := exact.Prepare(j.net, c.Marginals)
+	p, err := exact.PrepareJoint(j.net, c.Marginals, j.joint, j.memory)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	o := exact.Options{Memory: j.memory, Threads: j.threads, From: j.q.From, To: j.q.To}
-	if j.m == nil {
+	if j.m == nil && j.joint == nil {
 		z, flops, err := p.Contract(j.ctx, c, o)
 		return btn.Value{Z: z, Flops: flops}, err
 	}
-	z, rows, flops, err := p.Marginals(j.ctx, c, o)
+	a, err := p.Answer(j.ctx, c, o)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	for v, row := range rows {
+	value := btn.Value{Z: a.Z, Flops: a.Flops}
+	if j.joint != nil {
+		value.Joint = j.jointValue(a.Joint, a.Z)
+	}
+	if j.m == nil {
+		return value, nil
+	}
+	for v, row := range a.Rows {
 		at := j.m.at[j.m.offset[v]:]
-		for a, q := range row {
-			at[a] = scaled.FromFloat(q).Mul(z)
+		for x, q := range row {
+			at[x] = scaled.FromFloat(q).Mul(a.Z)
 		}
 	}
-	return btn.Value{Z: z, Flops: flops, Marginals: j.m.result(scaled.One)}, nil
+	value.Marginals = j.m.result(scaled.One)
+	return value, nil
 }
 
 // baseMarginals is base with a pass back over the same steps. A value that the network excludes has no place in its index

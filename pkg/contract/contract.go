@@ -27,6 +27,8 @@ type Options struct {
 	Threads int   // of the class base, 0 means all processors; the value has the same bits for any number
 	// Marginals asks for Value.Marginals too, at about three times the cost.
 	Marginals bool
+	// Joint asks for Value.Joint too, of these variables: of components that are slices of a contraction tree only.
+	Joint []int
 }
 
 // Component returns Z(T^{Q^(i)}) · Scale for component i of dec, without its weight α_i. The network is valid, and conditioned
@@ -66,6 +68,12 @@ func Component(ctx context.Context, net *btn.Network, dec *btn.Decomposition, i 
 		}
 		j.m = m
 	}
+	if len(o.Joint) > 0 {
+		if err := j.checkJoint(o.Joint); err != nil {
+			return btn.Value{}, err
+		}
+		j.joint = o.Joint
+	}
 	v, err := j.run()
 	if err != nil {
 		return btn.Value{}, fmt.Errorf("contract: component %d (%s): %w", i, j.q.Class, err)
@@ -83,6 +91,7 @@ type job struct {
 	memory  int64
 	threads int
 	m       *collected // nil: no marginals
+	joint   []int      // nil: no joint marginal
 }
 
 func (j job) run() (btn.Value, error) {

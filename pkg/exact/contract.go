@@ -34,21 +34,52 @@ func (p *Prepared) Contract(ctx context.Context, c *btn.Contraction, o Options) 
 // Marginals is Contract with the probabilities of every variable's values, given that the slices were all there is:
 // rows per variable of the network, nil where the part of Z is 0. The contraction must have been planned for marginals.
 func (p *Prepared) Marginals(ctx context.Context, c *btn.Contraction, o Options) (z scaled.Number, rows [][]float64, flops float64, err error) {
-	if err := p.fits(c); err != nil {
-		return z, nil, 0, err
-	}
 	if !p.marginals {
 		return z, nil, 0, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
 	}
-	r, stats, err := pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
-	if err != nil || r.Marginals == nil || p.given.Scale.IsZero() {
-		return r.Z, nil, stats.Flops, err
+	a, err := p.Answer(ctx, c, o)
+	return a.Z, a.Rows, a.Flops, err
+}
+
+// Answer is what Prepared.Answer returns. Probabilities are those given that the slices were all there is.
+type Answer struct {
+	Z     scaled.Number
+	Rows  [][]float64 // the probabilities of every variable's values; nil where they were not prepared for, or Z is 0
+	Joint []float64   // the joint marginal of the set, the last variable fastest; nil likewise
+	Flops float64
+}
+
+// Answer is Contract with marginals, of every variable, of a set together, or both, as it was prepared and planned.
+func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (Answer, error) {
+	if err := p.fits(c); err != nil {
+		return Answer{}, err
 	}
+	if !p.marginals && p.cells == nil {
+		return Answer{}, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
+	}
+	r, stats, err := pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
+	a := Answer{Z: r.Z, Flops: stats.Flops}
+	if err != nil || r.Marginals == nil || p.given.Scale.IsZero() {
+		return a, err
+	}
+	if p.cells != nil {
+		if a.Joint, err = p.joint(r.Marginals); err != nil {
+			return a, fmt.Errorf("exact: joint marginal: %w", err)
+		}
+	}
+	if p.marginals {
+		a.Rows, err = p.rows(r.Marginals)
+	}
+	return a, err
+}
+
+// rows returns the marginals of the network's variables from those of what was contracted.
+func (p *Prepared) rows(marginals [][]float64) (rows [][]float64, err error) {
 	for v, variable := range p.net.Variables {
 		i := p.given.Variables[v]
-		row, err := p.simple.Recover(i, r.Marginals)
+		row, err := p.simple.Recover(i, marginals)
 		if err != nil {
-			return r.Z, nil, stats.Flops, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
+			return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
 		}
 		if support := p.given.Support[i]; support != nil {
 			full := make([]float64, variable.Domain)
@@ -59,12 +90,12 @@ func (p *Prepared) Marginals(ctx context.Context, c *btn.Contraction, o Options)
 		}
 		rows = append(rows, row)
 	}
-	return r.Z, rows, stats.Flops, nil
+	return rows, nil
 }
 
 // fits says whether the contraction was planned for this network under this evidence.
 func (p *Prepared) fits(c *btn.Contraction) error {
-	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals {
+	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals || c.Joint != (p.cells != nil) {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
 	}
 	return nil

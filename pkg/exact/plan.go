@@ -32,7 +32,7 @@ func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Co
 			return nil, btn.Plan{}, err
 		}
 		cost, err := pairwise.Plan(h, found.Tree, found.Slices)
-		if err == nil && p.marginals {
+		if err == nil && (p.marginals || p.cells != nil) {
 			cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
 		}
 		if err != nil {
@@ -45,7 +45,7 @@ func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Co
 		}
 		return &btn.Contraction{
 			Shape: Digest(h), Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Slices: found.Slices,
-			Count: int64(cost.Slices), Marginals: p.marginals,
+			Count: int64(cost.Slices), Marginals: p.marginals, Joint: p.cells != nil,
 		}, plan, nil
 	}
 	return nil, btn.Plan{}, last

@@ -23,21 +23,14 @@ type Prepared struct {
 	given     *einsum.Expression
 	simple    *preprocess.Result
 	marginals bool
+	cells     *cells // nil: no joint marginal
 }
 
 // Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies it. With marginals nothing is
 // summed out whose marginal could not be recovered. The same network gives the same bits. Errors and cost: those of
 // einsum.Build and preprocess.Run.
 func Prepare(net *btn.Network, marginals bool) (*Prepared, error) {
-	given, err := einsum.Build(net)
-	if err != nil {
-		return nil, err
-	}
-	simple, err := preprocess.Run(given, preprocess.Options{Marginals: marginals})
-	if err != nil {
-		return nil, err
-	}
-	return &Prepared{net: net, given: given, simple: simple, marginals: marginals}, nil
+	return PrepareJoint(net, marginals, nil, 0)
 }
 
 // Hypergraph returns the shape of what is left to contract.

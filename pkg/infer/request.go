@@ -21,6 +21,9 @@ type Query struct {
 	Marginals bool // the marginals of all variables as well, at about three times the cost
 	// Over is 0, or 1 + the position of another query. The result then has LnRatio = ln Z of this query less ln Z of that
 	// one: ln P(event | given), where that query's evidence is what is given and this one's is that and the event.
-	Over         int
+	Over int
+	// Joint lists variables whose joint marginal is wanted as well: distinct, at most btn.MaxJointCells cells, by exact
+	// methods only. It costs up to the number of cells times what Z costs, and less where evidence leaves fewer.
+	Joint        []int
 	EvidenceFile string // for the answer only; empty if there was none
 }

@@ -24,7 +24,8 @@ func Reparameterise(m *factorgraph.Model, s btn.Settings) (*btn.Network, error) 
 	return net, nil
 }
 
-// CheckQueries validates every query's evidence against the model's domains, and which query it is asked over. The error
+// CheckQueries validates every query's evidence against the model's domains, the variables of its
+// joint marginal, and which query it is asked over. The error
 // names the query.
 func CheckQueries(domains []int, queries []Query) error {
 	if len(queries) == 0 {
@@ -32,6 +33,9 @@ func CheckQueries(domains []int, queries []Query) error {
 	}
 	for q := range queries {
 		if err := queries[q].Evidence.Validate(&factorgraph.Model{Domains: domains}); err != nil {
+			return fault.New(fault.BadInput, "infer: query %d: %w", q, err)
+		}
+		if err := btn.CheckJoint(domains, queries[q].Joint); err != nil {
 			return fault.New(fault.BadInput, "infer: query %d: %w", q, err)
 		}
 		switch over := queries[q].Over; {
@@ -48,7 +52,7 @@ func CheckQueries(domains []int, queries []Query) error {
 func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo) (*btn.Job, error) {
 	asked := make([]learn.Query, len(queries))
 	for q := range queries {
-		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over}
+		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over, Joint: queries[q].Joint}
 	}
 	return learn.Assign(ctx, net, asked, s, memo)
 }
@@ -113,7 +117,7 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 			}
 			of = u.Query
 		}
-		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals})
+		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals, Joint: job.Assignments[u.Query].Joint})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}

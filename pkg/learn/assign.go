@@ -16,8 +16,9 @@ import (
 // Query is what Assign needs to know of a query.
 type Query struct {
 	Evidence  factorgraph.Evidence
-	Marginals bool // the answer shall have marginals
-	Over      int  // 0, or 1 + the query whose Z this one's is divided by
+	Marginals bool  // the answer shall have marginals
+	Joint     []int // variables whose joint marginal is wanted
+	Over      int   // 0, or 1 + the query whose Z this one's is divided by
 }
 
 // Assign decides for every query which decomposition of net's base tensor answers it, learning what is not in memo
@@ -73,6 +74,9 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	conditioned, err := a.net.Condition(q.Evidence)
 	if err != nil {
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
+	}
+	if len(q.Joint) > 0 {
+		return a.joint(conditioned, q)
 	}
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:

@@ -75,7 +75,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		priced = einsum.PlanMarginals(under, order)
 	}
 	if plan.Flops > heavyFlops || priced.Bytes > float64(a.settings.Memory) {
-		return a.tree(conditioned, marginals)
+		return a.tree(conditioned, marginals, nil)
 	}
 	if assignment.Decomposition == len(a.job.Decompositions) {
 		a.job.Decompositions = append(a.job.Decompositions, baseDecomposition(order, plan))
@@ -86,12 +86,15 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
 // shape that is left: evidence on the same variables finds the same tree.
-func (a *assigner) tree(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
-	p, err := engine.Prepare(conditioned, marginals)
+func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
+	p, err := engine.PrepareJoint(conditioned, marginals, joint, a.settings.Memory)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
 	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
+	if len(joint) > 0 {
+		settings += " joint"
+	}
 	index, hit, err := a.remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
 		return treeDecomposition(ctx, p, a.settings)
 	})

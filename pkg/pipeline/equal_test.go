@@ -54,6 +54,9 @@ func TestAnswersEqualInfer(t *testing.T) {
 				if q > 0 {
 					w.Queries[q].Over, p.Queries[q].Over = q, q // over the query before
 				}
+				if q == 2 { // and a joint marginal
+					w.Queries[q].Joint, p.Queries[q].Joint = []int{5, 1}, []int{5, 1}
+				}
 			}
 			want, wantErr := infer.Run(r.ctx, p, nil)
 			r.submit(w)
@@ -75,6 +78,9 @@ func TestAnswersEqualInfer(t *testing.T) {
 			}
 			if len(a.Results) > 1 && !a.Results[1].Zero && a.Results[1].LnRatio == nil {
 				t.Errorf("%s: no ratio: %v", c.name, a.Results)
+			}
+			if len(a.Results) > 2 && (a.Results[1].Joint != nil || a.Results[2].Joint == nil || len(a.Results[2].Joint.P) != 4) {
+				t.Errorf("%s: no joint marginal: %v", c.name, a.Results)
 			}
 			for _, stage := range pipeline.Stages() {
 				if _, ok := a.Results[0].TimingsMS[string(stage)]; !ok {

@@ -104,7 +104,7 @@ func only(all []wire.Query, units []btn.Unit) []wire.Query {
 func queries(q []wire.Query) []infer.Query {
 	out := make([]infer.Query, len(q))
 	for i := range q {
-		out[i] = infer.Query{Evidence: factorgraph.Evidence(q[i].Evidence), EvidenceFile: q[i].EvidenceFile, Marginals: q[i].Marginals, Over: q[i].Over}
+		out[i] = infer.Query{Evidence: factorgraph.Evidence(q[i].Evidence), EvidenceFile: q[i].EvidenceFile, Marginals: q[i].Marginals, Over: q[i].Over, Joint: q[i].Joint}
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -109,6 +110,9 @@ func read(m *wire.Model) (*factorgraph.Model, []wire.Query, error) {
 			q.Evid = ""
 		}
 		if err := q.Evidence.Validate(model); err != nil {
+			return nil, nil, fault.New(fault.BadInput, "query %d: %w", i, err)
+		}
+		if err := btn.CheckJoint(model.Domains, q.Joint); err != nil {
 			return nil, nil, fault.New(fault.BadInput, "query %d: %w", i, err)
 		}
 		queries[i] = q

@@ -52,6 +52,7 @@ type assignment struct {
 	Plan          *btn.Plan      `msgpack:"plan,omitempty"`
 	Warnings      []string       `msgpack:"warnings,omitempty"`
 	Over          int            `msgpack:"over,omitempty"`
+	Joint         []int          `msgpack:"joint,omitempty"`
 	Error         *btn.ErrorInfo `msgpack:"error,omitempty"`
 }
 

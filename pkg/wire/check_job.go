@@ -20,8 +20,23 @@ func CheckJob(n *btn.Network, j *btn.Job) error {
 		if a.Error == nil && (a.Decomposition < 0 || a.Decomposition >= len(j.Decompositions)) {
 			return fault.Wrap(fault.BadInput, invalid(fmt.Sprintf("assignments[%d]", i), "decomposition %d of %d", a.Decomposition, len(j.Decompositions)))
 		}
+		if err := checkJointOf(n, a.Joint); err != nil {
+			return fault.Wrap(fault.BadInput, under(fmt.Sprintf("assignments[%d]", i), err))
+		}
 	}
 	return nil
+}
+
+// checkJointOf checks the variables of a joint marginal against those of a network.
+func checkJointOf(n *btn.Network, set []int) error {
+	if len(set) == 0 {
+		return nil
+	}
+	domains := make([]int, len(n.Variables))
+	for v := range domains {
+		domains[v] = n.Variables[v].Domain
+	}
+	return checkJoint(set, domains)
 }
 
 // CheckDecomposition does for one decomposition what CheckJob does for a job.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -327,13 +328,42 @@ func TestDecodeJobRefusesRatiosOverNothing(t *testing.T) {
 	failed := btn.Assignment{Decomposition: -1, Error: &btn.ErrorInfo{Code: fault.OverBudget}}
 	for over, want := range map[int]string{-1: "assignments[1].over", 2: "the query itself", 3: "assignments[1].over", 0: "", 1: ""} {
 		second := failed
-		second.Over = over
+		second.Over, second.Joint = over, []int{3, 0}
 		b, err := EncodeJob(&btn.Job{Assignments: []btn.Assignment{failed, second}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeJob(b); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		got, err := DecodeJob(b)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("over %d: %v, want %q", over, err, want)
+		}
+		if err == nil && (got.Assignments[1].Over != over || !slices.Equal(got.Assignments[1].Joint, second.Joint)) {
+			t.Errorf("decoded %+v, encoded %+v", got.Assignments[1], second)
+		}
+	}
+}
+
+// Joint marginals of variables that are not there, twice there or too many are refused wherever their domains are known, and
+// as far as possible where not.
+func TestJointMarginalsAreChecked(t *testing.T) {
+	n := &btn.Network{Variables: []btn.Variable{{Domain: 2}, {Domain: 1 << 19}, {Domain: 4}}}
+	failed := &btn.ErrorInfo{Code: fault.OverBudget}
+	for _, c := range []struct {
+		set        []int
+		want       string
+		everywhere bool
+	}{{[]int{0, 1}, "", false}, {nil, "", false}, {[]int{3}, "variable 3", false}, {[]int{-1}, "variable -1", true}, {[]int{2, 2}, "variable 2", true}, {[]int{1, 2}, "cells", false}} {
+		err := CheckJob(n, &btn.Job{Assignments: []btn.Assignment{{Decomposition: -1, Error: failed, Joint: c.set}}})
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), "assignments[0].joint") || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: %v, want %q", c.set, err, c.want)
+		}
+		m := &Model{Job: "j", Model: &ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []Factor{}}, Queries: []Query{{Joint: c.set}}}
+		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "queries[0].joint") {
+			t.Errorf("native model, %v: %v", c.set, err)
+		}
+		m = &Model{Job: "j", UAI: "MARKOV", Queries: []Query{{Joint: c.set}}}
+		if err := m.Validate(); (err != nil) != c.everywhere {
+			t.Errorf("model in UAI, %v: %v", c.set, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -30,6 +31,8 @@ type Query struct {
 	Marginals bool `msgpack:"marginals,omitempty"`
 	// Over is 0, or 1 + the position of another query: the answer then has ln Z of this one less ln Z of that one.
 	Over int `msgpack:"over,omitempty"`
+	// Joint lists variables whose joint marginal is asked for as well: at most btn.MaxJointCells cells.
+	Joint []int `msgpack:"joint,omitempty"`
 }
 
 // ModelBody is a factor graph on the wire.
@@ -87,11 +90,22 @@ func (m *Model) Validate() error {
 		if err == nil {
 			err = checkOver(q.Over, i, len(m.Queries))
 		}
+		if err == nil {
+			err = checkJoint(q.Joint, m.domains())
+		}
 		if err != nil {
 			return under("queries", under(fmt.Sprintf("[%d]", i), err))
 		}
 	}
 	return nil
+}
+
+// domains returns the domains of a model that is not text, nil for text.
+func (m *Model) domains() []int {
+	if m.Model == nil {
+		return nil
+	}
+	return slices.Concat([]int{}, m.Model.Domains)
 }
 
 // Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with every setting

@@ -273,4 +273,12 @@ func (r random) job(dims []int) *btn.Job {
 }
 
 func (r random) sampleDecomposition() *btn.Decomposition { return r.decomposition([]int{2, 3, 2}) }
-func (r random) sampleJob() *btn.Job                     { return r.job([]int{2, 3, 2}) }
+
+// sampleJob has a joint marginal as well, which needs a network with variables.
+func (r random) sampleJob() *btn.Job {
+	j := r.job([]int{2, 3, 2})
+	for q := range j.Assignments {
+		j.Assignments[q].Joint = []int{q, 7}
+	}
+	return j
+}

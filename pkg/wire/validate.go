@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -154,9 +155,29 @@ func checkQueries(queries []Query) error {
 		if err == nil {
 			err = checkOver(q.Over, i, len(queries))
 		}
+		if err == nil {
+			err = checkJoint(q.Joint, nil)
+		}
 		if err != nil {
 			return under(fmt.Sprintf("queries[%d]", i), err)
 		}
+	}
+	return nil
+}
+
+// checkJoint checks the variables of a joint marginal, against the domains where they are known.
+func checkJoint(set, domains []int) error {
+	if domains == nil {
+		sorted := slices.Sorted(slices.Values(set))
+		for i, v := range sorted {
+			if v < 0 || i > 0 && sorted[i-1] == v {
+				return invalid("joint", "variable %d is negative or there twice", v)
+			}
+		}
+		return nil
+	}
+	if err := btn.CheckJoint(domains, set); err != nil {
+		return invalid("joint", "%v", err)
 	}
 	return nil
 }

@@ -93,3 +93,39 @@ func TestEventsThatCannotBeAsked(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
+
+func TestJointMarginalsOfTheCommand(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "pair.uai", pair)
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--joint", "1,0")
+	want := "joint       x_1 x_0 \n" +
+		"              0   0 0.166667\n" +
+		"              0   1 0.500000\n" +
+		"              1   0 0.333333\n" +
+		"              1   1 0.000000\n"
+	if code != 0 || !strings.Contains(stdout, want) {
+		t.Errorf("exit code %d, no\n%s in\n%s%s", code, want, stdout, stderr)
+	}
+	code, stdout, _ = command(t, "infer", model, "--redis", "off", "--joint", "1", "--json")
+	if code != 0 || !strings.Contains(stdout, `"joint":{"variables":[1],"shape":[2],"p":[0.6666666666666666,0.333333333333333`) {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	var many strings.Builder
+	writeJoint(&many, &btn.Joint{Variables: []int{3, 5}, Shape: []int{5, 13}, P: make([]float64, 65)})
+	if many.String() != "joint       65 cells of 2 variables: --json prints them\n" {
+		t.Errorf("%q", many.String())
+	}
+	for set, want := range map[string]string{"0,2": "variable 2, the model has 2", "1,1": "variable 1 twice"} {
+		if code, _, stderr := command(t, "infer", model, "--redis", "off", "--joint", set); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("--joint %s: exit code %d, %q", set, code, stderr)
+		}
+	}
+	if code, _, stderr := command(t, "infer", model, "--redis", "off", "--joint", "0", "--method", "symmetry-cp"); code == 0 && !strings.Contains(stderr, "exactly only") {
+		t.Errorf("symmetry-cp: exit code %d, %q", code, stderr)
+	}
+	for _, args := range [][]string{{"--joint", "x"}, {"--joint", "0", "--format", "uai"}} {
+		if code, _, stderr := command(t, append([]string{"infer", model}, args...)...); code != 2 {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr)
+		}
+	}
+}

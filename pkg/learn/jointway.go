@@ -1,0 +1,44 @@
+package learn
+
+// Joint marginals: always along a contraction tree.
+
+import (
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// joint assigns a contraction tree with an index over the cells of the joint marginal. There is no other way to one: method
+// symmetry-cp is unsupported, and method auto does not fall back to it.
+func (a *assigner) joint(conditioned *btn.Network, q Query) (btn.Assignment, error) {
+	domains := make([]int, len(a.net.Variables))
+	for v := range domains {
+		domains[v] = a.net.Variables[v].Domain
+	}
+	if err := btn.CheckJoint(domains, q.Joint); err != nil {
+		return btn.Assignment{}, err
+	}
+	switch a.settings.Method {
+	case btn.MethodSymmetryCP:
+		return btn.Assignment{}, fault.New(fault.Unsupported, "learn: joint marginals are computed exactly only, not by method %s", btn.MethodSymmetryCP)
+	case btn.MethodExact, btn.MethodAuto:
+	default:
+		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
+	}
+	under, err := einsum.Shape(conditioned)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	var warnings []string
+	if decided(under) {
+		if warnings, err = a.whyZero(conditioned); err != nil {
+			return btn.Assignment{}, err
+		}
+	}
+	assignment, err := a.tree(conditioned, q.Marginals, q.Joint)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	assignment.Joint, assignment.Warnings = q.Joint, warnings
+	return assignment, nil
+}
