@@ -24,7 +24,7 @@ func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Co
 	var last error
 	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
 	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
-		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget})
+		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget, Threads: searchThreads})
 		if err != nil {
 			if last != nil && errors.Is(err, ordering.ErrMemory) {
 				return nil, btn.Plan{}, last
@@ -65,6 +65,9 @@ func (p *Prepared) Chunks(c *btn.Contraction, chunkFlops float64) (int64, error)
 	n := math.Min(slices/math.Max(chunkFlops, 10*cost.CommonFlops), maxChunks)
 	return int64(math.Max(1, math.Min(n, float64(c.Count)))), nil
 }
+
+// searchThreads of the tree search; the plan does not depend on it.
+const searchThreads = 2
 
 // maxChunks bounds the tasks of one query.
 const maxChunks = 1024
