@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/exact"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -35,6 +37,7 @@ type forecast struct {
 	Choice      btn.Method `json:"choice"`
 	Why         string     `json:"why"`
 	Components  int        `json:"components"`
+	Simplified  string     `json:"simplified,omitempty"` // what the simplification did, where a tree follows it
 	description string
 }
 
@@ -98,12 +101,33 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoFlops)
 		}
 	}
+	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
+		if f.Simplified, err = simplified(net, q); err != nil {
+			return nil, err
+		}
+	}
 	f.describe()
 	return f, nil
 }
 
+// simplified says what is left of a network under the query's evidence before its contraction tree is searched.
+func simplified(net *btn.Network, q infer.Query) (string, error) {
+	conditioned, err := net.Condition(q.Evidence)
+	if err != nil {
+		return "", err
+	}
+	p, err := exact.Prepare(conditioned, q.Marginals)
+	if err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(p.Report().String(), "\n", ", "), nil
+}
+
 func (f *forecast) describe() {
-	evidence, exact := f.Evidence, "none within the budget"
+	evidence, exact, simple := f.Evidence, "none within the budget", ""
+	if f.Simplified != "" {
+		simple = "\nsimplified  " + f.Simplified
+	}
 	if evidence == "" {
 		evidence = "none"
 	}
@@ -117,8 +141,8 @@ func (f *forecast) describe() {
 evidence    %s
 variables   %d, largest domain %d
 factors     %d, largest arity %d, %d legs
-exact       %s
+exact       %s%s
 symmetry-cp %.3g flops to learn
 auto        %s: %s
-`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, f.LearnFlops, f.Choice, f.Why)
+`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, f.LearnFlops, f.Choice, f.Why)
 }
