@@ -64,9 +64,9 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLet
 	return letters, nil
 }
 
-// Replay starts a failed job again from its stored model, after the cause has been removed: its error answer, its partial
-// results and its dead letters are deleted. It is the one place where an answer goes away before its time. The error wraps
-// ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered, cancelled or past its deadline.
+// Replay starts a failed job again from its stored model, after the cause has been removed: its error answer, its dead letters
+// and whatever is left of it between the stages are deleted. It is the one place where an answer goes away before its time.
+// The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered, cancelled or past its deadline.
 func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := checkJob(job); err != nil {
 		return err
@@ -82,17 +82,8 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.dropFailure(ctx, job); err != nil {
 		return err
 	}
-	for stream, filter := range map[string]string{
-		bus.StreamPartial: wire.ChunksFilter(wire.KindPartial, subject.Lane, job),
-		bus.StreamDead:    wire.DLQSubject("*", job),
-	} {
-		s, err := c.bus.Stream(ctx, stream)
-		if err != nil {
-			return err
-		}
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject(filter)); err != nil {
-			return fault.New(fault.Infrastructure, "client: replay: %w", err)
-		}
+	if err := c.purge(ctx, subject.Lane, job); err != nil {
+		return err
 	}
 	r := &wire.Redrive{Job: job, Reason: "replay", Time: time.Now().UnixMilli()}
 	b, err := wire.Encode(r)
@@ -101,6 +92,28 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	}
 	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(subject.Lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
 	return err
+}
+
+// purge deletes what is left of a failed job. Its messages in the queues are deleted too, and after its answer: a worker that
+// has seen the answer, or has just written it, still has to take the message in its hands out of the queue. That message would
+// stand in the way of the replay's own, which counts as stored while its place is taken, and then go.
+func (c *Client) purge(ctx context.Context, lane int, job string) error {
+	for _, left := range []struct{ stream, filter string }{
+		{bus.StreamControl, wire.RedriveSubject(lane, job)},
+		{bus.StreamNetwork, wire.NetworkSubject(lane, job)},
+		{bus.StreamTask, wire.ChunksFilter(wire.KindTask, lane, job)},
+		{bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job)},
+		{bus.StreamDead, wire.DLQSubject("*", job)},
+	} {
+		s, err := c.bus.Stream(ctx, left.stream)
+		if err != nil {
+			return err
+		}
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(left.filter)); err != nil {
+			return fault.New(fault.Infrastructure, "client: replay: %w", err)
+		}
+	}
+	return nil
 }
 
 // dropFailure deletes the job's answer if that is an error.
