@@ -33,13 +33,13 @@ func (c *contraction) backward() ([][]scaled.Number, error) {
 	by := make([]derivative, len(c.tables))
 	for n, seed := range t.seeds() {
 		if k := t.tables[n]; k >= len(t.h.Edges) && t.need[k] && !seed.IsZero() {
-			by[k] = derivative{data: c.arena.get(1), exp: seed.Exp}
+			by[k] = derivative{data: c.arena.Get(1), exp: seed.Exp}
 			by[k].data[0] = seed.Mant
 		}
 	}
 	for n := len(t.steps) - 1; n >= 0; n-- {
 		s, out := t.steps[n], len(t.h.Edges)+n
-		c.arena.put(c.tables[out].data)
+		c.arena.Put(c.tables[out].data)
 		c.tables[out].data = nil
 		if by[out].data == nil {
 			continue
@@ -47,14 +47,14 @@ func (c *contraction) backward() ([][]scaled.Number, error) {
 		if err := c.stepBack(s, out, by); err != nil {
 			return nil, err
 		}
-		c.arena.put(by[out].data)
+		c.arena.Put(by[out].data)
 		by[out] = derivative{}
 		for _, k := range s.In {
 			if k < len(t.reads) && by[k].data != nil {
 				for _, i := range t.reads[k] {
 					c.read(m[i], i, &c.tables[k], by[k])
 				}
-				c.arena.put(by[k].data)
+				c.arena.Put(by[k].data)
 				by[k] = derivative{}
 			}
 		}
@@ -70,7 +70,7 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 	into := make([][]float64, len(s.In))
 	for i, k := range s.In {
 		if c.tape.need[k] {
-			into[i] = c.arena.get(int(c.tape.of(k)))
+			into[i] = c.arena.Get(int(c.tape.of(k)))
 			clear(into[i])
 		}
 	}
@@ -90,7 +90,7 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 		case top >= infinity:
 			return fmt.Errorf("%w: in the derivative by table %d", ErrNotFinite, k)
 		case top == 0:
-			c.arena.put(d.data)
+			c.arena.Put(d.data)
 			continue
 		case outside(top):
 			d.exp += rescale(d.data, top).Exp

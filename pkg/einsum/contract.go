@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -55,9 +56,9 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 	if c.threads <= 0 {
 		c.threads = runtime.GOMAXPROCS(0)
 	}
-	c.arena.limit = int(plan.Bytes / 8)
+	c.arena.Limit = int(plan.Bytes / 8)
 	for _, t := range e.Tables {
-		c.arena.held += len(t.Data)
+		c.arena.Held += len(t.Data)
 	}
 	err := c.run(e, h, order)
 	got := c.meter.Plan()
@@ -104,7 +105,7 @@ type contraction struct {
 	scale   scaled.Number
 	tables  []live
 	meter   elimination.Meter
-	arena   arena
+	arena   arena.Arena
 	kernel  kernel
 	tape    *tape // nil: tables are given up once they are consumed
 	back    backKernel
@@ -198,7 +199,7 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 		return err
 	}
 	c.meter.Begin(h, s)
-	out := live{scope: s.Out, data: c.arena.get(int(s.Size)), owned: true}
+	out := live{scope: s.Out, data: c.arena.Get(int(s.Size)), owned: true}
 	k := &c.kernel
 	k.prepare(c.dims, s, c.tables, out.data)
 	top, err := k.run(c.ctx, c.threads)
@@ -221,7 +222,7 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 	}
 	for _, t := range s.In {
 		if c.tables[t].owned {
-			c.arena.put(c.tables[t].data)
+			c.arena.Put(c.tables[t].data)
 		}
 		c.tables[t] = live{}
 	}

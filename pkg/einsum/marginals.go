@@ -59,9 +59,9 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 	if c.threads <= 0 {
 		c.threads = runtime.GOMAXPROCS(0)
 	}
-	c.arena.limit = int(plan.Bytes / 8)
+	c.arena.Limit = int(plan.Bytes / 8)
 	for _, t := range e.Tables {
-		c.arena.held += len(t.Data)
+		c.arena.Held += len(t.Data)
 	}
 	stats := Stats{Flops: plan.Flops, PeakBytes: int64(plan.Bytes)}
 	if err := c.run(e, h, order); err != nil {

@@ -9,7 +9,7 @@ func (r *run) backward(o *op) error {
 	b := r.buffers
 	switch o.code {
 	case opUnit, opRest:
-		out := buffer{data: r.arena.get(1), owned: true, bound: 1, scale: r.done}
+		out := buffer{data: r.arena.Get(1), owned: true, bound: 1, scale: r.done}
 		out.data[0] = 1
 		if o.code == opRest {
 			out.scale = r.done.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
@@ -20,7 +20,7 @@ func (r *run) backward(o *op) error {
 		b[o.a].owned = false
 	case opClear:
 		size := int(r.shape.size[o.out%len(r.shape.scope)])
-		b[o.out] = buffer{data: r.arena.get(size), owned: true}
+		b[o.out] = buffer{data: r.arena.Get(size), owned: true}
 		clear(b[o.out].data)
 	case opSum:
 		r.stats.Flops += float64(len(b[o.a].data))

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -37,7 +38,7 @@ type run struct {
 	value    scaled.Number
 	digits   []int // by index: value of a sliced one
 	buffers  []buffer
-	arena    arena
+	arena    arena.Arena
 	beside   int // most entries that slices computed at the same time had in addition
 	kernel   kernel
 	stats    Stats
@@ -94,10 +95,10 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 	s := r.shape
 	r.buffers = make([]buffer, 3*len(s.scope))
 	r.digits = make([]int, len(s.dims))
-	r.arena.limit = int(r.limit)
-	r.arena.live = int(s.raw + r.copied)
-	r.arena.peak = r.arena.live
-	r.arena.held = r.arena.live
+	r.arena.Limit = int(r.limit)
+	r.arena.Live = int(s.raw + r.copied)
+	r.arena.Peak = r.arena.Live
+	r.arena.Held = r.arena.Live
 	r.common = r.start
 	if err := r.do(p.before, &r.common); err != nil {
 		return scaled.Number{}, err
@@ -115,7 +116,7 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 			return scaled.Number{}, err
 		}
 	}
-	r.stats.PeakBytes = 8 * int64(r.arena.peak+r.beside)
+	r.stats.PeakBytes = 8 * int64(r.arena.Peak+r.beside)
 	return total, nil
 }
 
@@ -156,7 +157,7 @@ func (r *run) abandon() {
 
 func (r *run) free(i int) {
 	if r.buffers[i].owned {
-		r.arena.put(r.buffers[i].data)
+		r.arena.Put(r.buffers[i].data)
 	}
 	r.buffers[i] = buffer{}
 }
@@ -208,7 +209,7 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 
 // load restricts a leaf to the slice and sums the indices that only it has.
 func (r *run) load(o *op, scale *scaled.Number) error {
-	out := buffer{data: r.arena.get(o.spec.size), owned: true}
+	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	raw := r.raw[o.out]
 	if err := r.kernel.run(r.ctx, r.threads, o.spec, raw.data[r.base(o.out):], one, out.data); err != nil {
 		return err
@@ -238,7 +239,7 @@ func (r *run) base(leaf int) int {
 
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
-	out := buffer{data: r.arena.get(o.spec.size), owned: true}
+	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	if err := r.kernel.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
 	}

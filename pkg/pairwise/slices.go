@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -52,10 +53,10 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 		r.stats.Flops += w.stats.Flops
 		r.stats.Merges += w.stats.Merges
 		r.stats.Slices += w.stats.Slices
-		r.beside += w.arena.peak
+		r.beside += w.arena.Peak
 	}
 	// What lives before the slices is counted in r's arena, and its peak may be from there.
-	r.beside = max(0, r.arena.live+r.beside-r.arena.peak)
+	r.beside = max(0, r.arena.Live+r.beside-r.arena.Peak)
 	return sum, nil
 }
 
@@ -90,5 +91,5 @@ func together(team []*run, p *program, from int64, values []scaled.Number) error
 // fork returns a run for slices that reads what r has computed for all of them.
 func (r *run) fork(entries int) *run {
 	return &run{ctx: r.ctx, shape: r.shape, threads: 1, tables: r.tables, raw: r.raw, common: r.common,
-		digits: make([]int, len(r.digits)), buffers: slices.Clone(r.buffers), arena: arena{limit: entries}}
+		digits: make([]int, len(r.digits)), buffers: slices.Clone(r.buffers), arena: arena.Arena{Limit: entries}}
 }

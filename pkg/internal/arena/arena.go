@@ -1,6 +1,5 @@
-package einsum
-
-// Buffers of a contraction, used again and again within the memory that its plan names.
+// Package arena keeps the buffers of a contraction for use again and again, within the memory that its plan names.
+package arena
 
 import (
 	"math/bits"
@@ -12,18 +11,23 @@ const (
 	manyDropped = 1 << 25 // entries of large buffers given up, 256 MiB, after which they are collected before more is taken
 )
 
-// arena keeps large buffers for the next table as long as they and the live ones stay within limit, so that the
-// process needs what the plan says and not what the collector has not yet found.
-type arena struct {
-	limit   int // entries that live and kept buffers may have together
-	held    int // entries of live and kept large buffers
+// Arena keeps large buffers for the next table as long as they and the live ones stay within Limit, so that the
+// process needs what the plan says and not what the collector has not yet found. It is for one goroutine.
+type Arena struct {
+	Limit int // entries that live and kept buffers may have together
+	Live  int // entries in use, what the caller adds for tables of its own included
+	Peak  int // most of Live
+	Held  int // entries of live and kept large buffers
+
 	dropped int // entries given up since the last collection
 	small   [bits.UintSize][][]float64
 	large   [][]float64
 }
 
-// get returns n entries of any content.
-func (a *arena) get(n int) []float64 {
+// Get returns n entries of any content.
+func (a *Arena) Get(n int) []float64 {
+	a.Live += n
+	a.Peak = max(a.Peak, a.Live)
 	if n <= smallBuffer {
 		class := bits.Len(uint(max(n, 1) - 1))
 		if l := len(a.small[class]); l > 0 {
@@ -42,9 +46,9 @@ func (a *arena) get(n int) []float64 {
 	if best >= 0 {
 		return a.take(best)[:n]
 	}
-	for len(a.large) > 0 && a.held+n > a.limit {
+	for len(a.large) > 0 && a.Held+n > a.Limit {
 		b := a.take(0) // the oldest
-		a.held -= cap(b)
+		a.Held -= cap(b)
 		a.dropped += cap(b)
 	}
 	if a.dropped >= manyDropped {
@@ -52,11 +56,11 @@ func (a *arena) get(n int) []float64 {
 		runtime.GC()
 	}
 	b := make([]float64, n)
-	a.held += cap(b)
+	a.Held += cap(b)
 	return b
 }
 
-func (a *arena) take(i int) []float64 {
+func (a *Arena) take(i int) []float64 {
 	b := a.large[i]
 	last := len(a.large) - 1
 	copy(a.large[i:], a.large[i+1:])
@@ -65,8 +69,9 @@ func (a *arena) take(i int) []float64 {
 	return b
 }
 
-// put takes back a buffer from get.
-func (a *arena) put(b []float64) {
+// Put takes back a buffer from Get.
+func (a *Arena) Put(b []float64) {
+	a.Live -= len(b)
 	if cap(b) <= smallBuffer {
 		class := bits.Len(uint(cap(b) - 1))
 		a.small[class] = append(a.small[class], b)
