@@ -24,7 +24,7 @@ type inferCmd struct {
 	Redis   string `name:"redis" help:"Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
-	Format  string `help:"text for people, uai for a PR solution file." enum:"text,uai" default:"text"`
+	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
 }
 
 // Validate refuses two forms of output at once; kong calls it.

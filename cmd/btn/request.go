@@ -21,7 +21,7 @@ type requestFlags struct {
 	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
 	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
 	Joint       []int         `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
-	Method      string        `help:"auto: exact where the memory budget allows, else symmetry-cp. exact: elimination, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
+	Method      string        `help:"auto: exact where it fits --memory and takes at most 1e12 flops, else symmetry-cp. exact: elimination, a contraction tree in slices, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
 	Components  int           `help:"Components of symmetry-cp." default:"4"`
 	Maps        string        `help:"Invertible maps on the legs: identity or orthogonal (Hadamard, DCT-II)." enum:"identity,orthogonal" default:"identity"`
 	Cores       string        `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
