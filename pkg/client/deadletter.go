@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -50,7 +51,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLet
 		}
 		var l wire.DeadLetter
 		if err := wire.Decode(m.Data, &l); err != nil {
-			return nil, fault.New(fault.Internal, "client: %s: %w", subject, err)
+			l = unreadable(m, err)
 		}
 		letters = append(letters, l)
 	}
@@ -62,6 +63,18 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLet
 		return a.Job+"."+a.Stage < b.Job+"."+b.Stage
 	})
 	return letters, nil
+}
+
+// unreadable is a dead letter in place of a message that is none: it must not hide the others.
+func unreadable(m *jetstream.RawStreamMsg, err error) wire.DeadLetter {
+	l := wire.DeadLetter{
+		Subject: m.Subject, Payload: wire.Digest(m.Data), Time: m.Time.UnixMilli(),
+		Error: btn.ErrorInfo{Code: fault.BadInput, Message: "client: this is no dead letter: " + err.Error()},
+	}
+	if s, err := wire.ParseSubject(m.Subject); err == nil {
+		l.Stage, l.Job = s.Stage, s.Job
+	}
+	return l
 }
 
 // Replay starts a failed job again from its stored model, after the cause has been removed: its error answer, its dead letters
