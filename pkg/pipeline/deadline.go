@@ -30,7 +30,7 @@ func (w *worker) deadline(ctx context.Context, d *delivery, stored time.Time, de
 	})
 }
 
-// expired ends a job whose timer went off, unless it has its answer.
+// expired ends a job whose timer went off, unless it has its answer or is not the request that the timer was set for.
 func (w *worker) expired(ctx context.Context, d *delivery) error {
 	var m wire.Deadline
 	if err := d.decode(&m); err != nil {
@@ -39,6 +39,17 @@ func (w *worker) expired(ctx context.Context, d *delivery) error {
 	d.digest, d.tenant = m.Digest, m.Tenant
 	if m.Job != d.subject.Job {
 		return d.mismatch("job", m.Job, d.subject.Job)
+	}
+	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
+		return err
+	}
+	digest, _, err := w.submitted(ctx, m.Job)
+	if errors.Is(err, bus.ErrNotFound) || err == nil && digest != m.Digest {
+		w.log.Info("no deadline of this job: it is another request, or was never stored", "job", m.Job)
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return ignoreForeign(w.answer(ctx, &wire.Answer{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusDeadline,
@@ -55,7 +66,7 @@ func (w *worker) cancelled(ctx context.Context, d *delivery) error {
 	if m.Job != d.subject.Job {
 		return d.mismatch("job", m.Job, d.subject.Job)
 	}
-	stored, err := w.bus.Get(ctx, bus.StreamModel, anyLane(m.Job))
+	digest, tenant, err := w.submitted(ctx, m.Job)
 	if errors.Is(err, bus.ErrNotFound) {
 		w.log.Info("nothing to cancel", "job", m.Job)
 		return nil
@@ -63,14 +74,7 @@ func (w *worker) cancelled(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	digest := wire.Digest(stored.Data)
-	var model wire.Model
-	if wire.Decode(stored.Data, &model) == nil {
-		if digest, err = model.Digest(); err != nil {
-			return fault.Wrap(fault.Internal, err)
-		}
-	}
-	d.digest, d.tenant = digest, model.Tenant
+	d.digest, d.tenant = digest, tenant
 	if m.Digest != "" && m.Digest != digest {
 		w.log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return nil
@@ -80,9 +84,26 @@ func (w *worker) cancelled(ctx context.Context, d *delivery) error {
 		reason = "cancelled"
 	}
 	return ignoreForeign(w.answer(ctx, &wire.Answer{
-		Job: m.Job, Tenant: model.Tenant, Digest: digest, Status: wire.StatusCancelled,
+		Job: m.Job, Tenant: tenant, Digest: digest, Status: wire.StatusCancelled,
 		Error: &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: string(w.stage)},
 	}))
+}
+
+// submitted returns the digest and the tenant of the request that is stored under a job's id, whatever its lane. The error
+// wraps bus.ErrNotFound if there is none. A model that cannot be read has the digest of its bytes.
+func (w *worker) submitted(ctx context.Context, job string) (digest, tenant string, err error) {
+	stored, err := w.bus.Get(ctx, bus.StreamModel, anyLane(job))
+	if err != nil {
+		return "", "", err
+	}
+	var m wire.Model
+	if wire.Decode(stored.Data, &m) != nil {
+		return wire.Digest(stored.Data), "", nil
+	}
+	if digest, err = m.Digest(); err != nil {
+		return "", "", fault.Wrap(fault.Internal, err)
+	}
+	return digest, m.Tenant, nil
 }
 
 // anyLane matches the model of a job whatever its lane.
