@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,9 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // marTolerance is what a probability may differ from the reference by; the files print six digits.
@@ -28,19 +25,13 @@ const marTolerance = 1e-5
 // Not so relational_3: its .MAR belongs to the competition's own log10 Z of 758.326, which is known to be wrong; with the
 // value that exact solvers agree on, 376.7166, these probabilities are off by up to 0.2, and ratios of Z say so too.
 func TestReferenceMarginals(t *testing.T) {
-	data := os.Getenv("BTN_DATA")
-	if data == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
 	quick := map[string]bool{"Promedus_29": true, "relational_3": true, "Segmentation_11": true}
 	for _, name := range []string{"Grids_11", "Segmentation_11", "Pedigree_13", "Promedus_29", "Alchemy_11", "CSP_13", "relational_3"} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && !quick[name] {
 				t.Skip("a slow model, skipped by -short")
 			}
-			file := filepath.Join(data, "uai", name+".uai")
-			net := readNetwork(t, file)
-			want := readMAR(t, file+".MAR")
+			net, want := reference.Network(t, "uai/"+name), reference.Marginals(t, "uai/"+name)
 			h, err := einsum.Shape(net)
 			if err != nil {
 				t.Fatal(err)
@@ -125,48 +116,4 @@ func scaledBack(net *btn.Network, v *btn.Value) *btn.Network {
 	}
 	v.Marginals, v.Z = m, scaled.One
 	return net
-}
-
-func readNetwork(t *testing.T, file string) *btn.Network {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	m, err := uai.Read(f, uai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := os.Open(file + ".evid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	ev, err := uai.ReadEvidence(e, m.Domains)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if net, err = net.Condition(ev); err != nil {
-		t.Fatal(err)
-	}
-	return net
-}
-
-func readMAR(t *testing.T, file string) [][]float64 {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	m, err := uai.ReadMAR(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }

@@ -1,13 +1,10 @@
 package infer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,9 +12,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/tensor"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // exactTolerance bounds the relative error of ln Z by elimination: rounding only.
@@ -222,61 +219,19 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 }
 
 func TestReferenceModels(t *testing.T) {
-	data := os.Getenv("BTN_DATA")
-	if data == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
 	for _, name := range []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(data, name+".uai")
-			m, query := load(t, path)
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+			m, evidence := reference.Model(t, name)
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{Evidence: evidence}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw, err := os.ReadFile(path + ".PR")
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := uai.ReadPR(bytes.NewReader(raw))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r := results[0]; r.Status != "ok" || math.Abs(*r.Log10Z-want) > printedDigits(string(raw)) {
+			want, tolerance := reference.Log10Z(t, name)
+			if r := results[0]; r.Status != "ok" || math.Abs(*r.Log10Z-want) > tolerance {
 				t.Errorf("log10 Z: %+v, want %v", r, want)
 			}
 		})
 	}
-}
-
-// printedDigits is half a unit of the last digit that a solution file prints, at least 1e-5.
-func printedDigits(file string) float64 {
-	fields := strings.Fields(file)
-	_, decimals, _ := strings.Cut(fields[len(fields)-1], ".")
-	return max(1e-5, 0.51*math.Pow(10, -float64(len(decimals))))
-}
-
-func load(t *testing.T, path string) (*factorgraph.Model, Query) {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	m, err := uai.Read(f, uai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := os.Open(path + ".evid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	evidence, err := uai.ReadEvidence(e, m.Domains)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, Query{Evidence: evidence, EvidenceFile: path + ".evid"}
 }
 
 func TestSlicedAnswersEqualWholeOnes(t *testing.T) {

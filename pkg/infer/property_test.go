@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
 )
 
-// propertyModels is how many random models the property test draws; BTN_MODELS overrides it.
+// propertyModels is how many random models the property test draws; BTN_RANDOM_MODELS overrides it.
 const propertyModels = 10_000
 
 // rounding bounds the error of probabilities and of ln Z relative to the largest term, for models without cancellation.
@@ -26,10 +26,10 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 	if testing.Short() {
 		models /= 10
 	}
-	if s := os.Getenv("BTN_MODELS"); s != "" {
+	if s := os.Getenv("BTN_RANDOM_MODELS"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
-			t.Fatalf("BTN_MODELS: %v", err)
+			t.Fatalf("BTN_RANDOM_MODELS: %v", err)
 		}
 		models = n
 	}

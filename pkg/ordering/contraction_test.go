@@ -5,12 +5,11 @@ package ordering_test
 import (
 	"math"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/ordering"
 )
 
@@ -22,19 +21,11 @@ func TestPlansReproduceTheReferences(t *testing.T) {
 		names = strings.Fields(more)
 	}
 	for _, name := range names {
-		e, err := einsum.Build(networkOf(t, name))
+		e, err := einsum.Build(reference.Network(t, "uai/"+name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(filepath.Join(os.Getenv("BTN_DATA"), "uai", name+".uai.PR"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fields := strings.Fields(string(text))
-		want, err := strconv.ParseFloat(fields[len(fields)-1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, _ := reference.Log10Z(t, "uai/"+name)
 		h := e.Hypergraph()
 		whole := search(t, h, ordering.Options{Seed: 1})
 		less := int64(inputBytes(h) + (whole.Cost.PeakBytes-inputBytes(h))/8)

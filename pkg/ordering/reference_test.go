@@ -4,62 +4,24 @@ import (
 	"context"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/ordering"
-	"github.com/basetensor/basetensor/pkg/reparam"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // shapeOf returns the hypergraph of a reference model with its evidence.
 func shapeOf(t testing.TB, name string) elimination.Hypergraph {
 	t.Helper()
-	h, err := einsum.Shape(networkOf(t, name))
+	h, err := einsum.Shape(reference.Network(t, "uai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
-}
-
-func networkOf(t testing.TB, name string) *btn.Network {
-	t.Helper()
-	data := os.Getenv("BTN_DATA")
-	if data == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
-	file := filepath.Join(data, "uai", name+".uai")
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	m, err := uai.Read(f, uai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := os.Open(file + ".evid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	evidence, err := uai.ReadEvidence(e, m.Domains)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if net, err = net.Condition(evidence); err != nil {
-		t.Fatal(err)
-	}
-	return net
 }
 
 // TestReferenceModels holds the search to the largest result, in log2 of its entries, and the log10 of the flops it is

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/ordering"
 	"github.com/basetensor/basetensor/pkg/pairwise"
-	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -26,55 +25,12 @@ const modelMemory = 8 << 30
 // readExpression returns a reference model with its evidence.
 func readExpression(t testing.TB, name string) (*einsum.Expression, *factorgraph.Model) {
 	t.Helper()
-	data := os.Getenv("BTN_DATA")
-	if data == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
-	file := filepath.Join(data, "uai", name+".uai")
-	open := func(name string) *os.File {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { f.Close() })
-		return f
-	}
-	m, err := uai.Read(open(file), uai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ev, err := uai.ReadEvidence(open(file+".evid"), m.Domains)
-	if err != nil {
-		t.Fatal(err)
-	}
-	net, err := reparam.Build(m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if net, err = net.Condition(ev); err != nil {
-		t.Fatal(err)
-	}
-	e, err := einsum.Build(net)
+	m, _ := reference.Model(t, "uai/"+name)
+	e, err := einsum.Build(reference.Network(t, "uai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e, m
-}
-
-// readReference returns log10 Z and half a unit in the last place printed.
-func readReference(t testing.TB, name string) (value, printed float64) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(os.Getenv("BTN_DATA"), "uai", name+".uai.PR"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := strings.Fields(string(text))
-	last := fields[len(fields)-1]
-	if value, err = strconv.ParseFloat(last, 64); err != nil {
-		t.Fatal(err)
-	}
-	_, digits, _ := strings.Cut(last, ".")
-	return value, 0.5 * math.Pow(10, -float64(len(digits)))
 }
 
 // findTree is the best tree that the search finds, or that of the best elimination order where that is cheap.
@@ -101,7 +57,7 @@ func TestReferenceModels(t *testing.T) {
 	for _, name := range modelNames() {
 		t.Run(name, func(t *testing.T) {
 			e, m := readExpression(t, name)
-			want, printed := readReference(t, name)
+			want, printed := reference.Log10Z(t, "uai/"+name)
 			start := time.Now()
 			p := findTree(t, e.Hypergraph())
 			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced", time.Since(start).Round(time.Millisecond), p.Cost.Log2Table, p.Cost.Flops, len(p.Slices))

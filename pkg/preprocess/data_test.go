@@ -2,25 +2,18 @@ package preprocess_test
 
 import (
 	"math"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/preprocess"
-	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
-
-// printed is the last place of the solutions' log10 Z that their files agree on.
-const printed = 1e-5
 
 // slowest is what simplifying a reference model may take while others use the machine; a tenth of it is usual.
 const slowest = 3 * time.Second
@@ -31,8 +24,8 @@ const feasible = 2e7
 // TestReferenceModels simplifies every reference model with its evidence and contracts what is left where that is
 // quick: log10 Z is the solution's, or that of the expression as it was.
 func TestReferenceModels(t *testing.T) {
-	for _, file := range referenceModels(t) {
-		name := strings.TrimSuffix(filepath.Base(file), ".uai")
+	for _, file := range append(reference.Names(t, "uai"), reference.Names(t, "ising")...) {
+		name := path.Base(file)
 		if strings.HasPrefix(name, "grid20") || strings.HasPrefix(name, "grid10x") {
 			continue // the others of the family do
 		}
@@ -69,7 +62,7 @@ func TestReferenceModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := readZ(t, file+".PR"); !(math.Abs(z.Log10Abs()-want) <= printed*max(1, math.Abs(want))) || z.Sign() <= 0 {
+			if want, tolerance := reference.Log10Z(t, file); !(math.Abs(z.Log10Abs()-want) <= tolerance) || z.Sign() <= 0 {
 				t.Errorf("log10 Z = %.9f, reference %.9f", z.Log10Abs(), want)
 			}
 			if before.Flops <= feasible {
@@ -81,8 +74,8 @@ func TestReferenceModels(t *testing.T) {
 
 // TestReferenceMarginals compares marginals recovered from the simplified expression with the solutions'.
 func TestReferenceMarginals(t *testing.T) {
-	for _, file := range referenceModels(t) {
-		name := strings.TrimSuffix(filepath.Base(file), ".uai")
+	for _, file := range append(reference.Names(t, "uai"), reference.Names(t, "ising")...) {
+		name := path.Base(file)
 		if !slices.Contains([]string{"Pedigree_11", "Pedigree_13", "Promedus_29"}, name) {
 			continue
 		}
@@ -91,7 +84,7 @@ func TestReferenceMarginals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := parse(t, file+".MAR", func(f *os.File) ([][]float64, error) { return uai.ReadMAR(f) })
+		want := reference.Marginals(t, file)
 		got := marginals(t, r.Expression)
 		worst := 0.0
 		for i := range want { // variable i is index i
@@ -111,7 +104,7 @@ func TestReferenceMarginals(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %v\nlargest difference %.2g", name, r.Report, worst)
-		if !(worst <= printed) {
+		if !(worst <= 1e-5) {
 			t.Errorf("%s: marginals differ by %.3g", name, worst)
 		}
 	}
@@ -157,58 +150,11 @@ func same(t *testing.T, e *einsum.Expression, z scaled.Number) {
 	}
 }
 
-func referenceModels(t testing.TB) []string {
-	t.Helper()
-	data := os.Getenv("BTN_DATA")
-	if data == "" {
-		t.Skip("BTN_DATA names no folder of reference models")
-	}
-	files, err := filepath.Glob(filepath.Join(data, "*", "*.uai"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no models in %s: %v", data, err)
-	}
-	return files
-}
-
 func readExpression(t testing.TB, file string) *einsum.Expression {
 	t.Helper()
-	e, err := einsum.Build(readNetwork(t, file))
+	e, err := einsum.Build(reference.Network(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
-}
-
-func readNetwork(t testing.TB, file string) *btn.Network {
-	t.Helper()
-	m := parse(t, file, func(f *os.File) (*factorgraph.Model, error) { return uai.Read(f, uai.Limits{}) })
-	net, err := reparam.Build(m, reparam.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ev := parse(t, file+".evid", func(f *os.File) (factorgraph.Evidence, error) { return uai.ReadEvidence(f, m.Domains) })
-	net, err = net.Condition(ev)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net
-}
-
-func parse[T any](t testing.TB, file string, read func(*os.File) (T, error)) T {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, err := read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-func readZ(t testing.TB, file string) float64 {
-	t.Helper()
-	return parse(t, file, func(f *os.File) (float64, error) { return uai.ReadPR(f) })
 }
