@@ -23,10 +23,21 @@ func (j job) base() (btn.Value, error) {
 		return j.baseMarginals(e)
 	}
 	z, stats, err := einsum.Contract(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
+	if err == nil && z.IsZero() {
+		err = j.confirmZero(e)
+	}
 	if err != nil {
 		return btn.Value{}, err
 	}
 	return btn.Value{Z: z, Flops: stats.Flops}, nil
+}
+
+// confirmZero holds a total of 0 against the network's zeros.
+func (j job) confirmZero(e *einsum.Expression) error {
+	return einsum.ConfirmZero(e, func(pattern *einsum.Expression) (scaled.Number, error) {
+		terms, _, err := einsum.Contract(j.ctx, pattern, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
+		return terms, err
+	})
 }
 
 // slices contracts the component's slices of the simplified network. Its marginals are probabilities; times Z they add up.
@@ -65,6 +76,9 @@ func (j job) slices(c *btn.Contraction) (btn.Value, error) {
 // and marginal 0.
 func (j job) baseMarginals(e *einsum.Expression) (btn.Value, error) {
 	r, stats, err := einsum.Marginals(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
+	if err == nil && r.Z.IsZero() {
+		err = j.confirmZero(e)
+	}
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -73,7 +73,9 @@ func Build(net *btn.Network) (*Expression, error) {
 			continue
 		}
 		data := l.restrict(t)
-		e.Scale = e.Scale.Mul(normalise(data))
+		if !loses(data) {
+			e.Scale = e.Scale.Mul(normalise(data))
+		}
 		scope := l.scope(t, e.Dims)
 		if len(scope) > 0 {
 			e.Tables = append(e.Tables, Table{Scope: scope, Data: data})
@@ -140,6 +142,18 @@ func (l *layout) restrict(t *raw) []float64 {
 		}
 	}
 	return data
+}
+
+// loses says whether normalise would take digits from small entries: such a table stays as it is, so that its zeros are those
+// of the network.
+func loses(data []float64) bool {
+	low, top := math.Inf(1), 0.0
+	for _, x := range data {
+		if x = math.Abs(x); x > 0 {
+			low, top = min(low, x), max(top, x)
+		}
+	}
+	return top > 1 && low/top < 0x1p-1021
 }
 
 // normalise divides data by the power of two that puts its largest entry in [1, 2), and returns that power; 1 for zeros.

@@ -22,13 +22,28 @@ type Options struct {
 
 // Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took.
 //
-// Errors: ErrOtherNetwork (fault.Internal), over budget with the bytes before anything is computed, the context's.
+// Errors: ErrOtherNetwork (fault.Internal), einsum.ErrSpan where all slices together gave 0 and that is not the total, over budget with the bytes before anything is computed, the context's.
 func (p *Prepared) Contract(ctx context.Context, c *btn.Contraction, o Options) (scaled.Number, float64, error) {
 	if err := p.fits(c); err != nil {
 		return scaled.Number{}, 0, err
 	}
 	z, stats, err := pairwise.Contract(ctx, p.simple.Expression, tree(c), options(c, o))
+	if err == nil && z.IsZero() {
+		err = p.confirmZero(ctx, c, o)
+	}
 	return z, stats.Flops, err
+}
+
+// confirmZero holds a total of 0 against the network's zeros. Part of the slices may be 0 for being far below the others:
+// only all of them together are looked at.
+func (p *Prepared) confirmZero(ctx context.Context, c *btn.Contraction, o Options) error {
+	if o.From > 0 || o.To > 0 && o.To < c.Count {
+		return nil
+	}
+	return einsum.ConfirmZero(p.simple.Expression, func(pattern *einsum.Expression) (scaled.Number, error) {
+		terms, _, err := pairwise.Contract(ctx, pattern, tree(c), options(c, o))
+		return terms, err
+	})
 }
 
 // Marginals is Contract with the probabilities of every variable's values, given that the slices were all there is:
@@ -59,6 +74,9 @@ func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (A
 	}
 	r, stats, err := pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
 	a := Answer{Z: r.Z, Flops: stats.Flops}
+	if err == nil && r.Z.IsZero() {
+		err = p.confirmZero(ctx, c, o)
+	}
 	if err != nil || r.Marginals == nil || p.given.Scale.IsZero() {
 		return a, err
 	}

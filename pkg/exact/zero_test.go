@@ -1,0 +1,67 @@
+package exact_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/exact"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// TestLostTotalIsNoZero: a model of positive entries whose terms span more than float64 may fail, but its Z is never 0. All
+// pairs of eight variables prefer different values by 600 orders of magnitude; the third value is the one in between.
+func TestLostTotalIsNoZero(t *testing.T) {
+	const n, d = 8, 3
+	m := &factorgraph.Model{Domains: make([]int, n)}
+	for i := range m.Domains {
+		m.Domains[i] = d
+		for k := range i {
+			data := make([]float64, d*d)
+			for x := range data {
+				data[x] = []float64{1e300, 1e-300, 1, 5e-324, 1.7e308}[(x*(2+i)+3*k+i*k)%5]
+			}
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{k, i}, Table: &tensor.Dense{Shape: []int{d, d}, Data: data}})
+		}
+	}
+	lost := 0
+	for round := range 40 {
+		part := *m
+		part.Factors = m.Factors[:5+round%24]
+		net, err := reparam.Build(&part, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, marginals := range []bool{false, true} {
+			p, err := exact.Prepare(net, marginals)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, _, err := p.Plan(context.Background(), 0, uint64(round))
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, _, err := p.Contract(context.Background(), c, exact.Options{})
+			if marginals {
+				var a exact.Answer
+				a, err = p.Answer(context.Background(), c, exact.Options{})
+				z = a.Z
+			}
+			switch {
+			case errors.Is(err, einsum.ErrSpan) && fault.CodeOf(err) == fault.Unsupported:
+				lost++
+			case err != nil:
+				t.Fatal(err)
+			case z.IsZero():
+				t.Errorf("%d factors, marginals %v: Z is 0", len(part.Factors), marginals)
+			}
+		}
+	}
+	if lost == 0 {
+		t.Error("no model of these lost its total: the test has no teeth")
+	}
+}
