@@ -105,7 +105,7 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 
 type setupCmd struct {
 	natsFlag
-	PerLane  bool          `help:"A consumer per lane, for workers that serve some lanes only."`
+	PerLane  bool          `help:"A consumer per lane in place of one for all, for workers with --lanes; stop running workers first."`
 	Replicas int           `help:"Replicas of every stream." default:"1"`
 	Keep     time.Duration `help:"How long models and answers are kept; it bounds the longest deadline." default:"24h"`
 	MaxBytes config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
