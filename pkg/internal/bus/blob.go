@@ -56,7 +56,8 @@ func (b *Bus) Payload(ctx context.Context, h nats.Header, data []byte) ([]byte, 
 }
 
 // PutBlob stores data under its digest and returns that. A blob that is stored already is not written again, unless it is
-// past the half of its life: whoever puts a blob can rely on it for that long. What exceeds the server's limit goes to the
+// past the half of its life: whoever puts a blob can rely on it for that long. Nor does it stay if it is not what its digest
+// says, or every job that needs it would fail for that long. What exceeds the server's limit goes to the
 // object store, under a name of its own: writing an existing name again was seen to hang its readers.
 func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	digest = wire.Digest(data)
@@ -67,7 +68,7 @@ func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err erro
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
 		return "", err
-	case !b.ageing(stored):
+	case !b.ageing(stored) && intact(stored, digest):
 		return digest, nil
 	default:
 		last = stored.Sequence
@@ -89,6 +90,11 @@ func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err erro
 	}
 	// Somebody else stored it since; an object of ours is left to expire.
 	return digest, nil
+}
+
+// intact reports whether a stored blob is what its digest says; of an object that is known once it is read.
+func intact(m *jetstream.RawStreamMsg, digest string) bool {
+	return len(m.Header[headerObject]) > 0 || wire.Digest(m.Data) == digest
 }
 
 // ageing reports whether a blob is past the half of its life.

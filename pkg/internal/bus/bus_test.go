@@ -171,6 +171,11 @@ func TestBlobs(t *testing.T) {
 	if _, err := b.GetBlob(ctx, missing); err == nil || !strings.Contains(err.Error(), "has the digest") {
 		t.Errorf("a blob that is not what its name says: %v", err)
 	}
+	_, err := b.PutBlob(ctx, []byte("missing"))
+	must(t, err)
+	if got, err := b.GetBlob(ctx, missing); err != nil || string(got) != "missing" {
+		t.Errorf("a blob in the place of a wrong one: %q, %v", got, err)
+	}
 }
 
 // A blob that is needed in the second half of its life is written again, in one place.
