@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -56,7 +57,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *terminal) error {
 	defer remote.Close()
 	letters, err := remote.DeadLettersOf(ctx, c.Job)
 	if err != nil {
-		return err
+		return unknownJob(err)
 	}
 	for i := range letters {
 		packed, err := wire.Encode(&letters[i])
@@ -89,8 +90,16 @@ func (c *dlqReplayCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	defer remote.Close()
 	if err := remote.Replay(ctx, c.Job); err != nil {
-		return err
+		return unknownJob(err)
 	}
 	fmt.Fprintf(t.Out, "%s runs again; btn watch %s follows it\n", c.Job, c.Job)
 	return nil
+}
+
+// unknownJob makes asking for what is not there the asker's mistake, and not the server's.
+func unknownJob(err error) error {
+	if errors.Is(err, client.ErrNotFound) {
+		return &fault.Error{Code: fault.BadInput, Err: err}
+	}
+	return err
 }

@@ -175,14 +175,26 @@ func decimals(x float64) string {
 func describeMethod(r *btn.Result) string {
 	switch {
 	case r.Plan != nil:
-		return fmt.Sprintf("%s: elimination, width %d, largest table 2^%.1f entries, %.3g flops, %s",
-			r.Method, r.Plan.Width, r.Plan.Log2Table, r.Plan.Flops, config.FormatBytes(r.Plan.Bytes))
+		way := "elimination"
+		if r.Plan.Slices > 0 {
+			way = "contraction tree, " + count(r.Plan.Slices, "slice")
+		}
+		return fmt.Sprintf("%s: %s, width %d, largest table 2^%.1f entries, %.3g flops, %s",
+			r.Method, way, r.Plan.Width, r.Plan.Log2Table, r.Plan.Flops, config.FormatBytes(r.Plan.Bytes))
 	case r.Exact:
-		return fmt.Sprintf("%s: closed form, %d components", r.Method, r.Components)
+		return fmt.Sprintf("%s: closed form, %s", r.Method, count(float64(r.Components), "component"))
 	case r.Method == "":
 		return "none"
 	}
-	return fmt.Sprintf("%s: %d components", r.Method, r.Components)
+	return fmt.Sprintf("%s: %s", r.Method, count(float64(r.Components), "component"))
+}
+
+// count writes a number of things.
+func count(n float64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%.0f %ss", n, thing)
 }
 
 func describeTrust(r *btn.Result) string {

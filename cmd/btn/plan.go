@@ -132,10 +132,10 @@ func (f *forecast) describe() {
 		evidence = "none"
 	}
 	if p := f.Exact; p != nil {
-		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %.0f slices, peak %s, %.3g flops, %d components",
-			p.Width, p.Log2Table, max(p.Slices, 1), config.FormatBytes(p.Bytes), p.Flops, f.Components)
+		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %s, peak %s, %.3g flops, %s",
+			p.Width, p.Log2Table, count(max(p.Slices, 1), "slice"), config.FormatBytes(p.Bytes), p.Flops, count(float64(f.Components), "component"))
 	} else if f.ClosedForm > 0 {
-		exact = fmt.Sprintf("closed form, %d components", f.ClosedForm)
+		exact = fmt.Sprintf("closed form, %s", count(float64(f.ClosedForm), "component"))
 	}
 	f.description = fmt.Sprintf(`model       %s
 evidence    %s
