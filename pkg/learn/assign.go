@@ -76,7 +76,9 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
 	}
 	if len(q.Joint) > 0 {
-		return a.joint(conditioned, q)
+		joint, err := a.joint(conditioned, q)
+		joint.Warnings = append(joint.Warnings, spanWarnings(conditioned)...)
+		return joint, err
 	}
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:
@@ -86,6 +88,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
+	exact.Warnings = append(exact.Warnings, spanWarnings(conditioned)...)
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
