@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build lint fuzz bench bench-models race acceptance deps help
+.PHONY: test build lint fuzz bench bench-models race acceptance chaos deps help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -47,3 +47,6 @@ bench-models: ## every reference model against its solution: docs/benchmarks/exa
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
 	$(GO) test -count 1 -v ./pkg/internal/acceptance
+
+chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts (a minute)
+	BTN_CHAOS=1 $(GO) test -count 1 -v -run TestChaos ./pkg/internal/acceptance
