@@ -77,7 +77,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	}
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
-		joint.Warnings = append(joint.Warnings, spanWarnings(conditioned)...)
+		joint.Warnings = append(append(joint.Warnings, spanWarnings(conditioned)...), signWarnings(conditioned)...)
 		return joint, err
 	}
 	switch a.settings.Method {
@@ -88,7 +88,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
-	exact.Warnings = append(exact.Warnings, spanWarnings(conditioned)...)
+	exact.Warnings = append(append(exact.Warnings, spanWarnings(conditioned)...), signWarnings(conditioned)...)
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
