@@ -60,7 +60,8 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		r.Status, r.Error = "error", failed
 		return r, z
 	}
-	r.Status, r.Exact = "ok", in.Decomposition.Exact
+	// A total of exactly 0 has been checked against the zeros of the network where it was computed.
+	r.Status, r.Exact = "ok", in.Decomposition.Exact && (!in.Assignment.Unsure || r.Zero)
 	if !r.Exact {
 		r.Warnings = append(r.Warnings, unknownQuality)
 	}

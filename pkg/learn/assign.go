@@ -70,6 +70,13 @@ func (a *assigner) cacheState() string {
 	return "hit"
 }
 
+// caution says beforehand what float64 may lose in an exact contraction, and that such an answer is not sure to be exact.
+func caution(a *btn.Assignment, conditioned *btn.Network) {
+	span := spanWarnings(conditioned)
+	a.Unsure = len(span) > 0
+	a.Warnings = append(append(a.Warnings, span...), signWarnings(conditioned)...)
+}
+
 func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	conditioned, err := a.net.Condition(q.Evidence)
 	if err != nil {
@@ -77,7 +84,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	}
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
-		joint.Warnings = append(append(joint.Warnings, spanWarnings(conditioned)...), signWarnings(conditioned)...)
+		caution(&joint, conditioned)
 		return joint, err
 	}
 	switch a.settings.Method {
@@ -88,7 +95,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
-	exact.Warnings = append(append(exact.Warnings, spanWarnings(conditioned)...), signWarnings(conditioned)...)
+	caution(&exact, conditioned)
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}

@@ -121,14 +121,14 @@ func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) 
 	d := baseDecomposition(nil, plan)
 	d.Contraction, d.Components, d.Alpha = c, nil, nil
 	for k := range chunks {
-		// k·Count/chunks without overflow: Count is below 2^63 and chunks below 2^11.
-		from := c.Count/chunks*k + c.Count%chunks*k/chunks
-		to := c.Count/chunks*(k+1) + c.Count%chunks*(k+1)/chunks
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassBase, From: from, To: to})
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassBase, From: bound(c.Count, chunks, k), To: bound(c.Count, chunks, k+1)})
 		d.Alpha = append(d.Alpha, scaled.One)
 	}
 	return d, nil
 }
+
+// bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
+func bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
 // decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
 func decided(h elimination.Hypergraph) bool {

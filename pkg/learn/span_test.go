@@ -43,7 +43,7 @@ func TestSpanWarnings(t *testing.T) {
 		}
 		for q, a := range job.Assignments {
 			warns := strings.Contains(strings.Join(a.Warnings, ";"), "more than float64 holds")
-			if a.Error != nil || warns != c.warns {
+			if a.Error != nil || warns != c.warns || a.Unsure != c.warns {
 				t.Errorf("%s, query %d: warnings %q, error %v", c.name, q, a.Warnings, a.Error)
 			}
 		}

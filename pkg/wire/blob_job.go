@@ -51,6 +51,7 @@ type assignment struct {
 	LnLinks       float64        `msgpack:"ln_links"`
 	Plan          *btn.Plan      `msgpack:"plan,omitempty"`
 	Warnings      []string       `msgpack:"warnings,omitempty"`
+	Unsure        bool           `msgpack:"unsure,omitempty"`
 	Over          int            `msgpack:"over,omitempty"`
 	Joint         []int          `msgpack:"joint,omitempty"`
 	Error         *btn.ErrorInfo `msgpack:"error,omitempty"`
