@@ -22,13 +22,21 @@ type Result struct {
 	Marginals          [][]float64  `json:"marginals"` // P(x_i = a) per variable and value; null unless asked for
 	Joint              *Joint       `json:"joint"`     // of the set of variables that was asked for; null without one
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
-	LnRatio      *float64           `json:"ln_ratio"`
-	EvidenceFile *string            `json:"evidence_file"`
-	Warnings     []string           `json:"warnings"`
-	Cache        string             `json:"cache"` // "hit", "miss" or "off"
-	Plan         *Plan              `json:"plan"`
-	Run          *Run               `json:"run"` // null where nothing was contracted
-	TimingsMS    map[string]float64 `json:"timings_ms"`
+	LnRatio      *float64 `json:"ln_ratio"`
+	EvidenceFile *string  `json:"evidence_file"`
+	Warnings     []string `json:"warnings"`
+	Cache        string   `json:"cache"` // "hit", "miss" or "off"
+	Plan         *Plan    `json:"plan"`
+	Run          *Run     `json:"run"` // null where nothing was contracted
+	// Uncertainty is the stated error of log_z in nats, from the last changes of the estimates and their spread over trees and
+	// orders; null for exact answers and where nothing is known.
+	Uncertainty         *float64     `json:"uncertainty"`
+	MarginalUncertainty *float64     `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
+	Estimates           []Estimate   `json:"estimates"`            // the rungs of an approximate answer, in sequence; null without
+	Propagation         *Propagation `json:"bp"`                   // belief propagation, where it was used
+	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
+	Ended     string             `json:"ended"`
+	TimingsMS map[string]float64 `json:"timings_ms"`
 }
 
 // Run is what the contractions of a query took, summed over its components.

@@ -15,6 +15,8 @@ const (
 	ClassSymmetric       Class = "symmetric"         // C = S, R = 1 (Lemma 3)
 	ClassSymmetryRankOne Class = "symmetry-rank-one" // C = S (Lemma 4)
 	ClassBase            Class = "base"              // C = B, contracted exactly along an elimination order
+	ClassTruncated       Class = "truncated"         // C = B, R a mask on learned maps: one slice of a rung of truncated legs
+	ClassRegion          Class = "region"            // C = B, R a mask in the BP gauge: some regions of a slice of a rung
 )
 
 // Component is Q = C ∘ R.
@@ -25,7 +27,10 @@ type Component struct {
 	CP    *tensor.CP      // class cp: over all legs, in leg order
 	Order []int           // class base: indices of the einsum form of the network, in elimination order
 	// From and To are the slices of the decomposition's Contraction that a component of class base without Order sums.
+	// Of class region: its regions.
 	From, To int64
+	Rung     int   // classes truncated and region: which rung of the decomposition's Growth
+	Slice    int64 // classes truncated and region: digits of the rung's sliced variables, the last one fastest
 }
 
 // Contraction is how components of class base without Order are contracted: the network, conditioned on the query's
@@ -49,9 +54,11 @@ type Decomposition struct {
 	Components []Component
 	// Contraction is set where components of class base follow a tree and not an order.
 	Contraction *Contraction
-	Alpha       []scaled.Number
-	Exact       bool    // B = Σ α_i Q^(i) up to rounding, known and not only measured
-	Residual    float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
+	// Growth is set for methods truncated and regions: the value is then not Σ α_i Z_i but what its rungs say.
+	Growth   *Growth
+	Alpha    []scaled.Number
+	Exact    bool    // B = Σ α_i Q^(i) up to rounding, known and not only measured
+	Residual float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
 	// LnExplained is ln(1−ρ) in nats, computed without forming 1−ρ: on large networks ρ prints as 1 and this does not.
 	LnExplained   float64
 	LnNormB       float64 // ln ‖B‖ in nats
@@ -74,15 +81,17 @@ type Plan struct {
 type Method string
 
 const (
-	MethodAuto       Method = "auto"        // exact if the memory budget allows, else symmetry-CP
+	MethodAuto       Method = "auto"        // exact if it fits, else truncated legs, or regions where those do not fit
 	MethodExact      Method = "exact"       // C = B, or a closed-form decomposition of B
 	MethodSymmetryCP Method = "symmetry-cp" // the paper's learned decomposition
+	MethodTruncated  Method = "truncated"   // truncated legs with a growing bond
+	MethodRegions    Method = "regions"     // regions in the BP gauge
 )
 
 // Settings decide what is learned. The zero value of a field means its default. They are part of the cache key.
 type Settings struct {
 	Method      Method     `msgpack:"method,omitempty" json:"method,omitempty"`             // default auto
-	Components  int        `msgpack:"components,omitempty" json:"components,omitempty"`     // symmetry-cp: rank r, default 4
+	Components  int        `msgpack:"components,omitempty" json:"components,omitempty"`     // symmetry-cp: rank r, default 4; truncated and regions: most components
 	Maps        MapKind    `msgpack:"maps,omitempty" json:"maps,omitempty"`                 // default identity
 	Cores       CoreChoice `msgpack:"cores,omitempty" json:"cores,omitempty"`               // default factors
 	Seed        uint64     `msgpack:"seed,omitempty" json:"seed,omitempty"`                 // of the starts
@@ -93,6 +102,10 @@ type Settings struct {
 	Starts      int        `msgpack:"starts,omitempty" json:"starts,omitempty"`             // seeded starts, default 2
 	// LearnFlops bounds learning: starts, then sweeps, then components are reduced until it costs no more, with a warning.
 	LearnFlops float64 `msgpack:"learn_flops,omitempty" json:"learn_flops,omitempty"` // default 5e10, about a minute
+	NoExact    bool    `msgpack:"no_exact,omitempty" json:"no_exact,omitempty"`       // auto does not take the exact way
+	Bond       int     `msgpack:"bond,omitempty" json:"bond,omitempty"`               // truncated: the bond to grow to; 0: as far as Budget goes
+	Budget     float64 `msgpack:"budget,omitempty" json:"budget,omitempty"`           // truncated and regions: flops of a query's contractions, default 6e10
+	Accuracy   float64 `msgpack:"accuracy,omitempty" json:"accuracy,omitempty"`       // truncated and regions: nats at which growth ends, default 1e-9
 }
 
 // DefaultMemory is the memory budget of a request that names none: 2 GiB.
@@ -101,13 +114,22 @@ const DefaultMemory = int64(2) << 30
 // DefaultLearnFlops is the work that learning may take unless a request says otherwise.
 const DefaultLearnFlops = 5e10
 
+// DefaultComponents is the rank of symmetry-cp unless a request says otherwise.
+const DefaultComponents = 4
+
+// DefaultBudget is the work that the contractions of an approximate answer may take unless a request says otherwise.
+const DefaultBudget = 6e10
+
+// DefaultAccuracy is the stated uncertainty, in nats, at which an approximate answer stops growing.
+const DefaultAccuracy = 1e-9
+
 // WithDefaults returns s with every zero field at its default.
 func (s Settings) WithDefaults() Settings {
 	if s.Method == "" {
 		s.Method = MethodAuto
 	}
-	if s.Components == 0 {
-		s.Components = 4
+	if s.Components == 0 && s.Method == MethodSymmetryCP {
+		s.Components = DefaultComponents
 	}
 	if s.Maps == "" {
 		s.Maps = MapIdentity
@@ -127,6 +149,12 @@ func (s Settings) WithDefaults() Settings {
 	if s.LearnFlops == 0 {
 		s.LearnFlops = DefaultLearnFlops
 	}
+	if s.Budget == 0 {
+		s.Budget = DefaultBudget
+	}
+	if s.Accuracy == 0 {
+		s.Accuracy = DefaultAccuracy
+	}
 	return s
 }
 
@@ -139,6 +167,9 @@ type Value struct {
 	// Joint is the unnormalised joint marginal of a set of variables where one was asked for: Domains are those of the set,
 	// Mant has a cell per combination of values, the last variable fastest, and the cells add up to Z.
 	Joint *Marginals `msgpack:"j,omitempty"`
+	// Truncation and Region are there for components of those classes. Z of a region component is Z_BP.
+	Truncation *Truncation `msgpack:"t,omitempty"`
+	Region     *RegionPart `msgpack:"r,omitempty"`
 }
 
 // Marginals are the unnormalised marginals of every variable of a network, for one component or summed over several:

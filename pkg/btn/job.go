@@ -17,8 +17,11 @@ type Assignment struct {
 	Unsure bool
 	// Over is 0, or 1 + the query whose Z this one's is divided by: P(event | given) = Z(given ∧ event)/Z(given).
 	Over  int
-	Joint []int      // variables whose joint marginal is wanted; exact way only
-	Error *ErrorInfo // why this query cannot be answered, or nil
+	Joint []int // variables whose joint marginal is wanted; exact way only
+	// Propagation is how belief propagation ended, where it was run; Messages restart it where the regions are contracted.
+	Propagation *Propagation
+	Messages    []float64
+	Error       *ErrorInfo // why this query cannot be answered, or nil
 }
 
 // Unit is one contraction: component Component of the decomposition assigned to query Query, under its evidence.

@@ -104,8 +104,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 
 // symmetryCP assigns the paper's learned decomposition; a closed form with few enough terms is used where B has one.
 func (a *assigner) symmetryCP(conditioned *btn.Network, warnings []string) (btn.Assignment, error) {
-	s := a.settings
-	s.Method = btn.MethodSymmetryCP
+	s := learning(a.settings)
 	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
 		closed, ok, err := ClosedForm(a.net, s.Components)
 		if err != nil || ok {

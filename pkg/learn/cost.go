@@ -17,7 +17,7 @@ import (
 //
 // plus the cores' own polynomials. It is an upper bound in practice: sweeps end early when they stop paying.
 func Cost(net *btn.Network, settings btn.Settings) float64 {
-	s := settings.WithDefaults()
+	s := learning(settings)
 	levels := DefaultLevels(net.Dims)
 	box := 1.0
 	for _, side := range levels.Shape() {
@@ -50,13 +50,13 @@ func Cost(net *btn.Network, settings btn.Settings) float64 {
 // then fewer components, each halved until it fits, and a sentence that says so (empty if nothing was reduced). One
 // component with one start and one sweep is learned whatever it costs.
 func Economise(net *btn.Network, settings btn.Settings) (affordable btn.Settings, warning string) {
-	s := settings.WithDefaults()
+	s := learning(settings)
 	for _, field := range []*int{&s.Starts, &s.Sweeps, &s.Components} {
 		for Cost(net, s) > s.LearnFlops && *field > 1 {
 			*field /= 2
 		}
 	}
-	if full := settings.WithDefaults(); s != full {
+	if full := learning(settings); s != full {
 		warning = fmt.Sprintf("learning was reduced to %d components, %d sweeps and %d starts (of %d, %d and %d) to stay within %.3g flops",
 			s.Components, s.Sweeps, s.Starts, full.Components, full.Sweeps, full.Starts, s.LearnFlops)
 	}

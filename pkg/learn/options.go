@@ -34,8 +34,14 @@ type Progress struct {
 
 const defaultTolerance = 1e-5
 
+// learning returns the settings that symmetry-cp is learned with, whatever method was asked for.
+func learning(s btn.Settings) btn.Settings {
+	s.Method = btn.MethodSymmetryCP
+	return s.WithDefaults()
+}
+
 func (o Options) withDefaults() (Options, error) {
-	o.Settings = o.Settings.WithDefaults()
+	o.Settings = learning(o.Settings)
 	if o.Components < 1 || o.Sweeps < 1 || o.Starts < 1 {
 		return o, fmt.Errorf("learn: %d components, %d sweeps, %d starts: at least 1 each", o.Components, o.Sweeps, o.Starts)
 	}

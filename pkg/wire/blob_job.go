@@ -27,6 +27,7 @@ type decompositionBlob struct {
 	Plan          btn.Plan         `msgpack:"plan"`
 	Warnings      []string         `msgpack:"warnings,omitempty"`
 	Contraction   *btn.Contraction `msgpack:"contraction,omitempty"`
+	Growth        *btn.Growth      `msgpack:"growth,omitempty"`
 }
 
 type component struct {
@@ -38,6 +39,8 @@ type component struct {
 	Order []int       `msgpack:"order,omitempty"`
 	From  int64       `msgpack:"from,omitempty"`
 	To    int64       `msgpack:"to,omitempty"`
+	Rung  int         `msgpack:"rung,omitempty"`
+	Slice int64       `msgpack:"slice,omitempty"`
 }
 
 type jobBlob struct {
@@ -46,15 +49,17 @@ type jobBlob struct {
 }
 
 type assignment struct {
-	Decomposition int            `msgpack:"decomposition"`
-	Cache         string         `msgpack:"cache"`
-	LnLinks       float64        `msgpack:"ln_links"`
-	Plan          *btn.Plan      `msgpack:"plan,omitempty"`
-	Warnings      []string       `msgpack:"warnings,omitempty"`
-	Unsure        bool           `msgpack:"unsure,omitempty"`
-	Over          int            `msgpack:"over,omitempty"`
-	Joint         []int          `msgpack:"joint,omitempty"`
-	Error         *btn.ErrorInfo `msgpack:"error,omitempty"`
+	Decomposition int              `msgpack:"decomposition"`
+	Cache         string           `msgpack:"cache"`
+	LnLinks       float64          `msgpack:"ln_links"`
+	Plan          *btn.Plan        `msgpack:"plan,omitempty"`
+	Warnings      []string         `msgpack:"warnings,omitempty"`
+	Unsure        bool             `msgpack:"unsure,omitempty"`
+	Over          int              `msgpack:"over,omitempty"`
+	Joint         []int            `msgpack:"joint,omitempty"`
+	Propagation   *btn.Propagation `msgpack:"bp,omitempty"`
+	Messages      []float64        `msgpack:"messages,omitempty"`
+	Error         *btn.ErrorInfo   `msgpack:"error,omitempty"`
 }
 
 const (
@@ -154,7 +159,7 @@ func newDecomposition(d *btn.Decomposition) (decompositionBlob, error) {
 	w := decompositionBlob{
 		Method: string(d.Method), Levels: newLevels(d.Levels), Rotations: d.Rotations, Exact: d.Exact, Residual: d.Residual,
 		LnExplained: d.LnExplained, LnNormB: d.LnNormB, LnNormError: d.LnNormError, ConditionGram: d.ConditionGram,
-		Plan: d.Plan, Warnings: d.Warnings, Contraction: d.Contraction,
+		Plan: d.Plan, Warnings: d.Warnings, Contraction: d.Contraction, Growth: d.Growth,
 	}
 	if d.Alpha != nil {
 		w.AlphaMant, w.AlphaExp = make([]float64, len(d.Alpha)), make([]int64, len(d.Alpha))
@@ -166,7 +171,7 @@ func newDecomposition(d *btn.Decomposition) (decompositionBlob, error) {
 		w.Components = make([]component, len(d.Components))
 	}
 	for i, c := range d.Components {
-		w.Components[i] = component{Class: string(c.Class), Box: c.S.Shape, S: newScaled(c.S.Coef), R: c.R, Order: c.Order, From: c.From, To: c.To}
+		w.Components[i] = component{Class: string(c.Class), Box: c.S.Shape, S: newScaled(c.S.Coef), R: c.R, Order: c.Order, From: c.From, To: c.To, Rung: c.Rung, Slice: c.Slice}
 		if c.CP != nil {
 			t, err := newTensor(c.CP)
 			if err != nil {
@@ -189,7 +194,7 @@ func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
 	d := &btn.Decomposition{
 		Method: btn.Method(w.Method), Levels: levels, Rotations: w.Rotations, Exact: w.Exact, Residual: w.Residual,
 		LnExplained: w.LnExplained, LnNormB: w.LnNormB, LnNormError: w.LnNormError, ConditionGram: w.ConditionGram,
-		Plan: w.Plan, Warnings: w.Warnings, Contraction: w.Contraction,
+		Plan: w.Plan, Warnings: w.Warnings, Contraction: w.Contraction, Growth: w.Growth,
 	}
 	if w.AlphaMant != nil {
 		d.Alpha = make([]scaled.Number, len(w.AlphaMant))
@@ -209,7 +214,7 @@ func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
 }
 
 func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
-	c := btn.Component{Class: btn.Class(w.Class), R: w.R, Order: w.Order, From: w.From, To: w.To, S: countspace.Poly{Shape: w.Box, Coef: w.S.decode()}}
+	c := btn.Component{Class: btn.Class(w.Class), R: w.R, Order: w.Order, From: w.From, To: w.To, Rung: w.Rung, Slice: w.Slice, S: countspace.Poly{Shape: w.Box, Coef: w.S.decode()}}
 	for _, d := range w.Box {
 		if d < 1 || d > math.MaxInt32 {
 			return c, invalid("box", "%v", w.Box)
@@ -229,7 +234,7 @@ func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
 		if w.CP == nil {
 			return c, missing("cp")
 		}
-	case btn.ClassRankOne, btn.ClassBase:
+	case btn.ClassRankOne, btn.ClassBase, btn.ClassTruncated, btn.ClassRegion:
 	default:
 		return c, invalid("class", "%.40q is no class of this version", w.Class)
 	}

@@ -52,6 +52,9 @@ func CheckDecomposition(n *btn.Network, d *btn.Decomposition) error {
 	if len(d.Alpha) != len(d.Components) {
 		return invalid("alpha_m", "%d for %d components", len(d.Alpha), len(d.Components))
 	}
+	if err := checkGrowth(n, d); err != nil {
+		return under("growth", err)
+	}
 	var box []int
 	for i := range d.Components {
 		c := &d.Components[i]

@@ -32,6 +32,7 @@ type Task struct {
 	Queries     []Query            `msgpack:"queries"`          // by position in the request; those that no unit names may be empty
 	Memory      int64              `msgpack:"memory,omitempty"` // bytes for tables
 	Cost        float64            `msgpack:"cost,omitempty"`   // expected flops
+	Ends        []int              `msgpack:"ends,omitempty"`   // chunks after which the job may be answered already, ascending
 	Stored      int64              `msgpack:"stored"`
 	DeadlineMS  int64              `msgpack:"deadline_ms,omitempty"`
 	Timings     map[string]float64 `msgpack:"timings,omitempty"`
@@ -48,6 +49,7 @@ type Partial struct {
 	Values      []btn.UnitValue    `msgpack:"values"`
 	NumericKind string             `msgpack:"kind"`            // of the worker, see NumericKind
 	Files       []string           `msgpack:"files,omitempty"` // evidence file per query of the request, or none at all
+	Ends        []int              `msgpack:"ends,omitempty"`  // chunks after which the job may be answered already, ascending
 	Stored      int64              `msgpack:"stored,omitempty"`
 	Timings     map[string]float64 `msgpack:"timings,omitempty"`
 }
@@ -106,6 +108,9 @@ func (m *Task) Validate() error {
 	if err := checkQueries(m.Queries); err != nil {
 		return err
 	}
+	if err := checkEnds(m.Ends, m.N); err != nil {
+		return err
+	}
 	switch {
 	case m.Memory < 0:
 		return invalid("memory", "%d bytes", m.Memory)
@@ -129,10 +134,23 @@ func (m *Partial) Validate() error {
 	if !isToken(m.NumericKind) {
 		return invalid("kind", "%q is no numeric kind", m.NumericKind)
 	}
+	if err := checkEnds(m.Ends, m.N); err != nil {
+		return err
+	}
 	for i, v := range m.Values {
 		if err := checkValue(v); err != nil {
 			return under(fmt.Sprintf("values[%d]", i), err)
 		}
 	}
 	return checkTimes(m.Stored, 0, m.Timings)
+}
+
+// checkEnds checks that the chunks after which a job may be answered are ascending and among n.
+func checkEnds(ends []int, n int) error {
+	for i, end := range ends {
+		if end < 1 || end > n || i > 0 && end <= ends[i-1] {
+			return invalid("ends", "%d of %d chunks, in ascending order", end, n)
+		}
+	}
+	return nil
 }

@@ -111,9 +111,9 @@ func checkTimes(stored, deadline int64, timings map[string]float64) error {
 // checkSettings checks names and ranges. Maps that are given have no place in a message.
 func checkSettings(s btn.Settings) error {
 	switch s.Method {
-	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP:
+	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions:
 	default:
-		return invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp", s.Method)
+		return invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions", s.Method)
 	}
 	switch s.Maps {
 	case "", btn.MapIdentity, btn.MapOrthogonal:
@@ -134,6 +134,7 @@ func checkSettings(s btn.Settings) error {
 		{"settings.memory", s.Memory, 1 << 53},
 		{"settings.sweeps", int64(s.Sweeps), 1 << 20},
 		{"settings.starts", int64(s.Starts), 1 << 20},
+		{"settings.bond", int64(s.Bond), 1 << 20},
 	} {
 		if f.value < 0 || f.value > f.most {
 			return invalid(f.name, "%d is not from 0 to %d", f.value, f.most)
@@ -141,6 +142,12 @@ func checkSettings(s btn.Settings) error {
 	}
 	if !(s.LearnFlops >= 0) || math.IsInf(s.LearnFlops, 1) {
 		return invalid("settings.learn_flops", "%v is no number of operations", s.LearnFlops)
+	}
+	if !(s.Budget >= 0) || math.IsInf(s.Budget, 1) {
+		return invalid("settings.budget", "%v is no number of operations", s.Budget)
+	}
+	if !(s.Accuracy >= 0) || math.IsInf(s.Accuracy, 1) {
+		return invalid("settings.accuracy", "%v nats", s.Accuracy)
 	}
 	return nil
 }
@@ -256,6 +263,15 @@ func checkValue(v btn.UnitValue) error {
 	}
 	if !finite(v.Value.Flops) || v.Value.Flops < 0 {
 		return invalid("v.f", "%v flops", v.Value.Flops)
+	}
+	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes)) {
+		return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
+	}
+	if r := v.Value.Region; r != nil {
+		if !finite(r.LnBethe) || !finite(r.LnSum) || !finite(r.Widest) {
+			return invalid("v.r", "ln Z_BP %v, sum %v", r.LnBethe, r.LnSum)
+		}
+		return under("v.r.l", checkNumber(r.Linear))
 	}
 	return nil
 }
