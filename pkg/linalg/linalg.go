@@ -1,0 +1,46 @@
+// Package linalg factorises and multiplies many small dense matrices: row-major []float64, buffers reused from call to
+// call, one goroutine. It is gonum's LAPACK where that is fast, and its own loops where they were measured to be faster
+// (see the benchmarks).
+package linalg
+
+import (
+	"errors"
+	"math"
+
+	lapack "gonum.org/v1/gonum/lapack/gonum"
+)
+
+// ErrNotFinite says that a matrix has an entry that is NaN or infinite.
+var ErrNotFinite = errors.New("linalg: entry is not finite")
+
+// ErrConvergence says that the iteration for singular values did not converge.
+var ErrConvergence = errors.New("linalg: the singular value decomposition did not converge")
+
+// Work holds buffers. The zero value works; one per goroutine.
+type Work struct {
+	a, b, tau, work, values []float64
+}
+
+var impl lapack.Implementation
+
+// room returns a buffer of n entries of any content, growing *b.
+func room(b *[]float64, n int) []float64 {
+	if cap(*b) < n {
+		*b = make([]float64, n+n/2)
+	}
+	return (*b)[:n]
+}
+
+// largest returns max |a_i|, NaN if there is one.
+func largest(a []float64) float64 {
+	top := 0.0
+	for _, x := range a {
+		if x = math.Abs(x); !(x <= top) {
+			if math.IsNaN(x) {
+				return x
+			}
+			top = x
+		}
+	}
+	return top
+}
