@@ -15,8 +15,7 @@ import (
 // depend on the order of arrival either: a unit's own error comes before a broken set of values, the lowest component
 // before others.
 func collect(query, n int, arrived []btn.UnitValue) ([]btn.Value, *btn.ErrorInfo) {
-	sorted := slices.Clone(arrived)
-	slices.SortFunc(sorted, compareUnits)
+	sorted := sortedUnits(arrived)
 	for _, u := range sorted {
 		if u.Query == query && u.Error != nil {
 			e := *u.Error
@@ -43,6 +42,12 @@ func collect(query, n int, arrived []btn.UnitValue) ([]btn.Value, *btn.ErrorInfo
 	return z, nil
 }
 
+func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
+	sorted := slices.Clone(arrived)
+	slices.SortFunc(sorted, compareUnits)
+	return sorted
+}
+
 // compareUnits orders units by place and then by content, bit by bit; 0 means identical.
 func compareUnits(a, b btn.UnitValue) int {
 	place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Component, b.Component))
@@ -51,7 +56,8 @@ func compareUnits(a, b btn.UnitValue) int {
 		cmp.Compare(a.Value.Z.Exp, b.Value.Z.Exp),
 		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)),
 		compareMarginals(a.Value.Marginals, b.Value.Marginals),
-		compareMarginals(a.Value.Joint, b.Value.Joint))
+		compareMarginals(a.Value.Joint, b.Value.Joint),
+		compareApproximate(a.Value, b.Value))
 	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
 }
 
@@ -66,6 +72,29 @@ func compareMarginals(a, b *btn.Marginals) int {
 	}
 	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
 	return cmp.Or(cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains), slices.CompareFunc(a.Mant, b.Mant, bits))
+}
+
+// compareApproximate compares what only components of approximate classes have.
+func compareApproximate(a, b btn.Value) int {
+	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
+	there := func(x bool) int {
+		if x {
+			return 1
+		}
+		return 0
+	}
+	order := cmp.Or(cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)), cmp.Compare(there(a.Region != nil), there(b.Region != nil)))
+	if order == 0 && a.Truncation != nil {
+		x, y := a.Truncation, b.Truncation
+		order = cmp.Or(cmp.Compare(x.Bond, y.Bond), bits(x.Discarded, y.Discarded), bits(x.Bytes, y.Bytes),
+			cmp.Compare(there(x.Truncated), there(y.Truncated)), cmp.Compare(there(x.Reused), there(y.Reused)))
+	}
+	if order == 0 && a.Region != nil {
+		x, y := a.Region, b.Region
+		order = cmp.Or(bits(x.LnBethe, y.LnBethe), bits(x.LnSum, y.LnSum), bits(x.Linear.Mant, y.Linear.Mant), cmp.Compare(x.Linear.Exp, y.Linear.Exp),
+			cmp.Compare(x.Regions, y.Regions), cmp.Compare(x.NonPositive, y.NonPositive), bits(x.Widest, y.Widest), cmp.Compare(there(x.Converged), there(y.Converged)))
+	}
+	return order
 }
 
 func compareErrors(a, b *btn.ErrorInfo) int {

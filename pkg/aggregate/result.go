@@ -29,6 +29,8 @@ type Input struct {
 	Decomposition *btn.Decomposition // the assigned one; nil if the assignment has an error
 	Values        []btn.UnitValue    // of this query, in any order; identical duplicates are fine
 	EvidenceFile  string             // empty if there was none
+	// Deadline says that no more values will come: a query that grows is answered with what is there.
+	Deadline bool
 }
 
 // Result answers a query: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why there is no number.
@@ -49,6 +51,9 @@ func Result(in Input) btn.Result {
 
 // answer is Result, and Z where the result is ok.
 func answer(in Input) (btn.Result, scaled.Number) {
+	if in.Decomposition != nil && in.Decomposition.Growth != nil && in.Assignment != nil && in.Assignment.Error == nil {
+		return grown(in)
+	}
 	r := start(in)
 	parts, failed := values(in)
 	var z scaled.Number
@@ -122,6 +127,8 @@ func values(in Input) ([]btn.Value, *btn.ErrorInfo) {
 		return nil, &e
 	case d == nil:
 		return nil, failure(fault.Internal, "query %d has no decomposition", in.Query)
+	case in.Deadline && len(in.Values) < len(d.Components):
+		return nil, failure(fault.Deadline, "the deadline came before all components were contracted")
 	case len(d.Alpha) != len(d.Components):
 		return nil, failure(fault.Internal, "the decomposition has %d components and %d weights", len(d.Components), len(d.Alpha))
 	}

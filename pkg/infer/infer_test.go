@@ -201,7 +201,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	}
 	heavy := &btn.Plan{Flops: 5 * chunkFlops} // of all five components
 	job := &btn.Job{Decompositions: []*btn.Decomposition{dec}, Assignments: []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}}}
-	chunks := Chunks(net, job)
+	chunks, _ := Chunks(net, job)
 	var units []btn.Unit
 	for _, c := range chunks {
 		units = append(units, c...)
@@ -212,7 +212,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	if len(chunks) != 6 { // the five light units of query 0, then five heavy ones alone
 		t.Errorf("%d chunks: %v", len(chunks), chunks)
 	}
-	if got := Chunks(net, &btn.Job{}); len(got) != 1 || len(got[0]) != 0 {
+	if got, _ := Chunks(net, &btn.Job{}); len(got) != 1 || len(got[0]) != 0 {
 		t.Errorf("a job without units has %v", got)
 	}
 	var _ learn.Memo = (*countingMemo)(nil)

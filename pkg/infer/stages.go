@@ -3,6 +3,7 @@ package infer
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/aggregate"
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -55,35 +56,6 @@ func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Setting
 		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over, Joint: queries[q].Joint}
 	}
 	return learn.Assign(ctx, net, asked, s, memo)
-}
-
-// chunkFlops is what one task should cost: about 100 ms of contraction on one core.
-const chunkFlops = 1e8
-
-// Chunks groups the units of a job, query by query and in component order, into tasks of about chunkFlops
-// operations. It always returns at least one chunk, which may be empty, so that every job ends at the aggregator.
-func Chunks(net *btn.Network, job *btn.Job) [][]btn.Unit {
-	chunks := [][]btn.Unit{nil}
-	cost := 0.0
-	for q, a := range job.Assignments {
-		if a.Error != nil {
-			continue
-		}
-		dec := job.Decompositions[a.Decomposition]
-		for c := range dec.Components {
-			flops := contract.Cost(net, dec, c)
-			if a.Plan != nil {
-				flops = a.Plan.Flops / float64(len(dec.Components)) // under this query's evidence
-			}
-			last := len(chunks) - 1
-			if len(chunks[last]) > 0 && cost+flops > chunkFlops {
-				chunks, cost, last = append(chunks, nil), 0, last+1
-			}
-			chunks[last] = append(chunks[last], btn.Unit{Query: q, Component: c})
-			cost += flops
-		}
-	}
-	return chunks
 }
 
 // ContractOptions bound one worker's contraction.
@@ -154,27 +126,49 @@ func errorInfo(err error, stage string) *btn.ErrorInfo {
 	return &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
 }
 
-// Aggregate is the last stage: one result per query from the values of all units, in any order (Lemma 5).
-// evidenceFiles may be nil, or has one name per query, empty for none.
+// Aggregate is the last stage: one result per query from the values of all units, in any order (Lemma 5). A query that grows
+// needs those with which it has settled. evidenceFiles may be nil, or has one name per query, empty for none.
 func Aggregate(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+	return aggregate.Results(inputs(job, j, evidenceFiles, values))
+}
+
+// AggregateNow is Aggregate when no more values will come: queries that grow are answered with what is there.
+func AggregateNow(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+	in := inputs(job, j, evidenceFiles, values)
+	for q := range in {
+		in[q].Deadline = true
+	}
+	return aggregate.Results(in)
+}
+
+// Settled reports whether the values there are suffice: every query that grows has settled, none of the others needs any.
+func Settled(j *btn.Job, values []btn.UnitValue) bool {
+	for _, in := range inputs("", j, nil, values) {
+		if !aggregate.Settled(in) && (in.Decomposition == nil || in.Decomposition.Growth != nil || len(in.Values) < len(in.Decomposition.Components)) {
+			return false
+		}
+	}
+	return true
+}
+
+func inputs(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []aggregate.Input {
 	byQuery := make([][]btn.UnitValue, len(j.Assignments))
 	for _, v := range values {
 		if v.Query >= 0 && v.Query < len(byQuery) {
 			byQuery[v.Query] = append(byQuery[v.Query], v)
 		}
 	}
-	inputs := make([]aggregate.Input, len(j.Assignments))
+	in := make([]aggregate.Input, len(j.Assignments))
 	for q := range j.Assignments {
-		in := aggregate.Input{Job: job, Query: q, Assignment: &j.Assignments[q], Values: byQuery[q]}
+		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &j.Assignments[q], Values: byQuery[q]}
 		if d := j.Assignments[q].Decomposition; j.Assignments[q].Error == nil && d >= 0 && d < len(j.Decompositions) {
-			in.Decomposition = j.Decompositions[d]
+			in[q].Decomposition = j.Decompositions[d]
 		}
 		if q < len(evidenceFiles) {
-			in.EvidenceFile = evidenceFiles[q]
+			in[q].EvidenceFile = evidenceFiles[q]
 		}
-		inputs[q] = in
 	}
-	return aggregate.Results(inputs)
+	return in
 }
 
 // Failed returns the results of a job none of whose queries has an answer, for the same reason.
@@ -205,12 +199,16 @@ func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) 
 		return nil, err
 	}
 	var values []btn.UnitValue
-	for _, units := range Chunks(net, job) {
+	chunks, ends := Chunks(net, job)
+	for k, units := range chunks {
 		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory})
 		if err != nil {
 			return nil, err
 		}
 		values = append(values, part...)
+		if slices.Contains(ends, k+1) && Settled(job, values) {
+			break
+		}
 	}
 	files := make([]string, len(r.Queries))
 	for q := range r.Queries {

@@ -43,9 +43,9 @@ func (w *worker) stored(ctx context.Context, key tallyKey) (map[int]bool, error)
 	return ks, nil
 }
 
-// fetch reads all partials of a job, in order of their chunks. The error wraps bus.ErrNotFound if one is missing.
-func (w *worker) fetch(ctx context.Context, key tallyKey) ([]*wire.Partial, error) {
-	partials := make([]*wire.Partial, key.n)
+// fetch reads the first count partials of a job, in order of their chunks. The error wraps bus.ErrNotFound if one is missing.
+func (w *worker) fetch(ctx context.Context, key tallyKey, count int) ([]*wire.Partial, error) {
+	partials := make([]*wire.Partial, count)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
 	for k := range partials {
@@ -75,12 +75,72 @@ func (w *worker) sum(ctx context.Context, partials []*wire.Partial) error {
 	if err != nil {
 		return err
 	}
+	began := now()
+	return w.finish(ctx, partials, began, infer.Aggregate(first.Job, job, first.Files, valuesOf(partials)))
+}
+
+// settled reports whether the first partials of a job suffice.
+func (w *worker) settled(ctx context.Context, partials []*wire.Partial) (bool, error) {
+	job, err := w.plan(ctx, partials)
+	if err != nil {
+		return false, err
+	}
+	return infer.Settled(job, valuesOf(partials)), nil
+}
+
+// soFar answers a job that grows with the partials that are there when its deadline comes; false where that is no answer.
+func (w *worker) soFar(ctx context.Context, lane int, jobID, digest string) (bool, error) {
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, jobID))
+	if err != nil {
+		return false, err
+	}
+	var partials []*wire.Partial
+	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
+		m, err := w.bus.Get(ctx, bus.StreamPartial, subject)
+		if errors.Is(err, bus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		var p wire.Partial
+		if err := wire.Decode(m.Data, &p); err != nil {
+			return false, err
+		}
+		if len(p.Ends) == 0 || p.Digest != digest {
+			return false, nil
+		}
+		partials = append(partials, &p)
+	}
+	if len(partials) == 0 {
+		return false, nil
+	}
+	slices.SortFunc(partials, func(a, b *wire.Partial) int { return a.K - b.K })
+	job, err := w.plan(ctx, partials)
+	if err != nil {
+		return false, err
+	}
+	began := now()
+	results := infer.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
+	for _, r := range results {
+		if r.Status == "ok" {
+			return true, w.finish(ctx, partials, began, results)
+		}
+	}
+	return false, nil
+}
+
+func valuesOf(partials []*wire.Partial) []btn.UnitValue {
 	var values []btn.UnitValue
 	for _, p := range partials {
 		values = append(values, p.Values...)
 	}
-	began := now()
-	results := infer.Aggregate(first.Job, job, first.Files, values)
+	return values
+}
+
+// finish stores the results of a job as its answer.
+func (w *worker) finish(ctx context.Context, partials []*wire.Partial, began time.Time, results []btn.Result) error {
+	first := partials[0]
 	timings := timings(partials)
 	timings[string(w.stage)] = milliseconds(began)
 	if first.Stored > 0 {

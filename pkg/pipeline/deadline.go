@@ -51,6 +51,9 @@ func (w *worker) expired(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
+	if answered, err := w.soFar(ctx, d.subject.Lane, m.Job, m.Digest); err != nil || answered {
+		return ignoreForeign(err)
+	}
 	return ignoreForeign(w.answer(ctx, &wire.Answer{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusDeadline,
 		Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano), Stage: string(w.stage)},

@@ -124,7 +124,8 @@ func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
 	r.publish(wire.BlobSubject(wire.Digest(netBytes)), netBytes)
 	r.publish(wire.BlobSubject(wire.Digest(jobBytes)), jobBytes)
 	var units []btn.Unit
-	for _, c := range infer.Chunks(net, job) {
+	chunks, _ := infer.Chunks(net, job)
+	for _, c := range chunks {
 		units = append(units, c...)
 	}
 	queries := make([]wire.Query, len(p.Queries))

@@ -49,7 +49,8 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	if err := w.publishTasks(ctx, d, &m, name, infer.Chunks(net, job), timings); err != nil {
+	chunks, ends := infer.Chunks(net, job)
+	if err := w.publishTasks(ctx, d, &m, name, chunks, ends, timings); err != nil {
 		return err
 	}
 	w.progress(m.Job, w.stage, 1, 1)
@@ -57,13 +58,13 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 }
 
 // publishTasks stores one task per chunk, all under way at the same time.
-func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, jobBlob string, chunks [][]btn.Unit, timings map[string]float64) error {
+func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, jobBlob string, chunks [][]btn.Unit, ends []int, timings map[string]float64) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*wire.Task, len(chunks))
 	for k, units := range chunks {
 		tasks[k] = &wire.Task{
 			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: jobBlob, K: k, N: len(chunks),
-			Units: units, Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
+			Units: units, Ends: ends, Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
 			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
 		}
 		subject := wire.TaskSubject(d.subject.Lane, m.Job, len(chunks), k)

@@ -97,7 +97,7 @@ func (w *worker) drive(ctx context.Context, lane int, job string) error {
 		if n != have {
 			continue
 		}
-		partials, err := w.fetch(ctx, tallyKey{lane, job, n})
+		partials, err := w.fetch(ctx, tallyKey{lane, job, n}, n)
 		if err != nil {
 			return err
 		}

@@ -48,6 +48,8 @@ type tally struct {
 
 	// Under tallies.mu:
 	seen  map[int]bool
+	ends  []int // numbers of first chunks with which the job may be answered already
+	tried int   // those with which it could not
 	held  []*delivery
 	since time.Time // when the first of them came
 	timer *time.Timer
@@ -76,16 +78,21 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 		}
 		return t.w.sum(ctx, []*wire.Partial{&p})
 	}
-	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d)
+	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d, p.Ends)
 	t.w.progress(p.Job, StageContract, seen, p.N)
 	if !full {
+		if t.end(j) > 0 {
+			if err := t.settle(ctx, j, false); err != nil && !errors.Is(err, errAnswered) {
+				t.w.log.Warn("cannot aggregate yet", "job", p.Job, "error", err)
+			}
+		}
 		return errHeld
 	}
 	return t.settle(ctx, j, true)
 }
 
 // count adds a delivery to its job. If not every chunk has been seen with it, it is held.
-func (t *tallies) count(key tallyKey, d *delivery) (j *tally, full bool, seen int) {
+func (t *tallies) count(key tallyKey, d *delivery, ends []int) (j *tally, full bool, seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j = t.jobs[key]
@@ -93,6 +100,7 @@ func (t *tallies) count(key tallyKey, d *delivery) (j *tally, full bool, seen in
 		j = &tally{key: key, digest: d.digest, seen: map[int]bool{}, pause: firstPause}
 		t.jobs[key] = j
 	}
+	j.ends = ends
 	j.seen[d.subject.K] = true
 	if len(j.seen) == key.n {
 		return j, true, key.n
@@ -179,19 +187,24 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 	if err := t.w.unanswered(ctx, j.key.job, j.digest); err != nil {
 		return false, err
 	}
+	if !full {
+		if settled, err := t.early(ctx, j); err != nil || settled {
+			return settled, err
+		}
+	}
 	counted := full
 	if !full {
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err
 		}
 	}
-	partials, err := t.w.fetch(ctx, j.key)
+	partials, err := t.w.fetch(ctx, j.key, j.key.n)
 	if errors.Is(err, bus.ErrNotFound) && counted { // counted here once, but gone since: a replay starts from nothing
 		t.recount(j)
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err
 		}
-		partials, err = t.w.fetch(ctx, j.key)
+		partials, err = t.w.fetch(ctx, j.key, j.key.n)
 	}
 	if errors.Is(err, bus.ErrNotFound) { // listed, and not there to be read: a replica is behind
 		err = fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", j.key.job, err)
@@ -200,6 +213,47 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 		err = t.w.sum(ctx, partials)
 	}
 	return err == nil, err
+}
+
+// end returns how many first chunks, all of them seen, may suffice for an answer and have not been tried; 0 for none.
+func (t *tallies) end(j *tally) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	most, k := 0, 0
+	for _, end := range j.ends {
+		for k < end && j.seen[k] {
+			k++
+		}
+		if k < end {
+			break
+		}
+		if end > j.tried {
+			most = end
+		}
+	}
+	return most
+}
+
+// early answers a job whose first chunks suffice.
+func (t *tallies) early(ctx context.Context, j *tally) (settled bool, err error) {
+	end := t.end(j)
+	if end == 0 {
+		return false, nil
+	}
+	partials, err := t.w.fetch(ctx, j.key, end)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		settled, err = t.w.settled(ctx, partials)
+	}
+	if err == nil && settled {
+		err = t.w.sum(ctx, partials)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	j.tried = end
+	return settled && err == nil, err
 }
 
 // recount forgets which chunks were seen.

@@ -1,0 +1,192 @@
+package aggregate
+
+// How far an approximate answer is to be trusted: from what its estimates say about each other.
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+)
+
+const (
+	// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat: singular values
+	// below 1e-12 of the largest are dropped everywhere.
+	rounding = 1e-11
+	// slowest is the least factor by which the next change is taken to be smaller than the last one.
+	slowest = 0.1
+)
+
+// judge chooses the best estimate so far and states its uncertainty.
+//
+//   - An estimate that dropped nothing above rounding is the best, within rounding.
+//   - Else it is the last one along the plan of the highest rung. Its uncertainty is the larger of the change that its own
+//     sequence would make next, last²/(last but one) and never less than a tenth of the last, and of its distance from
+//     the other plans' highest estimates (trees, orders, sizes).
+//
+// The discarded weight takes no part: it was seen at 1e-8 beside an error of 0.1.
+func (g *growth) judge() {
+	g.best, g.uncertainty = -1, nil
+	for i := range g.rungs {
+		r := &g.rungs[i]
+		if r.LogZ == nil {
+			continue
+		}
+		if !r.Truncated {
+			g.best, g.uncertainty = i, finite(floor(*r.LogZ))
+			return
+		}
+		if g.best < 0 || r.level() > g.rungs[g.best].level() || r.level() == g.rungs[g.best].level() && r.track() == g.rungs[g.best].track() {
+			g.best = i
+		}
+	}
+	if g.best < 0 {
+		return
+	}
+	best := &g.rungs[g.best]
+	u, known := g.next(best)
+	for _, other := range g.others(best) {
+		u, known = max(u, math.Abs(*other.LogZ-*best.LogZ)), true
+	}
+	if known {
+		g.uncertainty = finite(max(u, floor(*best.LogZ)))
+	}
+}
+
+func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
+
+// level orders rungs by how much they keep.
+func (r *rung) level() float64 {
+	return math.Log2(float64(max(r.Bond, 1))) + float64(r.Size) + math.Log2(float64(max(r.Slices, 1)))
+}
+
+// track names what is held fixed while a sequence grows.
+func (r *rung) track() string {
+	return fmt.Sprint(r.Family, r.Plan, r.Kind, r.Slices)
+}
+
+// next is the change that the sequence of the best estimate would make next; false where it has no predecessor.
+func (g *growth) next(best *rung) (float64, bool) {
+	var values []float64
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() <= best.level() {
+			values = append(values, *r.LogZ)
+		}
+	}
+	n := len(values)
+	if n < 2 {
+		return 0, false
+	}
+	last := math.Abs(values[n-1] - values[n-2])
+	if n == 2 || last == 0 {
+		return last, true
+	}
+	before := math.Abs(values[n-2] - values[n-3])
+	if before == 0 {
+		return last, true
+	}
+	return last * min(1, max(slowest, last/before)), true
+}
+
+// others are the highest estimates of the other tracks, those of the best one's level if there are any.
+func (g *growth) others(best *rung) []*rung {
+	latest := map[string]*rung{}
+	var tracks []string
+	top := math.Inf(-1)
+	for i := range g.rungs {
+		r := &g.rungs[i]
+		if r.LogZ == nil || r.track() == best.track() {
+			continue
+		}
+		if _, known := latest[r.track()]; !known {
+			tracks = append(tracks, r.track())
+		}
+		latest[r.track()] = r
+	}
+	for _, t := range tracks {
+		top = max(top, latest[t].level())
+	}
+	var out []*rung
+	for _, t := range tracks {
+		if latest[t].level() == top {
+			out = append(out, latest[t])
+		}
+	}
+	return out
+}
+
+// marginalChange is the largest change of a probability from the estimate before the best one, of any track; nil without.
+func (g *growth) marginalChange(p [][]float64) *float64 {
+	var before [][]float64
+	for i := range g.rungs {
+		if i != g.best && g.rungs[i].LogZ != nil {
+			if q, _ := g.rungs[i].marginals(); q != nil {
+				before = q
+			}
+		}
+	}
+	if before == nil {
+		if !g.rungs[g.best].Truncated {
+			return finite(rounding)
+		}
+		return nil
+	}
+	change := 0.0
+	for v := range p {
+		for x := range p[v] {
+			change = max(change, math.Abs(p[v][x]-before[v][x]))
+		}
+	}
+	return finite(change)
+}
+
+// warnings says in words what a number would hide.
+func (g *growth) warnings(in Input) []string {
+	var out []string
+	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	failed, dropped := 0, int64(0)
+	for i := range g.rungs {
+		if g.rungs[i].LogZ == nil {
+			failed++
+		}
+		for _, v := range g.rungs[i].parts {
+			if v.Region != nil {
+				dropped += v.Region.NonPositive
+			}
+		}
+	}
+	if failed > 0 {
+		warn("%d of %d estimates failed: a total at or below 0, or no room for it", failed, len(g.rungs))
+	}
+	if dropped > 0 {
+		warn("%d regions were left out because their ratio to belief propagation came out at or below 0", dropped)
+	}
+	if g.best < 0 {
+		return out
+	}
+	if g.ended == endedDeadline {
+		warn("the deadline came before the estimates settled: this is the best one so far")
+	}
+	switch u := g.uncertainty; {
+	case u == nil:
+		warn("this is a single estimate, and nothing is known of its quality")
+	case g.ended != endedSettled:
+		warn("the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)", *u, in.Decomposition.Growth.Accuracy)
+	}
+	if p := in.Assignment.Propagation; p != nil {
+		out = append(out, propagationWarnings(p, g.rungs[g.best].Family)...)
+	}
+	return out
+}
+
+func propagationWarnings(p *btn.Propagation, family btn.Family) []string {
+	var out []string
+	if !p.Converged && family == btn.FamilyRegions {
+		out = append(out, fmt.Sprintf("belief propagation did not converge (last change %.2g): regions stand on messages that still move", p.Change))
+	}
+	if len(p.Phases) > 1 {
+		out = append(out, fmt.Sprintf("competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; regions correct only the one they stand on",
+			len(p.Phases), p.Phases[len(p.Phases)-1], p.Phases[0]))
+	}
+	return out
+}
