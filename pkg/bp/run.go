@@ -1,0 +1,331 @@
+// Package bp is loopy belief propagation (sum-product) on an expression of any arity and any domains: messages, beliefs and the
+// Bethe value of ln Z, exact on trees, and the gauge that the messages give.
+package bp
+
+// Run: schedules, damping, convergence.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Schedule is the sequence in which messages are updated.
+type Schedule int
+
+const (
+	// Auto is sequential, and residual for what is left of the updates where that does not converge at the highest damping.
+	Auto Schedule = iota
+	// Sequential sweeps backwards and forwards over the indices in breadth-first order, each message once per pair.
+	Sequential
+	// Residual visits the index next whose incoming messages have changed most since its last visit.
+	Residual
+)
+
+// Options steer a run. The zero value works.
+type Options struct {
+	Updates   int64    // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
+	Tolerance float64  // of Change; 0: 1e-12
+	Damping   float64  // part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says
+	Schedule  Schedule // 0: Auto
+	Seed      uint64   // 0: uniform messages; else random ones
+	// Warm is State.Messages of an earlier run over the same shape; Seed is then ignored. A value that its messages exclude is
+	// let in again.
+	Warm []float64
+}
+
+// Limits and steps of the defaults.
+const (
+	updatesEach = 2000
+	leastUpdate = 100_000
+	mostUpdates = 2_000_000_000
+	tolerance   = 1e-12
+	patience    = 16   // pairs of sweeps after which progress is judged
+	progress    = 0.97 // the change must have fallen to this part of the smallest before
+)
+
+// dampings are the steps by which damping is raised.
+var dampings = []float64{0, 0.3, 0.6, 0.85}
+
+// Run passes messages on e until none changes by more than the tolerance. Messages are normalised, kept as float64, and
+// computed with exponents where float64 would lose them; within one message, entries 2^−900 below the largest may become 0.
+//
+// Damping is raised, through 0.3 and 0.6 to 0.85, when the largest change of 16 pairs of sweeps has not fallen below 97 % of
+// the smallest before them. A tree takes one pair, and one more evaluation of its messages that confirms it.
+//
+// Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for entries ≥ 0 means Z = 0.
+// Errors: einsum.ErrExpression, einsum.ErrNotFinite, a Warm of another shape (fault.BadInput); fault.OverBudget for more than
+// 2^31 incidences; einsum.ErrSpan where a contradiction is one of float64 only; the context's. Cost of a pair: each
+// table's entries times its order; memory about 30 bytes an incidence and 16 an entry of a message.
+func Run(ctx context.Context, e *einsum.Expression, o Options) (*State, error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, err
+	}
+	return run(ctx, g, o)
+}
+
+func run(ctx context.Context, g *graph, o Options) (*State, error) {
+	if !(o.Damping >= 0 && o.Damping < 1) {
+		return nil, fault.New(fault.BadInput, "bp: damping %v, at least 0 and below 1", o.Damping)
+	}
+	if o.Updates <= 0 {
+		o.Updates = min(max(updatesEach*int64(len(g.table)), leastUpdate), mostUpdates)
+	}
+	if !(o.Tolerance > 0) {
+		o.Tolerance = tolerance
+	}
+	s := newState(g)
+	s.Damping = o.Damping
+	if err := s.start(o); err != nil {
+		return nil, err
+	}
+	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: ctx, o: o}
+	if err := r.run(); err != nil {
+		return nil, err
+	}
+	return s, s.confirm(ctx)
+}
+
+func newState(g *graph) *State {
+	size := g.at[len(g.at)-1]
+	return &State{Contradiction: -1, Signed: g.signed, g: g, m: make([]float64, size), v: make([]float64, size)}
+}
+
+// start fills m.
+func (s *State) start(o Options) error {
+	if o.Warm != nil {
+		return s.warm(o.Warm)
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
+	for k := range s.g.table {
+		m := s.g.of(s.m, int32(k))
+		for a := range m {
+			m[a] = 1
+			if o.Seed != 0 {
+				m[a] = 0x1p-20 + rng.ExpFloat64()
+			}
+		}
+		normalise(m)
+	}
+	return nil
+}
+
+// readmitted replaces the zeros of messages that a run starts from: where they are right, the tables bring them back.
+const readmitted = 0x1p-30
+
+func (s *State) warm(messages []float64) error {
+	if err := s.set(messages); err != nil {
+		return err
+	}
+	for a, x := range s.m {
+		if x == 0 {
+			s.m[a] = readmitted
+		}
+	}
+	return nil
+}
+
+func (s *State) set(messages []float64) error {
+	if len(messages) != len(s.m) {
+		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d", len(messages), len(s.m))
+	}
+	copy(s.m, messages)
+	for k := range s.g.table {
+		m := s.g.of(s.m, int32(k))
+		if total := normalise(m); !(total > tiny && total < huge) {
+			return fault.New(fault.BadInput, "bp: the message of incidence %d sums to %v", k, total)
+		}
+	}
+	return nil
+}
+
+// runner is a run under way.
+type runner struct {
+	*State
+	c    *kernel
+	ctx  context.Context
+	o    Options
+	work int64 // entries read since the context was looked at
+}
+
+func (r *runner) run() error {
+	if err := r.prepare(); err != nil || r.Contradiction >= 0 {
+		return err
+	}
+	if r.o.Schedule != Residual {
+		if err := r.sequential(); err != nil || r.Converged || r.Contradiction >= 0 {
+			return err
+		}
+	}
+	if r.o.Schedule != Sequential && r.Updates < r.o.Updates {
+		if err := r.residual(); err != nil || r.Contradiction >= 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare computes the messages of tables of order one, which never change again, and those to tables.
+func (r *runner) prepare() error {
+	for k := range r.g.table {
+		if r.single(int32(k)) {
+			if _, err := r.update(int32(k), 0); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range r.g.e.Dims {
+		r.send(i)
+	}
+	return nil
+}
+
+// single says that incidence k is that of a table of order one.
+func (r *runner) single(k int32) bool { return len(r.g.e.Tables[r.g.table[k]].Scope) == 1 }
+
+// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it changed before damping.
+func (r *runner) update(k int32, damping float64) (float64, error) {
+	if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
+		return 0, err
+	}
+	r.Updates++
+	out, ok := r.c.toIndex(k)
+	if !ok {
+		r.Contradiction = r.g.index(k)
+		return math.Inf(1), nil
+	}
+	m, change := r.g.of(r.m, k), 0.0
+	for a, x := range out {
+		change = max(change, math.Abs(x-m[a]))
+		m[a] = x + damping*(m[a]-x)
+	}
+	return change, nil
+}
+
+// send computes the messages of index i to its tables.
+func (r *runner) send(i int) {
+	if !r.c.toTables(i) {
+		r.Contradiction = i
+	}
+}
+
+// look returns the context's error, once every few million entries.
+func (r *runner) look(entries int) error {
+	if r.work += int64(entries) + 8; r.work > 1<<22 {
+		r.work = 0
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// sequential sweeps until the messages are at a fixed point, the updates are spent, or, for Auto, the highest damping has
+// brought nothing either.
+func (r *runner) sequential() error {
+	best, before, step := math.Inf(1), math.Inf(1), 0
+	for pair := 1; ; pair++ {
+		change, err := r.pair()
+		if err != nil || r.Contradiction >= 0 {
+			return err
+		}
+		r.Sweeps, r.Change = pair, change
+		best = min(best, change)
+		if change <= r.o.Tolerance || pair == 1 {
+			if err := r.check(); err != nil || r.Converged || r.Contradiction >= 0 {
+				return err
+			}
+		}
+		if r.Updates >= r.o.Updates {
+			return r.check()
+		}
+		if pair%patience != 0 {
+			continue
+		}
+		if best > progress*before {
+			if step++; step < len(dampings) {
+				r.Damping = max(r.Damping, dampings[step])
+			} else if r.o.Schedule == Auto {
+				return r.check()
+			}
+		}
+		before, best = min(before, best), math.Inf(1)
+	}
+}
+
+// pair is a sweep backwards, which sends to the first index of every table, and one forwards to the others.
+func (r *runner) pair() (float64, error) {
+	order, change := r.g.order, 0.0
+	for n := range 2 * len(order) {
+		backwards := n < len(order)
+		i := 0
+		if backwards {
+			i = int(order[len(order)-1-n])
+		} else {
+			i = int(order[n-len(order)])
+		}
+		for _, k := range r.g.edgesOf(i) {
+			if r.g.first[k] != backwards || r.single(k) {
+				continue
+			}
+			by, err := r.update(k, r.Damping)
+			if err != nil || r.Contradiction >= 0 {
+				return by, err
+			}
+			change = max(change, by)
+		}
+		if r.send(i); r.Contradiction >= 0 {
+			return math.Inf(1), nil
+		}
+	}
+	return change, nil
+}
+
+// check computes every message anew, changes none, and sets Change and Converged.
+func (r *runner) check() error {
+	change := 0.0
+	for k := range r.g.table {
+		if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
+			return err
+		}
+		r.Updates++
+		out, ok := r.c.toIndex(int32(k))
+		if !ok {
+			r.Contradiction = r.g.index(int32(k))
+			change = math.Inf(1)
+			break
+		}
+		for a, x := range r.g.of(r.m, int32(k)) {
+			change = max(change, math.Abs(out[a]-x))
+		}
+	}
+	r.Change, r.Converged = change, change <= r.o.Tolerance
+	return nil
+}
+
+// Restore returns the state that messages (State.Messages) describe, without passing any: Change says how far they are
+// from a fixed point of e, Converged whether that is at most 1e-12. Errors as for Run.
+func Restore(e *einsum.Expression, messages []float64) (*State, error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, err
+	}
+	s := newState(g)
+	if err := s.set(messages); err != nil {
+		return nil, err
+	}
+	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: context.Background(), o: Options{Tolerance: tolerance}}
+	for i := range g.e.Dims {
+		r.send(i)
+	}
+	if r.Contradiction < 0 {
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("bp: %w", err)
+		}
+	}
+	s.Updates = 0
+	return s, nil
+}
