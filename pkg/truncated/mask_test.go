@@ -1,0 +1,113 @@
+package truncated
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Z and all marginals of a network under a mask are those of the network conditioned on the same evidence.
+func TestMaskIsConditioning(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	masked := 0
+	for range 400 {
+		m := oracle.RandomModel(rng, oracle.Options{})
+		net, err := reparam.Build(m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prepare(net, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ev factorgraph.Evidence
+		for v, d := range m.Domains {
+			if !p.Masks(v) {
+				continue
+			}
+			switch rng.IntN(4) {
+			case 0:
+				ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(d)})
+			case 1:
+				w := make([]float64, d)
+				for x := range w {
+					w[x] = rng.Float64()
+				}
+				ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: w})
+			}
+		}
+		q, err := p.Mask(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ev.IsEmpty() {
+			masked++
+		}
+		conditioned, err := net.Condition(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := einsum.Build(conditioned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, index := exactly(t, given)
+		wantRows := func(v, x int) float64 {
+			i := given.Variables[v]
+			if s := given.Support[i]; s != nil {
+				if x = slices.Index(s, x); x < 0 {
+					return 0
+				}
+			}
+			return index[i][x]
+		}
+		z, marginals := exactly(t, q.Expression())
+		if want.IsZero() {
+			if !z.IsZero() && math.Abs(z.LogAbs()) < 600 && z.LogAbs() > -30 {
+				t.Fatalf("Z %v under a mask, 0 conditioned", z)
+			}
+			continue
+		}
+		if math.Abs(z.LogAbs()-want.LogAbs()) > 1e-9 {
+			t.Fatalf("ln Z %v under a mask, %v conditioned", z.LogAbs(), want.LogAbs())
+		}
+		rows, err := q.rows(marginals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := range m.Domains {
+			for x := range rows[v] {
+				if math.Abs(rows[v][x]-wantRows(v, x)) > 1e-9 {
+					t.Fatalf("P(x_%d = %d) is %v under a mask, %v conditioned", v, x, rows[v][x], wantRows(v, x))
+				}
+			}
+		}
+	}
+	if masked < 200 {
+		t.Errorf("only %d masks", masked)
+	}
+}
+
+// exactly contracts an expression by elimination.
+func exactly(t *testing.T, e *einsum.Expression) (scaled.Number, [][]float64) {
+	t.Helper()
+	r, _, err := einsum.Marginals(t.Context(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([][]float64, len(r.Marginals))
+	for i, row := range r.Marginals {
+		for _, x := range row {
+			rows[i] = append(rows[i], x.Div(r.Z).Float64())
+		}
+	}
+	return r.Z, rows
+}
