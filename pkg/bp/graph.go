@@ -19,9 +19,18 @@ type graph struct {
 	indexEdge []int32 // the incidences of index i are edges[indexEdge[i]:indexEdge[i+1]]
 	edges     []int32
 	order     []int32 // indices, breadth first over each connected part
-	first     []bool  // of an incidence: no other index of its table comes earlier in order
+	roles     []role  // of an incidence
 	signed    bool    // some entry is negative
 }
+
+// role says when sweeps send the message of an incidence to its index.
+type role uint8
+
+const (
+	later role = iota // forwards
+	first             // backwards: no other index of the table comes earlier in order
+	only              // never: the table has one index, and its message is the table
+)
 
 func newGraph(e *einsum.Expression) (*graph, error) {
 	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1), at: []int{0}}
@@ -93,7 +102,7 @@ func (g *graph) collect() {
 // backwards (messages to first indices) and one forwards (to the others) send every message once, after what it is made of.
 func (g *graph) breadthFirst() {
 	g.order = make([]int32, 0, len(g.e.Dims))
-	g.first = make([]bool, len(g.table))
+	g.roles = make([]role, len(g.table))
 	seenIndex, seenTable := make([]bool, len(g.e.Dims)), make([]bool, len(g.e.Tables))
 	for root := range g.e.Dims {
 		if seenIndex[root] {
@@ -108,7 +117,10 @@ func (g *graph) breadthFirst() {
 				if seenTable[t] {
 					continue
 				}
-				seenTable[t], g.first[k] = true, true
+				seenTable[t], g.roles[k] = true, first
+				if len(g.e.Tables[t].Scope) == 1 {
+					g.roles[k] = only
+				}
 				for _, i := range g.e.Tables[t].Scope {
 					if !seenIndex[i] {
 						seenIndex[i] = true

@@ -30,7 +30,7 @@ func (r *runner) visit(i int, q *queue) error {
 	before := 0
 	for _, k := range edges {
 		before += r.g.at[k+1] - r.g.at[k]
-		if r.single(k) {
+		if r.g.roles[k] == only {
 			continue
 		}
 		if _, err := r.update(k, r.Damping); err != nil || r.Contradiction >= 0 {

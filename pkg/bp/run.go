@@ -173,7 +173,7 @@ func (r *runner) run() error {
 // prepare computes the messages of tables of order one, which never change again, and those to tables.
 func (r *runner) prepare() error {
 	for k := range r.g.table {
-		if r.single(int32(k)) {
+		if r.g.roles[k] == only {
 			if _, err := r.update(int32(k), 0); err != nil {
 				return err
 			}
@@ -184,9 +184,6 @@ func (r *runner) prepare() error {
 	}
 	return nil
 }
-
-// single says that incidence k is that of a table of order one.
-func (r *runner) single(k int32) bool { return len(r.g.e.Tables[r.g.table[k]].Scope) == 1 }
 
 // update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it changed before damping.
 func (r *runner) update(k int32, damping float64) (float64, error) {
@@ -260,15 +257,14 @@ func (r *runner) sequential() error {
 func (r *runner) pair() (float64, error) {
 	order, change := r.g.order, 0.0
 	for n := range 2 * len(order) {
-		backwards := n < len(order)
-		i := 0
-		if backwards {
+		i, now := 0, first
+		if n < len(order) {
 			i = int(order[len(order)-1-n])
 		} else {
-			i = int(order[n-len(order)])
+			i, now = int(order[n-len(order)]), later
 		}
 		for _, k := range r.g.edgesOf(i) {
-			if r.g.first[k] != backwards || r.single(k) {
+			if r.g.roles[k] != now {
 				continue
 			}
 			by, err := r.update(k, r.Damping)
