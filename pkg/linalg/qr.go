@@ -35,3 +35,43 @@ func (w *Work) query(ask func(work []float64, size int)) []float64 {
 	ask(size[:], -1)
 	return room(&w.work, max(1, int(size[0])))
 }
+
+// Upper computes only the factor r of a = q·r, k × n with k = min(m, n). It destroys a.
+func (w *Work) Upper(a []float64, m, n int, r []float64) {
+	k := min(m, n)
+	if k == 0 {
+		return
+	}
+	tau := room(&w.tau, k)
+	work := w.query(func(work []float64, size int) { impl.Dgeqrf(m, n, a, n, tau, work, size) })
+	impl.Dgeqrf(m, n, a, n, tau, work, len(work))
+	for i := range k {
+		row := r[i*n : (i+1)*n]
+		clear(row[:i])
+		copy(row[i:], a[i*n+i:(i+1)*n])
+	}
+}
+
+// LQ computes a = l·q for a of m × n, with k = min(m, n): l is m × k with zeros above its diagonal, q is k × n with
+// orthonormal rows. a is not changed.
+func (w *Work) LQ(a []float64, m, n int, l, q []float64) {
+	k := min(m, n)
+	if k == 0 {
+		return
+	}
+	f := room(&w.a, m*n)
+	copy(f, a[:m*n])
+	tau := room(&w.tau, k)
+	work := w.query(func(work []float64, size int) {
+		impl.Dgelqf(m, n, f, n, tau, work, size)
+		impl.Dorglq(k, n, k, f, n, tau, work, size)
+	})
+	impl.Dgelqf(m, n, f, n, tau, work, len(work))
+	for i := range m {
+		row := l[i*k : (i+1)*k]
+		clear(row)
+		copy(row[:min(i+1, k)], f[i*n:])
+	}
+	copy(q[:k*n], f[:k*n])
+	impl.Dorglq(k, n, k, q, n, tau, work, len(work))
+}

@@ -1,0 +1,259 @@
+package mps
+
+// One step on the chain: multiply an operator into a span of it, sum sites out, compress.
+//
+// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it, already compressed, the
+// best approximation of rank χ at bond b is by the leading right singular vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b
+// becomes (N_b·V)·Vᵀ, Vᵀ is the new site, and N_b·V is carried on to the left. Only the factors R_b are needed of the
+// sweep to the right, and neither L_b nor any B is ever made: A and the sparse core meet R and N one after the other.
+
+import (
+	"math"
+	"slices"
+)
+
+// limits are what compression goes by, and what it has seen.
+type limits struct {
+	bond      int
+	cutoff    float64
+	discarded float64
+	truncated bool
+	largest   int
+	flops     float64
+	buffers   float64 // bytes of temporaries of the step at hand
+}
+
+// factor is R of the part on the left of a bond: rows × (states·bond).
+type factor struct {
+	rows int
+	data []float64
+}
+
+// apply multiplies cores into the sites first, first+1, …, sums out the sites that gone names, and compresses. It returns
+// false when the state is 0.
+func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, error) {
+	last := first + len(cores) - 1
+	c.move(min(max(c.centre, first), last))
+	span := slices.Clone(c.sites[first : last+1])
+	factors, lead := c.sweepRight(span, cores, gone, lim)
+	if lead == len(span) {
+		return c.dissolve(first, len(span), factors[len(span)], lim), nil
+	}
+	kept, err := c.sweepLeft(span, cores, gone, factors, lead, lim)
+	if err != nil || kept == nil {
+		return false, err
+	}
+	c.sites = slices.Replace(c.sites, first, last+1, kept...)
+	c.centre = first
+	return c.normalise(kept[0].data), nil
+}
+
+// sweepRight returns R for the bond on the left of every site, and after the last, up to where it is needed. lead is the
+// first site that stays.
+func (c *chain) sweepRight(span []*site, cores []core, gone []bool, lim *limits) (factors []factor, lead int) {
+	lead = slices.Index(gone, false)
+	last := len(gone) - 1
+	for lead >= 0 && last >= 0 && gone[last] {
+		last--
+	}
+	if lead < 0 {
+		lead, last = len(span), len(span)
+	}
+	factors = make([]factor, len(span)+1)
+	n := span[0].l
+	start := make([]float64, n*n)
+	for i := range n {
+		start[i*n+i] = 1
+	}
+	factors[0] = factor{rows: n, data: start}
+	for k, a := range span {
+		if k >= last {
+			break
+		}
+		factors[k+1] = c.advance(factors[k], a, cores[k], gone[k], k >= lead, lim)
+	}
+	return factors, lead
+}
+
+// advance takes R past one site: R·B, and the R of that if it has more rows than columns.
+func (c *chain) advance(f factor, a *site, o core, gone, reduce bool, lim *limits) factor {
+	states, width := o.left, a.d*a.r
+	y := make([]float64, f.rows*states*width)
+	c.w.Mul(y, f.data, a.data, f.rows*states, a.l, width)
+	lim.count(2 * float64(f.rows*states) * float64(a.l) * float64(width))
+	keep := a.d
+	if gone {
+		keep = 1
+	}
+	rows, cols := f.rows*keep, o.right*a.r
+	m := make([]float64, rows*cols)
+	for q := range f.rows {
+		for _, e := range o.entries {
+			row := q * keep
+			if !gone {
+				row += e.x
+			}
+			addScaled(m[row*cols+e.t*a.r:][:a.r], y[((q*states+e.s)*a.d+e.x)*a.r:][:a.r], e.v)
+		}
+	}
+	lim.count(2 * float64(f.rows) * float64(len(o.entries)) * float64(a.r))
+	if !reduce || rows <= cols {
+		return factor{rows: rows, data: m}
+	}
+	r := make([]float64, cols*cols)
+	c.w.Upper(m, rows, cols, r)
+	lim.count(qrFlops(rows, cols))
+	return factor{rows: cols, data: r}
+}
+
+// sweepLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
+func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []factor, lead int, lim *limits) ([]*site, error) {
+	var kept []*site
+	cols := span[len(span)-1].r
+	carried := make([]float64, cols*cols) // (states·bond) × cols
+	for i := range cols {
+		carried[i*cols+i] = 1
+	}
+	for k := len(span) - 1; k >= lead; k-- {
+		a, o := span[k], cores[k]
+		n := c.retreat(carried, a, o, gone[k], cols, lim)
+		if gone[k] {
+			carried = n
+			continue
+		}
+		f, rows, width := factors[k], o.left*a.l, a.d*cols
+		g := n
+		if k > 0 {
+			g = make([]float64, f.rows*width)
+			c.w.Mul(g, f.data, n, f.rows, rows, width)
+			lim.count(2 * float64(f.rows) * float64(rows) * float64(width))
+		}
+		if k == lead {
+			kept = append(kept, &site{index: a.index, l: f.rows, d: a.d, r: cols, data: g})
+			break
+		}
+		v, rank, err := c.truncate(g, f.rows, width, lim)
+		if err != nil || rank == 0 {
+			return nil, err
+		}
+		kept = append(kept, &site{index: a.index, l: rank, d: a.d, r: cols, data: v})
+		carried = make([]float64, rows*rank)
+		c.w.MulTB(carried, n, v, rows, width, rank)
+		lim.count(2 * float64(rows) * float64(rank) * float64(width))
+		cols = rank
+	}
+	slices.Reverse(kept)
+	return kept, nil
+}
+
+// retreat takes N past one site: B·N, with rows (state, bond) and columns (value, column).
+func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int, lim *limits) []float64 {
+	keep := a.d
+	if gone {
+		keep = 1
+	}
+	n := make([]float64, o.left*a.l*keep*cols)
+	y := make([]float64, a.l*a.d*cols)
+	for t := range o.right {
+		c.w.Mul(y, a.data, carried[t*a.r*cols:], a.l*a.d, a.r, cols)
+		for _, e := range o.entries {
+			if e.t != t {
+				continue
+			}
+			x := e.x
+			if gone {
+				x = 0
+			}
+			for l := range a.l {
+				addScaled(n[((e.s*a.l+l)*keep+x)*cols:][:cols], y[(l*a.d+e.x)*cols:][:cols], e.v)
+			}
+		}
+	}
+	lim.count(2 * float64(o.right) * float64(a.l*a.d) * float64(a.r) * float64(cols))
+	lim.count(2 * float64(a.l) * float64(len(o.entries)) * float64(cols))
+	return n
+}
+
+// truncate returns the leading right singular vectors of g as rows.
+func (c *chain) truncate(g []float64, rows, cols int, lim *limits) (v []float64, rank int, err error) {
+	k := min(rows, cols)
+	u, s, vt := make([]float64, rows*k), make([]float64, k), make([]float64, k*cols)
+	if err := c.w.SVD(g, rows, cols, u, s, vt); err != nil {
+		return nil, 0, err
+	}
+	lim.count(svdFlops(rows, cols))
+	if s[0] == 0 {
+		return nil, 0, nil
+	}
+	full := 0
+	for full < k && s[full] > lim.cutoff*s[0] {
+		full++
+	}
+	rank = min(full, lim.bond)
+	lim.truncated = lim.truncated || rank < full
+	lim.largest = max(lim.largest, rank)
+	dropped, all := 0.0, 0.0
+	for i := k - 1; i >= 0; i-- {
+		x := s[i] / s[0]
+		all += x * x
+		if i == rank {
+			dropped = all
+		}
+	}
+	lim.discarded = max(lim.discarded, dropped/all)
+	return vt[: rank*cols : rank*cols], rank, nil
+}
+
+// dissolve removes a span of which no site stays: what is left of it is a matrix on a bond.
+func (c *chain) dissolve(first, n int, f factor, lim *limits) bool {
+	m, rows := f.data, f.rows
+	cols := len(m) / rows
+	c.sites = slices.Delete(c.sites, first, first+n)
+	switch {
+	case len(c.sites) == 0:
+		c.centre = 0
+		if !c.normalise(m) {
+			return false
+		}
+		c.scale = c.scale.Mul(number(m[0]))
+		return true
+	case first > 0:
+		a := c.sites[first-1]
+		data := make([]float64, a.l*a.d*cols)
+		c.w.Mul(data, a.data, m, a.l*a.d, rows, cols)
+		lim.count(2 * float64(a.l*a.d) * float64(rows) * float64(cols))
+		c.centre = first - 1
+		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: cols, data: data}
+		return c.normalise(data)
+	default:
+		a := c.sites[first]
+		data := make([]float64, rows*a.d*a.r)
+		c.w.Mul(data, m, a.data, rows, cols, a.d*a.r)
+		lim.count(2 * float64(rows) * float64(cols) * float64(a.d*a.r))
+		c.centre = first
+		c.sites[c.centre] = &site{index: a.index, l: rows, d: a.d, r: a.r, data: data}
+		return c.normalise(data)
+	}
+}
+
+func (l *limits) count(flops float64) { l.flops += flops }
+
+// addScaled computes out += v·x.
+func addScaled(out, x []float64, v float64) {
+	x = x[:len(out)]
+	for i := range out {
+		out[i] += v * x[i]
+	}
+}
+
+// qrFlops counts a QR decomposition whose orthonormal factor is not made.
+func qrFlops(m, n int) float64 {
+	k := float64(min(m, n))
+	return 2 * k * k * (float64(max(m, n)) - k/3)
+}
+
+// svdFlops counts a thin singular value decomposition, about.
+func svdFlops(m, n int) float64 {
+	k := float64(min(m, n))
+	return 6*float64(max(m, n))*k*k + 14*math.Pow(k, 3)
+}

@@ -1,0 +1,139 @@
+package mps
+
+// The sweep.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/linalg"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Contract estimates
+//
+//	Z = Scale · Σ_x Π_t Tables[t][x]
+//
+// by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond the result is exact up to
+// rounding. Z = 0 is an answer. The same input gives the same bits.
+//
+// Errors: ErrPlan, ErrOptions; einsum.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
+// einsum.ErrExpression for tables of a wrong size; linalg.ErrNotFinite for entries that are not finite, or overflow;
+// the context's error, looked at between steps. Cost: Evaluate.
+func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Value, error) {
+	h := e.Hypergraph()
+	if o.Cutoff == 0 {
+		o.Cutoff = DefaultCutoff
+	}
+	if o.Bond < 1 || !(o.Cutoff > 0 && o.Cutoff < 1) {
+		return Value{}, fault.New(fault.BadInput, "%w: bond %d, cutoff %g", ErrOptions, o.Bond, o.Cutoff)
+	}
+	if err := p.check(h); err != nil {
+		return Value{}, err
+	}
+	if err := checkSizes(e); err != nil {
+		return Value{}, err
+	}
+	s := &sweep{e: e, p: p, o: o, steps: schedule(h, p), w: new(linalg.Work)}
+	s.lim = limits{bond: o.Bond, cutoff: o.Cutoff, largest: 1}
+	return s.run(ctx)
+}
+
+func checkSizes(e *einsum.Expression) error {
+	for t, table := range e.Tables {
+		n := 1
+		for _, i := range table.Scope {
+			if i < 0 || i >= len(e.Dims) {
+				return fault.New(fault.Internal, "%w: table %d has index %d of %d", einsum.ErrExpression, t, i, len(e.Dims))
+			}
+			n *= e.Dims[i]
+		}
+		if n != len(table.Data) {
+			return fault.New(fault.Internal, "%w: table %d has %d entries, its scope needs %d", einsum.ErrExpression, t, len(table.Data), n)
+		}
+	}
+	return nil
+}
+
+type sweep struct {
+	e     *einsum.Expression
+	p     Plan
+	o     Options
+	steps []step
+	lim   limits
+	w     *linalg.Work
+}
+
+func (s *sweep) run(ctx context.Context) (Value, error) {
+	c := newChain(s.p.Position, s.constant(), s.w)
+	zero := c.scale.IsZero()
+	for i := range s.steps {
+		if zero {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return Value{}, err
+		}
+		st := &s.steps[i]
+		for _, j := range st.enter {
+			c.insert(j, s.e.Dims[j])
+		}
+		alive, err := s.forward(c, st)
+		if err != nil {
+			return Value{}, fmt.Errorf("mps: index %d: %w", st.index, err)
+		}
+		zero = !alive
+	}
+	v := Value{Discarded: s.lim.discarded, Truncated: s.lim.truncated, Bond: s.lim.largest, Flops: s.lim.flops}
+	if !zero {
+		v.Z = c.scale
+	}
+	return v, nil
+}
+
+// constant is the product of the scale and the tables without indices.
+func (s *sweep) constant() scaled.Number {
+	z := s.e.Scale
+	for _, t := range s.e.Tables {
+		if len(t.Data) == 1 {
+			z = z.Mul(number(t.Data[0]))
+		}
+	}
+	return z
+}
+
+// forward multiplies the tables of a step in, and sums its index out if it is the last of its steps.
+func (s *sweep) forward(c *chain, st *step) (bool, error) {
+	first, span := s.span(c, st)
+	cores, err := operator(s.w, s.e, s.p, st, span)
+	if err != nil {
+		return false, err
+	}
+	gone := make([]bool, len(span))
+	for k, j := range span {
+		gone[k] = st.last && j == st.index
+	}
+	return c.apply(first, cores, gone, &s.lim)
+}
+
+// span lists the indices of the chain from the first to the last that a step's tables touch.
+func (s *sweep) span(c *chain, st *step) (first int, span []int) {
+	low, high := s.p.Position[st.index], s.p.Position[st.index]
+	for _, t := range st.tables {
+		for _, j := range s.e.Tables[t].Scope {
+			if s.e.Dims[j] > 1 {
+				low, high = min(low, s.p.Position[j]), max(high, s.p.Position[j])
+			}
+		}
+	}
+	first, _ = c.find(low)
+	last, _ := c.find(high)
+	for _, a := range c.sites[first : last+1] {
+		span = append(span, a.index)
+	}
+	return first, span
+}
+
+func number(x float64) scaled.Number { return scaled.FromFloat(x) }
