@@ -1,0 +1,133 @@
+package region
+
+// Simple cycles of the bipartite graph of indices and tables.
+
+import (
+	"context"
+
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// maxMoves bounds the search for cycles, in steps along tables.
+const maxMoves = 1 << 30
+
+// cycles finds every cycle once: from its smallest index, through larger ones, in the direction that takes the smaller of
+// the first index's two legs first. A path goes on only where the way back is short enough.
+type cycles struct {
+	g       *graph
+	longest int
+	root    int32
+	back    []int32 // distance to the root through indices above it, plus 1; 0: too far
+	reached []int32
+	onPath  []bool // indices
+	used    []bool // tables
+	path    []int32
+	moves   int64
+	yield   func(legs []int32) error
+	legs    []int32
+}
+
+// eachCycle calls yield with the legs, ascending, of every simple cycle of at most longest indices. The slice is used
+// again. Cost: the number of paths of half that length, about; more than 2^30 steps are over budget.
+func eachCycle(ctx context.Context, g *graph, longest int, yield func(legs []int32) error) error {
+	c := &cycles{g: g, longest: longest, back: make([]int32, len(g.dims)), onPath: make([]bool, len(g.dims)),
+		used: make([]bool, len(g.edges)), yield: yield}
+	for i := range g.dims {
+		if i%64 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(g.legsOf(int32(i))) < 2 {
+			continue
+		}
+		c.root = int32(i)
+		c.distances()
+		err := c.extend(c.root, 1)
+		for _, j := range c.reached {
+			c.back[j] = 0
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distances marks the indices above the root from which a cycle can still close.
+func (c *cycles) distances() {
+	g := c.g
+	c.reached = append(c.reached[:0], c.root)
+	c.back[c.root] = 1
+	for k := 0; k < len(c.reached); k++ {
+		i := c.reached[k]
+		if int(c.back[i]) > c.longest/2 {
+			continue
+		}
+		for _, leg := range g.legsOf(i) {
+			t := g.table[leg]
+			for _, j := range g.index[g.first[t]:g.first[t+1]] {
+				if j > c.root && c.back[j] == 0 {
+					c.back[j] = c.back[i] + 1
+					c.reached = append(c.reached, j)
+				}
+			}
+		}
+	}
+}
+
+// extend goes on from index i, the n-th of the path.
+func (c *cycles) extend(i int32, n int) error {
+	g := c.g
+	c.onPath[i] = true
+	defer func() { c.onPath[i] = false }()
+	for _, leg := range g.legsOf(i) {
+		t := g.table[leg]
+		if c.used[t] {
+			continue
+		}
+		c.used[t] = true
+		for next := g.first[t]; next < g.first[t+1]; next++ {
+			j := g.index[next]
+			if c.moves++; c.moves > maxMoves {
+				return fault.New(fault.OverBudget, "region: more than 2^30 steps in search of cycles of %d indices", c.longest)
+			}
+			if next == leg || c.back[j] == 0 {
+				continue
+			}
+			c.path = append(c.path, leg, next)
+			var err error
+			switch {
+			case j == c.root && n > 1 && c.path[0] < next:
+				err = c.report()
+			case j != c.root && !c.onPath[j] && n+int(c.back[j])-1 < c.longest:
+				err = c.extend(j, n+1)
+			}
+			c.path = c.path[:len(c.path)-2]
+			if err != nil {
+				return err
+			}
+		}
+		c.used[t] = false
+	}
+	return nil
+}
+
+func (c *cycles) report() error {
+	c.legs = append(c.legs[:0], c.path...)
+	slices.Sort(c.legs)
+	return c.yield(c.legs)
+}
+
+// addCycles adds all cycles to s that are narrow enough.
+func addCycles(ctx context.Context, w *worker, s *store, o Options) (t trimmed, err error) {
+	err = eachCycle(ctx, w.g, o.Size, func(legs []int32) error {
+		if !w.narrow(legs, o.MaxWidth) {
+			t.dropped++
+			return nil
+		}
+		_, _, err := s.add(legs)
+		return err
+	})
+	return t, err
+}

@@ -1,0 +1,215 @@
+package region
+
+// Lattices: indices at integer points of the plane, recognised by their squares, and windows of them.
+
+import (
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// lattice has one index, or none, at every point of a rectangle.
+type lattice struct {
+	rows, cols int
+	cell       []int32 // row-major; −1: none
+}
+
+// errNoLattice says that a model is no lattice.
+func errNoLattice(why string) error {
+	return fault.New(fault.Unsupported, "region: no windows: the model is not a lattice (%s)", why)
+}
+
+// mostNeighbours bounds the degree of a lattice's index; a few more than 4, for what simplification leaves of corners.
+const mostNeighbours = 8
+
+// embedder finds coordinates: an edge between two neighbours is in at most two squares, one on either side, and squares
+// are cycles of four without chords. From one square on, every edge with one side known tells the other.
+type embedder struct {
+	near   [][]int32 // neighbours through tables of order two
+	placed []bool
+	at     [][2]int32
+	order  []int32 // placed indices of the component at hand
+	todo   []edge
+}
+
+// edge waits for the square on its far side; behind are the two indices of the known one, next to a and to b.
+type edge struct{ a, b, behindA, behindB int32 }
+
+// findLattice returns the lattice of a graph: every index of its 2-core must have a place. Components are put one below
+// the other. Linear time.
+func findLattice(g *graph, cut *cutter) (*lattice, error) {
+	e := &embedder{near: neighbours(g), placed: make([]bool, len(g.dims)), at: make([][2]int32, len(g.dims))}
+	core := make([]int32, len(g.index))
+	for leg := range core {
+		core[leg] = int32(leg)
+	}
+	core = cut.core(core)
+	if len(core) == 0 {
+		return nil, errNoLattice("it has no cycles")
+	}
+	inCore := make([]bool, len(g.dims))
+	for _, leg := range core {
+		i := g.index[leg]
+		inCore[i] = true
+		if len(e.near[i]) > mostNeighbours {
+			return nil, errNoLattice("an index has too many neighbours")
+		}
+	}
+	var all []int32
+	row := int32(0)
+	for i := range g.dims {
+		if !inCore[i] || e.placed[i] || !e.begin(int32(i)) {
+			continue
+		}
+		if err := e.grow(); err != nil {
+			return nil, err
+		}
+		row = e.shift(row) + 1
+		all = append(all, e.order...)
+	}
+	for i, needed := range inCore {
+		if needed && !e.placed[i] {
+			return nil, errNoLattice("some indices are in no square")
+		}
+	}
+	return e.lattice(all)
+}
+
+func neighbours(g *graph) [][]int32 {
+	near := make([][]int32, len(g.dims))
+	for t := range g.edges {
+		if legs := g.index[g.first[t]:g.first[t+1]]; len(legs) == 2 {
+			a, b := legs[0], legs[1]
+			if len(near[a]) <= mostNeighbours && !slices.Contains(near[a], b) {
+				near[a] = append(near[a], b)
+			}
+			if len(near[b]) <= mostNeighbours && !slices.Contains(near[b], a) {
+				near[b] = append(near[b], a)
+			}
+		}
+	}
+	return near
+}
+
+// squares calls yield with d and c for every cycle a–b–c–d without chords.
+func (e *embedder) squares(a, b int32, yield func(d, c int32)) {
+	for _, d := range e.near[a] {
+		if d == b || slices.Contains(e.near[b], d) {
+			continue
+		}
+		for _, c := range e.near[b] {
+			if c != a && slices.Contains(e.near[d], c) && !slices.Contains(e.near[a], c) {
+				yield(d, c)
+			}
+		}
+	}
+}
+
+// begin places a first square with corner a, if it has one.
+func (e *embedder) begin(a int32) bool {
+	e.order, e.todo = e.order[:0], e.todo[:0]
+	found := false
+	for _, b := range e.near[a] {
+		e.squares(a, b, func(d, c int32) {
+			if found || e.placed[b] || e.placed[c] || e.placed[d] {
+				return
+			}
+			found = true
+			e.put(a, [2]int32{0, 0})
+			e.put(b, [2]int32{0, 1})
+			e.put(c, [2]int32{1, 1})
+			e.put(d, [2]int32{1, 0})
+			e.push(a, b, c, d)
+		})
+	}
+	return found
+}
+
+func (e *embedder) put(i int32, at [2]int32) {
+	e.placed[i], e.at[i] = true, at
+	e.order = append(e.order, i)
+}
+
+// push queues the four edges of a square, each with what is behind it.
+func (e *embedder) push(a, b, c, d int32) {
+	e.todo = append(e.todo, edge{a, b, d, c}, edge{b, c, a, d}, edge{c, d, b, a}, edge{d, a, c, b})
+}
+
+func (e *embedder) grow() (err error) {
+	for len(e.todo) > 0 && err == nil {
+		w := e.todo[len(e.todo)-1]
+		e.todo = e.todo[:len(e.todo)-1]
+		found := 0
+		e.squares(w.a, w.b, func(d, c int32) {
+			if d == w.behindA && c == w.behindB || err != nil {
+				return
+			}
+			if found++; found > 1 {
+				err = errNoLattice("an edge is in more than two squares")
+				return
+			}
+			err = e.square(w, d, c)
+		})
+	}
+	return err
+}
+
+// square places d beside w.a and c beside w.b, on the side that is not behind.
+func (e *embedder) square(w edge, d, c int32) error {
+	fresh := false
+	for _, p := range [2][3]int32{{d, w.a, w.behindA}, {c, w.b, w.behindB}} {
+		i, from, behind := p[0], e.at[p[1]], e.at[p[2]]
+		at := [2]int32{2*from[0] - behind[0], 2*from[1] - behind[1]}
+		if e.placed[i] && e.at[i] != at {
+			return errNoLattice("it closes on itself")
+		}
+		if !e.placed[i] {
+			e.put(i, at)
+			fresh = true
+		}
+	}
+	// A square whose corners were all placed has been reached from another side, or closes a gap between two arms:
+	// its two side edges still wait for what is beyond them.
+	if fresh {
+		e.todo = append(e.todo, edge{w.b, c, w.a, d}, edge{c, d, w.b, w.a}, edge{d, w.a, c, w.b})
+	}
+	return nil
+}
+
+// shift moves the component at hand to rows from row on, and returns the first row below it.
+func (e *embedder) shift(row int32) int32 {
+	low, high := e.at[e.order[0]], e.at[e.order[0]][0]
+	for _, i := range e.order {
+		low[0], low[1], high = min(low[0], e.at[i][0]), min(low[1], e.at[i][1]), max(high, e.at[i][0])
+	}
+	for _, i := range e.order {
+		e.at[i][0] += row - low[0]
+		e.at[i][1] -= low[1]
+	}
+	return row + high - low[0] + 1
+}
+
+// sparsest bounds the points of a lattice by a multiple of its indices.
+const sparsest = 64
+
+func (e *embedder) lattice(all []int32) (*lattice, error) {
+	l := &lattice{}
+	for _, i := range all {
+		l.rows, l.cols = max(l.rows, int(e.at[i][0])+1), max(l.cols, int(e.at[i][1])+1)
+	}
+	if l.rows > (sparsest*len(all))/l.cols {
+		return nil, errNoLattice("it is mostly holes")
+	}
+	l.cell = make([]int32, l.rows*l.cols)
+	for p := range l.cell {
+		l.cell[p] = -1
+	}
+	for _, i := range all {
+		p := int(e.at[i][0])*l.cols + int(e.at[i][1])
+		if l.cell[p] >= 0 {
+			return nil, errNoLattice("two indices have one place")
+		}
+		l.cell[p] = i
+	}
+	return l, nil
+}

@@ -1,0 +1,71 @@
+// Package region corrects belief propagation by regions: sets of legs that are contracted exactly while every leg outside
+// is projected on its message (components Q = B ∘ R in the gauge of belief propagation).
+//
+//	ln Z ≈ ln Z_BP + Σ_r α_r ln (Z_r / Z_BP),   Z ≈ Z_BP (1 + Σ_r α_r (Z_r / Z_BP − 1))
+//
+// over a family of regions closed under intersection, with the counting numbers α_r = 1 − Σ_{s ⊋ r} α_s. Regions are cut
+// to the connected parts of their 2-core, which at a fixed point loses nothing: a leg on a dangling tree has ratio 1.
+// Regions are independent of each other, and both sums are taken in a fixed order: the work can be split anywhere.
+//
+// The weights are the Frobenius-optimal ones for plain leg sets in this gauge; see TestGramMatrixGivesMoebiusWeights.
+// Sources: J. Yedidia, W. Freeman, Y. Weiss, Constructing free energy approximations and generalized belief propagation
+// algorithms, IEEE Trans. Inf. Theory 51 (2005), for counting numbers; cluster expansions around belief propagation:
+// S. Midha and Y. F. Zhang, arXiv:2510.02290.
+package region
+
+import (
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Kinds of families.
+const (
+	Auto    = "auto"    // Windows where the model is a lattice, else Balls
+	Windows = "windows" // Size × Size windows of a lattice
+	Cycles  = "cycles"  // simple cycles of at most Size indices
+	Loops   = "loops"   // unions of overlapping cycles with at most Size indices, and as the cycles among them
+	Balls   = "balls"   // what is within Size steps of an index
+)
+
+// Options choose a family of regions. Sizes that cost more than the bounds are fault.OverBudget.
+type Options struct {
+	Kind       string  // default Auto
+	Size       int     // of the regions; default 4 for windows, 10 for cycles, 8 for loops, 3 for balls
+	MaxWidth   int     // log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
+	MaxRegions int     // kept in a list (windows are not); default 200 000
+	Flops      float64 // of all regions together; default 10^12
+	Marginals  bool    // the marginals of all indices too: about three times the flops
+}
+
+const (
+	defaultWidth   = 20
+	defaultRegions = 200_000
+	defaultFlops   = 1e12
+	maxWidth       = 30 // offsets are int32
+)
+
+func (o Options) withDefaults() (Options, error) {
+	sizes := map[string]int{Windows: 4, Cycles: 10, Loops: 8, Balls: 3}
+	least := map[string]int{Windows: 2, Cycles: 2, Loops: 2, Balls: 1}
+	if o.Size == 0 {
+		o.Size = sizes[o.Kind]
+	}
+	if o.MaxWidth == 0 {
+		o.MaxWidth = defaultWidth
+	}
+	if o.MaxRegions == 0 {
+		o.MaxRegions = defaultRegions
+	}
+	if o.Flops == 0 {
+		o.Flops = defaultFlops
+	}
+	if _, known := sizes[o.Kind]; !known {
+		return o, fault.New(fault.BadInput, "region: kind %q is not one of auto, windows, cycles, loops, balls", o.Kind)
+	}
+	if o.Size < least[o.Kind] {
+		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least[o.Kind])
+	}
+	if o.MaxWidth < 1 || o.MaxWidth > maxWidth {
+		return o, fault.New(fault.BadInput, "region: width %d, 1 to %d are possible", o.MaxWidth, maxWidth)
+	}
+	return o, nil
+}

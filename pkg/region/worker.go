@@ -1,0 +1,126 @@
+package region
+
+// One goroutine's memory for regions, one after the other.
+
+import "math"
+
+// worker contracts regions. With y nil it prices them only.
+type worker struct {
+	*local
+	machine
+	y        *gauge
+	cut      *cutter
+	legs     []int32 // of the region at hand, where it is made up on the spot
+	programs map[string]*program
+	cached   int // entries of offsets of all programs
+	tables   [][]float64
+	beliefs  [][]float64
+	logs     [][]float64 // by index: what the marginals come to; see note
+	noted    []int32
+	parts    [][]float64 // contracted tables, by position among the region's tables
+}
+
+func newWorker(g *graph, y *gauge) *worker {
+	return &worker{local: newLocal(g), y: y, cut: newCutter(g), programs: map[string]*program{}}
+}
+
+// maxCached bounds the offsets of the programs kept, about 64 MiB.
+const maxCached = 1 << 24
+
+// program returns the elimination of the network at hand.
+func (w *worker) program() *program {
+	if p, ok := w.programs[string(w.key)]; ok {
+		return p
+	}
+	scopes := w.scopes()
+	order, _, _ := price(w.dims, scopes)
+	p := compile(w.dims, scopes, order)
+	size := 0
+	for _, s := range p.steps {
+		for _, op := range s.in {
+			size += len(op.inner) + len(op.outer) + 16
+		}
+	}
+	if w.cached += size; w.cached > maxCached {
+		clear(w.programs)
+		w.cached = size
+	}
+	w.programs[string(w.key)] = p
+	return p
+}
+
+// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it.
+func (w *worker) ratio(legs []int32) (float64, *program) {
+	w.build(legs)
+	p := w.program()
+	w.tables, w.beliefs = w.tables[:0], w.beliefs[:0]
+	for _, i := range w.index {
+		w.beliefs = append(w.beliefs, w.y.belief[i])
+	}
+	for t := range w.table {
+		w.tables = append(w.tables, w.tableOf(t))
+	}
+	return w.forward(p, w.tables, w.beliefs), p
+}
+
+// tableOf returns ρ of a table of the region, its legs outside the region summed out.
+func (w *worker) tableOf(t int) []float64 {
+	g, rho, legs := w.g, w.y.rho[w.table[t]], w.local.legs(t)
+	first, last := g.first[w.table[t]], g.first[w.table[t]+1]
+	if int(last-first) == len(legs) {
+		return rho
+	}
+	for len(w.parts) <= t {
+		w.parts = append(w.parts, nil)
+	}
+	size := 1
+	for _, leg := range legs {
+		size *= g.dims[g.index[leg]]
+	}
+	out := fit(w.parts[t], size)
+	clear(out)
+	w.parts[t] = out
+	w.sumOut(out, rho, first, last, legs)
+	return out
+}
+
+// sumOut adds ρ Π q over the legs from first to last that are not among legs.
+func (w *worker) sumOut(out, rho []float64, first, last int32, legs []int32) {
+	g := w.g
+	var visit func(leg int32, kept []int32, at, to int, weight float64)
+	visit = func(leg int32, kept []int32, at, to int, weight float64) {
+		if leg == last {
+			out[to] += weight * rho[at]
+			return
+		}
+		d := g.dims[g.index[leg]]
+		if len(kept) > 0 && kept[0] == leg {
+			for x := range d {
+				visit(leg+1, kept[1:], at*d+x, to*d+x, weight)
+			}
+			return
+		}
+		for x, q := range w.y.q[leg] {
+			visit(leg+1, kept, at*d+x, to, weight*q)
+		}
+	}
+	visit(first, legs, 0, 0, 1)
+}
+
+// usable reports whether ln of a ratio can be taken.
+func usable(ratio float64) bool { return ratio > 0 && !math.IsInf(ratio, 1) }
+
+// cost returns flops and width of the contraction of a region with these legs.
+func (w *worker) cost(legs []int32) (flops, log2 float64) {
+	w.build(legs)
+	if p, ok := w.programs[string(w.key)]; ok {
+		return p.flops, p.log2
+	}
+	_, flops, log2 = price(w.dims, w.scopes())
+	return flops, log2
+}
+
+func (w *worker) narrow(legs []int32, width int) bool {
+	_, log2 := w.cost(legs)
+	return log2 <= float64(width)
+}
