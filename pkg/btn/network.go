@@ -23,6 +23,7 @@ type MapKind string
 const (
 	MapIdentity   MapKind = "identity"
 	MapOrthogonal MapKind = "orthogonal" // Hadamard for dimension 2, DCT-II above
+	MapBP         MapKind = "bp"         // the gauge of belief propagation's messages
 	MapGiven      MapKind = "given"
 )
 

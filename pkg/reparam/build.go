@@ -5,10 +5,13 @@ package reparam
 // Build: the order of legs, the two choices of cores.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -24,6 +27,7 @@ type Options struct {
 	// Given returns the map of incidence (variable, factor), d×d row-major, rows x, columns x̄; nil for the identity.
 	// Called once per incidence of a factor of order ≥ 2, and only for maps "given".
 	Given func(variable, factor int) []float64
+	BP    bp.Options // of maps "bp"
 }
 
 // Build returns the base tensor network of m, with Z(network) = Z(m) for every choice of maps:
@@ -41,9 +45,23 @@ type Options struct {
 // A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its entries, and its
 // legs have identity maps: Maps[ℓ].Kind says so.
 //
+// Maps "bp" are the gauge of belief propagation on m (see Messages): with m_{j→i} and v_{i→j} the messages of an incidence,
+// ⟨m, v⟩ = 1 and |m| = |v|, column 0 of A^(i:j) is m_{j→i} and row 0 of its inverse is v_{i→j}. At a fixed point, cores "factors",
+// B_0…0 · Π_i V^(i)_0…0 · Scale is the Bethe value, and no T̄^(j) or V^(i) has an entry with exactly one value that is
+// not 0. Cores "variables" get the same maps; the legs to the order-one links keep the identity, and the two statements hold with
+// these summed. A leg keeps the identity where its messages would make a map of condition number above 1e4, where
+// they contradict each other, and where a factor takes no part in belief propagation. Messages that have not
+// converged are a gauge all the same: Z does not depend on it.
+//
 // Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map, btn.ErrMap), ErrOptions,
-// btn.ErrRange. Cost: that of applying a d×d matrix along every mode of every factor. Source: Hamid and Braun, Lemma 1.
+// btn.ErrRange; for maps "bp" those of bp.Run. Cost: that of applying a d×d matrix along every mode of every factor, and
+// bp.Run. Source: Hamid and Braun, Lemma 1.
 func Build(m *factorgraph.Model, o Options) (*btn.Network, error) {
+	return BuildContext(context.Background(), m, o)
+}
+
+// BuildContext is Build that stops, in belief propagation, when ctx is done.
+func BuildContext(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
@@ -52,11 +70,16 @@ func Build(m *factorgraph.Model, o Options) (*btn.Network, error) {
 	}
 	b := builder{model: m, options: o, legs: make([][]int, len(m.Domains))}
 	b.net = &btn.Network{Scale: scaled.One, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
-	if err := b.factors(); err != nil {
-		return nil, err
-	}
 	weights, err := b.weights()
 	if err != nil {
+		return nil, err
+	}
+	if o.Maps == btn.MapBP {
+		if b.gauge, err = newGauge(ctx, m, weights, b.net.Scale, o.BP); err != nil && !errors.Is(err, einsum.ErrSpan) {
+			return nil, fmt.Errorf("reparam: %w", err)
+		}
+	}
+	if err := b.factors(); err != nil {
 		return nil, err
 	}
 	if o.Cores == btn.CoresAreVariables {
@@ -71,13 +94,13 @@ func (o *Options) fill() error {
 	switch o.Maps {
 	case "":
 		o.Maps = btn.MapIdentity
-	case btn.MapIdentity, btn.MapOrthogonal:
+	case btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:
 	case btn.MapGiven:
 		if o.Given == nil {
 			return fmt.Errorf("%w: maps are %q, but none are given", ErrOptions, o.Maps)
 		}
 	default:
-		return fmt.Errorf("%w: unknown maps %q (identity, orthogonal, given)", ErrOptions, o.Maps)
+		return fmt.Errorf("%w: unknown maps %q (identity, orthogonal, bp, given)", ErrOptions, o.Maps)
 	}
 	switch o.Cores {
 	case "":
@@ -102,6 +125,7 @@ type builder struct {
 	legs    [][]int // per variable, its legs in the order of the factors
 	pieces  []piece
 	shared  map[int]mapPair // orthogonal maps by dimension
+	gauge   *gauge          // of maps "bp", else nil
 }
 
 func (b *builder) factorsAsCores(weights [][]float64) {

@@ -115,7 +115,7 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 		ev := oracle.RandomEvidence(rng, m)
 		want := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapGiven} {
+			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven} {
 				net, err := reparam.Build(m, reparam.Options{Maps: maps, Cores: cores, Given: randomMaps(rng, m)})
 				if err != nil {
 					t.Fatalf("seed %d, trial %d, %s, %s: %v", seed, trial, cores, maps, err)

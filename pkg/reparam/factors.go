@@ -24,7 +24,7 @@ func (b *builder) factors() error {
 		if len(f.Scope) < 2 {
 			continue
 		}
-		maps, inverses, err := b.mapsOf(j, f.Scope)
+		maps, inverses, err := b.mapsOf(j, f)
 		if err != nil {
 			return err
 		}
@@ -63,9 +63,15 @@ func reparameterise(t tensor.Tensor, inverses [][]float64) (tensor.Tensor, error
 }
 
 // mapsOf returns the maps of factor j's incidences with their inverses.
-func (b *builder) mapsOf(j int, scope []int) ([]btn.Map, [][]float64, error) {
-	maps, inverses := make([]btn.Map, len(scope)), make([][]float64, len(scope))
-	for k, i := range scope {
+func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, error) {
+	maps, inverses := make([]btn.Map, len(f.Scope)), make([][]float64, len(f.Scope))
+	if b.gauge != nil {
+		for k, p := range b.gauge.maps(j, isSymmetric(f.Table)) {
+			maps[k], inverses[k] = p.m, p.inverse
+		}
+		return maps, inverses, nil
+	}
+	for k, i := range f.Scope {
 		p, err := b.mapOf(i, j)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reparam: factor %d, variable %d: %w", j, i, err)
@@ -73,6 +79,14 @@ func (b *builder) mapsOf(j int, scope []int) ([]btn.Map, [][]float64, error) {
 		maps[k], inverses[k] = p.m, p.inverse
 	}
 	return maps, inverses, nil
+}
+
+func isSymmetric(t tensor.Tensor) bool {
+	switch t.(type) {
+	case *tensor.Symmetric, *tensor.SymmetryCP:
+		return true
+	}
+	return false
 }
 
 func (b *builder) mapOf(i, j int) (mapPair, error) {
