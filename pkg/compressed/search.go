@@ -1,0 +1,283 @@
+package compressed
+
+// Search: the plan that truncates least within a budget.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/ordering"
+)
+
+// SearchOptions of a search. The zero value works.
+type SearchOptions struct {
+	Bond   int     // largest bond that the plan is to be used with; 0: 32
+	Memory int64   // bytes of Cost.PeakBytes at that bond; 0: btn.DefaultMemory, 2 GiB
+	Flops  float64 // what may be spent to truncate less; 0: 2e9
+	Seed   uint64  // of everything random
+	Moves  int64   // elementary operations of about a nanosecond; 0: 2^30, about a second
+}
+
+const (
+	defaultFlops = 2e9
+	defaultMoves = 1 << 30
+)
+
+// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those that take at most Flops it
+// prefers the one with the least Cost.Loss, then the fewest flops; where none does, the one with the fewest flops. It
+// tries exact contraction trees of elimination orders and of ordering.Search, whose Loss is 0 where they fit, and
+// greedy and spanning trees over several ways to write variables of high degree as chains of copies.
+//
+// The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits.
+// Errors: einsum.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent
+// hypergraph; the context's.
+func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Plan, Cost, error) {
+	if err := checkShape(h); err != nil {
+		return Plan{}, Cost{}, err
+	}
+	if o.Bond <= 0 {
+		o.Bond = defaultBond
+	}
+	if o.Memory <= 0 {
+		o.Memory = btn.DefaultMemory
+	}
+	if !(o.Flops > 0) {
+		o.Flops = defaultFlops
+	}
+	if o.Moves <= 0 {
+		o.Moves = defaultMoves
+	}
+	s := &search{ctx: ctx, h: h, f: newForm(h), o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x7ee))}
+	if err := s.exactTrees(); err != nil {
+		return Plan{}, Cost{}, err
+	}
+	for s.moves < o.Moves && ctx.Err() == nil && !(s.found && s.cost.Loss == 0 && s.fits(s.cost)) {
+		s.attempt()
+	}
+	if err := ctx.Err(); err != nil {
+		return Plan{}, Cost{}, err
+	}
+	if !s.found || s.cost.PeakBytes > float64(o.Memory) {
+		return s.best, s.cost, fault.New(fault.OverBudget, "%w: the best tree found needs %.4g bytes with bond %d, the budget is %d", einsum.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
+	}
+	return s.best, s.cost, nil
+}
+
+type search struct {
+	ctx   context.Context
+	h     elimination.Hypergraph
+	f     *form
+	o     SearchOptions
+	rng   *rand.Rand
+	moves int64
+	tries int
+
+	best  Plan
+	cost  Cost
+	found bool
+}
+
+func (s *search) fits(c Cost) bool {
+	return c.PeakBytes <= float64(s.o.Memory) && c.Flops <= s.o.Flops
+}
+
+// better orders costs: those within memory, then within the flops, then by loss and flops.
+func (s *search) better(a, b Cost) bool {
+	memory := float64(s.o.Memory)
+	if x, y := a.PeakBytes <= memory, b.PeakBytes <= memory; x != y {
+		return x
+	} else if !x {
+		return a.PeakBytes < b.PeakBytes
+	}
+	if x, y := a.Flops <= s.o.Flops, b.Flops <= s.o.Flops; x != y {
+		return x
+	} else if !x {
+		return a.Flops < b.Flops
+	}
+	if a.Loss != b.Loss {
+		return a.Loss < b.Loss
+	}
+	return a.Flops < b.Flops
+}
+
+// consider prices a plan and keeps it if it is better than all before.
+func (s *search) consider(p Plan) {
+	n, err := newNetwork(s.h, p)
+	if err != nil {
+		return
+	}
+	m := newMeter(n, s.o.Bond, defaultGauge)
+	m.start(s.h)
+	stopped := false
+	err = m.run(p.Merges, func() bool {
+		stopped = s.hopeless(m)
+		return stopped
+	})
+	s.moves += m.moves
+	if err != nil || stopped {
+		return
+	}
+	if c := m.cost(); !s.found || s.better(c, s.cost) {
+		s.best, s.cost, s.found = p, c, true
+	}
+}
+
+// hopeless says whether a plan under way is worse than the best already.
+func (s *search) hopeless(m *meter) bool {
+	if m.flops > 1e300 {
+		return true
+	}
+	return s.found && !s.better(m.cost(), s.cost)
+}
+
+// exactTrees considers the trees of exact contraction.
+func (s *search) exactTrees() error {
+	shape := s.f.shape()
+	for _, order := range [][]int{elimination.Best(shape)} {
+		t, err := ordering.FromOrder(shape, order)
+		if err != nil {
+			return err
+		}
+		s.consider(s.f.along(t))
+		s.moves += int64(200 * len(shape.Edges))
+	}
+	if s.found && s.cost.Loss == 0 && s.fits(s.cost) && s.cost.Flops < cheap {
+		return nil
+	}
+	p, err := ordering.Search(s.ctx, shape, ordering.Options{Seed: s.o.Seed, Memory: math.MaxInt64, Moves: s.o.Moves / 4})
+	if err != nil {
+		return err
+	}
+	s.moves += p.Moves
+	if len(p.Slices) == 0 {
+		s.consider(s.f.along(p.Tree))
+	}
+	return nil
+}
+
+const cheap = 1e7 // flops of an exact tree below which no other is looked for
+
+// attempt considers one random tree.
+func (s *search) attempt() {
+	s.tries++
+	p := s.f.chains(s.ranks())
+	n, err := newNetwork(s.h, p)
+	if err != nil {
+		s.moves = s.o.Moves
+		return
+	}
+	m := newMeter(n, s.o.Bond, 0)
+	m.start(s.h)
+	stop := func() bool { return m.peak*8 > 4*float64(s.o.Memory) || s.ctx.Err() != nil }
+	merges, ok := simplify(m), true
+	p.Merges = merges
+	if s.tries%3 == 0 {
+		var alive []int32
+		for i, nd := range n.node {
+			if nd.alive && len(nd.legs) > 0 {
+				alive = append(alive, int32(i))
+			}
+		}
+		if len(alive) > 0 {
+			noise := []float64{0, 0.5, 1, 2}[s.rng.IntN(4)]
+			p.Merges, ok = span(m, merges, alive[s.rng.IntN(len(alive))], noise, s.rng, stop)
+		}
+	} else {
+		r := rule{alpha: 1.5 * s.rng.Float64(), temperature: math.Exp2(float64(s.rng.IntN(7) - 5))}
+		if s.tries%7 == 1 {
+			r.temperature = 0
+		}
+		p.Merges, ok = greedy(m, merges, r, nil, s.rng, stop)
+	}
+	s.moves += m.moves + int64(200*len(n.node))
+	if ok {
+		s.consider(p)
+	}
+}
+
+// ranks draws a global order of the indices: by number, by elimination, breadth first from somewhere, or at random.
+func (s *search) ranks() []int {
+	rank := make([]int, len(s.h.Dims))
+	order := s.rng.Perm(len(rank))
+	switch s.rng.IntN(4) {
+	case 0:
+		for i := range order {
+			order[i] = i
+		}
+	case 1:
+		order = s.breadthFirst(order)
+	case 2:
+		eliminated := elimination.Restrict(s.order(), s.h)
+		rest := make([]bool, len(rank))
+		for _, i := range eliminated {
+			rest[i] = true
+		}
+		for i := range rank {
+			if !rest[i] {
+				eliminated = append(eliminated, i)
+			}
+		}
+		order = eliminated
+	}
+	for k, i := range order {
+		rank[i] = k
+	}
+	return rank
+}
+
+func (s *search) order() []int { return elimination.MinFill(s.h) }
+
+// breadthFirst lists the indices by distance from the first of a list.
+func (s *search) breadthFirst(starts []int) []int {
+	seen := make([]bool, len(starts))
+	var out []int
+	for _, start := range starts {
+		if seen[start] {
+			continue
+		}
+		seen[start] = true
+		out = append(out, start)
+		for k := len(out) - 1; k < len(out); k++ {
+			for _, t := range s.f.tables[out[k]] {
+				for _, j := range s.h.Edges[t] {
+					if !seen[j] {
+						seen[j] = true
+						out = append(out, j)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// simplify merges every node into a neighbour that does not grow by it.
+func simplify(m *meter) [][2]int {
+	n := m.n
+	var merges [][2]int
+	for again := true; again; {
+		again = false
+		for a := 0; a < len(n.node); a++ {
+			if !n.node[a].alive || n.node[a].copy || len(n.node[a].legs) == 0 {
+				continue
+			}
+			for _, b := range n.neighbours(int32(a)) {
+				if n.estimate(int32(a), b.to, math.Inf(1)) > max(n.node[a].size, n.node[b.to].size) {
+					continue
+				}
+				if _, err := m.merge(int32(a), b.to, nil); err != nil {
+					return merges
+				}
+				merges = append(merges, [2]int{a, int(b.to)})
+				again = true
+				break
+			}
+		}
+	}
+	return merges
+}
