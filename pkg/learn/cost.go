@@ -18,7 +18,7 @@ import (
 // plus the cores' own polynomials. It is an upper bound in practice: sweeps end early when they stop paying.
 func Cost(net *btn.Network, settings btn.Settings) float64 {
 	s := learning(settings)
-	levels := DefaultLevels(net.Dims)
+	levels := NetworkLevels(net)
 	box := 1.0
 	for _, side := range levels.Shape() {
 		box *= float64(side)

@@ -24,7 +24,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposit
 	if err != nil {
 		return nil, err
 	}
-	levels := DefaultLevels(net.Dims)
+	levels := NetworkLevels(net)
 	if opts.Levels != nil {
 		levels = *opts.Levels
 	}
@@ -57,7 +57,9 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Decomposit
 			break // nothing left that could be measured
 		}
 	}
-	return best.decomposition(), nil
+	d := best.decomposition()
+	d.Warnings = append(d.Warnings, gaugeWarnings(net)...)
+	return d, nil
 }
 
 // learner runs one start.

@@ -16,7 +16,7 @@ type Options struct {
 	// Classes are the classes of the dictionary: component i is of class Classes[i mod len]. Rank-one, symmetric and
 	// symmetry-rank-one can be learned. Default: symmetry-rank-one only.
 	Classes []btn.Class
-	// Levels of the symmetric parts. Default: DefaultLevels.
+	// Levels of the symmetric parts. Default: those of the network, NetworkLevels.
 	Levels *countspace.Levels
 	// Tolerance ends the sweeps when one of them improves the explained fraction by less than this fraction of itself, and ρ by
 	// less than this fraction of ρ. Default 1e-5.
@@ -88,4 +88,16 @@ func DefaultLevels(dims []int) countspace.Levels {
 		return two
 	}
 	return identity
+}
+
+// NetworkLevels returns the levels that a network's symmetric parts have by default: two, {0, excited}, where maps are the gauge of
+// belief propagation, for value 0 is the message there and the other values of a leg are a basis without a meaning of
+// their own; else DefaultLevels.
+func NetworkLevels(net *btn.Network) countspace.Levels {
+	for _, m := range net.Maps {
+		if m.Kind == btn.MapBP {
+			return countspace.TwoLevels(net.Dims)
+		}
+	}
+	return DefaultLevels(net.Dims)
 }
