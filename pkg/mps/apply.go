@@ -8,7 +8,6 @@ package mps
 // sweep to the right, and neither L_b nor any B is ever made: A and the sparse core meet R and N one after the other.
 
 import (
-	"math"
 	"slices"
 )
 
@@ -20,7 +19,20 @@ type limits struct {
 	truncated bool
 	largest   int
 	flops     float64
-	buffers   float64 // bytes of temporaries of the step at hand
+	held      float64 // bytes of tables, and of what is kept for later
+	peak      float64
+}
+
+// shapeOf describes a span with the sizes that it really has.
+func shapeOf(span []*site, cores []core, gone []bool) *spanShape {
+	sh := &spanShape{s: []float64{1}, gone: gone}
+	sh.index = 1
+	for k, a := range span {
+		sh.l, sh.d, sh.s = append(sh.l, float64(a.l)), append(sh.d, float64(a.d)), append(sh.s, float64(cores[k].right))
+		sh.nonzero = append(sh.nonzero, float64(len(cores[k].entries)))
+	}
+	sh.l = append(sh.l, float64(span[len(span)-1].r))
+	return sh
 }
 
 // factor is R of the part on the left of a bond: rows × (states·bond).
@@ -33,8 +45,12 @@ type factor struct {
 // false when the state is 0.
 func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, error) {
 	last := first + len(cores) - 1
-	c.move(min(max(c.centre, first), last))
+	lim.flops += c.move(min(max(c.centre, first), last))
 	span := slices.Clone(c.sites[first : last+1])
+	shape := shapeOf(span, cores, gone)
+	flops, bytes, _ := shape.spanCost(float64(lim.bond), nil)
+	lim.flops += flops
+	lim.peak = max(lim.peak, lim.held+c.bytes()+bytes)
 	factors, lead := c.sweepRight(span, cores, gone, lim)
 	if lead == len(span) {
 		return c.dissolve(first, len(span), factors[len(span)], lim), nil
@@ -80,7 +96,6 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool, lim *limit
 	states, width := o.left, a.d*a.r
 	y := make([]float64, f.rows*states*width)
 	c.w.Mul(y, f.data, a.data, f.rows*states, a.l, width)
-	lim.count(2 * float64(f.rows*states) * float64(a.l) * float64(width))
 	keep := a.d
 	if gone {
 		keep = 1
@@ -96,13 +111,11 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool, lim *limit
 			addScaled(m[row*cols+e.t*a.r:][:a.r], y[((q*states+e.s)*a.d+e.x)*a.r:][:a.r], e.v)
 		}
 	}
-	lim.count(2 * float64(f.rows) * float64(len(o.entries)) * float64(a.r))
 	if !reduce || rows <= cols {
 		return factor{rows: rows, data: m}
 	}
 	r := make([]float64, cols*cols)
 	c.w.Upper(m, rows, cols, r)
-	lim.count(qrFlops(rows, cols))
 	return factor{rows: cols, data: r}
 }
 
@@ -126,7 +139,6 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 		if k > 0 {
 			g = make([]float64, f.rows*width)
 			c.w.Mul(g, f.data, n, f.rows, rows, width)
-			lim.count(2 * float64(f.rows) * float64(rows) * float64(width))
 		}
 		if k == lead {
 			kept = append(kept, &site{index: a.index, l: f.rows, d: a.d, r: cols, data: g})
@@ -139,7 +151,6 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 		kept = append(kept, &site{index: a.index, l: rank, d: a.d, r: cols, data: v})
 		carried = make([]float64, rows*rank)
 		c.w.MulTB(carried, n, v, rows, width, rank)
-		lim.count(2 * float64(rows) * float64(rank) * float64(width))
 		cols = rank
 	}
 	slices.Reverse(kept)
@@ -169,8 +180,6 @@ func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int,
 			}
 		}
 	}
-	lim.count(2 * float64(o.right) * float64(a.l*a.d) * float64(a.r) * float64(cols))
-	lim.count(2 * float64(a.l) * float64(len(o.entries)) * float64(cols))
 	return n
 }
 
@@ -181,7 +190,6 @@ func (c *chain) truncate(g []float64, rows, cols int, lim *limits) (v []float64,
 	if err := c.w.SVD(g, rows, cols, u, s, vt); err != nil {
 		return nil, 0, err
 	}
-	lim.count(svdFlops(rows, cols))
 	if s[0] == 0 {
 		return nil, 0, nil
 	}
@@ -221,7 +229,6 @@ func (c *chain) dissolve(first, n int, f factor, lim *limits) bool {
 		a := c.sites[first-1]
 		data := make([]float64, a.l*a.d*cols)
 		c.w.Mul(data, a.data, m, a.l*a.d, rows, cols)
-		lim.count(2 * float64(a.l*a.d) * float64(rows) * float64(cols))
 		c.centre = first - 1
 		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: cols, data: data}
 		return c.normalise(data)
@@ -229,14 +236,11 @@ func (c *chain) dissolve(first, n int, f factor, lim *limits) bool {
 		a := c.sites[first]
 		data := make([]float64, rows*a.d*a.r)
 		c.w.Mul(data, m, a.data, rows, cols, a.d*a.r)
-		lim.count(2 * float64(rows) * float64(cols) * float64(a.d*a.r))
 		c.centre = first
 		c.sites[c.centre] = &site{index: a.index, l: rows, d: a.d, r: a.r, data: data}
 		return c.normalise(data)
 	}
 }
-
-func (l *limits) count(flops float64) { l.flops += flops }
 
 // addScaled computes out += v·x.
 func addScaled(out, x []float64, v float64) {
@@ -247,13 +251,13 @@ func addScaled(out, x []float64, v float64) {
 }
 
 // qrFlops counts a QR decomposition whose orthonormal factor is not made.
-func qrFlops(m, n int) float64 {
-	k := float64(min(m, n))
-	return 2 * k * k * (float64(max(m, n)) - k/3)
+func qrFlops(m, n float64) float64 {
+	k := min(m, n)
+	return 2 * k * k * (max(m, n) - k/3)
 }
 
 // svdFlops counts a thin singular value decomposition, about.
-func svdFlops(m, n int) float64 {
-	k := float64(min(m, n))
-	return 6*float64(max(m, n))*k*k + 14*math.Pow(k, 3)
+func svdFlops(m, n float64) float64 {
+	k := min(m, n)
+	return 6*max(m, n)*k*k + 14*k*k*k
 }

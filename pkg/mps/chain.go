@@ -63,8 +63,8 @@ func (c *chain) bond(k int) int {
 	return c.sites[k].l
 }
 
-// move makes site k the centre.
-func (c *chain) move(k int) {
+// move makes site k the centre, and returns the flops.
+func (c *chain) move(k int) (flops float64) {
 	for c.centre < k {
 		a, b := c.sites[c.centre], c.sites[c.centre+1]
 		m := min(a.l*a.d, a.r)
@@ -73,6 +73,7 @@ func (c *chain) move(k int) {
 		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: m, data: q}
 		next := make([]float64, m*b.d*b.r)
 		c.w.Mul(next, r, b.data, m, a.r, b.d*b.r)
+		flops += 2*qrFlops(float64(a.l*a.d), float64(a.r)) + 2*float64(len(next))*float64(a.r)
 		c.centre++
 		c.sites[c.centre] = &site{index: b.index, l: m, d: b.d, r: b.r, data: next}
 	}
@@ -84,9 +85,11 @@ func (c *chain) move(k int) {
 		c.sites[c.centre] = &site{index: b.index, l: m, d: b.d, r: b.r, data: q}
 		next := make([]float64, a.l*a.d*m)
 		c.w.Mul(next, a.data, l, a.l*a.d, a.r, m)
+		flops += 2*qrFlops(float64(b.l), float64(b.d*b.r)) + 2*float64(len(next))*float64(a.r)
 		c.centre--
 		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: m, data: next}
 	}
+	return flops
 }
 
 // normalise moves a power of 2 from data into the scale; false when the state is 0.

@@ -5,6 +5,7 @@ package mps
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -38,6 +39,14 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	}
 	s := &sweep{e: e, p: p, o: o, steps: schedule(h, p), w: new(linalg.Work)}
 	s.lim = limits{bond: o.Bond, cutoff: o.Cutoff, largest: 1}
+	for _, t := range e.Tables {
+		s.lim.held += 8 * float64(len(t.Data))
+	}
+	s.lim.peak = s.lim.held
+	if need := newPricer(h, float64(o.Bond)).price(p, math.Inf(1)).PeakBytes; need > o.memory() {
+		return Value{}, fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
+			einsum.ErrOverBudget, o.Bond, need, o.memory())
+	}
 	return s.run(ctx)
 }
 
@@ -86,7 +95,7 @@ func (s *sweep) run(ctx context.Context) (Value, error) {
 		}
 		zero = !alive
 	}
-	v := Value{Discarded: s.lim.discarded, Truncated: s.lim.truncated, Bond: s.lim.largest, Flops: s.lim.flops}
+	v := Value{Discarded: s.lim.discarded, Truncated: s.lim.truncated, Bond: s.lim.largest, Flops: s.lim.flops, PeakBytes: s.lim.peak}
 	if !zero {
 		v.Z = c.scale
 	}

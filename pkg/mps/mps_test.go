@@ -88,7 +88,7 @@ func TestLargeBondIsExact(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		e := randomExpression(rng, seed%3 == 1, seed%4 == 2)
 		want, abs := brute(e)
-		v, err := Contract(context.Background(), e, randomPlan(rng, e.Hypergraph()), Options{Bond: 1 << 20})
+		v, err := Contract(context.Background(), e, randomPlan(rng, e.Hypergraph()), Options{Bond: 1 << 20, Memory: 1 << 60})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -97,6 +97,25 @@ func TestLargeBondIsExact(t *testing.T) {
 		}
 		if v.Truncated {
 			t.Errorf("seed %d: truncated", seed)
+		}
+	}
+}
+
+func TestEvaluateBoundsContract(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		e := randomExpression(rng, false, false)
+		p, bond := randomPlan(rng, e.Hypergraph()), 1+rng.IntN(12)
+		v, err := Contract(context.Background(), e, p, Options{Bond: bond, Cutoff: 1e-300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Evaluate(e.Hypergraph(), p, bond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Flops > c.Flops || v.PeakBytes > c.PeakBytes || math.Log2(float64(v.Bond)) > c.Log2Bond {
+			t.Errorf("seed %d: %g flops, %g bytes, bond %d; predicted %+v", seed, v.Flops, v.PeakBytes, v.Bond, c)
 		}
 	}
 }
