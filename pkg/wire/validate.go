@@ -116,9 +116,9 @@ func checkSettings(s btn.Settings) error {
 		return invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions", s.Method)
 	}
 	switch s.Maps {
-	case "", btn.MapIdentity, btn.MapOrthogonal:
+	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:
 	default:
-		return invalid("settings.maps", "%.40q is neither identity nor orthogonal", s.Maps)
+		return invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
 	}
 	switch s.Cores {
 	case "", btn.CoresAreFactors, btn.CoresAreVariables:
