@@ -74,16 +74,22 @@ func (r *run) matrix(a, b int32, first []int32) (layout, dims []int) {
 		dims = append(dims, r.n.wire[w].dim)
 	}
 	pick := func(want func(o int32) bool) {
+		from := len(layout)
 		for i, w := range legs {
 			if want(r.n.wire[w].other(a)) {
 				layout = append(layout, i)
 			}
 		}
+		slices.SortFunc(layout[from:], func(x, y int) int { return int(legs[x] - legs[y]) }) // as at the other end
 	}
 	for _, c := range first {
 		pick(func(o int32) bool { return o == c })
 	}
-	pick(func(o int32) bool { return o != b && !slices.Contains(first, o) })
+	for i, w := range legs {
+		if o := r.n.wire[w].other(a); o != b && !slices.Contains(first, o) {
+			layout = append(layout, i)
+		}
+	}
 	pick(func(o int32) bool { return o == b })
 	return layout, dims
 }
