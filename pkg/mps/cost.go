@@ -128,8 +128,9 @@ func (sh *spanShape) entries(k int) float64 {
 
 // pricer prices plans of one hypergraph.
 type pricer struct {
-	h    elimination.Hypergraph
-	bond float64
+	h      elimination.Hypergraph
+	bond   float64
+	visits int64 // sites looked at by the last price
 }
 
 func newPricer(h elimination.Hypergraph, bond float64) *pricer { return &pricer{h: h, bond: bond} }
@@ -147,8 +148,10 @@ func (x *pricer) price(p Plan, enough float64) Cost {
 	}
 	tables := out.PeakBytes
 	largest := 1.0
+	x.visits = int64(len(x.h.Edges))
 	for _, st := range schedule(x.h, p) {
 		flops, bytes := s.step(&st)
+		x.visits += int64(len(s.shape.d) + len(s.sites)/4)
 		out.Flops = min(out.Flops+flops, unbounded)
 		out.PeakBytes = min(max(out.PeakBytes, tables+bytes), unbounded)
 		largest = max(largest, s.largest)
