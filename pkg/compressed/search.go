@@ -174,25 +174,25 @@ func (s *search) attempt() {
 	m := newMeter(n, s.o.Bond, 0)
 	m.start(s.h)
 	stop := func() bool { return m.peak*8 > 4*float64(s.o.Memory) || s.ctx.Err() != nil }
-	merges, ok := simplify(m), true
+	var merges [][2]int
+	if s.rng.IntN(2) == 0 {
+		merges = sites(m, p)
+	}
+	merges, ok := simplify(m, merges), true
 	p.Merges = merges
-	if s.tries%3 == 0 {
-		var alive []int32
-		for i, nd := range n.node {
-			if nd.alive && len(nd.legs) > 0 {
-				alive = append(alive, int32(i))
-			}
+	root := s.root(n)
+	switch {
+	case root < 0:
+	case s.tries%2 == 0:
+		p.Merges, ok = span(m, merges, root, s.rng, stop)
+	default:
+		r := rule{alpha: 1.2 * s.rng.Float64(), temperature: math.Exp2(float64(s.rng.IntN(6) - 6))}
+		var depth []float64
+		if s.rng.IntN(2) == 0 {
+			r.centre = math.Exp2(float64(s.rng.IntN(6) - 2))
+			depth = n.distances(root)
 		}
-		if len(alive) > 0 {
-			noise := []float64{0, 0.5, 1, 2}[s.rng.IntN(4)]
-			p.Merges, ok = span(m, merges, alive[s.rng.IntN(len(alive))], noise, s.rng, stop)
-		}
-	} else {
-		r := rule{alpha: 1.5 * s.rng.Float64(), temperature: math.Exp2(float64(s.rng.IntN(7) - 5))}
-		if s.tries%7 == 1 {
-			r.temperature = 0
-		}
-		p.Merges, ok = greedy(m, merges, r, nil, s.rng, stop)
+		p.Merges, ok = greedy(m, merges, r, depth, s.rng, stop)
 	}
 	s.moves += m.moves + int64(200*len(n.node))
 	if ok {
@@ -257,9 +257,8 @@ func (s *search) breadthFirst(starts []int) []int {
 }
 
 // simplify merges every node into a neighbour that does not grow by it.
-func simplify(m *meter) [][2]int {
+func simplify(m *meter, merges [][2]int) [][2]int {
 	n := m.n
-	var merges [][2]int
 	for again := true; again; {
 		again = false
 		for a := 0; a < len(n.node); a++ {
@@ -281,3 +280,62 @@ func simplify(m *meter) [][2]int {
 	}
 	return merges
 }
+
+// root draws a node that has wires; −1 if none has.
+func (s *search) root(n *network) int32 {
+	var linked []int32
+	for i, nd := range n.node {
+		if nd.alive && len(nd.legs) > 0 {
+			linked = append(linked, int32(i))
+		}
+	}
+	if len(linked) == 0 {
+		return -1
+	}
+	return linked[s.rng.IntN(len(linked))]
+}
+
+// distances are those of all nodes from one, in wires; 0 for what is not connected with it.
+func (n *network) distances(root int32) []float64 {
+	out := make([]float64, len(n.node))
+	seen := make([]bool, len(n.node))
+	seen[root] = true
+	queue := []int32{root}
+	for k := 0; k < len(queue); k++ {
+		at := queue[k]
+		for _, w := range n.node[at].legs {
+			if o := n.wire[w].other(at); !seen[o] {
+				seen[o], out[o] = true, out[at]+1
+				queue = append(queue, o)
+			}
+		}
+	}
+	return out
+}
+
+const largestSite = 64 // entries
+
+// sites merges the chain of copy tensors of every index into one, where that is small.
+func sites(m *meter, p Plan) [][2]int {
+	var merges [][2]int
+	for c := 0; c < len(p.Copies); {
+		end, size := c, float64(m.n.dimension(p.Tables+c)*m.n.dimension(p.Tables+c))
+		for ; end < len(p.Copies) && p.Copies[end] == p.Copies[c]; end++ {
+			size *= float64(m.n.dimension(p.Tables + c))
+		}
+		at := p.Tables + c
+		for k := c + 1; k < end && size <= largestSite; k++ {
+			id, err := m.merge(int32(at), int32(p.Tables+k), nil)
+			if err != nil {
+				return merges
+			}
+			merges = append(merges, [2]int{at, p.Tables + k})
+			at = int(id)
+		}
+		c = end
+	}
+	return merges
+}
+
+// dimension is that of the wires of a copy tensor.
+func (n *network) dimension(c int) int { return n.wire[n.node[c].legs[0]].dim }

@@ -10,7 +10,7 @@ import (
 // span grows a tree over what is left of m's network from a node and merges every node into the one it hangs on, the
 // last reached first. Nodes that are near are reached first, among them those with the most wires into the tree, but for
 // noise. It uses the network up; It returns false when it was stopped.
-func span(m *meter, merges [][2]int, root int32, noise float64, rng *rand.Rand, stop func() bool) ([][2]int, bool) {
+func span(m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() bool) ([][2]int, bool) {
 	n := m.n
 	on := make([]int32, len(n.node)) // by node: what it hangs on, −1 the root, −2 nothing yet
 	for i := range on {
@@ -23,10 +23,12 @@ func span(m *meter, merges [][2]int, root int32, noise float64, rng *rand.Rand, 
 	reach := func(a int32) {
 		sequence = append(sequence, a)
 		m.moves += int64(200 * len(n.node[a].legs))
-		for _, b := range n.neighbours(a) {
+		near := n.neighbours(a)
+		rng.Shuffle(len(near), func(i, j int) { near[i], near[j] = near[j], near[i] })
+		for _, b := range near {
 			if on[b.to] == -2 {
 				count++
-				heap.Push(&q, offer{score: distance[a] + 1 + noise*rng.Float64(), count: count, a: a, b: b.to})
+				heap.Push(&q, offer{score: distance[a] + 1, count: count, a: a, b: b.to})
 			}
 		}
 	}
