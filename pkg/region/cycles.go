@@ -21,16 +21,15 @@ type cycles struct {
 	root    int32
 	back    []int32 // distance to the root through indices above it, plus 1; 0: too far
 	reached []int32
-	onPath  []bool // indices
-	used    []bool // tables
-	path    []int32
+	onPath  []bool  // indices
+	used    []bool  // tables
+	path    []int32 // legs
 	moves   int64
 	yield   func(legs []int32) error
-	legs    []int32
 }
 
-// eachCycle calls yield with the legs, ascending, of every simple cycle of at most longest indices. The slice is used
-// again. Cost: the number of paths of half that length, about; more than 2^30 steps are over budget.
+// eachCycle calls yield with the legs of every simple cycle of at most longest indices, in the order of the cycle. The
+// slice is used again. Cost: the number of paths of half that length, about; more than 2^30 steps are over budget.
 func eachCycle(ctx context.Context, g *graph, longest int, yield func(legs []int32) error) error {
 	c := &cycles{g: g, longest: longest, back: make([]int32, len(g.dims)), onPath: make([]bool, len(g.dims)),
 		used: make([]bool, len(g.edges)), yield: yield}
@@ -99,8 +98,8 @@ func (c *cycles) extend(i int32, n int) error {
 			var err error
 			switch {
 			case j == c.root && n > 1 && c.path[0] < next:
-				err = c.report()
-			case j != c.root && !c.onPath[j] && n+int(c.back[j])-1 < c.longest:
+				err = c.yield(c.path)
+			case j != c.root && !c.onPath[j] && n+int(c.back[j])-1 <= c.longest:
 				err = c.extend(j, n+1)
 			}
 			c.path = c.path[:len(c.path)-2]
@@ -113,20 +112,25 @@ func (c *cycles) extend(i int32, n int) error {
 	return nil
 }
 
-func (c *cycles) report() error {
-	c.legs = append(c.legs[:0], c.path...)
-	slices.Sort(c.legs)
-	return c.yield(c.legs)
-}
-
-// addCycles adds all cycles to s that are narrow enough.
+// addCycles adds to s, for all cycles, the legs among the indices of the cycle: its chords count. Cycles that are not narrow
+// enough are dropped.
 func addCycles(ctx context.Context, w *worker, s *store, o Options) (t trimmed, err error) {
-	err = eachCycle(ctx, w.g, o.Size, func(legs []int32) error {
-		if !w.narrow(legs, o.MaxWidth) {
+	var legs []int32
+	err = eachCycle(ctx, w.g, o.Size, func(path []int32) error {
+		legs = legs[:0]
+		for k := 0; k < len(path); k += 2 {
+			legs = append(legs, w.g.legsOf(w.g.index[path[k]])...)
+		}
+		slices.Sort(legs)
+		core := w.cut.core(legs)
+		if s.has(core) {
+			return nil
+		}
+		if !w.narrow(core, o.MaxWidth) {
 			t.dropped++
 			return nil
 		}
-		_, _, err := s.add(legs)
+		_, _, err := s.add(core)
 		return err
 	})
 	return t, err

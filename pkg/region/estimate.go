@@ -19,7 +19,7 @@ type Estimate struct {
 	LnZ         float64 // ln |Z_BP| + Σ α_r ln (Z_r / Z_BP), the default
 	Sign        int     // of Z_BP, and of Z where no region is left out
 	LnZBP       float64
-	LnZLinear   float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1))
+	LnZLinear   float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1)); 0 unless LinearOK
 	LinearOK    bool    // the sum is positive and at least half its digits are left
 	Regions     int
 	Widest      int
@@ -55,7 +55,9 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	one := linear
 	one.add(1)
 	est.LinearOK = one.value() > lostDigits*(1+absolute.value())
-	est.LnZLinear = p.lnZBP + math.Log1p(linear.value())
+	if est.LinearOK {
+		est.LnZLinear = p.lnZBP + math.Log1p(linear.value())
+	}
 	if p.f.Options.Marginals {
 		est.Marginals = p.marginals(parts)
 	}

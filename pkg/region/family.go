@@ -14,7 +14,7 @@ import (
 type Family struct {
 	Options Options // as planned: no defaults left, Kind is not Auto
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
-	Flops   float64 // multiplications and additions of all ratios, without bookkeeping; predicted for windows of large lattices
+	Flops   float64 // multiplications and additions, without bookkeeping; predicted for windows of large lattices
 	Widest  int     // log2 of the largest table of any region's contraction, rounded up
 	Shrunk  int     // balls made smaller to be narrow enough
 	Dropped int     // balls and cycles too wide at any size
@@ -26,6 +26,7 @@ type Family struct {
 type source interface {
 	len() int
 	region(r int, w *worker) (legs []int32, alpha int64)
+	largest(r int) bool // false only for regions inside others
 }
 
 // Len returns the number of regions.
@@ -66,6 +67,9 @@ func Plan(ctx context.Context, h elimination.Hypergraph, o Options) (*Family, er
 	if err != nil {
 		return nil, err
 	}
+	if o.Marginals {
+		f.Flops *= marginalFlops
+	}
 	if f.Widest > o.MaxWidth {
 		return nil, fault.New(fault.OverBudget, "region: %s of size %d have tables of 2^%d entries, 2^%d are allowed", o.Kind, o.Size, f.Widest, o.MaxWidth)
 	}
@@ -74,6 +78,9 @@ func Plan(ctx context.Context, h elimination.Hypergraph, o Options) (*Family, er
 	}
 	return f, nil
 }
+
+// marginalFlops is what a ratio with all marginals costs, in ratios.
+const marginalFlops = 3
 
 // maxPriced is the number of windows up to which each is priced, not one for all of the same size.
 const maxPriced = 1 << 14
@@ -115,7 +122,11 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 	if err := closeUnder(ctx, w.cut, s); err != nil {
 		return err
 	}
-	f.source = newList(f.g, s, moebius(f.g, s))
+	l := newList(f.g, s, moebius(f.g, s))
+	if f.Options.Marginals {
+		l = l.withFreeLegs(f.g)
+	}
+	f.source = l
 	f.Regions = f.Len()
 	return f.price(ctx, w, 1, 0, 1, f.Regions)
 }

@@ -20,6 +20,8 @@ func (l *list) region(r int, _ *worker) (legs []int32, alpha int64) {
 	return l.legs[l.off[r]:l.off[r+1]], l.alpha[r]
 }
 
+func (l *list) largest(int) bool { return true }
+
 // newList takes the regions with α ≠ 0, in lexicographic order of their legs.
 func newList(g *graph, s *store, alpha []int64) *list {
 	l := &list{off: []int{0}}
@@ -87,6 +89,34 @@ func (w *walker) take(out, legs []int32) []int32 {
 			w.have[leg] = false
 			out = append(out, leg)
 		}
+	}
+	return out
+}
+
+// withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so ratios stay as they are, and
+// the region knows the marginal at their end, which does not follow from those of the table's other indices one by one.
+func (l *list) withFreeLegs(g *graph) *list {
+	taken, met := make([]bool, len(g.index)), make([]bool, len(g.edges))
+	for _, leg := range l.legs {
+		taken[leg] = true
+	}
+	out := &list{off: []int{0}, alpha: l.alpha}
+	for r := range l.alpha {
+		legs := l.legs[l.off[r]:l.off[r+1]]
+		out.legs = append(out.legs, legs...)
+		for _, leg := range legs {
+			t := g.table[leg]
+			for other := g.first[t]; other < g.first[t+1] && !met[t]; other++ {
+				if !taken[other] {
+					out.legs = append(out.legs, other)
+				}
+			}
+			met[t] = true
+		}
+		for _, leg := range legs {
+			met[g.table[leg]] = false
+		}
+		out.off = append(out.off, len(out.legs))
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package region
+package region_test
 
 // Measurements against exact answers; they run where REGION_MEASURE names what to measure.
 
@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +16,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
+	"github.com/basetensor/basetensor/pkg/region"
 	"github.com/basetensor/basetensor/pkg/reparam"
 )
 
@@ -71,13 +75,13 @@ func ladder(t *testing.T, name string, e *einsum.Expression, want float64, tries
 	fmt.Printf("%-28s BP err %.2e conv %v change %.1e (%.2fs)\n", name, math.Abs(s.LnZ()-want), s.Converged, s.Change, time.Since(begin).Seconds())
 	for _, o := range tries {
 		begin := time.Now()
-		f, err := Plan(context.Background(), e.Hypergraph(), Options{Kind: o.kind, Size: o.size})
+		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: o.kind, Size: o.size})
 		if err != nil {
 			fmt.Printf("    %-8s %2d  %v\n", o.kind, o.size, err)
 			continue
 		}
 		planned := time.Since(begin).Seconds()
-		est, err := Run(context.Background(), e, s, f, 1)
+		est, err := region.Run(context.Background(), e, s, f, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,21 +96,79 @@ func TestMeasureIsing(t *testing.T) {
 		log10, _ := reference.Log10Z(t, "ising/"+name)
 		var tries []try
 		for k := 2; k <= 6; k++ {
-			tries = append(tries, try{Windows, k})
+			tries = append(tries, try{region.Windows, k})
 		}
 		for _, k := range []int{6, 8, 10} {
-			tries = append(tries, try{Cycles, k})
+			tries = append(tries, try{region.Cycles, k})
 		}
 		for k := 2; k <= 4; k++ {
-			tries = append(tries, try{Balls, k})
+			tries = append(tries, try{region.Balls, k})
 		}
 		ladder(t, name, built(t, reference.Network(t, "ising/"+name)), log10*math.Ln10, tries)
 	}
 }
 
+func exactly(t testing.TB, e *einsum.Expression) float64 {
+	t.Helper()
+	z, _, err := einsum.Contract(context.Background(), e, elimination.Best(e.Hypergraph()), einsum.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z.LogAbs()
+}
+
 func TestMeasureRegular(t *testing.T) {
 	measuring(t, "regular")
-	m, err := generate.RandomRegular(60, 3, generate.Ising{Delta: 0.5})
-	_ = m
-	_ = err
+	for _, delta := range []float64{0.5, 1} {
+		for seed := range uint64(10) {
+			m, err := generate.RandomRegular(60, 3, generate.Ising{Delta: delta, Seed: seed})
+			e := expression(t, m, err)
+			ladder(t, fmt.Sprintf("regular60 Δ=%v seed %d", delta, seed), e, exactly(t, e), []try{
+				{region.Cycles, 8}, {region.Cycles, 10}, {region.Cycles, 12}, {region.Balls, 3}, {region.Balls, 4}, {region.Balls, 5},
+			})
+		}
+	}
+}
+
+// TestMeasureHuge prints time and memory on grids of a million variables.
+func TestMeasureHuge(t *testing.T) {
+	measuring(t, "huge")
+	side, _ := strconv.Atoi(os.Getenv("REGION_SIDE"))
+	m, err := generate.Grid(side, side, generate.Ising{Delta: 0.5, Seed: 1})
+	e := expression(t, m, err)
+	m = nil
+	fmt.Printf("expression: %d MiB live\n", liveMiB())
+	begin := time.Now()
+	s, err := bp.Run(context.Background(), e, bp.Options{Tolerance: 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("BP %.6f conv %v %.1fs, %d MiB live\n", s.LnZ(), s.Converged, time.Since(begin).Seconds(), liveMiB())
+	for _, k := range []int{2, 3, 4} {
+		begin := time.Now()
+		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: region.Windows, Size: k, Marginals: os.Getenv("REGION_MARGINALS") != ""})
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned := time.Since(begin).Seconds()
+		est, err := region.Run(context.Background(), e, s, f, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("windows %d: ln Z %.6f regions %d width %d flops %.3g/%.3g nonpos %d plan %.1fs all %.1fs, %d MiB live\n", k, est.LnZ, est.Regions, est.Widest,
+			f.Flops, est.Flops, est.NonPositive, planned, time.Since(begin).Seconds(), liveMiB())
+	}
+	raw, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "VmHWM") {
+			fmt.Print(line)
+		}
+	}
+}
+
+func liveMiB() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc >> 20
 }

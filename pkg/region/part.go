@@ -18,6 +18,7 @@ import (
 type Prepared struct {
 	f     *Family
 	e     *einsum.Expression
+	s     *bp.State
 	lnZBP float64
 	sign  int
 	y     *gauge
@@ -37,7 +38,7 @@ func Prepare(ctx context.Context, e *einsum.Expression, s *bp.State, f *Family) 
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{f: f, e: e, lnZBP: ln, sign: sign, y: y}, nil
+	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
 }
 
 // Part is what the regions From ≤ r < To add to the sums.
@@ -107,7 +108,7 @@ func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 	part.Linear.add(a * (ratio - 1))
 	part.Absolute.add(math.Abs(a * (ratio - 1)))
 	if marginals {
-		part.Flops += 2 * prog.flops
+		part.Flops += (marginalFlops - 1) * prog.flops
 		w.backward(prog, w.tables, w.beliefs, func(v int, marginal []float64) {
 			if !w.note(w.index[v], marginal, a) {
 				part.Negative++

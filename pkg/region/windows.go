@@ -35,3 +35,8 @@ func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	m.legs = legs
 	return m.cut.core(legs), a * b
 }
+
+func (w *windows) largest(r int) bool {
+	across := w.line(w.cols)
+	return r/across%2 == 0 && r%across%2 == 0
+}
