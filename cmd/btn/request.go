@@ -23,7 +23,7 @@ type requestFlags struct {
 	Joint       []int         `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
 	Method      string        `help:"auto: exact where it fits --memory and takes at most 1e12 flops, else symmetry-cp. exact: elimination, a contraction tree in slices, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
 	Components  int           `help:"Components of symmetry-cp." default:"4"`
-	Maps        string        `help:"Invertible maps on the legs: identity or orthogonal (Hadamard, DCT-II)." enum:"identity,orthogonal" default:"identity"`
+	Maps        string        `help:"Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages of belief propagation (symmetry-cp only)." enum:"identity,orthogonal,bp" default:"identity"`
 	Cores       string        `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
 	Seed        uint64        `help:"Seed of the learning starts."`
 	Memory      config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`

@@ -15,9 +15,13 @@ import (
 )
 
 // Reparameterise is the first stage: the model as a base tensor network (Lemma 1), without any evidence.
+// Maps "bp" are for symmetry-cp, which learns in them: what contracts B itself gets the identity, whose zeros stay zeros.
 // Errors are the model's and carry fault.BadInput.
 func Reparameterise(m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
 	s = s.WithDefaults()
+	if s.Maps == btn.MapBP && s.Method != btn.MethodSymmetryCP {
+		s.Maps = btn.MapIdentity
+	}
 	net, err := reparam.Build(m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
 	if err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
