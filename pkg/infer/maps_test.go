@@ -1,0 +1,94 @@
+package infer
+
+// Symmetry-CP under the three kinds of maps: what docs/method.md says of it.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/bp"
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/reparam"
+)
+
+// TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity, orthogonal and bp maps: the table
+// in docs/method.md, by BTN_COMPARE=1 go test ./pkg/infer -run TestSymmetryCPUnderMaps -v.
+func TestSymmetryCPUnderMaps(t *testing.T) {
+	if os.Getenv("BTN_COMPARE") == "" {
+		t.Skip("BTN_COMPARE is not set")
+	}
+	ctx := context.Background()
+	ising := func(m *factorgraph.Model, err error) *factorgraph.Model {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	weiss, err := generate.CurieWeiss(ctx, 8, 0.1, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		model *factorgraph.Model
+	}{
+		{"K5, Δ=0.5", ising(generate.Complete(5, generate.Ising{Delta: 0.5}))},
+		{"K5, Δ=1", ising(generate.Complete(5, generate.Ising{Delta: 1}))},
+		{"3×3 grid, Δ=0.5", ising(generate.Grid(3, 3, generate.Ising{Delta: 0.5}))},
+		{"3×3 grid, Δ=1", ising(generate.Grid(3, 3, generate.Ising{Delta: 1}))},
+		{"4×4 grid, Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1}))},
+		{"4×4 grid, attractive, Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
+		{"Curie–Weiss n=8, J=0.1, as pairs", weiss.Model},
+	} {
+		exact := answer(t, c.model, btn.Settings{Method: btn.MethodExact})
+		state, _, err := reparam.Messages(ctx, c.model, bp.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("| %s | %.1e |", c.name, math.Abs(state.LnZ()-*exact.LogZ))
+		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
+			for _, components := range []int{1, 4, 8} {
+				r := answer(t, c.model, btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components})
+				if r.LogZ == nil {
+					line += " none"
+				} else {
+					line += fmt.Sprintf(" %.1e", math.Abs(*r.LogZ-*exact.LogZ))
+				}
+				line += fmt.Sprintf(" (%.2g)", *r.Residual)
+			}
+			line += " |"
+		}
+		t.Log(line)
+	}
+}
+
+// TestOneComponentInTheGauge: on a model that is large for it, the best component is what surrounds e_0 on every leg, and its
+// ln Z is the Bethe value.
+func TestOneComponentInTheGauge(t *testing.T) {
+	m, err := generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _, err := reparam.Messages(context.Background(), m, bp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := answer(t, m, btn.Settings{Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Components: 1})
+	if r.LogZ == nil || math.Abs(*r.LogZ-state.LnZ()) > 1e-3 {
+		t.Errorf("ln Z = %v, the Bethe value is %v", r.LogZ, state.LnZ())
+	}
+}
+
+func answer(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Result {
+	t.Helper()
+	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: s}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results[0]
+}
