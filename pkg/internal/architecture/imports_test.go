@@ -12,7 +12,7 @@ const module = "github.com/basetensor/basetensor/"
 // mathematics are the packages that compute. They know no network, clock, logger or environment.
 var mathematics = []string{
 	"pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "pkg/uai", "pkg/modeljson", "pkg/btn", "pkg/elimination",
-	"pkg/einsum", "pkg/ordering", "pkg/pairwise", "pkg/preprocess", "pkg/exact", "pkg/reparam", "pkg/learn", "pkg/contract", "pkg/aggregate", "pkg/infer", "pkg/generate", "pkg/fault",
+	"pkg/einsum", "pkg/bp", "pkg/ordering", "pkg/pairwise", "pkg/preprocess", "pkg/exact", "pkg/reparam", "pkg/learn", "pkg/contract", "pkg/aggregate", "pkg/infer", "pkg/generate", "pkg/fault",
 }
 
 // service are the packages that carry.
