@@ -39,6 +39,7 @@ func shapeOf(span []*site, cores []core, gone []bool) *spanShape {
 type factor struct {
 	rows int
 	data []float64
+	exp  int64 // data is to be multiplied by 2^exp
 }
 
 // apply multiplies cores into the sites first, first+1, …, sums out the sites that gone names, and compresses. It returns
@@ -51,22 +52,22 @@ func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, 
 	flops, bytes, _ := shape.spanCost(float64(lim.bond), nil)
 	lim.flops += flops
 	lim.peak = max(lim.peak, lim.held+c.bytes()+bytes)
-	factors, lead := c.sweepRight(span, cores, gone, lim)
+	factors, lead := c.sweepRight(span, cores, gone)
 	if lead == len(span) {
-		return c.dissolve(first, len(span), factors[len(span)], lim), nil
+		return c.dissolve(first, len(span), factors[len(span)]), nil
 	}
-	kept, err := c.sweepLeft(span, cores, gone, factors, lead, lim)
+	kept, exp, err := c.sweepLeft(span, cores, gone, factors, lead, lim)
 	if err != nil || kept == nil {
 		return false, err
 	}
 	c.sites = slices.Replace(c.sites, first, last+1, kept...)
 	c.centre = first
-	return c.normalise(kept[0].data), nil
+	return c.normalise(kept[0].data, exp), nil
 }
 
 // sweepRight returns R for the bond on the left of every site, and after the last, up to where it is needed. lead is the
 // first site that stays.
-func (c *chain) sweepRight(span []*site, cores []core, gone []bool, lim *limits) (factors []factor, lead int) {
+func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []factor, lead int) {
 	lead = slices.Index(gone, false)
 	last := len(gone) - 1
 	for lead >= 0 && last >= 0 && gone[last] {
@@ -86,13 +87,13 @@ func (c *chain) sweepRight(span []*site, cores []core, gone []bool, lim *limits)
 		if k >= last {
 			break
 		}
-		factors[k+1] = c.advance(factors[k], a, cores[k], gone[k], k >= lead, lim)
+		factors[k+1] = c.advance(factors[k], a, cores[k], gone[k], k >= lead)
 	}
 	return factors, lead
 }
 
 // advance takes R past one site: R·B, and the R of that if it has more rows than columns.
-func (c *chain) advance(f factor, a *site, o core, gone, reduce bool, lim *limits) factor {
+func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) factor {
 	states, width := o.left, a.d*a.r
 	y := make([]float64, f.rows*states*width)
 	c.w.Mul(y, f.data, a.data, f.rows*states, a.l, width)
@@ -111,17 +112,17 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool, lim *limit
 			addScaled(m[row*cols+e.t*a.r:][:a.r], y[((q*states+e.s)*a.d+e.x)*a.r:][:a.r], e.v)
 		}
 	}
+	exp := f.exp + rescale(m)
 	if !reduce || rows <= cols {
-		return factor{rows: rows, data: m}
+		return factor{rows: rows, data: m, exp: exp}
 	}
 	r := make([]float64, cols*cols)
 	c.w.Upper(m, rows, cols, r)
-	return factor{rows: cols, data: r}
+	return factor{rows: cols, data: r, exp: exp}
 }
 
 // sweepLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
-func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []factor, lead int, lim *limits) ([]*site, error) {
-	var kept []*site
+func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []factor, lead int, lim *limits) (kept []*site, exp int64, err error) {
 	cols := span[len(span)-1].r
 	carried := make([]float64, cols*cols) // (states·bond) × cols
 	for i := range cols {
@@ -129,7 +130,8 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 	}
 	for k := len(span) - 1; k >= lead; k-- {
 		a, o := span[k], cores[k]
-		n := c.retreat(carried, a, o, gone[k], cols, lim)
+		n := c.retreat(carried, a, o, gone[k], cols)
+		exp += rescale(n)
 		if gone[k] {
 			carried = n
 			continue
@@ -141,12 +143,13 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 			c.w.Mul(g, f.data, n, f.rows, rows, width)
 		}
 		if k == lead {
+			exp += f.exp
 			kept = append(kept, &site{index: a.index, l: f.rows, d: a.d, r: cols, data: g})
 			break
 		}
 		v, rank, err := c.truncate(g, f.rows, width, lim)
 		if err != nil || rank == 0 {
-			return nil, err
+			return nil, 0, err
 		}
 		kept = append(kept, &site{index: a.index, l: rank, d: a.d, r: cols, data: v})
 		carried = make([]float64, rows*rank)
@@ -154,11 +157,11 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 		cols = rank
 	}
 	slices.Reverse(kept)
-	return kept, nil
+	return kept, exp, nil
 }
 
 // retreat takes N past one site: B·N, with rows (state, bond) and columns (value, column).
-func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int, lim *limits) []float64 {
+func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int) []float64 {
 	keep := a.d
 	if gone {
 		keep = 1
@@ -213,14 +216,14 @@ func (c *chain) truncate(g []float64, rows, cols int, lim *limits) (v []float64,
 }
 
 // dissolve removes a span of which no site stays: what is left of it is a matrix on a bond.
-func (c *chain) dissolve(first, n int, f factor, lim *limits) bool {
+func (c *chain) dissolve(first, n int, f factor) bool {
 	m, rows := f.data, f.rows
 	cols := len(m) / rows
 	c.sites = slices.Delete(c.sites, first, first+n)
 	switch {
 	case len(c.sites) == 0:
 		c.centre = 0
-		if !c.normalise(m) {
+		if !c.normalise(m, f.exp) {
 			return false
 		}
 		c.scale = c.scale.Mul(number(m[0]))
@@ -231,14 +234,14 @@ func (c *chain) dissolve(first, n int, f factor, lim *limits) bool {
 		c.w.Mul(data, a.data, m, a.l*a.d, rows, cols)
 		c.centre = first - 1
 		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: cols, data: data}
-		return c.normalise(data)
+		return c.normalise(data, f.exp)
 	default:
 		a := c.sites[first]
 		data := make([]float64, rows*a.d*a.r)
 		c.w.Mul(data, m, a.data, rows, cols, a.d*a.r)
 		c.centre = first
 		c.sites[c.centre] = &site{index: a.index, l: rows, d: a.d, r: a.r, data: data}
-		return c.normalise(data)
+		return c.normalise(data, f.exp)
 	}
 }
 

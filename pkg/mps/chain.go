@@ -92,18 +92,13 @@ func (c *chain) move(k int) (flops float64) {
 	return flops
 }
 
-// normalise moves a power of 2 from data into the scale; false when the state is 0.
-func (c *chain) normalise(data []float64) bool {
-	e, ok := norm(data)
-	if !ok {
+// normalise moves a power of 2 from data, which is to be multiplied by 2^exp, into the scale; false when the state is 0.
+func (c *chain) normalise(data []float64, exp int64) bool {
+	if _, ok := norm(data); !ok {
 		c.scale = scaled.Number{}
 		return false
 	}
-	f := math.Ldexp(1, -e)
-	for i := range data {
-		data[i] *= f
-	}
-	c.scale = c.scale.Mul(scaled.Make(1, int64(e)))
+	c.scale = c.scale.Mul(scaled.Make(1, exp+rescale(data)))
 	return true
 }
 
@@ -114,4 +109,23 @@ func (c *chain) bytes() float64 {
 		n += 8 * float64(len(s.data))
 	}
 	return n
+}
+
+// rescale divides by a power of 2 so that the largest entry is in [½, 1), and returns its exponent. Zeros stay.
+func rescale(data []float64) int64 {
+	e, ok := norm(data)
+	if !ok || e == 0 {
+		return 0
+	}
+	if e < -1000 || e > 1000 { // the factor would not be a normal number
+		for i := range data {
+			data[i] = math.Ldexp(data[i], -e)
+		}
+		return int64(e)
+	}
+	f := math.Ldexp(1, -e)
+	for i := range data {
+		data[i] *= f
+	}
+	return int64(e)
 }

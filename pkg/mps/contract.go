@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -43,7 +44,11 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 		s.lim.held += 8 * float64(len(t.Data))
 	}
 	s.lim.peak = s.lim.held
-	if need := newPricer(h, float64(o.Bond)).price(p, math.Inf(1)).PeakBytes; need > o.memory() {
+	price := newPricer(h, float64(o.Bond)).price(p, math.Inf(1))
+	if o.Marginals {
+		price = newPricer(h, float64(o.Bond)).priceMarginals(p)
+	}
+	if need := price.PeakBytes; need > o.memory() {
 		return Value{}, fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
 			einsum.ErrOverBudget, o.Bond, need, o.memory())
 	}
@@ -73,6 +78,8 @@ type sweep struct {
 	steps []step
 	lim   limits
 	w     *linalg.Work
+	// states[k] is the chain before step k, with a site for its index; kept for marginals
+	states [][]*site
 }
 
 func (s *sweep) run(ctx context.Context) (Value, error) {
@@ -85,20 +92,24 @@ func (s *sweep) run(ctx context.Context) (Value, error) {
 		if err := ctx.Err(); err != nil {
 			return Value{}, err
 		}
-		st := &s.steps[i]
-		for _, j := range st.enter {
-			c.insert(j, s.e.Dims[j])
-		}
-		alive, err := s.forward(c, st)
+		alive, err := s.forward(c, &s.steps[i])
 		if err != nil {
-			return Value{}, fmt.Errorf("mps: index %d: %w", st.index, err)
+			return Value{}, fmt.Errorf("mps: index %d: %w", s.steps[i].index, err)
 		}
 		zero = !alive
 	}
-	v := Value{Discarded: s.lim.discarded, Truncated: s.lim.truncated, Bond: s.lim.largest, Flops: s.lim.flops, PeakBytes: s.lim.peak}
-	if !zero {
-		v.Z = c.scale
+	v := Value{Z: c.scale, Discarded: s.lim.discarded, Truncated: s.lim.truncated, Bond: s.lim.largest}
+	if zero {
+		v.Z = scaled.Number{}
 	}
+	if s.o.Marginals && !zero {
+		var err error
+		if v.Marginals, err = s.marginals(ctx); err != nil {
+			return Value{}, err
+		}
+		v.Discarded, v.Truncated, v.Bond = s.lim.discarded, s.lim.truncated, s.lim.largest
+	}
+	v.Flops, v.PeakBytes = s.lim.flops, s.lim.peak
 	return v, nil
 }
 
@@ -115,16 +126,52 @@ func (s *sweep) constant() scaled.Number {
 
 // forward multiplies the tables of a step in, and sums its index out if it is the last of its steps.
 func (s *sweep) forward(c *chain, st *step) (bool, error) {
+	before := slices.Clone(c.sites)
+	if slices.Contains(st.enter, st.index) {
+		c.insert(st.index, s.e.Dims[st.index])
+	}
+	if s.o.Marginals {
+		s.states = append(s.states, slices.Clone(c.sites))
+	}
+	for _, j := range st.enter {
+		if j != st.index {
+			c.insert(j, s.e.Dims[j])
+		}
+	}
+	alive, err := s.multiply(c, st, func(j int) bool { return st.last && j == st.index })
+	if s.o.Marginals {
+		s.lim.held += 8 * fresh(c.sites, before)
+	}
+	return alive, err
+}
+
+// fresh counts the entries of sites that are not among those before.
+func fresh(sites, before []*site) (n float64) {
+	old := make(map[*site]bool, len(before))
+	for _, a := range before {
+		old[a] = true
+	}
+	for _, a := range sites {
+		if !old[a] {
+			n += float64(len(a.data))
+		}
+	}
+	return n
+}
+
+// multiply applies the tables of a step to the chain and sums the indices out that gone names.
+func (s *sweep) multiply(c *chain, st *step, gone func(int) bool) (bool, error) {
 	first, span := s.span(c, st)
-	cores, err := operator(s.w, s.e, s.p, st, span)
+	cores, exp, err := operator(s.w, s.e, s.p, st, span)
 	if err != nil {
 		return false, err
 	}
-	gone := make([]bool, len(span))
+	c.scale = c.scale.Mul(scaled.Make(1, exp))
+	leave := make([]bool, len(span))
 	for k, j := range span {
-		gone[k] = st.last && j == st.index
+		leave[k] = gone(j)
 	}
-	return c.apply(first, cores, gone, &s.lim)
+	return c.apply(first, cores, leave, &s.lim)
 }
 
 // span lists the indices of the chain from the first to the last that a step's tables touch.

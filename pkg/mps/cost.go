@@ -33,6 +33,14 @@ func Evaluate(h elimination.Hypergraph, p Plan, bond int) (Cost, error) {
 	return newPricer(h, float64(bond)).price(p, math.Inf(1)), nil
 }
 
+// EvaluateMarginals is Evaluate with Options.Marginals: the states of the sweep are kept for the one back.
+func EvaluateMarginals(h elimination.Hypergraph, p Plan, bond int) (Cost, error) {
+	if _, err := Evaluate(h, p, bond); err != nil {
+		return Cost{}, err
+	}
+	return newPricer(h, float64(bond)).priceMarginals(p), nil
+}
+
 // spanShape is a span of the chain before a step: sites l[k] × d[k] × l[k+1], and the operator's bonds.
 type spanShape struct {
 	l, s, d []float64 // l and s have one more entry than d
@@ -137,30 +145,96 @@ func newPricer(h elimination.Hypergraph, bond float64) *pricer { return &pricer{
 
 // price walks the steps of p until they cost more than enough.
 func (x *pricer) price(p Plan, enough float64) Cost {
-	s := &shapeChain{x: x, p: p, bonds: []float64{1}}
-	var out Cost
+	x.visits = int64(len(x.h.Edges))
+	m := meter{tables: x.tables()}
+	m.peak = m.tables
+	steps := schedule(x.h, p)
+	x.forward(p, steps, &m, enough)
+	return m.cost()
+}
+
+// priceMarginals is price with the sweep back.
+func (x *pricer) priceMarginals(p Plan) Cost {
+	m := meter{tables: x.tables(), keep: true}
+	m.peak = m.tables
+	steps := schedule(x.h, p)
+	x.forward(p, steps, &m, math.Inf(1))
+	m.keep = false
+	x.backward(p, steps, &m)
+	return m.cost()
+}
+
+// tables is the bytes of the expression's tables.
+func (x *pricer) tables() (bytes float64) {
 	for _, e := range x.h.Edges {
 		size := 8.0
 		for _, i := range e {
 			size *= float64(x.h.Dims[i])
 		}
-		out.PeakBytes += size
+		bytes += size
 	}
-	tables := out.PeakBytes
-	largest := 1.0
-	x.visits = int64(len(x.h.Edges))
-	for _, st := range schedule(x.h, p) {
-		flops, bytes := s.step(&st)
-		x.visits += int64(len(s.shape.d) + len(s.sites)/4)
-		out.Flops = min(out.Flops+flops, unbounded)
-		out.PeakBytes = min(max(out.PeakBytes, tables+bytes), unbounded)
-		largest = max(largest, s.largest)
-		if out.Flops > enough {
-			break
+	return bytes
+}
+
+// meter adds up what steps take.
+type meter struct {
+	flops, peak, tables, kept, largest float64
+	keep                               bool // what steps make is kept for the sweep back
+}
+
+func (m *meter) add(flops, bytes, made, largest float64) {
+	m.flops = min(m.flops+flops, unbounded)
+	m.peak = min(max(m.peak, m.tables+m.kept+bytes), unbounded)
+	m.largest = max(m.largest, largest)
+	if m.keep {
+		m.kept = min(m.kept+made, unbounded)
+	}
+}
+
+func (m *meter) cost() Cost {
+	return Cost{Flops: m.flops, PeakBytes: m.peak, Log2Bond: math.Log2(max(m.largest, 1))}
+}
+
+func (x *pricer) forward(p Plan, steps []step, m *meter, enough float64) {
+	c := &shapeChain{x: x, p: p, bonds: []float64{1}}
+	for _, st := range steps {
+		before := c.bytes()
+		c.enter(st.enter...)
+		entered := c.bytes() - before
+		flops, bytes, made := c.multiply(st.index, st.tables, func(j int) bool { return st.last && j == st.index })
+		m.add(flops, bytes, made+max(entered, 0), c.largest)
+		if m.flops > enough {
+			return
 		}
 	}
-	out.Log2Bond = math.Log2(largest)
-	return out
+}
+
+// backward walks the steps from the last to the first, transposed: what they sum out enters, what enters is summed out.
+// Overlaps count as if each looked at the step's span and a site on either side of it.
+func (x *pricer) backward(p Plan, steps []step, m *meter) {
+	c := &shapeChain{x: x, p: p, bonds: []float64{1}}
+	for k := len(steps) - 1; k >= 0; k-- {
+		st := &steps[k]
+		if st.last {
+			c.enter(st.index)
+		}
+		flops, bytes, _ := c.multiply(st.index, st.tables, func(j int) bool { return j != st.index && slices.Contains(st.enter, j) })
+		b := x.bond
+		flops += 4 * b * b * min(b, m.largest) * float64(x.h.Dims[st.index]*(len(c.shape.d)+2))
+		m.add(flops, bytes+8*(2*c.overlapBytes(m.largest)), 0, c.largest)
+		if slices.Contains(st.enter, st.index) {
+			flops, bytes, _ := c.multiply(st.index, nil, func(j int) bool { return j == st.index })
+			m.add(flops, bytes, 0, c.largest)
+		}
+	}
+}
+
+// overlapBytes bounds the entries of the products of this chain with another of bonds of at most bond.
+func (c *shapeChain) overlapBytes(bond float64) (n float64) {
+	for _, b := range c.bonds {
+		n += 2 * b * bond
+	}
+	return n
 }
 
 // shapeChain is a chain of which only the sizes are known.
@@ -190,9 +264,9 @@ func (c *shapeChain) bytes() float64 {
 	return n
 }
 
-// step returns the flops of a step and the bytes live in it.
-func (c *shapeChain) step(st *step) (flops, bytes float64) {
-	for _, j := range st.enter {
+// enter adds sites for indices on which the state does not depend yet.
+func (c *shapeChain) enter(indices ...int) {
+	for _, j := range indices {
 		k := c.find(c.p.Position[j])
 		c.sites = slices.Insert(c.sites, k, j)
 		c.bonds = slices.Insert(c.bonds, k, c.bonds[k])
@@ -200,8 +274,13 @@ func (c *shapeChain) step(st *step) (flops, bytes float64) {
 			c.centre++
 		}
 	}
-	low, high := c.p.Position[st.index], c.p.Position[st.index]
-	for _, t := range st.tables {
+}
+
+// multiply applies tables of an index to the chain and sums the indices out that gone names. It returns the flops, the
+// bytes live in it, and those of the sites that it makes.
+func (c *shapeChain) multiply(index int, tables []int, gone func(int) bool) (flops, bytes, made float64) {
+	low, high := c.p.Position[index], c.p.Position[index]
+	for _, t := range tables {
 		for _, j := range c.x.h.Edges[t] {
 			if c.x.h.Dims[j] > 1 {
 				low, high = min(low, c.p.Position[j]), max(high, c.p.Position[j])
@@ -209,54 +288,63 @@ func (c *shapeChain) step(st *step) (flops, bytes float64) {
 		}
 	}
 	first, last := c.find(low), c.find(high)
-	flops = c.move(min(max(c.centre, first), last))
-	c.fill(st, first, last)
+	flops, made = c.move(min(max(c.centre, first), last))
+	c.fill(index, tables, gone, first, last)
+	c.x.visits += int64(last-first+1) + int64(len(c.sites)/4)
 	f, b, after := c.shape.spanCost(c.x.bond, c.after)
 	flops += f
 	bytes = b + c.bytes()
 	c.after = after
-	if st.last {
-		at := c.find(c.p.Position[st.index])
-		c.sites = slices.Delete(c.sites, at, at+1)
-	}
 	c.largest = 1
 	for _, r := range after {
 		c.largest = max(c.largest, r)
 	}
-	if st.last && last == first { // a matrix is left, which a neighbour takes: its bond becomes the other side's
-		after = after[:1]
-		if first == 0 {
-			after[0] = c.shape.l[0]
-		} else {
-			after[0] = c.shape.l[1]
+	left := c.sites[:first]
+	kept := 0
+	for _, j := range slices.Clone(c.sites[first : last+1]) {
+		if !gone(j) {
+			left = append(left, j)
+			kept++
 		}
-		if len(c.sites) == 0 {
+	}
+	c.sites = append(left, c.sites[last+1:]...)
+	if kept == 0 { // a matrix is left, which a neighbour takes: its bond becomes the other side's
+		after = after[:1]
+		switch {
+		case len(c.sites) == 0:
 			after[0] = 1
+		case first == 0:
+			after[0] = c.shape.l[0]
+		default:
+			after[0] = c.shape.l[len(c.shape.l)-1]
 		}
 	}
 	c.bonds = slices.Replace(c.bonds, first, last+2, after...)
 	c.centre = min(first, max(len(c.sites)-1, 0))
-	return flops, bytes
+	for k := max(first-1, 0); k < min(first+kept+1, len(c.sites)); k++ {
+		made += 8 * c.bonds[k] * c.dim(k) * c.bonds[k+1]
+	}
+	return flops, bytes, made
 }
 
-// fill describes the span of a step.
-func (c *shapeChain) fill(st *step, first, last int) {
+// fill describes a span and the operator on it.
+func (c *shapeChain) fill(index int, tables []int, gone func(int) bool, first, last int) {
 	sh := &c.shape
 	sh.l, sh.s, sh.d, sh.gone = sh.l[:0], sh.s[:0], sh.d[:0], sh.gone[:0]
-	sh.index = float64(c.x.h.Dims[st.index])
+	sh.index = float64(c.x.h.Dims[index])
 	sh.s = append(sh.s, 1)
 	wide := false
-	for _, t := range st.tables {
+	for _, t := range tables {
 		wide = wide || len(c.x.h.Edges[t]) > 2
 	}
 	for k := first; k <= last; k++ {
 		sh.l = append(sh.l, c.bonds[k])
 		sh.d = append(sh.d, c.dim(k))
-		sh.gone = append(sh.gone, st.last && c.sites[k] == st.index)
+		sh.gone = append(sh.gone, gone(c.sites[k]))
 		s := sh.index
-		for _, t := range st.tables {
+		for _, t := range tables {
 			if wide {
-				s *= crossing(c.x.h, c.p, t, st.index, c.p.Position[c.sites[k]])
+				s *= crossing(c.x.h, c.p, t, index, c.p.Position[c.sites[k]])
 			}
 		}
 		sh.s = append(sh.s, s)
@@ -265,8 +353,8 @@ func (c *shapeChain) fill(st *step, first, last int) {
 	sh.l = append(sh.l, c.bonds[last+1])
 }
 
-// move makes site k the centre, and returns the flops.
-func (c *shapeChain) move(k int) (flops float64) {
+// move makes site k the centre, and returns the flops and the bytes of the sites that it makes.
+func (c *shapeChain) move(k int) (flops, made float64) {
 	for ; c.centre < k; c.centre++ {
 		l, d, r, next := c.bonds[c.centre], c.dim(c.centre), c.bonds[c.centre+1], 0.0
 		m := min(l*d, r)
@@ -275,12 +363,15 @@ func (c *shapeChain) move(k int) (flops float64) {
 		}
 		flops += 2*qrFlops(l*d, r) + 2*m*r*next
 		c.bonds[c.centre+1] = m
+		made += 8 * m * (l*d + next)
 	}
 	for ; c.centre > k; c.centre-- {
 		l, d, r := c.bonds[c.centre], c.dim(c.centre), c.bonds[c.centre+1]
 		m := min(l, d*r)
-		flops += 2*qrFlops(l, d*r) + 2*m*l*c.bonds[c.centre-1]*c.dim(c.centre-1)
+		next := c.bonds[c.centre-1] * c.dim(c.centre-1)
+		flops += 2*qrFlops(l, d*r) + 2*m*l*next
 		c.bonds[c.centre] = m
+		made += 8 * m * (d*r + next)
 	}
-	return flops
+	return flops, made
 }

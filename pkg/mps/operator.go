@@ -124,8 +124,8 @@ func (tr *train) at(p Plan, dims []int, j, x, a int) (m []float64, rows, cols in
 	return m, r, r
 }
 
-// operator returns the cores of a step over the sites of span, all of them in the chain by now.
-func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int) ([]core, error) {
+// operator returns the cores of a step over the sites of span, all of them in the chain by now, up to 2^exp.
+func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int) (cores []core, exp int64, err error) {
 	var trains []*train
 	weight := make(map[int][]float64) // by other index: [a][x], the product of tables over it and s.index
 	own := ones(e.Dims[s.index])
@@ -136,21 +136,23 @@ func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int)
 			for a, v := range e.Tables[t].Data {
 				own[a] *= v
 			}
+			exp += rescale(own)
 		case 1:
 			j := others[0]
 			if weight[j] == nil {
 				weight[j] = ones(e.Dims[s.index] * e.Dims[j])
 			}
 			multiplyPair(weight[j], e, t, s.index, j)
+			exp += rescale(weight[j])
 		default:
 			tr, err := newTrain(w, e, t, s.index, p)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			trains = append(trains, tr)
 		}
 	}
-	cores := make([]core, len(span))
+	cores = make([]core, len(span))
 	left := make([]int, e.Dims[s.index]) // by a: first state of the bond on the left
 	states := 1
 	for k, j := range span {
@@ -194,7 +196,7 @@ func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int)
 		left = right
 		cores[k] = c
 	}
-	return cores, nil
+	return cores, exp, nil
 }
 
 func kronecker(a []float64, m, n int, b []float64, p, q int) ([]float64, int, int) {
