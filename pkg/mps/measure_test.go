@@ -1,9 +1,10 @@
-package mps
+package mps_test
 
 import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -12,11 +13,134 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/exact"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
+	"github.com/basetensor/basetensor/pkg/mps"
 	"github.com/basetensor/basetensor/pkg/preprocess"
+	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-func simplified(t testing.TB, name string) *einsum.Expression {
+// TestMeasure prints a table of what contractions take and return: MPS_MODELS lists models ("ising/…" and "uai/…" of the
+// reference folder, or generated ones such as "grid:40:attractive:1", "regular:200:1", "complete:40:0.25",
+// "bipartite:40:0.25"), MPS_BONDS bonds, MPS_SEEDS seeds.
+func TestMeasure(t *testing.T) {
+	names := os.Getenv("MPS_MODELS")
+	if names == "" {
+		t.Skip("MPS_MODELS lists no models")
+	}
+	for _, name := range strings.Split(names, ",") {
+		e, want := measured(t, name)
+		for _, seed := range numbers(t, "MPS_SEEDS", "0") {
+			p := mps.Plan{}
+			for _, bond := range numbers(t, "MPS_BONDS", "32") {
+				begin := time.Now()
+				var c mps.Cost
+				var err error
+				if p.Order == nil {
+					p, _, err = mps.Search(context.Background(), e.Hypergraph(), mps.SearchOptions{Bond: bond, Seed: uint64(seed), Memory: 4 << 30})
+				}
+				searched := time.Since(begin).Seconds()
+				if err == nil {
+					c, err = mps.Evaluate(e.Hypergraph(), p, bond)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Printf("%s seed %d χ=%d: search %.1f s, predicted %.1e flops %.1e bytes", name, seed, bond, searched, c.Flops, c.PeakBytes)
+				if limit, _ := strconv.ParseFloat(os.Getenv("MPS_FLOPS"), 64); limit > 0 && c.Flops > limit {
+					fmt.Println(", left out")
+					continue
+				}
+				begin = time.Now()
+				v, err := mps.Contract(context.Background(), e, p, mps.Options{Bond: bond, Memory: 4 << 30, Marginals: os.Getenv("MPS_MARGINALS") != ""})
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Printf("; %.2f s, %.1e flops, %.1e bytes, sign %d, ln Z %.10f, error %.1e, discarded %.0e\n", time.Since(begin).Seconds(), v.Flops, v.PeakBytes, v.Z.Sign(), v.Z.LogAbs(), v.Z.LogAbs()-want, v.Discarded)
+			}
+		}
+	}
+}
+
+func numbers(t *testing.T, variable, fallback string) (out []int) {
+	text := os.Getenv(variable)
+	if text == "" {
+		text = fallback
+	}
+	for _, f := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// measured returns a simplified expression and ln Z, NaN for a generated model.
+func measured(t testing.TB, name string) (*einsum.Expression, float64) {
+	t.Helper()
+	if !strings.Contains(name, ":") {
+		return simplify(t, name), exactLnZ(t, name)
+	}
+	f := strings.Split(name, ":")
+	n, _ := strconv.Atoi(f[1])
+	delta, _ := strconv.ParseFloat(f[len(f)-1], 64)
+	o := generate.Ising{Delta: delta, Attractive: strings.Contains(name, "attractive"), Seed: 1}
+	var m *factorgraph.Model
+	var err error
+	switch f[0] {
+	case "grid":
+		m, err = generate.Grid(n, n, o)
+	case "regular":
+		m, err = generate.RandomRegular(n, 3, o)
+	case "complete":
+		m, err = generate.Complete(n, o)
+	case "bipartite":
+		return bipartite(n, delta), math.NaN()
+	default:
+		t.Fatalf("no model %s", name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := einsum.Build(net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := preprocess.Run(e, preprocess.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Expression, math.NaN()
+}
+
+// bipartite is the Ising model on the complete bipartite graph of n + n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1).
+func bipartite(n int, delta float64) *einsum.Expression {
+	rng := rand.New(rand.NewPCG(1, 2))
+	e := &einsum.Expression{Scale: scaled.One}
+	for i := range 2 * n {
+		h := 0.2*rng.Float64() - 0.1
+		e.Dims = append(e.Dims, 2)
+		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+	}
+	for i := range n {
+		for j := range n {
+			k := delta * (2*rng.Float64() - 1)
+			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, n + j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
+		}
+	}
+	return e
+}
+
+// simplify returns a model of the reference folder under its evidence.
+func simplify(t testing.TB, name string) *einsum.Expression {
 	t.Helper()
 	e, err := einsum.Build(reference.Network(t, name))
 	if err != nil {
@@ -44,50 +168,4 @@ func exactLnZ(t testing.TB, name string) float64 {
 		t.Fatal(err)
 	}
 	return z.LogAbs()
-}
-
-func TestQuick(t *testing.T) {
-	names := os.Getenv("MPS_MODELS")
-	if names == "" {
-		t.Skip()
-	}
-	for _, name := range strings.Split(names, ",") {
-		e := simplified(t, name)
-		want := math.NaN()
-		if os.Getenv("MPS_EXACT") != "" {
-			want = exactLnZ(t, name)
-		} else {
-			z, _ := reference.Log10Z(t, name)
-			want = z * math.Ln10
-		}
-		h := e.Hypergraph()
-		top, ar := 0, 0
-		for _, d := range h.Dims {
-			top = max(top, d)
-		}
-		for _, x := range h.Edges {
-			ar = max(ar, len(x))
-		}
-		fmt.Printf("%s: %d indices, max dim %d, %d tables, arity %d\n", name, count(h.Dims), top, len(h.Edges), ar)
-		for _, seed := range []uint64{0, 1} {
-			for _, b := range strings.Split(os.Getenv("MPS_BONDS"), ",") {
-				bond, _ := strconv.Atoi(b)
-				begin := time.Now()
-				p, c, err := Search(context.Background(), h, SearchOptions{Bond: bond, Seed: seed})
-				if err != nil {
-					t.Fatal(err)
-				}
-				fmt.Printf("  search %.2fs: %.2g flops %.2g bytes 2^%.1f\n", time.Since(begin).Seconds(), c.Flops, c.PeakBytes, c.Log2Bond)
-				if c.Flops > 1e11 {
-					continue
-				}
-				begin = time.Now()
-				v, err := Contract(context.Background(), e, p, Options{Bond: bond})
-				if err != nil {
-					t.Fatal(err)
-				}
-				fmt.Printf("  seed %d χ=%d: err %.2e sign %d, %.2fs, disc %.1e, bond %d, %.2g flops\n", seed, bond, v.Z.LogAbs()-want, v.Z.Sign(), time.Since(begin).Seconds(), v.Discarded, v.Bond, v.Flops)
-			}
-		}
-	}
 }
