@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -102,10 +104,20 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	}
 	defer closeRemote()
 	start := time.Now()
+	var say io.Writer
+	if !c.JSON {
+		say = t.Err
+	}
+	stop, bar, err := watch(remote, job, say)
+	if err != nil {
+		return nil, err
+	}
+	defer bar.clear()
+	defer stop()
 	if _, err := remote.Submit(ctx, message); err != nil {
 		return nil, err
 	}
-	answer, err := waitWithProgress(ctx, remote, job, newProgressBar(t.Err), c.Deadline)
+	answer, err := wait(ctx, remote, job, c.Deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -145,16 +157,24 @@ const embeddedDrain = 50 * time.Millisecond
 // deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is itself an answer.
 const deadlineGrace = 10 * time.Second
 
-// waitWithProgress waits for the answer while the bar shows how far the job is. An interrupt cancels the job.
-func waitWithProgress(ctx context.Context, c *client.Client, job string, bar *progressBar, deadline time.Duration) (*wire.Answer, error) {
-	if bar != nil {
-		stop, err := c.Watch(job, func(p wire.Progress) { bar.update(p.Stage, int(p.Done), int(p.Total)) })
-		if err != nil {
-			return nil, err
-		}
-		defer bar.clear()
-		defer stop()
+// watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out shows nothing.
+func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progressBar, err error) {
+	if out == nil {
+		return func() {}, nil, nil
 	}
+	bar = newProgressBar(out)
+	stop, err = c.Watch(job, func(p wire.Progress) {
+		if p.Text != "" {
+			bar.clear()
+			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(p.Text, "\n", "\nbtn: "))
+		}
+		bar.update(p.Stage, int(p.Done), int(p.Total))
+	})
+	return stop, bar, err
+}
+
+// wait waits for the answer. An interrupt cancels the job.
+func wait(ctx context.Context, c *client.Client, job string, deadline time.Duration) (*wire.Answer, error) {
 	wait := ctx
 	if deadline > 0 {
 		var cancel context.CancelFunc

@@ -83,6 +83,12 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Status == "ok" {
 		line("trust", "%s", describeTrust(r))
 	}
+	for _, e := range r.Estimates {
+		line("estimate", "%s", describeEstimate(&e))
+	}
+	if p := r.Propagation; p != nil {
+		line("bp", "%s", describePropagation(p))
+	}
 	if c := r.Certificate; c != nil {
 		if c.LnLower != nil {
 			line("certificate", "ln Z is in [%.6g, %.6g] nats", *c.LnLower, c.LnUpper)
@@ -201,6 +207,9 @@ func describeTrust(r *btn.Result) string {
 	if r.Exact {
 		return "exact, up to rounding"
 	}
+	if r.Uncertainty != nil {
+		return fmt.Sprintf("an estimate, uncertain by about %.2g nats; %s", *r.Uncertainty, r.Ended)
+	}
 	s := "an estimate of unknown quality"
 	if r.Residual != nil && r.LnExplained != nil {
 		s += fmt.Sprintf("; residual %.6g, ln explained %.6g", *r.Residual, *r.LnExplained)
@@ -209,6 +218,47 @@ func describeTrust(r *btn.Result) string {
 		s += fmt.Sprintf("; %.1f digits cancelled", *r.CancellationDigits)
 	}
 	return s
+}
+
+// describeEstimate writes one rung of an approximate answer.
+func describeEstimate(e *btn.Estimate) string {
+	s := fmt.Sprintf("%s %d", e.Kind, e.Size)
+	if e.Family != btn.FamilyRegions {
+		s = fmt.Sprintf("%s, bond %d", e.Family, e.Bond)
+	}
+	if e.Slices > 1 {
+		s += ", " + count(float64(e.Slices), "slice")
+	}
+	if e.LogZ == nil {
+		return s + ": failed, " + e.Failed
+	}
+	s += ": ln Z " + decimals(*e.LogZ)
+	switch {
+	case e.LogZLinear != nil:
+		s += fmt.Sprintf(" (linear %s)", decimals(*e.LogZLinear))
+	case !e.Truncated:
+		s += ", nothing dropped"
+	case e.Discarded != nil:
+		s += fmt.Sprintf(", discarded %.1e", *e.Discarded)
+	}
+	if e.Reused {
+		s += ", projectors reused"
+	}
+	return s + fmt.Sprintf(", %.2g flops", e.Flops)
+}
+
+func describePropagation(p *btn.Propagation) string {
+	s := "converged"
+	if !p.Converged {
+		s = fmt.Sprintf("not converged, last change %.1e", p.Change)
+	}
+	if p.LogZ != nil {
+		s = fmt.Sprintf("ln Z %s, %s", decimals(*p.LogZ), s)
+	}
+	if len(p.Phases) > 1 {
+		s += fmt.Sprintf(", %d fixed points", len(p.Phases))
+	}
+	return s + fmt.Sprintf(", %d updates", p.Updates)
 }
 
 func describeTimings(total float64, stages map[string]float64) string {

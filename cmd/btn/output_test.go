@@ -85,7 +85,7 @@ func TestJobIdsAreValidAndDiffer(t *testing.T) {
 
 func TestUsageErrorsAreTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--components", "0"}, {"infer", "m.uai", "--memory", "lots"},
+		{}, {"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--components", "-1"}, {"infer", "m.uai", "--memory", "lots"},
 		{"infer", "m.uai", "--method", "magic"}, {"infer", "m.uai", "--json", "--format", "uai"}, {"infer", "m.uai", "--deadline", "-1s"},
 		{"infer", "m.uai", "--learn-flops", "0"}, {"watch"}, {"plan", "m.uai", "--starts", "0"},
 	} {

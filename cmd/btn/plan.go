@@ -37,6 +37,7 @@ type forecast struct {
 	Choice      btn.Method `json:"choice"`
 	Why         string     `json:"why"`
 	Components  int        `json:"components"`
+	Growth      string     `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
 	Simplified  string     `json:"simplified,omitempty"` // what the simplification did, where a tree follows it
 	description string
 }
@@ -87,7 +88,7 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 	case a.Error != nil && a.Error.Code != fault.OverBudget:
 		return nil, fault.New(a.Error.Code, "%s", a.Error.Message)
 	case a.Error != nil:
-		f.Choice, f.Components, f.Why = btn.MethodSymmetryCP, c.Components, a.Error.Message
+		f.Why = a.Error.Message
 	case a.Plan == nil:
 		f.ClosedForm = len(job.Decompositions[a.Decomposition].Components)
 		f.Components, f.Fits = f.ClosedForm, true
@@ -97,9 +98,11 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 		f.Fits = a.Plan.Flops <= learn.AutoFlops
 		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Plan.Bytes), config.FormatBytes(float64(s.Memory)))
 		if !f.Fits {
-			f.Choice, f.Components = btn.MethodSymmetryCP, c.Components
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoFlops)
 		}
+	}
+	if err := c.chosen(ctx, net, q, f); err != nil {
+		return nil, err
 	}
 	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
 		if f.Simplified, err = simplified(net, q); err != nil {
@@ -108,6 +111,28 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 	}
 	f.describe()
 	return f, nil
+}
+
+// chosen fills what the settings asked for come to, where that is not the exact way.
+func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f *forecast) error {
+	s := c.settings()
+	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
+		return nil
+	}
+	job, err := learn.Assign(ctx, net, []learn.Query{{Evidence: q.Evidence, Marginals: q.Marginals}}, s, nil)
+	if err != nil {
+		return err
+	}
+	a := job.Assignments[0]
+	if a.Error != nil {
+		return fault.New(a.Error.Code, "%s", a.Error.Message)
+	}
+	d := job.Decompositions[a.Decomposition]
+	f.Choice, f.Components = d.Method, len(d.Components)
+	if f.Growth = infer.Describe(job); f.Growth != "" {
+		_, f.Growth, _ = strings.Cut(f.Growth, ": ")
+	}
+	return nil
 }
 
 // simplified says what is left of a network under the query's evidence before its contraction tree is searched.
@@ -143,6 +168,9 @@ variables   %d, largest domain %d
 factors     %d, largest arity %d, %d legs
 exact       %s%s
 symmetry-cp %.3g flops to learn
-auto        %s: %s
+choice      %s: %s
 `, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, f.LearnFlops, f.Choice, f.Why)
+	if f.Growth != "" {
+		f.description += fmt.Sprintf("estimates   %s\n", f.Growth)
+	}
 }

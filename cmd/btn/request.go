@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -21,8 +22,12 @@ type requestFlags struct {
 	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
 	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
 	Joint       []int         `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
-	Method      string        `help:"auto: exact where it fits --memory and takes at most 1e12 flops, else symmetry-cp. exact: elimination, a contraction tree in slices, or a closed form. symmetry-cp: the learned decomposition." enum:"auto,exact,symmetry-cp" default:"auto"`
-	Components  int           `help:"Components of symmetry-cp." default:"4"`
+	Method      string        `help:"auto: exact where it fits --memory and takes at most 1e12 flops, else truncated, or regions where that does not fit. exact: elimination, a contraction tree in slices, or a closed form. truncated: truncated legs with a growing bond. regions: regions around belief propagation. symmetry-cp: the learned decomposition." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
+	NoExact     bool          `help:"auto: never the exact way."`
+	Budget      time.Duration `help:"truncated, regions: work to spend at most, as seconds of one core, turned once into flops." default:"60s"`
+	Bond        int           `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`
+	Accuracy    float64       `help:"truncated, regions: stop growing when the stated uncertainty is within this, in nats." default:"1e-9"`
+	Components  int           `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
 	Maps        string        `help:"Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages of belief propagation (symmetry-cp only)." enum:"identity,orthogonal,bp" default:"identity"`
 	Cores       string        `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
 	Seed        uint64        `help:"Seed of the learning starts."`
@@ -33,14 +38,20 @@ type requestFlags struct {
 	Starts      int           `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
 	Mar         bool          `help:"The marginals of all variables as well."`
 	LearnFlops  float64       `help:"Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay within it." default:"5e10"`
-	Deadline    time.Duration `help:"Give up after this long, e.g. 30s. 0 means never." placeholder:"D"`
+	Deadline    time.Duration `help:"Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 means never." placeholder:"D"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
 func (r *requestFlags) Validate() error {
 	switch {
-	case r.Components < 1 || r.Components > 100_000:
-		return fmt.Errorf("--components must be between 1 and 100000, not %d", r.Components)
+	case r.Components < 0 || r.Components > 100_000:
+		return fmt.Errorf("--components must be between 0 and 100000, not %d", r.Components)
+	case r.Budget <= 0:
+		return fmt.Errorf("--budget must be above 0, not %s", r.Budget)
+	case r.Bond < 0 || r.Bond > 1<<20:
+		return fmt.Errorf("--bond must be between 0 and 2^20, not %d", r.Bond)
+	case !(r.Accuracy > 0) || math.IsInf(r.Accuracy, 1):
+		return fmt.Errorf("--accuracy must be above 0, not %v", r.Accuracy)
 	case r.Sweeps < 1:
 		return fmt.Errorf("--sweeps must be at least 1, not %d", r.Sweeps)
 	case r.Starts < 1:
@@ -58,6 +69,7 @@ func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
 		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps), Cores: btn.CoreChoice(r.Cores),
 		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps, Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
+		NoExact: r.NoExact, Bond: r.Bond, Budget: r.Budget.Seconds() * learn.Rate, Accuracy: r.Accuracy,
 	}
 }
 

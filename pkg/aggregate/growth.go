@@ -41,6 +41,7 @@ type growth struct {
 	ended       string
 	best        int      // rung that is the answer, −1 for none
 	uncertainty *float64 // of the best
+	moved       bool     // the best has a predecessor in its own sequence
 }
 
 // rung is an estimate with what it is made of.
@@ -76,7 +77,7 @@ func climb(d *btn.Decomposition, parts []part, last bool) growth {
 		}
 		g.rungs = append(g.rungs, r)
 		g.judge()
-		if g.uncertainty != nil && *g.uncertainty <= d.Growth.Accuracy {
+		if g.best >= 0 && !g.rungs[g.best].Truncated || g.moved && g.uncertainty != nil && *g.uncertainty <= d.Growth.Accuracy {
 			g.ended = endedSettled
 			return g
 		}

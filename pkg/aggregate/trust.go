@@ -15,6 +15,8 @@ const (
 	rounding = 1e-11
 	// slowest is the least factor by which the next change is taken to be smaller than the last one.
 	slowest = 0.1
+	// alike is by how much two plans at their first bond may be closer to each other than to the truth.
+	alike = 10
 )
 
 // judge chooses the best estimate so far and states its uncertainty.
@@ -23,10 +25,11 @@ const (
 //   - Else it is the last one along the plan of the highest rung. Its uncertainty is the larger of the change that its own
 //     sequence would make next, last²/(last but one) and never less than a tenth of the last, and of its distance from
 //     the other plans' highest estimates (trees, orders, sizes).
+//   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
-// The discarded weight takes no part: it was seen at 1e-8 beside an error of 0.1.
+// The discarded weight is no bound by itself: it was seen at 1e-8 beside an error of 0.1.
 func (g *growth) judge() {
-	g.best, g.uncertainty = -1, nil
+	g.best, g.uncertainty, g.moved = -1, nil, false
 	for i := range g.rungs {
 		r := &g.rungs[i]
 		if r.LogZ == nil {
@@ -44,13 +47,20 @@ func (g *growth) judge() {
 		return
 	}
 	best := &g.rungs[g.best]
-	u, known := g.next(best)
-	for _, other := range g.others(best) {
-		u, known = max(u, math.Abs(*other.LogZ-*best.LogZ)), true
+	u, moved := g.next(best)
+	g.moved = moved
+	others := g.others(best)
+	for _, other := range others {
+		u = max(u, math.Abs(*other.LogZ-*best.LogZ))
 	}
-	if known {
-		g.uncertainty = finite(max(u, floor(*best.LogZ)))
+	switch {
+	case moved:
+	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
+		u = max(alike*u, math.Sqrt(*best.Discarded))
+	default:
+		return
 	}
+	g.uncertainty = finite(max(u, floor(*best.LogZ)))
 }
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }

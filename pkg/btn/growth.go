@@ -16,6 +16,8 @@ const (
 // Growth is how an approximate decomposition grows: rung after rung, each an estimate of Z by components of its own. All
 // are handed out at once; the answer takes the shortest sequence of rungs that has settled and cancels the others.
 type Growth struct {
+	// Masked says that the network was simplified without the query's evidence, which enters as masks: the plans serve any.
+	Masked   bool            `msgpack:"masked,omitempty"`
 	Accuracy float64         `msgpack:"accuracy"`        // nats: the sequence has settled when its stated uncertainty is at most this
 	Plans    []TruncatedPlan `msgpack:"plans,omitempty"` // what rungs of truncated legs follow
 	Rungs    []Rung          `msgpack:"rungs"`           // in the sequence in which they count
@@ -24,9 +26,9 @@ type Growth struct {
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
 type TruncatedPlan struct {
 	Family   Family  `msgpack:"family"`             // mps or tree
+	Shape    string  `msgpack:"shape"`              // digest of the simplified network's hypergraph: it fits no other
 	Order    []int   `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
 	Position []int   `msgpack:"position,omitempty"` // mps: rank of every index in the chain
-	Shape    string  `msgpack:"shape,omitempty"`    // tree: digest of the simplified network's hypergraph, it fits no other
 	Tree     [][]int `msgpack:"tree,omitempty"`     // tree: what package compressed writes of its plan
 }
 

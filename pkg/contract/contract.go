@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -29,6 +30,12 @@ type Options struct {
 	Marginals bool
 	// Joint asks for Value.Joint too, of these variables: of components that are slices of a contraction tree only.
 	Joint []int
+	// Base and Evidence are the network before it was conditioned, and on what: for components of approximate classes,
+	// whose plans serve any evidence.
+	Base     *btn.Network
+	Evidence factorgraph.Evidence
+	// Messages are those of belief propagation on the conditioned network, for class region; nil: it is run.
+	Messages []float64
 }
 
 // Component returns Z(T^{Q^(i)}) · Scale for component i of dec, without its weight α_i. The network is valid, and conditioned
@@ -39,6 +46,8 @@ type Options struct {
 //	symmetric           Σ_c S_c [z^c] Π_j p_j(z), R = 1           Lemma 3, O(Σ_j d^{n_j} + n²) for two levels
 //	symmetry-rank-one   the same with R absorbed into the links   Lemma 4, as Lemma 3
 //	base                C = B, exactly, along the component's elimination order
+//	truncated           C = B with truncated legs, one slice of a rung, along its plan
+//	region              regions of one slice of a rung, in the BP gauge: Value.Region
 //
 // Learned maps O_ℓ (dec.Rotations) act on the leg weights: W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y]. The class base is exact in
 // any coordinates and ignores them.
@@ -60,7 +69,7 @@ func Component(ctx context.Context, net *btn.Network, dec *btn.Decomposition, i 
 	if err := ctx.Err(); err != nil {
 		return btn.Value{}, err
 	}
-	j := job{ctx: ctx, net: net, dec: dec, q: &dec.Components[i], ops: &countspace.Ops{}, memory: o.Memory, threads: o.Threads}
+	j := job{ctx: ctx, net: net, dec: dec, q: &dec.Components[i], ops: &countspace.Ops{}, memory: o.Memory, threads: o.Threads, options: o}
 	if o.Marginals {
 		m, err := newCollected(net)
 		if err != nil {
@@ -92,6 +101,7 @@ type job struct {
 	threads int
 	m       *collected // nil: no marginals
 	joint   []int      // nil: no joint marginal
+	options Options
 }
 
 func (j job) run() (btn.Value, error) {
@@ -105,6 +115,10 @@ func (j job) run() (btn.Value, error) {
 	case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
 		z, err := j.symmetric()
 		return j.value(z, err)
+	case btn.ClassTruncated:
+		return j.truncated()
+	case btn.ClassRegion:
+		return j.regions()
 	}
 	return j.base()
 }
@@ -141,8 +155,22 @@ func check(net *btn.Network, dec *btn.Decomposition, i int) error {
 		return checkSymmetricPart(net, dec, q, wrong)
 	case btn.ClassBase:
 		return nil
+	case btn.ClassTruncated, btn.ClassRegion:
+		return checkRung(dec, q, wrong)
 	}
 	return wrong("unknown class %q", q.Class)
+}
+
+// checkRung holds a component of an approximate class against the decomposition's rungs.
+func checkRung(dec *btn.Decomposition, q *btn.Component, wrong wrongf) error {
+	if dec.Growth == nil || q.Rung < 0 || q.Rung >= len(dec.Growth.Rungs) {
+		return wrong("rung %d does not exist", q.Rung)
+	}
+	r := &dec.Growth.Rungs[q.Rung]
+	if q.Class == btn.ClassTruncated && (r.Plan < 0 || r.Plan >= len(dec.Growth.Plans)) {
+		return wrong("plan %d does not exist", r.Plan)
+	}
+	return nil
 }
 
 type wrongf func(format string, args ...any) error

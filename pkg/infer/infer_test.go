@@ -59,28 +59,35 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 	}
 }
 
-func TestAutoFallsBackToAnEstimateWithAWarning(t *testing.T) {
-	run := func(method btn.Method, variables int, memory int64) btn.Result {
-		s := btn.Settings{Method: method, Memory: memory, Components: 2, LearnFlops: 1e8}
+func TestAutoWithoutTheExactWay(t *testing.T) {
+	run := func(variables int, s btn.Settings) btn.Result {
 		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []Query{{}}, Settings: s}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return results[0]
 	}
-	exact := run(btn.MethodExact, 10, 1<<10) // not even the model's own tables fit
-	if exact.Status != "error" || exact.Error.Code != fault.OverBudget || !strings.Contains(exact.Error.Message, "bytes") {
-		t.Fatalf("exact over its budget: %+v", exact)
+	small := run(10, btn.Settings{Method: btn.MethodExact, Memory: 1 << 10}) // not even the model's own tables fit
+	if small.Status != "error" || small.Error.Code != fault.OverBudget || !strings.Contains(small.Error.Message, "bytes") {
+		t.Fatalf("exact over its budget: %+v", small)
 	}
-	auto := run(btn.MethodAuto, 50, 1<<20) // tables of 2^49 entries
-	if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodSymmetryCP || auto.Residual == nil || auto.Certificate == nil {
-		t.Fatalf("auto: %+v, error %+v", auto, auto.Error)
-	}
-	text := strings.Join(auto.Warnings, "\n")
-	for _, want := range []string{"does not fit", "unknown quality"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("warnings %q say nothing of %q", text, want)
+	want := run(22, btn.Settings{Method: btn.MethodExact})
+	for _, memory := range []int64{1 << 20, 1 << 28} {
+		auto := run(22, btn.Settings{NoExact: true, Memory: memory, Budget: 1e9})
+		if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodTruncated || auto.Uncertainty == nil || len(auto.Estimates) == 0 {
+			t.Fatalf("auto: %+v, error %+v", auto, auto.Error)
 		}
+		if d := math.Abs(*auto.LogZ - *want.LogZ); d > 3**auto.Uncertainty {
+			t.Errorf("ln Z is off by %v, stated %v: %+v", d, *auto.Uncertainty, auto.Estimates)
+		}
+		for _, e := range auto.Estimates {
+			if e.PeakBytes > float64(memory) {
+				t.Errorf("%v bytes, the budget is %d", e.PeakBytes, memory)
+			}
+		}
+	}
+	if none := run(22, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 10}); none.Status != "error" || none.Error.Code != fault.OverBudget {
+		t.Errorf("no room for anything: %+v", none)
 	}
 }
 

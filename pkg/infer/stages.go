@@ -93,7 +93,8 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 			}
 			of = u.Query
 		}
-		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals, Joint: job.Assignments[u.Query].Joint})
+		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals, Joint: job.Assignments[u.Query].Joint,
+			Base: net, Evidence: queries[u.Query].Evidence, Messages: job.Assignments[u.Query].Messages})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}

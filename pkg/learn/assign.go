@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/truncated"
 )
 
 // Query is what Assign needs to know of a query.
@@ -25,8 +26,8 @@ type Query struct {
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else symmetry-cp. A query
-// that exceeds the budget has its error in its assignment, with what it needs.
+// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
+// approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
 func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo) (*btn.Job, error) {
 	s = s.WithDefaults()
 	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, job: &btn.Job{}, known: map[string]int{}}
@@ -50,14 +51,15 @@ func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settin
 
 // assigner carries one job's decisions. Decompositions are computed at most once per job and key.
 type assigner struct {
-	ctx      context.Context
-	net      *btn.Network
-	settings btn.Settings
-	memo     Memo
-	job      *btn.Job
-	known    map[string]int // key → index into job.Decompositions
-	anyMiss  bool
-	hits     map[string]bool
+	ctx        context.Context
+	net        *btn.Network
+	settings   btn.Settings
+	memo       Memo
+	job        *btn.Job
+	known      map[string]int // key → index into job.Decompositions
+	anyMiss    bool
+	hits       map[string]bool
+	simplified *truncated.Prepared // the network without evidence, once it was needed
 }
 
 func (a *assigner) cacheState() string {
@@ -89,21 +91,26 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	}
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:
-		return a.symmetryCP(conditioned, nil)
+		return a.symmetryCP(conditioned)
+	case btn.MethodTruncated, btn.MethodRegions:
+		return a.approximate(conditioned, q, nil)
 	case btn.MethodExact, btn.MethodAuto:
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
+	}
+	if a.settings.Method == btn.MethodAuto && a.settings.NoExact {
+		return a.approximate(conditioned, q, nil)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
 	caution(&exact, conditioned)
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
-	return a.symmetryCP(conditioned, []string{"the exact way does not fit: " + err.Error()})
+	return a.approximate(conditioned, q, []string{"the exact way does not fit: " + err.Error()})
 }
 
 // symmetryCP assigns the paper's learned decomposition; a closed form with few enough terms is used where B has one.
-func (a *assigner) symmetryCP(conditioned *btn.Network, warnings []string) (btn.Assignment, error) {
+func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) {
 	s := learning(a.settings)
 	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
 		closed, ok, err := ClosedForm(a.net, s.Components)
@@ -120,7 +127,7 @@ func (a *assigner) symmetryCP(conditioned *btn.Network, warnings []string) (btn.
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: btn.LnLinks(conditioned), Warnings: warnings}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: btn.LnLinks(conditioned)}, nil
 }
 
 // settingsKey lists what a learned decomposition depends on beside the network.

@@ -50,6 +50,9 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 		return err
 	}
 	chunks, ends := infer.Chunks(net, job)
+	if text := infer.Describe(job); text != "" {
+		w.tell(m.Job, w.stage, 0, 1, text)
+	}
 	if err := w.publishTasks(ctx, d, &m, name, chunks, ends, timings); err != nil {
 		return err
 	}

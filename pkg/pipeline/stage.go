@@ -65,7 +65,12 @@ func (w *worker) intakes() []intake {
 
 // progress tells people how far a job is, over core NATS.
 func (w *worker) progress(job string, stage Stage, done, total int) {
-	p := &wire.Progress{Job: job, Stage: string(stage), Done: int64(done), Total: int64(total), Time: now().UnixMilli()}
+	w.tell(job, stage, done, total, "")
+}
+
+// tell is progress with something to say.
+func (w *worker) tell(job string, stage Stage, done, total int, text string) {
+	p := &wire.Progress{Job: job, Stage: string(stage), Done: int64(done), Total: int64(total), Text: text, Time: now().UnixMilli()}
 	if b, err := wire.Encode(p); err == nil {
 		w.bus.NC.Publish(wire.ProgressSubject(job), b)
 	}

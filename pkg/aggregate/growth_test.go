@@ -1,0 +1,155 @@
+package aggregate
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// step is a rung of a test: its place, and ln Z of each of its slices.
+type step struct {
+	plan, bond int
+	lnZ        []float64
+	dropped    bool
+}
+
+// ladder returns a query that grows, with the values of all its components.
+func ladder(accuracy float64, steps ...step) Input {
+	d := &btn.Decomposition{Method: btn.MethodTruncated, Growth: &btn.Growth{Accuracy: accuracy}}
+	in := Input{Job: "j-1", Decomposition: d, Assignment: &btn.Assignment{}}
+	for k, s := range steps {
+		r := btn.Rung{Family: btn.FamilySweep, Plan: s.plan, Bond: s.bond, Count: int64(len(s.lnZ)), From: len(d.Components)}
+		for slice, x := range s.lnZ {
+			in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: len(d.Components)}, Value: btn.Value{
+				Z: scaled.FromLog(x), Flops: 10, Truncation: &btn.Truncation{Bond: s.bond, Discarded: 1e-8, Truncated: s.dropped, Bytes: 64},
+			}})
+			d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: int64(slice)})
+			d.Alpha = append(d.Alpha, scaled.One)
+		}
+		r.To = len(d.Components)
+		d.Growth.Rungs = append(d.Growth.Rungs, r)
+	}
+	return in
+}
+
+func TestGrowthThatDropsNothingSettlesAtOnce(t *testing.T) {
+	in := ladder(1e-9, step{0, 8, []float64{2}, false}, step{0, 16, []float64{3}, true})
+	if !Settled(Input{Decomposition: in.Decomposition, Assignment: in.Assignment, Values: in.Values[:1]}) {
+		t.Error("not settled after an estimate that dropped nothing")
+	}
+	r := Result(in)
+	if *r.LogZ != 2 || r.Ended != "settled" || len(r.Estimates) != 1 || r.Exact || *r.Uncertainty > 1e-9 {
+		t.Errorf("%s", text(t, r))
+	}
+}
+
+func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
+	for name, c := range map[string]struct {
+		steps []step
+		want  float64
+	}{
+		"two rungs: their change":             {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
+		"three rungs: the next change":        {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.0625},
+		"never less than a tenth of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 1e-4},
+		"a sequence that diverges":            {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {0, 32, []float64{2.1}, true}}, 1},
+		"the other plan is far off":           {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{4.1}, true}}, 3},
+	} {
+		r := Result(ladder(1e-9, c.steps...))
+		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
+			t.Errorf("%s: %s", name, text(t, r))
+		}
+		if r.Ended != "complete" || !strings.Contains(strings.Join(r.Warnings, " "), "still move") {
+			t.Errorf("%s: an unsettled sequence is not told in words: %s", name, text(t, r))
+		}
+	}
+	single := Result(ladder(1e-9, step{0, 8, []float64{1}, true}))
+	if single.Uncertainty != nil || !strings.Contains(strings.Join(single.Warnings, " "), "nothing is known") {
+		t.Errorf("a single estimate: %s", text(t, single))
+	}
+}
+
+// The shortest settled sequence is the answer whatever else has arrived, and in any order: the same bits everywhere.
+func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
+	steps := []step{{0, 8, []float64{1, 2}, true}, {1, 8, []float64{1, 2}, true}, {0, 16, []float64{1, 2}, true}, {0, 32, []float64{5, 6}, true}}
+	in := ladder(1e-9, steps...)
+	want := text(t, Result(in))
+	if r := Result(in); len(r.Estimates) != 3 || r.Ended != "settled" || math.Abs(*r.LogZ-math.Log(math.E+math.E*math.E)) > 1e-15 {
+		t.Fatalf("%s", want)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		rng.Shuffle(len(in.Values), func(a, b int) { in.Values[a], in.Values[b] = in.Values[b], in.Values[a] })
+		if got := text(t, Result(in)); got != want {
+			t.Fatalf("another order of arrival: %s, want %s", got, want)
+		}
+	}
+	fewer := ladder(1e-9, steps...)
+	fewer.Values = fewer.Values[:6]
+	if got := text(t, Result(fewer)); got != want {
+		t.Errorf("without the later rungs: %s, want %s", got, want)
+	}
+}
+
+func TestGrowthAtTheDeadline(t *testing.T) {
+	in := ladder(1e-9, step{0, 8, []float64{1}, true}, step{0, 16, []float64{2, 2}, true}, step{0, 32, []float64{3}, true})
+	in.Values = []btn.UnitValue{in.Values[0], in.Values[1], in.Values[3]} // rung 1 lacks a slice
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.Internal {
+		t.Errorf("values are missing: %s", text(t, r))
+	}
+	in.Deadline = true
+	r := Result(in)
+	if r.Ended != "deadline" || *r.LogZ != 3 || len(r.Estimates) != 2 || !strings.Contains(strings.Join(r.Warnings, " "), "deadline") {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Values = nil
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.Deadline {
+		t.Errorf("no estimate at all: %s", text(t, r))
+	}
+}
+
+func TestFailedEstimatesAreLeftOut(t *testing.T) {
+	in := ladder(1e-9, step{0, 8, []float64{1}, true}, step{0, 16, []float64{2}, true}, step{0, 32, []float64{2.5}, true})
+	in.Values[1].Value.Z = scaled.FromFloat(-3)
+	r := Result(in)
+	if r.Status != "ok" || *r.LogZ != 2.5 || r.Estimates[1].LogZ != nil || r.Estimates[1].Failed == "" {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Values[2] = btn.UnitValue{Unit: in.Values[2].Unit, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"}}
+	if r := Result(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
+		t.Errorf("%s", text(t, r))
+	}
+	in.Values[0].Value.Z = scaled.Number{}
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.OverBudget {
+		t.Errorf("every estimate failed: %s", text(t, r))
+	}
+}
+
+// Regions add up log-linearly within a slice and linearly over the slices; the linear sum of the same components is shown beside.
+func TestRegionEstimates(t *testing.T) {
+	d := &btn.Decomposition{Method: btn.MethodRegions, Growth: &btn.Growth{Rungs: []btn.Rung{{Family: btn.FamilyRegions, Kind: "cycles", Size: 8, Count: 2, From: 0, To: 3}}}}
+	in := Input{Decomposition: d, Assignment: &btn.Assignment{Propagation: &btn.Propagation{Converged: true, Phases: []float64{3, 2}}}}
+	for i, v := range []btn.RegionPart{
+		{LnBethe: 2, LnSum: 0.25, Linear: scaled.FromFloat(0.2), Regions: 3},
+		{LnBethe: 2, LnSum: 0.5, Linear: scaled.FromFloat(0.3), Regions: 4, NonPositive: 1},
+		{LnBethe: 1, LnSum: -0.5, Linear: scaled.FromFloat(-0.25), Regions: 5},
+	} {
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassRegion, Slice: int64(i / 2)})
+		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: i}, Value: btn.Value{Z: scaled.FromLog(v.LnBethe), Region: &v}})
+	}
+	r := Result(in)
+	if want := math.Log(math.Exp(2.75) + math.Exp(0.5)); math.Abs(*r.LogZ-want) > 1e-14 {
+		t.Errorf("ln Z %v, want %v", *r.LogZ, want)
+	}
+	if want := math.Log(math.Exp(2)*1.5 + math.Exp(1)*0.75); math.Abs(*r.Estimates[0].LogZLinear-want) > 1e-14 {
+		t.Errorf("linear %v, want %v", *r.Estimates[0].LogZLinear, want)
+	}
+	words := strings.Join(r.Warnings, " ")
+	if r.Estimates[0].Regions != 12 || !strings.Contains(words, "1 regions were left out") || !strings.Contains(words, "competing phases") {
+		t.Errorf("%s", text(t, r))
+	}
+}

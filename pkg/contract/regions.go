@@ -1,0 +1,163 @@
+package contract
+
+// Regions in the BP gauge: some of the regions of one slice.
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/basetensor/basetensor/pkg/bp"
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/region"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"golang.org/x/sync/errgroup"
+)
+
+// RegionOptions are those of the family of a rung; marginals take all of a slice's regions in one component.
+func RegionOptions(r *btn.Rung, marginals bool) region.Options {
+	return region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals}
+}
+
+// regions contracts the component's regions. With marginals it has all of its slice's, and Value.Marginals are those of
+// the log-linear estimate; times the slice's Z they add up.
+func (j job) regions() (btn.Value, error) {
+	rung := &j.dec.Growth.Rungs[j.q.Rung]
+	slice, err := j.slice(rung, factorgraph.Evidence{})
+	if err != nil {
+		return btn.Value{}, err
+	}
+	net, err := j.net.Condition(slice)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	e, err := einsum.Build(net)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if e.Scale.IsZero() {
+		return btn.Value{}, nil // the slice is impossible
+	}
+	state, err := j.propagate(e, len(rung.Slices) == 0)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if state.Contradiction >= 0 && !state.Signed {
+		return btn.Value{}, nil
+	}
+	f, err := region.Plan(j.ctx, e.Hypergraph(), RegionOptions(rung, j.m != nil))
+	if err != nil {
+		return btn.Value{}, err
+	}
+	if j.m != nil {
+		return j.regionMarginals(e, state, f)
+	}
+	p, err := region.Prepare(j.ctx, e, state, f)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	ln, _ := state.Z()
+	out := &btn.RegionPart{LnBethe: ln, Widest: float64(f.Widest), Converged: state.Converged}
+	v := btn.Value{Z: scaled.FromLog(ln), Region: out}
+	from, to := part(f.Len(), j.q)
+	parts, err := j.parts(p, from, to)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for _, part := range parts {
+		a, b := part.Sums()
+		out.LnSum += a
+		out.Linear = out.Linear.Add(scaled.FromFloat(b))
+		out.Regions += int64(part.To - part.From)
+		out.NonPositive += int64(part.NonPositive)
+		v.Flops += part.Flops
+	}
+	return v, nil
+}
+
+// part returns which regions a component has: q.From and q.To are in 2^20ths of all, because the regions of a slice are not
+// counted before its evidence is known.
+func part(n int, q *btn.Component) (from, to int) {
+	at := func(share int64) int { return int(share * int64(n) >> regionShares) }
+	return at(q.From), at(q.To)
+}
+
+// regionShares is log2 of what 1 stands for in the From and To of region components.
+const regionShares = 20
+
+// RegionShare returns the bound between component k−1 and component k of n.
+func RegionShare(k, n int) int64 { return int64(k) << regionShares / int64(n) }
+
+// blockRegions is how many regions are summed at a time.
+const blockRegions = 1 << 14
+
+// parts contracts regions in blocks, whose bounds do not depend on the number of threads.
+func (j job) parts(p *region.Prepared, from, to int) ([]*region.Part, error) {
+	var bounds [][2]int
+	for at := from; at < to; at += blockRegions {
+		bounds = append(bounds, [2]int{at, min(at+blockRegions, to)})
+	}
+	out := make([]*region.Part, len(bounds))
+	err := j.each(len(bounds), func(ctx context.Context, k int) (err error) {
+		out[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
+		return err
+	})
+	return out, err
+}
+
+// each calls f for every k < n, on as many goroutines as the job has threads.
+func (j job) each(n int, f func(ctx context.Context, k int) error) error {
+	group, ctx := errgroup.WithContext(j.ctx)
+	group.SetLimit(max(1, j.threads))
+	if j.threads <= 0 {
+		group.SetLimit(runtime.GOMAXPROCS(0))
+	}
+	for k := range n {
+		group.Go(func() error { return f(ctx, k) })
+	}
+	return group.Wait()
+}
+
+// propagate runs belief propagation, or restores the state that learning ended with.
+func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
+	if whole && j.options.Messages != nil {
+		if s, err := bp.Restore(e, j.options.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
+			return s, err
+		}
+	}
+	return bp.Run(j.ctx, e, bp.Options{})
+}
+
+func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Family) (btn.Value, error) {
+	est, err := region.Run(j.ctx, e, state, f, j.threads)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	z := scaled.FromLog(est.LnZ)
+	v := btn.Value{Z: scaled.FromLog(est.LnZBP), Flops: est.Flops, Region: &btn.RegionPart{
+		LnBethe: est.LnZBP, LnSum: est.LnZ - est.LnZBP, Regions: int64(est.Regions), NonPositive: int64(est.NonPositive),
+		Widest: float64(est.Widest), Converged: state.Converged,
+	}}
+	if est.LinearOK {
+		v.Region.Linear = scaled.FromLog(est.LnZLinear - est.LnZBP).Sub(scaled.One)
+	} else {
+		v.Region.Linear = scaled.One.Neg()
+	}
+	rows := make([][]float64, len(j.net.Variables))
+	for variable, place := range j.net.Variables {
+		i := e.Variables[variable]
+		row := est.Marginals[i]
+		if s := e.Support[i]; s != nil {
+			wide := make([]float64, place.Domain)
+			for k, x := range s {
+				wide[x] = row[k]
+			}
+			row = wide
+		}
+		rows[variable] = row
+	}
+	v.Marginals = j.weighted(rows, z)
+	return v, nil
+}

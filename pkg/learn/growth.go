@@ -1,0 +1,174 @@
+package learn
+
+// Approximate answers: truncated legs, or regions where those do not fit.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/truncated"
+)
+
+const (
+	// misfit is how many times more flops the model's own plan may take than one for a query's evidence before the
+	// query gets its own.
+	misfit = 8
+	// researchFlops is the work of a contraction below which a plan of its own is not worth the search.
+	researchFlops = 2e8
+	// mostTables is the largest network that plans of truncated legs are searched for.
+	mostTables = 50_000
+)
+
+// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
+// else regions. warnings say why the exact way was not taken.
+func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []string) (btn.Assignment, error) {
+	var assignment btn.Assignment
+	var err error
+	if a.settings.Method == btn.MethodRegions {
+		assignment, err = a.regions(conditioned, q)
+	} else {
+		assignment, err = a.truncatedLegs(conditioned, q)
+		if err != nil && a.settings.Method == btn.MethodAuto && fault.CodeOf(err) == fault.OverBudget {
+			legs := err
+			if assignment, err = a.regions(conditioned, q); err != nil && a.ctx.Err() == nil {
+				err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
+			}
+		}
+	}
+	assignment.Warnings = append(warnings, assignment.Warnings...)
+	return assignment, err
+}
+
+// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the query's evidence
+// leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
+// truncate.
+func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignment, error) {
+	own, err := truncated.Prepare(conditioned, q.Marginals)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if own.Decided() {
+		return a.tree(conditioned, q.Marginals, nil)
+	}
+	if n := len(own.Expression().Tables); n > mostTables {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: truncated legs are for up to %d tables, %d are left", mostTables, n)
+	}
+	if q.Evidence.IsEmpty() {
+		return a.modelPlans(q)
+	}
+	model, err := a.modelPlans(q)
+	if ctxErr := a.ctx.Err(); ctxErr != nil {
+		return model, ctxErr
+	}
+	if err == nil {
+		fits, err := a.serves(model, own)
+		if err != nil || fits {
+			return model, err
+		}
+	}
+	index, hit, err := a.remember(a.growthKey("truncated under evidence", q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+		return truncatedDecomposition(ctx, own, a.settings, false)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+}
+
+// modelPlans assigns the plans that depend on the model alone.
+func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
+	p, err := a.model()
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	for _, o := range q.Evidence.Hard {
+		if !p.Masks(o.Var) {
+			return btn.Assignment{}, truncated.ErrNoMask
+		}
+	}
+	for _, o := range q.Evidence.Soft {
+		if !p.Masks(o.Var) {
+			return btn.Assignment{}, truncated.ErrNoMask
+		}
+	}
+	if p.Decided() {
+		return btn.Assignment{}, truncated.ErrNoMask
+	}
+	index, hit, err := a.remember(a.growthKey("truncated", true), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+		return truncatedDecomposition(ctx, p, a.settings, true)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+}
+
+// model returns the network without evidence, simplified such that every marginal can be recovered.
+func (a *assigner) model() (*truncated.Prepared, error) {
+	if a.simplified == nil {
+		p, err := truncated.Prepare(a.net, true)
+		if err != nil {
+			return nil, err
+		}
+		a.simplified = p
+	}
+	return a.simplified, nil
+}
+
+// serves reports whether the model's plans are good enough for what a query's evidence leaves.
+func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) (bool, error) {
+	rungs := a.job.Decompositions[model.Decomposition].Growth.Rungs
+	last := rungs[len(rungs)-1]
+	if last.Flops < researchFlops {
+		return true, nil
+	}
+	quick, err := own.Quick(a.ctx, last.Bond, a.settings.Memory, a.settings.Seed)
+	if err != nil {
+		return true, nil //nolint:nilerr // what cannot be planned is no better
+	}
+	return last.Flops <= misfit*quick.Flops, nil
+}
+
+// growthKey lists what a ladder depends on beside the network's shape.
+func (a *assigner) growthKey(kind string, marginals bool) string {
+	s := a.settings
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d", kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+}
+
+// truncatedDecomposition searches plans and builds the ladder along them.
+func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked bool) (*btn.Decomposition, error) {
+	bond := s.Bond
+	if bond == 0 {
+		bond = searchBond
+	}
+	plans, err := p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed})
+	if err != nil {
+		return nil, err
+	}
+	prices := make([]price, len(plans))
+	for k := range plans {
+		prices[k] = func(bond int) (float64, float64, error) {
+			c, err := p.Price(&plans[k], bond)
+			return c.Flops, c.Bytes, err
+		}
+	}
+	var rungs []btn.Rung
+	if c, err := p.Price(&plans[0], bond); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
+		rungs = []btn.Rung{{Bond: bond, Count: 1, Flops: c.Flops, Bytes: c.Bytes}}
+	} else if rungs, err = bonds(prices, s); err != nil {
+		return nil, err
+	}
+	if len(rungs) == 0 {
+		return nil, fault.New(fault.OverBudget, "learn: no plan of truncated legs fits %d bytes", s.Memory)
+	}
+	if s.Components > 0 && len(rungs) > s.Components {
+		rungs = rungs[:s.Components]
+	}
+	for k := range rungs {
+		rungs[k].Family = plans[rungs[k].Plan].Family
+	}
+	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), nil
+}
