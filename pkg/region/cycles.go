@@ -112,26 +112,34 @@ func (c *cycles) extend(i int32, n int) error {
 	return nil
 }
 
-// addCycles adds to s, for all cycles, the legs among the indices of the cycle: its chords count. Cycles that are not narrow
-// enough are dropped.
+// addCycles adds to s, for all cycles, the legs among the indices of the cycle: its chords count.
 func addCycles(ctx context.Context, w *worker, s *store, o Options) (t trimmed, err error) {
-	var legs []int32
+	var set []int32
 	err = eachCycle(ctx, w.g, o.Size, func(path []int32) error {
-		legs = legs[:0]
+		set = set[:0]
 		for k := 0; k < len(path); k += 2 {
-			legs = append(legs, w.g.legsOf(w.g.index[path[k]])...)
+			set = append(set, w.g.index[path[k]])
 		}
-		slices.Sort(legs)
-		core := w.cut.core(legs)
-		if s.has(core) {
-			return nil
-		}
-		if !w.narrow(core, o.MaxWidth) {
-			t.dropped++
-			return nil
-		}
-		_, _, err := s.add(core)
-		return err
+		return w.addAmong(s, set, o.MaxWidth, &t)
 	})
 	return t, err
+}
+
+// addAmong adds the legs among a set of indices that cycles connect, unless they are too wide.
+func (w *worker) addAmong(s *store, set []int32, width int, t *trimmed) error {
+	w.legs = w.legs[:0]
+	for _, i := range set {
+		w.legs = append(w.legs, w.g.legsOf(i)...)
+	}
+	slices.Sort(w.legs)
+	core := w.cut.core(w.legs)
+	if s.has(core) {
+		return nil
+	}
+	if !w.narrow(core, width) {
+		t.dropped++
+		return nil
+	}
+	_, _, err := s.add(core)
+	return err
 }

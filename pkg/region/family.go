@@ -141,6 +141,8 @@ func (f *Family) generate(ctx context.Context, w *worker, s *store) error {
 		t, err = addBalls(ctx, w, s, o)
 	case Cycles:
 		t, err = addCycles(ctx, w, s, o)
+	case Loops:
+		t, err = addLoops(ctx, w, s, o)
 	}
 	f.Shrunk, f.Dropped = t.shrunk, t.dropped
 	return err

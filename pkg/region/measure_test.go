@@ -104,6 +104,9 @@ func TestMeasureIsing(t *testing.T) {
 		for k := 2; k <= 4; k++ {
 			tries = append(tries, try{region.Balls, k})
 		}
+		for _, k := range []int{6, 8, 10} {
+			tries = append(tries, try{region.Loops, k})
+		}
 		ladder(t, name, built(t, reference.Network(t, "ising/"+name)), log10*math.Ln10, tries)
 	}
 }
@@ -124,7 +127,7 @@ func TestMeasureRegular(t *testing.T) {
 			m, err := generate.RandomRegular(60, 3, generate.Ising{Delta: delta, Seed: seed})
 			e := expression(t, m, err)
 			ladder(t, fmt.Sprintf("regular60 Δ=%v seed %d", delta, seed), e, exactly(t, e), []try{
-				{region.Cycles, 8}, {region.Cycles, 10}, {region.Cycles, 12}, {region.Balls, 3}, {region.Balls, 4}, {region.Balls, 5},
+				{region.Cycles, 10}, {region.Cycles, 12}, {region.Loops, 10}, {region.Loops, 12}, {region.Loops, 14}, {region.Balls, 3}, {region.Balls, 4},
 			})
 		}
 	}
@@ -171,4 +174,20 @@ func liveMiB() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc >> 20
+}
+
+// TestMeasureStrip compares with the exact value by elimination column by column.
+func TestMeasureStrip(t *testing.T) {
+	measuring(t, "strip")
+	m, err := generate.Grid(10000, 14, generate.Ising{Delta: 0.5, Seed: 1})
+	e := expression(t, m, err)
+	order := make([]int, len(e.Dims))
+	for i := range order {
+		order[i] = i
+	}
+	z, _, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ladder(t, "strip 10000×14", e, z.LogAbs(), []try{{region.Windows, 2}, {region.Windows, 3}, {region.Windows, 4}, {region.Windows, 5}, {region.Windows, 6}})
 }
