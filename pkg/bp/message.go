@@ -8,10 +8,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Between these a float64 sum of products has lost only terms 2^−900 below its largest; outside it is computed again with
+// Between these a float64 sum of products has lost only terms 2^−600 below its largest; outside it is computed again with
 // exponents.
 const (
-	tiny = 0x1p-100
+	tiny = 0x1p-400
 	huge = 0x1p900
 )
 

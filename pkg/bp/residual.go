@@ -4,24 +4,21 @@ package bp
 
 import "math"
 
-// residual visits the index with the largest residual: it computes all messages to it, then those from it. An index's
-// residual is the sum of the largest changes of the messages that reach its tables since its last visit. Once all are
-// below the tolerance every message is checked, and those that are not there yet go on.
-func (r *runner) residual() error {
-	q := newQueue(len(r.g.e.Dims))
-	for limit := r.o.Tolerance; ; limit /= 8 {
-		for i := range r.g.e.Dims {
-			q.raise(i, math.MaxFloat64)
-		}
-		for r.Updates < r.o.Updates && q.top() > limit {
-			if err := r.visit(q.pop(), q); err != nil || r.Contradiction >= 0 {
-				return err
-			}
-		}
-		if err := r.check(); err != nil || r.Converged || r.Contradiction >= 0 || r.Updates >= r.o.Updates {
-			return err
+// residual is a round that visits the index with the largest residual: it computes all messages to it, then those from it. An index's
+// residual is the sum of the largest changes of the messages that reach its tables since its last visit. At the end of the round, or
+// once all residuals are far below the tolerance, every message is checked; it returns the largest change.
+func (r *runner) residual(q *queue) (float64, error) {
+	for i := range r.g.e.Dims {
+		q.raise(i, math.MaxFloat64)
+	}
+	end := min(r.o.Updates, r.Updates+patience*int64(len(r.g.table)))
+	for r.Updates < end && q.top() > r.o.Tolerance/16 {
+		if err := r.visit(q.pop(), q); err != nil || r.Contradiction >= 0 {
+			return math.Inf(1), err
 		}
 	}
+	err := r.check()
+	return r.Change, err
 }
 
 // visit updates index i and raises its neighbours in q.

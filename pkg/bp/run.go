@@ -18,7 +18,7 @@ import (
 type Schedule int
 
 const (
-	// Auto is sequential, and residual for what is left of the updates where that does not converge at the highest damping.
+	// Auto takes turns: sequential, residual, each again with damping, as Run says.
 	Auto Schedule = iota
 	// Sequential sweeps backwards and forwards over the indices in breadth-first order, each message once per pair.
 	Sequential
@@ -30,7 +30,7 @@ const (
 type Options struct {
 	Updates   int64    // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
 	Tolerance float64  // of Change; 0: 1e-12
-	Damping   float64  // part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says
+	Damping   float64  // part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the least
 	Schedule  Schedule // 0: Auto
 	Seed      uint64   // 0: uniform messages; else random ones
 	// Warm is State.Messages of an earlier run over the same shape; Seed is then ignored. A value that its messages exclude is
@@ -44,18 +44,19 @@ const (
 	leastUpdate = 100_000
 	mostUpdates = 2_000_000_000
 	tolerance   = 1e-12
-	patience    = 16   // pairs of sweeps after which progress is judged
+	patience    = 16   // pairs of sweeps, or as many updates, of a round, after which progress is judged
+	lastStalls  = 8    // rounds without progress that end the last phase
 	progress    = 0.97 // the change must have fallen to this part of the smallest before
 )
 
-// dampings are the steps by which damping is raised.
-var dampings = []float64{0, 0.3, 0.6, 0.85}
-
 // Run passes messages on e until none changes by more than the tolerance. Messages are normalised, kept as float64, and
-// computed with exponents where float64 would lose them; within one message, entries 2^−900 below the largest may become 0.
+// computed with exponents where float64 would lose them; within one message, entries 2^−600 below the largest may become 0.
 //
-// Damping is raised, through 0.3 and 0.6 to 0.85, when the largest change of 16 pairs of sweeps has not fallen below 97 % of
-// the smallest before them. A tree takes one pair, and one more evaluation of its messages that confirms it.
+// A schedule and damping are kept for as long as each round of 16 pairs of sweeps (or as many updates) brings the change
+// below 97 % of the smallest before. Then follow, from where the messages are: residual without damping, sequential and
+// residual with 0.3, sequential with 0.6 and 0.85; a schedule that is asked for goes through these dampings alone. A run ends when
+// the last of them has stalled eight times, or the updates are spent. A tree takes one pair, and one more evaluation of its messages that
+// confirms it.
 //
 // Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for entries ≥ 0 means Z = 0.
 // Errors: einsum.ErrExpression, einsum.ErrNotFinite, a Warm of another shape (fault.BadInput); fault.OverBudget for more than
@@ -157,17 +158,19 @@ func (r *runner) run() error {
 	if err := r.prepare(); err != nil || r.Contradiction >= 0 {
 		return err
 	}
-	if r.o.Schedule != Residual {
-		if err := r.sequential(); err != nil || r.Converged || r.Contradiction >= 0 {
+	phases := r.o.phases()
+	for n, p := range phases {
+		if err := r.try(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
 			return err
 		}
-	}
-	if r.o.Schedule != Sequential && r.Updates < r.o.Updates {
-		if err := r.residual(); err != nil || r.Contradiction >= 0 {
-			return err
+		if r.done() {
+			break
 		}
 	}
-	return nil
+	if r.Converged {
+		return nil
+	}
+	return r.check()
 }
 
 // prepare computes the messages of tables of order one, which never change again, and those to tables.
@@ -220,37 +223,72 @@ func (r *runner) look(entries int) error {
 	return nil
 }
 
-// sequential sweeps until the messages are at a fixed point, the updates are spent, or, for Auto, the highest damping has
-// brought nothing either.
-func (r *runner) sequential() error {
-	best, before, step := math.Inf(1), math.Inf(1), 0
-	for pair := 1; ; pair++ {
-		change, err := r.pair()
-		if err != nil || r.Contradiction >= 0 {
+// phase is a schedule with a damping, kept until it stalls.
+type phase struct {
+	schedule Schedule
+	damping  float64
+}
+
+// phases lists what is tried, in the sequence that converged on most of the reference models.
+func (o *Options) phases() []phase {
+	all := []phase{{Sequential, 0}, {Residual, 0}, {Sequential, 0.3}, {Residual, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
+	switch o.Schedule {
+	case Sequential:
+		all = []phase{{Sequential, 0}, {Sequential, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
+	case Residual:
+		all = []phase{{Residual, 0}, {Residual, 0.3}, {Residual, 0.6}, {Residual, 0.85}}
+	}
+	for n := range all {
+		all[n].damping = max(all[n].damping, o.Damping)
+	}
+	return all
+}
+
+// done says that nothing is left to do.
+func (r *runner) done() bool { return r.Converged || r.Contradiction >= 0 || r.Updates >= r.o.Updates }
+
+// try keeps to a phase until the smallest change of a round stalls, the last phase until it has some rounds more.
+func (r *runner) try(p phase, last bool) error {
+	r.Damping = p.damping
+	round, before := r.sweeps, math.Inf(1)
+	if p.schedule == Residual {
+		q := newQueue(len(r.g.e.Dims))
+		round = func() (float64, error) { return r.residual(q) }
+	}
+	for stalls := 0; ; {
+		best, err := round()
+		if err != nil || r.done() {
 			return err
 		}
-		r.Sweeps, r.Change = pair, change
-		best = min(best, change)
-		if change <= r.o.Tolerance || pair == 1 {
-			if err := r.check(); err != nil || r.Converged || r.Contradiction >= 0 {
-				return err
-			}
-		}
-		if r.Updates >= r.o.Updates {
-			return r.check()
-		}
-		if pair%patience != 0 {
-			continue
-		}
 		if best > progress*before {
-			if step++; step < len(dampings) {
-				r.Damping = max(r.Damping, dampings[step])
-			} else if r.o.Schedule == Auto {
-				return r.check()
+			if stalls++; !last || stalls == lastStalls {
+				return nil
 			}
 		}
-		before, best = min(before, best), math.Inf(1)
+		before = min(before, best)
 	}
+}
+
+// sweeps is a round of pairs of sweeps; it returns their smallest change.
+func (r *runner) sweeps() (float64, error) {
+	best := math.Inf(1)
+	for range patience {
+		change, err := r.pair()
+		if err != nil || r.Contradiction >= 0 {
+			return best, err
+		}
+		r.Sweeps++
+		best = min(best, change)
+		if change <= r.o.Tolerance || r.Sweeps == 1 {
+			if err := r.check(); err != nil {
+				return best, err
+			}
+		}
+		if r.done() {
+			break
+		}
+	}
+	return best, nil
 }
 
 // pair is a sweep backwards, which sends to the first index of every table, and one forwards to the others.

@@ -13,10 +13,10 @@ import (
 type State struct {
 	Converged bool  // Change is at most the tolerance
 	Updates   int64 // messages computed
-	Sweeps    int   // pairs of sweeps; 0 for the residual schedule
+	Sweeps    int   // pairs of sweeps among them
 	// Change is the largest change of an entry if every message were computed anew from the others: 0 at a fixed point.
 	Change  float64
-	Damping float64 // the last, raised automatically
+	Damping float64 // the last, see Run
 	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥ 0 it means Z = 0; messages of
 	// either sign may also have cancelled. Such a state has no beliefs.
 	Contradiction int
