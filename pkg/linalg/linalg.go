@@ -18,7 +18,8 @@ var ErrConvergence = errors.New("linalg: the singular value decomposition did no
 
 // Work holds buffers. The zero value works; one per goroutine.
 type Work struct {
-	a, b, tau, work, values []float64
+	a, b, tau, work                []float64
+	small, long, inner, transposed []float64
 }
 
 var impl lapack.Implementation

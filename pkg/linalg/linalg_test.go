@@ -73,7 +73,7 @@ func planted(rng *rand.Rand, w *Work, m, n int, s []float64) []float64 {
 	return product(u, transpose(v, n, k), m, k, n)
 }
 
-var shapes = [][2]int{{1, 1}, {1, 5}, {5, 1}, {2, 2}, {3, 2}, {2, 3}, {7, 7}, {8, 20}, {20, 8}, {33, 31}, {64, 64}, {10, 100}, {100, 10}, {90, 70}}
+var shapes = [][2]int{{12, 11}, {11, 12}, {1, 1}, {1, 5}, {5, 1}, {2, 2}, {3, 2}, {2, 3}, {7, 7}, {8, 20}, {20, 8}, {33, 31}, {64, 64}, {10, 100}, {100, 10}, {90, 70}}
 
 func TestQR(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -130,8 +130,12 @@ func TestSVD(t *testing.T) {
 			if err := w.SVD(a, m, n, u, s, vt); err != nil {
 				t.Fatal(err)
 			}
-			if scale == 0 {
-				continue
+			right, rvt := make([]float64, k), make([]float64, k*n)
+			if err := w.RightSVD(a, m, n, right, rvt); err != nil {
+				t.Fatal(err)
+			}
+			if distance(right, s) > tolerance*s[0] || distance(rvt, vt) > 1e-6 && name == "slow" {
+				t.Errorf("%d×%d %s: RightSVD differs", m, n, name)
 			}
 			for i := range k {
 				s[i] /= scale

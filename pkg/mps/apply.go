@@ -189,8 +189,8 @@ func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int)
 // truncate returns the leading right singular vectors of g as rows.
 func (c *chain) truncate(g []float64, rows, cols int, lim *limits) (v []float64, rank int, err error) {
 	k := min(rows, cols)
-	u, s, vt := make([]float64, rows*k), make([]float64, k), make([]float64, k*cols)
-	if err := c.w.SVD(g, rows, cols, u, s, vt); err != nil {
+	s, vt := make([]float64, k), make([]float64, k*cols)
+	if err := c.w.RightSVD(g, rows, cols, s, vt); err != nil {
 		return nil, 0, err
 	}
 	if s[0] == 0 {
@@ -259,8 +259,8 @@ func qrFlops(m, n float64) float64 {
 	return 2 * k * k * (max(m, n) - k/3)
 }
 
-// svdFlops counts a thin singular value decomposition, about.
+// svdFlops counts a singular value decomposition without left vectors, about.
 func svdFlops(m, n float64) float64 {
 	k := min(m, n)
-	return 6*max(m, n)*k*k + 14*k*k*k
+	return 4*max(m, n)*k*k + 8*k*k*k
 }
