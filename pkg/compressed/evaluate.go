@@ -15,7 +15,7 @@ type Cost struct {
 	PeakBytes     float64 `json:"peak_bytes" msgpack:"peak_bytes"`         // most that Contract holds at once, the expression and workspace included
 	MarginalBytes float64 `json:"marginal_bytes" msgpack:"marginal_bytes"` // the same with Options.Marginals
 	Log2Table     float64 `json:"log2_table" msgpack:"log2_table"`         // log2 of the entries of the largest tensor
-	Loss          float64 `json:"loss" msgpack:"loss"`                     // Σ over the truncations of log2(dimension / bond); 0: exact
+	Loss          float64 `json:"loss" msgpack:"loss"`                     // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
 // Evaluate returns what contracting h along p takes with wires of at most bond, gauged out to distance 3. Linear in the
@@ -186,7 +186,8 @@ func (m *meter) truncate(id int32, b bundle) {
 	space := gauges + 4*widest + 8*b.dim*b.dim + (rowsA+rowsB)*k*3 + 4*r*b.dim
 	m.peak = max(m.peak, m.live+space)
 	if k > r {
-		m.loss += math.Log2(min(k, b.dim) / r)
+		bits := math.Log2(min(k, b.dim) / r)
+		m.loss += bits * bits
 	}
 	m.kept += 2 * r * b.dim
 	n.replace(id, b.to, int(r))

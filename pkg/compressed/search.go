@@ -18,7 +18,7 @@ import (
 type SearchOptions struct {
 	Bond   int     // largest bond that the plan is to be used with; 0: 32
 	Memory int64   // bytes of Cost.PeakBytes at that bond; 0: btn.DefaultMemory, 2 GiB
-	Flops  float64 // what may be spent to truncate less; 0: 2e9
+	Flops  float64 // what may be spent to truncate nothing; 0: 2e9
 	Seed   uint64  // of everything random
 	Moves  int64   // elementary operations of about a nanosecond; 0: 2^30, about a second
 }
@@ -26,11 +26,11 @@ type SearchOptions struct {
 const (
 	defaultFlops = 2e9
 	defaultMoves = 1 << 30
+	slowness     = 3 // nanoseconds of what the meter counts as a move
 )
 
-// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those that take at most Flops it
-// prefers the one with the least Cost.Loss, then the fewest flops; where none does, the one with the fewest flops. It
-// tries exact contraction trees of elimination orders and of ordering.Search, whose Loss is 0 where they fit, and
+// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers exact ones that take
+// at most Flops, then the fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of elimination orders and of ordering.Search, whose Loss is 0 where they fit, and
 // greedy and spanning trees over several ways to write variables of high degree as chains of copies.
 //
 // The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits.
@@ -86,7 +86,7 @@ func (s *search) fits(c Cost) bool {
 	return c.PeakBytes <= float64(s.o.Memory) && c.Flops <= s.o.Flops
 }
 
-// better orders costs: those within memory, then within the flops, then by loss and flops.
+// better orders costs: those within memory, then within the flops, then exact ones, then by price.
 func (s *search) better(a, b Cost) bool {
 	memory := float64(s.o.Memory)
 	if x, y := a.PeakBytes <= memory, b.PeakBytes <= memory; x != y {
@@ -96,14 +96,19 @@ func (s *search) better(a, b Cost) bool {
 	}
 	if x, y := a.Flops <= s.o.Flops, b.Flops <= s.o.Flops; x != y {
 		return x
-	} else if !x {
-		return a.Flops < b.Flops
+	} else if x && (a.Loss == 0) != (b.Loss == 0) {
+		return a.Loss == 0
 	}
-	if a.Loss != b.Loss {
-		return a.Loss < b.Loss
-	}
-	return a.Flops < b.Flops
+	return a.price() < b.price()
 }
+
+// lossBits is how much Loss is as bad as twice the flops. Measured on grids, random regular and complete graphs, trees
+// of one bond: errors have a rank correlation with Loss of −0.1 to 0.5, with flops of −0.4 to 0.5, so that neither is
+// worth much of the other; a tree of half the flops can be run with a larger bond.
+const lossBits = 40
+
+// price is what a search compares: log2 of the flops and a little for every truncation.
+func (c Cost) price() float64 { return math.Log2(c.Flops+1) + c.Loss/lossBits }
 
 // consider prices a plan and keeps it if it is better than all before.
 func (s *search) consider(p Plan) {
@@ -118,7 +123,7 @@ func (s *search) consider(p Plan) {
 		stopped = s.hopeless(m)
 		return stopped
 	})
-	s.moves += m.moves
+	s.moves += slowness * m.moves
 	if err != nil || stopped {
 		return
 	}
@@ -194,7 +199,7 @@ func (s *search) attempt() {
 		}
 		p.Merges, ok = greedy(m, merges, r, depth, s.rng, stop)
 	}
-	s.moves += m.moves + int64(200*len(n.node))
+	s.moves += slowness * (m.moves + int64(200*len(n.node)))
 	if ok {
 		s.consider(p)
 	}
