@@ -1,0 +1,52 @@
+package client
+
+// All answers through one subscription, for who has many jobs under way.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// Bounds of what waits for the function of Results. What exceeds them is lost to it, and still to be had from Answer.
+const (
+	pendingResults = 1 << 20
+	pendingBytes   = 512 << 20
+)
+
+// Results calls f with every answer from now on whose job is wanted (nil: all), until stop is called: one subscription in
+// place of one per job. An answer that cannot be read comes as the error, with its job's id. f is called from one goroutine at
+// a time. Answers may be lost with the connection, or if f is slow: ask Answer for those that do not come.
+//
+// It listens to the republished answers and never to the answers' own subjects, where refused ones pass too. When it returns
+// the server knows of the subscription: no answer to a job submitted later is missed.
+func (c *Client) Results(ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error)) (stop func(), err error) {
+	head := len(wire.DoneSubject(""))
+	sub, err := c.nc.Subscribe(wire.Filter(wire.KindDone), func(m *nats.Msg) {
+		job := m.Subject[min(head, len(m.Subject)):]
+		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
+			return
+		}
+		data, err := c.bus.Payload(ctx, m.Header, m.Data)
+		if err != nil {
+			f(job, nil, err)
+			return
+		}
+		a, err := decodeAnswer(data)
+		f(job, a, err)
+	})
+	if err == nil {
+		if err = sub.SetPendingLimits(pendingResults, pendingBytes); err == nil {
+			err = c.nc.FlushWithContext(ctx)
+		}
+		if err != nil {
+			sub.Unsubscribe()
+		}
+	}
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "client: results: %w", err)
+	}
+	return func() { sub.Unsubscribe() }, nil
+}
