@@ -43,11 +43,11 @@ func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Pla
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
-	s := &searcher{h: h, near: neighbours(h), rng: rand.New(rand.NewPCG(o.Seed, 0x6d7073)), moves: o.Moves, memory: float64(o.Memory)}
+	s := &searcher{h: h, near: neighbours(h), rng: rand.New(rand.NewPCG(o.Seed, 0x6d7073)), seed: o.Seed, moves: o.Moves, memory: float64(o.Memory)}
 	s.finite, s.exact = newPricer(h, float64(o.Bond)), newPricer(h, unbounded)
 	s.live = elimination.Restrict(nil, h)
 	s.best.score = math.Inf(1)
-	if err := s.starts(ctx, o.Seed); err != nil {
+	if err := s.starts(ctx); err != nil {
 		return Plan{}, Cost{}, err
 	}
 	if err := s.improve(ctx); err != nil {
@@ -73,6 +73,7 @@ type searcher struct {
 	rng           *rand.Rand
 	finite, exact *pricer
 	best          candidate
+	seed          uint64
 	moves         int64
 	memory        float64
 }
@@ -97,22 +98,38 @@ func (s *searcher) score(order, chain []int, enough float64) float64 {
 	return base + exactWeight*math.Log2(exact.Flops+1)
 }
 
+// noise is by how much seeds other than 0 misjudge starts, so that they end in different plans of about the same cost.
+const noise = 0.5
+
 func (s *searcher) try(order, chain []int) {
-	if score := s.score(order, chain, s.best.score); score < s.best.score {
+	score := s.score(order, chain, s.best.score+noise)
+	if s.seed != 0 {
+		score += noise * s.rng.Float64()
+	}
+	if score < s.best.score {
 		s.best = candidate{order: order, chain: chain, score: score}
 	}
 }
 
-// starts tries what is constructed. Seeds other than 0 break ties, and start searches elsewhere.
-func (s *searcher) starts(ctx context.Context, seed uint64) error {
-	rng := s.rng
-	if seed == 0 {
+// starts tries what is constructed. Seeds other than 0 begin at any sequence and may turn the file round, break ties, and
+// start searches elsewhere.
+func (s *searcher) starts(ctx context.Context) error {
+	file, rng := s.live, s.rng
+	if s.seed == 0 {
 		rng = nil
+	} else {
+		any := slices.Clone(s.live)
+		rng.Shuffle(len(any), func(i, j int) { any[i], any[j] = any[j], any[i] })
+		s.try(any, any)
+		if rng.IntN(2) == 1 {
+			file = slices.Clone(file)
+			slices.Reverse(file)
+		}
 	}
 	mckee := cuthillMcKee(s.near, s.live, rng)
 	slices.Reverse(mckee)
-	for _, order := range [][]int{s.live, mckee, elimination.MinFill(s.h), elimination.MinWeight(s.h)} {
-		for _, chain := range [][]int{order, localInsertion(s.near, order), s.live, mckee} {
+	for _, order := range [][]int{file, mckee, elimination.MinFill(s.h), elimination.MinWeight(s.h)} {
+		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -139,6 +156,7 @@ func (s *searcher) improve(ctx context.Context) error {
 	if len(s.live) < 2 {
 		return nil
 	}
+	s.best.score = s.score(s.best.order, s.best.chain, math.Inf(1))
 	current := s.best
 	total := float64(max(s.moves, 1))
 	for s.moves > 0 {
