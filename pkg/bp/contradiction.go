@@ -48,7 +48,7 @@ func (r *runner) arcConsistent() (bool, error) {
 		changed = false
 		for n := range 2 * len(r.g.order) {
 			i := int(r.g.order[min(n, 2*len(r.g.order)-1-n)])
-			for _, k := range r.g.edgesOf(i) {
+			for k := r.g.begin[i]; k < r.g.end[i]; k++ {
 				if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
 					return false, fmt.Errorf("bp: %w", err)
 				}
@@ -65,9 +65,7 @@ func (r *runner) arcConsistent() (bool, error) {
 			if r.send(i); r.Contradiction >= 0 {
 				return true, nil
 			}
-			for _, k := range r.g.edgesOf(i) {
-				indicators(r.g.of(r.v, k))
-			}
+			indicators(r.v[r.g.at[r.g.begin[i]]:r.g.at[r.g.end[i]]])
 		}
 	}
 	return false, nil

@@ -5,22 +5,25 @@ package bp
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// graph numbers the incidences table by table: those of table t are tableEdge[t] to tableEdge[t+1].
+// graph numbers the incidences as sweeps meet them, so that what an index sends and receives is one piece of memory: those of
+// index i are begin[i] to end[i], by table.
 type graph struct {
-	e         *einsum.Expression
-	tableEdge []int32
-	at        []int   // at[k]: where the message of incidence k begins; one more at the end
-	table     []int32 // the table of an incidence
-	indexEdge []int32 // the incidences of index i are edges[indexEdge[i]:indexEdge[i+1]]
-	edges     []int32
-	order     []int32 // indices, breadth first over each connected part
-	roles     []role  // of an incidence
-	signed    bool    // some entry is negative
+	e          *einsum.Expression
+	tableEdge  []int32 // the incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], along its scope
+	incidences []int32
+	table      []int32 // the table of an incidence
+	slot       []int32 // and which of its indices it is
+	at         []int   // at[k]: where the message of incidence k begins; one more at the end
+	roles      []role  // of an incidence
+	begin, end []int32
+	order      []int32 // indices, breadth first over each connected part
+	signed     bool    // some entry is negative
 }
 
 // role says when sweeps send the message of an incidence to its index.
@@ -33,30 +36,27 @@ const (
 )
 
 func newGraph(e *einsum.Expression) (*graph, error) {
-	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1), at: []int{0}}
-	incidences := 0
+	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1)}
+	count := 0
 	for _, t := range e.Tables {
-		incidences += len(t.Scope)
+		count += len(t.Scope)
 	}
-	if incidences > math.MaxInt32 || len(e.Dims) > math.MaxInt32 || len(e.Tables) >= math.MaxInt32 {
-		return nil, fault.New(fault.OverBudget, "bp: %d incidences, at most %d", incidences, math.MaxInt32)
+	if count > math.MaxInt32 || len(e.Dims) > math.MaxInt32 || len(e.Tables) >= math.MaxInt32 {
+		return nil, fault.New(fault.OverBudget, "bp: %d incidences, at most %d", count, math.MaxInt32)
 	}
-	g.at = append(make([]int, 0, incidences+1), 0)
-	g.table = make([]int32, 0, incidences)
-	g.indexEdge = make([]int32, len(e.Dims)+1)
 	last := make([]int32, len(e.Dims))
 	for t := range e.Tables {
-		if err := g.addTable(t, last); err != nil {
+		if err := g.checkTable(t, last); err != nil {
 			return nil, err
 		}
+		g.tableEdge[t+1] = g.tableEdge[t] + int32(len(e.Tables[t].Scope))
 	}
-	g.collect()
-	g.breadthFirst()
+	g.number(g.breadthFirst())
 	return g, nil
 }
 
-// addTable checks table t and numbers its incidences; last[i] is one more than the last table with index i.
-func (g *graph) addTable(t int, last []int32) error {
+// checkTable checks table t; last[i] is one more than the last table with index i.
+func (g *graph) checkTable(t int, last []int32) error {
 	table, size := g.e.Tables[t], 1
 	for _, i := range table.Scope {
 		if i < 0 || i >= len(g.e.Dims) || g.e.Dims[i] < 1 || last[i] == int32(t+1) {
@@ -67,9 +67,6 @@ func (g *graph) addTable(t int, last []int32) error {
 			break
 		}
 		size *= g.e.Dims[i]
-		g.indexEdge[i+1]++
-		g.table = append(g.table, int32(t))
-		g.at = append(g.at, g.at[len(g.at)-1]+g.e.Dims[i])
 	}
 	if size != len(table.Data) {
 		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", einsum.ErrExpression, t, len(table.Data), table.Scope)
@@ -80,72 +77,106 @@ func (g *graph) addTable(t int, last []int32) error {
 		}
 		g.signed = g.signed || x < 0
 	}
-	g.tableEdge[t+1] = int32(len(g.table))
 	return nil
 }
 
-// collect lists the incidences of every index, by table.
-func (g *graph) collect() {
+// byIndex lists the tables of every index: those of i are tables[start[i]:start[i+1]].
+func (g *graph) byIndex() (start, tables []int32) {
+	start = make([]int32, len(g.e.Dims)+1)
+	for _, t := range g.e.Tables {
+		for _, i := range t.Scope {
+			start[i+1]++
+		}
+	}
 	for i := range g.e.Dims {
-		g.indexEdge[i+1] += g.indexEdge[i]
+		start[i+1] += start[i]
 	}
-	next := append([]int32(nil), g.indexEdge...)
-	g.edges = make([]int32, len(g.table))
-	for k := range g.table {
-		i := g.index(int32(k))
-		g.edges[next[i]] = int32(k)
-		next[i]++
+	next := append([]int32(nil), start...)
+	tables = make([]int32, start[len(g.e.Dims)])
+	for t, table := range g.e.Tables {
+		for _, i := range table.Scope {
+			tables[next[i]] = int32(t)
+			next[i]++
+		}
 	}
+	return start, tables
 }
 
-// breadthFirst orders the indices. In a tree, each table's first index is then nearest to the root, so that one sweep
+// breadthFirst orders the indices and returns the first index of every table. In a tree it is nearest to the root, so that one sweep
 // backwards (messages to first indices) and one forwards (to the others) send every message once, after what it is made of.
-func (g *graph) breadthFirst() {
+func (g *graph) breadthFirst() (firsts []int32) {
+	start, tables := g.byIndex()
 	g.order = make([]int32, 0, len(g.e.Dims))
-	g.roles = make([]role, len(g.table))
-	seenIndex, seenTable := make([]bool, len(g.e.Dims)), make([]bool, len(g.e.Tables))
+	firsts = make([]int32, len(g.e.Tables))
+	for t := range firsts {
+		firsts[t] = -1
+	}
+	seen := make([]bool, len(g.e.Dims))
 	for root := range g.e.Dims {
-		if seenIndex[root] {
+		if seen[root] {
 			continue
 		}
-		seenIndex[root] = true
+		seen[root] = true
 		done := len(g.order)
 		g.order = append(g.order, int32(root))
 		for ; done < len(g.order); done++ {
-			for _, k := range g.edgesOf(int(g.order[done])) {
-				t := g.table[k]
-				if seenTable[t] {
+			from := g.order[done]
+			for _, t := range tables[start[from]:start[from+1]] {
+				if firsts[t] >= 0 {
 					continue
 				}
-				seenTable[t], g.roles[k] = true, first
-				if len(g.e.Tables[t].Scope) == 1 {
-					g.roles[k] = only
-				}
+				firsts[t] = from
 				for _, i := range g.e.Tables[t].Scope {
-					if !seenIndex[i] {
-						seenIndex[i] = true
+					if !seen[i] {
+						seen[i] = true
 						g.order = append(g.order, int32(i))
 					}
 				}
 			}
 		}
 	}
+	return firsts
 }
 
-func (g *graph) edgesOf(i int) []int32 { return g.edges[g.indexEdge[i]:g.indexEdge[i+1]] }
+// number numbers the incidences by the order of the indices.
+func (g *graph) number(firsts []int32) {
+	start, tables := g.byIndex()
+	count := len(tables)
+	g.incidences, g.table, g.slot = make([]int32, count), make([]int32, count), make([]int32, count)
+	g.roles, g.at = make([]role, count), make([]int, count+1)
+	g.begin, g.end = make([]int32, len(g.e.Dims)), make([]int32, len(g.e.Dims))
+	k := int32(0)
+	for _, i := range g.order {
+		g.begin[i] = k
+		for _, t := range tables[start[i]:start[i+1]] {
+			scope := g.e.Tables[t].Scope
+			slot := slices.Index(scope, int(i))
+			g.table[k], g.slot[k], g.at[k+1] = t, int32(slot), g.at[k]+g.e.Dims[i]
+			g.incidences[g.tableEdge[t]+int32(slot)] = k
+			switch {
+			case len(scope) == 1:
+				g.roles[k] = only
+			case firsts[t] == i:
+				g.roles[k] = first
+			}
+			k++
+		}
+		g.end[i] = k
+	}
+}
+
+// alongScope returns the incidences of table t.
+func (g *graph) alongScope(t int32) []int32 { return g.incidences[g.tableEdge[t]:g.tableEdge[t+1]] }
 
 // index returns the index of incidence k.
-func (g *graph) index(k int32) int {
-	t := g.table[k]
-	return g.e.Tables[t].Scope[k-g.tableEdge[t]]
-}
+func (g *graph) index(k int32) int { return g.e.Tables[g.table[k]].Scope[g.slot[k]] }
 
 // edge returns the number of the k-th incidence of table t.
 func (g *graph) edge(t, k int) int32 {
 	if k < 0 || k >= len(g.e.Tables[t].Scope) {
 		panic(fmt.Sprintf("bp: table %d has no incidence %d", t, k))
 	}
-	return g.tableEdge[t] + int32(k)
+	return g.incidences[g.tableEdge[t]+int32(k)]
 }
 
 // of returns the part of messages that belongs to incidence k.

@@ -65,10 +65,13 @@ func normalise(x []float64) float64 {
 // contract computes toIndex without normalisation: the axes after that of k are summed out, last first, then those before it.
 func (c *kernel) contract(k int32) []float64 {
 	g := c.g
-	t := g.table[k]
-	lo, hi := g.tableEdge[t], g.tableEdge[t+1]
-	cur := g.e.Tables[t].Data
+	along, slot := g.alongScope(g.table[k]), int(g.slot[k])
+	cur := g.e.Tables[g.table[k]].Data
 	out := c.out[:g.at[k+1]-g.at[k]]
+	if len(along) == 1 {
+		copy(out, cur)
+		return out
+	}
 	side := 0
 	dst := func(size int, last bool) []float64 {
 		if last {
@@ -80,19 +83,15 @@ func (c *kernel) contract(k int32) []float64 {
 		}
 		return c.half[side][:size]
 	}
-	if hi-lo == 1 {
-		copy(out, cur)
-		return out
-	}
-	for l := hi - 1; l > k; l-- {
-		v := g.of(c.v, l)
-		to := dst(len(cur)/len(v), l == k+1 && k == lo)
+	for l := len(along) - 1; l > slot; l-- {
+		v := g.of(c.v, along[l])
+		to := dst(len(cur)/len(v), l == slot+1 && slot == 0)
 		inner(to, cur, v)
 		cur = to
 	}
-	for l := lo; l < k; l++ {
-		v := g.of(c.v, l)
-		to := dst(len(cur)/len(v), l == k-1)
+	for l := range slot {
+		v := g.of(c.v, along[l])
+		to := dst(len(cur)/len(v), l == slot-1)
 		outer(to, cur, v)
 		cur = to
 	}
@@ -131,20 +130,19 @@ func outer(to, from, v []float64) {
 // careful is contract term by term, with an exponent per number.
 func (c *kernel) careful(k int32) []scaled.Number {
 	g := c.g
-	t := g.table[k]
-	lo := g.tableEdge[t]
-	scope := g.e.Tables[t].Scope
+	t, slot := g.table[k], int(g.slot[k])
+	along, scope := g.alongScope(t), g.e.Tables[t].Scope
 	out := make([]scaled.Number, g.at[k+1]-g.at[k])
 	x := make([]int, len(scope))
 	for _, entry := range g.e.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)
-			for l := range scope {
-				if lo+int32(l) != k {
-					term = term.Mul(scaled.FromFloat(g.of(c.v, lo+int32(l))[x[l]]))
+			for l, other := range along {
+				if l != slot {
+					term = term.Mul(scaled.FromFloat(g.of(c.v, other)[x[l]]))
 				}
 			}
-			at := x[k-lo]
+			at := x[slot]
 			out[at] = out[at].Add(term)
 		}
 		for l := len(x) - 1; l >= 0; l-- {
@@ -179,7 +177,7 @@ func (c *kernel) value(t int) scaled.Number {
 	if len(table.Scope) == 0 {
 		return scaled.FromFloat(table.Data[0])
 	}
-	k := c.g.tableEdge[t]
+	k := c.g.edge(t, 0)
 	v := c.g.of(c.v, k)
 	sum := 0.0
 	for a, x := range c.contract(k) {

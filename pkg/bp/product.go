@@ -14,34 +14,35 @@ const carefulDegree = 24
 // toTables computes v_{i→t} ∝ Π_{s≠t} m_{s→i} for all tables of index i, normalised as messages are, in O(degree · dimension). It
 // returns false when one of them, or the product of all messages, is 0.
 func (c *kernel) toTables(i int) bool {
-	edges := c.g.edgesOf(i)
-	if len(edges) <= carefulDegree && c.plainProducts(edges, c.g.e.Dims[i]) {
+	if c.g.end[i]-c.g.begin[i] <= carefulDegree && c.plainProducts(i) {
 		return true
 	}
-	return c.scaledProducts(edges, c.g.e.Dims[i])
+	return c.scaledProducts(i)
 }
 
 // plainProducts returns false when a product left the range in which float64 is safe.
-func (c *kernel) plainProducts(edges []int32, d int) bool {
-	prefix := c.grow((len(edges) + 1) * d)
+func (c *kernel) plainProducts(i int) bool {
+	begin, d := c.g.begin[i], c.g.e.Dims[i]
+	degree := int(c.g.end[i] - begin)
+	prefix := c.grow((degree + 1) * d)
 	for a := range d {
 		prefix[a] = 1
 	}
-	for n, k := range edges {
-		m, now, next := c.g.of(c.m, k), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
+	for n := range degree {
+		m, now, next := c.g.of(c.m, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
 		for a, x := range m {
 			next[a] = now[a] * x
 		}
 	}
-	if total := sumAbs(prefix[len(edges)*d:]); !(total > tiny && total < huge) {
+	if total := sumAbs(prefix[degree*d:]); !(total > tiny && total < huge) {
 		return false
 	}
 	suffix := c.out[:d]
 	for a := range suffix {
 		suffix[a] = 1
 	}
-	for n := len(edges) - 1; n >= 0; n-- {
-		k := edges[n]
+	for n := degree - 1; n >= 0; n-- {
+		k := begin + int32(n)
 		m, v := c.g.of(c.m, k), c.g.of(c.v, k)
 		for a := range v {
 			v[a] = prefix[n*d+a] * suffix[a]
@@ -55,8 +56,10 @@ func (c *kernel) plainProducts(edges []int32, d int) bool {
 }
 
 // scaledProducts is plainProducts with an exponent per entry.
-func (c *kernel) scaledProducts(edges []int32, d int) bool {
-	prefix := c.grow((len(edges) + 1) * d)
+func (c *kernel) scaledProducts(i int) bool {
+	begin, d := c.g.begin[i], c.g.e.Dims[i]
+	degree := int(c.g.end[i] - begin)
+	prefix := c.grow((degree + 1) * d)
 	if cap(c.exponents) < len(prefix) {
 		c.exponents = make([]int64, len(prefix))
 	}
@@ -64,18 +67,18 @@ func (c *kernel) scaledProducts(edges []int32, d int) bool {
 	for a := range d {
 		prefix[a], exps[a] = 1, 0
 	}
-	for n, k := range edges {
-		for a, x := range c.g.of(c.m, k) {
+	for n := range degree {
+		for a, x := range c.g.of(c.m, begin+int32(n)) {
 			prefix[(n+1)*d+a], exps[(n+1)*d+a] = times(prefix[n*d+a], exps[n*d+a], x)
 		}
 	}
-	ok := len(edges) == 0 || sumAbs(prefix[len(edges)*d:]) > 0
+	ok := sumAbs(prefix[degree*d:]) > 0
 	suffix, suffixExps := c.out[:d], make([]int64, d)
 	for a := range suffix {
 		suffix[a] = 1
 	}
-	for n := len(edges) - 1; n >= 0; n-- {
-		k := edges[n]
+	for n := degree - 1; n >= 0; n-- {
+		k := begin + int32(n)
 		m, v := c.g.of(c.m, k), c.g.of(c.v, k)
 		top, any := int64(math.MinInt64), false
 		for a := range v {
@@ -124,7 +127,7 @@ func (c *kernel) product(i int) []scaled.Number {
 	out := make([]scaled.Number, c.g.e.Dims[i])
 	for a := range out {
 		mant, exp := 1.0, int64(0)
-		for _, k := range c.g.edgesOf(i) {
+		for k := c.g.begin[i]; k < c.g.end[i]; k++ {
 			mant, exp = times(mant, exp, c.g.of(c.m, k)[a])
 		}
 		out[a] = scaled.Make(mant, exp)

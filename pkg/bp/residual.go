@@ -23,10 +23,8 @@ func (r *runner) residual(q *queue) (float64, error) {
 
 // visit updates index i and raises its neighbours in q.
 func (r *runner) visit(i int, q *queue) error {
-	edges := r.g.edgesOf(i)
-	before := 0
-	for _, k := range edges {
-		before += r.g.at[k+1] - r.g.at[k]
+	begin, end := r.g.begin[i], r.g.end[i]
+	for k := begin; k < end; k++ {
 		if r.g.roles[k] == only {
 			continue
 		}
@@ -34,13 +32,10 @@ func (r *runner) visit(i int, q *queue) error {
 			return err
 		}
 	}
-	old := make([]float64, 0, before)
-	for _, k := range edges {
-		old = append(old, r.g.of(r.v, k)...)
-	}
+	old := append([]float64(nil), r.v[r.g.at[begin]:r.g.at[end]]...)
 	r.send(i)
 	at := 0
-	for _, k := range edges {
+	for k := begin; k < end; k++ {
 		v, change := r.g.of(r.v, k), 0.0
 		for a, x := range v {
 			change = max(change, math.Abs(x-old[at+a]))

@@ -135,9 +135,9 @@ func (s *State) set(messages []float64) error {
 	if len(messages) != len(s.m) {
 		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d", len(messages), len(s.m))
 	}
-	copy(s.m, messages)
-	for k := range s.g.table {
-		m := s.g.of(s.m, int32(k))
+	for _, k := range s.g.incidences {
+		m := s.g.of(s.m, k)
+		messages = messages[copy(m, messages):]
 		if total := normalise(m); !(total > tiny && total < huge) {
 			return fault.New(fault.BadInput, "bp: the message of incidence %d sums to %v", k, total)
 		}
@@ -301,7 +301,7 @@ func (r *runner) pair() (float64, error) {
 		} else {
 			i, now = int(order[n-len(order)]), later
 		}
-		for _, k := range r.g.edgesOf(i) {
+		for k := r.g.begin[i]; k < r.g.end[i]; k++ {
 			if r.g.roles[k] != now {
 				continue
 			}

@@ -43,13 +43,12 @@ func (s *State) Z() (ln float64, sign int) {
 		total.add(c.value(t), false)
 	}
 	for i, d := range s.g.e.Dims {
-		edges := s.g.edgesOf(i)
-		if len(edges) == 0 {
+		if s.g.begin[i] == s.g.end[i] {
 			total.add(scaled.FromFloat(float64(d)), false)
 			continue
 		}
 		total.add(c.sumOfProducts(i), false)
-		for _, k := range edges {
+		for k := s.g.begin[i]; k < s.g.end[i]; k++ {
 			total.add(dot(s.g.of(s.m, k), s.g.of(s.v, k)), true)
 		}
 	}
@@ -141,15 +140,21 @@ func (s *State) ToFactor(t, k int) []float64 {
 }
 
 // Messages returns all m_{t→i}, table by table, index by index of its scope: for Options.Warm and Restore.
-func (s *State) Messages() []float64 { return append([]float64(nil), s.m...) }
+func (s *State) Messages() []float64 {
+	out := make([]float64, 0, len(s.m))
+	for _, k := range s.g.incidences {
+		out = append(out, s.g.of(s.m, k)...)
+	}
+	return out
+}
 
 // sumOfProducts returns Σ_x Π_t m_{t→i}[x].
 func (c *kernel) sumOfProducts(i int) scaled.Number {
 	sum := 0.0
-	if edges := c.g.edgesOf(i); len(edges) <= carefulDegree {
+	if begin, end := c.g.begin[i], c.g.end[i]; end-begin <= carefulDegree {
 		for a := range c.g.e.Dims[i] {
 			p := 1.0
-			for _, k := range edges {
+			for k := begin; k < end; k++ {
 				p *= c.m[c.g.at[k]+a]
 			}
 			sum += p
