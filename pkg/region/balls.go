@@ -7,9 +7,6 @@ import (
 	"slices"
 )
 
-// trimmed counts what did not fit.
-type trimmed struct{ shrunk, dropped int }
-
 // balls makes one region per index: the indices within some steps of it, through tables, and all legs among them, cut to
 // the parts of the 2-core. A ball whose contraction is too wide shrinks; what is too wide at radius 1 is dropped.
 type balls struct {
@@ -21,29 +18,29 @@ type balls struct {
 }
 
 // addBalls adds the parts of all balls to s. Cost: per index, the ball and a min-fill order of it.
-func addBalls(ctx context.Context, w *worker, s *store, o Options) (t trimmed, err error) {
+func (f *Family) addBalls(ctx context.Context, w *worker, s *store, most int) error {
 	b := &balls{w: w, step: make([]int32, len(w.g.dims)), met: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
 		if i%64 == 0 && ctx.Err() != nil {
-			return t, ctx.Err()
+			return ctx.Err()
 		}
-		radius := o.Size
+		radius := most
 		for ; radius > 0; radius-- {
-			narrow, err := b.add(s, int32(i), radius, o.MaxWidth)
+			narrow, err := b.add(s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
-				return t, err
+				return err
 			}
 			if narrow {
 				break
 			}
 		}
 		if radius == 0 {
-			t.dropped++
-		} else if radius < o.Size {
-			t.shrunk++
+			f.Dropped++
+		} else if radius < most {
+			f.Shrunk++
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // add adds the parts of one ball, if none is too wide.
@@ -53,7 +50,7 @@ func (b *balls) add(s *store, i int32, radius, width int) (narrow bool, err erro
 	if core := b.w.cut.core(b.ball(i, radius)); len(core) > 0 {
 		b.w.cut.split(core, func(part []int32) {
 			narrow = narrow && (s.has(part) || b.w.narrow(part, width))
-			parts = append(parts, part)
+			parts = append(parts, slices.Clone(part))
 		})
 	}
 	if !narrow {

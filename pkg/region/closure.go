@@ -17,9 +17,9 @@ type closure struct {
 	slot        []int32  // generator → 1 + its place in met
 	met         []int32  // generators that share a leg with the region at hand
 	masks       []uint64 // per met generator, which legs of the region it has
-	seen        map[string]bool
-	key         []byte
+	seen        []int32  // open hash table of met generators with different masks, 1 + place; its length is a power of two
 	common      []int32
+	region      []int32
 }
 
 // shortest is the least number of legs that a 2-core can have: two indices, two tables.
@@ -29,7 +29,7 @@ const shortest = 4
 // end some regions of s may be generators that were inside others: their weight is 0, see moebius.
 // Cost: for every region, the generators that it meets, times its legs over 64.
 func closeUnder(ctx context.Context, cut *cutter, s *store) error {
-	c := &closure{cut: cut, s: s, slot: make([]int32, s.len()), seen: map[string]bool{}}
+	c := &closure{cut: cut, s: s, slot: make([]int32, s.len())}
 	all := make([]int32, s.len())
 	for r := range all {
 		all[r] = int32(r)
@@ -56,7 +56,9 @@ func (c *closure) intersect(r int) error {
 			if c.slot[g] == 0 {
 				c.met = append(c.met, g)
 				c.slot[g] = int32(len(c.met))
-				c.masks = append(c.masks, make([]uint64, words)...)
+				for range words {
+					c.masks = append(c.masks, 0)
+				}
 			}
 			c.masks[(int(c.slot[g])-1)*words+pos/64] |= 1 << (pos % 64)
 		}
@@ -64,37 +66,44 @@ func (c *closure) intersect(r int) error {
 	for _, g := range c.met {
 		c.slot[g] = 0
 	}
+	size := 1 << bits.Len(uint(2*len(c.met)))
+	c.seen = slices.Grow(c.seen[:0], size)[:size]
 	clear(c.seen)
-	region = slices.Clone(region) // the store may move while it grows
+	c.region = append(c.region[:0], region...) // the store may move while it grows
 	for k := range c.met {
 		mask := c.masks[k*words : (k+1)*words]
 		n := 0
 		for _, w := range mask {
 			n += bits.OnesCount64(w)
 		}
-		if n < shortest || n == len(region) || !c.fresh(mask) {
+		if n < shortest || n == len(region) || !c.fresh(k, words) {
 			continue
 		}
-		if err := c.addMasked(region, mask); err != nil {
+		if err := c.addMasked(c.region, mask); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fresh reports whether a mask has not come before for the region at hand.
-func (c *closure) fresh(mask []uint64) bool {
-	c.key = c.key[:0]
+// fresh reports whether the k-th mask has not come before for the region at hand.
+func (c *closure) fresh(k, words int) bool {
+	mask := c.masks[k*words : (k+1)*words]
+	h := uint64(0)
 	for _, w := range mask {
-		for b := 0; b < 64; b += 8 {
-			c.key = append(c.key, byte(w>>b))
+		h = (h ^ w) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	for at := int(h) & (len(c.seen) - 1); ; at = (at + 1) & (len(c.seen) - 1) {
+		o := int(c.seen[at]) - 1
+		if o < 0 {
+			c.seen[at] = int32(k + 1)
+			return true
+		}
+		if slices.Equal(c.masks[o*words:(o+1)*words], mask) {
+			return false
 		}
 	}
-	if c.seen[string(c.key)] {
-		return false
-	}
-	c.seen[string(c.key)] = true
-	return true
 }
 
 func (c *closure) addMasked(region []int32, mask []uint64) (err error) {

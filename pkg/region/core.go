@@ -10,6 +10,8 @@ type cutter struct {
 	dead       []bool
 	part       []int32 // per index: its parent in the union-find forest
 	label      []int32
+	count      []int
+	sorted     []int32
 }
 
 func newCutter(g *graph) *cutter {
@@ -68,44 +70,52 @@ func (c *cutter) peel(leg int32) {
 }
 
 // split calls yield for every connected part of a set of ascending legs, ascending too, in the order of their first
-// legs. The slices belong to yield's callee. Near-linear time.
+// legs. The slices are used again by the next call. Near-linear time.
 func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	g := c.g
 	for _, leg := range legs {
 		c.part[g.index[leg]] = g.index[leg]
 		c.label[g.index[leg]] = -1
 	}
+	same := true
 	for k := 1; k < len(legs); k++ {
 		if g.table[legs[k]] == g.table[legs[k-1]] {
 			a, b := c.root(g.index[legs[k]]), c.root(g.index[legs[k-1]])
 			c.part[a] = b
 		}
 	}
-	parts := 0
-	var size []int
+	first := c.root(g.index[legs[0]])
+	for _, leg := range legs {
+		same = same && c.root(g.index[leg]) == first
+	}
+	if same {
+		yield(legs)
+		return
+	}
+	c.count = c.count[:0]
 	for _, leg := range legs {
 		root := c.root(g.index[leg])
 		if c.label[root] < 0 {
-			c.label[root] = int32(parts)
-			parts++
-			size = append(size, 0)
+			c.label[root] = int32(len(c.count))
+			c.count = append(c.count, 0)
 		}
-		size[c.label[root]]++
+		c.count[c.label[root]]++
 	}
-	if parts == 1 {
-		yield(append([]int32(nil), legs...))
-		return
+	at := 0
+	for p, n := range c.count {
+		c.count[p] = at
+		at += n
 	}
-	out := make([][]int32, parts)
-	for p := range out {
-		out[p] = make([]int32, 0, size[p])
-	}
+	c.sorted = append(c.sorted[:0], legs...)
 	for _, leg := range legs {
 		p := c.label[c.root(g.index[leg])]
-		out[p] = append(out[p], leg)
+		c.sorted[c.count[p]] = leg
+		c.count[p]++
 	}
-	for _, part := range out {
-		yield(part)
+	at = 0
+	for _, end := range c.count {
+		yield(c.sorted[at:end])
+		at = end
 	}
 }
 

@@ -113,20 +113,19 @@ func (c *cycles) extend(i int32, n int) error {
 }
 
 // addCycles adds to s, for all cycles, the legs among the indices of the cycle: its chords count.
-func addCycles(ctx context.Context, w *worker, s *store, o Options) (t trimmed, err error) {
+func (f *Family) addCycles(ctx context.Context, w *worker, s *store) error {
 	var set []int32
-	err = eachCycle(ctx, w.g, o.Size, func(path []int32) error {
+	return eachCycle(ctx, w.g, f.Options.Size, func(path []int32) error {
 		set = set[:0]
 		for k := 0; k < len(path); k += 2 {
 			set = append(set, w.g.index[path[k]])
 		}
-		return w.addAmong(s, set, o.MaxWidth, &t)
+		return f.addAmong(w, s, set)
 	})
-	return t, err
 }
 
 // addAmong adds the legs among a set of indices that cycles connect, unless they are too wide.
-func (w *worker) addAmong(s *store, set []int32, width int, t *trimmed) error {
+func (f *Family) addAmong(w *worker, s *store, set []int32) error {
 	w.legs = w.legs[:0]
 	for _, i := range set {
 		w.legs = append(w.legs, w.g.legsOf(i)...)
@@ -136,8 +135,8 @@ func (w *worker) addAmong(s *store, set []int32, width int, t *trimmed) error {
 	if s.has(core) {
 		return nil
 	}
-	if !w.narrow(core, width) {
-		t.dropped++
+	if !w.narrow(core, f.Options.MaxWidth) {
+		f.Dropped++
 		return nil
 	}
 	_, _, err := s.add(core)

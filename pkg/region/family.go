@@ -132,20 +132,21 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 }
 
 // generate adds the regions from which the family is closed.
-func (f *Family) generate(ctx context.Context, w *worker, s *store) error {
+func (f *Family) generate(ctx context.Context, w *worker, s *store) (err error) {
 	o := f.Options
-	var t trimmed
-	var err error
+	radius := o.Radius
 	switch o.Kind {
 	case Balls:
-		t, err = addBalls(ctx, w, s, o)
+		radius = o.Size
 	case Cycles:
-		t, err = addCycles(ctx, w, s, o)
+		err = f.addCycles(ctx, w, s)
 	case Loops:
-		t, err = addLoops(ctx, w, s, o)
+		err = f.addLoops(ctx, w, s)
 	}
-	f.Shrunk, f.Dropped = t.shrunk, t.dropped
-	return err
+	if err != nil || radius == 0 {
+		return err
+	}
+	return f.addBalls(ctx, w, s, radius)
 }
 
 // price adds the flops of regions, each counted many times, and finds the widest.

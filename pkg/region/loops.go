@@ -17,10 +17,11 @@ type loops struct {
 // addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs among these indices. What
 // is left out begins at loops of o.Size+1 indices, whatever their form; families of cycles leave out smaller ones that are
 // no cycles. Cost: unions times the cycles that each meets.
-func addLoops(ctx context.Context, w *worker, s *store, o Options) (t trimmed, err error) {
+func (f *Family) addLoops(ctx context.Context, w *worker, s *store) error {
+	o := f.Options
 	l := &loops{store: newStore(o.MaxRegions), at: make([][]int32, len(w.g.dims))}
 	var set []int32
-	err = eachCycle(ctx, w.g, o.Size, func(path []int32) error {
+	err := eachCycle(ctx, w.g, o.Size, func(path []int32) error {
 		set = set[:0]
 		for k := 0; k < len(path); k += 2 {
 			set = append(set, w.g.index[path[k]])
@@ -30,7 +31,7 @@ func addLoops(ctx context.Context, w *worker, s *store, o Options) (t trimmed, e
 		return err
 	})
 	if err != nil {
-		return t, err
+		return err
 	}
 	l.cycles = l.len()
 	for c := range l.cycles {
@@ -40,18 +41,18 @@ func addLoops(ctx context.Context, w *worker, s *store, o Options) (t trimmed, e
 	}
 	for u := 0; u < l.len(); u++ {
 		if u%64 == 0 && ctx.Err() != nil {
-			return t, ctx.Err()
+			return ctx.Err()
 		}
 		if err := l.unite(slices.Clone(l.region(u)), o.Size); err != nil {
-			return t, err
+			return err
 		}
 	}
 	for u := range l.len() {
-		if err := w.addAmong(s, l.region(u), o.MaxWidth, &t); err != nil {
-			return t, err
+		if err := f.addAmong(w, s, l.region(u)); err != nil {
+			return err
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // unite adds the unions of a set with the cycles that it meets, up to a size.

@@ -63,8 +63,8 @@ func measuring(t *testing.T, what string) {
 }
 
 type try struct {
-	kind string
-	size int
+	kind         string
+	size, radius int
 }
 
 // ladder prints the errors of some families; want NaN where unknown.
@@ -75,9 +75,9 @@ func ladder(t *testing.T, name string, e *einsum.Expression, want float64, tries
 	fmt.Printf("%-28s BP err %.2e conv %v change %.1e (%.2fs)\n", name, math.Abs(s.LnZ()-want), s.Converged, s.Change, time.Since(begin).Seconds())
 	for _, o := range tries {
 		begin := time.Now()
-		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: o.kind, Size: o.size})
+		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: o.kind, Size: o.size, Radius: o.radius})
 		if err != nil {
-			fmt.Printf("    %-8s %2d  %v\n", o.kind, o.size, err)
+			fmt.Printf("    %-8s %2d+%d  %v\n", o.kind, o.size, o.radius, err)
 			continue
 		}
 		planned := time.Since(begin).Seconds()
@@ -85,7 +85,7 @@ func ladder(t *testing.T, name string, e *einsum.Expression, want float64, tries
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("    %-8s %2d  err %.2e  linear %.2e %v regions %d width %d flops %.2e/%.2e nonpos %d shrunk %d dropped %d plan %.2fs all %.2fs\n", o.kind, o.size,
+		fmt.Printf("    %-8s %2d+%d  err %.2e  linear %.2e %v regions %d width %d flops %.2e/%.2e nonpos %d shrunk %d dropped %d plan %.2fs all %.2fs\n", o.kind, o.size, o.radius,
 			math.Abs(est.LnZ-want), math.Abs(est.LnZLinear-want), est.LinearOK, est.Regions, est.Widest, f.Flops, est.Flops, est.NonPositive, f.Shrunk, f.Dropped, planned, time.Since(begin).Seconds())
 	}
 }
@@ -96,16 +96,16 @@ func TestMeasureIsing(t *testing.T) {
 		log10, _ := reference.Log10Z(t, "ising/"+name)
 		var tries []try
 		for k := 2; k <= 6; k++ {
-			tries = append(tries, try{region.Windows, k})
+			tries = append(tries, try{region.Windows, k, 0})
 		}
 		for _, k := range []int{6, 8, 10} {
-			tries = append(tries, try{region.Cycles, k})
+			tries = append(tries, try{region.Cycles, k, 0})
 		}
 		for k := 2; k <= 4; k++ {
-			tries = append(tries, try{region.Balls, k})
+			tries = append(tries, try{region.Balls, k, 0})
 		}
 		for _, k := range []int{6, 8, 10} {
-			tries = append(tries, try{region.Loops, k})
+			tries = append(tries, try{region.Loops, k, 0})
 		}
 		ladder(t, name, built(t, reference.Network(t, "ising/"+name)), log10*math.Ln10, tries)
 	}
@@ -127,7 +127,7 @@ func TestMeasureRegular(t *testing.T) {
 			m, err := generate.RandomRegular(60, 3, generate.Ising{Delta: delta, Seed: seed})
 			e := expression(t, m, err)
 			ladder(t, fmt.Sprintf("regular60 Δ=%v seed %d", delta, seed), e, exactly(t, e), []try{
-				{region.Cycles, 10}, {region.Cycles, 12}, {region.Loops, 10}, {region.Loops, 12}, {region.Loops, 14}, {region.Balls, 3}, {region.Balls, 4},
+				{region.Cycles, 10, 0}, {region.Cycles, 12, 0}, {region.Loops, 12, 0}, {region.Loops, 14, 0}, {region.Balls, 4, 0}, {region.Loops, 10, 3}, {region.Loops, 12, 3}, {region.Loops, 12, 4}, {region.Cycles, 12, 4}, {region.Loops, 14, 4},
 			})
 		}
 	}
@@ -189,5 +189,5 @@ func TestMeasureStrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ladder(t, "strip 10000×14", e, z.LogAbs(), []try{{region.Windows, 2}, {region.Windows, 3}, {region.Windows, 4}, {region.Windows, 5}, {region.Windows, 6}})
+	ladder(t, "strip 10000×14", e, z.LogAbs(), []try{{region.Windows, 2, 0}, {region.Windows, 3, 0}, {region.Windows, 4, 0}, {region.Windows, 5, 0}, {region.Windows, 6, 0}})
 }

@@ -30,6 +30,7 @@ const (
 type Options struct {
 	Kind       string  // default Auto
 	Size       int     // of the regions; default 4 for windows, 10 for cycles, 8 for loops, 3 for balls
+	Radius     int     // of balls that cycles or loops have beside them; 0: none
 	MaxWidth   int     // log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
 	MaxRegions int     // kept in a list (windows are not); default 200 000
 	Flops      float64 // of all regions together; default 10^12
@@ -63,6 +64,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Size < least[o.Kind] {
 		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least[o.Kind])
+	}
+	if o.Radius < 0 || o.Radius > 0 && o.Kind != Cycles && o.Kind != Loops {
+		return o, fault.New(fault.BadInput, "region: balls of radius %d beside %s", o.Radius, o.Kind)
 	}
 	if o.MaxWidth < 1 || o.MaxWidth > maxWidth {
 		return o, fault.New(fault.BadInput, "region: width %d, 1 to %d are possible", o.MaxWidth, maxWidth)

@@ -11,6 +11,7 @@ type worker struct {
 	y        *gauge
 	cut      *cutter
 	legs     []int32 // of the region at hand, where it is made up on the spot
+	prices   map[string][2]float64
 	programs map[string]*program
 	cached   int // entries of offsets of all programs
 	tables   [][]float64
@@ -21,7 +22,7 @@ type worker struct {
 }
 
 func newWorker(g *graph, y *gauge) *worker {
-	return &worker{local: newLocal(g), y: y, cut: newCutter(g), programs: map[string]*program{}}
+	return &worker{local: newLocal(g), y: y, cut: newCutter(g), prices: map[string][2]float64{}, programs: map[string]*program{}}
 }
 
 // maxCached bounds the offsets of the programs kept, about 64 MiB.
@@ -110,13 +111,20 @@ func (w *worker) sumOut(out, rho []float64, first, last int32, legs []int32) {
 // usable reports whether ln of a ratio can be taken.
 func usable(ratio float64) bool { return ratio > 0 && !math.IsInf(ratio, 1) }
 
+// maxPrices bounds the shapes whose cost is remembered.
+const maxPrices = 1 << 16
+
 // cost returns flops and width of the contraction of a region with these legs.
 func (w *worker) cost(legs []int32) (flops, log2 float64) {
 	w.build(legs)
-	if p, ok := w.programs[string(w.key)]; ok {
-		return p.flops, p.log2
+	if p, ok := w.prices[string(w.key)]; ok {
+		return p[0], p[1]
 	}
 	_, flops, log2 = price(w.dims, w.scopes())
+	if len(w.prices) >= maxPrices {
+		clear(w.prices)
+	}
+	w.prices[string(w.key)] = [2]float64{flops, log2}
 	return flops, log2
 }
 
