@@ -144,6 +144,7 @@ type run struct {
 	guests [][]int     // by table: those that it is the host of
 	taken  int         // projectors applied so far
 	shared []bool      // by index: whether it is a wire of the network
+	space  []float64   // of triangle
 	value  Value
 }
 

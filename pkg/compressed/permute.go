@@ -2,39 +2,13 @@ package compressed
 
 // Copies between layouts: any axes, strides added where an axis runs along a diagonal, 0 where it repeats.
 
+import (
+	"cmp"
+	"slices"
+)
+
 // axis is one loop of a copy.
 type axis struct{ dim, to, from int }
-
-// walk calls f(to, from, n, ts, fs) for the innermost runs of a nest of loops, the last axis innermost.
-func walk(axes []axis, f func(to, from, n, ts, fs int)) {
-	axes = fuse(axes)
-	if len(axes) == 0 {
-		f(0, 0, 1, 1, 1)
-		return
-	}
-	last := axes[len(axes)-1]
-	outer := axes[:len(axes)-1]
-	digits := make([]int, len(outer))
-	to, from := 0, 0
-	for {
-		f(to, from, last.dim, last.to, last.from)
-		i := len(outer) - 1
-		for ; i >= 0; i-- {
-			digits[i]++
-			to += outer[i].to
-			from += outer[i].from
-			if digits[i] < outer[i].dim {
-				break
-			}
-			to -= outer[i].dim * outer[i].to
-			from -= outer[i].dim * outer[i].from
-			digits[i] = 0
-		}
-		if i < 0 {
-			return
-		}
-	}
-}
 
 // fuse drops axes of dimension 1 and joins axes that run through both layouts together.
 func fuse(axes []axis) []axis {
@@ -52,25 +26,98 @@ func fuse(axes []axis) []axis {
 	return out
 }
 
-// spread copies from one layout into another.
-func spread(to, from []float64, axes []axis) {
-	walk(axes, func(t, f, n, ts, fs int) {
-		if ts == 1 && fs == 1 {
-			copy(to[t:t+n], from[f:f+n])
-			return
-		}
-		for range n {
-			to[t] = from[f]
-			t += ts
-			f += fs
-		}
-	})
-}
-
 // contiguous says whether the copy would change nothing.
 func contiguous(axes []axis) bool {
 	f := fuse(axes)
 	return len(f) == 0 || len(f) == 1 && f[0].to == 1 && f[0].from == 1
+}
+
+const (
+	tileSide = 64      // entries of a tile along what is close in one layout
+	mostTile = 1 << 13 // entries of a tile
+	longRun  = 8       // entries from which copy is used
+)
+
+// tiles splits loops into those within a tile, which is close together in both layouts, and those over tiles.
+func tiles(axes []axis) (inner, outer []axis) {
+	outer = slices.Clone(axes)
+	size := 1
+	take := func(key func(axis) int, until int) {
+		slices.SortStableFunc(outer, func(x, y axis) int { return cmp.Compare(key(x), key(y)) })
+		for len(outer) > 0 && size < until && size*outer[0].dim <= mostTile {
+			size *= outer[0].dim
+			inner = append(inner, outer[0])
+			outer = outer[1:]
+		}
+	}
+	take(func(x axis) int { return x.to }, tileSide)
+	take(func(x axis) int { return x.from }, tileSide*tileSide)
+	slices.SortStableFunc(inner, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
+	slices.SortStableFunc(outer, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
+	return inner, outer
+}
+
+// walk calls f(to, from) for all positions of a nest of loops, the last axis innermost.
+func walk(axes []axis, f func(to, from int)) {
+	digits := make([]int, len(axes))
+	to, from := 0, 0
+	for {
+		f(to, from)
+		i := len(axes) - 1
+		for ; i >= 0; i-- {
+			digits[i]++
+			to += axes[i].to
+			from += axes[i].from
+			if digits[i] < axes[i].dim {
+				break
+			}
+			to -= axes[i].dim * axes[i].to
+			from -= axes[i].dim * axes[i].from
+			digits[i] = 0
+		}
+		if i < 0 {
+			return
+		}
+	}
+}
+
+// offset is a position in both layouts.
+type offset struct{ to, from int }
+
+// spread copies from one layout into another.
+func spread(to, from []float64, axes []axis) {
+	axes = fuse(axes)
+	run := 1
+	if l := len(axes) - 1; l >= 0 && axes[l].to == 1 && axes[l].from == 1 && axes[l].dim >= longRun {
+		run, axes = axes[l].dim, axes[:l]
+	}
+	inner, outer := tiles(axes)
+	tile := make([]offset, 0, tileSide)
+	walk(inner, func(t, f int) { tile = append(tile, offset{t, f}) })
+	walk(outer, func(t, f int) {
+		x, y := to[t:], from[f:]
+		if run > 1 {
+			for _, o := range tile {
+				copy(x[o.to:o.to+run], y[o.from:o.from+run])
+			}
+			return
+		}
+		for _, o := range tile {
+			x[o.to] = y[o.from]
+		}
+	})
+}
+
+// accumulate adds from one layout into another.
+func accumulate(to, from []float64, axes []axis) {
+	inner, outer := tiles(fuse(axes))
+	tile := make([]offset, 0, tileSide)
+	walk(inner, func(t, f int) { tile = append(tile, offset{t, f}) })
+	walk(outer, func(t, f int) {
+		for _, o := range tile {
+			to[t+o.to] += from[f+o.from]
+		}
+	})
 }
 
 // array is entries with a label per axis, row-major.

@@ -101,13 +101,7 @@ func (k *kernel) pack(a array, dims []int, x, y, z []int32) []float64 {
 		spread(out, a.data, k.axes)
 		return out
 	}
-	walk(k.axes, func(t, f, n, ts, fs int) {
-		for range n {
-			out[t] += a.data[f]
-			t += ts
-			f += fs
-		}
-	})
+	accumulate(out, a.data, k.axes)
 	return out
 }
 

@@ -263,8 +263,29 @@ func (r *run) triangle(x []float64, cols int) []float64 {
 		return slices.Clone(x)
 	}
 	t := make([]float64, cols*cols)
-	q := make([]float64, rows*cols)
-	r.QR(x, rows, cols, q, t)
+	k := 0 // rows of t so far
+	chunk := max(chunkRows*cols, leastChunk)
+	block := make([]float64, (cols+min(chunk, rows))*cols)
+	for from := 0; from < rows; from += chunk {
+		upto := min(from+chunk, rows)
+		m := k + upto - from
+		copy(block, t[:k*cols])
+		copy(block[k*cols:], x[from*cols:upto*cols])
+		q := r.room(m * min(m, cols))
+		k = min(m, cols)
+		r.QR(block[:m*cols], m, cols, q, t[:k*cols])
+	}
 	r.flops += 4 * float64(rows) * float64(cols) * float64(cols)
-	return t
+	return t[:k*cols]
+}
+
+// A triangle is made chunk by chunk, of chunkRows times its columns or leastChunk rows, so that a chunk stays in cache.
+const chunkRows, leastChunk = 4, 256
+
+// room is workspace that the next call overwrites.
+func (r *run) room(size int) []float64 {
+	if cap(r.space) < size {
+		r.space = make([]float64, size)
+	}
+	return r.space[:size]
 }
