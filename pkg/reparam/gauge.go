@@ -28,9 +28,8 @@ type gauge struct {
 }
 
 // Messages runs belief propagation on m, without evidence, and returns its state, whose LnZ is the Bethe value. Factors of every
-// form take part through trees of tables, except those that cannot be written down: symmetric ones whose chains of counters
-// have more than 2^24 entries, and symmetry-CP ones of several terms with more than 2^22 entries. Complete says that none was
-// left out. Errors: as Build and bp.Run.
+// form take part through trees of tables, except symmetric and symmetry-CP ones whose chains of counters have more than 2^24
+// entries. Complete says that none was left out. Errors: as Build and bp.Run.
 func Messages(ctx context.Context, m *factorgraph.Model, o bp.Options) (state *bp.State, complete bool, err error) {
 	net, err := Build(m, Options{})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/reparam"
@@ -166,19 +167,25 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 	for range n {
 		noisyOr.Vectors = append(noisyOr.Vectors, []float64{1, 1, 1, rng.Float64()})
 	}
-	for _, form := range []tensor.Tensor{atMost, noisyOr, oracle.RandomTensor(rng, oracle.SymmetryCP, atMost.Dims(), oracle.Options{})} {
-		table, err := tensor.ToDense(form, 1<<n)
+	dims := atMost.Dims()
+	threeLevels := make([]int, 8)
+	for k := range threeLevels {
+		threeLevels[k] = 3
+	}
+	for _, form := range []tensor.Tensor{atMost, noisyOr, severalTerms(rng, dims), severalTerms(rng, threeLevels)} {
+		n, dims := len(form.Dims()), form.Dims()
+		table, err := tensor.ToDense(form, 1<<13)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(31, 31))
 		m := &factorgraph.Model{Factors: []factorgraph.Factor{{Table: form}}}
 		for i := range n {
-			m.Domains = append(m.Domains, 2)
+			m.Domains = append(m.Domains, dims[i])
 			m.Factors[0].Scope = append(m.Factors[0].Scope, i)
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{2}, oracle.Options{})})
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: oracle.RandomTensor(rng, oracle.Dense, dims[i:i+1], oracle.Options{})})
 			if i > 0 {
-				m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i - 1, i}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{2, 2}, oracle.Options{})})
+				m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i - 1, i}, Table: oracle.RandomTensor(rng, oracle.Dense, dims[i-1:i+1], oracle.Options{})})
 			}
 		}
 		own, complete, err := reparam.Messages(context.Background(), m, bp.Options{})
@@ -199,6 +206,33 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 			}
 		}
 	}
+}
+
+// severalTerms returns a positive symmetry-CP tensor of three terms, one of them without vectors.
+func severalTerms(rng *rand.Rand, dims []int) *tensor.SymmetryCP {
+	levels, err := countspace.Identity(dims)
+	if err != nil {
+		panic(err)
+	}
+	t := &tensor.SymmetryCP{Shape: dims, Levels: levels}
+	for z := range 3 {
+		term := tensor.SymmetryRankOne{Alpha: 1 + rng.Float64(), S: countspace.New(levels.Shape()).Coef}
+		for c := range term.S.Mant {
+			term.S.Set(c, scaled.Make(1+rng.Float64(), int64(rng.IntN(4))))
+		}
+		for _, d := range dims {
+			if z == 0 {
+				break
+			}
+			v := make([]float64, d)
+			for x := range v {
+				v[x] = 0.2 + rng.Float64()
+			}
+			term.R = append(term.R, v)
+		}
+		t.Terms = append(t.Terms, term)
+	}
+	return t
 }
 
 // TestSymmetricFactorKeepsFormInTheGauge: with the same field on every variable all messages are one, up to rounding.

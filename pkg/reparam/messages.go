@@ -37,7 +37,8 @@ type messageNetwork struct {
 //   - CP: a star, a table (term, value) per variable;
 //   - symmetric: the chain of counters of einsum.Build, with a table (value, value the chain has) per variable; up to 4,096
 //     entries one table;
-//   - symmetry-CP as symmetric; of several terms, whose chains share an index and are no tree, one table up to 2^22 entries.
+//   - symmetry-CP as symmetric; of several terms, which share an index in einsum.Build's chain and make it no tree, a chain that
+//     carries the term along.
 //
 // A factor too large for its form takes no part.
 func newMessageNetwork(m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*messageNetwork, error) {
@@ -72,7 +73,6 @@ func (n *messageNetwork) index(dim int) int {
 func (n *messageNetwork) factor(j int, f factorgraph.Factor) error {
 	at := make([]incidence, len(f.Scope))
 	n.at[j] = at
-	limit := maxWritten
 	switch t := f.Table.(type) {
 	case *tensor.Dense:
 		n.dense(at, f.Scope, t)
@@ -80,13 +80,9 @@ func (n *messageNetwork) factor(j int, f factorgraph.Factor) error {
 	case *tensor.CP:
 		n.star(at, f.Scope, t)
 		return nil
-	case *tensor.SymmetryCP:
-		if len(t.Terms) > 1 {
-			limit = tensor.DefaultMaxEntries
-		}
 	}
-	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= limit {
-		t, err := tensor.ToDense(f.Table, limit)
+	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxWritten {
+		t, err := tensor.ToDense(f.Table, maxWritten)
 		if err != nil {
 			return err
 		}
@@ -94,7 +90,9 @@ func (n *messageNetwork) factor(j int, f factorgraph.Factor) error {
 		return nil
 	}
 	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {
-		leaveOut(at)
+		if !n.termChain(at, f.Scope, t) {
+			leaveOut(at)
+		}
 		return nil
 	}
 	return n.chain(at, f)
