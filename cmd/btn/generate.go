@@ -1,7 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,19 +13,28 @@ import (
 )
 
 type generateCmd struct {
-	Ising isingCmd `cmd:"" help:"An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ U(−0.1, 0.1), J ~ U(−Δ, Δ) or its absolute value."`
+	Ising  isingCmd  `cmd:"" help:"An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ U(−0.1, 0.1), J ~ U(−Δ, Δ) or its absolute value."`
+	Random randomCmd `cmd:"" help:"Random positive factors of any arity over variables of mixed domains; ln of every entry ~ U(−strength, strength)."`
+}
+
+// destination is where a generated model goes.
+type destination struct {
+	Out string `short:"o" help:"File to write; standard output without it." placeholder:"FILE"`
 }
 
 type isingCmd struct {
-	Shape      string  `arg:"" help:"grid, complete or regular." enum:"grid,complete,regular"`
-	Rows       int     `help:"Rows of a grid." default:"10"`
-	Columns    int     `help:"Columns of a grid." default:"10"`
-	Variables  int     `short:"n" help:"Variables of a complete or random regular graph." default:"15"`
-	Degree     int     `help:"Degree of a random regular graph." default:"3"`
-	Delta      float64 `help:"Largest coupling Δ." default:"1"`
-	Attractive bool    `help:"Couplings |J| instead of J."`
-	Seed       uint64  `help:"Seed."`
-	Out        string  `short:"o" help:"File to write; standard output without it." placeholder:"FILE"`
+	Shape       string  `arg:"" help:"grid, complete, bipartite (complete, of two halves) or regular." enum:"grid,complete,bipartite,regular"`
+	Rows        int     `help:"Rows of a grid." default:"10"`
+	Columns     int     `help:"Columns of a grid." default:"10"`
+	Variables   int     `short:"n" help:"Variables of a complete or random regular graph." default:"15"`
+	Left        int     `help:"Variables in one half of a bipartite graph." default:"10"`
+	Right       int     `help:"Variables in the other half." default:"10"`
+	Degree      int     `help:"Degree of a random regular graph." default:"3"`
+	Delta       float64 `help:"Largest coupling Δ." default:"1"`
+	Attractive  bool    `help:"Couplings |J| instead of J."`
+	Domain      int     `help:"Values of every variable; J and h are then drawn for every (pair of) values on its own. 0: Ising." default:"0"`
+	Seed        uint64  `help:"Seed."`
+	destination `embed:""`
 }
 
 // Run writes the model in UAI form.
@@ -33,27 +43,55 @@ func (c *isingCmd) Run(t *terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	var b bytes.Buffer
-	if err := uai.Write(&b, m); err != nil {
-		return err
-	}
-	if c.Out == "" {
-		_, err = t.Out.Write(b.Bytes())
-	} else {
-		err = os.WriteFile(c.Out, b.Bytes(), 0o644)
-	}
-	return fault.Wrap(fault.Infrastructure, err)
+	return c.write(t, m)
 }
 
 func (c *isingCmd) model() (*factorgraph.Model, error) {
-	o := generate.Ising{Delta: c.Delta, Attractive: c.Attractive, Seed: c.Seed}
+	o := generate.Ising{Delta: c.Delta, Attractive: c.Attractive, Seed: c.Seed, Domain: c.Domain}
 	switch c.Shape {
 	case "grid":
 		return generate.Grid(c.Rows, c.Columns, o)
 	case "complete":
 		return generate.Complete(c.Variables, o)
+	case "bipartite":
+		return generate.Bipartite(c.Left, c.Right, o)
 	case "regular":
 		return generate.RandomRegular(c.Variables, c.Degree, o)
 	}
 	return nil, fmt.Errorf("no shape %q", c.Shape)
+}
+
+type randomCmd struct {
+	Variables   int     `short:"n" help:"Variables." default:"20"`
+	Degree      int     `help:"Factors per variable." default:"2"`
+	Arity       int     `help:"Variables per factor." default:"3"`
+	MinDomain   int     `help:"Smallest domain." default:"2"`
+	MaxDomain   int     `help:"Largest domain." default:"5"`
+	Strength    float64 `help:"Largest |ln| of an entry." default:"1"`
+	Seed        uint64  `help:"Seed."`
+	destination `embed:""`
+}
+
+// Run writes the model in UAI form.
+func (c *randomCmd) Run(t *terminal) error {
+	m, err := generate.Random(generate.RandomOptions{
+		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain, MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
+	})
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	return c.write(t, m)
+}
+
+// write streams the model: the text of a large one is never in memory.
+func (d *destination) write(t *terminal, m *factorgraph.Model) error {
+	if d.Out == "" {
+		return fault.Wrap(fault.Infrastructure, uai.Write(t.Out, m))
+	}
+	f, err := os.Create(d.Out)
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	b := bufio.NewWriterSize(f, 1<<20)
+	return fault.Wrap(fault.Infrastructure, errors.Join(uai.Write(b, m), b.Flush(), f.Close()))
 }

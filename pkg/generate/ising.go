@@ -1,6 +1,6 @@
 package generate
 
-// Ising models: grids, complete graphs, random regular graphs.
+// Pairwise models on grids, complete, complete bipartite and random regular graphs: Ising, and tables of any domain.
 
 import (
 	"fmt"
@@ -16,6 +16,9 @@ type Ising struct {
 	Delta      float64 // J ~ U(−Δ, Δ), mixed signs; 0 to 500
 	Attractive bool    // |J| instead
 	Seed       uint64  // of J, h and the graph
+	// Domain 0 is Ising. Otherwise every variable has this many values, 2 to 64, and J_ij(x, y) ~ U(−Δ, Δ), h_i(x) are drawn
+	// for every entry on its own; Attractive is then refused.
+	Domain int
 }
 
 const (
@@ -23,6 +26,7 @@ const (
 	maxCoupling = 500 // exp(±J) stays in the range of float64
 	maxSpins    = 1_000_000
 	maxEdges    = 10_000_000
+	maxEntries  = 100_000_000 // of all tables of a model
 )
 
 // Grid returns the Ising model on a rows × cols grid with open boundary; variable r·cols + c is at row r, column c.
@@ -31,7 +35,7 @@ func Grid(rows, cols int, o Ising) (*factorgraph.Model, error) {
 	if rows < 1 || cols < 1 || rows > maxSpins/cols {
 		return nil, fmt.Errorf("%w: a grid of %d × %d, 1 to %d variables are possible", ErrOptions, rows, cols, maxSpins)
 	}
-	var edges [][2]int
+	edges := make([][2]int, 0, 2*rows*cols-rows-cols)
 	for i := range rows * cols {
 		if i%cols+1 < cols {
 			edges = append(edges, [2]int{i, i + 1})
@@ -51,6 +55,21 @@ func Complete(n int, o Ising) (*factorgraph.Model, error) {
 	return ising(n, without(n, nil), o)
 }
 
+// Bipartite returns the Ising model on the complete bipartite graph of a + b variables: each of the first a with each of
+// the others. Edges in lexicographic order.
+func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
+	if a < 1 || b < 1 || a > maxSpins-b || a > maxEdges/b {
+		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible", ErrOptions, a, b, maxEdges)
+	}
+	edges := make([][2]int, 0, a*b)
+	for i := range a {
+		for j := range b {
+			edges = append(edges, [2]int{i, a + j})
+		}
+	}
+	return ising(a+b, edges, o)
+}
+
 // RandomRegular returns the Ising model on a random simple graph in which every variable has the given degree; n·degree
 // must be even. Edges in lexicographic order.
 func RandomRegular(n, degree int, o Ising) (*factorgraph.Model, error) {
@@ -65,21 +84,52 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	if !(o.Delta >= 0 && o.Delta <= maxCoupling) {
 		return nil, fmt.Errorf("%w: Δ = %v, 0 to %v are possible", ErrOptions, o.Delta, float64(maxCoupling))
 	}
+	if o.Domain != 0 {
+		return pairs(n, edges, o)
+	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
-	m := &factorgraph.Model{Domains: make([]int, n), Factors: make([]factorgraph.Factor, 0, n+len(edges))}
+	m, t := &factorgraph.Model{Domains: repeat(2, n)}, newTables(n+len(edges), 2*n+4*len(edges), n+2*len(edges))
+	one, two := []int{2}, []int{2, 2}
 	for i := range n {
-		m.Domains[i] = 2
 		h := field * (2*rng.Float64() - 1)
-		unary := &tensor.Dense{Shape: []int{2}, Data: []float64{math.Exp(-h), math.Exp(h)}}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: unary})
+		t.add(one, i)
+		t.numbers(math.Exp(-h), math.Exp(h))
 	}
 	for _, e := range edges {
 		coupling := o.Delta * (2*rng.Float64() - 1)
 		if o.Attractive {
 			coupling = math.Abs(coupling)
 		}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{e[0], e[1]}, Table: pairTable(coupling)})
+		same, other := math.Exp(coupling), math.Exp(-coupling)
+		t.add(two, e[0], e[1])
+		t.numbers(same, other, other, same)
 	}
+	m.Factors = t.factors
+	return m, nil
+}
+
+// pairs draws an entry of its own for every value and every pair of values.
+func pairs(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
+	d := o.Domain
+	if d < 2 || d > maxDim || o.Attractive {
+		return nil, fmt.Errorf("%w: domain %d, attractive %v: 0, or 2 to %d and not attractive", ErrOptions, d, o.Attractive, maxDim)
+	}
+	entries := n*d + len(edges)*d*d // at most 1e7·64²
+	if entries > maxEntries {
+		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
+	}
+	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))
+	m, t := &factorgraph.Model{Domains: repeat(d, n)}, newTables(n+len(edges), entries, n+2*len(edges))
+	one, two := []int{d}, []int{d, d}
+	for i := range n {
+		t.add(one, i)
+		t.random(rng, field)
+	}
+	for _, e := range edges {
+		t.add(two, e[0], e[1])
+		t.random(rng, o.Delta)
+	}
+	m.Factors = t.factors
 	return m, nil
 }
 

@@ -44,6 +44,7 @@ func TestIsingIsItsEnergy(t *testing.T) {
 			"grid 3 × 4":  func() (*factorgraph.Model, error) { return generate.Grid(3, 4, o) },
 			"complete 6":  func() (*factorgraph.Model, error) { return generate.Complete(6, o) },
 			"3-regular 8": func() (*factorgraph.Model, error) { return generate.RandomRegular(8, 3, o) },
+			"3 + 4":       func() (*factorgraph.Model, error) { return generate.Bipartite(3, 4, o) },
 		} {
 			m, err := build()
 			if err != nil {
