@@ -27,6 +27,7 @@ type cli struct {
 	DLQ      dlqCmd      `cmd:"" name:"dlq" help:"List, show and replay dead letters."`
 	Generate generateCmd `cmd:"" help:"Write a generated model."`
 	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
+	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
 }
 
 const exitCodes = `Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, 5 over a budget or deadline, 130 interrupted.`

@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -15,6 +16,9 @@ const (
 	pendingResults = 1 << 20
 	pendingBytes   = 512 << 20
 )
+
+// flushTimeout is how long the server is given to take the subscription.
+const flushTimeout = 10 * time.Second
 
 // Results calls f with every answer from now on whose job is wanted (nil: all), until stop is called: one subscription in
 // place of one per job. An answer that cannot be read comes as the error, with its job's id. f is called from one goroutine at
@@ -39,7 +43,9 @@ func (c *Client) Results(ctx context.Context, wanted func(job string) bool, f fu
 	})
 	if err == nil {
 		if err = sub.SetPendingLimits(pendingResults, pendingBytes); err == nil {
-			err = c.nc.FlushWithContext(ctx)
+			flush, cancel := context.WithTimeout(ctx, flushTimeout)
+			defer cancel()
+			err = c.nc.FlushWithContext(flush)
 		}
 		if err != nil {
 			sub.Unsubscribe()

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/lab/load"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/telemetry"
+)
+
+type loadCmd struct {
+	Models      []string           `arg:"" optional:"" name:"model" help:"Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without any: one random Bayesian network of the size of ALARM."`
+	Rate        float64            `help:"Jobs per second, arriving by a Poisson process (open loop)." placeholder:"N"`
+	Outstanding int                `help:"Jobs under way at any time in place of a rate (closed loop): the highest throughput." placeholder:"N"`
+	Duration    time.Duration      `help:"Measured time." default:"10s"`
+	WarmUp      time.Duration      `help:"Time before, not measured." default:"2s"`
+	Drain       time.Duration      `help:"How long answers are waited for after the last arrival." default:"30s"`
+	Batch       int                `help:"Queries per job." default:"1"`
+	Mar         bool               `help:"The marginals of all variables as well."`
+	Observed    int                `help:"Observations per query: 0 to so many." default:"5"`
+	Variants    int                `help:"Distinct models that each file stands for: the same structure with other entries." default:"1"`
+	Zipf        float64            `help:"Variant k is asked in proportion to 1/(k+1)^ZIPF." default:"1"`
+	Tenant      map[string]float64 `help:"Tenants with their shares of the jobs, e.g. a=1;b=10." placeholder:"NAME=SHARE"`
+	Method      string             `help:"As of infer." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
+	Deadline    time.Duration      `help:"Deadline of every job; 0: none." default:"0s"`
+	Seed        uint64             `help:"Seed of models, evidence and arrivals."`
+	Verify      string             `help:"Jobs whose answers are computed again in this process and compared bit by bit: a number, all, or none." default:"200"`
+	NATS        string             `name:"nats" help:"Load the workers on this NATS server; without it everything runs in this process." placeholder:"URL"`
+	Redis       string             `name:"redis" help:"Without --nats: cache in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
+	Dir         string             `help:"Without --nats: folder for streams; without it they are kept in memory." placeholder:"DIR"`
+	Concurrency int                `help:"Without --nats: messages a stage works on at a time; 0: its default." default:"0"`
+	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
+	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
+	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
+	CPUProfile  string             `name:"cpu-profile" help:"Write a profile of this process here (pprof), of the load alone." placeholder:"FILE"`
+}
+
+// Validate refuses what the flag types let through; kong calls it.
+func (c *loadCmd) Validate() error {
+	if (c.Rate > 0) == (c.Outstanding > 0) {
+		return fmt.Errorf("either --rate or --outstanding must be above 0")
+	}
+	if _, err := c.verified(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// verified is the number of jobs to compare, negative for all.
+func (c *loadCmd) verified() (int, error) {
+	switch c.Verify {
+	case "all":
+		return -1, nil
+	case "none":
+		return 0, nil
+	}
+	n, err := strconv.Atoi(c.Verify)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("--verify is a number of jobs, all or none, not %q", c.Verify)
+	}
+	return n, nil
+}
+
+// Run loads the workers, prints the report and writes the files. The exit code is 1 if an answer is wrong or missing.
+func (c *loadCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
+	settings, err := c.config()
+	if err != nil {
+		return err
+	}
+	remote, closeRemote, err := c.connect(ctx, t, common)
+	if err != nil {
+		return err
+	}
+	outcome, err := c.profiled(func() (*load.Outcome, error) { return load.Run(ctx, settings, remote) })
+	closeRemote()
+	if err != nil {
+		return err
+	}
+	report := outcome.Report()
+	if settings.Verify != 0 {
+		if report.Verified, err = outcome.Verify(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.print(t.Out, report); err != nil {
+		return err
+	}
+	if report.Missing > 0 || report.Verified != nil && report.Verified.Wrong > 0 {
+		return &exitError{config.ExitFailedEstimate}
+	}
+	return nil
+}
+
+// config is the load as the flags say.
+func (c *loadCmd) config() (load.Config, error) {
+	verify, err := c.verified()
+	if err != nil {
+		return load.Config{}, err
+	}
+	settings := load.Config{
+		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Mar, Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
+		Deadline: c.Deadline, Rate: c.Rate, Outstanding: c.Outstanding, Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
+		Prefix: newJob(time.Now()), Verify: verify,
+	}
+	if c.Observed == 0 {
+		settings.Observed = -1
+	}
+	for name, weight := range c.Tenant {
+		settings.Tenants = append(settings.Tenants, load.Tenant{Name: name, Weight: weight})
+	}
+	sort.Slice(settings.Tenants, func(i, j int) bool { return settings.Tenants[i].Name < settings.Tenants[j].Name })
+	for _, arg := range c.Models {
+		path, weight := arg, 1.0
+		if at := strings.LastIndex(arg, "="); at >= 0 {
+			if w, err := strconv.ParseFloat(arg[at+1:], 64); err == nil {
+				path, weight = arg[:at], w
+			}
+		}
+		m, err := loadModel(path)
+		if err != nil {
+			return load.Config{}, err
+		}
+		settings.Models = append(settings.Models, load.Model{Name: filepath.Base(path), Graph: m, Weight: weight})
+	}
+	if len(settings.Models) == 0 {
+		settings.Models = []load.Model{{Name: "random network of the size of ALARM", Graph: load.AlarmSized(c.Seed), Weight: 1}}
+	}
+	return settings, nil
+}
+
+// connect reaches running workers, or starts the embedded stack.
+func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Common) (*client.Client, func(), error) {
+	if c.NATS != "" {
+		remote, err := client.Connect(c.NATS)
+		if err != nil {
+			return nil, nil, err
+		}
+		return remote, remote.Close, nil
+	}
+	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, NoRedis: c.Redis != ""},
+		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, Drain: embeddedDrain})
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.client, s.close, nil
+}
+
+// profiled runs f, under a profile if one is asked for.
+func (c *loadCmd) profiled(f func() (*load.Outcome, error)) (*load.Outcome, error) {
+	if c.CPUProfile == "" {
+		return f()
+	}
+	file, err := os.Create(c.CPUProfile)
+	if err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	defer file.Close()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	defer pprof.StopCPUProfile()
+	return f()
+}
+
+// print writes the report in its forms.
+func (c *loadCmd) print(out io.Writer, r *load.Report) error {
+	if c.JSON {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return fault.Wrap(fault.Infrastructure, e.Encode(r))
+	}
+	return fault.Wrap(fault.Infrastructure, r.WriteText(out))
+}
