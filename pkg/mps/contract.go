@@ -52,6 +52,7 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 		return Value{}, fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
 			einsum.ErrOverBudget, o.Bond, need, o.memory())
 	}
+	s.gauge = gauges(e, s.steps)
 	return s.run(ctx)
 }
 
@@ -78,6 +79,7 @@ type sweep struct {
 	steps []step
 	lim   limits
 	w     *linalg.Work
+	gauge [][]float64
 	// states[k] is the chain before step k, with a site for its index; kept for marginals
 	states [][]*site
 }
@@ -162,7 +164,7 @@ func fresh(sites, before []*site) (n float64) {
 // multiply applies the tables of a step to the chain and sums the indices out that gone names.
 func (s *sweep) multiply(c *chain, st *step, gone func(int) bool) (bool, error) {
 	first, span := s.span(c, st)
-	cores, exp, err := operator(s.w, s.e, s.p, st, span)
+	cores, exp, err := operator(s.w, s.e, s.p, st, span, s.gauge)
 	if err != nil {
 		return false, err
 	}

@@ -54,7 +54,7 @@ func TestMeasure(t *testing.T) {
 					continue
 				}
 				begin = time.Now()
-				v, err := mps.Contract(context.Background(), e, p, mps.Options{Bond: bond, Memory: 4 << 30, Marginals: os.Getenv("MPS_MARGINALS") != ""})
+				v, err := mps.Contract(context.Background(), e, p, mps.Options{Bond: bond, Memory: 4 << 30, Cutoff: cutoff(), Marginals: os.Getenv("MPS_MARGINALS") != ""})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,4 +168,9 @@ func exactLnZ(t testing.TB, name string) float64 {
 		t.Fatal(err)
 	}
 	return z.LogAbs()
+}
+
+func cutoff() float64 {
+	c, _ := strconv.ParseFloat(os.Getenv("MPS_CUTOFF"), 64)
+	return c
 }

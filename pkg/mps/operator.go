@@ -43,11 +43,7 @@ func newTrain(w *linalg.Work, e *einsum.Expression, t, index int, p Plan) (*trai
 		stride[table.Scope[k]] = step
 		step *= e.Dims[table.Scope[k]]
 	}
-	for _, j := range table.Scope {
-		if j != index && e.Dims[j] > 1 {
-			tr.sites = append(tr.sites, j)
-		}
-	}
+	tr.sites = othersOf(e, t, index)
 	slices.SortFunc(tr.sites, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	for a := range e.Dims[index] {
 		slice := []float64{}
@@ -125,12 +121,12 @@ func (tr *train) at(p Plan, dims []int, j, x, a int) (m []float64, rows, cols in
 }
 
 // operator returns the cores of a step over the sites of span, all of them in the chain by now, up to 2^exp.
-func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int) (cores []core, exp int64, err error) {
+func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int, gauge [][]float64) (cores []core, exp int64, err error) {
 	var trains []*train
 	weight := make(map[int][]float64) // by other index: [a][x], the product of tables over it and s.index
 	own := ones(e.Dims[s.index])
 	for _, t := range s.tables {
-		others := rest(e.Hypergraph(), t, s.index)
+		others := othersOf(e, t, s.index)
 		switch len(others) {
 		case 0:
 			for a, v := range e.Tables[t].Data {
@@ -151,6 +147,14 @@ func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int)
 			}
 			trains = append(trains, tr)
 		}
+	}
+	if f := gauge[s.index]; f != nil && s.last {
+		for a := range own {
+			if f[a] != 0 {
+				own[a] /= f[a]
+			}
+		}
+		exp += rescale(own)
 	}
 	cores = make([]core, len(span))
 	left := make([]int, e.Dims[s.index]) // by a: first state of the bond on the left
@@ -175,6 +179,9 @@ func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int)
 					v = own[a]
 				case weight[j] != nil:
 					v = weight[j][a*e.Dims[j]+x]
+				}
+				if f := gauge[j]; f != nil && slices.Contains(s.enter, j) {
+					v *= f[x]
 				}
 				m, rows, cols := []float64{v}, 1, 1
 				for _, tr := range trains {
@@ -257,4 +264,15 @@ func norm(a []float64) (exp int, ok bool) {
 	}
 	_, exp = math.Frexp(top)
 	return exp, true
+}
+
+// othersOf lists the indices of table t of dimension above 1 other than i.
+func othersOf(e *einsum.Expression, t, i int) []int {
+	var out []int
+	for _, j := range e.Tables[t].Scope {
+		if j != i && e.Dims[j] > 1 {
+			out = append(out, j)
+		}
+	}
+	return out
 }

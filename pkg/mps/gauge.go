@@ -1,0 +1,70 @@
+package mps
+
+// Weights on the frontier, so that truncation keeps what the rest of the sweep will ask for.
+//
+// The state is compressed by its norm, but what counts is its product with what is still to come. An index in the chain is
+// therefore weighted by a rough measure of that: f_j(x) is the square root of the product, over the tables of j that are
+// multiplied in later, of the root mean square of the table at j = x. f_j comes in with j and is divided out when j is
+// summed out; the product of the state and what is to come does not change, and the weight is shared evenly by the two.
+//
+// Measured, |ln Z error| without / with (with f² instead): CSP_11 χ=32 3e-5 / 7e-9 (1e-7), Grids_11 χ=128 1e-4 / 1e-5
+// (3e-2), DBN_11 χ=32 0.66 / 0.02 (3.4), linkage_21 χ=32 0.016 / 0.030 (0.027).
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/einsum"
+)
+
+// gauges returns f_j for every index that is in the chain for more than one step, nil for others; largest entry 1.
+func gauges(e *einsum.Expression, steps []step) [][]float64 {
+	f := make([][]float64, len(e.Dims))
+	entry := make([]int, len(e.Dims))
+	for k, st := range steps {
+		for _, j := range st.enter {
+			entry[j] = k
+		}
+	}
+	for k, st := range steps {
+		for _, t := range st.tables {
+			for _, j := range e.Tables[t].Scope {
+				if e.Dims[j] > 1 && entry[j] < k {
+					if f[j] == nil {
+						f[j] = ones(e.Dims[j])
+					}
+					multiplyNorms(f[j], e, t, j)
+				}
+			}
+		}
+	}
+	for j := range f {
+		for x := range f[j] {
+			f[j][x] = math.Sqrt(f[j][x])
+		}
+	}
+	return f
+}
+
+// multiplyNorms multiplies f by the root mean squares of a table's slices along index j, over the largest.
+func multiplyNorms(f []float64, e *einsum.Expression, t, j int) {
+	table := e.Tables[t]
+	after := 1
+	for k := len(table.Scope) - 1; table.Scope[k] != j; k-- {
+		after *= e.Dims[table.Scope[k]]
+	}
+	sums := make([]float64, len(f))
+	top := 0.0
+	for k, v := range table.Data {
+		sums[k/after%len(f)] += v * v
+	}
+	for _, v := range sums {
+		top = max(top, v)
+	}
+	if top == 0 {
+		return
+	}
+	for x := range f {
+		f[x] *= math.Sqrt(sums[x] / top)
+	}
+	rescale(f)
+}
