@@ -1,0 +1,110 @@
+// Command client-go is an upstream service in Go: it asks the pipeline about a model and prints the answer.
+//
+//	go run ./examples/client-go [--nats URL] [--job ID] [--uai FILE [--evid FILE]...] [--deadline D] [--patience D] [--json]
+//
+// Without --uai it asks about a model of its own: rain, a sprinkler, and wet grass. It exits with 0 if the job was
+// answered, 1 if it ended otherwise, 2 if it could not be asked. Ctrl-C cancels the job, and so does --patience.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// options are the command line.
+type options struct {
+	nats, job, tenant, uai string
+	evid                   []string
+	deadline, patience     time.Duration
+	json                   bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.nats, "nats", cmp.Or(os.Getenv("BTN_NATS"), "nats://127.0.0.1:4222"), "URL of NATS")
+	flag.StringVar(&o.job, "job", fmt.Sprintf("go-%d", time.Now().UnixMilli()), "id of the job: the same id and the same request are one job")
+	flag.StringVar(&o.tenant, "tenant", "", "whose job it is")
+	flag.StringVar(&o.uai, "uai", "", "model file")
+	flag.Func("evid", "evidence file, a query each", func(path string) error { o.evid = append(o.evid, path); return nil })
+	flag.DurationVar(&o.deadline, "deadline", 0, "time after which the job ends without an answer; 0: none")
+	flag.DurationVar(&o.patience, "patience", time.Minute, "time after which this program cancels the job")
+	flag.BoolVar(&o.json, "json", false, "print one JSON object per query")
+	flag.Parse()
+
+	answer, err := run(o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	show(answer, o.json)
+	if answer.Status != wire.StatusOK {
+		os.Exit(1)
+	}
+}
+
+// run asks and waits. An error means that there is no answer; an answer may still say that the job failed.
+func run(o options) (*wire.Answer, error) {
+	request, err := o.request()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Connect(o.nats)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, o.patience)
+	defer cancel()
+
+	// Progress is for people and some of it may be lost. Whoever wants all there is watches before submitting.
+	unwatch, err := c.Watch(o.job, func(p wire.Progress) {
+		fmt.Fprintf(os.Stderr, "%s %d/%d %s\n", p.Stage, p.Done, p.Total, p.Text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unwatch()
+	if err := submit(ctx, c, request); err != nil {
+		return nil, err
+	}
+	answer, err := c.Wait(ctx, o.job)
+	if ctx.Err() == nil || err == nil {
+		return answer, err
+	}
+
+	// Nobody waits any more. The end of ctx ended the wait but not the job, which would go on and use up workers.
+	last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := c.Cancel(last, o.job, "nobody waits for it any more"); err != nil {
+		return nil, err
+	}
+	return c.Wait(last, o.job) // cancelled, or the answer that came first
+}
+
+// submit stores the request, again if it is not known whether it arrived: the same request under the same id is one job.
+func submit(ctx context.Context, c *client.Client, request wire.Model) error {
+	for pause := 100 * time.Millisecond; ; pause *= 2 {
+		_, err := c.Submit(ctx, request)
+		if err == nil || fault.CodeOf(err) != fault.Infrastructure {
+			return err // stored, or wrong: client.ErrJobTaken is one of these
+		}
+		select {
+		case <-time.After(pause): // NATS is away, or client.ErrFull: room comes with time
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}

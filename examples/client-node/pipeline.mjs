@@ -1,0 +1,131 @@
+// A client of the pipeline: submit, wait, watch, cancel. It knows subjects, streams and headers; see docs/wire.md.
+import { setTimeout as delay } from 'node:timers/promises'
+import { jetstream } from '@nats-io/jetstream'
+import { Objm } from '@nats-io/obj'
+import { headers } from '@nats-io/transport-node'
+import { digest, fromBytes, lane, sha256, toBytes } from './wire.mjs'
+
+const wrongLastSequence = [10071, 10164] // the server's codes for: the subject has a message already
+const envelope = 4096 // bytes of a message that are left for subject, headers and the server's own additions
+const look = 2000 // ms between looks for a stored answer: one that was published may be lost with a connection
+
+/** The job's id belongs to another request. */
+export class JobTaken extends Error {}
+
+export class Pipeline {
+  static async over(nc) {
+    const js = jetstream(nc)
+    return new Pipeline(nc, js, await js.jetstreamManager())
+  }
+
+  constructor(nc, js, jsm) {
+    Object.assign(this, { nc, js, jsm })
+  }
+
+  /**
+   * Stores a request, the fields of a model message, and returns its digest. Submitting the same request again is no
+   * new job, so whoever is not sure that it arrived submits it again.
+   */
+  async submit(request) {
+    const mine = digest(request)
+    const message = await this.#fit(toBytes('model', request), header('model', request, mine))
+    const taken = `btn.v1.model.*.${request.job}` // in whatever lane
+    try {
+      await this.js.publish(`btn.v1.model.${lane(request.tenant)}.${request.job}`, message.data, {
+        headers: message.headers,
+        expect: { lastSubjectSequence: 0, lastSubjectSequenceSubject: taken },
+      })
+      return mine
+    } catch (error) {
+      if (!wrongLastSequence.includes(error.code)) throw error
+    }
+    const stored = await this.#stored('BTN_MODEL', taken)
+    if (stored === null) return this.submit(request) // what was in the way has expired meanwhile
+    // Both digests are computed here: the header of the stored message is what its publisher said.
+    if (digest(fromBytes('model', stored)) !== mine) throw new JobTaken(`job ${request.job} is taken by another request`)
+    return mine
+  }
+
+  /** The job's answer, or null while there is none. */
+  async answer(job) {
+    const bytes = await this.#stored('BTN_ANSWER', `btn.v1.answer.${job}`)
+    return bytes && fromBytes('answer', bytes)
+  }
+
+  /** The job's answer as soon as there is one. An aborted signal ends the wait, not the job. */
+  async wait(job, signal) {
+    let arrived
+    const done = new Promise((resolve) => { arrived = resolve })
+    const sub = this.nc.subscribe(`btn.v1.done.${job}`, { max: 1, callback: (error, m) => { if (!error) arrived(m) } })
+    try {
+      await this.nc.flush() // the server knows of the subscription before the first look, so no answer falls between the two
+      for (;;) {
+        const stored = await this.answer(job)
+        if (stored) return stored
+        const m = await Promise.race([done, delay(look, null, { signal, ref: false })])
+        if (m) return fromBytes('answer', await this.#payload(m))
+      }
+    } finally {
+      sub.unsubscribe()
+    }
+  }
+
+  /** Calls f with the job's progress until the function it returns is called. Some may be lost. */
+  watch(job, f) {
+    const sub = this.nc.subscribe(`btn.v1.progress.${job}`, { callback: (error, m) => { if (!error) f(fromBytes('progress', m.data)) } })
+    return () => sub.unsubscribe()
+  }
+
+  /** Asks that a job end without a result. One that has its answer keeps it: the answer says which it was. */
+  async cancel(job, reason) {
+    const fields = { job, reason, time: Date.now() }
+    await this.js.publish(`btn.v1.cancel.${job}`, toBytes('cancel', fields), { headers: header('cancel', fields) })
+  }
+
+  // The payload of the last message on a subject, or null.
+  async #stored(stream, subject) {
+    const m = await this.jsm.direct.getMessage(stream, { last_by_subj: subject })
+    return m && this.#payload({ data: m.data, headers: m.header })
+  }
+
+  // What a message carries: its data, or the blob that its header names.
+  async #payload(m) {
+    const name = m.headers?.get('Btn-Blob')
+    if (!name) return m.data
+    const blob = await this.jsm.direct.getMessage('BTN_BLOB', { last_by_subj: `btn.v1.blob.${name}` })
+    if (!blob) throw new Error(`blob ${name} is gone`)
+    const object = blob.header.get('Btn-Object')
+    const bytes = object ? await (await this.#objects()).getBlob(object) : blob.data
+    if (!bytes || sha256(bytes) !== name) throw new Error(`blob ${name} is not what its name says`)
+
+    return bytes
+  }
+
+  // The payload with its headers or, if the server would not take as much, the name of a blob that has it.
+  async #fit(data, headers) {
+    const most = this.nc.info.max_payload
+    if (data.length + envelope <= most) return { data, headers }
+    const name = sha256(data)
+    const object = `${name}-${crypto.randomUUID()}`
+    await (await this.#objects()).putBlob({ name: object, options: { max_chunk_size: Math.min(128 << 10, most - envelope) } }, data)
+    await this.js.publish(`btn.v1.blob.${name}`, object, { headers: set({ 'Btn-Object': object }) })
+    headers.set('Btn-Blob', name)
+    return { data: name, headers }
+  }
+
+  #objects() {
+    return new Objm(this.js).open('BTN_BLOB')
+  }
+}
+
+function header(name, { job, tenant }, digest) {
+  return set({
+    'content-type': 'application/msgpack', 'Btn-Schema': name, 'Btn-Schema-Version': '1', 'Btn-Job': job, 'Btn-Tenant': tenant, 'Btn-Digest': digest,
+  })
+}
+
+function set(values) {
+  const h = headers()
+  for (const [name, value] of Object.entries(values)) if (value) h.set(name, value)
+  return h
+}
