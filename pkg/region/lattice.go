@@ -8,10 +8,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// lattice has one index, or none, at every point of a rectangle.
+// lattice has one index, or none, at every point of a rectangle, and indices in no square at the point of a neighbour.
+// Windows of it are closed under intersection wherever indices are; how well they catch cycles depends on it.
 type lattice struct {
 	rows, cols int
-	cell       []int32 // row-major; −1: none
+	start      []int32 // of every point, row-major: list[start[p]:start[p+1]] are its indices
+	list       []int32
 }
 
 // errNoLattice says that a model is no lattice.
@@ -28,6 +30,7 @@ type embedder struct {
 	near   [][]int32 // neighbours through tables of order two
 	placed []bool
 	at     [][2]int32
+	done   []bool  // indices at the upper left of a square that has been met
 	order  []int32 // placed indices of the component at hand
 	todo   []edge
 }
@@ -38,7 +41,7 @@ type edge struct{ a, b, behindA, behindB int32 }
 // findLattice returns the lattice of a graph: every index of its 2-core must have a place. Components are put one below
 // the other. Linear time.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
-	e := &embedder{near: neighbours(g), placed: make([]bool, len(g.dims)), at: make([][2]int32, len(g.dims))}
+	e := &embedder{near: neighbours(g), placed: make([]bool, len(g.dims)), done: make([]bool, len(g.dims)), at: make([][2]int32, len(g.dims))}
 	core := make([]int32, len(g.index))
 	for leg := range core {
 		core[leg] = int32(leg)
@@ -67,12 +70,37 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 		row = e.shift(row) + 1
 		all = append(all, e.order...)
 	}
-	for i, needed := range inCore {
-		if needed && !e.placed[i] {
-			return nil, errNoLattice("some indices are in no square")
+	squares := len(all)
+	all, complete := e.beside(g, all, inCore)
+	if !complete || len(all)-squares > len(all)/mostBeside {
+		return nil, errNoLattice("many indices are in no square")
+	}
+	return e.lattice(all, squares)
+}
+
+// mostBeside: one in so many indices may be in no square.
+const mostBeside = 4
+
+// beside puts indices of the 2-core that are in no square, around holes above all, to the nearest index that is. It
+// returns all that have a place, and whether that is the whole 2-core: a component may have no square at all.
+func (e *embedder) beside(g *graph, all []int32, inCore []bool) ([]int32, bool) {
+	for k := 0; k < len(all); k++ {
+		for _, leg := range g.legsOf(all[k]) {
+			t := g.table[leg]
+			for _, j := range g.index[g.first[t]:g.first[t+1]] {
+				if inCore[j] && !e.placed[j] {
+					e.placed[j], e.at[j] = true, e.at[all[k]]
+					all = append(all, j)
+				}
+			}
 		}
 	}
-	return e.lattice(all)
+	for i, in := range inCore {
+		if in && !e.placed[i] {
+			return all, false
+		}
+	}
+	return all, true
 }
 
 func neighbours(g *graph) [][]int32 {
@@ -130,8 +158,18 @@ func (e *embedder) put(i int32, at [2]int32) {
 	e.order = append(e.order, i)
 }
 
-// push queues the four edges of a square, each with what is behind it.
+// push queues the four edges of a square that has not been met, each with what is behind it.
 func (e *embedder) push(a, b, c, d int32) {
+	corner := a
+	for _, i := range [3]int32{b, c, d} {
+		if e.at[i][0] <= e.at[corner][0] && e.at[i][1] <= e.at[corner][1] {
+			corner = i
+		}
+	}
+	if e.done[corner] {
+		return
+	}
+	e.done[corner] = true
 	e.todo = append(e.todo, edge{a, b, d, c}, edge{b, c, a, d}, edge{c, d, b, a}, edge{d, a, c, b})
 }
 
@@ -156,7 +194,6 @@ func (e *embedder) grow() (err error) {
 
 // square places d beside w.a and c beside w.b, on the side that is not behind.
 func (e *embedder) square(w edge, d, c int32) error {
-	fresh := false
 	for _, p := range [2][3]int32{{d, w.a, w.behindA}, {c, w.b, w.behindB}} {
 		i, from, behind := p[0], e.at[p[1]], e.at[p[2]]
 		at := [2]int32{2*from[0] - behind[0], 2*from[1] - behind[1]}
@@ -165,14 +202,9 @@ func (e *embedder) square(w edge, d, c int32) error {
 		}
 		if !e.placed[i] {
 			e.put(i, at)
-			fresh = true
 		}
 	}
-	// A square whose corners were all placed has been reached from another side, or closes a gap between two arms:
-	// its two side edges still wait for what is beyond them.
-	if fresh {
-		e.todo = append(e.todo, edge{w.b, c, w.a, d}, edge{c, d, w.b, w.a}, edge{d, w.a, c, w.b})
-	}
+	e.push(w.a, w.b, c, d)
 	return nil
 }
 
@@ -192,24 +224,30 @@ func (e *embedder) shift(row int32) int32 {
 // sparsest bounds the points of a lattice by a multiple of its indices.
 const sparsest = 64
 
-func (e *embedder) lattice(all []int32) (*lattice, error) {
-	l := &lattice{}
+// lattice sorts indices by their points; the first so many are in squares, and have a point of their own.
+func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
+	l := &lattice{list: make([]int32, len(all))}
 	for _, i := range all {
 		l.rows, l.cols = max(l.rows, int(e.at[i][0])+1), max(l.cols, int(e.at[i][1])+1)
 	}
-	if l.rows > (sparsest*len(all))/l.cols {
+	if l.rows > sparsest*len(all)/l.cols {
 		return nil, errNoLattice("it is mostly holes")
 	}
-	l.cell = make([]int32, l.rows*l.cols)
-	for p := range l.cell {
-		l.cell[p] = -1
+	l.start = make([]int32, l.rows*l.cols+2)
+	for k, i := range all {
+		p := int(e.at[i][0])*l.cols + int(e.at[i][1])
+		if l.start[p+2]++; k < squares && l.start[p+2] > 1 {
+			return nil, errNoLattice("two indices have one place")
+		}
+	}
+	for p := 2; p < len(l.start); p++ {
+		l.start[p] += l.start[p-1]
 	}
 	for _, i := range all {
 		p := int(e.at[i][0])*l.cols + int(e.at[i][1])
-		if l.cell[p] >= 0 {
-			return nil, errNoLattice("two indices have one place")
-		}
-		l.cell[p] = i
+		l.list[l.start[p+1]] = i
+		l.start[p+1]++
 	}
+	l.start = l.start[:l.rows*l.cols+1]
 	return l, nil
 }

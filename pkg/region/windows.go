@@ -26,10 +26,8 @@ func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	left, right, b := w.interval(w.cols, r%across)
 	legs = m.legs[:0]
 	for row := top; row < bottom; row++ {
-		for _, i := range w.cell[row*w.cols+left : row*w.cols+right] {
-			if i >= 0 {
-				legs = append(legs, m.g.legsOf(i)...)
-			}
+		for _, i := range w.list[w.start[row*w.cols+left]:w.start[row*w.cols+right]] {
+			legs = append(legs, m.g.legsOf(i)...)
 		}
 	}
 	m.legs = legs
