@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat: singular values
+	// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular values
 	// below 1e-12 of the largest are dropped everywhere.
-	rounding = 1e-11
+	rounding = 1e-13
 	// slowest is the least factor by which the next change is taken to be smaller than the last one.
 	slowest = 0.1
 	// alike is by how much two plans at their first bond may be closer to each other than to the truth.

@@ -5,6 +5,7 @@ package truncated
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/compressed"
@@ -47,10 +48,10 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 		return []btn.TruncatedPlan{tree.plan}, nil
 	case treeErr != nil || tree.flops > unequal*sweep.flops:
 		other, err := p.sweep(ctx, o, o.Seed+1, moves)
-		if err != nil {
-			return nil, err
+		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
+			other.plan = reversed(sweep.plan)
 		}
-		return []btn.TruncatedPlan{sweep.plan, other.plan}, nil
+		return []btn.TruncatedPlan{sweep.plan, other.plan}, ctx.Err()
 	case sweep.flops > unequal*tree.flops:
 		o.Seed++
 		other, err := p.tree(ctx, o, moves)
@@ -88,10 +89,20 @@ func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, move
 
 func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	found, cost, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
-	return priced{plan: btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}, flops: cost.Flops, loss: cost.Loss}, err
+	return priced{plan: btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}, flops: treeFlops * cost.Flops, loss: cost.Loss}, err
 }
 
-// Cost is what a contraction along a plan takes at a bond: flops predicted, bytes at most.
+// treeFlops is how many flops of a sweep a flop along a tree takes the time of, as measured: large tensors are permuted.
+const treeFlops = 4
+
+// reversed is the sweep that comes from the other end.
+func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
+	p.Order = slices.Clone(p.Order)
+	slices.Reverse(p.Order)
+	return p
+}
+
+// Cost is what a contraction along a plan takes at a bond: flops predicted, in those of a sweep, and bytes at most.
 type Cost struct {
 	Flops, Bytes float64
 	Lossless     bool // along a tree: nothing is truncated
@@ -109,7 +120,7 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int) (Cost, error) {
 		return Cost{}, err
 	}
 	c, err := compressed.Evaluate(h, tree, bond)
-	return Cost{c.Flops, c.PeakBytes, c.Loss == 0}, err
+	return Cost{treeFlops * c.Flops, c.PeakBytes, c.Loss == 0}, err
 }
 
 // Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
