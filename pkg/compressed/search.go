@@ -76,6 +76,8 @@ type search struct {
 	rng   *rand.Rand
 	moves int64
 	tries int
+	order []int // see eliminated
+	drawn draw  // of the best plan
 
 	best  Plan
 	cost  Cost
@@ -111,10 +113,10 @@ const lossBits = 40
 func (c Cost) price() float64 { return math.Log2(c.Flops+1) + c.Loss/lossBits }
 
 // consider prices a plan and keeps it if it is better than all before.
-func (s *search) consider(p Plan) {
+func (s *search) consider(p Plan) bool {
 	n, err := newNetwork(s.h, p)
 	if err != nil {
-		return
+		return false
 	}
 	m := newMeter(n, s.o.Bond, defaultGauge)
 	m.start(s.h)
@@ -125,11 +127,13 @@ func (s *search) consider(p Plan) {
 	})
 	s.moves += slowness * m.moves
 	if err != nil || stopped {
-		return
+		return false
 	}
 	if c := m.cost(); !s.found || s.better(c, s.cost) {
 		s.best, s.cost, s.found = p, c, true
+		return true
 	}
+	return false
 }
 
 // hopeless says whether a plan under way is worse than the best already.
@@ -166,181 +170,3 @@ func (s *search) exactTrees() error {
 }
 
 const cheap = 1e7 // flops of an exact tree below which no other is looked for
-
-// attempt considers one random tree.
-func (s *search) attempt() {
-	s.tries++
-	p := s.f.chains(s.ranks())
-	n, err := newNetwork(s.h, p)
-	if err != nil {
-		s.moves = s.o.Moves
-		return
-	}
-	m := newMeter(n, s.o.Bond, 0)
-	m.start(s.h)
-	stop := func() bool { return m.peak*8 > 4*float64(s.o.Memory) || s.ctx.Err() != nil }
-	var merges [][2]int
-	if s.rng.IntN(2) == 0 {
-		merges = sites(m, p)
-	}
-	merges, ok := simplify(m, merges), true
-	p.Merges = merges
-	root := s.root(n)
-	switch {
-	case root < 0:
-	case s.tries%2 == 0:
-		p.Merges, ok = span(m, merges, root, s.rng, stop)
-	default:
-		r := rule{alpha: 1.2 * s.rng.Float64(), temperature: math.Exp2(float64(s.rng.IntN(6) - 6))}
-		var depth []float64
-		if s.rng.IntN(2) == 0 {
-			r.centre = math.Exp2(float64(s.rng.IntN(6) - 2))
-			depth = n.distances(root)
-		}
-		p.Merges, ok = greedy(m, merges, r, depth, s.rng, stop)
-	}
-	s.moves += slowness * (m.moves + int64(200*len(n.node)))
-	if ok {
-		s.consider(p)
-	}
-}
-
-// ranks draws a global order of the indices: by number, by elimination, breadth first from somewhere, or at random.
-func (s *search) ranks() []int {
-	rank := make([]int, len(s.h.Dims))
-	order := s.rng.Perm(len(rank))
-	switch s.rng.IntN(4) {
-	case 0:
-		for i := range order {
-			order[i] = i
-		}
-	case 1:
-		order = s.breadthFirst(order)
-	case 2:
-		eliminated := elimination.Restrict(s.order(), s.h)
-		rest := make([]bool, len(rank))
-		for _, i := range eliminated {
-			rest[i] = true
-		}
-		for i := range rank {
-			if !rest[i] {
-				eliminated = append(eliminated, i)
-			}
-		}
-		order = eliminated
-	}
-	for k, i := range order {
-		rank[i] = k
-	}
-	return rank
-}
-
-func (s *search) order() []int { return elimination.MinFill(s.h) }
-
-// breadthFirst lists the indices by distance from the first of a list.
-func (s *search) breadthFirst(starts []int) []int {
-	seen := make([]bool, len(starts))
-	var out []int
-	for _, start := range starts {
-		if seen[start] {
-			continue
-		}
-		seen[start] = true
-		out = append(out, start)
-		for k := len(out) - 1; k < len(out); k++ {
-			for _, t := range s.f.tables[out[k]] {
-				for _, j := range s.h.Edges[t] {
-					if !seen[j] {
-						seen[j] = true
-						out = append(out, j)
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-// simplify merges every node into a neighbour that does not grow by it.
-func simplify(m *meter, merges [][2]int) [][2]int {
-	n := m.n
-	for again := true; again; {
-		again = false
-		for a := 0; a < len(n.node); a++ {
-			if !n.node[a].alive || n.node[a].copy || len(n.node[a].legs) == 0 {
-				continue
-			}
-			for _, b := range n.neighbours(int32(a)) {
-				if n.estimate(int32(a), b.to, math.Inf(1)) > max(n.node[a].size, n.node[b.to].size) {
-					continue
-				}
-				if _, err := m.merge(int32(a), b.to, nil); err != nil {
-					return merges
-				}
-				merges = append(merges, [2]int{a, int(b.to)})
-				again = true
-				break
-			}
-		}
-	}
-	return merges
-}
-
-// root draws a node that has wires; −1 if none has.
-func (s *search) root(n *network) int32 {
-	var linked []int32
-	for i, nd := range n.node {
-		if nd.alive && len(nd.legs) > 0 {
-			linked = append(linked, int32(i))
-		}
-	}
-	if len(linked) == 0 {
-		return -1
-	}
-	return linked[s.rng.IntN(len(linked))]
-}
-
-// distances are those of all nodes from one, in wires; 0 for what is not connected with it.
-func (n *network) distances(root int32) []float64 {
-	out := make([]float64, len(n.node))
-	seen := make([]bool, len(n.node))
-	seen[root] = true
-	queue := []int32{root}
-	for k := 0; k < len(queue); k++ {
-		at := queue[k]
-		for _, w := range n.node[at].legs {
-			if o := n.wire[w].other(at); !seen[o] {
-				seen[o], out[o] = true, out[at]+1
-				queue = append(queue, o)
-			}
-		}
-	}
-	return out
-}
-
-const largestSite = 64 // entries
-
-// sites merges the chain of copy tensors of every index into one, where that is small.
-func sites(m *meter, p Plan) [][2]int {
-	var merges [][2]int
-	for c := 0; c < len(p.Copies); {
-		end, size := c, float64(m.n.dimension(p.Tables+c)*m.n.dimension(p.Tables+c))
-		for ; end < len(p.Copies) && p.Copies[end] == p.Copies[c]; end++ {
-			size *= float64(m.n.dimension(p.Tables + c))
-		}
-		at := p.Tables + c
-		for k := c + 1; k < end && size <= largestSite; k++ {
-			id, err := m.merge(int32(at), int32(p.Tables+k), nil)
-			if err != nil {
-				return merges
-			}
-			merges = append(merges, [2]int{at, p.Tables + k})
-			at = int(id)
-		}
-		c = end
-	}
-	return merges
-}
-
-// dimension is that of the wires of a copy tensor.
-func (n *network) dimension(c int) int { return n.wire[n.node[c].legs[0]].dim }
