@@ -36,7 +36,7 @@ type Value struct {
 	Truncated  bool // something above Cutoff was dropped, or projectors were applied to other entries
 	Bond       int  // largest dimension of a wire that was truncated to
 	Flops      float64
-	PeakBytes  float64     // as predicted
+	PeakBytes  float64     // most held at once, the expression included, factorisations and projectors not
 	Projectors *Projectors // with Keep; nil where Z is 0
 }
 
@@ -101,12 +101,16 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	if need > float64(o.Memory) {
 		return Value{}, fault.New(fault.OverBudget, "%w: a contraction with bond %d needs %.4g bytes, the budget is %d", einsum.ErrOverBudget, o.Bond, need, o.Memory)
 	}
-	r := &run{ctx: ctx, e: e, plan: p, n: n, o: o, data: make([][]float64, len(n.node)+len(p.Merges)), value: Value{PeakBytes: need}}
+	r := &run{ctx: ctx, e: e, plan: p, n: n, o: o, data: make([][]float64, len(n.node)+len(p.Merges))}
+	r.Limit = int(need / 8)
+	for _, t := range e.Tables {
+		r.Live += len(t.Data)
+	}
 	err = r.all()
 	if errors.Is(err, errZero) {
 		r.value.Z, r.value.Projectors, err = scaled.Number{}, nil, nil
 	}
-	r.value.Flops = r.flops
+	r.value.Flops, r.value.PeakBytes = r.flops, 8*float64(r.Peak)
 	return r.value, err
 }
 
@@ -214,7 +218,8 @@ func (r *run) used() []bool {
 
 // whole is table t times the tables of one index that it is the host of, in the layout of its scope.
 func (r *run) whole(t int) []float64 {
-	data := append([]float64(nil), r.e.Tables[t].Data...)
+	data := r.Get(len(r.e.Tables[t].Data))
+	copy(data, r.e.Tables[t].Data)
 	for _, guest := range r.guests[t] {
 		r.absorb(data, t, guest)
 	}
@@ -252,8 +257,9 @@ func (r *run) load(t int) error {
 	}
 	r.n.drop(int32(t))
 	if len(out.labels) < len(in.labels) {
-		out.data = make([]float64, volume(dims, out.labels))
+		out.data = r.Get(volume(dims, out.labels))
 		r.product(out, in, array{}, dims)
+		r.Put(data)
 		data = out.data
 	}
 	r.data[t] = data
@@ -304,11 +310,16 @@ func (r *run) merge(a, b int32, partner []int32) error {
 	if err != nil {
 		return err
 	}
-	out := array{labels: m.out, data: make([]float64, int(r.n.node[id].size))}
+	out := array{labels: m.out, data: r.Get(int(r.n.node[id].size))}
 	r.product(out, array{r.entries(m.operand[0]), m.labels[0]}, array{r.entries(m.operand[1]), m.labels[1]}, m.dims)
 	r.data[id] = out.data
 	if r.o.Marginals {
 		r.tape = append(r.tape, step{merging: m, out: id, in: [2][]float64{r.entries(m.operand[0]), r.entries(m.operand[1])}})
+	}
+	for _, i := range m.operand {
+		if i >= 0 && !r.o.Marginals {
+			r.Put(r.data[i])
+		}
 	}
 	r.data[a], r.data[b] = nil, nil
 	if err := r.normalise(id); err != nil {

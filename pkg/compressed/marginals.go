@@ -19,7 +19,8 @@ func (r *run) marginals() error {
 	adjoint := make([][]float64, len(r.n.node))
 	for i, nd := range r.n.node {
 		if nd.alive {
-			adjoint[i] = []float64{1}
+			adjoint[i] = r.Get(1)
+			adjoint[i][0] = 1
 		}
 	}
 	for len(r.tape) > 0 {
@@ -35,18 +36,24 @@ func (r *run) marginals() error {
 		}
 		m := s.merging
 		given := array{adjoint[s.out], m.out}
-		adjoint[s.out] = nil
 		for k, i := range m.operand {
 			if i < 0 {
 				continue
 			}
-			out := array{make([]float64, len(s.in[k])), m.labels[k]}
+			out := array{r.Get(len(s.in[k])), m.labels[k]}
 			r.product(out, given, array{s.in[1-k], m.labels[1-k]}, m.dims)
 			if _, err := rescale(out.data); err != nil && err != errZero {
 				return err
 			}
 			adjoint[i] = out.data
 		}
+		for k, i := range m.operand {
+			if i >= 0 {
+				r.Put(s.in[k])
+			}
+		}
+		r.Put(adjoint[s.out])
+		adjoint[s.out] = nil
 	}
 	r.read(adjoint)
 	return nil
@@ -55,9 +62,10 @@ func (r *run) marginals() error {
 // backProject is the derivative by a node before a projector was applied to it.
 func (r *run) backProject(s step, given []float64) []float64 {
 	rest := len(given) / s.cols
-	x := make([]float64, rest*s.rows)
+	x := r.Get(rest * s.rows)
 	r.MulTB(x, given, s.projector, rest, s.cols, s.rows)
 	r.flops += 2 * float64(len(x)) * float64(s.cols)
+	r.Put(given)
 	axes := permutation(s.layout, s.dims)
 	if contiguous(axes) {
 		return x
@@ -65,8 +73,9 @@ func (r *run) backProject(s step, given []float64) []float64 {
 	for i := range axes {
 		axes[i].to, axes[i].from = axes[i].from, axes[i].to
 	}
-	out := make([]float64, len(x))
+	out := r.Get(len(x))
 	spread(out, x, axes)
+	r.Put(x)
 	return out
 }
 
@@ -123,6 +132,7 @@ func (r *run) readTable(t int, indices []int, adjoint []float64) {
 		r.product(array{p, []int32{label[i]}}, x, y, dims)
 		normalise(p)
 	}
+	r.Put(x.data)
 }
 
 // sharedIndices says which indices are wires of the network, and not summed where a table is loaded.

@@ -7,10 +7,15 @@ package compressed
 // A label that one operand alone has is summed, one that the result alone has is repeated, and one that a tensor has
 // twice runs along its diagonal.
 
-import "github.com/basetensor/basetensor/pkg/linalg"
+import (
+	"github.com/basetensor/basetensor/pkg/internal/arena"
+	"github.com/basetensor/basetensor/pkg/linalg"
+)
 
+// A kernel's buffers come from its arena and go back to it.
 type kernel struct {
 	linalg.Work
+	arena.Arena
 	stride []int
 	axes   []axis
 	flops  float64
@@ -47,8 +52,8 @@ func (k *kernel) product(out, a, b array, dims []int) {
 		}
 	}
 	batches, m, n, inner := volume(dims, both), volume(dims, first), volume(dims, second), volume(dims, sum)
-	x := k.pack(a, dims, both, first, sum)
-	y := k.pack(b, dims, both, sum, second)
+	x, xBorrowed := k.pack(a, dims, both, first, sum)
+	y, yBorrowed := k.pack(b, dims, both, sum, second)
 	layout := append(append(append([]int32(nil), both...), first...), second...)
 	k.stride = array{labels: layout}.strides(dims, k.stride)
 	k.axes = k.axes[:0]
@@ -60,19 +65,26 @@ func (k *kernel) product(out, a, b array, dims []int) {
 	k.flops += 2 * float64(batches) * float64(m) * float64(n) * float64(inner)
 	if !diagonal && contiguous(k.axes) {
 		k.multiply(out.data, x, y, batches, m, inner, n)
-		return
+	} else {
+		z := k.Get(batches * m * n)
+		k.multiply(z, x, y, batches, m, inner, n)
+		clear(out.data)
+		spread(out.data, z, k.axes)
+		k.Put(z)
 	}
-	z := make([]float64, batches*m*n)
-	k.multiply(z, x, y, batches, m, inner, n)
-	clear(out.data)
-	spread(out.data, z, k.axes)
+	if xBorrowed {
+		k.Put(x)
+	}
+	if yBorrowed {
+		k.Put(y)
+	}
 }
 
 // pack lays a out as [x, y, z], summing over every label that is in none of them; it returns a's own entries if they
-// are laid out like that.
-func (k *kernel) pack(a array, dims []int, x, y, z []int32) []float64 {
+// are laid out like that, and otherwise a buffer to be put back.
+func (k *kernel) pack(a array, dims []int, x, y, z []int32) (packed []float64, borrowed bool) {
 	if a.data == nil {
-		return []float64{1}
+		return []float64{1}, false
 	}
 	from := a.strides(dims, nil)
 	layout := append(append(append([]int32(nil), x...), y...), z...)
@@ -94,15 +106,16 @@ func (k *kernel) pack(a array, dims []int, x, y, z []int32) []float64 {
 		k.axes = append(k.axes, axis{dims[l], k.stride[l], from[l]})
 	}
 	if !summed && len(a.data) == size && contiguous(k.axes) {
-		return a.data
+		return a.data, false
 	}
-	out := make([]float64, size)
+	out := k.Get(size)
 	if !summed {
 		spread(out, a.data, k.axes)
-		return out
+		return out, true
 	}
+	clear(out)
 	accumulate(out, a.data, k.axes)
-	return out
+	return out, true
 }
 
 const fewProducts = 512 // below which plain loops are faster than a call

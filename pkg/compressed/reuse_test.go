@@ -4,6 +4,7 @@ package compressed_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/compressed"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -75,6 +77,36 @@ func TestErrorFallsWithTheBond(t *testing.T) {
 				}
 				if v.Bond > c.bond || v.Truncated != (v.Discarded > 0) || c.bond == 2 && !v.Truncated {
 					t.Errorf("plan %d, bond %d: %+v", k, c.bond, v)
+				}
+			}
+		}
+	}
+}
+
+// TestPredictions: what was counted stays below what Evaluate says for the bond.
+func TestPredictions(t *testing.T) {
+	for seed := range uint64(5) {
+		e := grid(8, 8, 0.7, seed)
+		for k, p := range compressed.Attempts(e.Hypergraph(), 8, seed, 6) {
+			for _, bond := range []int{3, 8} {
+				cost, err := compressed.Evaluate(e.Hypergraph(), p, bond)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, marginals := range []bool{false, true} {
+					limit := cost.PeakBytes
+					if marginals {
+						limit = cost.MarginalBytes
+					}
+					o := compressed.Options{Bond: bond, Marginals: marginals, Memory: int64(limit)}
+					v := contract(t, e, p, o)
+					if v.PeakBytes > limit || v.PeakBytes < limit/20 || !marginals && v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
+						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, %.4g of %.4g flops", seed, k, bond, marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
+					}
+					o.Memory--
+					if _, err := compressed.Contract(context.Background(), e, p, o); fault.CodeOf(err) != fault.OverBudget || !errors.Is(err, einsum.ErrOverBudget) {
+						t.Fatalf("one byte less: %v", err)
+					}
 				}
 			}
 		}

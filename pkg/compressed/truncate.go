@@ -54,10 +54,14 @@ func (r *run) truncate(a, b int32) error {
 // apply multiplies the bundle of a that leads to b by a projector; the new axis is the last.
 func (r *run) apply(a, b int32, projector []float64, p Projector) error {
 	layout, dims := r.matrix(a, b, nil)
-	x := r.arrange(r.data[a], layout, dims)
+	x, borrowed := r.arrange(r.data[a], layout, dims)
 	rest := len(x) / p.Rows
-	out := make([]float64, rest*p.Cols)
+	out := r.Get(rest * p.Cols)
 	r.multiply(out, x, projector, 1, rest, p.Rows, p.Cols)
+	if borrowed {
+		r.Put(x)
+	}
+	r.Put(r.data[a])
 	r.flops += 2 * float64(len(x)) * float64(p.Cols)
 	if r.o.Marginals {
 		r.tape = append(r.tape, step{out: a, projector: projector, rows: p.Rows, cols: p.Cols, layout: layout, dims: dims})
@@ -94,15 +98,15 @@ func (r *run) matrix(a, b int32, first []int32) (layout, dims []int) {
 	return layout, dims
 }
 
-// arrange permutes the axes of data; it returns data itself where they are in sequence already.
-func (r *run) arrange(data []float64, layout, dims []int) []float64 {
+// arrange permutes the axes of data into a buffer to be put back, or returns data itself where they are in sequence.
+func (r *run) arrange(data []float64, layout, dims []int) (arranged []float64, borrowed bool) {
 	axes := permutation(layout, dims)
 	if contiguous(axes) {
-		return data
+		return data, false
 	}
-	out := make([]float64, len(data))
+	out := r.Get(len(data))
 	spread(out, data, axes)
-	return out
+	return out, true
 }
 
 // permutation is the copy from row-major dims into the sequence layout of the same axes.
@@ -226,20 +230,26 @@ func (r *run) triangleOf(a, parent int32, children []int32, triangle map[int32][
 		data = delta(r.n.wire[r.n.node[a].legs[0]].dim)
 	}
 	layout, dims := r.matrix(a, parent, children)
-	x := r.arrange(data, layout, dims)
+	x, borrowed := r.arrange(data, layout, dims)
 	before := 1
 	for _, c := range children {
 		d := int(r.n.between(a, c))
 		rank := len(triangle[c]) / d
 		after := len(x) / before / d
-		y := make([]float64, before*rank*after)
+		y := r.Get(before * rank * after)
 		for i := range before {
 			r.multiply(y[i*rank*after:(i+1)*rank*after], triangle[c], x[i*d*after:], 1, rank, d, after)
 		}
 		r.flops += 2 * float64(len(y)) * float64(d)
-		x, before = y, before*rank
+		if borrowed {
+			r.Put(x)
+		}
+		x, borrowed, before = y, true, before*rank
 	}
 	t := r.triangle(x, int(r.n.between(a, parent)))
+	if borrowed {
+		r.Put(x)
+	}
 	if _, err := rescale(t); err != nil {
 		return nil, err
 	}
