@@ -87,7 +87,7 @@ const maxPriced = 1 << 14
 
 func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
 	f.source, f.Regions = s, s.len()
-	down, across := s.line(s.rows), s.line(s.cols)
+	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
 		return f.price(ctx, w, 1, 0, 1, f.Regions)
 	}

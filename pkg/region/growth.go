@@ -55,7 +55,7 @@ func (g *Growth) Next(ctx context.Context) (*Family, error) {
 			return nil, err
 		}
 		same := g.last != nil && g.last.same(f)
-		if w, ok := f.source.(*windows); ok && g.o.Size > max(w.rows, w.cols) {
+		if w, ok := f.source.(*windows); ok && g.o.Size > 2 && w.rows.whole(g.o.Size-1) && w.cols.whole(g.o.Size-1) {
 			return nil, nil
 		}
 		if f.Len() > 0 && !same {

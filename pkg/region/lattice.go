@@ -11,7 +11,7 @@ import (
 // lattice has one index, or none, at every point of a rectangle, and indices in no square at the point of a neighbour.
 // Windows of it are closed under intersection wherever indices are; how well they catch cycles depends on it.
 type lattice struct {
-	rows, cols int
+	rows, cols line
 	start      []int32 // of every point, row-major: list[start[p]:start[p+1]] are its indices
 	list       []int32
 }
@@ -30,8 +30,9 @@ type embedder struct {
 	near   [][]int32 // neighbours through tables of order two
 	placed []bool
 	at     [][2]int32
-	done   []bool  // indices at the upper left of a square that has been met
-	order  []int32 // placed indices of the component at hand
+	done   []bool   // indices at the upper left of a square that has been met
+	period [2]int32 // where rows and columns close on themselves, or 0
+	order  []int32  // placed indices of the component at hand
 	todo   []edge
 }
 
@@ -59,7 +60,7 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 		}
 	}
 	var all []int32
-	row := int32(0)
+	row, pieces := int32(0), 0
 	for i := range g.dims {
 		if !inCore[i] || e.placed[i] || !e.begin(int32(i)) {
 			continue
@@ -68,12 +69,16 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 			return nil, err
 		}
 		row = e.shift(row) + 1
+		pieces++
 		all = append(all, e.order...)
 	}
 	squares := len(all)
 	all, complete := e.beside(g, all, inCore)
 	if !complete || len(all)-squares > len(all)/mostBeside {
 		return nil, errNoLattice("many indices are in no square")
+	}
+	if pieces > 1 && e.period != [2]int32{} {
+		return nil, errNoLattice("it closes on itself, and has several pieces")
 	}
 	return e.lattice(all, squares)
 }
@@ -186,26 +191,35 @@ func (e *embedder) grow() (err error) {
 				err = errNoLattice("an edge is in more than two squares")
 				return
 			}
-			err = e.square(w, d, c)
+			e.square(w, d, c)
 		})
 	}
 	return err
 }
 
 // square places d beside w.a and c beside w.b, on the side that is not behind.
-func (e *embedder) square(w edge, d, c int32) error {
+func (e *embedder) square(w edge, d, c int32) {
 	for _, p := range [2][3]int32{{d, w.a, w.behindA}, {c, w.b, w.behindB}} {
 		i, from, behind := p[0], e.at[p[1]], e.at[p[2]]
 		at := [2]int32{2*from[0] - behind[0], 2*from[1] - behind[1]}
-		if e.placed[i] && e.at[i] != at {
-			return errNoLattice("it closes on itself")
-		}
 		if !e.placed[i] {
 			e.put(i, at)
+		} else {
+			e.closes(at[0]-e.at[i][0], at[1]-e.at[i][1])
 		}
 	}
 	e.push(w.a, w.b, c, d)
-	return nil
+}
+
+// closes notes that one index is at two points, apart by whole periods of rows and of columns. Where that is not what a
+// twisted or knotted model does, the periods come out so small that two indices have one place.
+func (e *embedder) closes(rows, cols int32) {
+	for axis, by := range [2]int32{rows, cols} {
+		for by != 0 {
+			e.period[axis], by = by, e.period[axis]%by
+		}
+		e.period[axis] = max(e.period[axis], -e.period[axis])
+	}
 }
 
 // shift moves the component at hand to rows from row on, and returns the first row below it.
@@ -227,15 +241,23 @@ const sparsest = 64
 // lattice sorts indices by their points; the first so many are in squares, and have a point of their own.
 func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 	l := &lattice{list: make([]int32, len(all))}
+	var size [2]int32
 	for _, i := range all {
-		l.rows, l.cols = max(l.rows, int(e.at[i][0])+1), max(l.cols, int(e.at[i][1])+1)
+		for axis, period := range e.period {
+			if period > 0 {
+				e.at[i][axis] %= period
+			}
+			size[axis] = max(size[axis], e.at[i][axis]+1)
+		}
 	}
-	if l.rows > sparsest*len(all)/l.cols {
+	l.rows = line{int(size[0]), e.period[0] > 0}
+	l.cols = line{int(size[1]), e.period[1] > 0}
+	if l.rows.n > sparsest*len(all)/l.cols.n {
 		return nil, errNoLattice("it is mostly holes")
 	}
-	l.start = make([]int32, l.rows*l.cols+2)
+	l.start = make([]int32, l.rows.n*l.cols.n+2)
 	for k, i := range all {
-		p := int(e.at[i][0])*l.cols + int(e.at[i][1])
+		p := int(e.at[i][0])*l.cols.n + int(e.at[i][1])
 		if l.start[p+2]++; k < squares && l.start[p+2] > 1 {
 			return nil, errNoLattice("two indices have one place")
 		}
@@ -244,10 +266,10 @@ func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 		l.start[p] += l.start[p-1]
 	}
 	for _, i := range all {
-		p := int(e.at[i][0])*l.cols + int(e.at[i][1])
+		p := int(e.at[i][0])*l.cols.n + int(e.at[i][1])
 		l.list[l.start[p+1]] = i
 		l.start[p+1]++
 	}
-	l.start = l.start[:l.rows*l.cols+1]
+	l.start = l.start[:l.rows.n*l.cols.n+1]
 	return l, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
+	"github.com/basetensor/basetensor/pkg/preprocess"
 	"github.com/basetensor/basetensor/pkg/region"
 	"github.com/basetensor/basetensor/pkg/reparam"
 )
@@ -190,4 +191,28 @@ func TestMeasureStrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	ladder(t, "strip 10000×14", e, z.LogAbs(), []try{{region.Windows, 2, 0}, {region.Windows, 3, 0}, {region.Windows, 4, 0}, {region.Windows, 5, 0}, {region.Windows, 6, 0}})
+}
+
+// TestMeasureSimplified is TestMeasureIsing after preprocess.
+func TestMeasureSimplified(t *testing.T) {
+	measuring(t, "simplified")
+	for _, name := range strings.Split(os.Getenv("REGION_MODELS"), ",") {
+		log10, _ := reference.Log10Z(t, name)
+		r, err := preprocess.Run(built(t, reference.Network(t, name)), preprocess.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("%+v\n", r.Report.After)
+		var tries []try
+		for k := 2; k <= 6; k++ {
+			tries = append(tries, try{region.Windows, k, 0})
+		}
+		for k := 4; k <= 10; k += 2 {
+			tries = append(tries, try{region.Loops, k, 0})
+		}
+		for k := 1; k <= 3; k++ {
+			tries = append(tries, try{region.Balls, k, 0})
+		}
+		ladder(t, name, r.Expression, log10*math.Ln10, tries)
+	}
 }
