@@ -9,6 +9,8 @@ package mps
 
 import (
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // limits are what compression goes by, and what it has seen.
@@ -226,7 +228,7 @@ func (c *chain) dissolve(first, n int, f factor) bool {
 		if !c.normalise(m, f.exp) {
 			return false
 		}
-		c.scale = c.scale.Mul(number(m[0]))
+		c.scale = c.scale.Mul(scaled.FromFloat(m[0]))
 		return true
 	case first > 0:
 		a := c.sites[first-1]

@@ -63,10 +63,12 @@ func checkSizes(e *einsum.Expression) error {
 			if i < 0 || i >= len(e.Dims) {
 				return fault.New(fault.Internal, "%w: table %d has index %d of %d", einsum.ErrExpression, t, i, len(e.Dims))
 			}
-			n *= e.Dims[i]
+			if n *= e.Dims[i]; n > len(table.Data) { // stops before it overflows
+				break
+			}
 		}
 		if n != len(table.Data) {
-			return fault.New(fault.Internal, "%w: table %d has %d entries, its scope needs %d", einsum.ErrExpression, t, len(table.Data), n)
+			return fault.New(fault.Internal, "%w: table %d has %d entries, which is not what its scope needs", einsum.ErrExpression, t, len(table.Data))
 		}
 	}
 	return nil
@@ -120,7 +122,7 @@ func (s *sweep) constant() scaled.Number {
 	z := s.e.Scale
 	for _, t := range s.e.Tables {
 		if len(t.Data) == 1 {
-			z = z.Mul(number(t.Data[0]))
+			z = z.Mul(scaled.FromFloat(t.Data[0]))
 		}
 	}
 	return z
@@ -193,5 +195,3 @@ func (s *sweep) span(c *chain, st *step) (first int, span []int) {
 	}
 	return first, span
 }
-
-func number(x float64) scaled.Number { return scaled.FromFloat(x) }

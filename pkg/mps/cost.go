@@ -18,8 +18,14 @@ type Cost struct {
 	Log2Bond  float64 // log2 of the largest bond after compression
 }
 
-// unbounded stands for sizes that do not fit float64.
-const unbounded = 1e100
+// hugeBond and hugeCost stand for what is larger: products of them with each other still fit float64.
+const (
+	hugeBond = 1e60
+	hugeCost = 1e300
+)
+
+// entryBytes is the size of one entry of an operator's cores.
+const entryBytes = 32
 
 // Evaluate prices Contract along p with bonds of at most bond. Errors: ErrPlan, ErrOptions. Time: Σ over the steps of the
 // sites they touch.
@@ -62,6 +68,9 @@ func (sh *spanShape) spanCost(bond float64, after []float64) (flops, bytes float
 	rows := make([]float64, n+1)
 	rows[0] = sh.l[0]
 	stored, top := 8*rows[0]*rows[0], 0.0
+	for k := range n {
+		stored += entryBytes * sh.entries(k)
+	}
 	for k := 0; k < last; k++ {
 		f, m, q := sh.advanceCost(k, rows[k], k >= lead)
 		rows[k+1] = q
@@ -183,11 +192,11 @@ type meter struct {
 }
 
 func (m *meter) add(flops, bytes, made, largest float64) {
-	m.flops = min(m.flops+flops, unbounded)
-	m.peak = min(max(m.peak, m.tables+m.kept+bytes), unbounded)
+	m.flops = min(m.flops+flops, hugeCost)
+	m.peak = min(max(m.peak, m.tables+m.kept+bytes), hugeCost)
 	m.largest = max(m.largest, largest)
 	if m.keep {
-		m.kept = min(m.kept+made, unbounded)
+		m.kept = min(m.kept+made, hugeCost)
 	}
 }
 
@@ -341,10 +350,10 @@ func (c *shapeChain) fill(index int, tables []int, gone func(int) bool, first, l
 		sh.l = append(sh.l, c.bonds[k])
 		sh.d = append(sh.d, c.dim(k))
 		sh.gone = append(sh.gone, gone(c.sites[k]))
-		s := sh.index
+		s := min(sh.index, hugeBond)
 		for _, t := range tables {
 			if wide {
-				s *= crossing(c.x.h, c.p, t, index, c.p.Position[c.sites[k]])
+				s = min(s*crossing(c.x.h, c.p, t, index, c.p.Position[c.sites[k]]), hugeBond)
 			}
 		}
 		sh.s = append(sh.s, s)

@@ -43,7 +43,7 @@ func newTrain(w *linalg.Work, e *einsum.Expression, t, index int, p Plan) (*trai
 		stride[table.Scope[k]] = step
 		step *= e.Dims[table.Scope[k]]
 	}
-	tr.sites = othersOf(e, t, index)
+	tr.sites = others(e.Dims, e.Tables[t].Scope, index)
 	slices.SortFunc(tr.sites, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	for a := range e.Dims[index] {
 		slice := []float64{}
@@ -120,88 +120,101 @@ func (tr *train) at(p Plan, dims []int, j, x, a int) (m []float64, rows, cols in
 	return m, r, r
 }
 
-// operator returns the cores of a step over the sites of span, all of them in the chain by now, up to 2^exp.
-func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int, gauge [][]float64) (cores []core, exp int64, err error) {
-	var trains []*train
-	weight := make(map[int][]float64) // by other index: [a][x], the product of tables over it and s.index
-	own := ones(e.Dims[s.index])
+// factors are the tables of a step, sorted by how they enter its operator.
+type factors struct {
+	own    []float64         // by value a of the index: the product of what is over it alone
+	pairs  map[int][]float64 // by other index: [a][x], the product of the tables over the two
+	trains []*train
+}
+
+// collect sorts the tables of a step; the result is to be multiplied by 2^exp. gauge is that of gauges.
+func collect(w *linalg.Work, e *einsum.Expression, p Plan, s *step, gauge [][]float64) (f *factors, exp int64, err error) {
+	f = &factors{own: ones(e.Dims[s.index]), pairs: make(map[int][]float64)}
 	for _, t := range s.tables {
-		others := othersOf(e, t, s.index)
-		switch len(others) {
+		rest := others(e.Dims, e.Tables[t].Scope, s.index)
+		switch len(rest) {
 		case 0:
 			for a, v := range e.Tables[t].Data {
-				own[a] *= v
+				f.own[a] *= v
 			}
-			exp += rescale(own)
+			exp += rescale(f.own)
 		case 1:
-			j := others[0]
-			if weight[j] == nil {
-				weight[j] = ones(e.Dims[s.index] * e.Dims[j])
+			j := rest[0]
+			if f.pairs[j] == nil {
+				f.pairs[j] = ones(e.Dims[s.index] * e.Dims[j])
 			}
-			multiplyPair(weight[j], e, t, s.index, j)
-			exp += rescale(weight[j])
+			multiplyPair(f.pairs[j], e, t, s.index, j)
+			exp += rescale(f.pairs[j])
 		default:
 			tr, err := newTrain(w, e, t, s.index, p)
 			if err != nil {
 				return nil, 0, err
 			}
-			trains = append(trains, tr)
+			f.trains = append(f.trains, tr)
 		}
 	}
-	if f := gauge[s.index]; f != nil && s.last {
-		for a := range own {
-			if f[a] != 0 {
-				own[a] /= f[a]
+	if g := gauge[s.index]; g != nil && s.last {
+		for a := range f.own {
+			if g[a] != 0 { // where it is 0 all tables still to come were
+				f.own[a] /= g[a]
 			}
 		}
-		exp += rescale(own)
+		exp += rescale(f.own)
 	}
-	cores = make([]core, len(span))
-	left := make([]int, e.Dims[s.index]) // by a: first state of the bond on the left
-	states := 1
+	return f, exp, nil
+}
+
+// weight is what the tables over the step's index, at value a, and at most index j, at x, make.
+func (f *factors) weight(s *step, dims []int, j, x, a int, gauge [][]float64) float64 {
+	v := 1.0
+	switch {
+	case j == s.index && x != a:
+		return 0
+	case j == s.index:
+		v = f.own[a]
+	case f.pairs[j] != nil:
+		v = f.pairs[j][a*dims[j]+x]
+	}
+	if g := gauge[j]; g != nil && slices.Contains(s.enter, j) {
+		v *= g[x]
+	}
+	return v
+}
+
+// operator returns the cores of a step over the sites of span, all of them in the chain by now, up to 2^exp.
+func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int, gauge [][]float64) (cores []core, exp int64, err error) {
+	f, exp, err := collect(w, e, p, s, gauge)
+	if err != nil {
+		return nil, 0, err
+	}
+	left, states := make([]int, e.Dims[s.index]), 1 // by a: first state of the bond on the left; all of its states
 	for k, j := range span {
-		c := core{left: states}
-		right, top := make([]int, len(left)), 1
-		if k < len(span)-1 {
-			top = 0
-		}
+		c := core{left: states, right: 1}
+		right, inner := make([]int, len(left)), k < len(span)-1
+		top := 0
 		for a := range left {
-			right[a] = top
-			if k == len(span)-1 {
-				right[a] = 0
+			if inner {
+				right[a] = top
 			}
 			for x := range e.Dims[j] {
-				v := 1.0
-				switch {
-				case j == s.index && x != a:
-					v = 0
-				case j == s.index:
-					v = own[a]
-				case weight[j] != nil:
-					v = weight[j][a*e.Dims[j]+x]
-				}
-				if f := gauge[j]; f != nil && slices.Contains(s.enter, j) {
-					v *= f[x]
-				}
-				m, rows, cols := []float64{v}, 1, 1
-				for _, tr := range trains {
-					f, r, q := tr.at(p, e.Dims, j, x, a)
-					m, rows, cols = kronecker(m, rows, cols, f, r, q)
+				m, rows, cols := []float64{f.weight(s, e.Dims, j, x, a, gauge)}, 1, 1
+				for _, tr := range f.trains {
+					b, r, q := tr.at(p, e.Dims, j, x, a)
+					m, rows, cols = kronecker(m, rows, cols, b, r, q)
 				}
 				for i, v := range m {
 					if v != 0 {
 						c.entries = append(c.entries, entry{s: left[a] + i/cols, x: x, t: right[a] + i%cols, v: v})
 					}
 				}
-				if k < len(span)-1 {
-					top = max(top, right[a]+cols)
-				}
+				top = max(top, right[a]+cols)
 			}
 		}
-		c.right = max(top, 1)
-		states = c.right
-		left = right
-		cores[k] = c
+		if inner {
+			c.right = max(top, 1)
+		}
+		left, states = right, c.right
+		cores = append(cores, c)
 	}
 	return cores, exp, nil
 }
@@ -251,7 +264,7 @@ func ones(n int) []float64 {
 	return out
 }
 
-// norm is the power of 2 of the largest entry; ok is false for zeros, NaN and infinities.
+// norm returns the exponent e of the largest entry, |a_i| < 2^e; ok is false for zeros, NaN and infinities.
 func norm(a []float64) (exp int, ok bool) {
 	top := 0.0
 	for _, x := range a {
@@ -264,15 +277,4 @@ func norm(a []float64) (exp int, ok bool) {
 	}
 	_, exp = math.Frexp(top)
 	return exp, true
-}
-
-// othersOf lists the indices of table t of dimension above 1 other than i.
-func othersOf(e *einsum.Expression, t, i int) []int {
-	var out []int
-	for _, j := range e.Tables[t].Scope {
-		if j != i && e.Dims[j] > 1 {
-			out = append(out, j)
-		}
-	}
-	return out
 }

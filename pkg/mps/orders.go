@@ -55,28 +55,56 @@ func breadthFirst(near [][]int, seen []bool, start int, rng *rand.Rand) []int {
 	return out
 }
 
+// line is a chain in the making. Indices stay in it when they are summed out.
+type line struct {
+	before, next []int
+	head, tail   int
+}
+
+func newLine(n int) *line {
+	l := &line{before: make([]int, n), next: make([]int, n), head: -1, tail: -1}
+	return l
+}
+
+// add puts j at the end.
+func (l *line) add(j int) {
+	l.before[j], l.next[j] = l.tail, -1
+	if l.tail >= 0 {
+		l.next[l.tail] = j
+	} else {
+		l.head = j
+	}
+	l.tail = j
+}
+
+// insert puts j just before i.
+func (l *line) insert(j, i int) {
+	l.before[j], l.next[j] = l.before[i], i
+	if l.before[i] >= 0 {
+		l.next[l.before[i]] = j
+	} else {
+		l.head = j
+	}
+	l.before[i] = j
+}
+
+func (l *line) list() (out []int) {
+	for i := l.head; i >= 0; i = l.next[i] {
+		out = append(out, i)
+	}
+	return out
+}
+
 // localInsertion is the chain in which new indices take the place of the one that brings them: those summed out late to
 // the left, those summed out soon to the right.
 func localInsertion(near [][]int, order []int) []int {
 	rank := positions(order, len(near))
 	in := make([]bool, len(near))
-	next := make([]int, len(near)) // the chain as a list; indices stay in it when they are summed out
-	before := make([]int, len(near))
-	head := -1
-	for k := len(order) - 1; k >= 0; k-- { // one after the other where there is nothing to be beside of
-		next[order[k]], before[order[k]] = -1, -1
-	}
-	tail := -1
+	l := newLine(len(near))
 	for _, i := range order {
 		if !in[i] {
 			in[i] = true
-			before[i], next[i] = tail, -1
-			if tail >= 0 {
-				next[tail] = i
-			} else {
-				head = i
-			}
-			tail = i
+			l.add(i)
 		}
 		var fresh []int
 		for _, j := range near[i] {
@@ -86,34 +114,25 @@ func localInsertion(near [][]int, order []int) []int {
 			}
 		}
 		slices.SortFunc(fresh, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
-		for _, j := range fresh { // to the left of i, in sequence
-			before[j], next[j] = before[i], i
-			if before[i] >= 0 {
-				next[before[i]] = j
-			} else {
-				head = j
-			}
-			before[i] = j
+		for _, j := range fresh {
+			l.insert(j, i)
 		}
 	}
-	out := make([]int, 0, len(order))
-	for i := head; i >= 0; i = next[i] {
-		out = append(out, i)
-	}
-	return out
+	return l.list()
 }
 
 // greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new
 // indices take its place. ok is false when it gave up after too many moves.
 func greedy(h elimination.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
-	g := &greedyChain{h: h, near: near, state: make([]byte, len(near)), at: make([]int, len(near)), born: make([]int, len(near))}
+	g := &greedyChain{h: h, near: near, line: newLine(len(near)), state: make([]byte, len(near)), at: make([]int, len(near)), born: make([]int, len(near))}
 	starts := cuthillMcKee(near, live, rng)
 	for len(order) < len(live) {
 		if len(g.frontier) == 0 {
 			for g.state[starts[0]] != 0 {
 				starts = starts[1:]
 			}
-			g.open(0, starts[0], &chain, -1)
+			g.line.add(starts[0])
+			g.open(0, starts[0])
 		}
 		best, cost := -1, math.Inf(1)
 		for k, i := range g.frontier {
@@ -126,14 +145,15 @@ func greedy(h elimination.Hypergraph, near [][]int, live []int, rng *rand.Rand, 
 		if *moves < 0 {
 			return nil, nil, false
 		}
-		order = append(order, g.eliminate(best, &chain))
+		order = append(order, g.eliminate(best))
 	}
-	return order, chain, true
+	return order, g.line.list(), true
 }
 
 type greedyChain struct {
 	h        elimination.Hypergraph
 	near     [][]int
+	line     *line
 	state    []byte // 0 not seen, 1 in the frontier, 2 summed out
 	frontier []int
 	at       []int // by index: place in the frontier
@@ -157,23 +177,19 @@ func (g *greedyChain) cost(k int) float64 {
 	return float64(high-low)*own + 2*(fresh-own) + 1e-3*float64(g.born[i])/float64(len(g.near))
 }
 
-func (g *greedyChain) open(k, j int, chain *[]int, host int) {
+func (g *greedyChain) open(k, j int) {
 	g.state[j] = 1
 	g.clock++
 	g.born[j] = g.clock
 	g.frontier = slices.Insert(g.frontier, k, j)
-	at := len(*chain)
-	if host >= 0 {
-		at = slices.Index(*chain, host)
-	}
-	*chain = slices.Insert(*chain, at, j)
 }
 
-func (g *greedyChain) eliminate(k int, chain *[]int) int {
+func (g *greedyChain) eliminate(k int) int {
 	i := g.frontier[k]
 	for _, j := range g.near[i] {
 		if g.state[j] == 0 {
-			g.open(k, j, chain, i)
+			g.line.insert(j, i)
+			g.open(k, j)
 			k++
 		}
 	}

@@ -37,7 +37,7 @@ func schedule(h elimination.Hypergraph, p Plan) []step {
 		for _, t := range at[i] {
 			switch {
 			case used[t]:
-			case len(rest(h, t, i)) <= 1:
+			case len(others(h.Dims, h.Edges[t], i)) <= 1:
 				small = append(small, t)
 			default:
 				large = append(large, t)
@@ -55,7 +55,7 @@ func schedule(h elimination.Hypergraph, p Plan) []step {
 			}
 			enter(i)
 			for _, t := range tables {
-				for _, j := range rest(h, t, i) {
+				for _, j := range others(h.Dims, h.Edges[t], i) {
 					enter(j)
 				}
 			}
@@ -86,7 +86,7 @@ func group(h elimination.Hypergraph, p Plan, i int, small, large []int) [][]int 
 func operatorBond(h elimination.Hypergraph, p Plan, i int, tables []int) float64 {
 	top := float64(h.Dims[i])
 	for _, t := range tables {
-		for _, j := range rest(h, t, i) { // a bond's size changes at places of the tables' indices only
+		for _, j := range others(h.Dims, h.Edges[t], i) { // a bond's size changes at places of the tables' indices only
 			bond := float64(h.Dims[i])
 			for _, u := range tables {
 				bond *= crossing(h, p, u, i, p.Position[j])
@@ -109,14 +109,14 @@ func crossing(h elimination.Hypergraph, p Plan, t, i, place int) float64 {
 			right *= float64(h.Dims[j])
 		}
 	}
-	return min(left, right)
+	return min(left, right, hugeBond)
 }
 
-// rest lists the indices of table t of dimension above 1 other than i.
-func rest(h elimination.Hypergraph, t, i int) []int {
-	out := make([]int, 0, len(h.Edges[t]))
-	for _, j := range h.Edges[t] {
-		if j != i && h.Dims[j] > 1 {
+// others lists the indices of a scope of dimension above 1 other than i.
+func others(dims, scope []int, i int) []int {
+	out := make([]int, 0, len(scope))
+	for _, j := range scope {
+		if j != i && dims[j] > 1 {
 			out = append(out, j)
 		}
 	}

@@ -44,7 +44,7 @@ func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Pla
 		o.Memory = btn.DefaultMemory
 	}
 	s := &searcher{h: h, near: neighbours(h), rng: rand.New(rand.NewPCG(o.Seed, 0x6d7073)), seed: o.Seed, moves: o.Moves, memory: float64(o.Memory)}
-	s.finite, s.exact = newPricer(h, float64(o.Bond)), newPricer(h, unbounded)
+	s.finite, s.exact = newPricer(h, float64(o.Bond)), newPricer(h, hugeBond)
 	s.live = elimination.Restrict(nil, h)
 	s.best.score = math.Inf(1)
 	if err := s.starts(ctx); err != nil {
