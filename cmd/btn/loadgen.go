@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -180,6 +181,15 @@ func (c *loadCmd) profiled(f func() (*load.Outcome, error)) (*load.Outcome, erro
 
 // print writes the report in its forms.
 func (c *loadCmd) print(out io.Writer, r *load.Report) error {
+	if c.HTML != "" {
+		var b bytes.Buffer
+		if err := r.WriteHTML(&b); err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+		if err := os.WriteFile(c.HTML, b.Bytes(), 0o644); err != nil {
+			return fault.Wrap(fault.BadInput, err)
+		}
+	}
 	if c.JSON {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")

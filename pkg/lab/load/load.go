@@ -48,7 +48,7 @@ type Config struct {
 	Drain    time.Duration // waited for answers after the last arrival, default 30 seconds
 	Seed     uint64
 	Prefix   string // of the jobs' ids, which another run on the same server must not have; default "load"
-	Verify   int    // jobs whose answers are kept for Verify, spread over the run; negative: all
+	Verify   int    // jobs whose answers are kept for Verify, at least so many if there are, spread over the run; negative: all
 }
 
 // Tenant is one who asks.

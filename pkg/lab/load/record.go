@@ -24,7 +24,8 @@ var stages = [...]string{infer.StageReparam, infer.StageLearn, infer.StageContra
 
 // record is one job. Times are after the start of the run.
 type record struct {
-	job    *job         // nil unless it is kept for verification
+	kept   bool         // for verification
+	job    *job         // nil unless it is kept
 	answer *wire.Answer // likewise
 
 	at           time.Duration // intended arrival

@@ -5,6 +5,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func Run(ctx context.Context, c Config, target Target) (*Outcome, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	r := &runner{c: c, target: target, queue: make(chan *job, ahead), tokens: make(chan struct{}, max(1, c.Outstanding))}
+	r := &runner{c: c, target: target, every: 1, queue: make(chan *job, ahead), tokens: make(chan struct{}, max(1, c.Outstanding))}
 	stop, err := target.Results(ctx, r.mine, r.answered)
 	if err != nil {
 		return nil, err
@@ -48,6 +49,8 @@ type runner struct {
 	mu      sync.Mutex
 	records []*record // by number
 	under   int       // neither answered nor refused
+	kept    []*record // for verification: jobs whose number is a multiple of every
+	every   int
 }
 
 func (r *runner) run(ctx context.Context) (*Outcome, error) {
@@ -138,9 +141,10 @@ func (r *runner) dispatch(ctx context.Context, planned <-chan *job) {
 				return
 			}
 		}
-		rec := &record{job: j, at: j.at, model: j.model, tenant: j.tenant, queries: len(j.message.Queries)}
+		rec := &record{at: j.at, model: j.model, tenant: j.tenant, queries: len(j.message.Queries)}
 		r.mu.Lock()
 		r.records = append(r.records, rec)
+		r.keep(j, rec)
 		r.under++
 		r.mu.Unlock()
 		r.queue <- j
@@ -159,9 +163,6 @@ func (r *runner) submit(ctx context.Context, j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := r.records[j.number]
-	if !r.c.keeps(j.number) {
-		rec.job = nil
-	}
 	if err == nil {
 		rec.acknowledged = at
 		return
@@ -211,7 +212,7 @@ func (r *runner) answered(id string, a *wire.Answer, err error) {
 	open := rec.state == underWay
 	rec.state, rec.done = answered, at
 	rec.note(a, err)
-	if r.c.keeps(n) {
+	if rec.kept {
 		rec.answer = a
 	}
 	if open {
@@ -219,16 +220,23 @@ func (r *runner) answered(id string, a *wire.Answer, err error) {
 	}
 }
 
-// keeps reports whether the answer of a job is kept for verification.
-func (c Config) keeps(number int) bool {
-	if c.Verify <= 0 {
-		return c.Verify < 0
+// keep decides whether the request and the answer of a job are kept for verification: of every so many jobs one, of twice
+// as many when there are too many of them. The caller holds the lock.
+func (r *runner) keep(j *job, rec *record) {
+	if r.c.Verify == 0 || r.c.Verify > 0 && j.number%r.every != 0 {
+		return
 	}
-	every := 1
-	if c.Rate > 0 {
-		every = max(1, int(c.Rate*(c.WarmUp+c.Duration).Seconds())/c.Verify)
+	rec.kept, rec.job = true, j
+	if r.kept = append(r.kept, rec); r.c.Verify < 0 || len(r.kept) < 2*r.c.Verify {
+		return
 	}
-	return number%every == 0 && number/every < c.Verify
+	r.every *= 2
+	r.kept = slices.DeleteFunc(r.kept, func(rec *record) bool {
+		if rec.kept = rec.job.number%r.every == 0; !rec.kept {
+			rec.job, rec.answer = nil, nil
+		}
+		return !rec.kept
+	})
 }
 
 // look looks answers up that are long in coming: their republished copies may be lost.
