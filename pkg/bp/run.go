@@ -6,47 +6,10 @@ package bp
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
-)
-
-// Schedule is the sequence in which messages are updated.
-type Schedule int
-
-const (
-	// Auto takes turns: sequential, residual, each again with damping, as Run says.
-	Auto Schedule = iota
-	// Sequential sweeps backwards and forwards over the indices in breadth-first order, each message once per pair.
-	Sequential
-	// Residual visits the index next whose incoming messages have changed most since its last visit.
-	Residual
-)
-
-// Options steer a run. The zero value works.
-type Options struct {
-	Updates   int64    // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
-	Tolerance float64  // of Change; 0: 1e-12
-	Damping   float64  // part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the least
-	Schedule  Schedule // 0: Auto
-	Seed      uint64   // 0: uniform messages; else random ones
-	// Warm is State.Messages of an earlier run over the same shape; Seed is then ignored. A value that its messages exclude is
-	// let in again.
-	Warm []float64
-}
-
-// Limits and steps of the defaults.
-const (
-	updatesEach = 2000
-	leastUpdate = 100_000
-	mostUpdates = 2_000_000_000
-	tolerance   = 1e-12
-	patience    = 16   // pairs of sweeps, or as many updates, of a round, after which progress is judged
-	lastStalls  = 8    // rounds without progress that end the last phase
-	progress    = 0.97 // the change must have fallen to this part of the smallest before
 )
 
 // Run passes messages on e until none changes by more than the tolerance. Messages are normalised, kept as float64, and
@@ -95,54 +58,6 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 func newState(g *graph) *State {
 	size := g.at[len(g.at)-1]
 	return &State{Contradiction: -1, Signed: g.signed, g: g, m: make([]float64, size), v: make([]float64, size)}
-}
-
-// start fills m.
-func (s *State) start(o Options) error {
-	if o.Warm != nil {
-		return s.warm(o.Warm)
-	}
-	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
-	for k := range s.g.table {
-		m := s.g.of(s.m, int32(k))
-		for a := range m {
-			m[a] = 1
-			if o.Seed != 0 {
-				m[a] = 0x1p-20 + rng.ExpFloat64()
-			}
-		}
-		normalise(m)
-	}
-	return nil
-}
-
-// readmitted replaces the zeros of messages that a run starts from: where they are right, the tables bring them back.
-const readmitted = 0x1p-30
-
-func (s *State) warm(messages []float64) error {
-	if err := s.set(messages); err != nil {
-		return err
-	}
-	for a, x := range s.m {
-		if x == 0 {
-			s.m[a] = readmitted
-		}
-	}
-	return nil
-}
-
-func (s *State) set(messages []float64) error {
-	if len(messages) != len(s.m) {
-		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d", len(messages), len(s.m))
-	}
-	for _, k := range s.g.incidences {
-		m := s.g.of(s.m, k)
-		messages = messages[copy(m, messages):]
-		if total := normalise(m); !(total > tiny && total < huge) {
-			return fault.New(fault.BadInput, "bp: the message of incidence %d sums to %v", k, total)
-		}
-	}
-	return nil
 }
 
 // runner is a run under way.
@@ -221,27 +136,6 @@ func (r *runner) look(entries int) error {
 		return r.ctx.Err()
 	}
 	return nil
-}
-
-// phase is a schedule with a damping, kept until it stalls.
-type phase struct {
-	schedule Schedule
-	damping  float64
-}
-
-// phases lists what is tried, in the sequence that converged on most of the reference models.
-func (o *Options) phases() []phase {
-	all := []phase{{Sequential, 0}, {Residual, 0}, {Sequential, 0.3}, {Residual, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
-	switch o.Schedule {
-	case Sequential:
-		all = []phase{{Sequential, 0}, {Sequential, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
-	case Residual:
-		all = []phase{{Residual, 0}, {Residual, 0.3}, {Residual, 0.6}, {Residual, 0.85}}
-	}
-	for n := range all {
-		all[n].damping = max(all[n].damping, o.Damping)
-	}
-	return all
 }
 
 // done says that nothing is left to do.
@@ -338,28 +232,4 @@ func (r *runner) check() error {
 	}
 	r.Change, r.Converged = change, change <= r.o.Tolerance
 	return nil
-}
-
-// Restore returns the state that messages (State.Messages) describe, without passing any: Change says how far they are
-// from a fixed point of e, Converged whether that is at most 1e-12. Errors as for Run.
-func Restore(e *einsum.Expression, messages []float64) (*State, error) {
-	g, err := newGraph(e)
-	if err != nil {
-		return nil, err
-	}
-	s := newState(g)
-	if err := s.set(messages); err != nil {
-		return nil, err
-	}
-	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: context.Background(), o: Options{Tolerance: tolerance}}
-	for i := range g.e.Dims {
-		r.send(i)
-	}
-	if r.Contradiction < 0 {
-		if err := r.check(); err != nil {
-			return nil, fmt.Errorf("bp: %w", err)
-		}
-	}
-	s.Updates = 0
-	return s, nil
 }
