@@ -22,8 +22,8 @@ import (
 // rounding. Z = 0 is an answer. The same input gives the same bits.
 //
 // Errors: ErrPlan, ErrOptions; einsum.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
-// einsum.ErrExpression for tables of a wrong size; linalg.ErrNotFinite for entries that are not finite, or overflow;
-// the context's error, looked at between steps. Cost: Evaluate.
+// einsum.ErrExpression for tables of a wrong size; einsum.ErrNotFinite for entries that are not finite;
+// linalg.ErrConvergence; the context's error, looked at between steps. Cost: Evaluate.
 func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Value, error) {
 	h := e.Hypergraph()
 	if o.Cutoff == 0 {
@@ -35,7 +35,7 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	if err := p.check(h); err != nil {
 		return Value{}, err
 	}
-	if err := checkSizes(e); err != nil {
+	if err := checkTables(e); err != nil {
 		return Value{}, err
 	}
 	s := &sweep{e: e, p: p, o: o, steps: schedule(h, p), w: new(linalg.Work)}
@@ -56,7 +56,7 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	return s.run(ctx)
 }
 
-func checkSizes(e *einsum.Expression) error {
+func checkTables(e *einsum.Expression) error {
 	for t, table := range e.Tables {
 		n := 1
 		for _, i := range table.Scope {
@@ -69,6 +69,11 @@ func checkSizes(e *einsum.Expression) error {
 		}
 		if n != len(table.Data) {
 			return fault.New(fault.Internal, "%w: table %d has %d entries, which is not what its scope needs", einsum.ErrExpression, t, len(table.Data))
+		}
+		for k, v := range table.Data {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fault.New(fault.BadInput, "%w: entry %d of table %d is %g", einsum.ErrNotFinite, k, t, v)
+			}
 		}
 	}
 	return nil

@@ -16,6 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 )
 
+// smallestWeight is what a weight is at least, relative to about the largest, unless it is 0: it is divided by.
+const smallestWeight = 1e-200
+
 // gauges returns f_j for every index that is in the chain for more than one step, nil for others; largest entry 1.
 func gauges(e *einsum.Expression, steps []step) [][]float64 {
 	f := make([][]float64, len(e.Dims))
@@ -45,7 +48,7 @@ func gauges(e *einsum.Expression, steps []step) [][]float64 {
 	return f
 }
 
-// multiplyNorms multiplies f by the root mean squares of a table's slices along index j, over the largest.
+// multiplyNorms multiplies f by the norms of a table's slices along index j, up to a common factor.
 func multiplyNorms(f []float64, e *einsum.Expression, t, j int) {
 	table := e.Tables[t]
 	after := 1
@@ -54,17 +57,19 @@ func multiplyNorms(f []float64, e *einsum.Expression, t, j int) {
 	}
 	sums := make([]float64, len(f))
 	top := 0.0
-	for k, v := range table.Data {
-		sums[k/after%len(f)] += v * v
-	}
-	for _, v := range sums {
-		top = max(top, v)
+	for _, v := range table.Data {
+		top = max(top, math.Abs(v))
 	}
 	if top == 0 {
 		return
 	}
+	for k, v := range table.Data {
+		sums[k/after%len(f)] += (v / top) * (v / top)
+	}
 	for x := range f {
-		f[x] *= math.Sqrt(sums[x] / top)
+		if f[x] *= math.Sqrt(sums[x]); f[x] > 0 {
+			f[x] = max(f[x], smallestWeight)
+		}
 	}
 	rescale(f)
 }
