@@ -130,7 +130,7 @@ func (s *searcher) starts(ctx context.Context) error {
 	slices.Reverse(mckee)
 	for _, order := range [][]int{file, mckee, elimination.MinFill(s.h), elimination.MinWeight(s.h)} {
 		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
-			if err := ctx.Err(); err != nil {
+			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
 				return err
 			}
 			s.try(order, chain)
