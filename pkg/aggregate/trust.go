@@ -24,7 +24,8 @@ const (
 //   - An estimate that dropped nothing above rounding is the best, within rounding.
 //   - Else it is the last one along the plan of the highest rung. Its uncertainty is the larger of the change that its own
 //     sequence would make next, last²/(last but one) and never less than a tenth of the last, and of its distance from
-//     the other plans' highest estimates (trees, orders, sizes).
+//     the other plans' highest estimates (trees, orders, sizes). Regions do not grow monotonically: theirs is the last change,
+//     and at least a tenth of the one before.
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
 // The discarded weight is no bound by itself: it was seen at 1e-8 beside an error of 0.1.
@@ -92,6 +93,9 @@ func (g *growth) next(best *rung) (float64, bool) {
 		return last, true
 	}
 	before := math.Abs(values[n-2] - values[n-3])
+	if best.Family == btn.FamilyRegions { // their growth is not monotone
+		return max(last, slowest*before), true
+	}
 	if before == 0 {
 		return last, true
 	}

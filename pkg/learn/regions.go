@@ -32,8 +32,8 @@ const (
 
 // seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
 var (
-	graphSeeds   = []btn.Rung{{Kind: region.Balls, Size: 2}, {Kind: region.Loops, Size: 8}, {Kind: region.Balls, Size: 3}, {Kind: region.Loops, Size: 10}, {Kind: region.Loops, Size: 12}, {Kind: region.Balls, Size: 4}, {Kind: region.Loops, Size: 14}}
-	latticeSeeds = []btn.Rung{{Kind: region.Windows, Size: 2}, {Kind: region.Windows, Size: 3}, {Kind: region.Windows, Size: 4}, {Kind: region.Windows, Size: 5}, {Kind: region.Windows, Size: 6}, {Kind: region.Windows, Size: 7}}
+	graphSeeds   = []btn.Rung{{Kind: region.Balls, Size: 2}, {Kind: region.Loops, Size: 8}, {Kind: region.Balls, Size: 3}, {Kind: region.Loops, Size: 10}, {Kind: region.Loops, Size: 12}, {Kind: region.Balls, Size: 4}, {Kind: region.Loops, Size: 14}, {Kind: region.Balls, Size: 5}, {Kind: region.Loops, Size: 16}}
+	latticeSeeds = []btn.Rung{{Kind: region.Windows, Size: 2}, {Kind: region.Windows, Size: 3}, {Kind: region.Windows, Size: 4}, {Kind: region.Windows, Size: 5}, {Kind: region.Windows, Size: 6}, {Kind: region.Windows, Size: 7}, {Kind: region.Windows, Size: 8}, {Kind: region.Windows, Size: 9}, {Kind: region.Windows, Size: 10}, {Kind: region.Windows, Size: 12}}
 )
 
 // regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
