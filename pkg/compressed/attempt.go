@@ -7,7 +7,7 @@ import "math"
 // draw is how a random tree is made.
 type draw struct {
 	order int  // of chains
-	sites bool // the copy tensors of small variables are merged first
+	sites int  // what is merged first: 1 the copy tensors of small variables, 2 tables with their copy tensors
 	span  bool // a spanning tree; else greedy by rule
 	rule  rule
 }
@@ -29,7 +29,7 @@ func (s *search) draw() draw {
 		}
 		return d
 	}
-	d := draw{order: r.IntN(chainOrders), sites: r.IntN(2) == 0, span: s.tries%2 == 0}
+	d := draw{order: r.IntN(chainOrders), sites: r.IntN(3), span: s.tries%2 == 0}
 	d.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
 	if r.IntN(2) == 0 {
 		d.rule.centre = math.Exp2(float64(r.IntN(6) - 2))
@@ -48,8 +48,11 @@ func (s *search) attempt() {
 	p := s.f.chains(s.ranks(d.order))
 	s.complete(p, d, func(m *meter) [][2]int {
 		var merges [][2]int
-		if d.sites {
+		switch d.sites {
+		case 1:
 			merges = sites(m, p)
+		case 2:
+			merges = crossings(m, p)
 		}
 		return simplify(m, merges)
 	})

@@ -150,5 +150,34 @@ func sites(m *meter, p Plan) [][2]int {
 	return merges
 }
 
+// crossings merges every table with the copy tensors that tie it to chains, where that is small: a dense model becomes a
+// lattice of the places where chains meet.
+func crossings(m *meter, p Plan) [][2]int {
+	table := make([]int, len(p.Copies)) // by copy tensor: the table that it ties to the chain, which comes last in chain
+	for _, w := range p.Wires {
+		if w[1] < p.Tables && w[2] >= p.Tables {
+			table[w[2]-p.Tables] = w[1]
+		}
+	}
+	at := make([]int32, p.Tables) // by table: what it has been merged into
+	for t := range at {
+		at[t] = int32(t)
+	}
+	var merges [][2]int
+	for c, t := range table {
+		a, b := at[t], int32(p.Tables+c)
+		if !m.n.node[a].alive || !m.n.node[b].alive || m.n.estimate(a, b, math.Inf(1)) > largestSite {
+			continue
+		}
+		id, err := m.merge(a, b, nil)
+		if err != nil {
+			return merges
+		}
+		merges = append(merges, [2]int{int(a), int(b)})
+		at[t] = id
+	}
+	return merges
+}
+
 // dimension is that of the wires of a copy tensor.
 func (n *network) dimension(c int) int { return n.wire[n.node[c].legs[0]].dim }
