@@ -21,8 +21,10 @@ var ErrPlan = errors.New("mps: invalid plan")
 // ErrOptions is wrapped by the errors of bonds and cutoffs that mean nothing.
 var ErrOptions = errors.New("mps: invalid options")
 
-// DefaultCutoff is the cutoff of Options whose Cutoff is 0.
-const DefaultCutoff = 1e-12
+// DefaultCutoff is the cutoff of Options whose Cutoff is 0: a little above rounding. What is small in the state may be what
+// the rest of the model asks for, so a larger cutoff costs accuracy that no bond brings back. Measured, χ=128, 1e-12
+// against 1e-15: Promedus_23 3e-5 / 9e-11, Grids_11 3e-4 / 5e-6, for at most three times the work.
+const DefaultCutoff = 1e-15
 
 // Options bound a contraction.
 type Options struct {
