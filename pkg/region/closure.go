@@ -6,6 +6,8 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // closure closes generators under intersection, each intersection cut to the connected parts of its 2-core. Because the
@@ -19,17 +21,31 @@ type closure struct {
 	masks       []uint64 // per met generator, which legs of the region it has
 	seen        []int32  // open hash table of met generators with different masks, 1 + place; its length is a power of two
 	common      []int32
+	left        *moves
 	region      []int32
 }
 
 // shortest is the least number of legs that a 2-core can have: two indices, two tables.
 const shortest = 4
 
-// closeUnder drops generators inside others and adds all intersections to s. At the start s holds the generators, at the
-// end some regions of s may be generators that were inside others: their weight is 0, see moebius.
+// moves counts down what planning may still do, about a nanosecond or two each.
+type moves struct{ left, of int64 }
+
+func (m *moves) spend(n int) error {
+	if m.left -= int64(n); m.left < 0 {
+		return fault.New(fault.OverBudget, "region: the family takes more than %d moves to plan", m.of)
+	}
+	return nil
+}
+
+// legMoves is what a leg of an intersection costs: its core, its parts, its place in the store.
+const legMoves = 16
+
+// closeUnder adds all intersections of the regions of s to it. Generators inside others may stay: their weight is 0 if they
+// are not needed, see moebius.
 // Cost: for every region, the generators that it meets, times its legs over 64.
-func closeUnder(ctx context.Context, cut *cutter, s *store) error {
-	c := &closure{cut: cut, s: s, slot: make([]int32, s.len())}
+func closeUnder(ctx context.Context, cut *cutter, s *store, left *moves) error {
+	c := &closure{cut: cut, s: s, slot: make([]int32, s.len()), left: left}
 	all := make([]int32, s.len())
 	for r := range all {
 		all[r] = int32(r)
@@ -42,6 +58,9 @@ func closeUnder(ctx context.Context, cut *cutter, s *store) error {
 		if err := c.intersect(r); err != nil {
 			return err
 		}
+		if err := left.spend(len(c.met)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -52,6 +71,9 @@ func (c *closure) intersect(r int) error {
 	words := (len(region) + 63) / 64
 	c.met, c.masks = c.met[:0], c.masks[:0]
 	for pos, leg := range region {
+		if err := c.left.spend(int(c.start[leg+1] - c.start[leg])); err != nil {
+			return err
+		}
 		for _, g := range c.list[c.start[leg]:c.start[leg+1]] {
 			if c.slot[g] == 0 {
 				c.met = append(c.met, g)
@@ -113,6 +135,9 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 			c.common = append(c.common, leg)
 		}
 	}
+	if err := c.left.spend(legMoves * len(c.common)); err != nil {
+		return err
+	}
 	core := c.cut.core(c.common)
 	if len(core) == 0 {
 		return nil
@@ -127,7 +152,7 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 
 // moebius returns α_r = 1 − Σ_{s ⊋ r} α_s for all regions of s, exact integers. It is 0 for a region that is not needed:
 // when the regions around r have an intersection larger than r, their weights add up to 1.
-func moebius(g *graph, s *store) []int64 {
+func moebius(ctx context.Context, g *graph, s *store, left *moves) ([]int64, error) {
 	order := make([]int32, s.len())
 	for r := range order {
 		order[r] = int32(r)
@@ -135,13 +160,19 @@ func moebius(g *graph, s *store) []int64 {
 	slices.SortStableFunc(order, func(a, b int32) int { return s.size(int(b)) - s.size(int(a)) })
 	start, list := s.byLeg(len(g.index), order)
 	alpha := make([]int64, s.len())
-	for _, r := range order {
+	for k, r := range order {
+		if k%64 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		region := s.region(int(r))
 		rarest := region[0]
 		for _, leg := range region {
 			if start[leg+1]-start[leg] < start[rarest+1]-start[rarest] {
 				rarest = leg
 			}
+		}
+		if err := left.spend(len(region) + int(start[rarest+1]-start[rarest])); err != nil {
+			return nil, err
 		}
 		alpha[r] = 1
 		for _, o := range list[start[rarest]:start[rarest+1]] {
@@ -153,7 +184,7 @@ func moebius(g *graph, s *store) []int64 {
 			}
 		}
 	}
-	return alpha
+	return alpha, nil
 }
 
 // inside reports whether a ⊂ b, both ascending.

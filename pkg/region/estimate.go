@@ -20,11 +20,11 @@ type Estimate struct {
 	Sign        int     // of Z_BP, and of Z where no region is left out
 	LnZBP       float64
 	LnZLinear   float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1)); 0 unless LinearOK
-	LinearOK    bool    // the sum is positive and at least half its digits are left
+	LinearOK    bool    // the sum is positive and half its digits are left
 	Regions     int
 	Widest      int
 	Flops       float64     // done
-	NonPositive int         // regions left out of all sums: Z_r / Z_BP ≤ 0, or out of range. With any the estimate is doubtful
+	NonPositive int         // regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are doubtful
 	Negative    int         // marginals inside regions left out
 	Marginals   [][]float64 // per index of the expression; nil where none were asked for
 }

@@ -115,14 +115,18 @@ func middle(n int) []pick {
 }
 
 func (f *Family) planList(ctx context.Context, w *worker) error {
-	s := newStore(f.Options.MaxRegions)
-	if err := f.generate(ctx, w, s); err != nil {
+	s, left := newStore(f.Options.MaxRegions), &moves{f.Options.Moves, f.Options.Moves}
+	if err := f.generate(ctx, w, s, left); err != nil {
 		return err
 	}
-	if err := closeUnder(ctx, w.cut, s); err != nil {
+	if err := closeUnder(ctx, w.cut, s, left); err != nil {
 		return err
 	}
-	l := newList(f.g, s, moebius(f.g, s))
+	alpha, err := moebius(ctx, f.g, s, left)
+	if err != nil {
+		return err
+	}
+	l := newList(f.g, s, alpha)
 	if f.Options.Marginals {
 		l = l.withFreeLegs(f.g)
 	}
@@ -132,7 +136,7 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 }
 
 // generate adds the regions from which the family is closed.
-func (f *Family) generate(ctx context.Context, w *worker, s *store) (err error) {
+func (f *Family) generate(ctx context.Context, w *worker, s *store, left *moves) (err error) {
 	o := f.Options
 	radius := o.Radius
 	switch o.Kind {
@@ -141,7 +145,7 @@ func (f *Family) generate(ctx context.Context, w *worker, s *store) (err error) 
 	case Cycles:
 		err = f.addCycles(ctx, w, s)
 	case Loops:
-		err = f.addLoops(ctx, w, s)
+		err = f.addLoops(ctx, w, s, left)
 	}
 	if err != nil || radius == 0 {
 		return err

@@ -43,6 +43,7 @@ func TestPlanTimes(t *testing.T) {
 		c.o.MaxRegions = 4_000_000
 		e := ising(c.n, c.edges, 0.5, 1)
 		begin := time.Now()
+		c.o.Moves = 1 << 36
 		f, err := Plan(context.Background(), e.Hypergraph(), c.o)
 		fmt.Printf("%s %v: %.1f s", c.name, c.o, time.Since(begin).Seconds())
 		if err != nil {

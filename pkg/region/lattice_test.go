@@ -68,10 +68,10 @@ func closed(t *testing.T, f *Family) *Family {
 			}
 		})
 	}
-	if err := closeUnder(context.Background(), w.cut, s); err != nil {
+	if err := closeUnder(context.Background(), w.cut, s, plenty()); err != nil {
 		t.Fatal(err)
 	}
-	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, moebius(f.g, s))}
+	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}
 }
 
 // TestLatticesAreRecognised: whatever the numbering, with indices missing, in several pieces; and counting windows along

@@ -12,14 +12,19 @@ type loops struct {
 	*store
 	at     [][]int32 // index → cycles that have it
 	cycles int       // the first so many sets are cycles
+	met    []int32   // cycle → 1 + the last set that it was united with
+	in     []bool    // of the set at hand
+	set    []int32
+	union  []int32
+	left   *moves
 }
 
 // addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs among these indices. What
 // is left out begins at loops of o.Size+1 indices, whatever their form; families of cycles leave out smaller ones that are
 // no cycles. Cost: unions times the cycles that each meets.
-func (f *Family) addLoops(ctx context.Context, w *worker, s *store) error {
+func (f *Family) addLoops(ctx context.Context, w *worker, s *store, left *moves) error {
 	o := f.Options
-	l := &loops{store: newStore(o.MaxRegions), at: make([][]int32, len(w.g.dims))}
+	l := &loops{store: newStore(o.MaxRegions), at: make([][]int32, len(w.g.dims)), in: make([]bool, len(w.g.dims)), left: left}
 	var set []int32
 	err := eachCycle(ctx, w.g, o.Size, func(path []int32) error {
 		set = set[:0]
@@ -34,6 +39,7 @@ func (f *Family) addLoops(ctx context.Context, w *worker, s *store) error {
 		return err
 	}
 	l.cycles = l.len()
+	l.met = make([]int32, l.cycles)
 	for c := range l.cycles {
 		for _, i := range l.region(c) {
 			l.at[i] = append(l.at[i], int32(c))
@@ -43,7 +49,7 @@ func (f *Family) addLoops(ctx context.Context, w *worker, s *store) error {
 		if u%64 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := l.unite(slices.Clone(l.region(u)), o.Size); err != nil {
+		if err := l.unite(u, o.Size); err != nil {
 			return err
 		}
 	}
@@ -55,26 +61,42 @@ func (f *Family) addLoops(ctx context.Context, w *worker, s *store) error {
 	return nil
 }
 
-// unite adds the unions of a set with the cycles that it meets, up to a size.
-func (l *loops) unite(set []int32, size int) error {
-	if len(set) == size {
+// unite adds the unions of a set, the u-th, with the cycles that it meets, up to a size.
+func (l *loops) unite(u, size int) error {
+	l.set = append(l.set[:0], l.region(u)...)
+	if len(l.set) == size {
 		return nil
 	}
-	met := map[int32]bool{}
-	var union []int32
-	for _, i := range set {
+	for _, i := range l.set {
+		l.in[i] = true
+	}
+	defer func() {
+		for _, i := range l.set {
+			l.in[i] = false
+		}
+	}()
+	for _, i := range l.set {
 		for _, c := range l.at[i] {
-			if met[c] {
+			if l.met[c] == int32(u+1) {
 				continue
 			}
-			met[c] = true
-			union = append(append(union[:0], set...), l.region(int(c))...)
-			slices.Sort(union)
-			union = slices.Compact(union)
-			if len(union) == len(set) || len(union) > size {
+			l.met[c] = int32(u + 1)
+			cycle := l.region(int(c))
+			if err := l.left.spend(len(cycle)); err != nil {
+				return err
+			}
+			more := 0
+			for _, j := range cycle {
+				if !l.in[j] {
+					more++
+				}
+			}
+			if more == 0 || len(l.set)+more > size {
 				continue
 			}
-			if _, _, err := l.add(union); err != nil {
+			l.union = append(append(l.union[:0], l.set...), cycle...)
+			slices.Sort(l.union)
+			if _, _, err := l.add(slices.Compact(l.union)); err != nil {
 				return err
 			}
 		}

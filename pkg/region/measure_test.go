@@ -207,7 +207,7 @@ func TestMeasureSimplified(t *testing.T) {
 		for k := 2; k <= 6; k++ {
 			tries = append(tries, try{region.Windows, k, 0})
 		}
-		for k := 4; k <= 10; k += 2 {
+		for k := 4; k <= 8; k += 2 {
 			tries = append(tries, try{region.Loops, k, 0})
 		}
 		for k := 1; k <= 3; k++ {

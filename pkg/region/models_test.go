@@ -130,3 +130,14 @@ func meanError(p, q [][]float64) float64 {
 	}
 	return total / float64(n)
 }
+
+func plenty() *moves { return &moves{1 << 40, 1 << 40} }
+
+func weights(t testing.TB, g *graph, s *store) []int64 {
+	t.Helper()
+	alpha, err := moebius(context.Background(), g, s, plenty())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return alpha
+}

@@ -34,6 +34,7 @@ type Options struct {
 	MaxWidth   int     // log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
 	MaxRegions int     // kept in a list (windows are not); default 200 000
 	Flops      float64 // of all regions together; default 10^12
+	Moves      int64   // of planning: legs and sets of a list's closure looked at; default 2^32, some ten seconds
 	Marginals  bool    // the marginals of all indices too: about three times the flops
 }
 
@@ -41,6 +42,7 @@ const (
 	defaultWidth   = 20
 	defaultRegions = 200_000
 	defaultFlops   = 1e12
+	defaultMoves   = 1 << 32
 	maxWidth       = 30 // offsets are int32
 )
 
@@ -55,6 +57,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxRegions == 0 {
 		o.MaxRegions = defaultRegions
+	}
+	if o.Moves == 0 {
+		o.Moves = defaultMoves
 	}
 	if o.Flops == 0 {
 		o.Flops = defaultFlops

@@ -47,7 +47,7 @@ type Part struct {
 	LnZ         sum     // Σ α_r ln (Z_r / Z_BP)
 	Linear      sum     // Σ α_r (Z_r / Z_BP − 1)
 	Absolute    sum     // Σ |α_r (Z_r / Z_BP − 1)|
-	NonPositive int     // regions left out because Z_r / Z_BP is not a positive number
+	NonPositive int     // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
 	Flops       float64 // done
 	Negative    int     // marginals left out because an entry is negative
 	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices, one after the other; −Inf
@@ -55,6 +55,9 @@ type Part struct {
 	Indices []int
 	Logs    []float64
 }
+
+// Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each rounded once.
+func (part *Part) Sums() (ln, linear float64) { return part.LnZ.value(), part.Linear.value() }
 
 // worker takes one from the idle, or makes one.
 func (p *Prepared) worker() *worker {
@@ -99,14 +102,16 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 	ratio, prog := w.ratio(legs)
 	part.Flops += prog.flops
+	a := float64(alpha)
+	if !math.IsNaN(ratio) && !math.IsInf(ratio, 0) {
+		part.Linear.add(a * (ratio - 1))
+		part.Absolute.add(math.Abs(a * (ratio - 1)))
+	}
 	if !usable(ratio) {
 		part.NonPositive++
 		return
 	}
-	a := float64(alpha)
 	part.LnZ.add(a * math.Log(ratio))
-	part.Linear.add(a * (ratio - 1))
-	part.Absolute.add(math.Abs(a * (ratio - 1)))
 	if marginals {
 		part.Flops += (marginalFlops - 1) * prog.flops
 		w.backward(prog, w.tables, w.beliefs, func(v int, marginal []float64) {

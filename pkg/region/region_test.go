@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -81,10 +82,10 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 				}
 			}
 		}
-		if err := closeUnder(context.Background(), k.cut, s); err != nil {
+		if err := closeUnder(context.Background(), k.cut, s, plenty()); err != nil {
 			t.Fatal(err)
 		}
-		for r, alpha := range moebius(f.g, s) {
+		for r, alpha := range weights(t, f.g, s) {
 			if got[name(s.region(r))] != alpha {
 				t.Errorf("%v: %d legs have α = %d, windows say %d", c, s.size(r), alpha, got[name(s.region(r))])
 			}
@@ -219,24 +220,62 @@ func TestPartsDoNotChangeBits(t *testing.T) {
 
 // TestNotPositive: signed tables may give a region a value that has no logarithm; it is left out, and counted.
 func TestNotPositive(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One}
-	for k := range 3 {
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{k, (k + 1) % 3}, Data: []float64{1, -3, 3.5, 1}})
+	found := 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		e := &einsum.Expression{Dims: []int{3, 3, 3}, Scale: scaled.One} // with two values a cycle is always positive
+		for k := range 3 {
+			data := make([]float64, 9)
+			for x := range data {
+				data[x] = 2*rng.Float64() - 1
+			}
+			e.Tables = append(e.Tables, einsum.Table{Scope: []int{k, (k + 1) % 3}, Data: data})
+		}
+		s, err := bp.Run(context.Background(), e, bp.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Contradiction >= 0 || !s.Converged {
+			continue
+		}
+		want, _, err := einsum.Contract(context.Background(), e, []int{0, 1, 2}, einsum.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		est, err := Run(context.Background(), e, s, planned(t, e, Options{Kind: Cycles, Size: 3, Marginals: true}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, sign := s.Z()
+		switch {
+		case want.Sign() != sign: // the one region is all there is
+			found++
+			if est.NonPositive != 1 || est.LnZ != est.LnZBP || est.LinearOK {
+				t.Errorf("seed %d: %+v", seed, est)
+			}
+		case est.NonPositive != 0 || math.Abs(est.LnZ-want.LogAbs()) > rounding || est.Sign != sign:
+			t.Errorf("seed %d: %+v, ln |Z| = %v", seed, est, want.LogAbs())
+		}
 	}
-	s, err := bp.Run(context.Background(), e, bp.Options{})
-	if err != nil {
-		t.Fatal(err)
+	if found == 0 {
+		t.Error("no model has a region that is not positive")
 	}
-	if s.Contradiction >= 0 {
-		t.Skip("belief propagation has no messages for it")
+}
+
+// TestZerosAndRanges: values that tables exclude have probability 0, and entries may be far from 1.
+func TestZerosAndRanges(t *testing.T) {
+	e := grid(3, 3, 1, 4)
+	e.Tables[9].Data = []float64{1, 0, 0, 2}              // 0 and 1 are equal
+	e.Tables[12].Data = []float64{1e-280, 3, 1, 1e-290}   // hardly ever equal
+	e.Tables[14].Data = []float64{1e300, 1, 2e300, 1e290} // and a factor far away
+	e.Tables[4].Data = []float64{0, 1}                    // the centre is 1
+	want, marginals := exactly(t, e)
+	est := estimated(t, e, Options{Kind: Windows, Size: 3, Marginals: true})
+	if math.Abs(est.LnZ-want) > rounding*want {
+		t.Errorf("ln Z = %v, want %v", est.LnZ, want)
 	}
-	z, _ := exactly(t, e)
-	est, err := Run(context.Background(), e, s, planned(t, e, Options{Kind: Cycles, Size: 3}), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if est.NonPositive == 0 && s.Converged && math.Abs(est.LnZ-z) > rounding || est.NonPositive > 0 && est.LnZ != est.LnZBP {
-		t.Errorf("%+v, ln |Z| = %v", est, z)
+	if off := meanError(est.Marginals, marginals); !(off < rounding) {
+		t.Errorf("marginals are off by %v: %v, %v", off, est.Marginals, marginals)
 	}
 }
 
