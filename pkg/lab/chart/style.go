@@ -1,0 +1,93 @@
+package chart
+
+// Lines, bands and markers.
+
+import (
+	"fmt"
+	"image/color"
+	"strconv"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// palette goes from dark to light, so that its colours stay apart in grey; neighbours differ in hue.
+var palette = []color.NRGBA{
+	{R: 0x20, G: 0x18, B: 0x4f, A: 255}, {R: 0xd2, G: 0x50, B: 0x2a, A: 255}, {R: 0x0b, G: 0x6f, B: 0xb3, A: 255},
+	{R: 0xe0, G: 0xa1, B: 0x1c, A: 255}, {R: 0x8a, G: 0x12, B: 0x53, A: 255}, {R: 0x3b, G: 0xb3, B: 0x7a, A: 255},
+	{R: 0x8c, G: 0xcd, B: 0xf0, A: 255},
+}
+
+var shapes = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{},
+}
+
+func lineStyle(i int) draw.LineStyle {
+	style := draw.LineStyle{Color: palette[i%len(palette)], Width: vg.Points(1.6)}
+	if round := i / len(palette); round > 0 {
+		style.Dashes = []vg.Length{vg.Points(6), vg.Points(2 * float64(round))}
+	}
+	return style
+}
+
+func glyphStyle(i int) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(2.6), Shape: shapes[i%len(shapes)]}
+}
+
+// curve draws the i-th curve, or only its points, and names it in the legend.
+func (f *figure) curve(i int, name string, points []Point, joined bool) {
+	xys := make(plotter.XYs, len(points))
+	for k, p := range points {
+		xys[k].X, xys[k].Y = p.X, p.Y
+	}
+	glyphs := &plotter.Scatter{XYs: xys, GlyphStyle: glyphStyle(i)}
+	if !joined {
+		f.Add(glyphs)
+		f.legend.Add(name, glyphs)
+		return
+	}
+	line := &plotter.Line{XYs: xys, LineStyle: lineStyle(i)}
+	f.Add(line, glyphs)
+	f.legend.Add(name, line, glyphs)
+}
+
+// band draws the spread of the i-th curve, where it has one.
+func (f *figure) band(i int, points []Point) error {
+	var rim plotter.XYs
+	spread := false
+	for _, p := range points {
+		rim = append(rim, plotter.XY{X: p.X, Y: p.High})
+		spread = spread || p.High > p.Low
+	}
+	if !spread || len(points) < 2 {
+		return nil
+	}
+	for k := len(points) - 1; k >= 0; k-- {
+		rim = append(rim, plotter.XY{X: points[k].X, Y: points[k].Low})
+	}
+	polygon, err := plotter.NewPolygon(rim)
+	if err != nil {
+		return fmt.Errorf("chart: %w", err)
+	}
+	shade := palette[i%len(palette)]
+	shade.A = 40
+	polygon.Color, polygon.LineStyle.Width = shade, 0
+	f.Add(polygon)
+	return nil
+}
+
+// diagonal draws Y = factor · X across the figure.
+func (f *figure) diagonal(i int, factor float64) {
+	from, to := max(f.Plot.X.Min, f.Plot.Y.Min/factor), min(f.Plot.X.Max, f.Plot.Y.Max/factor)
+	if !(from < to) {
+		return
+	}
+	line := &plotter.Line{XYs: plotter.XYs{{X: from, Y: factor * from}, {X: to, Y: factor * to}}}
+	line.LineStyle = draw.LineStyle{Color: color.Gray{Y: 60}, Width: vg.Points(1.2)}
+	if i > 0 {
+		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3 * float64(i))}
+	}
+	f.Add(line)
+	f.legend.Add("y = "+strconv.FormatFloat(factor, 'g', -1, 64)+" x", line)
+}
