@@ -79,10 +79,10 @@ async function main() {
   try {
     const pipeline = await Pipeline.over(nc)
     pipeline.watch(flag.job, (p) => console.error(`${p.stage} ${p.done}/${p.total || '?'} ${p.text ?? ''}`))
-    await pipeline.submit(request)
-
     const impatience = new AbortController()
     process.once('SIGINT', () => impatience.abort())
+    await pipeline.submit(request)
+
     const timer = setTimeout(() => impatience.abort(), Number(flag.patience))
     let answer
     try {
