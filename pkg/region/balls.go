@@ -2,10 +2,7 @@ package region
 
 // Balls: what is within some steps of an index.
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
 // balls makes one region per index: the indices within some steps of it, through tables, and all legs among them, cut to
 // the parts of the 2-core. A ball whose contraction is too wide shrinks; what is too wide at radius 1 is dropped.
@@ -17,15 +14,18 @@ type balls struct {
 	legs  []int32
 }
 
+// ballMoves is what a small min-fill order costs.
+const ballMoves = 1 << 10
+
 // addBalls adds the parts of all balls to s. Cost: per index, the ball and a min-fill order of it.
-func (f *Family) addBalls(ctx context.Context, w *worker, s *store, most int) error {
+func (f *Family) addBalls(w *worker, s *store, most int, left *moves) error {
 	b := &balls{w: w, step: make([]int32, len(w.g.dims)), met: make([]bool, len(w.g.edges))}
 	for i := range w.g.dims {
-		if i%64 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		radius := most
 		for ; radius > 0; radius-- {
+			if err := left.spend(ballMoves); err != nil {
+				return err
+			}
 			narrow, err := b.add(s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
 				return err

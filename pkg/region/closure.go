@@ -3,11 +3,8 @@ package region
 // The closure of regions under intersection, and its Möbius weights.
 
 import (
-	"context"
 	"math/bits"
 	"slices"
-
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // closure closes generators under intersection, each intersection cut to the connected parts of its 2-core. Because the
@@ -28,23 +25,13 @@ type closure struct {
 // shortest is the least number of legs that a 2-core can have: two indices, two tables.
 const shortest = 4
 
-// moves counts down what planning may still do, about a nanosecond or two each.
-type moves struct{ left, of int64 }
-
-func (m *moves) spend(n int) error {
-	if m.left -= int64(n); m.left < 0 {
-		return fault.New(fault.OverBudget, "region: the family takes more than %d moves to plan", m.of)
-	}
-	return nil
-}
-
 // legMoves is what a leg of an intersection costs: its core, its parts, its place in the store.
 const legMoves = 16
 
 // closeUnder adds all intersections of the regions of s to it. Generators inside others may stay: their weight is 0 if they
 // are not needed, see moebius.
 // Cost: for every region, the generators that it meets, times its legs over 64.
-func closeUnder(ctx context.Context, cut *cutter, s *store, left *moves) error {
+func closeUnder(cut *cutter, s *store, left *moves) error {
 	c := &closure{cut: cut, s: s, slot: make([]int32, s.len()), left: left}
 	all := make([]int32, s.len())
 	for r := range all {
@@ -52,9 +39,6 @@ func closeUnder(ctx context.Context, cut *cutter, s *store, left *moves) error {
 	}
 	c.start, c.list = s.byLeg(len(cut.g.index), all)
 	for r := 0; r < s.len(); r++ {
-		if r%64 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if err := c.intersect(r); err != nil {
 			return err
 		}
@@ -152,7 +136,7 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 
 // moebius returns α_r = 1 − Σ_{s ⊋ r} α_s for all regions of s, exact integers. It is 0 for a region that is not needed:
 // when the regions around r have an intersection larger than r, their weights add up to 1.
-func moebius(ctx context.Context, g *graph, s *store, left *moves) ([]int64, error) {
+func moebius(g *graph, s *store, left *moves) ([]int64, error) {
 	order := make([]int32, s.len())
 	for r := range order {
 		order[r] = int32(r)
@@ -160,10 +144,7 @@ func moebius(ctx context.Context, g *graph, s *store, left *moves) ([]int64, err
 	slices.SortStableFunc(order, func(a, b int32) int { return s.size(int(b)) - s.size(int(a)) })
 	start, list := s.byLeg(len(g.index), order)
 	alpha := make([]int64, s.len())
-	for k, r := range order {
-		if k%64 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	for _, r := range order {
 		region := s.region(int(r))
 		rarest := region[0]
 		for _, leg := range region {

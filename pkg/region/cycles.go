@@ -2,16 +2,7 @@ package region
 
 // Simple cycles of the bipartite graph of indices and tables.
 
-import (
-	"context"
-
-	"slices"
-
-	"github.com/basetensor/basetensor/pkg/fault"
-)
-
-// maxMoves bounds the search for cycles, in steps along tables.
-const maxMoves = 1 << 30
+import "slices"
 
 // cycles finds every cycle once: from its smallest index, through larger ones, in the direction that takes the smaller of
 // the first index's two legs first. A path goes on only where the way back is short enough.
@@ -24,25 +15,28 @@ type cycles struct {
 	onPath  []bool  // indices
 	used    []bool  // tables
 	path    []int32 // legs
-	moves   int64
+	left    *moves
 	yield   func(legs []int32) error
 }
 
 // eachCycle calls yield with the legs of every simple cycle of at most longest indices, in the order of the cycle. The
-// slice is used again. Cost: the number of paths of half that length, about; more than 2^30 steps are over budget.
-func eachCycle(ctx context.Context, g *graph, longest int, yield func(legs []int32) error) error {
+// slice is used again. Cost: the number of paths of half that length, about.
+func eachCycle(left *moves, g *graph, longest int, yield func(legs []int32) error) error {
 	c := &cycles{g: g, longest: longest, back: make([]int32, len(g.dims)), onPath: make([]bool, len(g.dims)),
-		used: make([]bool, len(g.edges)), yield: yield}
+		used: make([]bool, len(g.edges)), yield: yield, left: left}
 	for i := range g.dims {
-		if i%64 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if err := left.spend(len(g.legsOf(int32(i)))); err != nil {
+			return err
 		}
 		if len(g.legsOf(int32(i))) < 2 {
 			continue
 		}
 		c.root = int32(i)
 		c.distances()
-		err := c.extend(c.root, 1)
+		err := left.spend(len(c.reached))
+		if err == nil {
+			err = c.extend(c.root, 1)
+		}
 		for _, j := range c.reached {
 			c.back[j] = 0
 		}
@@ -88,8 +82,8 @@ func (c *cycles) extend(i int32, n int) error {
 		c.used[t] = true
 		for next := g.first[t]; next < g.first[t+1]; next++ {
 			j := g.index[next]
-			if c.moves++; c.moves > maxMoves {
-				return fault.New(fault.OverBudget, "region: more than 2^30 steps in search of cycles of %d indices", c.longest)
+			if err := c.left.spend(1); err != nil {
+				return err
 			}
 			if next == leg || c.back[j] == 0 {
 				continue
@@ -113,9 +107,9 @@ func (c *cycles) extend(i int32, n int) error {
 }
 
 // addCycles adds to s, for all cycles, the legs among the indices of the cycle: its chords count.
-func (f *Family) addCycles(ctx context.Context, w *worker, s *store) error {
+func (f *Family) addCycles(w *worker, s *store, left *moves) error {
 	var set []int32
-	return eachCycle(ctx, w.g, f.Options.Size, func(path []int32) error {
+	return eachCycle(left, w.g, f.Options.Size, func(path []int32) error {
 		set = set[:0]
 		for k := 0; k < len(path); k += 2 {
 			set = append(set, w.g.index[path[k]])

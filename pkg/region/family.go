@@ -52,7 +52,7 @@ func Plan(ctx context.Context, h elimination.Hypergraph, o Options) (*Family, er
 		case o.Kind == Windows:
 			return nil, err
 		default:
-			o.Kind = Balls
+			o.Kind = Loops
 		}
 	}
 	if o, err = o.withDefaults(); err != nil {
@@ -115,14 +115,14 @@ func middle(n int) []pick {
 }
 
 func (f *Family) planList(ctx context.Context, w *worker) error {
-	s, left := newStore(f.Options.MaxRegions), &moves{f.Options.Moves, f.Options.Moves}
-	if err := f.generate(ctx, w, s, left); err != nil {
+	s, left := newStore(f.Options.MaxRegions), newMoves(ctx, f.Options.Moves)
+	if err := f.generate(w, s, left); err != nil {
 		return err
 	}
-	if err := closeUnder(ctx, w.cut, s, left); err != nil {
+	if err := closeUnder(w.cut, s, left); err != nil {
 		return err
 	}
-	alpha, err := moebius(ctx, f.g, s, left)
+	alpha, err := moebius(f.g, s, left)
 	if err != nil {
 		return err
 	}
@@ -136,21 +136,21 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 }
 
 // generate adds the regions from which the family is closed.
-func (f *Family) generate(ctx context.Context, w *worker, s *store, left *moves) (err error) {
+func (f *Family) generate(w *worker, s *store, left *moves) (err error) {
 	o := f.Options
 	radius := o.Radius
 	switch o.Kind {
 	case Balls:
 		radius = o.Size
 	case Cycles:
-		err = f.addCycles(ctx, w, s)
+		err = f.addCycles(w, s, left)
 	case Loops:
-		err = f.addLoops(ctx, w, s, left)
+		err = f.addLoops(w, s, left)
 	}
 	if err != nil || radius == 0 {
 		return err
 	}
-	return f.addBalls(ctx, w, s, radius)
+	return f.addBalls(w, s, radius, left)
 }
 
 // price adds the flops of regions, each counted many times, and finds the widest.

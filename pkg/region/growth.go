@@ -20,14 +20,14 @@ type Growth struct {
 // NewGrowth begins with the smallest family of o.Kind; o.Size and o.Radius are ignored. Auto is windows on lattices and
 // loops elsewhere, which a planner may want to compare with balls.
 //
-//	windows 2, 3, 4, 5, …   cycles and loops 6, 8, 10, …   balls 1, 2, 3, …
+//	windows 2, 3, 4, 5, …   cycles and loops 4, 6, 8, …   balls 1, 2, 3, …
 func NewGrowth(h elimination.Hypergraph, o Options) *Growth {
 	o.Size, o.Radius = 0, 0
 	return &Growth{h: h, o: o}
 }
 
-// Next plans the next family, which says what it costs. It returns nil without an error where the family would not change
-// any more, or has no regions at all: belief propagation is exact then, or the last family holds all there is of its kind.
+// Next plans the next family, which says what it costs. It returns nil without an error where eight sizes in a row change
+// nothing: there are no cycles, or none that short, or the last family holds all there is of its kind.
 // Errors: those of Plan; fault.OverBudget for the first size that is too large, after which there is nothing to try.
 func (g *Growth) Next(ctx context.Context) (*Family, error) {
 	if g.o.Kind == "" || g.o.Kind == Auto {
@@ -35,20 +35,17 @@ func (g *Growth) Next(ctx context.Context) (*Family, error) {
 			return nil, err
 		}
 	}
-	for {
+	for range mostIdle {
 		switch {
 		case g.o.Size == 0:
 			g.o.Size = map[string]int{Windows: 2, Balls: 1}[g.o.Kind]
 			if g.o.Size == 0 {
-				g.o.Size = 6
+				g.o.Size = 4
 			}
 		case g.o.Kind == Cycles || g.o.Kind == Loops:
 			g.o.Size += 2
 		default:
 			g.o.Size++
-		}
-		if g.o.Size > len(g.h.Dims)+2 {
-			return nil, nil
 		}
 		f, err := Plan(ctx, g.h, g.o)
 		if err != nil {
@@ -63,7 +60,11 @@ func (g *Growth) Next(ctx context.Context) (*Family, error) {
 			return f, nil
 		}
 	}
+	return nil, nil
 }
+
+// mostIdle is how many sizes in a row may bring nothing new: all cycles may be long.
+const mostIdle = 8
 
 // settle decides what Auto is.
 func (g *Growth) settle() error {

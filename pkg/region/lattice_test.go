@@ -68,7 +68,7 @@ func closed(t *testing.T, f *Family) *Family {
 			}
 		})
 	}
-	if err := closeUnder(context.Background(), w.cut, s, plenty()); err != nil {
+	if err := closeUnder(w.cut, s, plenty()); err != nil {
 		t.Fatal(err)
 	}
 	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}

@@ -2,10 +2,7 @@ package region
 
 // Loops: cycles and their unions.
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
 // loops holds sets of indices, ascending, each a union of overlapping cycles.
 type loops struct {
@@ -22,11 +19,11 @@ type loops struct {
 // addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs among these indices. What
 // is left out begins at loops of o.Size+1 indices, whatever their form; families of cycles leave out smaller ones that are
 // no cycles. Cost: unions times the cycles that each meets.
-func (f *Family) addLoops(ctx context.Context, w *worker, s *store, left *moves) error {
+func (f *Family) addLoops(w *worker, s *store, left *moves) error {
 	o := f.Options
 	l := &loops{store: newStore(o.MaxRegions), at: make([][]int32, len(w.g.dims)), in: make([]bool, len(w.g.dims)), left: left}
 	var set []int32
-	err := eachCycle(ctx, w.g, o.Size, func(path []int32) error {
+	err := eachCycle(left, w.g, o.Size, func(path []int32) error {
 		set = set[:0]
 		for k := 0; k < len(path); k += 2 {
 			set = append(set, w.g.index[path[k]])
@@ -46,9 +43,6 @@ func (f *Family) addLoops(ctx context.Context, w *worker, s *store, left *moves)
 		}
 	}
 	for u := 0; u < l.len(); u++ {
-		if u%64 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if err := l.unite(u, o.Size); err != nil {
 			return err
 		}

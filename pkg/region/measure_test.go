@@ -216,3 +216,28 @@ func TestMeasureSimplified(t *testing.T) {
 		ladder(t, name, r.Expression, log10*math.Ln10, tries)
 	}
 }
+
+// TestMeasureOne measures REGION_KIND at REGION_SIZES.
+func TestMeasureOne(t *testing.T) {
+	measuring(t, "one")
+	for _, name := range strings.Split(os.Getenv("REGION_MODELS"), ",") {
+		var e *einsum.Expression
+		want := math.NaN()
+		if n, err := strconv.Atoi(name); err == nil { // a random regular graph
+			m, err := generate.RandomRegular(n, 3, generate.Ising{Delta: 1, Seed: 1})
+			e = expression(t, m, err)
+			if n <= 100 {
+				want = exactly(t, e)
+			}
+		} else {
+			log10, _ := reference.Log10Z(t, name)
+			want, e = log10*math.Ln10, built(t, reference.Network(t, name))
+		}
+		var tries []try
+		for _, size := range strings.Split(os.Getenv("REGION_SIZES"), ",") {
+			k, _ := strconv.Atoi(size)
+			tries = append(tries, try{os.Getenv("REGION_KIND"), k, 0})
+		}
+		ladder(t, name, e, want, tries)
+	}
+}

@@ -131,11 +131,11 @@ func meanError(p, q [][]float64) float64 {
 	return total / float64(n)
 }
 
-func plenty() *moves { return &moves{1 << 40, 1 << 40} }
+func plenty() *moves { return newMoves(context.Background(), 1<<40) }
 
 func weights(t testing.TB, g *graph, s *store) []int64 {
 	t.Helper()
-	alpha, err := moebius(context.Background(), g, s, plenty())
+	alpha, err := moebius(g, s, plenty())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // Kinds of families.
 const (
-	Auto    = "auto"    // Windows where the model is a lattice, else Balls
+	Auto    = "auto"    // Windows where the model is a lattice, else Loops
 	Windows = "windows" // Size × Size windows of a lattice
 	Cycles  = "cycles"  // simple cycles of at most Size indices
 	Loops   = "loops"   // unions of overlapping cycles with at most Size indices, and as the cycles among them

@@ -82,7 +82,7 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 				}
 			}
 		}
-		if err := closeUnder(context.Background(), k.cut, s, plenty()); err != nil {
+		if err := closeUnder(k.cut, s, plenty()); err != nil {
 			t.Fatal(err)
 		}
 		for r, alpha := range weights(t, f.g, s) {
@@ -294,6 +294,7 @@ func TestErrors(t *testing.T) {
 		"width":            {plan(grid(3, 3, 1, 1), Options{MaxWidth: 99}), fault.BadInput},
 		"too wide":         {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, MaxWidth: 5}), fault.OverBudget},
 		"too many":         {plan(grid(9, 9, 1, 1), Options{Kind: Balls, Size: 2, MaxRegions: 50}), fault.OverBudget},
+		"too long":         {plan(grid(9, 9, 1, 1), Options{Kind: Cycles, Size: 12, Moves: 1000}), fault.OverBudget},
 		"too much":         {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, Flops: 1000}), fault.OverBudget},
 		"no lattice":       {plan(ising(5, [][2]int{{0, 1}, {1, 2}, {2, 0}, {3, 4}}, 1, 1), Options{Kind: Windows}), fault.Unsupported},
 		"a short cylinder": {plan(torus, Options{Kind: Windows}), fault.Unsupported},
