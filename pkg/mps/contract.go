@@ -52,7 +52,7 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 		return Value{}, fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
 			einsum.ErrOverBudget, o.Bond, need, o.memory())
 	}
-	s.gauge = gauges(e, s.steps)
+	s.gauge, s.f = forwardGauge(e, s.steps)
 	return s.run(ctx)
 }
 
@@ -86,7 +86,8 @@ type sweep struct {
 	steps []step
 	lim   limits
 	w     *linalg.Work
-	gauge [][]float64
+	gauge gauge       // of the sweep at hand
+	f     [][]float64 // of the sweep forward
 	// states[k] is the chain before step k, with a site for its index; kept for marginals
 	states [][]*site
 }

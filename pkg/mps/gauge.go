@@ -19,19 +19,40 @@ import (
 // smallestWeight is what a weight is at least, relative to about the largest, unless it is 0: it is divided by.
 const smallestWeight = 1e-200
 
-// gauges returns f_j for every index that is in the chain for more than one step, nil for others; largest entry 1.
-func gauges(e *einsum.Expression, steps []step) [][]float64 {
-	f := make([][]float64, len(e.Dims))
+// gauge are weights by index, nil for ones: enter is multiplied in at the step at which an index enters the chain of the
+// sweep forward, leave at the step that sums it out.
+type gauge struct{ enter, leave [][]float64 }
+
+// forward returns the gauge f of the state, and f itself.
+func forwardGauge(e *einsum.Expression, steps []step) (gauge, [][]float64) {
 	entry := make([]int, len(e.Dims))
 	for k, st := range steps {
 		for _, j := range st.enter {
 			entry[j] = k
 		}
 	}
+	f := norms(e, steps, func(j, k int) bool { return k > entry[j] })
+	return gauge{enter: f, leave: inverse(f)}, f
+}
+
+// backwardGauge is that of the sweep back, for which indices enter at the step that sums them out, and tables multiplied
+// in before are still to come.
+func backwardGauge(e *einsum.Expression, steps []step) (gauge, [][]float64) {
+	exit := make([]int, len(e.Dims))
+	for k, st := range steps {
+		exit[st.index] = k
+	}
+	b := norms(e, steps, func(j, k int) bool { return k < exit[j] })
+	return gauge{enter: inverse(b), leave: b}, b
+}
+
+// norms returns, by index, the square root of the product of the norms of its tables that come at a step that counts.
+func norms(e *einsum.Expression, steps []step, counts func(index, step int) bool) [][]float64 {
+	f := make([][]float64, len(e.Dims))
 	for k, st := range steps {
 		for _, t := range st.tables {
 			for _, j := range e.Tables[t].Scope {
-				if e.Dims[j] > 1 && entry[j] < k {
+				if e.Dims[j] > 1 && counts(j, k) {
 					if f[j] == nil {
 						f[j] = ones(e.Dims[j])
 					}
@@ -46,6 +67,20 @@ func gauges(e *einsum.Expression, steps []step) [][]float64 {
 		}
 	}
 	return f
+}
+
+// inverse returns 1/f, and 0 where f is 0: all terms with that value are 0.
+func inverse(f [][]float64) [][]float64 {
+	out := make([][]float64, len(f))
+	for j := range f {
+		for _, v := range f[j] {
+			if v != 0 {
+				v = 1 / v
+			}
+			out[j] = append(out[j], v)
+		}
+	}
+	return out
 }
 
 // multiplyNorms multiplies f by the norms of a table's slices along index j, up to a common factor.

@@ -6,6 +6,9 @@ package mps
 // the same operator, transposed, and compressed for itself. Then ⟨φ_k, ψ_k⟩ with index i held at v is the part of Z in
 // which i is v. (Reverse differentiation with the projectors of the first sweep held fixed is not the same: projectors
 // keep the directions of the state, and the part of it with i = v may point elsewhere, even where nothing was dropped.)
+//
+// φ is less compressible than ψ where a plan was chosen for ψ. Measured, largest change of a marginal against χ=128:
+// CSP_11 χ=32 5e-3, χ=64 2e-4 (with f alone as the gauge 3e-2 and 4e-3), where ln Z is right to 7e-9 and 5e-12.
 
 import (
 	"context"
@@ -26,7 +29,9 @@ func (s *sweep) marginals(ctx context.Context) ([][]float64, error) {
 		}
 	}
 	c := newChain(s.p.Position, scaled.One, s.w)
-	o := overlap{w: s.w}
+	var b [][]float64
+	s.gauge, b = backwardGauge(s.e, s.steps)
+	o := overlap{w: s.w, weights: inverseProduct(s.f, b)}
 	for k := len(s.steps) - 1; k >= 0; k-- {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -74,6 +79,23 @@ func passing(d int) core {
 	return o
 }
 
+// inverseProduct returns 1/(f·b) by index, which undoes the gauges of two states in their overlap.
+func inverseProduct(f, b [][]float64) [][]float64 {
+	f, b = inverse(f), inverse(b)
+	for j := range f {
+		switch {
+		case f[j] == nil:
+			f[j] = b[j]
+		case b[j] != nil:
+			for x := range f[j] {
+				f[j][x] *= b[j][x]
+			}
+			rescale(f[j])
+		}
+	}
+	return f
+}
+
 // share divides a row by its sum; false where that is 0 or not finite.
 func share(row []float64) bool {
 	total := 0.0
@@ -93,7 +115,8 @@ func share(row []float64) bool {
 // holds for the next pair of chains is not computed again.
 type overlap struct {
 	w           *linalg.Work
-	left, right []product // left[k] is of sites 0 to k, right[k] of the last k+1 sites
+	weights     [][]float64 // by index: weights of the sum over it, nil for ones
+	left, right []product   // left[k] is of sites 0 to k, right[k] of the last k+1 sites
 	flops       float64
 }
 
@@ -118,10 +141,11 @@ func (o *overlap) open(a, b []*site, index int) []float64 {
 		r = o.right[n-2-at].data
 	}
 	t := make([]float64, x.l*y.d*y.r)
-	o.mul(t, l, y.data, x.l, y.l, y.d*y.r)
 	u := make([]float64, x.l*x.d*y.r)
 	o.mul(u, x.data, r, x.l*x.d, x.r, y.r)
 	out := make([]float64, x.d)
+	y = o.weighted(y)
+	o.mul(t, l, y.data, x.l, y.l, y.d*y.r)
 	for i := range x.l {
 		for v := range x.d {
 			row := (i*x.d + v) * y.r
@@ -131,6 +155,20 @@ func (o *overlap) open(a, b []*site, index int) []float64 {
 		}
 	}
 	return out
+}
+
+// weighted returns a site with the weights of its index.
+func (o *overlap) weighted(s *site) *site {
+	w := o.weights[s.index]
+	if w == nil {
+		return s
+	}
+	out := *s
+	out.data = make([]float64, len(s.data))
+	for k, v := range s.data {
+		out.data[k] = v * w[k/s.r%s.d]
+	}
+	return &out
 }
 
 func (o *overlap) mul(c, a, b []float64, m, k, n int) {
@@ -155,7 +193,7 @@ func (o *overlap) extend(list []product, n int, at func(k int) (*site, *site), n
 			before = list[k-1].data
 		}
 		a, b := at(k)
-		data := next(before, a, b)
+		data := next(before, a, o.weighted(b))
 		rescale(data)
 		list = append(list, product{a: a, b: b, data: data})
 	}

@@ -45,9 +45,10 @@ func (o Options) memory() float64 {
 type Value struct {
 	Z scaled.Number // may be negative where truncation went wrong, or the expression is
 	// Marginals[i][v] is the share of Z in which index i has its v-th value; nil unless asked for, and where Z is 0. The
-	// entries of an index sum to 1. Truncation can make them negative.
+	// entries of an index sum to 1; for an index in no table they are equal. Truncation can make them negative. They are
+	// less accurate than Z at the same bond: see marginals.go.
 	Marginals [][]float64
-	// Discarded is the largest Σ s_dropped² / Σ s² of one truncation. It is no error bar.
+	// Discarded is the largest Σ s_dropped² / Σ s² of one truncation, those of the sweep back included. It is no error bar.
 	Discarded float64
 	Truncated bool // some truncation dropped singular values above the cutoff because of Bond
 	Bond      int  // largest bond after a truncation

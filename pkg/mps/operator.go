@@ -127,8 +127,8 @@ type factors struct {
 	trains []*train
 }
 
-// collect sorts the tables of a step; the result is to be multiplied by 2^exp. gauge is that of gauges.
-func collect(w *linalg.Work, e *einsum.Expression, p Plan, s *step, gauge [][]float64) (f *factors, exp int64, err error) {
+// collect sorts the tables of a step; the result is to be multiplied by 2^exp.
+func collect(w *linalg.Work, e *einsum.Expression, p Plan, s *step, g gauge) (f *factors, exp int64, err error) {
 	f = &factors{own: ones(e.Dims[s.index]), pairs: make(map[int][]float64)}
 	for _, t := range s.tables {
 		rest := others(e.Dims, e.Tables[t].Scope, s.index)
@@ -153,11 +153,9 @@ func collect(w *linalg.Work, e *einsum.Expression, p Plan, s *step, gauge [][]fl
 			f.trains = append(f.trains, tr)
 		}
 	}
-	if g := gauge[s.index]; g != nil && s.last {
+	if leave := g.leave[s.index]; leave != nil && s.last {
 		for a := range f.own {
-			if g[a] != 0 { // where it is 0 all tables still to come were
-				f.own[a] /= g[a]
-			}
+			f.own[a] *= leave[a]
 		}
 		exp += rescale(f.own)
 	}
@@ -165,7 +163,7 @@ func collect(w *linalg.Work, e *einsum.Expression, p Plan, s *step, gauge [][]fl
 }
 
 // weight is what the tables over the step's index, at value a, and at most index j, at x, make.
-func (f *factors) weight(s *step, dims []int, j, x, a int, gauge [][]float64) float64 {
+func (f *factors) weight(s *step, dims []int, j, x, a int, g gauge) float64 {
 	v := 1.0
 	switch {
 	case j == s.index && x != a:
@@ -175,15 +173,15 @@ func (f *factors) weight(s *step, dims []int, j, x, a int, gauge [][]float64) fl
 	case f.pairs[j] != nil:
 		v = f.pairs[j][a*dims[j]+x]
 	}
-	if g := gauge[j]; g != nil && slices.Contains(s.enter, j) {
-		v *= g[x]
+	if enter := g.enter[j]; enter != nil && slices.Contains(s.enter, j) {
+		v *= enter[x]
 	}
 	return v
 }
 
 // operator returns the cores of a step over the sites of span, all of them in the chain by now, up to 2^exp.
-func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int, gauge [][]float64) (cores []core, exp int64, err error) {
-	f, exp, err := collect(w, e, p, s, gauge)
+func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int, g gauge) (cores []core, exp int64, err error) {
+	f, exp, err := collect(w, e, p, s, g)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -197,7 +195,7 @@ func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int,
 				right[a] = top
 			}
 			for x := range e.Dims[j] {
-				m, rows, cols := []float64{f.weight(s, e.Dims, j, x, a, gauge)}, 1, 1
+				m, rows, cols := []float64{f.weight(s, e.Dims, j, x, a, g)}, 1, 1
 				for _, tr := range f.trains {
 					b, r, q := tr.at(p, e.Dims, j, x, a)
 					m, rows, cols = kronecker(m, rows, cols, b, r, q)
