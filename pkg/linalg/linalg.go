@@ -1,6 +1,7 @@
 // Package linalg factorises and multiplies many small dense matrices: row-major []float64, buffers reused from call to
-// call, one goroutine. It is gonum's LAPACK where that is fast, and its own loops where they were measured to be faster
-// (see the benchmarks).
+// call. It is gonum's LAPACK with a driver of its own for singular values. Measured against Dgesvd, 64 × 64 to 256 × 256:
+// half the time for singular values and right vectors, which is what compression needs, and about the same for both sides
+// (see the benchmarks). The same input gives the same bits; gonum may use several goroutines on products above 64 × 64.
 package linalg
 
 import (
