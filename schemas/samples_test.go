@@ -64,6 +64,8 @@ var messages = []func() wire.Message{
 	func() wire.Message { return new(wire.Deadline) },
 	func() wire.Message { return new(wire.DeadLetter) },
 	func() wire.Message { return new(wire.Redrive) },
+	func() wire.Message { return new(wire.Graph) },
+	func() wire.Message { return new(wire.Unanswered) },
 }
 
 // sample is an invalid sample: what the codec and the schema say of it. A schema that says nothing (null) cannot see what

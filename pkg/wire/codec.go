@@ -35,8 +35,8 @@ func Encode(m Message) ([]byte, error) {
 	if err == nil {
 		b, err = marshal(m.Name(), m, false)
 	}
-	if err == nil && len(b) > MaxMessage {
-		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), MaxMessage)
+	if most := maxBytes(m); err == nil && len(b) > most {
+		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), most)
 	}
 	if err == nil {
 		return b, nil
@@ -46,6 +46,15 @@ func Encode(m Message) ([]byte, error) {
 		code = fault.BadInput
 	}
 	return nil, fault.Wrap(code, under(m.Name(), err))
+}
+
+// maxBytes bounds the bytes of a message: models are as large as people make them.
+func maxBytes(m Message) int {
+	switch m.(type) {
+	case *Model, *Graph:
+		return MaxModel
+	}
+	return MaxMessage
 }
 
 // encodeBlob returns the bytes of a blob, if a reader will take as many.
@@ -61,7 +70,7 @@ func encodeBlob(name string, v any) ([]byte, error) {
 // ErrVersion or ErrInvalid, names the field, and has the fault code unsupported (version) or bad_input.
 // It never panics, and takes memory in proportion to len(b).
 func Decode(b []byte, m Message) error {
-	err := unmarshal(m.Name(), b, MaxMessage, m)
+	err := unmarshal(m.Name(), b, maxBytes(m), m)
 	if err == nil {
 		err = m.Validate()
 	}

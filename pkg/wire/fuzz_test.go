@@ -56,6 +56,8 @@ func FuzzCancel(f *testing.F)     { fuzzMessage(f, new(Cancel)) }
 func FuzzDeadline(f *testing.F)   { fuzzMessage(f, new(Deadline)) }
 func FuzzDeadLetter(f *testing.F) { fuzzMessage(f, new(DeadLetter)) }
 func FuzzRedrive(f *testing.F)    { fuzzMessage(f, new(Redrive)) }
+func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(Graph)) }
+func FuzzUnanswered(f *testing.F) { fuzzMessage(f, new(Unanswered)) }
 
 // fuzzBlob is fuzzMessage for a pair of blob functions.
 func fuzzBlob[T any](f *testing.F, sample func(random) *T, encode func(*T) ([]byte, error), decode func([]byte) (*T, error)) {

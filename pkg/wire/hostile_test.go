@@ -219,7 +219,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		m    Message
 		says string
 	}{
-		{&Model{Job: "j", Queries: queries}, "neither model nor uai"},
+		{&Model{Job: "j", Queries: queries}, "none of model, uai and model_digest"},
 		{&Model{Job: "j", Queries: queries, UAI: "x", Model: &ModelBody{}}, "both model and uai"},
 		{&Model{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
 		{&Model{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
@@ -272,6 +272,13 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Cancel{Job: "j", Digest: "x"}, "digest"},
 		{&DeadLetter{Job: "j", Stage: "learn", Error: btn.ErrorInfo{Code: fault.Internal}}, "subject: wire: invalid message: is empty"},
 		{&Redrive{Job: "j", Time: -1}, "time"},
+		{&Graph{}, "model: wire: invalid message: neither model nor uai is given"},
+		{&Graph{Model: &ModelBody{Domains: []int{0}}}, "model.domains[0]"},
+		{&Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []Query{{}}}, "model_digest: wire: invalid message: the model is given as well"},
+		{&Model{Job: "j", ModelDigest: "A", Queries: []Query{{}}}, "model_digest"},
+		{&Unanswered{Status: StatusOK}, `status: wire: invalid message: "ok" is neither pending nor refused`},
+		{&Unanswered{Status: StatusPending, Job: "j"}, "digest"},
+		{&Unanswered{Status: StatusRefused, Error: btn.ErrorInfo{Code: "x"}}, "error.code"},
 	} {
 		err := c.m.Validate()
 		if err == nil || !strings.Contains(err.Error(), c.says) {

@@ -9,22 +9,35 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Model is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is either Model
-// or UAI, never both.
+// Model is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is exactly one of
+// Model, UAI, and the digest of a registered Graph.
 type Model struct {
-	Job        string       `msgpack:"job"`
-	Tenant     string       `msgpack:"tenant,omitempty"`
-	Model      *ModelBody   `msgpack:"model,omitempty"`
-	UAI        string       `msgpack:"uai,omitempty"` // the text of a .uai file
-	Queries    []Query      `msgpack:"queries"`       // at least one
-	Settings   btn.Settings `msgpack:"settings,omitempty"`
-	DeadlineMS int64        `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
+	Job         string       `msgpack:"job"`
+	Tenant      string       `msgpack:"tenant,omitempty"`
+	Model       *ModelBody   `msgpack:"model,omitempty"`
+	UAI         string       `msgpack:"uai,omitempty"`          // the text of a .uai file
+	ModelDigest string       `msgpack:"model_digest,omitempty"` // of a registered Graph
+	Queries     []Query      `msgpack:"queries"`                // at least one
+	Settings    btn.Settings `msgpack:"settings,omitempty"`
+	DeadlineMS  int64        `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
+}
+
+// looseModel is a Model whose job's id may be absent.
+type looseModel struct {
+	Job         string       `msgpack:"job,omitempty"`
+	Tenant      string       `msgpack:"tenant,omitempty"`
+	Model       *ModelBody   `msgpack:"model,omitempty"`
+	UAI         string       `msgpack:"uai,omitempty"`
+	ModelDigest string       `msgpack:"model_digest,omitempty"`
+	Queries     []Query      `msgpack:"queries"`
+	Settings    btn.Settings `msgpack:"settings,omitempty"`
+	DeadlineMS  int64        `msgpack:"deadline_ms,omitempty"`
 }
 
 // Query asks for the partition function under evidence.
 type Query struct {
 	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
-	// Evid is the text of a .uai.evid file, with a model in UAI only and instead of Evidence.
+	// Evid is the text of a .uai.evid file, instead of Evidence. Not with a model in Model.
 	Evid         string `msgpack:"evid,omitempty"`
 	EvidenceFile string `msgpack:"file,omitempty"` // for the answer only
 	// Marginals asks for the marginals of all variables as well.
@@ -64,24 +77,18 @@ func (m *Model) Validate() error {
 	switch {
 	case m.DeadlineMS < 0:
 		return invalid("deadline_ms", "%d is negative", m.DeadlineMS)
-	case m.Model == nil && m.UAI == "":
-		return invalid("model", "neither model nor uai is given")
-	case m.Model != nil && m.UAI != "":
-		return invalid("uai", "both model and uai are given")
 	case len(m.Queries) == 0:
 		return invalid("queries", "there is none")
 	}
-	if m.Model != nil {
-		if _, err := m.Model.Decode(); err != nil {
-			return under("model", err)
-		}
+	if err := checkSource(m.Model, m.UAI, &m.ModelDigest); err != nil {
+		return err
 	}
 	for i, q := range m.Queries {
 		err := checkEvidence(q.Evidence)
 		switch {
 		case err != nil:
-		case q.Evid != "" && m.UAI == "":
-			err = invalid("evid", "evidence as text needs a model in uai")
+		case q.Evid != "" && m.Model != nil:
+			err = invalid("evid", "evidence as text needs a model in uai, or a registered one")
 		case q.Evid != "" && len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0:
 			err = invalid("evid", "both evid and evidence are given")
 		case m.Model != nil:
@@ -109,7 +116,8 @@ func (m *Model) domains() []int {
 }
 
 // Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with every setting
-// written out and empty lists taken as absent. Two submissions of one digest are the same job.
+// written out and empty lists taken as absent. Two submissions of one digest are the same job. A request that names its
+// model by digest and one that carries the same model are two requests.
 func (m *Model) Digest() (string, error) {
 	c := *m
 	c.Settings = m.Settings.WithDefaults()

@@ -54,6 +54,10 @@ func sampleMessages() []Message {
 		&Deadline{Job: "job-1", Tenant: "t", Digest: digestA, Time: 1767225600000},
 		&DeadLetter{Stage: "learn", Job: "job-1", Tenant: "t", Subject: NetworkSubject(3, "job-1"), Error: btn.ErrorInfo{Code: fault.Internal, Message: "m", Stage: "learn"},
 			Deliveries: 6, Payload: digestB, Time: 1767225600000},
+		&Graph{Model: body},
+		&Graph{UAI: "MARKOV\n0\n0\n"},
+		&Model{Job: "job-1", ModelDigest: digestA, Queries: []Query{{Evid: "0"}}},
+		&Unanswered{Job: "job-1", Digest: digestA, Status: StatusPending, Error: btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"}},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}
 }

@@ -13,7 +13,8 @@ import (
 const (
 	MaxDepth   = 16       // containers inside one another, the outermost included
 	MaxKeys    = 64       // keys of one map
-	MaxMessage = 64 << 20 // bytes of a message
+	MaxMessage = 64 << 20 // bytes of a message other than a model
+	MaxModel   = 1 << 30  // bytes of a model
 	MaxBlob    = 1 << 30  // bytes of a network, a decomposition or a job
 )
 

@@ -32,7 +32,12 @@ const (
 	KindRedrive  Kind = "redrive"  // redrive.<lane>.<job>
 	KindDLQ      Kind = "dlq"      // dlq.<stage>.<job>
 	KindBlob     Kind = "blob"     // blob.<digest>
+	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
+	KindInfer    Kind = "infer"    // infer: request and reply, nothing is stored under it
 )
+
+// InferSubject is where a request gets its answer as the reply.
+const InferSubject = Prefix + string(KindInfer)
 
 // ErrSubject: a subject is not one of version 1.
 var ErrSubject = errors.New("wire: not a subject of version 1")
@@ -51,7 +56,7 @@ type Subject struct {
 	Job    string
 	N, K   int    // task, partial: chunk K of N
 	Stage  string // dlq
-	Digest string // blob
+	Digest string // blob, graph
 }
 
 // String returns the subject. It does not check the fields: ParseSubject(s.String()) does.
@@ -64,8 +69,10 @@ func (s Subject) String() string {
 		return head + strconv.Itoa(s.Lane) + "." + s.Job + "." + strconv.Itoa(s.N) + "." + strconv.Itoa(s.K)
 	case KindDLQ:
 		return head + s.Stage + "." + s.Job
-	case KindBlob:
+	case KindBlob, KindGraph:
 		return head + s.Digest
+	case KindInfer:
+		return InferSubject
 	}
 	return head + s.Job
 }
@@ -81,12 +88,12 @@ func ParseSubject(subject string) (Subject, error) {
 	}
 	tokens := strings.Split(rest, ".")
 	s := Subject{Kind: Kind(tokens[0])}
-	layout := map[Kind]string{
+	layout, known := map[Kind]string{
 		KindModel: "lj", KindNetwork: "lj", KindTimer: "lj", KindDeadline: "lj", KindRedrive: "lj",
 		KindTask: "ljnk", KindPartial: "ljnk", KindAnswer: "j", KindDone: "j", KindProgress: "j", KindCancel: "j",
-		KindDLQ: "sj", KindBlob: "d",
+		KindDLQ: "sj", KindBlob: "d", KindGraph: "d", KindInfer: "",
 	}[s.Kind]
-	if layout == "" {
+	if !known {
 		return bad("unknown kind")
 	}
 	if len(tokens) != 1+len(layout) {
@@ -133,6 +140,9 @@ func DoneSubject(job string) string               { return Subject{Kind: KindDon
 func ProgressSubject(job string) string           { return Subject{Kind: KindProgress, Job: job}.String() }
 func CancelSubject(job string) string             { return Subject{Kind: KindCancel, Job: job}.String() }
 func BlobSubject(digest string) string            { return Subject{Kind: KindBlob, Digest: digest}.String() }
+
+// GraphSubject is where a registered model is.
+func GraphSubject(digest string) string { return Subject{Kind: KindGraph, Digest: digest}.String() }
 
 // TaskSubject is where chunk k of n waits.
 func TaskSubject(lane int, job string, n, k int) string {

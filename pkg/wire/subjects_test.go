@@ -27,6 +27,8 @@ func TestSubjects(t *testing.T) {
 		RedriveSubject(2, "a"):        {Kind: KindRedrive, Lane: 2, Job: "a"},
 		DLQSubject("learn", "a"):      {Kind: KindDLQ, Stage: "learn", Job: "a"},
 		BlobSubject(digestA):          {Kind: KindBlob, Digest: digestA},
+		GraphSubject(digestA):         {Kind: KindGraph, Digest: digestA},
+		InferSubject:                  {Kind: KindInfer},
 		"btn.v1.task.4.job.1048576.0": {Kind: KindTask, Lane: 4, Job: "job", N: 1 << 20},
 	} {
 		got, err := ParseSubject(subject)
@@ -55,6 +57,8 @@ func TestParseSubjectRefuses(t *testing.T) {
 		"btn.v1.task.1.a.2.2":                    `token "2"`,
 		"btn.v1.task.1.a.x.0":                    `token "x"`,
 		"btn.v1.blob.ab":                         `token "ab"`,
+		"btn.v1.graph.ab":                        `token "ab"`,
+		"btn.v1.infer.a":                         "1 tokens after the kind, 0 expected",
 		"btn.v1.task.1.a.99999999999999999999.0": "token",
 	} {
 		_, err := ParseSubject(subject)

@@ -1,0 +1,66 @@
+package wire
+
+// What a model by itself is on the wire: registered once, named by digest afterwards.
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Graph is a registered model: a factor graph without a job, kept under the SHA-256 of its bytes, which requests then name.
+// The graph is either Model or UAI, never both.
+type Graph struct {
+	Model *ModelBody `msgpack:"model,omitempty"`
+	UAI   string     `msgpack:"uai,omitempty"` // the text of a .uai file
+}
+
+// NewGraph returns m as it is registered. It shares m's slices.
+func NewGraph(m *factorgraph.Model) (*Graph, error) {
+	body, err := NewModelBody(m)
+	return &Graph{Model: body}, err
+}
+
+// Name returns "graph".
+func (g *Graph) Name() string { return "graph" }
+
+// Validate checks what Model.Validate checks of the graph.
+func (g *Graph) Validate() error { return checkSource(g.Model, g.UAI, nil) }
+
+// EncodeGraph returns the bytes to register and their digest. Lists that are empty are taken as absent. The error has the
+// code bad_input.
+func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
+	if err = g.Validate(); err == nil {
+		b, err = marshal(g.Name(), g, true)
+	}
+	if most := maxBytes(g); err == nil && len(b) > most {
+		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), most)
+	}
+	if err != nil {
+		return nil, "", fault.Wrap(fault.BadInput, under(g.Name(), err))
+	}
+	return b, Digest(b), nil
+}
+
+// checkSource checks that exactly one of the sources of a factor graph is given, and a native one's scopes, shapes and
+// lengths. A nil digest is a source that the message does not have.
+func checkSource(m *ModelBody, uai string, digest *string) error {
+	named := digest != nil && *digest != ""
+	switch {
+	case m == nil && uai == "" && digest == nil:
+		return invalid("model", "neither model nor uai is given")
+	case m == nil && uai == "" && !named:
+		return invalid("model", "none of model, uai and model_digest is given")
+	case m != nil && uai != "":
+		return invalid("uai", "both model and uai are given")
+	case named && (m != nil || uai != ""):
+		return invalid("model_digest", "the model is given as well")
+	case named:
+		return checkDigest("model_digest", *digest)
+	case m != nil:
+		_, err := m.Decode()
+		return under("model", err)
+	}
+	return nil
+}

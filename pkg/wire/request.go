@@ -1,0 +1,70 @@
+package wire
+
+// Asking for an answer at once, on one subject: what comes in without a job's id, and what goes back without an answer.
+
+import (
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// The states of a request that has no answer.
+const (
+	StatusPending = "pending" // the job is stored and will be answered, on the job's path
+	StatusRefused = "refused" // there is no such job: nothing was stored
+)
+
+// Unanswered is what a request on InferSubject gets where there is no answer in time: why, and which job to go on with.
+type Unanswered struct {
+	Job    string        `msgpack:"job,omitempty"`    // absent if the request could not be read
+	Digest string        `msgpack:"digest,omitempty"` // of the request; absent unless the status is pending
+	Status string        `msgpack:"status"`
+	Error  btn.ErrorInfo `msgpack:"error"`
+}
+
+// Name returns "unanswered".
+func (*Unanswered) Name() string { return "unanswered" }
+
+// Validate checks the status, the error's code, and that a pending job has its id and digest.
+func (m *Unanswered) Validate() error {
+	switch {
+	case m.Status != StatusPending && m.Status != StatusRefused:
+		return invalid("status", "%.40q is neither pending nor refused", m.Status)
+	case m.Status == StatusPending || m.Job != "":
+		if err := checkJob(m.Job, ""); err != nil {
+			return err
+		}
+	}
+	if m.Status == StatusPending || m.Digest != "" {
+		if err := checkDigest("digest", m.Digest); err != nil {
+			return err
+		}
+	}
+	return under("error", checkErrorInfo(&m.Error))
+}
+
+// DecodeRequest is Decode for a model message that may come without a job's id, or with an empty one: it then gets newJob's.
+func DecodeRequest(b []byte, m *Model, newJob func() string) error {
+	var loose looseModel
+	err := unmarshal(m.Name(), b, maxBytes(m), &loose)
+	if *m = Model(loose); err == nil {
+		if m.Job == "" {
+			m.Job = newJob()
+		}
+		err = m.Validate()
+	}
+	return blame(m.Name(), err)
+}
+
+// DecodeReply reads the reply to a request: an Answer, or in its place what an Unanswered says.
+func DecodeReply(b []byte) (*Answer, *Unanswered, error) {
+	var a Answer
+	err := Decode(b, &a)
+	if err == nil {
+		return &a, nil, nil
+	}
+	var u Unanswered
+	if Decode(b, &u) == nil {
+		return nil, &u, nil
+	}
+	return nil, nil, fault.Wrap(fault.Internal, err)
+}
