@@ -27,6 +27,7 @@ type cli struct {
 	DLQ      dlqCmd      `cmd:"" name:"dlq" help:"List, show and replay dead letters."`
 	Generate generateCmd `cmd:"" help:"Write a generated model."`
 	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
+	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
 }
 

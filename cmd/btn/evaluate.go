@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/lab/evaluate"
+)
+
+type evaluateCmd struct {
+	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), calibration (errors against stated uncertainty) or all." default:"all"`
+	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
+	Short      bool     `help:"Small models and few of them."`
+	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
+	Method     []string `help:"Only this method instead of the experiment's own; repeat it for more." placeholder:"NAME"`
+}
+
+// Validate refuses what the flag types let through; kong calls it.
+func (c *evaluateCmd) Validate() error {
+	if c.Seeds < 0 {
+		return fmt.Errorf("--seeds must not be negative, not %d", c.Seeds)
+	}
+	return nil
+}
+
+// Run makes each experiment, says how far it is, and writes its files. An interrupt keeps what was measured until then.
+func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
+	experiments, err := evaluate.Find(c.Experiment)
+	if err != nil {
+		return err
+	}
+	methods, err := evaluate.Named(c.Method...)
+	if err != nil {
+		return err
+	}
+	o := evaluate.Options{Short: c.Short, Seeds: c.Seeds, Methods: methods, Progress: t.Err}
+	for _, x := range experiments {
+		rows, err := x.Run(ctx, o)
+		if len(rows) > 0 {
+			err = errors.Join(err, evaluate.Write(c.Out, x, rows))
+		}
+		if err != nil {
+			return fault.Wrap(fault.Internal, err)
+		}
+		fmt.Fprintf(t.Out, "%s: %s\n%swritten to %s\n", x.Name, x.Description, x.Summary(rows), c.Out)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package evaluate
+
+// Methods: what they are asked, and those there are.
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/bp"
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/lab/baseline"
+	"github.com/basetensor/basetensor/pkg/reparam"
+)
+
+// Method answers models.
+type Method struct {
+	Name  string
+	Solve func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error)
+}
+
+// Outcome is an answer. What a method does not say is NaN, or nil.
+type Outcome struct {
+	LnZ         float64     // nats
+	Uncertainty float64     // stated, nats
+	Marginals   [][]float64 // per variable and value
+	Flops       float64
+	Seconds     float64 // wall time, set by the experiment
+}
+
+func unknown() Outcome {
+	return Outcome{LnZ: math.NaN(), Uncertainty: math.NaN(), Flops: math.NaN(), Seconds: math.NaN()}
+}
+
+// timed is m.Solve with the seconds it took.
+func timed(ctx context.Context, m Method, model *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+	start := now()
+	o, err := m.Solve(ctx, model, wantMarginals)
+	o.Seconds = now().Sub(start).Seconds()
+	return o, err
+}
+
+var exactSettings = btn.Settings{Method: btn.MethodExact}
+
+// Settings is the system itself under these settings. A failed estimate is an error.
+func Settings(name string, s btn.Settings) Method {
+	return Method{Name: name, Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+		results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []infer.Query{{Marginals: wantMarginals}}, Settings: s}, nil)
+		if err != nil {
+			return unknown(), err
+		}
+		r := results[0]
+		if r.Error != nil {
+			return unknown(), fault.New(r.Error.Code, "%s", r.Error.Message)
+		}
+		o := unknown()
+		switch {
+		case r.Zero:
+			o.LnZ = math.Inf(-1)
+		case r.LogZ != nil:
+			o.LnZ = *r.LogZ
+		default:
+			return o, fault.New(fault.FailedEstimate, "no ln Z")
+		}
+		if r.Exact {
+			o.Uncertainty = 0
+		} else if r.Uncertainty != nil {
+			o.Uncertainty = *r.Uncertainty
+		}
+		if r.Run != nil {
+			o.Flops = r.Run.Flops
+		}
+		o.Marginals = r.Marginals
+		return o, nil
+	}}
+}
+
+// Methods are all that are known by name, in the sequence of figures.
+func Methods() []Method {
+	const flops = 2e9 // about a second or two
+	return []Method{
+		onExpression("mean-field", func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+			r, err := baseline.MeanField(ctx, e, baseline.MeanFieldOptions{})
+			return of(r), r.Marginals, err
+		}),
+		onExpression("bp", propagate),
+		onExpression("mini-bucket", func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+			r, err := baseline.MiniBucket(ctx, e, indices(e))
+			return of(r), nil, err
+		}),
+		onExpression("bucket-renormalisation", func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+			r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
+			return of(r), nil, err
+		}),
+		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops}),
+		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
+		Settings("truncated-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops}),
+		Settings("truncated-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops}),
+		Settings("truncated-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops}),
+	}
+}
+
+// Named returns the methods of these names, in their sequence.
+func Named(names ...string) ([]Method, error) {
+	var list []Method
+	for _, name := range names {
+		found := false
+		for _, m := range Methods() {
+			if m.Name == name {
+				list, found = append(list, m), true
+			}
+		}
+		if !found {
+			return nil, fault.New(fault.BadInput, "evaluate: no method %q", name)
+		}
+	}
+	return list, nil
+}
+
+// of takes over what a baseline says.
+func of(r baseline.Result) Outcome {
+	o := unknown()
+	o.LnZ, o.Flops = r.LnZ, r.Flops
+	return o
+}
+
+// indices is the bound on the indices of a mini-bucket with tables of about 2^9 entries on average.
+func indices(e *einsum.Expression) int {
+	total, n := 0.0, 0
+	for _, d := range e.Dims {
+		if d > 1 {
+			total += math.Log2(float64(d))
+			n++
+		}
+	}
+	return max(1, int(9*float64(n)/max(total, 1))-1)
+}
+
+func propagate(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+	s, err := bp.Run(ctx, e, bp.Options{})
+	if err != nil {
+		return unknown(), nil, err
+	}
+	o := unknown()
+	o.LnZ = s.LnZ()
+	beliefs := make([][]float64, len(e.Dims))
+	for i := range e.Dims {
+		beliefs[i] = s.Belief(i)
+	}
+	return o, beliefs, nil
+}
+
+// onExpression is a method that works on the model's network, unchanged; its marginals are per index.
+func onExpression(name string, solve func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error)) Method {
+	return Method{Name: name, Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+		net, err := reparam.Build(m, reparam.Options{})
+		if err != nil {
+			return unknown(), err
+		}
+		e, err := einsum.Build(net)
+		if err != nil {
+			return unknown(), err
+		}
+		o, marginals, err := solve(ctx, e)
+		if err != nil {
+			return unknown(), fmt.Errorf("%s: %w", name, err)
+		}
+		if wantMarginals && marginals != nil {
+			o.Marginals = ofVariables(m, e, marginals)
+		}
+		return o, nil
+	}}
+}
+
+// ofVariables are the marginals of the model's variables, from those of the expression's indices.
+func ofVariables(m *factorgraph.Model, e *einsum.Expression, marginals [][]float64) [][]float64 {
+	list := make([][]float64, len(m.Domains))
+	for v, d := range m.Domains {
+		list[v] = make([]float64, d)
+		i := e.Variables[v]
+		for k, p := range marginals[i] {
+			x := k
+			if e.Support != nil && e.Support[i] != nil {
+				x = e.Support[i][k]
+			}
+			list[v][x] = p
+		}
+	}
+	return list
+}
