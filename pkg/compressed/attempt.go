@@ -12,10 +12,12 @@ type draw struct {
 	rule  rule
 }
 
+const firstDraws = 8 // trees before what was found guides the next
+
 // draw returns new settings or, half of the time, those of the best plan with one of them changed a little.
 func (s *search) draw() draw {
 	r := s.rng
-	if s.found && r.IntN(2) == 0 {
+	if s.tries > firstDraws && s.found && r.IntN(2) == 0 {
 		d := s.drawn
 		switch r.IntN(4) {
 		case 0:
@@ -29,7 +31,7 @@ func (s *search) draw() draw {
 		}
 		return d
 	}
-	d := draw{order: r.IntN(chainOrders), sites: r.IntN(3), span: s.tries%2 == 0}
+	d := draw{order: r.IntN(chainOrders), sites: []int{1, 2, 0, 1}[s.tries%4], span: s.tries%4 < 2}
 	d.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
 	if r.IntN(2) == 0 {
 		d.rule.centre = math.Exp2(float64(r.IntN(6) - 2))
@@ -40,7 +42,7 @@ func (s *search) draw() draw {
 // attempt considers one random tree.
 func (s *search) attempt() {
 	s.tries++
-	if s.found && s.cost.Loss > 0 && s.tries%3 == 0 {
+	if s.tries > firstDraws && s.found && s.cost.Loss > 0 && s.rng.IntN(3) == 0 {
 		s.resume()
 		return
 	}
@@ -82,7 +84,12 @@ func (s *search) complete(p Plan, d draw, begin func(*meter) [][2]int) {
 	}
 	m := newMeter(n, s.o.Bond, 0)
 	m.start(s.h)
-	stop := func() bool { return m.peak*8 > 4*float64(s.o.Memory) || s.ctx.Err() != nil }
+	memory := float64(s.o.Memory)
+	most := math.Inf(1) // flops, gauges not counted, from which nothing can be won
+	if s.found && s.cost.PeakBytes <= memory {
+		most = max(2*s.cost.Flops, s.o.Flops)
+	}
+	stop := func() bool { return m.peak*8 > 4*memory || m.flops > most || s.ctx.Err() != nil }
 	merges, ok := begin(m), true
 	root := s.root(n)
 	switch {

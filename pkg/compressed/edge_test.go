@@ -169,7 +169,7 @@ func TestErrors(t *testing.T) {
 	if _, err := compressed.Contract(cancelled, e, p, compressed.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, _, err := compressed.Search(cancelled, grid(30, 30, 1, 1).Hypergraph(), compressed.SearchOptions{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := compressed.Search(cancelled, grid(10, 10, 1, 1).Hypergraph(), compressed.SearchOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v", err)
 	}
 	if _, _, err := compressed.Search(context.Background(), h, compressed.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {

