@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,39 +36,47 @@ type program struct {
 	unit string // of its durations
 }
 
-// goClient builds examples/client-go.
+const nodeDir = examples + "client-node"
+
+// builtClient builds examples/client-go once.
+var builtClient = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "build", "-o", bin, "github.com/basetensor/basetensor/examples/client-go").CombinedOutput()
+})
+
 func goClient(t *testing.T) program {
 	t.Helper()
-	path := filepath.Join(bin, "client-go")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/basetensor/basetensor/examples/client-go").CombinedOutput(); err != nil {
+	if out, err := builtClient(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return program{[]string{path}, "ms"}
+	return program{[]string{filepath.Join(bin, "client-go")}, "ms"}
 }
 
-// nodeClient installs what examples/client-node depends on, unless it is there.
+// installed installs once what examples/client-node depends on, unless it is there.
+var installed = sync.OnceValues(func() ([]byte, error) {
+	if _, err := os.Stat(nodeDir + "/node_modules"); err == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	install := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund")
+	install.Dir = nodeDir
+	out, err := install.CombinedOutput()
+	if err != nil {
+		os.RemoveAll(nodeDir + "/node_modules")
+	}
+	return out, err
+})
+
 func nodeClient(t *testing.T) program {
 	t.Helper()
-	const dir = examples + "client-node"
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("no node on PATH: install Node.js 20 or later to test examples/client-node")
 	}
-	if _, err := os.Stat(dir + "/node_modules"); err != nil {
-		npm, err := exec.LookPath("npm")
-		if err != nil {
-			t.Skip("no npm on PATH: it installs what examples/client-node depends on")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		install := exec.CommandContext(ctx, npm, "ci", "--no-audit", "--no-fund")
-		install.Dir = dir
-		if out, err := install.CombinedOutput(); err != nil {
-			os.RemoveAll(dir + "/node_modules")
-			t.Skipf("npm ci in examples/client-node (no registry?): %v\n%s", err, out)
-		}
+	if out, err := installed(); err != nil {
+		t.Skipf("npm ci in examples/client-node (no npm, or no registry?): %v\n%s", err, out)
 	}
-	return program{[]string{node, dir + "/infer.mjs"}, ""}
+	return program{[]string{node, nodeDir + "/infer.mjs"}, ""}
 }
 
 // served is a real nats-server with the stages in this process.
@@ -234,6 +243,7 @@ func TestGoExample(t *testing.T)   { testExample(t, goClient) }
 func TestNodeExample(t *testing.T) { testExample(t, nodeClient) }
 
 func testExample(t *testing.T, prepare func(*testing.T) program) {
+	t.Parallel()
 	s := serve(t, pipeline.Stages()...)
 	p := prepare(t)
 	ask := func(t *testing.T, want int, args ...string) (string, string) {
@@ -341,6 +351,7 @@ func TestNodeExampleEnds(t *testing.T) { testExampleEnds(t, nodeClient) }
 
 // Without contract-workers no job is answered: it ends by its deadline, by Ctrl-C, or when patience is over.
 func testExampleEnds(t *testing.T, prepare func(*testing.T) program) {
+	t.Parallel()
 	s := serve(t, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
 	p := prepare(t)
 	interrupt := func(p *os.Process) { p.Signal(os.Interrupt) }
@@ -387,7 +398,7 @@ func TestNodeDigest(t *testing.T) {
 		args, want = append(args, fmt.Sprintf("%x", data)), append(want, digest)
 	}
 	cmd := exec.Command(p.argv[0], args...)
-	cmd.Dir = filepath.Dir(p.argv[1])
+	cmd.Dir = nodeDir
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
