@@ -1,6 +1,7 @@
 package region
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -86,6 +87,21 @@ func partsByDefinition(g *graph, legs []int32) (parts [][]int32) {
 		legs = slices.DeleteFunc(slices.Clone(legs), func(leg int32) bool { return slices.Contains(part, leg) })
 	}
 	return parts
+}
+
+// TestBytes: what is predicted for a worker is what it holds.
+func TestBytes(t *testing.T) {
+	e := grid(6, 6, 0.5, 1)
+	f := planned(t, e, Options{Kind: Windows, Size: 6})
+	p, err := Prepare(context.Background(), e, propagated(t, e), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorker(f.g, p.y)
+	legs, _ := f.source.region(0, w)
+	if _, prog := w.ratio(legs); f.Bytes != 8*float64(prog.buffer) || f.Flops != prog.flops {
+		t.Errorf("%d entries, %v bytes predicted; %v flops, %v predicted", prog.buffer, f.Bytes, prog.flops, f.Flops)
+	}
 }
 
 // TestLargeLatticesArePriced: the windows in the middle stand for all, to the flop.

@@ -16,6 +16,7 @@ type Family struct {
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
 	Flops   float64 // multiplications and additions, without bookkeeping; predicted for windows of large lattices
 	Widest  int     // log2 of the largest table of any region's contraction, rounded up
+	Bytes   float64 // tables of one worker at the largest region; beside them Prepare's gauge, linear in the model
 	Shrunk  int     // balls made smaller to be narrow enough
 	Dropped int     // balls and cycles too wide at any size
 	g       *graph
@@ -69,6 +70,7 @@ func Plan(ctx context.Context, h elimination.Hypergraph, o Options) (*Family, er
 	}
 	if o.Marginals {
 		f.Flops *= marginalFlops
+		f.Bytes *= 2
 	}
 	if f.Widest > o.MaxWidth {
 		return nil, fault.New(fault.OverBudget, "region: %s of size %d have tables of 2^%d entries, 2^%d are allowed", o.Kind, o.Size, f.Widest, o.MaxWidth)
@@ -164,9 +166,10 @@ func (f *Family) price(ctx context.Context, w *worker, many float64, from, step,
 		if len(legs) == 0 {
 			continue
 		}
-		flops, log2 := w.cost(legs)
-		f.Flops += many * flops
-		widest = max(widest, log2)
+		c := w.cost(legs)
+		f.Flops += many * c.flops
+		f.Bytes = max(f.Bytes, 8*c.entries)
+		widest = max(widest, c.log2)
 	}
 	f.Widest = roundUp(widest)
 	return nil

@@ -12,6 +12,7 @@ type Listing struct {
 	Options Options
 	Flops   float64
 	Widest  int
+	Bytes   float64
 	Shrunk  int
 	Dropped int
 	Sizes   []int32 // legs of every region
@@ -21,7 +22,7 @@ type Listing struct {
 
 // Listing returns the family as data. It shares memory with it.
 func (f *Family) Listing() *Listing {
-	out := &Listing{Options: f.Options, Flops: f.Flops, Widest: f.Widest, Shrunk: f.Shrunk, Dropped: f.Dropped}
+	out := &Listing{Options: f.Options, Flops: f.Flops, Widest: f.Widest, Bytes: f.Bytes, Shrunk: f.Shrunk, Dropped: f.Dropped}
 	if l, ok := f.source.(*list); ok {
 		out.Legs, out.Alpha = l.legs, l.alpha
 		for r := range l.alpha {
@@ -38,7 +39,7 @@ func FromListing(h elimination.Hypergraph, l *Listing) (*Family, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Family{Options: l.Options, Flops: l.Flops, Widest: l.Widest, Shrunk: l.Shrunk, Dropped: l.Dropped, g: g}
+	f := &Family{Options: l.Options, Flops: l.Flops, Widest: l.Widest, Bytes: l.Bytes, Shrunk: l.Shrunk, Dropped: l.Dropped, g: g}
 	if l.Options.Kind == Windows {
 		found, err := findLattice(g, newCutter(g))
 		if err != nil {

@@ -241,3 +241,34 @@ func TestMeasureOne(t *testing.T) {
 		ladder(t, name, e, want, tries)
 	}
 }
+
+// TestMeasureTable prints mean errors of windows over seeds.
+func TestMeasureTable(t *testing.T) {
+	measuring(t, "table")
+	const seeds = 6
+	for _, c := range []struct {
+		rows       int
+		delta      float64
+		attractive bool
+	}{{14, 0.5, false}, {14, 1, false}, {14, 0.5, true}, {10, 1, false}} {
+		var mean [7]float64
+		for seed := range uint64(seeds) {
+			m, err := generate.Grid(c.rows, c.rows, generate.Ising{Delta: c.delta, Attractive: c.attractive, Seed: seed})
+			e := expression(t, m, err)
+			want, s := exactly(t, e), propagated(t, e)
+			mean[1] += math.Abs(s.LnZ()-want) / seeds
+			for k := 2; k < len(mean); k++ {
+				f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: region.Windows, Size: k})
+				if err != nil {
+					t.Fatal(err)
+				}
+				est, err := region.Run(context.Background(), e, s, f, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mean[k] += math.Abs(est.LnZ-want) / seeds
+			}
+		}
+		fmt.Printf("%+v BP %.1e, k = 2…6 %.1e\n", c, mean[1], mean[2:])
+	}
+}

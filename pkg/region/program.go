@@ -37,19 +37,22 @@ type operand struct {
 	inner, outer []int32
 }
 
-// price returns the min-fill order of a network and what eliminating along it costs: flops, and log2 of the largest
-// table touched. It allocates no tables.
-func price(dims []int, scopes [][]int) (order []int, flops, log2 float64) {
+// cost is what an elimination takes: log2 is of the entries of the largest table touched, entries are those of all outputs.
+type cost struct{ flops, log2, entries float64 }
+
+// price returns the min-fill order of a network and what eliminating along it costs. It allocates no tables.
+func price(dims []int, scopes [][]int) (order []int, c cost) {
 	order = elimination.MinFill(elimination.Hypergraph{Dims: dims, Edges: scopes})
-	buckets(dims, scopes, order, func(_ int, in []int, union []int, _ [][]int) {
+	buckets(dims, scopes, order, func(v int, in []int, union []int, _ [][]int) {
 		l := 0.0
 		for _, i := range union {
 			l += math.Log2(float64(dims[i]))
 		}
-		log2 = max(log2, l)
-		flops += math.Exp2(l) * float64(len(in)+1)
+		c.log2 = max(c.log2, l)
+		c.flops += math.Exp2(l) * float64(len(in)+1)
+		c.entries += math.Exp2(l) / float64(dims[v])
 	})
-	return order, flops, log2
+	return order, c
 }
 
 // buckets walks through an elimination: yield is called for every index of order that some table has, with the operands

@@ -11,7 +11,7 @@ type worker struct {
 	y        *gauge
 	cut      *cutter
 	legs     []int32 // of the region at hand, where it is made up on the spot
-	prices   map[string][2]float64
+	prices   map[string]cost
 	programs map[string]*program
 	cached   int // entries of offsets of all programs
 	tables   [][]float64
@@ -22,7 +22,7 @@ type worker struct {
 }
 
 func newWorker(g *graph, y *gauge) *worker {
-	return &worker{local: newLocal(g), y: y, cut: newCutter(g), prices: map[string][2]float64{}, programs: map[string]*program{}}
+	return &worker{local: newLocal(g), y: y, cut: newCutter(g), prices: map[string]cost{}, programs: map[string]*program{}}
 }
 
 // maxCached bounds the offsets of the programs kept, about 64 MiB.
@@ -34,7 +34,7 @@ func (w *worker) program() *program {
 		return p
 	}
 	scopes := w.scopes()
-	order, _, _ := price(w.dims, scopes)
+	order, _ := price(w.dims, scopes)
 	p := compile(w.dims, scopes, order)
 	size := 0
 	for _, s := range p.steps {
@@ -114,21 +114,18 @@ func usable(ratio float64) bool { return ratio > 0 && !math.IsInf(ratio, 1) }
 // maxPrices bounds the shapes whose cost is remembered.
 const maxPrices = 1 << 16
 
-// cost returns flops and width of the contraction of a region with these legs.
-func (w *worker) cost(legs []int32) (flops, log2 float64) {
+// cost returns what the contraction of a region with these legs takes.
+func (w *worker) cost(legs []int32) cost {
 	w.build(legs)
-	if p, ok := w.prices[string(w.key)]; ok {
-		return p[0], p[1]
+	if c, ok := w.prices[string(w.key)]; ok {
+		return c
 	}
-	_, flops, log2 = price(w.dims, w.scopes())
+	_, c := price(w.dims, w.scopes())
 	if len(w.prices) >= maxPrices {
 		clear(w.prices)
 	}
-	w.prices[string(w.key)] = [2]float64{flops, log2}
-	return flops, log2
+	w.prices[string(w.key)] = c
+	return c
 }
 
-func (w *worker) narrow(legs []int32, width int) bool {
-	_, log2 := w.cost(legs)
-	return log2 <= float64(width)
-}
+func (w *worker) narrow(legs []int32, width int) bool { return w.cost(legs).log2 <= float64(width) }
