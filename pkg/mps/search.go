@@ -169,7 +169,7 @@ func (s *searcher) improve(ctx context.Context) error {
 		s.moves -= int64(len(s.live))
 		if next.score = s.score(next.order, next.chain, allowed); next.score <= allowed {
 			current = next
-			if current.score < s.best.score {
+			if current.score < s.best.score || s.seed != 0 && current.score == s.best.score { // drifts among equals
 				s.best = current
 			}
 		}
