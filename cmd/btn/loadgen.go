@@ -48,6 +48,7 @@ type loadCmd struct {
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
+	Record      string             `help:"Write service times for btn simulate here; at a rate at which nothing waits." placeholder:"FILE"`
 	CPUProfile  string             `name:"cpu-profile" help:"Write a profile of this process here (pprof), of the load alone." placeholder:"FILE"`
 }
 
@@ -56,10 +57,11 @@ func (c *loadCmd) Validate() error {
 	if (c.Rate > 0) == (c.Outstanding > 0) {
 		return fmt.Errorf("either --rate or --outstanding must be above 0")
 	}
-	if _, err := c.verified(); err != nil {
-		return err
+	if c.Record != "" && c.Verify == "none" {
+		return fmt.Errorf("--record takes its times from the jobs that --verify keeps: --verify must not be none")
 	}
-	return nil
+	_, err := c.verified()
+	return err
 }
 
 // verified is the number of jobs to compare, negative for all.
@@ -99,6 +101,9 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal, common *config.Common) e
 		}
 	}
 	if err := c.print(t.Out, report); err != nil {
+		return err
+	}
+	if err := c.record(ctx, outcome); err != nil {
 		return err
 	}
 	if report.Missing > 0 || report.Verified != nil && report.Verified.Wrong > 0 {
@@ -177,6 +182,22 @@ func (c *loadCmd) profiled(f func() (*load.Outcome, error)) (*load.Outcome, erro
 	}
 	defer pprof.StopCPUProfile()
 	return f()
+}
+
+// record writes what btn simulate reads.
+func (c *loadCmd) record(ctx context.Context, o *load.Outcome) error {
+	if c.Record == "" {
+		return nil
+	}
+	m, err := o.Measured(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	return fault.Wrap(fault.BadInput, os.WriteFile(c.Record, append(b, '\n'), 0o644))
 }
 
 // print writes the report in its forms.

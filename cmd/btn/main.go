@@ -29,6 +29,7 @@ type cli struct {
 	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
 	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
+	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
 
 const exitCodes = `Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, 5 over a budget or deadline, 130 interrupted.`

@@ -4,15 +4,15 @@ package simulate
 
 import "math/rand/v2"
 
-// What a stage asks the server and waits for while it holds a message, beside fetching it (package pipeline's code, with
-// blobs at hand): reparam looks a blob up, stores it and its output, and acknowledges; learn looks for an answer, for its
-// blob, stores it and its output, and acknowledges; contract looks for an answer and for its output, stores it, and
-// acknowledges; aggregate looks for an answer, stores it, and acknowledges.
+// What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its own clock
+// counts already (package pipeline's code): reparam stores its output and acknowledges; learn looks for an answer and for its
+// blob, stores that and its output, and acknowledges; contract looks for an answer, for its output and for the job's plan,
+// stores the output, and acknowledges; aggregate looks for an answer and for the plan, stores the answer, and acknowledges.
 const (
-	tripsReparam   = 4
+	tripsReparam   = 2
 	tripsLearn     = 5
-	tripsContract  = 4
-	tripsAggregate = 3
+	tripsContract  = 5
+	tripsAggregate = 4
 	fetchedAtOnce  = 8 // partials that the aggregator reads at a time
 )
 
