@@ -51,7 +51,7 @@ type Config struct {
 	InMemory bool
 	// PerLane makes a consumer per lane instead of one over all lanes, for workers that serve some lanes only.
 	PerLane bool
-	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in files and 2 GiB in
+	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in files and 4 GiB in
 	// memory; streams that exist keep theirs.
 	MaxBytes int64
 	// Keep is how long models and answers are kept, default 24 hours. It bounds the longest deadline.

@@ -13,7 +13,7 @@ import (
 // The last decoded blobs are kept, at most so many and of so many encoded bytes together: a job's tasks name the same two.
 const (
 	keepDecoded      = 32
-	keepDecodedBytes = 256 << 20
+	keepDecodedBytes = 512 << 20
 )
 
 // decoded keeps the most recently used blobs of one type in memory. What it returns is shared and must not be changed.
