@@ -53,6 +53,9 @@ func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Pla
 	if err := s.improve(ctx); err != nil {
 		return Plan{}, Cost{}, err
 	}
+	if err := s.drift(ctx); err != nil {
+		return Plan{}, Cost{}, err
+	}
 	p := Plan{Order: s.best.order, Position: positions(s.best.chain, len(h.Dims))}
 	cost, err := Evaluate(h, p, o.Bond)
 	if err == nil && cost.PeakBytes > float64(o.Memory) {
@@ -159,7 +162,11 @@ func (s *searcher) improve(ctx context.Context) error {
 	s.best.score = s.score(s.best.order, s.best.chain, math.Inf(1))
 	current := s.best
 	total := float64(max(s.moves, 1))
-	for s.moves > 0 {
+	reserve := int64(0)
+	if s.seed != 0 {
+		reserve = int64(total / 8)
+	}
+	for s.moves > reserve {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -169,12 +176,41 @@ func (s *searcher) improve(ctx context.Context) error {
 		s.moves -= int64(len(s.live))
 		if next.score = s.score(next.order, next.chain, allowed); next.score <= allowed {
 			current = next
-			if current.score < s.best.score || s.seed != 0 && current.score == s.best.score { // drifts among equals
+			if current.score < s.best.score {
 				s.best = current
 			}
 		}
 	}
 	return nil
+}
+
+// drift exchanges indices as long as that costs nothing, so that seeds other than 0 differ even where one plan is best up
+// to symmetry.
+func (s *searcher) drift(ctx context.Context) error {
+	const rounding = 1e-9
+	for s.seed != 0 && len(s.live) > 1 && s.moves > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		next := s.best
+		if s.rng.IntN(2) == 0 {
+			next.order = s.exchange(next.order)
+		} else {
+			next.chain = s.exchange(next.chain)
+		}
+		s.moves -= int64(len(s.live))
+		if next.score = s.score(next.order, next.chain, s.best.score+rounding); next.score <= s.best.score+rounding {
+			s.best = next
+		}
+	}
+	return nil
+}
+
+func (s *searcher) exchange(list []int) []int {
+	out := slices.Clone(list)
+	i, j := s.rng.IntN(len(out)), s.rng.IntN(len(out))
+	out[i], out[j] = out[j], out[i]
+	return out
 }
 
 // neighbour moves one index, or turns a short piece round, in the order, the chain, or both.
