@@ -10,7 +10,7 @@
 // The weights are the Frobenius-optimal ones for plain leg sets in this gauge; see TestGramMatrixGivesMoebiusWeights.
 // Sources: J. Yedidia, W. Freeman, Y. Weiss, Constructing free energy approximations and generalized belief propagation
 // algorithms, IEEE Trans. Inf. Theory 51 (2005), for counting numbers; cluster expansions around belief propagation:
-// S. Midha and Y. F. Zhang, arXiv:2510.02290.
+// Midha and Zhang, arXiv:2510.02290.
 package region
 
 import (
