@@ -75,7 +75,7 @@ const model = struct({
   'model?': optional(struct({
     domains: list(leaf), 'names?': list(leaf), factors: list(struct({ scope: list(leaf), table: tensor })), 'bayes?': leaf,
   })),
-  'uai?': leaf,
+  'uai?': leaf, 'model_digest?': leaf,
   queries: list(struct({
     'evidence?': struct({ 'h?': list(struct({ v: leaf, x: leaf })), 's?': list(struct({ v: leaf, w: leaf })) }),
     'evid?': leaf, 'file?': leaf, 'marginals?': leaf, 'over?': leaf, 'joint?': list(leaf),

@@ -39,6 +39,7 @@ func digestSamples(t *testing.T) []wire.Model {
 		{Job: "least", UAI: coin, Queries: []wire.Query{{Marginals: true}}},
 		{Job: "many", UAI: coin, Queries: many},
 		{Job: "text", UAI: coin, Queries: []wire.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}, DeadlineMS: 1 << 33},
+		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []wire.Query{{}}},
 		{Job: "cp", UAI: coin, Queries: []wire.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []wire.Query{{}, {Evidence: evidence, Marginals: true, Over: 1, Joint: []int{2, 0}}}, DeadlineMS: 60000,
 			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables, Seed: 1 << 52,
