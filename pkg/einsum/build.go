@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -64,15 +65,17 @@ func Build(net *btn.Network) (*Expression, error) {
 		return e, nil
 	}
 	for v, i := range l.number {
-		if i >= 0 && l.alive[v] != nil {
+		if i >= 0 && !l.whole(v) {
 			e.Support[i] = l.values(v)
 		}
 	}
+	e.Tables = make([]Table, 0, len(l.tables))
+	var floats arena.Slab[float64]
 	for _, t := range l.tables {
 		if t.gone {
 			continue
 		}
-		data := l.restrict(t)
+		data := l.restrict(t, &floats)
 		if !loses(data) {
 			e.Scale = e.Scale.Mul(normalise(data))
 		}
@@ -94,6 +97,8 @@ func (l *layout) indexDims() []int {
 		case i < 0:
 		case l.zero:
 			dims[i] = 1
+		case l.whole(v):
+			dims[i] = l.dims[v]
 		default:
 			dims[i] = len(l.values(v))
 		}
@@ -103,7 +108,8 @@ func (l *layout) indexDims() []int {
 
 // scope returns the indices of dimension above 1 of t, each once.
 func (l *layout) scope(t *raw, dims []int) []int {
-	var scope []int
+	var few [8]int
+	scope := few[:0]
 next:
 	for _, v := range t.nodes {
 		i := l.number[l.find(v)]
@@ -116,24 +122,27 @@ next:
 			scope = append(scope, i)
 		}
 	}
-	return scope
+	return l.scopes.Copy(scope)
 }
 
 // restrict copies what is alive of t, axes in the sequence of scope.
-func (l *layout) restrict(t *raw) []float64 {
+func (l *layout) restrict(t *raw, floats *arena.Slab[float64]) []float64 {
+	if l.plain(t) {
+		return floats.Copy(t.data)
+	}
 	g := l.gather(t)
 	size := 1
 	for _, a := range g.axes {
 		size *= len(a.offset)
 	}
-	data := make([]float64, 0, size)
+	data := floats.Make(size)
 	x := make([]int, len(g.axes))
-	for range size {
+	for k := range data {
 		at := 0
 		for a, i := range x {
 			at += g.axes[a].offset[i]
 		}
-		data = append(data, t.data[at])
+		data[k] = t.data[at]
 		for a := len(x) - 1; a >= 0; a-- {
 			if x[a]++; x[a] < len(g.axes[a].offset) {
 				break
@@ -142,6 +151,22 @@ func (l *layout) restrict(t *raw) []float64 {
 		}
 	}
 	return data
+}
+
+// plain reports whether all of t is alive and its modes are different indices.
+func (l *layout) plain(t *raw) bool {
+	for k, v := range t.nodes {
+		r := l.find(v)
+		if !l.whole(r) {
+			return false
+		}
+		for _, w := range t.nodes[:k] {
+			if l.find(w) == r {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // loses says whether normalise would take digits from small entries: such a table stays as it is, so that its zeros are those

@@ -63,11 +63,11 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 		l.table(step)
 		if len(terms) > 1 {
 			if m := termMatrix(terms, k, dims[k]); m != nil {
-				l.table(&raw{nodes: []int{term, leg}, dims: []int{len(terms), dims[k]}, data: m})
+				l.table(raw{nodes: []int{term, leg}, dims: []int{len(terms), dims[k]}, data: m})
 			}
 		}
 	}
-	final := &raw{nodes: []int{counters[len(legs)], term}, dims: []int{len(layers[len(legs)]), len(terms)}}
+	final := raw{nodes: []int{counters[len(legs)], term}, dims: []int{len(layers[len(legs)]), len(terms)}}
 	for _, s := range layers[len(legs)] {
 		final.data = append(final.data, s.final...)
 	}
@@ -79,9 +79,9 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 }
 
 // chainStep is the table of leg k over (counter before, value, counter after); a single term's vector is multiplied in.
-func chainStep(layer []state, next int, of []uint8, terms []tensor.SymmetryRankOne, k int) *raw {
+func chainStep(layer []state, next int, of []uint8, terms []tensor.SymmetryRankOne, k int) raw {
 	dim := len(of)
-	r := &raw{dims: []int{len(layer), dim, next}, data: make([]float64, len(layer)*dim*next)}
+	r := raw{dims: []int{len(layer), dim, next}, data: make([]float64, len(layer)*dim*next)}
 	var v []float64
 	if len(terms) == 1 && terms[0].R != nil {
 		v = terms[0].R[k]

@@ -4,6 +4,7 @@ package einsum
 
 import (
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -21,16 +22,21 @@ type raw struct {
 // layout is a network as raw tables. Nodes are the legs first, then the hidden indices of the links, then those of the
 // cores, each in their order.
 type layout struct {
-	dims   []int // per node
-	parent []int // union-find: nodes that are one index
-	tables []*raw
-	scale  scaled.Number
-	number []int // per node that is its own root: index number, −1 where no table has it
-	count  int   // indices
-	legs   int
-	hidden []int    // per link: its hidden index, if it is in CP form
-	alive  [][]bool // per root: values not yet excluded; nil: all
-	zero   bool     // Z is 0
+	dims     []int // per node
+	parent   []int // union-find: nodes that are one index
+	tables   []*raw
+	scale    scaled.Number
+	number   []int // per node that is its own root: index number, −1 where no table has it
+	count    int   // indices
+	legs     int
+	hidden   []int    // per link: its hidden index, if it is in CP form
+	matrices bool     // some table is a matrix
+	alive    [][]bool // per root: values not yet excluded; nil: all
+	zero     bool     // Z is 0
+
+	ints   arena.Slab[int]
+	scopes arena.Slab[int] // of what is made of the layout
+	raws   arena.Slab[raw]
 }
 
 // lay splits every tensor of net into raw tables. The numbering of the indices depends on the forms, shapes and
@@ -39,11 +45,14 @@ func lay(net *btn.Network) (*layout, error) {
 	if err := net.Validate(); err != nil {
 		return nil, err
 	}
-	l := &layout{dims: append([]int(nil), net.Dims...), legs: len(net.Dims), scale: net.Scale}
-	for i := range l.dims {
-		l.parent = append(l.parent, i)
+	nodes, tables := len(net.Dims)+len(net.Links), len(net.Links)+len(net.Cores) // most networks have no more
+	l := &layout{
+		dims: append(make([]int, 0, nodes), net.Dims...), parent: make([]int, len(net.Dims), nodes), legs: len(net.Dims),
+		tables: make([]*raw, 0, tables), hidden: make([]int, 0, len(net.Links)), scale: net.Scale, zero: net.Scale.IsZero(),
 	}
-	l.zero = net.Scale.IsZero()
+	for i := range l.parent {
+		l.parent[i] = i
+	}
 	for j, k := range net.Links {
 		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
 		if err := l.add("link", j, k.Legs, k.T); err != nil {
@@ -67,7 +76,7 @@ func lay(net *btn.Network) (*layout, error) {
 func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		l.table(&raw{nodes: legs, dims: t.Shape, data: t.Data})
+		l.table(raw{nodes: legs, dims: t.Shape, data: t.Data})
 	case *tensor.CP:
 		l.addCP(legs, t)
 	case *tensor.Symmetric:
@@ -89,12 +98,13 @@ func (l *layout) addCP(legs []int, t *tensor.CP) {
 		l.zero = true
 		return
 	}
-	l.table(&raw{nodes: []int{hidden}, dims: []int{rank}, data: t.Weights})
+	l.table(raw{nodes: []int{hidden}, dims: l.ints.Copy([]int{rank}), data: t.Weights})
 	for k, leg := range legs {
 		if v := t.Vectors[k]; v == nil {
 			l.parent[l.find(leg)] = l.find(hidden)
 		} else {
-			l.table(&raw{nodes: []int{hidden, leg}, dims: []int{rank, t.Shape[k]}, data: v, matrix: true})
+			l.table(raw{nodes: []int{hidden, leg}, dims: l.ints.Copy([]int{rank, t.Shape[k]}), data: v, matrix: true})
+			l.matrices = true
 		}
 	}
 }
@@ -105,9 +115,11 @@ func (l *layout) node(dim int) int {
 	return len(l.parent) - 1
 }
 
-func (l *layout) table(r *raw) {
-	r.nodes = append([]int(nil), r.nodes...)
-	l.tables = append(l.tables, r)
+func (l *layout) table(r raw) {
+	own := &l.raws.Make(1)[0]
+	*own = r
+	own.nodes = l.ints.Copy(r.nodes)
+	l.tables = append(l.tables, own)
 }
 
 func (l *layout) find(v int) int {
@@ -122,6 +134,9 @@ func (l *layout) find(v int) int {
 // rank at most the leg's dimension and one other table, that table gets the matrix applied along the mode. A
 // reparameterised network with its maps thus becomes a network over the original variables again.
 func (l *layout) absorb() {
+	if !l.matrices {
+		return
+	}
 	type use struct {
 		t    *raw
 		mode int

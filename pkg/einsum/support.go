@@ -6,19 +6,23 @@ package einsum
 // over remaining values. Exact: only zeros are left out. It sets zero when an index has no value left.
 // Cost: the size of the tables that have zeros, for each time one of their indices shrinks.
 func (l *layout) support() {
-	l.alive = make([][]bool, len(l.parent))
-	at := make([][]*raw, len(l.parent)) // tables with zeros, by root
-	var queue []*raw
-	waiting := map[*raw]bool{}
+	var queue []*raw // tables with zeros
 	for _, t := range l.tables {
-		if t.gone || !hasZero(t.data) {
-			continue
+		if !t.gone && hasZero(t.data) {
+			queue = append(queue, t)
 		}
+	}
+	if len(queue) == 0 {
+		return
+	}
+	l.alive = make([][]bool, len(l.parent))
+	at := map[int][]*raw{} // by root
+	waiting := map[*raw]bool{}
+	for _, t := range queue {
 		for _, v := range t.nodes {
 			r := l.find(v)
 			at[r] = append(at[r], t)
 		}
-		queue = append(queue, t)
 		waiting[t] = true
 	}
 	for len(queue) > 0 && !l.zero {
@@ -113,11 +117,14 @@ func (l *layout) hits(t *raw) [][]bool {
 	}
 }
 
+// whole reports whether no value of root r was excluded.
+func (l *layout) whole(r int) bool { return l.alive == nil || l.alive[r] == nil }
+
 // values lists the values of root r that are alive.
 func (l *layout) values(r int) []int {
 	out := make([]int, 0, l.dims[r])
 	for x := range l.dims[r] {
-		if l.alive == nil || l.alive[r] == nil || l.alive[r][x] {
+		if l.whole(r) || l.alive[r][x] {
 			out = append(out, x)
 		}
 	}
