@@ -53,11 +53,12 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 		steps []step
 		want  float64
 	}{
-		"two rungs: their change":             {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
-		"three rungs: the next change":        {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.0625},
-		"never less than a tenth of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 1e-4},
-		"a sequence that diverges":            {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {0, 32, []float64{2.1}, true}}, 1},
-		"the other plan is far off":           {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{4.1}, true}}, 3},
+		"two rungs: their change":            {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
+		"three rungs: the next change":       {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.0625},
+		"never less than a part of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 3e-6},
+		"two rungs of plans that approach":   {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true}, {0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.25},
+		"a sequence that diverges":           {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {0, 32, []float64{2.1}, true}}, 1},
+		"the other plan is far off":          {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{4.1}, true}}, 6},
 	} {
 		r := Result(ladder(1e-9, c.steps...))
 		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {

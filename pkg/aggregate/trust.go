@@ -13,8 +13,12 @@ const (
 	// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular values
 	// below 1e-12 of the largest are dropped everywhere.
 	rounding = 1e-13
-	// slowest is the least factor by which the next change is taken to be smaller than the last one.
-	slowest = 0.1
+	// slowest is the least factor by which the next change is taken to be smaller than the last one, as calibrated: bonds
+	// take effect faster than any power. steady is the same for regions, whose growth is not monotone.
+	slowest = 0.003
+	steady  = 0.1
+	// apart is what the distance of two plans at one bond counts.
+	apart = 2
 	// alike is by how much two plans at their first bond may be closer to each other than to the truth.
 	alike = 10
 )
@@ -23,9 +27,9 @@ const (
 //
 //   - An estimate that dropped nothing above rounding is the best, within rounding.
 //   - Else it is the last one along the plan of the highest rung. Its uncertainty is the larger of the change that its own
-//     sequence would make next, last²/(last but one) and never less than a tenth of the last, and of its distance from
-//     the other plans' highest estimates (trees, orders, sizes). Regions do not grow monotonically: theirs is the last change,
-//     and at least a tenth of the one before.
+//     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
+//     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
+//     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
 // The discarded weight is no bound by itself: it was seen at 1e-8 beside an error of 0.1.
@@ -48,16 +52,17 @@ func (g *growth) judge() {
 		return
 	}
 	best := &g.rungs[g.best]
-	u, moved := g.next(best)
-	g.moved = moved
 	others := g.others(best)
+	spread := 0.0
 	for _, other := range others {
-		u = max(u, math.Abs(*other.LogZ-*best.LogZ))
+		spread = max(spread, math.Abs(*other.LogZ-*best.LogZ))
 	}
+	u, moved := g.next(best, spread)
+	g.moved, u = moved, max(u, apart*spread)
 	switch {
 	case moved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
-		u = max(alike*u, math.Sqrt(*best.Discarded))
+		u = max(alike*spread, math.Sqrt(*best.Discarded))
 	default:
 		return
 	}
@@ -76,8 +81,9 @@ func (r *rung) track() string {
 	return fmt.Sprint(r.Family, r.Plan, r.Kind, r.Slices)
 }
 
-// next is the change that the sequence of the best estimate would make next; false where it has no predecessor.
-func (g *growth) next(best *rung) (float64, bool) {
+// next is the change that the sequence of the best estimate would make next; false where it has no predecessor. spread is
+// the distance of the other plans at its level.
+func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	var values []float64
 	for i := range g.rungs {
 		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() <= best.level() {
@@ -89,17 +95,40 @@ func (g *growth) next(best *rung) (float64, bool) {
 		return 0, false
 	}
 	last := math.Abs(values[n-1] - values[n-2])
-	if n == 2 || last == 0 {
+	if last == 0 {
+		return 0, true
+	}
+	if n == 2 {
+		if before := g.spreadBefore(best); before > 0 && best.Family != btn.FamilyRegions {
+			return last * min(1, max(slowest, spread/before)), true
+		}
 		return last, true
 	}
 	before := math.Abs(values[n-2] - values[n-3])
 	if best.Family == btn.FamilyRegions { // their growth is not monotone
-		return max(last, slowest*before), true
+		return max(last, steady*before), true
 	}
 	if before == 0 {
 		return last, true
 	}
 	return last * min(1, max(slowest, last/before)), true
+}
+
+// spreadBefore is the largest distance of other plans from the best one's at the level below its own; 0 for none.
+func (g *growth) spreadBefore(best *rung) float64 {
+	var before *rung
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() < best.level() {
+			before = r
+		}
+	}
+	spread := 0.0
+	for i := range g.rungs {
+		if r := &g.rungs[i]; before != nil && r.LogZ != nil && r.track() != best.track() && r.level() == before.level() {
+			spread = max(spread, math.Abs(*r.LogZ-*before.LogZ))
+		}
+	}
+	return spread
 }
 
 // others are the highest estimates of the other tracks, those of the best one's level if there are any.

@@ -145,6 +145,10 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 		bond = searchBond
 	}
 	plans, err := p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed})
+	for s.Bond == 0 && bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
+		bond /= 2
+		plans, err = p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed})
+	}
 	if err != nil {
 		return nil, err
 	}

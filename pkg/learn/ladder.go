@@ -12,8 +12,9 @@ import (
 const (
 	// firstBond is where truncated legs begin.
 	firstBond = 8
-	// searchBond is what plans are compared at where no bond is asked for.
+	// searchBond is what plans are compared at where no bond is asked for, leastBond where the memory has no room for more.
 	searchBond = 32
+	leastBond  = 4
 	// mostBond ends every ladder.
 	mostBond = 1 << 14
 	// mostRungs bounds a ladder.
@@ -46,13 +47,17 @@ func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 		}
 		return l.rungs, nil
 	}
-	for bond := firstBond; bond <= mostBond && len(l.rungs) < mostRungs; bond *= 2 {
+	first := firstBond
+	for first > 2 && !l.roomFor(first) {
+		first /= 2
+	}
+	for bond := first; bond <= mostBond && len(l.rungs) < mostRungs; bond *= 2 {
 		taken, err := l.add(bond)
 		if err != nil {
 			return nil, err
 		}
 		if !taken {
-			if bond > firstBond {
+			if bond > first {
 				err = l.largest(bond/2, bond)
 			}
 			return l.rungs, err
@@ -62,6 +67,16 @@ func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 		}
 	}
 	return l.rungs, nil
+}
+
+// roomFor reports whether some plan fits the memory at a bond.
+func (l *ladder) roomFor(bond int) bool {
+	for _, price := range l.prices {
+		if _, bytes, err := price(bond); err == nil && bytes <= float64(l.s.Memory) {
+			return true
+		}
+	}
+	return false
 }
 
 type ladder struct {

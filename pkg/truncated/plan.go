@@ -26,14 +26,11 @@ type SearchOptions struct {
 // and a function of the hypergraph and the options alone.
 // Errors: over budget where no plan fits the memory at this bond, the context's.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
-	quick, sweepErr := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
+	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
-	moves := mostMoves
-	if sweepErr == nil {
-		moves = max(leastMoves, min(mostMoves, int64(quick.Flops)))
-	}
+	moves := max(leastMoves, int64(min(quick.Flops, float64(mostMoves)))) // whether or not it fits the memory
 	tree, treeErr := p.tree(ctx, o, moves)
 	if treeErr == nil && tree.loss == 0 {
 		return []btn.TruncatedPlan{tree.plan}, nil
