@@ -9,6 +9,7 @@ import (
 // generated writes a model with btn generate and returns its path.
 func generated(t *testing.T, args ...string) string {
 	t.Helper()
+	needBinaries(t)
 	model := filepath.Join(t.TempDir(), "model.uai")
 	if out, code := command(t, "btn", append(append([]string{"generate", "ising"}, args...), "-o", model)...); code != 0 {
 		t.Fatalf("generate: exit code %d\n%s", code, out)
