@@ -21,6 +21,12 @@ func Key(algorithmVersion string, parts ...[]byte) string {
 	return "btn:v1:decomposition:" + algorithmVersion + ":" + hex.EncodeToString(h.Sum(nil))
 }
 
+// NetworkKey returns the key of a registered model's network: btn:v1:network:<version>:<model's digest>:<SHA-256 of what else
+// it depends on>. The model's digest is in it, so that all of one model's can be found.
+func NetworkKey(version, model, settings string) string {
+	return "btn:v1:network:" + version + ":" + model + ":" + digest([]byte(settings))
+}
+
 func writeSized(h hash.Hash, b []byte) {
 	var n [8]byte
 	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))

@@ -41,16 +41,18 @@ func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) 
 	return dec, false, err
 }
 
-// newMemo opens the cache of a Config; without a Redis there is no memo, and every decomposition says "off".
-func newMemo(c Config, b *bus.Bus) (memo learn.Memo, closeMemo func(), err error) {
-	if c.Redis == "" {
-		return nil, func() {}, nil
-	}
+// openCache opens the cache of a Config, in this process only without a Redis.
+func openCache(c Config, b *bus.Bus) (*cache.Cache, error) {
 	store, err := cache.Open(c.Redis, cache.Options{Overflow: overflow{b}, Logger: c.Logger})
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.BadInput, err)
+	return store, fault.Wrap(fault.BadInput, err)
+}
+
+// memoIn is the memo of learn-worker; without a Redis there is none, and every decomposition says "off".
+func memoIn(c Config, store *cache.Cache) learn.Memo {
+	if c.Redis == "" {
+		return nil
 	}
-	return Memo{store}, func() { store.Close() }, nil
+	return Memo{store}
 }
 
 // overflow keeps the decompositions that are too large for Redis among the blobs.

@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -68,24 +67,12 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 	}
 	w.progress(m.Job, w.stage, 0, 1)
 	began := now()
-	model, queries, err := read(&m)
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-	net, err := infer.Reparameterise(model, m.Settings)
-	if err != nil {
-		return err
-	}
-	blob, err := wire.EncodeNetwork(net)
-	if err != nil {
-		return fault.Wrap(fault.Internal, err)
-	}
-	name, err := w.bus.PutBlob(ctx, blob)
+	blob, queries, err := w.prepare(ctx, &m, d.attempt > 1 || d.subject.Kind == wire.KindRedrive)
 	if err != nil {
 		return err
 	}
 	out := &wire.Network{
-		Job: m.Job, Tenant: m.Tenant, Digest: digest, Blob: name, Queries: queries, Settings: m.Settings,
+		Job: m.Job, Tenant: m.Tenant, Digest: digest, Blob: blob, Queries: queries, Settings: m.Settings,
 		Stored: stored.UnixMilli(), DeadlineMS: m.DeadlineMS, Timings: map[string]float64{string(w.stage): milliseconds(began)},
 	}
 	if err := w.forward(ctx, bus.StreamNetwork, wire.NetworkSubject(d.subject.Lane, m.Job), out, d, sameNetwork); err != nil {
@@ -95,40 +82,27 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 	return nil
 }
 
-// read returns the model and the queries of a request, text parsed, evidence checked against the model.
-func read(m *wire.Model) (*factorgraph.Model, []wire.Query, error) {
-	model, err := readModel(m)
-	if err != nil {
-		return nil, nil, err
-	}
-	queries := make([]wire.Query, len(m.Queries))
-	for i, q := range m.Queries {
+// readQueries returns the queries of a request, text parsed, evidence checked against the domains of its model.
+func readQueries(domains []int, asked []wire.Query) ([]wire.Query, error) {
+	model := &factorgraph.Model{Domains: domains}
+	queries := make([]wire.Query, len(asked))
+	for i, q := range asked {
+		var err error
 		if q.Evid != "" {
-			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), model.Domains); err != nil {
-				return nil, nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
+			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains); err != nil {
+				return nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
 			}
 			q.Evid = ""
 		}
 		if err := q.Evidence.Validate(model); err != nil {
-			return nil, nil, fault.New(fault.BadInput, "query %d: %w", i, err)
+			return nil, fault.New(fault.BadInput, "query %d: %w", i, err)
 		}
-		if err := btn.CheckJoint(model.Domains, q.Joint); err != nil {
-			return nil, nil, fault.New(fault.BadInput, "query %d: %w", i, err)
+		if err := btn.CheckJoint(domains, q.Joint); err != nil {
+			return nil, fault.New(fault.BadInput, "query %d: %w", i, err)
 		}
 		queries[i] = q
 	}
-	return model, queries, nil
-}
-
-func readModel(m *wire.Model) (*factorgraph.Model, error) {
-	if m.UAI != "" {
-		return uai.Read(strings.NewReader(m.UAI), uai.Limits{})
-	}
-	model, err := m.Model.Decode()
-	if err != nil {
-		return nil, err
-	}
-	return model, model.Validate()
+	return queries, nil
 }
 
 // milliseconds since a time, for the answer's timings.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/cache"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/learn"
@@ -27,7 +28,9 @@ type worker struct {
 	log      *slog.Logger
 	hard     context.Context // ends when the drain is over: work in progress is given up
 	soft     context.Context // ends when Run shall: nothing new is begun
+	cache    *cache.Cache
 	memo     learn.Memo
+	sure     *sure
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies
@@ -55,11 +58,12 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	if err != nil {
 		return err
 	}
-	memo, closeMemo, err := newMemo(c, b)
+	store, err := openCache(c, b)
 	if err != nil {
 		return err
 	}
-	defer closeMemo()
+	defer store.Close()
+	memo, sure := memoIn(c, store), &sure{}
 
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -72,7 +76,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	for _, stage := range stages {
 		w := &worker{
 			Config: c, stage: stage, bus: b, log: c.Logger.With("stage", string(stage)), hard: hard, soft: soft,
-			memo: memo, networks: networks, jobs: jobs,
+			cache: store, memo: memo, sure: sure, networks: networks, jobs: jobs,
 		}
 		w.tallies = newTallies(w)
 		intakes := w.intakes()

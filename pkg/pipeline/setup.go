@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
@@ -14,13 +15,13 @@ import (
 // The room tried for all streams together when Config.MaxBytes is 0, and the least that makes sense.
 const (
 	roomInFiles  = int64(16) << 30
-	roomInMemory = int64(2) << 30
+	roomInMemory = int64(4) << 30
 	leastRoom    = int64(64) << 20
 )
 
 // Setup creates the streams and consumers that are missing and brings the others up to date. It may be called at any
 // time, by any number of processes. Streams that exist keep their size unless Config.MaxBytes is given. Without it the room
-// is halved from 16 GiB (2 GiB in memory) until the server reserves it.
+// is halved from 16 GiB (4 GiB in memory) until the server reserves it.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -84,19 +85,26 @@ func setupStreams(ctx context.Context, js jetstream.JetStream, c Config, room in
 			created = append(created, want.Name)
 		}
 	}
-	_, err = js.ObjectStore(ctx, bus.BucketBlob)
-	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+	if err := setupObjects(ctx, js, c, bus.BucketBlob, "networks and job plans above the server's max payload", blobAge(c), objectShare*room/shares); err != nil {
 		return created, err
+	}
+	return created, setupObjects(ctx, js, c, bus.BucketGraph, "registered models above the server's max payload", 0, graphShare*room/shares)
+}
+
+// setupObjects creates an object store if it is missing.
+func setupObjects(ctx context.Context, js jetstream.JetStream, c Config, bucket, description string, age time.Duration, room int64) error {
+	_, err := js.ObjectStore(ctx, bucket)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return err
 	}
 	storage := jetstream.FileStorage
 	if c.InMemory {
 		storage = jetstream.MemoryStorage
 	}
 	_, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: bus.BucketBlob, Description: "networks and job plans above the server's max payload", TTL: blobAge(c),
-		MaxBytes: objectShare * room / shares, Storage: storage, Replicas: c.Replicas,
+		Bucket: bucket, Description: description, TTL: age, MaxBytes: room, Storage: storage, Replicas: c.Replicas,
 	})
-	return created, err
+	return err
 }
 
 // setupStream creates a stream or updates what may be updated: storage and retention of an existing one stay.

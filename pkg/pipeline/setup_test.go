@@ -229,7 +229,7 @@ func TestProgressMetricsAndHealth(t *testing.T) {
 // Room for streams is what the server has.
 func TestSetupFitsTheServer(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	for _, name := range []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "OBJ_BTN_BLOB"} {
+	for _, name := range []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB", "OBJ_BTN_GRAPH"} {
 		r.must(r.js.DeleteStream(r.ctx, name))
 	}
 	const huge = int64(1) << 60

@@ -16,10 +16,13 @@ const slack = time.Hour
 const deadFor = 7 * 24 * time.Hour
 
 // shares is the unit of topology's MaxBytes: the room for all streams over shares.
-const shares = 16
+const shares = 24
 
-// objectShare is the object store's part of the room: what the streams leave.
-const objectShare = 2
+// The parts of the object stores, for blobs and for registered models: what the streams leave.
+const (
+	objectShare = 6
+	graphShare  = 2
+)
 
 // topology returns the streams, their MaxBytes in shares.
 //
@@ -59,6 +62,11 @@ func topology(c Config) []jetstream.StreamConfig {
 	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 3, wire.Filter(wire.KindBlob))
 	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
 
+	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
+	// gives its place to one that is.
+	graphs := kept(bus.StreamGraph, "registered models under their digest", 1, wire.Filter(wire.KindGraph))
+	graphs.DiscardNewPerSubject, graphs.MaxAge = false, 0
+
 	dead := kept(bus.StreamDead, "what failed and why", 1, wire.Filter(wire.KindDLQ))
 	dead.DiscardNewPerSubject, dead.Discard, dead.MaxAge = false, jetstream.DiscardOld, max(deadFor, c.Keep)
 
@@ -74,7 +82,7 @@ func topology(c Config) []jetstream.StreamConfig {
 		kept(bus.StreamModel, "requests, the source of every replay", 3, wire.Filter(wire.KindModel)),
 		async(queue(kept(bus.StreamNetwork, "networks to learn", 1, wire.Filter(wire.KindNetwork)))),
 		async(queue(kept(bus.StreamTask, "chunks to contract", 1, wire.Filter(wire.KindTask)))),
-		partials, answers, blobs, dead, control, deadlines,
+		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
 }
 

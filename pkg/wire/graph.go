@@ -59,8 +59,10 @@ func checkSource(m *ModelBody, uai string, digest *string) error {
 	case named:
 		return checkDigest("model_digest", *digest)
 	case m != nil:
-		_, err := m.Decode()
-		return under("model", err)
+		return under("model", m.check())
 	}
 	return nil
 }
+
+// ValidDigest reports whether s is a SHA-256 in 64 lower-case hexadecimal digits.
+func ValidDigest(s string) bool { return isDigest(s) }

@@ -24,7 +24,9 @@ const (
 	StreamDead     = "BTN_DLQ"
 	StreamControl  = "BTN_CONTROL"  // cancel, redrive
 	StreamDeadline = "BTN_DEADLINE" // timers and what they deliver
+	StreamGraph    = "BTN_GRAPH"    // registered models
 	BucketBlob     = "BTN_BLOB"     // object store for what exceeds the server's max payload
+	BucketGraph    = "BTN_GRAPH"    // the same for registered models
 )
 
 // ErrNotFound: no message on the subject.
@@ -40,7 +42,7 @@ type Bus struct {
 
 	mu      sync.Mutex
 	streams map[string]jetstream.Stream
-	objects jetstream.ObjectStore
+	objects map[string]jetstream.ObjectStore
 }
 
 // New returns a Bus over nc. It asks the server nothing yet.
@@ -49,7 +51,7 @@ func New(nc *nats.Conn) (*Bus, error) {
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
-	return &Bus{NC: nc, JS: js, streams: map[string]jetstream.Stream{}}, nil
+	return &Bus{NC: nc, JS: js, streams: map[string]jetstream.Stream{}, objects: map[string]jetstream.ObjectStore{}}, nil
 }
 
 // Stream returns a handle of a stream; the first call asks the server for it.

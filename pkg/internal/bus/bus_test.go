@@ -209,6 +209,75 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 	}
 }
 
+// Registered models stay, are stored once, and are gone with their objects when removed.
+func TestGraphs(t *testing.T) {
+	dir := t.TempDir()
+	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Dir: dir})
+	small, large := []byte("small"), bytes.Repeat([]byte("large"), 20000)
+	for _, data := range [][]byte{small, large, small, large} {
+		digest, err := b.PutGraph(ctx, data)
+		must(t, err)
+		if got, err := b.GetGraph(ctx, digest); err != nil || !bytes.Equal(got, data) || digest != wire.Digest(data) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	}
+	all, err := b.Graphs(ctx)
+	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != 5 || all[1].Bytes != 100000 || all[1].Time.IsZero() {
+		t.Errorf("%+v %v", all, err)
+	}
+	s, err := b.Stream(ctx, bus.StreamGraph)
+	must(t, err)
+	if c := s.CachedInfo().Config; c.MaxAge != 0 || c.Storage != jetstream.FileStorage || c.MaxBytes <= 0 || s.CachedInfo().State.Msgs > 2 {
+		t.Errorf("%+v", c)
+	}
+	wrong := wire.Digest([]byte("wrong"))
+	must(t, b.Put(ctx, msg(wire.GraphSubject(wrong), "other")))
+	if _, err := b.GetGraph(ctx, wrong); !errors.Is(err, bus.ErrDigest) {
+		t.Errorf("bytes that are not their digest's: %v", err)
+	}
+	for range 2 {
+		_, err = b.PutGraph(ctx, []byte("wrong"))
+		must(t, err)
+	}
+	if got, err := b.GetGraph(ctx, wrong); err != nil || string(got) != "wrong" {
+		t.Errorf("%q %v", got, err)
+	}
+	must(t, b.RemoveGraph(ctx, wire.Digest(large)))
+	if err := b.RemoveGraph(ctx, wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
+		t.Errorf("removed twice: %v", err)
+	}
+	if _, err := b.GetGraph(ctx, wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
+		t.Errorf("removed: %v", err)
+	}
+	o, err := b.JS.ObjectStore(ctx, bus.BucketGraph)
+	must(t, err)
+	if list, err := o.List(ctx); !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		t.Errorf("objects left: %v %v", list, err)
+	}
+	_, err = b.PutGraph(ctx, large)
+	must(t, err)
+	if got, err := b.GetGraph(ctx, wire.Digest(large)); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("registered again: %d bytes, %v", len(got), err)
+	}
+}
+
+func TestHasBlob(t *testing.T) {
+	ctx, b := open(t, embedded.Options{})
+	digest := wire.Digest([]byte("x"))
+	if has, err := b.HasBlob(ctx, digest); has || err != nil {
+		t.Error(has, err)
+	}
+	must(t, b.Put(ctx, msg(wire.BlobSubject(digest), "y")))
+	if has, err := b.HasBlob(ctx, digest); has || err != nil {
+		t.Error("of other bytes:", has, err)
+	}
+	_, err := b.PutBlob(ctx, []byte("x"))
+	must(t, err)
+	if has, err := b.HasBlob(ctx, digest); !has || err != nil {
+		t.Error(has, err)
+	}
+}
+
 func TestOversizedMessage(t *testing.T) {
 	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10})
 	big := strings.Repeat("x", 100<<10)
