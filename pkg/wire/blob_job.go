@@ -241,7 +241,7 @@ func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
 	if w.CP == nil {
 		return c, nil
 	}
-	t, err := w.CP.decode()
+	t, err := w.CP.decode(&tensors{})
 	if err != nil {
 		return c, under("cp", err)
 	}

@@ -3,9 +3,11 @@ package wire
 import (
 	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // networkBlob is a btn.Network on the wire. Equal maps are written once.
@@ -13,8 +15,8 @@ type networkBlob struct {
 	Dims    []int         `msgpack:"dims"`
 	Maps    []mapBlob     `msgpack:"maps,omitempty"`     // the distinct maps
 	LegMaps []int         `msgpack:"leg_maps,omitempty"` // per leg, index into Maps
-	Cores   []piece       `msgpack:"cores"`
-	Links   []piece       `msgpack:"links"`
+	Cores   coreList      `msgpack:"cores"`
+	Links   linkList      `msgpack:"links"`
 	Domains []int         `msgpack:"domains,omitempty"` // per variable
 	Homes   []int         `msgpack:"homes,omitempty"`   // per variable, the link with its weights
 	Scale   scaled.Number `msgpack:"scale"`
@@ -36,29 +38,9 @@ const nameNetwork = "network-blob"
 
 // EncodeNetwork returns the bytes under whose Digest a network is stored. Time and size are linear in the network's.
 func EncodeNetwork(n *btn.Network) ([]byte, error) {
-	w := networkBlob{Dims: n.Dims, Scale: n.Scale, Choice: string(n.Choice)}
+	w := networkBlob{Dims: n.Dims, Cores: n.Cores, Links: n.Links, Scale: n.Scale, Choice: string(n.Choice)}
 	if n.Maps != nil {
 		w.Maps, w.LegMaps = distinctMaps(n.Maps)
-	}
-	if n.Cores != nil {
-		w.Cores = make([]piece, len(n.Cores))
-	}
-	for i, c := range n.Cores {
-		t, err := newTensor(c.T)
-		if err != nil {
-			return nil, under(fmt.Sprintf("cores[%d]", i), err)
-		}
-		w.Cores[i] = piece{c.Legs, t}
-	}
-	if n.Links != nil {
-		w.Links = make([]piece, len(n.Links))
-	}
-	for i, l := range n.Links {
-		t, err := newTensor(l.T)
-		if err != nil {
-			return nil, under(fmt.Sprintf("links[%d]", i), err)
-		}
-		w.Links[i] = piece{l.Legs, t}
 	}
 	if n.Variables != nil {
 		w.Domains, w.Homes = make([]int, len(n.Variables)), make([]int, len(n.Variables))
@@ -72,6 +54,10 @@ func EncodeNetwork(n *btn.Network) ([]byte, error) {
 func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 	distinct, legs, seen := []mapBlob{}, make([]int, len(maps)), map[string]int{}
 	for leg, m := range maps {
+		if leg > 0 && m.Kind == maps[leg-1].Kind && m.A == nil && maps[leg-1].A == nil {
+			legs[leg] = legs[leg-1]
+			continue
+		}
 		key := string(m.Kind) + "\x00" + tableKey(m.A)
 		at, ok := seen[key]
 		if !ok {
@@ -118,38 +104,22 @@ func (w *networkBlob) decode() (*btn.Network, error) {
 			return nil, invalid(fmt.Sprintf("dims[%d]", leg), "%d values", d)
 		}
 	}
-	n := &btn.Network{Dims: w.Dims, Scale: w.Scale, Choice: btn.CoreChoice(w.Choice)}
+	n := &btn.Network{Dims: w.Dims, Cores: w.Cores, Links: w.Links, Scale: w.Scale, Choice: btn.CoreChoice(w.Choice)}
 	if err := checkNumber(w.Scale); err != nil {
 		return nil, under("scale", err)
 	}
 	if err := w.decodeMaps(n); err != nil {
 		return nil, err
 	}
-	if w.Cores != nil {
-		n.Cores = make([]btn.Core, len(w.Cores))
-	}
-	for i, p := range w.Cores {
-		t, err := p.Table.decode()
-		if err == nil {
-			err = p.check(w.Dims)
-		}
-		if err != nil {
+	for i, c := range w.Cores {
+		if err := checkLegs(c.Legs, c.T.Dims(), w.Dims); err != nil {
 			return nil, under(fmt.Sprintf("cores[%d]", i), err)
 		}
-		n.Cores[i] = btn.Core{Legs: p.Legs, T: t}
 	}
-	if w.Links != nil {
-		n.Links = make([]btn.Link, len(w.Links))
-	}
-	for i, p := range w.Links {
-		t, err := p.Table.decode()
-		if err == nil {
-			err = p.check(w.Dims)
-		}
-		if err != nil {
+	for i, l := range w.Links {
+		if err := checkLegs(l.Legs, l.T.Dims(), w.Dims); err != nil {
 			return nil, under(fmt.Sprintf("links[%d]", i), err)
 		}
-		n.Links[i] = btn.Link{Legs: p.Legs, T: t}
 	}
 	return n, w.decodeVariables(n)
 }
@@ -181,17 +151,86 @@ func isSquare(a []float64, d int) bool {
 	return ok && len(a) == n
 }
 
-// check checks that every leg is one of the network's and has the dimension of its mode.
-func (p *piece) check(dims []int) error {
-	if len(p.Legs) != len(p.Table.Shape) {
-		return invalid("legs", "%d for %d modes", len(p.Legs), len(p.Table.Shape))
+// coreList and linkList are lists of pieces on the wire.
+type (
+	coreList []btn.Core
+	linkList []btn.Link
+)
+
+func (l *coreList) encode(w *writer) error {
+	return under("cores", w.pieces(len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
+}
+
+func (l *linkList) encode(w *writer) error {
+	return under("links", w.pieces(len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
+}
+
+func (l *coreList) decode(r *reader, n int) error {
+	if err := r.charge(n, reflect.TypeFor[btn.Core]()); err != nil {
+		return err
 	}
-	for mode, leg := range p.Legs {
+	*l = make(coreList, n)
+	return r.pieces(n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Core{Legs: legs, T: t} })
+}
+
+func (l *linkList) decode(r *reader, n int) error {
+	if err := r.charge(n, reflect.TypeFor[btn.Link]()); err != nil {
+		return err
+	}
+	*l = make(linkList, n)
+	return r.pieces(n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Link{Legs: legs, T: t} })
+}
+
+// pieces writes n pieces, one at a time.
+func (w *writer) pieces(n int, at func(i int) ([]int, tensor.Tensor)) error {
+	if err := w.enc.EncodeArrayLen(n); err != nil {
+		return err
+	}
+	s, v := shapeOf(reflect.TypeFor[piece]()), reflect.ValueOf(&w.piece).Elem()
+	for i := range n {
+		legs, t := at(i)
+		table, err := newTensor(t)
+		if err == nil {
+			w.piece = piece{legs, table}
+			err = w.write(s, v)
+		}
+		if err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// pieces reads n pieces, one at a time, and checks each by itself.
+func (r *reader) pieces(n int, put func(i int, legs []int, t tensor.Tensor)) error {
+	p := new(piece)
+	s, v := shapeOf(reflect.TypeFor[piece]()), reflect.ValueOf(p).Elem()
+	for i := range n {
+		*p = piece{}
+		err := r.read(s, v)
+		var t tensor.Tensor
+		if err == nil {
+			t, err = p.Table.decode(&r.tensors)
+		}
+		if err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+		put(i, p.Legs, t)
+	}
+	return nil
+}
+
+// checkLegs checks that every leg is one of the network's and has the dimension of its mode.
+func checkLegs(legs, shape, dims []int) error {
+	if len(legs) != len(shape) {
+		return invalid("legs", "%d for %d modes", len(legs), len(shape))
+	}
+	for mode, leg := range legs {
 		switch {
 		case leg < 0 || leg >= len(dims):
 			return invalid("legs", "leg %d of %d", leg, len(dims))
-		case dims[leg] != p.Table.Shape[mode]:
-			return invalid("legs", "leg %d has %d values, mode %d has %d", leg, dims[leg], mode, p.Table.Shape[mode])
+		case dims[leg] != shape[mode]:
+			return invalid("legs", "leg %d has %d values, mode %d has %d", leg, dims[leg], mode, shape[mode])
 		}
 	}
 	return nil
@@ -212,10 +251,16 @@ func (w *networkBlob) decodeVariables(n *btn.Network) error {
 			return invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
 		case home < 0 || home >= len(w.Links):
 			return invalid(fmt.Sprintf("homes[%d]", i), "link %d of %d", home, len(w.Links))
-		case w.Links[home].Table.Kind != KindCP || len(w.Links[home].Table.Weights) != d:
+		case !hasTerms(w.Links[home].T, d):
 			return invalid(fmt.Sprintf("homes[%d]", i), "link %d has no weight per value of the variable", home)
 		}
 		n.Variables[i] = btn.Variable{Domain: d, Link: home}
 	}
 	return nil
+}
+
+// hasTerms reports whether t is in CP form with n terms.
+func hasTerms(t tensor.Tensor, n int) bool {
+	cp, ok := t.(*tensor.CP)
+	return ok && len(cp.Weights) == n
 }

@@ -6,12 +6,19 @@ import (
 	"math"
 	"reflect"
 	"strings"
+
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 )
 
 // reader reads values against their shape. It trusts nothing that Scan has checked: both guard alone.
 type reader struct {
 	cursor
 	allowance int // bytes of memory that the rest of the message may still take
+
+	ints    arena.Slab[int] // lists are pieces of few long ones
+	reals   arena.Slab[float64]
+	tensors tensors
+	known   map[string]string // short strings that came before
 }
 
 // unmarshal reads the message of this name into the struct that v points to.
@@ -107,7 +114,7 @@ func (r *reader) read(s *shape, v reflect.Value) error {
 		if h.class != classString {
 			return wrong("string")
 		}
-		v.SetString(string(r.take(h.n)))
+		v.SetString(r.text(h.n))
 	case formBool:
 		if h.class != classBool {
 			return wrong("bool")
@@ -146,6 +153,11 @@ func (r *reader) read(s *shape, v reflect.Value) error {
 		return r.freeMap(h, s, v)
 	case formStruct:
 		return r.object(h, s, v)
+	case formStreamed:
+		if h.class != classArray {
+			return wrong("array")
+		}
+		return v.Addr().Interface().(streamed).decode(r, h.n)
 	case formPointer:
 		if err := r.charge(1, s.elem.typ); err != nil {
 			return err
@@ -155,6 +167,28 @@ func (r *reader) read(s *shape, v reflect.Value) error {
 		return r.read(s.elem, v.Elem())
 	}
 	return nil
+}
+
+// The strings of which one copy serves all: names of kinds, of which a network has millions of a few.
+const (
+	mostKnown  = 64 // of them
+	knownBytes = 16 // of one
+)
+
+// text takes a string.
+func (r *reader) text(n int) string {
+	b := r.take(n)
+	if s, ok := r.known[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(s) <= knownBytes && len(r.known) < mostKnown {
+		if r.known == nil {
+			r.known = map[string]string{}
+		}
+		r.known[s] = s
+	}
+	return s
 }
 
 // integer returns h as a value of the signed type t.
@@ -193,11 +227,15 @@ func (r *reader) floats(h head, s *shape, v reflect.Value) error {
 		return err
 	}
 	b := r.take(h.n)
-	x := make([]float64, len(b)/8)
+	x := r.reals.Make(len(b) / 8)
 	for i := range x {
 		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 	}
-	v.Set(reflect.ValueOf(x).Convert(s.typ))
+	if p, ok := v.Addr().Interface().(*[]float64); ok {
+		*p = x
+	} else {
+		v.Set(reflect.ValueOf(x).Convert(s.typ))
+	}
 	return nil
 }
 
@@ -207,6 +245,10 @@ func (r *reader) list(h head, s *shape, v reflect.Value) error {
 	}
 	if err := r.charge(h.n, s.typ.Elem()); err != nil {
 		return err
+	}
+	if p, ok := v.Addr().Interface().(*[]int); ok {
+		*p = r.ints.Make(h.n)
+		return r.integers(*p)
 	}
 	v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
 	for i := range h.n {
@@ -226,6 +268,24 @@ func (r *reader) list(h head, s *shape, v reflect.Value) error {
 	}
 	return nil
 }
+
+// integers fills x.
+func (r *reader) integers(x []int) error {
+	for i := range x {
+		h, err := r.next()
+		if err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+		n, err := r.integer(h, intType)
+		if err != nil {
+			return under(fmt.Sprintf("[%d]", i), err)
+		}
+		x[i] = int(n)
+	}
+	return nil
+}
+
+var intType = reflect.TypeFor[int]()
 
 func (r *reader) freeMap(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {

@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"sort"
@@ -15,20 +15,82 @@ import (
 
 // writer writes values in the form of their shape. Canonical bytes take empty lists for absent ones.
 type writer struct {
-	buf       bytes.Buffer
 	enc       *msgpack.Encoder
 	canonical bool
+	scratch   []byte // of a list of floats
+	piece     piece  // of a list of cores or links
 }
 
 // marshal returns the bytes of the struct v points to, under its name and version.
 func marshal(name string, v any, canonical bool) ([]byte, error) {
-	w := &writer{canonical: canonical}
-	w.enc = msgpack.NewEncoder(&w.buf)
-	value := reflect.ValueOf(v).Elem()
-	if err := w.object(shapeOf(value.Type()), value, name); err != nil {
+	var b chunks
+	err := marshalTo(&b, name, v, canonical)
+	if err != nil {
 		return nil, err
 	}
-	return w.buf.Bytes(), nil
+	return b.join(), nil
+}
+
+// marshalTo writes what marshal returns. to should be an io.ByteWriter, too.
+func marshalTo(to io.Writer, name string, v any, canonical bool) error {
+	w := &writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}} // nil would be written as null
+	value := reflect.ValueOf(v).Elem()
+	return w.object(shapeOf(value.Type()), value, name)
+}
+
+// chunks is what was written, in chunks of growing size: nothing is copied before the end, and once then.
+type chunks struct {
+	full [][]byte
+	last []byte
+}
+
+const (
+	firstChunk = 512
+	mostChunk  = 4 << 20
+)
+
+func (c *chunks) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(c.last)+len(b) > cap(c.last) {
+		fits := cap(c.last) - len(c.last)
+		c.last = append(c.last, b[:fits]...)
+		b = b[fits:]
+		c.grow()
+	}
+	c.last = append(c.last, b...)
+	return n, nil
+}
+
+func (c *chunks) WriteByte(b byte) error {
+	if len(c.last) == cap(c.last) {
+		c.grow()
+	}
+	c.last = append(c.last, b)
+	return nil
+}
+
+func (c *chunks) grow() {
+	if len(c.last) > 0 {
+		c.full = append(c.full, c.last)
+	}
+	c.last = make([]byte, 0, min(max(2*cap(c.last), firstChunk), mostChunk))
+}
+
+// join returns everything, and forgets it.
+func (c *chunks) join() []byte {
+	if len(c.full) == 0 {
+		return c.last
+	}
+	n := len(c.last)
+	for _, b := range c.full {
+		n += len(b)
+	}
+	out := make([]byte, 0, n)
+	for i, b := range c.full {
+		out = append(out, b...)
+		c.full[i] = nil
+	}
+	return append(out, c.last...)
 }
 
 func (w *writer) write(s *shape, v reflect.Value) error {
@@ -53,7 +115,8 @@ func (w *writer) write(s *shape, v reflect.Value) error {
 	case formBytes:
 		return w.enc.EncodeBytes(v.Bytes())
 	case formFloats:
-		return w.enc.EncodeBytes(floatBytes(v))
+		w.scratch = appendFloats(w.scratch[:0], v)
+		return w.enc.EncodeBytes(w.scratch)
 	case formInts:
 		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
 			return err
@@ -76,6 +139,8 @@ func (w *writer) write(s *shape, v reflect.Value) error {
 		return nil
 	case formMap:
 		return w.freeMap(s, v)
+	case formStreamed:
+		return v.Addr().Interface().(streamed).encode(w)
 	}
 	return w.write(s.elem, v.Elem()) // formPointer
 }
@@ -156,8 +221,7 @@ func (w *writer) freeMap(s *shape, v reflect.Value) error {
 	return nil
 }
 
-func floatBytes(v reflect.Value) []byte {
-	b := make([]byte, 0, 8*v.Len())
+func appendFloats(b []byte, v reflect.Value) []byte {
 	for i := range v.Len() {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Index(i).Float()))
 	}

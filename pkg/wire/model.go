@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -121,11 +124,13 @@ func (m *Model) domains() []int {
 func (m *Model) Digest() (string, error) {
 	c := *m
 	c.Settings = m.Settings.WithDefaults()
-	b, err := marshal(m.Name(), &c, true)
-	if err != nil {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	if err := marshalTo(w, m.Name(), &c, true); err != nil {
 		return "", err
 	}
-	return Digest(b), nil
+	w.Flush() // a hash takes everything
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // NewModelBody returns m as it goes on the wire. It shares m's slices.
@@ -144,22 +149,36 @@ func NewModelBody(m *factorgraph.Model) (*ModelBody, error) {
 // Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition), shapes and lengths.
 // It shares b's slices. Entries are checked to be finite.
 func (b *ModelBody) Decode() (*factorgraph.Model, error) {
-	for i, d := range b.Domains {
-		if d < 1 || d > math.MaxInt32 {
-			return nil, invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
-		}
-	}
-	if len(b.Names) != 0 && len(b.Names) != len(b.Domains) {
-		return nil, invalid("names", "%d names for %d variables", len(b.Names), len(b.Domains))
+	if err := b.check(); err != nil {
+		return nil, err
 	}
 	m := &factorgraph.Model{Domains: b.Domains, Names: b.Names, Bayes: b.Bayes, Factors: make([]factorgraph.Factor, len(b.Factors))}
-	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
-	for j, f := range b.Factors {
-		t, err := f.check(b.Domains, last, j+1)
+	var made tensors
+	for j := range b.Factors {
+		t, err := b.Factors[j].Table.decode(&made)
 		if err != nil {
 			return nil, under("factors", under(fmt.Sprintf("[%d]", j), err))
 		}
-		m.Factors[j] = factorgraph.Factor{Scope: f.Scope, Table: t}
+		m.Factors[j] = factorgraph.Factor{Scope: b.Factors[j].Scope, Table: t}
 	}
 	return m, nil
+}
+
+// check is Decode without its result.
+func (b *ModelBody) check() error {
+	for i, d := range b.Domains {
+		if d < 1 || d > math.MaxInt32 {
+			return invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
+		}
+	}
+	if len(b.Names) != 0 && len(b.Names) != len(b.Domains) {
+		return invalid("names", "%d names for %d variables", len(b.Names), len(b.Domains))
+	}
+	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
+	for j := range b.Factors {
+		if err := b.Factors[j].check(b.Domains, last, j+1); err != nil {
+			return under("factors", under(fmt.Sprintf("[%d]", j), err))
+		}
+	}
+	return nil
 }

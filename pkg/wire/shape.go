@@ -23,7 +23,17 @@ const (
 	formMap    // map with free string keys
 	formStruct // map with known keys
 	formPointer
+	formStreamed // array: see streamed
 )
+
+// streamed is a list that is written and read element by element, so that what an element looks like on the wire is never
+// there for all of them at once. Methods of pointers.
+type streamed interface {
+	encode(w *writer) error
+	decode(r *reader, n int) error
+}
+
+var streamedType = reflect.TypeFor[streamed]()
 
 // shape is a Go type compiled for reading and writing.
 type shape struct {
@@ -56,6 +66,10 @@ func shapeOf(t reflect.Type) *shape {
 // compile reads the struct tags of tag. A struct that has json tags only, and all below it, is keyed by those.
 func compile(t reflect.Type, tag string) *shape {
 	s := &shape{typ: t}
+	if reflect.PointerTo(t).Implements(streamedType) {
+		s.form = formStreamed
+		return s
+	}
 	switch t.Kind() {
 	case reflect.String:
 		s.form = formString

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -74,24 +75,60 @@ func newTensor(t tensor.Tensor) (Tensor, error) {
 	return Tensor{}, fmt.Errorf("%w: a tensor of type %T", ErrInvalid, t)
 }
 
-// decode returns the tensor after checking every length against the shape. It shares w's slices.
-func (w *Tensor) decode() (tensor.Tensor, error) {
+// tensors are the tensors of one message or blob, of the kinds that it may have millions of, in few allocations.
+type tensors struct {
+	dense arena.Slab[tensor.Dense]
+	cp    arena.Slab[tensor.CP]
+}
+
+// check checks what decode does.
+func (w *Tensor) check() error {
+	if w.Kind == KindDense {
+		return w.checkDense()
+	}
+	_, err := w.decode(&tensors{})
+	return err
+}
+
+func (w *Tensor) checkDense() error {
+	if err := w.checkShape(); err != nil {
+		return err
+	}
+	if n, ok := product(w.Shape); !ok || n != len(w.Data) {
+		return invalid("data", "%d entries do not fill shape %v", len(w.Data), w.Shape)
+	}
+	return nil
+}
+
+func (w *Tensor) checkShape() error {
 	for p, d := range w.Shape {
 		if d < 1 || d > math.MaxInt32 {
-			return nil, invalid("shape", "mode %d has %d values", p, d)
+			return invalid("shape", "mode %d has %d values", p, d)
 		}
+	}
+	return nil
+}
+
+// decode returns the tensor, one of those in s, after checking every length against the shape. It shares w's slices.
+func (w *Tensor) decode(s *tensors) (tensor.Tensor, error) {
+	if err := w.checkShape(); err != nil {
+		return nil, err
 	}
 	switch w.Kind {
 	case KindDense:
-		if n, ok := product(w.Shape); !ok || n != len(w.Data) {
-			return nil, invalid("data", "%d entries do not fill shape %v", len(w.Data), w.Shape)
+		if err := w.checkDense(); err != nil {
+			return nil, err
 		}
-		return &tensor.Dense{Shape: w.Shape, Data: w.Data}, nil
+		t := &s.dense.Make(1)[0]
+		t.Shape, t.Data = w.Shape, w.Data
+		return t, nil
 	case KindCP:
 		if err := w.checkVectors(); err != nil {
 			return nil, err
 		}
-		return &tensor.CP{Shape: w.Shape, Weights: w.Weights, Vectors: w.Vectors}, nil
+		t := &s.cp.Make(1)[0]
+		t.Shape, t.Weights, t.Vectors = w.Shape, w.Weights, w.Vectors
+		return t, nil
 	case KindSymmetric:
 		levels, box, err := w.levels()
 		switch {
@@ -190,7 +227,8 @@ func (v *Scaled) check(n int) error {
 
 // checkFinite looks for a NaN or Inf in a tensor that decode has accepted.
 func (w *Tensor) checkFinite() error {
-	lists := append([][]float64{w.Data, w.Weights}, w.Vectors...)
+	var few [8][]float64
+	lists := append(append(few[:0], w.Data, w.Weights), w.Vectors...)
 	if w.Values != nil {
 		lists = append(lists, w.Values.Mant)
 	}

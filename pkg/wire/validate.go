@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 const (
@@ -284,28 +283,27 @@ func checkNumber(z scaled.Number) error {
 	return fmt.Errorf("%w: %v·2^%d is not normalised", ErrInvalid, z.Mant, z.Exp)
 }
 
-// check checks the factor against the domains and returns its tensor. mark is unique to the factor; last[i] is the mark of
-// the last factor that had variable i.
-func (f *Factor) check(domains, last []int, mark int) (tensor.Tensor, error) {
-	t, err := f.Table.decode()
-	if err != nil {
-		return nil, under("table", err)
+// check checks the factor against the domains. mark is unique to the factor; last[i] is the mark of the last factor that
+// had variable i.
+func (f *Factor) check(domains, last []int, mark int) error {
+	if err := f.Table.check(); err != nil {
+		return under("table", err)
 	}
 	if len(f.Scope) != len(f.Table.Shape) {
-		return nil, invalid("scope", "%d variables, the table has %d", len(f.Scope), len(f.Table.Shape))
+		return invalid("scope", "%d variables, the table has %d", len(f.Scope), len(f.Table.Shape))
 	}
 	for p, i := range f.Scope {
 		switch {
 		case i < 0 || i >= len(domains):
-			return nil, invalid("scope", "variable %d of %d", i, len(domains))
+			return invalid("scope", "variable %d of %d", i, len(domains))
 		case last[i] == mark:
-			return nil, invalid("scope", "variable %d twice", i)
+			return invalid("scope", "variable %d twice", i)
 		case f.Table.Shape[p] != domains[i]:
-			return nil, invalid("table", "mode %d has %d values, variable %d has %d", p, f.Table.Shape[p], i, domains[i])
+			return invalid("table", "mode %d has %d values, variable %d has %d", p, f.Table.Shape[p], i, domains[i])
 		}
 		last[i] = mark
 	}
-	return t, under("table", f.Table.checkFinite())
+	return under("table", f.Table.checkFinite())
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
