@@ -48,12 +48,14 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, repeated bool) (blo
 	if queries, err = readQueries(model.Domains, m.Queries); err != nil {
 		return "", nil, err
 	}
+	m.Model, m.UAI = nil, "" // a large one is needed once
 	p, err := w.build(ctx, model, m.Settings)
 	return p.blob, queries, err
 }
 
 // build makes and stores a model's network.
 func (w *worker) build(ctx context.Context, model *factorgraph.Model, s btn.Settings) (prepared, error) {
+	domains := model.Domains // all that is kept of it
 	net, err := infer.Reparameterise(model, s)
 	if err != nil {
 		return prepared{}, err
@@ -63,7 +65,7 @@ func (w *worker) build(ctx context.Context, model *factorgraph.Model, s btn.Sett
 		return prepared{}, fault.Wrap(fault.Internal, err)
 	}
 	name, err := w.bus.PutBlob(ctx, blob)
-	return prepared{name, model.Domains}, err
+	return prepared{name, domains}, err
 }
 
 // remember returns the network of a registered model: from the cache, if the network is still stored.

@@ -61,7 +61,7 @@ func (s *scanner) integers() (numbers, lines []int, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		v, err := s.parseInteger("a number of the evidence")
+		v, err := s.parseInteger(place{text: "a number of the evidence"})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -23,7 +24,7 @@ import (
 func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
 	p := &modelReader{s: newScanner(r, l.Bytes), l: l, left: l.Entries, legs: l.Legs, m: &factorgraph.Model{}}
-	for _, section := range []func() error{p.kind, p.domains, p.scopes, p.tables, p.s.end} {
+	for _, section := range []func() error{p.kind, p.domains, p.scopes, p.contents, p.s.end} {
 		if err := section(); err != nil {
 			return nil, err
 		}
@@ -37,10 +38,14 @@ type modelReader struct {
 	left int // entries that may still be read
 	legs int // scope positions that may still be read
 	m    *factorgraph.Model
+
+	ints   arena.Slab[int] // scopes and shapes
+	reals  arena.Slab[float64]
+	tables arena.Slab[tensor.Dense]
 }
 
 func (p *modelReader) kind() error {
-	if err := p.s.need("MARKOV or BAYES"); err != nil {
+	if err := p.s.need(place{text: "MARKOV or BAYES"}); err != nil {
 		return err
 	}
 	switch word := string(p.s.word); {
@@ -55,7 +60,7 @@ func (p *modelReader) kind() error {
 
 // count reads a non-negative number of things within a limit.
 func (p *modelReader) count(what string, limit int) (int, error) {
-	n, err := p.s.integer("the number of " + what)
+	n, err := p.s.integer(place{text: "the number of " + what})
 	switch {
 	case err != nil:
 		return 0, err
@@ -74,7 +79,7 @@ func (p *modelReader) domains() error {
 	}
 	p.m.Domains = make([]int, 0, min(n, firstAllocation))
 	for i := range n {
-		d, err := p.s.integer(fmt.Sprintf("the domain of variable %d", i))
+		d, err := p.s.integer(place{"the domain of variable %d", i, 0})
 		switch {
 		case err != nil:
 			return err
@@ -109,7 +114,7 @@ func (p *modelReader) scopes() error {
 }
 
 func (p *modelReader) scope(j int, seen []int) ([]int, error) {
-	arity, err := p.s.integer(fmt.Sprintf("the order of factor %d", j))
+	arity, err := p.s.integer(place{"the order of factor %d", j, 0})
 	switch {
 	case err != nil:
 		return nil, err
@@ -119,9 +124,9 @@ func (p *modelReader) scope(j int, seen []int) ([]int, error) {
 		return nil, p.s.fail(ErrLimit, "factor %d: more than %d variables in all scopes together", j, p.l.Legs)
 	}
 	p.legs -= arity
-	scope := make([]int, 0, min(arity, firstAllocation))
+	scope := p.ints.Make(min(arity, firstAllocation))[:0]
 	for pos := range arity {
-		v, err := p.s.integer(fmt.Sprintf("variable %d of factor %d's scope", pos, j))
+		v, err := p.s.integer(place{"variable %d of factor %d's scope", pos, j})
 		switch {
 		case err != nil:
 			return nil, err
@@ -136,10 +141,10 @@ func (p *modelReader) scope(j int, seen []int) ([]int, error) {
 	return scope, nil
 }
 
-func (p *modelReader) tables() error {
+func (p *modelReader) contents() error {
 	for j := range p.m.Factors {
 		f := &p.m.Factors[j]
-		shape := make([]int, len(f.Scope))
+		shape := p.ints.Make(len(f.Scope))
 		for pos, v := range f.Scope {
 			shape[pos] = p.m.Domains[v]
 		}
@@ -147,13 +152,15 @@ func (p *modelReader) tables() error {
 		if err != nil {
 			return err
 		}
-		f.Table = &tensor.Dense{Shape: shape, Data: data}
+		t := &p.tables.Make(1)[0]
+		t.Shape, t.Data = shape, data
+		f.Table = t
 	}
 	return nil
 }
 
 func (p *modelReader) table(j int, shape []int) ([]float64, error) {
-	said, err := p.s.integer(fmt.Sprintf("the length of factor %d's table", j))
+	said, err := p.s.integer(place{"the length of factor %d's table", j, 0})
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +173,8 @@ func (p *modelReader) table(j int, shape []int) ([]float64, error) {
 			j, sizeText(size), p.l.Entries)
 	}
 	p.left -= size
-	data := make([]float64, 0, min(size, firstAllocation))
-	what, zero := fmt.Sprintf("factor %d: an entry", j), true
+	data := p.reals.Make(min(size, firstAllocation))[:0]
+	what, zero := place{"factor %d: an entry", j, 0}, true
 	for i := range size {
 		v, err := p.s.number(what)
 		switch {

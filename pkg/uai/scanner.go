@@ -86,17 +86,27 @@ func (s *scanner) fail(sentinel error, format string, args ...any) error {
 	return fault.New(fault.BadInput, "uai: line %d: %w: "+format, append([]any{s.line, sentinel}, args...)...)
 }
 
+// place names what is read, for errors: text with up to two numbers in it.
+type place struct {
+	text string
+	a, b int
+}
+
+func (p place) String() string {
+	return fmt.Sprintf(p.text, []any{p.a, p.b}[:strings.Count(p.text, "%d")]...)
+}
+
 // need is next where the input may not end; what names what is missing.
-func (s *scanner) need(what string) error {
+func (s *scanner) need(what place) error {
 	err := s.next()
-	if errors.Is(err, io.EOF) {
-		return s.fail(ErrSyntax, "the file ends where %s is needed", what)
+	if err == io.EOF {
+		return s.fail(ErrSyntax, "the file ends where %v is needed", what)
 	}
 	return err
 }
 
 // integer reads a decimal integer.
-func (s *scanner) integer(what string) (int, error) {
+func (s *scanner) integer(what place) (int, error) {
 	if err := s.need(what); err != nil {
 		return 0, err
 	}
@@ -104,7 +114,7 @@ func (s *scanner) integer(what string) (int, error) {
 }
 
 // parseInteger reads the current word as an integer.
-func (s *scanner) parseInteger(what string) (int, error) {
+func (s *scanner) parseInteger(what place) (int, error) {
 	v, err := strconv.Atoi(string(s.word))
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, s.fail(ErrLimit, "%s: %s does not fit an integer", what, s.quoted())
@@ -116,7 +126,7 @@ func (s *scanner) parseInteger(what string) (int, error) {
 }
 
 // number reads a finite decimal number. What is too small for a float64 becomes 0; so does −0.
-func (s *scanner) number(what string) (float64, error) {
+func (s *scanner) number(what place) (float64, error) {
 	if err := s.need(what); err != nil {
 		return 0, err
 	}
@@ -137,7 +147,7 @@ func (s *scanner) number(what string) (float64, error) {
 }
 
 // notNumber tells NaN and Inf, which are numbers elsewhere, from words.
-func (s *scanner) notNumber(what, text string) error {
+func (s *scanner) notNumber(what place, text string) error {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 		return s.fail(ErrModel, "%s is %v", what, v)
 	}

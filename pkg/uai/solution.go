@@ -32,7 +32,7 @@ func ReadPR(r io.Reader) (float64, error) {
 	if err := s.keyword("PR"); err != nil {
 		return 0, err
 	}
-	if err := s.need("log10 Z"); err != nil {
+	if err := s.need(place{text: "log10 Z"}); err != nil {
 		return 0, err
 	}
 	v := math.Inf(-1)
@@ -50,7 +50,7 @@ const maxSolution = 1 << 30
 
 // keyword reads the first word of a solution file.
 func (s *scanner) keyword(want string) error {
-	if err := s.need(want); err != nil {
+	if err := s.need(place{text: want}); err != nil {
 		return err
 	}
 	if !strings.EqualFold(string(s.word), want) {
@@ -88,7 +88,7 @@ func ReadMAR(r io.Reader) ([][]float64, error) {
 	if err := s.keyword("MAR"); err != nil {
 		return nil, err
 	}
-	n, err := s.integer("the number of variables")
+	n, err := s.integer(place{text: "the number of variables"})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func ReadMAR(r io.Reader) ([][]float64, error) {
 }
 
 func (s *scanner) marginal(i int) ([]float64, error) {
-	d, err := s.integer(fmt.Sprintf("the domain of variable %d", i))
+	d, err := s.integer(place{"the domain of variable %d", i, 0})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *scanner) marginal(i int) ([]float64, error) {
 		return nil, s.fail(ErrModel, "variable %d: domain of size %d, at least 1 is needed", i, d)
 	}
 	p := make([]float64, 0, min(d, firstAllocation))
-	what := fmt.Sprintf("variable %d: a probability", i)
+	what := place{"variable %d: a probability", i, 0}
 	for range d {
 		v, err := s.number(what)
 		if err != nil {

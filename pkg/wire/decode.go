@@ -17,6 +17,7 @@ type reader struct {
 
 	ints    arena.Slab[int] // lists are pieces of few long ones
 	reals   arena.Slab[float64]
+	vectors arena.Slab[[]float64]
 	tensors tensors
 	known   map[string]string // short strings that came before
 }
@@ -250,7 +251,11 @@ func (r *reader) list(h head, s *shape, v reflect.Value) error {
 		*p = r.ints.Make(h.n)
 		return r.integers(*p)
 	}
-	v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
+	if p, ok := v.Addr().Interface().(*[][]float64); ok {
+		*p = r.vectors.Make(h.n)
+	} else {
+		v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
+	}
 	for i := range h.n {
 		err := error(nil)
 		if s.form == formSlice {

@@ -23,8 +23,8 @@ const (
 // envelope is room left for subject, headers and the server's own additions in a message.
 const envelope = 4096
 
-// fit returns m, or in place of a payload that the server would not take, a message that names the payload's blob.
-func (b *Bus) fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+// Fit returns m, or in place of a payload that the server would not take, a message that names the payload's blob.
+func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
 	}
@@ -198,9 +198,29 @@ func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	data, err := o.GetBytes(ctx, name)
+	data, err := readObject(ctx, o, name)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
 	}
 	return data, nil
+}
+
+// readObject reads an object into one list of its size: GetBytes doubles a buffer until it is large enough.
+func readObject(ctx context.Context, o jetstream.ObjectStore, name string) ([]byte, error) {
+	r, err := o.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	info, err := r.Info()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size > wire.MaxBlob {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", wire.ErrTooLarge, info.Size, wire.MaxBlob)
+	}
+	var b bytes.Buffer
+	b.Grow(int(info.Size) + bytes.MinRead) // ReadFrom wants as much to see the end
+	_, err = b.ReadFrom(r)
+	return b.Bytes(), err
 }
