@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/lab/load"
+	"github.com/basetensor/basetensor/pkg/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/telemetry"
 )
@@ -48,7 +49,7 @@ type loadCmd struct {
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
-	Record      string             `help:"Write service times for btn simulate here; at a rate at which nothing waits." placeholder:"FILE"`
+	Record      string             `help:"Write service times for btn simulate here, at a rate at which nothing waits. A closed loop then replaces in the same file what a message costs when all are busy." placeholder:"FILE"`
 	CPUProfile  string             `name:"cpu-profile" help:"Write a profile of this process here (pprof), of the load alone." placeholder:"FILE"`
 }
 
@@ -192,6 +193,15 @@ func (c *loadCmd) record(ctx context.Context, o *load.Outcome) error {
 	m, err := o.Measured(ctx)
 	if err != nil {
 		return err
+	}
+	if earlier, err := os.Open(c.Record); err == nil && c.Outstanding > 0 {
+		defer earlier.Close()
+		quiet, err := simulate.ReadMeasured(earlier)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Record, err)
+		}
+		quiet.Message, quiet.CPU = m.Message, m.CPU
+		m = quiet
 	}
 	b, err := json.Marshal(m)
 	if err != nil {
