@@ -16,7 +16,7 @@ func calibration() Experiment {
 		Name:        "calibration",
 		Description: "the error of ln Z against the stated uncertainty: 300 random models of five families, weak to strong, mixed and attractive",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			methods, err := Named("truncated-4", "truncated-8", "truncated-16", "regions")
+			methods, err := Named("tight-4", "tight-8")
 			if err != nil {
 				return nil, err
 			}
@@ -32,7 +32,7 @@ func calibrationModels(o Options) []instance {
 	kinds := []struct {
 		family    family
 		low, high int // sizes
-	}{{grids, 12, 16}, {regular, 40, 90}, {complete, 14, 18}, {bipartite, 9, 11}, {random, 18, 34}}
+	}{{grids, 14, 18}, {regular, 90, 130}, {complete, 18, 21}, {bipartite, 14, 16}, {random, 40, 64}}
 	strengths := []float64{0.2, 0.5, 1, 1.5, 2, 3}
 	var list []instance
 	for _, k := range kinds {
@@ -53,16 +53,19 @@ func calibrationModels(o Options) []instance {
 	return list
 }
 
-// least is what an error is known to: below it, rounding is compared with rounding.
-const least = 1e-10
+// settled is what an error and a stated uncertainty are known to, in nats: models where both are below it were answered to
+// rounding, and are counted apart.
+const settled = 1e-9
 
-// calibrated are the figures of one method, over the models with an estimate and a stated uncertainty.
+// calibrated are the figures of one method.
 type calibrated struct {
-	models, failed, unstated int
-	within                   int     // |error| ≤ 3 · stated + least
-	ratio                    float64 // median stated / median |error|
-	stated, err              float64 // medians
+	models, failed, unstated, settled int
+	within                            int     // of the others: |error| ≤ 3 · stated
+	stated, err                       float64 // medians of the others, nats
 }
+
+// others is the number of models with an error and a stated uncertainty worth comparing.
+func (c calibrated) others() int { return c.models - c.failed - c.unstated - c.settled }
 
 func calibrate(rows []Row, method string) (c calibrated) {
 	var stated, errs []float64
@@ -76,15 +79,16 @@ func calibrate(rows []Row, method string) (c calibrated) {
 			c.failed++
 		case math.IsNaN(r.Uncertainty):
 			c.unstated++
+		case r.Error <= settled && r.Uncertainty <= settled:
+			c.settled++
 		default:
 			stated, errs = append(stated, r.Uncertainty), append(errs, r.Error)
-			if r.Error <= 3*r.Uncertainty+least {
+			if r.Error <= 3*r.Uncertainty {
 				c.within++
 			}
 		}
 	}
 	c.stated, c.err = chart.Summary(0, stated).Y, chart.Summary(0, errs).Y
-	c.ratio = c.stated / c.err
 	return c
 }
 
@@ -92,9 +96,8 @@ func calibrationSummary(rows []Row) string {
 	var b strings.Builder
 	for _, method := range names(rows, func(r Row) string { return r.Method }) {
 		c := calibrate(rows, method)
-		known := c.models - c.failed - c.unstated
-		fmt.Fprintf(&b, "%-24s %d models, %d failed, %d without uncertainty; within 3 × stated: %d of %d (%.1f %%); median stated %s, error %s, ratio %.3g\n",
-			method, c.models, c.failed, c.unstated, c.within, known, 100*float64(c.within)/float64(max(known, 1)), short(c.stated), short(c.err), c.ratio)
+		fmt.Fprintf(&b, "%s: %d models, %d failed, %d without uncertainty, %d to rounding; of the other %d within 3 × stated %d (%.1f %%), median stated %s, median error %s, ratio %.3g\n",
+			method, c.models, c.failed, c.unstated, c.settled, c.others(), c.within, 100*float64(c.within)/float64(c.others()), short(c.stated), short(c.err), c.stated/c.err)
 	}
 	return b.String()
 }

@@ -124,10 +124,11 @@ func compare(ctx context.Context, o Options, list []instance, methods []Method, 
 			if ctx.Err() != nil {
 				return rows, ctx.Err()
 			}
+			row.Seconds = got.Seconds
 			if err != nil {
 				got, row.Failed = unknown(), err.Error()
 			}
-			row.Estimate, row.Uncertainty, row.Flops, row.Seconds = got.LnZ, got.Uncertainty, got.Flops, got.Seconds
+			row.Estimate, row.Uncertainty, row.Flops = got.LnZ, got.Uncertainty, got.Flops
 			row.Error, row.MarginalError = math.Abs(got.LnZ-exact.LnZ), distance(got.Marginals, exact.Marginals)
 			rows = append(rows, row)
 			line += fmt.Sprintf("  %s %s (%.2f s)", m.Name, short(row.Error), row.Seconds)

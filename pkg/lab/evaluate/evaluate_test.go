@@ -43,7 +43,7 @@ func TestMethodsOnATree(t *testing.T) {
 			t.Errorf("%s: %v", method.Name, err)
 			continue
 		}
-		limit, far := 1e-9, 1e-9
+		limit, far := 1e-9, 1e-9 // rounding
 		switch method.Name {
 		case "mean-field", "symmetry-cp":
 			limit, far = 0.5, 0.2
@@ -180,16 +180,16 @@ func TestCalibrationFigures(t *testing.T) {
 	nan := math.NaN()
 	var rows []Row
 	for _, r := range []Row{
-		{Estimate: 1, Error: 0.2, Uncertainty: 0.1}, {Estimate: 1, Error: 0.31, Uncertainty: 0.1}, {Estimate: 1, Error: 0, Uncertainty: 0},
+		{Estimate: 1, Error: 0.2, Uncertainty: 0.1}, {Estimate: 1, Error: 0.31, Uncertainty: 0.1}, {Estimate: 1, Error: 0, Uncertainty: 0}, {Estimate: 1, Error: 1e-11, Uncertainty: 1e-8},
 		{Estimate: 1, Error: 0.1, Uncertainty: nan}, {Estimate: nan, Error: nan, Uncertainty: nan},
 	} {
 		r.Method = "m"
 		rows = append(rows, r, Row{Method: "other", Estimate: 1, Uncertainty: 1})
 	}
-	if got, want := calibrate(rows, "m"), (calibrated{models: 5, failed: 1, unstated: 1, within: 2, ratio: 0.5, stated: 0.1, err: 0.2}); got != want {
+	if got, want := calibrate(rows, "m"), (calibrated{models: 6, failed: 1, unstated: 1, settled: 1, within: 2, stated: 0.1, err: 0.2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if s := calibrationSummary(rows); !strings.Contains(s, "m                        5 models, 1 failed, 1 without uncertainty; within 3 × stated: 2 of 3 (66.7 %); median stated 0.1, error 0.2, ratio 0.5\n") {
+	if s := calibrationSummary(rows); !strings.Contains(s, "m: 6 models, 1 failed, 1 without uncertainty, 1 to rounding; of the other 3 within 3 × stated 2 (66.7 %), median stated 0.1, median error 0.2, ratio 0.5\n") {
 		t.Errorf("summary %q", s)
 	}
 }

@@ -17,7 +17,7 @@ func strength() Experiment {
 		Name:        "strength",
 		Description: "|Δ ln Z| and the error of the marginals against the strength of the couplings, mixed signs, on four families of graphs",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			methods, err := Named("mean-field", "bp", "bucket-renormalisation", "symmetry-cp", "regions", "truncated-8")
+			methods, err := Named("mean-field", "bp", "bucket-renormalisation", "symmetry-cp", "truncated-4", "truncated-8")
 			if err != nil {
 				return nil, err
 			}
