@@ -6,7 +6,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -131,9 +130,6 @@ func decodeAnswer(b []byte) (*wire.Answer, error) {
 	return &a, nil
 }
 
-// look is how often Wait looks into the stream: a republished answer may be lost with a connection.
-const look = 2 * time.Second
-
 // Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the job.
 //
 // It listens to the republished answer and never to the answer's own subject, where refused ones pass too.
@@ -141,35 +137,11 @@ func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 	if err := checkJob(job); err != nil {
 		return nil, err
 	}
-	done := make(chan *nats.Msg, 4)
-	sub, err := c.nc.ChanSubscribe(wire.DoneSubject(job), done)
+	data, err := c.bus.Answer(ctx, job)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "client: wait for job %s: %w", job, err)
+		return nil, err
 	}
-	defer sub.Unsubscribe()
-	for {
-		a, err := c.Answer(ctx, job)
-		if !errors.Is(err, ErrNotFound) {
-			if err != nil && ctx.Err() != nil {
-				err = fmt.Errorf("client: wait for job %s: %w", job, ctx.Err())
-			}
-			return a, err
-		}
-		timer := time.NewTimer(look)
-		select {
-		case m := <-done:
-			timer.Stop()
-			data, err := c.bus.Payload(ctx, m.Header, m.Data)
-			if err != nil {
-				return nil, err
-			}
-			return decodeAnswer(data)
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, fmt.Errorf("client: wait for job %s: %w", job, ctx.Err())
-		}
-	}
+	return decodeAnswer(data)
 }
 
 func checkJob(job string) error {

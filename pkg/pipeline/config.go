@@ -29,6 +29,7 @@ type Config struct {
 	Lanes       []int // lanes to serve, needs PerLane consumers; empty: all of them
 	Concurrency int   // messages of one stage worked on at a time; 0: 1 for contract, 4 for the others
 	Threads     int   // threads of one contraction, default 1: more contract workers are better than wider ones
+	Requests    int   // requests for an immediate answer that wait at a time in this process, default 1024
 	Memory      int64 // bytes of tables of one message, whatever the request allows; 0: the request decides
 
 	Logger  *slog.Logger // nil: no logs
@@ -71,6 +72,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Threads == 0 {
 		c.Threads = 1
+	}
+	if c.Requests == 0 {
+		c.Requests = 1024
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -115,8 +119,8 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 {
-		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes or deliveries")
+	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 {
+		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes, deliveries or requests")
 	}
 	return nil
 }

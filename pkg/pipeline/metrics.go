@@ -17,6 +17,7 @@ type Metrics struct {
 	seconds    *prometheus.HistogramVec
 	conflicts  *prometheus.CounterVec
 	swept      *prometheus.CounterVec
+	requests   *prometheus.HistogramVec
 
 	mu    sync.Mutex
 	ready []func() error
@@ -39,7 +40,11 @@ func NewMetrics() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 		}, []string{"stage"}),
 	}
-	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds)
+	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
+	}, []string{"outcome"})
+	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests)
 	return m
 }
 
@@ -93,5 +98,11 @@ func (m *Metrics) conflict(s Stage) {
 func (m *Metrics) sweep(action string) {
 	if m != nil {
 		m.swept.WithLabelValues(action).Inc()
+	}
+}
+
+func (m *Metrics) request(outcome string, took time.Duration) {
+	if m != nil {
+		m.requests.WithLabelValues(outcome).Observe(took.Seconds())
 	}
 }

@@ -140,7 +140,15 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	ask("same-worker", wire.StatusOK)
 	stop()
 	stop, _ = r.run(quick, pipeline.Stages()...)
-	ask("other-worker", wire.StatusOK)
+	for i := 0; ; i++ { // Redis has a tenth of a second for an answer, which a busy machine may miss
+		job := fmt.Sprintf("other-worker-%d", i)
+		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []wire.Query{{}}})
+		if a := r.wait(job); a.Status == wire.StatusOK {
+			break
+		} else if i == 5 {
+			t.Fatalf("%v", a.Error)
+		}
+	}
 	blobs, err := r.js.Stream(r.ctx, "BTN_BLOB")
 	r.must(err)
 	r.must(blobs.Purge(r.ctx))

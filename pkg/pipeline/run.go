@@ -34,6 +34,7 @@ type worker struct {
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies
+	shared   shared
 }
 
 // Run runs one or several stages until ctx ends, then finishes the messages in work and returns nil. It returns an error
@@ -126,6 +127,9 @@ func (w *worker) run(intakes []intake) error {
 		for _, c := range all[i] {
 			g.Go(func() error { return w.consume(ctx, c, in) })
 		}
+	}
+	if w.stage == StageReparam {
+		g.Go(func() error { return w.serve(ctx) })
 	}
 	w.log.Info("running", "lanes", w.Lanes)
 	return g.Wait()

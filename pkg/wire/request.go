@@ -3,6 +3,8 @@ package wire
 // Asking for an answer at once, on one subject: what comes in without a job's id, and what goes back without an answer.
 
 import (
+	"time"
+
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -10,8 +12,30 @@ import (
 // The states of a request that has no answer.
 const (
 	StatusPending = "pending" // the job is stored and will be answered, on the job's path
-	StatusRefused = "refused" // there is no such job: nothing was stored
+	StatusRefused = "refused" // the job was not stored; or, where the error is infrastructure, perhaps not
 )
+
+// What the header Nats-Service-Error-Code of a reply without an answer says.
+const (
+	ReplyBadRequest = "400" // the request cannot be read
+	ReplyTaken      = "409" // the job's id belongs to another request
+	ReplyFailed     = "500" // infrastructure
+	ReplyNoRoom     = "503" // the stream of models is full, too many requests wait, or the worker is stopping: ask again later
+	ReplyPending    = "504" // not in time; the job goes on
+)
+
+// Patience is how long a request on InferSubject waits for the answer: a second; with a deadline for that and a second
+// more, for the deadline is itself an answer; a minute at most.
+func Patience(deadlineMS int64) time.Duration {
+	const most = time.Minute
+	if deadlineMS <= 0 {
+		return time.Second
+	}
+	if deadlineMS > most.Milliseconds() {
+		return most
+	}
+	return min(most, time.Duration(deadlineMS)*time.Millisecond+time.Second)
+}
 
 // Unanswered is what a request on InferSubject gets where there is no answer in time: why, and which job to go on with.
 type Unanswered struct {

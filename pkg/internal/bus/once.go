@@ -28,7 +28,7 @@ func (b *Bus) Once(ctx context.Context, stream string, m *nats.Msg) (*jetstream.
 
 // OnceUnder is Once where the message is stored only if no subject that matches filter is taken.
 func (b *Bus) OnceUnder(ctx context.Context, stream string, m *nats.Msg, filter string) (*jetstream.RawStreamMsg, error) {
-	m, err := b.fit(ctx, m)
+	m, err := b.Fit(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (b *Bus) OnceAll(ctx context.Context, stream string, msgs []*nats.Msg) ([]*
 func (b *Bus) onceBatch(ctx context.Context, stream string, msgs []*nats.Msg, earlier []*jetstream.RawStreamMsg) error {
 	futures := make([]jetstream.PubAckFuture, len(msgs))
 	for i, m := range msgs {
-		m, err := b.fit(ctx, m)
+		m, err := b.Fit(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (b *Bus) onceBatch(ctx context.Context, stream string, msgs []*nats.Msg, ea
 
 // Put stores m whatever its subject holds.
 func (b *Bus) Put(ctx context.Context, m *nats.Msg) error {
-	m, err := b.fit(ctx, m)
+	m, err := b.Fit(ctx, m)
 	if err != nil {
 		return err
 	}
