@@ -67,9 +67,10 @@ func TestWireDocNamesEverything(t *testing.T) {
 		wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob, wire.HeaderDigest, wire.HeaderTenant,
 		wire.HeaderTraceParent, wire.HeaderTraceState, wire.ContentType, bus.StreamModel, bus.StreamAnswer, bus.StreamControl,
 		bus.StreamDeadline, bus.StreamBlob, "btn.v1.model.<lane>.<job>", "btn.v1.answer.<job>", "btn.v1.done.<job>", "btn.v1.progress.<job>",
-		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<digest>", "btn.v1.graph.<digest>",
+		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<digest>", "btn.v1.graph.<digest>", wire.InferSubject,
+		wire.ReplyBadRequest, wire.ReplyTaken, wire.ReplyFailed, wire.ReplyNoRoom, wire.ReplyPending,
 	}
-	for _, path := range []string{"messages/model", "messages/answer", "messages/cancel", "messages/progress", "messages/deadline", "messages/graph"} {
+	for _, path := range []string{"messages/model", "messages/answer", "messages/cancel", "messages/progress", "messages/deadline", "messages/graph", "messages/unanswered"} {
 		want = append(want, names(schema(t, path+".schema.json"))...)
 	}
 	common := schema(t, "messages/common.schema.json")["$defs"].(map[string]any)
