@@ -24,13 +24,14 @@ const (
 
 // Measured takes service times from the kept jobs that were answered in the measured time, and from their number of
 // chunks, which is found by learning them again. Hops and messages are what the stages' clocks leave of latency and of this
-// process's processor time: true where the whole stack runs in this process, at a rate at which nothing waits.
+// process's processor time: true where the whole stack runs in this process, at a rate
+// at which nothing waits, on a machine that does nothing else.
 func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	report := o.Report()
 	m, memo := &simulate.Measured{ServerShare: serverShare, Latency: report.Latency.P50, Rate: report.AnsweredRate}, &memory{}
 	known := library{config: o.config, have: map[[2]int]*known{}}
-	var publisher, between []float64
-	computed, messages := 0.0, 0.0
+	var publisher, between, computed []float64
+	messages := 0.0
 	for _, rec := range o.records {
 		if rec.answer == nil || rec.job == nil || rec.at < o.config.WarmUp || rec.code != "" {
 			continue
@@ -50,7 +51,7 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 		if n == 1 {
 			between = append(between, rec.latency()-rec.computed())
 		}
-		computed, messages = computed+rec.computed(), messages+simulate.MessagesPerJob(n)
+		computed, messages = append(computed, rec.computed()), messages+simulate.MessagesPerJob(n)
 	}
 	jobs := float64(len(m.Chunks))
 	if jobs == 0 {
@@ -59,7 +60,7 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	m.Publisher, m.Message = quantiles(publisher).P50, unknownMessage
 	if report.CPU > 0 && report.AnsweredRate > 0 {
 		m.CPU = 1000 * report.CPU / (report.AnsweredRate * report.Seconds)
-		m.Message = max(unknownMessage/10, (m.CPU-m.Publisher-computed/jobs)/(messages/jobs))
+		m.Message = max(unknownMessage/10, (m.CPU-m.Publisher-trimmed(computed))/(messages/jobs))
 	}
 	hops, ends := simulate.Path()
 	m.Hop = max(0, (quantiles(between).P50-m.Publisher-m.Message*float64(ends))/float64(hops))
@@ -71,6 +72,13 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 		m.Chunks = m.Chunks[:1]
 	}
 	return m, nil
+}
+
+// trimmed is the mean without the largest tenth. The stages' clocks run on while another process has the processor: where
+// that happens to few jobs it does not count.
+func trimmed(list []float64) float64 {
+	slices.Sort(list)
+	return quantiles(list[:len(list)-len(list)/10]).Mean
 }
 
 // chunks is into how many tasks a job is cut.
