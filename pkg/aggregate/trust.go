@@ -59,6 +59,9 @@ func (g *growth) judge() {
 	}
 	u, moved := g.next(best, spread)
 	g.moved, u = moved, max(u, apart*spread)
+	if best.Slices > 1 && best.Family == btn.FamilyRegions {
+		u = max(u, g.wholeNext(best))
+	}
 	switch {
 	case moved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
@@ -78,7 +81,10 @@ func (r *rung) level() float64 {
 
 // track names what is held fixed while a sequence grows.
 func (r *rung) track() string {
-	return fmt.Sprint(r.Family, r.Plan, r.Kind, r.Slices)
+	if r.Slices > 1 && r.Family == btn.FamilyRegions { // grow by slices, at one size
+		return fmt.Sprint(r.Family, r.Kind, r.Size, " in slices")
+	}
+	return fmt.Sprint(r.Family, r.Plan, r.Kind)
 }
 
 // next is the change that the sequence of the best estimate would make next; false where it has no predecessor. spread is
@@ -105,13 +111,38 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 		return last, true
 	}
 	before := math.Abs(values[n-2] - values[n-3])
-	if best.Family == btn.FamilyRegions { // their growth is not monotone
-		return max(last, steady*before), true
+	if best.Family == btn.FamilyRegions {
+		return regionsNext(last, before), true
 	}
 	if before == 0 {
 		return last, true
 	}
 	return last * min(1, max(slowest, last/before)), true
+}
+
+// regionsNext is what a sequence of regions has still to go: at least its last change and a tenth of the one before,
+// because it is not monotone; last·r/(1−r) where the changes fall by r = last/before, and three times the last where they do not.
+func regionsNext(last, before float64) float64 {
+	u := max(last, steady*before)
+	if last >= before {
+		return 3 * last
+	}
+	return max(u, min(10*last, last*last/(before-last)))
+}
+
+// wholeNext is what the whole regions below a rung of regions in slices have still to go: slices say nothing of the size.
+func (g *growth) wholeNext(best *rung) float64 {
+	var last *rung
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ != nil && r.Family == btn.FamilyRegions && r.Slices == 1 && r.Kind == best.Kind && r.Size <= best.Size {
+			last = r
+		}
+	}
+	if last == nil {
+		return 0
+	}
+	u, _ := g.next(last, 0)
+	return u
 }
 
 // spreadBefore is the largest distance of other plans from the best one's at the level below its own; 0 for none.
@@ -131,14 +162,15 @@ func (g *growth) spreadBefore(best *rung) float64 {
 	return spread
 }
 
-// others are the highest estimates of the other tracks, those of the best one's level if there are any.
+// others are the highest estimates of the other tracks. Whole regions do not count beside regions in slices: where there
+// are several phases they know only one.
 func (g *growth) others(best *rung) []*rung {
 	latest := map[string]*rung{}
 	var tracks []string
 	top := math.Inf(-1)
 	for i := range g.rungs {
 		r := &g.rungs[i]
-		if r.LogZ == nil || r.track() == best.track() {
+		if r.LogZ == nil || r.track() == best.track() || best.Slices > 1 && r.Slices == 1 && r.Family == btn.FamilyRegions {
 			continue
 		}
 		if _, known := latest[r.track()]; !known {

@@ -36,6 +36,8 @@ type Options struct {
 	Evidence factorgraph.Evidence
 	// Messages are those of belief propagation on the conditioned network, for class region; nil: it is run.
 	Messages []float64
+	// Shared may have what the component has in common with the one before; nil: everything is made anew.
+	Shared *Shared
 }
 
 // Component returns Z(T^{Q^(i)}) · Scale for component i of dec, without its weight α_i. The network is valid, and conditioned

@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/region"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -18,49 +17,33 @@ import (
 
 // RegionOptions are those of the family of a rung; marginals take all of a slice's regions in one component.
 func RegionOptions(r *btn.Rung, marginals bool) region.Options {
-	return region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals}
+	return region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals, Moves: planMoves}
 }
+
+// planMoves bounds the planning of one family: dense graphs have no small regions, and that is to be known soon.
+const planMoves = 1 << 28
 
 // regions contracts the component's regions. With marginals it has all of its slice's, and Value.Marginals are those of
 // the log-linear estimate; times the slice's Z they add up.
 func (j job) regions() (btn.Value, error) {
 	rung := &j.dec.Growth.Rungs[j.q.Rung]
-	slice, err := j.slice(rung, factorgraph.Evidence{})
-	if err != nil {
+	g, err := j.ground(rung)
+	if err != nil || g.state == nil {
 		return btn.Value{}, err
 	}
-	net, err := j.net.Condition(slice)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	e, err := einsum.Build(net)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	if e.Scale.IsZero() {
-		return btn.Value{}, nil // the slice is impossible
-	}
-	state, err := j.propagate(e, len(rung.Slices) == 0)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	if state.Contradiction >= 0 && !state.Signed {
-		return btn.Value{}, nil
-	}
-	f, err := region.Plan(j.ctx, e.Hypergraph(), RegionOptions(rung, j.m != nil))
+	f, err := region.Plan(j.ctx, g.e.Hypergraph(), RegionOptions(rung, j.m != nil))
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if j.m != nil {
-		return j.regionMarginals(e, state, f)
+		return j.regionMarginals(g.e, g.state, f)
 	}
-	p, err := region.Prepare(j.ctx, e, state, f)
+	p, err := j.prepare(g, f)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	ln, _ := state.Z()
-	out := &btn.RegionPart{LnBethe: ln, Widest: float64(f.Widest), Converged: state.Converged}
-	v := btn.Value{Z: scaled.FromLog(ln), Region: out}
+	out := &btn.RegionPart{LnBethe: g.lnBethe, Widest: float64(f.Widest), Converged: g.state.Converged}
+	v := btn.Value{Z: scaled.FromLog(g.lnBethe), Region: out}
 	from, to := part(f.Len(), j.q)
 	parts, err := j.parts(p, from, to)
 	if err != nil {
@@ -127,7 +110,28 @@ func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
 			return s, err
 		}
 	}
-	return bp.Run(j.ctx, e, bp.Options{})
+	states, err := Propagate(j.ctx, e, 0)
+	if err != nil {
+		return nil, err
+	}
+	return states[0], nil
+}
+
+const (
+	// phaseStarts is how many starts of belief propagation look for competing fixed points, on networks of at most
+	// PhaseTables tables; larger ones have one.
+	phaseStarts = 4
+	// PhaseTables bounds the networks whose phases are looked for.
+	PhaseTables = 20_000
+)
+
+// Propagate returns the distinct states of belief propagation from several seeded starts, the one to stand on first.
+func Propagate(ctx context.Context, e *einsum.Expression, seed uint64) ([]*bp.State, error) {
+	if len(e.Tables) > PhaseTables {
+		s, err := bp.Run(ctx, e, bp.Options{})
+		return []*bp.State{s}, err
+	}
+	return bp.FixedPoints(ctx, e, phaseStarts, bp.Options{Seed: seed})
 }
 
 func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Family) (btn.Value, error) {

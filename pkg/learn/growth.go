@@ -70,7 +70,7 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 		}
 	}
 	index, hit, err := a.remember(a.growthKey("truncated under evidence", q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
-		return truncatedDecomposition(ctx, own, a.settings, false)
+		return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
 	})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -97,8 +97,8 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 	if p.Decided() {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
-	index, hit, err := a.remember(a.growthKey("truncated", true), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
-		return truncatedDecomposition(ctx, p, a.settings, true)
+	index, hit, err := a.remember(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+		return truncatedDecomposition(ctx, p, a.settings, true, q.Marginals)
 	})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -139,7 +139,7 @@ func (a *assigner) growthKey(kind string, marginals bool) string {
 }
 
 // truncatedDecomposition searches plans and builds the ladder along them.
-func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked bool) (*btn.Decomposition, error) {
+func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (*btn.Decomposition, error) {
 	bond := s.Bond
 	if bond == 0 {
 		bond = searchBond
@@ -155,12 +155,12 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	prices := make([]price, len(plans))
 	for k := range plans {
 		prices[k] = func(bond int) (float64, float64, error) {
-			c, err := p.Price(&plans[k], bond)
+			c, err := p.Price(&plans[k], bond, marginals)
 			return c.Flops, c.Bytes, err
 		}
 	}
 	var rungs []btn.Rung
-	if c, err := p.Price(&plans[0], bond); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
+	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []btn.Rung{{Bond: bond, Count: 1, Flops: c.Flops, Bytes: c.Bytes}}
 	} else if rungs, err = bonds(prices, s); err != nil {
 		return nil, err
@@ -168,11 +168,51 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	if len(rungs) == 0 {
 		return nil, fault.New(fault.OverBudget, "learn: no plan of truncated legs fits %d bytes", s.Memory)
 	}
-	if s.Components > 0 && len(rungs) > s.Components {
-		rungs = rungs[:s.Components]
+	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
+		rungs = append(rungs, r)
 	}
 	for k := range rungs {
 		rungs[k].Family = plans[rungs[k].Plan].Family
 	}
+	rungs = atMost(rungs, s.Components)
 	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), nil
+}
+
+// atMost cuts a ladder off where it would take more than a number of components; 0 is no limit. The first rung stays.
+func atMost(rungs []btn.Rung, components int) []btn.Rung {
+	total := int64(0)
+	for k, r := range rungs {
+		if total += r.Count; components > 0 && k > 0 && total > int64(components) {
+			return rungs[:k]
+		}
+	}
+	return rungs
+}
+
+// slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
+func slicedRung(p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []btn.Rung, s btn.Settings, marginals bool) (btn.Rung, bool) {
+	left := s.Budget
+	for _, r := range rungs {
+		left -= r.Flops
+	}
+	last := rungs[len(rungs)-1]
+	bond := 2 * last.Bond
+	if s.Bond > 0 || left <= 0 {
+		return btn.Rung{}, false
+	}
+	whole, err := p.Price(&plans[last.Plan], bond, marginals)
+	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
+		return btn.Rung{}, false
+	}
+	domains := p.Domains()
+	sliced, cost := lighter(p, domains, &plans[last.Plan], bond, s.Memory, marginals)
+	if sliced == nil {
+		return btn.Rung{}, false
+	}
+	r := btn.Rung{Plan: last.Plan, Bond: bond, Slices: sliced, Count: 1, Bytes: cost.Bytes}
+	for _, v := range sliced {
+		r.Count *= int64(domains[v])
+	}
+	r.Flops = cost.Flops * float64(r.Count)
+	return r, r.Flops <= left
 }

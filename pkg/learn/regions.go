@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -18,10 +19,6 @@ import (
 )
 
 const (
-	// phaseStarts is how many starts of belief propagation look for competing fixed points, on networks of at most
-	// phaseTables tables; larger ones have one.
-	phaseStarts = 4
-	phaseTables = 20_000
 	// regionFlops is what a task of regions shall cost.
 	regionFlops = 4e9
 	// regionRate is how many flops of a large multiplication a flop of regions takes: they are small.
@@ -47,7 +44,7 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	if decided(h) {
 		return a.exact(conditioned, q.Marginals)
 	}
-	states, err := propagate(a.ctx, e, a.settings.Seed)
+	states, err := contraction.Propagate(a.ctx, e, a.settings.Seed)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -60,18 +57,14 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+	if len(e.Tables) <= contraction.PhaseTables {
+		if index, err = a.slicedRegions(index, conditioned, e, states[0], q); err != nil {
+			return btn.Assignment{}, err
+		}
+	}
 	return btn.Assignment{
 		Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
 	}, nil
-}
-
-// propagate returns the distinct states of belief propagation, the one to stand on first.
-func propagate(ctx context.Context, e *einsum.Expression, seed uint64) ([]*bp.State, error) {
-	if len(e.Tables) > phaseTables {
-		s, err := bp.Run(ctx, e, bp.Options{})
-		return []*bp.State{s}, err
-	}
-	return bp.FixedPoints(ctx, e, phaseStarts, bp.Options{Seed: seed})
 }
 
 // report says how belief propagation ended.
@@ -94,7 +87,7 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 	g := &btn.Growth{Accuracy: s.Accuracy}
 	d := grown(btn.MethodRegions, g)
 	left := s.Budget
-	seeds := latticeSeeds
+	seeds, whole := latticeSeeds, false
 	var last error
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
@@ -114,14 +107,15 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 			continue
 		}
 		flops := f.Flops
-		if marginals {
-			flops *= 3
+		if n := len(g.Rungs); n > 0 && g.Rungs[n-1].Flops == flops && g.Rungs[n-1].Kind == r.Kind || whole && f.Regions == 1 {
+			break // the same regions again, the whole model as a rule
 		}
-		if len(g.Rungs) > 0 && regionRate*flops > left {
+		whole = f.Regions == 1
+		if len(g.Rungs) > 0 && (regionRate*flops > left || s.Components > 0 && len(d.Components) >= s.Components) {
 			break
 		}
 		left -= regionRate * flops
-		r.Family, r.Count, r.Flops, r.Bytes = btn.FamilyRegions, 1, flops, 8*math.Exp2(float64(f.Widest))
+		r.Family, r.Count, r.Flops, r.Bytes = btn.FamilyRegions, 1, flops, float64(f.Bytes)
 		parts := int(min(math.Ceil(flops/regionFlops), mostRegionParts))
 		if parts < 1 || marginals {
 			parts = 1
@@ -135,6 +129,49 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 		return nil, fmt.Errorf("learn: regions: %w", last)
 	}
 	return d, nil
+}
+
+// slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables follow the query's
+// evidence, so they are not remembered.
+func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.Expression, state *bp.State, q Query) (int, error) {
+	dec := a.job.Decompositions[index]
+	left := a.settings.Budget
+	for _, r := range dec.Growth.Rungs {
+		left -= regionRate * r.Flops
+	}
+	// The largest family of the last kind whose four slices leave room for more of them.
+	last := dec.Growth.Rungs[len(dec.Growth.Rungs)-1]
+	base := btn.Rung{}
+	for _, r := range dec.Growth.Rungs {
+		if r.Kind == last.Kind && 16*regionRate*r.Flops <= left {
+			base = r
+		}
+	}
+	if base.Size == 0 {
+		return index, nil
+	}
+	variables, err := influential(a.ctx, conditioned, e, state)
+	if err != nil || len(variables) == 0 {
+		return index, err
+	}
+	grown := *dec
+	growth := *dec.Growth
+	growth.Rungs = slices.Clone(growth.Rungs)
+	grown.Growth, grown.Components, grown.Alpha = &growth, slices.Clone(dec.Components), slices.Clone(dec.Alpha)
+	count := int64(1)
+	for n, v := range variables {
+		count *= int64(a.net.Variables[v].Domain)
+		flops := base.Flops * float64(count)
+		if count > mostSlices || regionRate*flops > left || a.settings.Components > 0 && len(grown.Components)+int(count) > a.settings.Components {
+			break
+		}
+		left -= regionRate * flops
+		r := base
+		r.Slices, r.Count, r.Flops = slices.Clone(variables[:n+1]), count, flops
+		addRegions(&grown, r, 1)
+	}
+	a.job.Decompositions = append(a.job.Decompositions, &grown)
+	return len(a.job.Decompositions) - 1, nil
 }
 
 // addRegions appends a rung, every slice of which is computed in so many parts.

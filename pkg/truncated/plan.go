@@ -105,11 +105,15 @@ type Cost struct {
 	Lossless     bool // along a tree: nothing is truncated
 }
 
-// Price predicts a contraction. Errors: ErrOtherNetwork, plans that contradict themselves.
-func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int) (Cost, error) {
+// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves.
+func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	if plan.Family == btn.FamilySweep {
-		c, err := mps.Evaluate(h, mps.Plan{Order: plan.Order, Position: plan.Position}, bond)
+		evaluate := mps.Evaluate
+		if marginals {
+			evaluate = mps.EvaluateMarginals
+		}
+		c, err := evaluate(h, mps.Plan{Order: plan.Order, Position: plan.Position}, bond)
 		return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
 	}
 	tree, err := decodeTree(plan.Tree)
@@ -117,8 +121,14 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int) (Cost, error) {
 		return Cost{}, err
 	}
 	c, err := compressed.Evaluate(h, tree, bond)
+	if marginals {
+		return Cost{backFlops * treeFlops * c.Flops, c.MarginalBytes, c.Loss == 0}, err
+	}
 	return Cost{treeFlops * c.Flops, c.PeakBytes, c.Loss == 0}, err
 }
+
+// backFlops is how many times the flops of a contraction its marginals take together with it.
+const backFlops = 3
 
 // Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
 func (p *Prepared) Check(plan *btn.TruncatedPlan) error {

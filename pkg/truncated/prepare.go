@@ -64,6 +64,23 @@ func (p *Prepared) Decided() bool {
 	return true
 }
 
+// Domains returns the domain sizes of the network's variables.
+func (p *Prepared) Domains() []int {
+	d := make([]int, len(p.net.Variables))
+	for v := range d {
+		d[v] = p.net.Variables[v].Domain
+	}
+	return d
+}
+
+// Index returns the index of the expression that decides a variable, −1 where none does.
+func (p *Prepared) Index(variable int) int {
+	if i := p.given.Variables[variable]; p.given.Dims[i] > 1 && p.simple.Origin[i].From != nil {
+		return p.simple.Origin[i].Index
+	}
+	return -1
+}
+
 // Masks reports whether a variable's value can be fixed by Mask.
 func (p *Prepared) Masks(variable int) bool {
 	if variable < 0 || variable >= len(p.given.Variables) {
