@@ -66,6 +66,8 @@ func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Setting
 type ContractOptions struct {
 	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
 	Threads int   // 0 means all processors
+	// Shared is what the calls for one job may hand on to each other, nil for nothing. Values are the same either way.
+	Shared *contract.Shared
 }
 
 // Contract is the third stage: the values of some units, each under its query's evidence, in the order given.
@@ -94,7 +96,7 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 			of = u.Query
 		}
 		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals, Joint: job.Assignments[u.Query].Joint,
-			Base: net, Evidence: queries[u.Query].Evidence, Messages: job.Assignments[u.Query].Messages})
+			Base: net, Evidence: queries[u.Query].Evidence, Messages: job.Assignments[u.Query].Messages, Shared: o.Shared})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
@@ -205,8 +207,9 @@ func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) 
 	}
 	var values []btn.UnitValue
 	chunks, ends := Chunks(net, job)
+	shared := &contract.Shared{}
 	for k, units := range chunks {
-		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory})
+		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory, Shared: shared})
 		if err != nil {
 			return nil, err
 		}

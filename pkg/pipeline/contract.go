@@ -44,7 +44,9 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 		return err
 	}
 	began := now()
-	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{Memory: w.memory(m.Memory), Threads: w.Threads})
+	of, end := w.shared.hold()
+	defer end()
+	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of})
 	if err != nil {
 		return err
 	}

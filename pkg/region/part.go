@@ -41,6 +41,12 @@ func Prepare(ctx context.Context, e *einsum.Expression, s *bp.State, f *Family) 
 	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
 }
 
+// With returns p for another family that is planned for the same hypergraph, sharing what depends on the expression and the
+// state alone. With nil it is that and nothing else: to keep for further families.
+func (p *Prepared) With(f *Family) *Prepared {
+	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, y: p.y}
+}
+
 // Part is what the regions From ≤ r < To add to the sums.
 type Part struct {
 	From, To    int

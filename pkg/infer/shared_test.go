@@ -1,0 +1,64 @@
+package infer
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/generate"
+)
+
+// Components of regions hand on what they stand on: whatever the sequence of queries, their values keep their bits.
+func TestSharedGroundChangesNoBit(t *testing.T) {
+	m, err := generate.Grid(8, 9, generate.Ising{Delta: 0.5, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := []Query{{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})}, {Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})}}
+	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
+	ctx := context.Background()
+	net, err := Reparameterise(m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := Learn(ctx, net, queries, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var units []btn.Unit
+	for i := range job.Decompositions[0].Components {
+		for q, a := range job.Assignments {
+			if a.Error != nil {
+				t.Fatal(a.Error)
+			}
+			if i < len(job.Decompositions[a.Decomposition].Components) {
+				units = append(units, btn.Unit{Query: q, Component: i}, btn.Unit{Query: q, Component: i})
+			}
+		}
+	}
+	if len(units) < 12 {
+		t.Fatalf("%d units", len(units))
+	}
+	shared := &contract.Shared{}
+	with, err := Contract(ctx, net, job, queries, units, ContractOptions{Shared: shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, u := range units {
+		alone, err := Contract(ctx, net, job, queries, []btn.Unit{u}, ContractOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if alone[0].Error != nil || !reflect.DeepEqual(alone[0], with[i]) {
+			t.Errorf("%+v: %+v with, %+v without", u, with[i], alone[0])
+		}
+	}
+	for k := 1; k < len(units); k += 2 { // asked for twice in a row, with the same values
+		if !reflect.DeepEqual(with[k-1], with[k]) {
+			t.Errorf("%+v: %+v, then %+v", units[k], with[k-1], with[k])
+		}
+	}
+}
