@@ -144,6 +144,7 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		}
 		return remote, remote.Close, nil
 	}
+	limitMemory(c.Memory)
 	stack, err := startStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads, Drain: embeddedDrain})
 	if err != nil {
 		return nil, nil, err
