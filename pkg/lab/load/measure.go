@@ -18,8 +18,9 @@ const (
 	// serverShare of the processor time of a message: profiles of single jobs on the embedded stack show the server's own
 	// routines with 0.4 to 0.5 of what is not the stages'.
 	serverShare = 0.5
-	// unknownMessage is taken where processor times are not known or make no sense, in milliseconds.
+	// unknownMessage is taken where processor times are not known, in milliseconds; below leastMessage a figure is none.
 	unknownMessage = 0.02
+	leastMessage   = 0.002
 )
 
 // Measured takes service times from the kept jobs that were answered in the measured time, and from their number of
@@ -60,7 +61,11 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	m.Publisher, m.Message = quantiles(publisher).P50, unknownMessage
 	if report.CPU > 0 && report.AnsweredRate > 0 {
 		m.CPU = 1000 * report.CPU / (report.AnsweredRate * report.Seconds)
-		m.Message = max(unknownMessage/10, (m.CPU-m.Publisher-trimmed(computed))/(messages/jobs))
+		m.Message = (m.CPU - m.Publisher - trimmed(computed)) / (messages / jobs)
+		if m.Message < leastMessage {
+			return nil, fault.New(fault.BadInput, "load: %.3g ms of processor time per job, %.3g ms in the stages by their clocks, which leaves nothing for %.3g messages: measure while the machine does nothing else",
+				m.CPU, trimmed(computed), messages/jobs)
+		}
 	}
 	hops, ends := simulate.Path()
 	m.Hop = max(0, (quantiles(between).P50-m.Publisher-m.Message*float64(ends))/float64(hops))

@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,26 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 	want := o.records[0].latency()
 	if err != nil || math.Abs(r.P50-want) > 0.05*want {
 		t.Errorf("simulated %v ms, measured %v (%v)", r.P50, want, err)
+	}
+}
+
+// Stages that by their clocks took longer than all the processor time there was: other processes were in the way.
+func TestMeasuredOnABusyMachineIsRefused(t *testing.T) {
+	c := small(t)
+	c.Rate, c.WarmUp, c.Duration = 10, 0, time.Second
+	c = c.withDefaults()
+	j, err := newPlanner(c).job()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &record{kept: true, job: j, state: answered, done: 999 * time.Millisecond, timings: [4]float64{9, 9, 9, 9}, answer: &wire.Answer{}}
+	o := &Outcome{config: c, records: []*record{rec}, cpu: 10 * time.Millisecond}
+	if _, err := o.Measured(t.Context()); err == nil || !strings.Contains(err.Error(), "while the machine does nothing else") {
+		t.Errorf("%v", err)
+	}
+	o.records[0].answer = nil
+	if _, err := o.Measured(t.Context()); err == nil || !strings.Contains(err.Error(), "no answered job was kept") {
+		t.Errorf("%v", err)
 	}
 }
 
