@@ -251,7 +251,9 @@ func grown(in Input) (btn.Result, scaled.Number) {
 		r.Warnings = append(r.Warnings, warning)
 	}
 	if r.Marginals != nil {
-		r.MarginalUncertainty = g.marginalChange(r.Marginals)
+		if r.MarginalUncertainty = g.marginalChange(r.Marginals); r.MarginalUncertainty == nil {
+			r.Warnings = append(r.Warnings, "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z")
+		}
 	}
 	return r, best.z
 }

@@ -144,10 +144,10 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	if bond == 0 {
 		bond = searchBond
 	}
-	plans, err := p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed})
+	plans, err := p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals})
 	for s.Bond == 0 && bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
 		bond /= 2
-		plans, err = p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed})
+		plans, err = p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals})
 	}
 	if err != nil {
 		return nil, err

@@ -44,6 +44,9 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 		if err != nil {
 			return Answer{}, err
 		}
+		if marginals { // see SearchOptions.Marginals
+			bond = mostBond
+		}
 		v, err := compressed.Contract(ctx, e, tree, compressed.Options{Bond: bond, Gauge: 3, Memory: memory, Marginals: marginals})
 		if err != nil {
 			return Answer{}, err

@@ -18,6 +18,10 @@ type SearchOptions struct {
 	Bond   int
 	Memory int64
 	Seed   uint64
+	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear
+	// in the weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too,
+	// that other values of a variable would use. A sweep has a pass back of its own.
+	Marginals bool
 }
 
 // Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the
@@ -32,6 +36,12 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	}
 	moves := max(leastMoves, int64(min(quick.Flops, float64(mostMoves)))) // whether or not it fits the memory
 	tree, treeErr := p.tree(ctx, o, moves)
+	if treeErr == nil && o.Marginals {
+		c, err := p.Price(&tree.plan, o.Bond, true)
+		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
+			treeErr = errTruncates
+		}
+	}
 	if treeErr == nil && tree.loss == 0 {
 		return []btn.TruncatedPlan{tree.plan}, nil
 	}
@@ -71,6 +81,8 @@ const (
 	// unequal is how many times more flops one family may take to be compared with the other.
 	unequal = 16
 )
+
+var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
 
 // priced is a plan with what it takes at the bond of the search.
 type priced struct {
@@ -120,12 +132,16 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cos
 	if err != nil {
 		return Cost{}, err
 	}
-	c, err := compressed.Evaluate(h, tree, bond)
 	if marginals {
+		c, err := compressed.Evaluate(h, tree, mostBond)
 		return Cost{backFlops * treeFlops * c.Flops, c.MarginalBytes, c.Loss == 0}, err
 	}
+	c, err := compressed.Evaluate(h, tree, bond)
 	return Cost{treeFlops * c.Flops, c.PeakBytes, c.Loss == 0}, err
 }
+
+// mostBond is beyond all bonds.
+const mostBond = 1 << 20
 
 // backFlops is how many times the flops of a contraction its marginals take together with it.
 const backFlops = 3
