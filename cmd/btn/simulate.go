@@ -27,6 +27,16 @@ type simulateCmd struct {
 	JSON       bool    `name:"json" help:"One JSON object per number of workers."`
 }
 
+// Validate refuses what the flag types let through; kong calls it.
+func (c *simulateCmd) Validate() error {
+	for _, n := range append([]int{c.Stages, c.Server, c.Prefetch, c.Jobs}, c.Workers...) {
+		if n < 1 {
+			return fmt.Errorf("--workers, --stages, --server, --prefetch and --jobs must be at least 1, not %d", n)
+		}
+	}
+	return nil
+}
+
 // prediction is one line of the output.
 type prediction struct {
 	Workers  int     `json:"workers"`
