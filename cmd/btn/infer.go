@@ -26,6 +26,7 @@ type inferCmd struct {
 	Redis   string `name:"redis" help:"Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
+	over    []int  // of every query, 1 + the one that it is asked over
 	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
 }
 
@@ -39,6 +40,9 @@ func (c *inferCmd) Validate() error {
 	}
 	if len(c.Joint) > 0 && c.Format == "uai" {
 		return errors.New("--joint and --format uai exclude each other: a solution file has no place for a joint marginal")
+	}
+	if c.Queries != "" && c.Format == "uai" {
+		return errors.New("--queries and --format uai exclude each other: a solution file has one answer")
 	}
 	return c.requestFlags.Validate()
 }
@@ -61,9 +65,7 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 		}
 		results = infer.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
-	if c.Event != "" {
-		p.given = results[:len(results)/2]
-	}
+	p.all, p.over = results, c.over
 	code := config.ExitOK
 	for i := range results {
 		if err := p.print(&results[i]); err != nil {
@@ -86,7 +88,7 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 
 // answer loads, submits and waits.
 func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Common, job string) ([]btn.Result, error) {
-	m, queries, err := c.load()
+	m, queries, err := c.load(ctx, c.NATS)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,10 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Evid) == 0 && queries[0].EvidenceFile != "" && !c.JSON {
+	for _, q := range queries {
+		c.over = append(c.over, q.Over)
+	}
+	if len(c.Evid) == 0 && c.Queries == "" && queries[0].EvidenceFile != "" && !c.JSON {
 		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", queries[0].EvidenceFile)
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)

@@ -19,7 +19,8 @@ type printer struct {
 	model string
 	json  bool
 	uai   bool
-	given []btn.Result // the answers that those behind them are asked over; empty without an event
+	all   []btn.Result // every result of the job
+	over  []int        // of every query: 0, or 1 + the position of the one that it is asked over
 }
 
 // print writes one result.
@@ -155,7 +156,10 @@ func (p *printer) event(r *btn.Result) string {
 	if r.LnRatio != nil {
 		return fmt.Sprintf("%.10g (ln %s)", math.Exp(*r.LnRatio), decimals(*r.LnRatio))
 	}
-	if over := r.Query - len(p.given); over >= 0 && over < len(p.given) && r.Zero && p.given[over].Status == "ok" && !p.given[over].Zero {
+	if r.Query >= len(p.over) || p.over[r.Query] == 0 || !r.Zero {
+		return ""
+	}
+	if given := &p.all[p.over[r.Query]-1]; given.Status == "ok" && !given.Zero {
 		return "0: the event is impossible under the evidence"
 	}
 	return ""

@@ -17,7 +17,8 @@ import (
 
 type planCmd struct {
 	requestFlags
-	JSON bool `name:"json" help:"One JSON object per query."`
+	NATS string `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
+	JSON bool   `name:"json" help:"One JSON object per query."`
 }
 
 // forecast is what a query would take.
@@ -44,7 +45,7 @@ type forecast struct {
 
 // Run prints what answering would take, per query.
 func (c *planCmd) Run(ctx context.Context, t *terminal) error {
-	m, queries, err := c.load()
+	m, queries, err := c.load(ctx, c.NATS)
 	if err != nil {
 		return err
 	}

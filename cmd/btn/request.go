@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -18,9 +22,10 @@ import (
 
 // requestFlags say what is asked: shared by infer, submit and plan.
 type requestFlags struct {
-	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json."`
+	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json; or digest:HEX, a model that 'btn model put' registered on the server."`
 	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
 	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
+	Queries     string        `help:"File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, \"marginals\": true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order of the lines, two for a line with an event." placeholder:"FILE"`
 	Joint       []int         `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
 	Method      string        `help:"auto: exact where it fits --memory and takes at most 1e12 flops, else truncated, or regions where that does not fit. exact: elimination, a contraction tree in slices, or a closed form. truncated: truncated legs with a growing bond. regions: regions around belief propagation. symmetry-cp: the learned decomposition." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool          `help:"auto: never the exact way."`
@@ -44,6 +49,8 @@ type requestFlags struct {
 // Validate refuses what the flag types let through; kong calls it.
 func (r *requestFlags) Validate() error {
 	switch {
+	case r.Queries != "" && (len(r.Evid) > 0 || r.Event != ""):
+		return errors.New("--queries has its own evidence and events: --evid and --event exclude it")
 	case r.Components < 0 || r.Components > 100_000:
 		return fmt.Errorf("--components must be between 0 and 100000, not %d", r.Components)
 	case r.Budget <= 0:
@@ -73,11 +80,15 @@ func (r *requestFlags) settings() btn.Settings {
 	}
 }
 
-// load reads the model and the queries.
-func (r *requestFlags) load() (*factorgraph.Model, []infer.Query, error) {
-	m, err := loadModel(r.Model)
+// load reads the model and the queries: a registered model from the server at url.
+func (r *requestFlags) load(ctx context.Context, url string) (*factorgraph.Model, []infer.Query, error) {
+	m, err := r.loadModel(ctx, url)
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.Queries != "" {
+		queries, err := r.loadFile(m)
+		return m, queries, err
 	}
 	queries, err := loadQueries(r.Model, r.Evid, m.Domains)
 	if err == nil {
@@ -95,13 +106,56 @@ func (r *requestFlags) load() (*factorgraph.Model, []infer.Query, error) {
 	return m, queries, err
 }
 
+func (r *requestFlags) loadModel(ctx context.Context, url string) (*factorgraph.Model, error) {
+	digest, registered := strings.CutPrefix(r.Model, byDigest)
+	if !registered {
+		return loadModel(r.Model)
+	}
+	if url == "" {
+		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)
+	}
+	remote, err := client.Connect(url)
+	if err != nil {
+		return nil, err
+	}
+	defer remote.Close()
+	return fetchModel(ctx, remote, digest)
+}
+
+// loadFile reads a file of queries. --mar and --joint are for those lines that do not say it themselves.
+func (r *requestFlags) loadFile(m *factorgraph.Model) ([]infer.Query, error) {
+	queries, err := queryFile(r.Queries, m)
+	if err != nil {
+		return nil, err
+	}
+	for i := range queries {
+		q := &queries[i]
+		if q.Over > 0 {
+			continue
+		}
+		q.Marginals = q.Marginals || r.Mar
+		if q.Joint == nil {
+			q.Joint = r.Joint
+		}
+		if err := btn.CheckJoint(m.Domains, q.Joint); err != nil {
+			return nil, fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
+		}
+	}
+	return queries, nil
+}
+
 // message is the job as it travels.
 func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer.Query) (wire.Model, error) {
-	body, err := wire.NewModelBody(m)
-	if err != nil {
-		return wire.Model{}, fault.Wrap(fault.BadInput, err)
+	message := wire.Model{Job: job, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
+	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
+		message.ModelDigest = digest
+	} else {
+		body, err := wire.NewModelBody(m)
+		if err != nil {
+			return wire.Model{}, fault.Wrap(fault.BadInput, err)
+		}
+		message.Model = body
 	}
-	message := wire.Model{Job: job, Model: body, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
 	for _, q := range queries {
 		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
 	}

@@ -1,0 +1,162 @@
+package main
+
+// Registered models: stored once on the server, named by digest afterwards.
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/uai"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+type modelCmd struct {
+	Put  modelPutCmd  `cmd:"" help:"Register a model and print its digest. The same model again changes nothing."`
+	Ls   modelLsCmd   `cmd:"" help:"List the registered models, oldest first."`
+	Show modelShowCmd `cmd:"" help:"Show one: its size and shape."`
+	Rm   modelRmCmd   `cmd:"" help:"Remove models. Workers that remember one answer for it a while longer."`
+}
+
+// byDigest begins a model argument that is no file.
+const byDigest = "digest:"
+
+type modelPutCmd struct {
+	File string `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json."`
+	natsFlag
+}
+
+// Run registers and prints the digest.
+func (c *modelPutCmd) Run(ctx context.Context, t *terminal) error {
+	m, err := loadModel(c.File)
+	if err != nil {
+		return err
+	}
+	g, err := wire.NewGraph(m)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	digest, err := remote.PutModel(ctx, g)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(t.Out, digest)
+	return nil
+}
+
+type modelLsCmd struct {
+	natsFlag
+}
+
+// Run prints a line per model.
+func (c *modelLsCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	models, err := remote.Models(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE")
+	for _, m := range models {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+	}
+	return w.Flush()
+}
+
+type modelShowCmd struct {
+	Digest string `arg:"" help:"Digest of the model."`
+	natsFlag
+	JSON bool `name:"json" help:"One JSON object."`
+}
+
+// registered is what show says of a model.
+type registered struct {
+	Digest    string `json:"digest"`
+	Bytes     uint64 `json:"bytes"`
+	Since     string `json:"since"`
+	Variables int    `json:"variables"`
+	Factors   int    `json:"factors"`
+	Legs      int    `json:"legs"`
+	MaxDomain int    `json:"max_domain"`
+	MaxArity  int    `json:"max_arity"`
+}
+
+// Run prints one model.
+func (c *modelShowCmd) Run(ctx context.Context, t *terminal) error {
+	digest := strings.TrimPrefix(c.Digest, byDigest)
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	stored, err := remote.StatModel(ctx, digest)
+	if err != nil {
+		return err
+	}
+	m, err := fetchModel(ctx, remote, digest)
+	if err != nil {
+		return err
+	}
+	s := m.Stats()
+	r := registered{digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), s.Variables, s.Factors, s.Legs, s.MaxDomain, s.MaxArity}
+	if c.JSON {
+		return json.NewEncoder(t.Out).Encode(r)
+	}
+	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\nvariables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
+		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.Variables, r.MaxDomain, r.Factors, r.MaxArity, r.Legs)
+	return err
+}
+
+type modelRmCmd struct {
+	Digest []string `arg:"" help:"Digests of the models."`
+	natsFlag
+}
+
+// Run removes models, up to the first that is not there.
+func (c *modelRmCmd) Run(ctx context.Context, t *terminal) error {
+	remote, err := client.Connect(c.NATS)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	for _, d := range c.Digest {
+		d = strings.TrimPrefix(d, byDigest)
+		if err := remote.RemoveModel(ctx, d); err != nil {
+			return err
+		}
+		fmt.Fprintf(t.Out, "%s removed\n", d)
+	}
+	return nil
+}
+
+// fetchModel reads a registered model from the server.
+func fetchModel(ctx context.Context, remote *client.Client, digest string) (*factorgraph.Model, error) {
+	g, err := remote.Model(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	if g.Model == nil {
+		return uai.Read(strings.NewReader(g.UAI), uai.Limits{})
+	}
+	m, err := g.Model.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Validate()
+}

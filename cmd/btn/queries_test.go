@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+)
+
+// named is P(rain, wet) ∝ 1 2 / 3 0, with names.
+const named = `{"basetensor_model": 1, "variables": [{"domain": 2, "name": "rain"}, {"domain": 2, "name": "wet"}],
+ "factors": [{"scope": [0, 1], "dense": {"values": [1, 2, 3, 0]}}]}`
+
+func decodeResults(t *testing.T, text string) []btn.Result {
+	t.Helper()
+	var results []btn.Result
+	for d := json.NewDecoder(strings.NewReader(text)); d.More(); {
+		var r btn.Result
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+func TestFileOfQueries(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "named.json", named)
+	queries := write(t, folder, "queries", `{}
+{"evidence": {"rain": 0}, "marginals": true, "event": null}
+
+{"evidence": {"0": 1}, "event": {"wet": 0}, "joint": ["wet"]}
+{"evidence": {"1": [0.5, 0]}, "joint": [1, "rain"]}
+{"event": {"rain": 1, "wet": 1}}`)
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--queries", queries, "--json")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	results := decodeResults(t, stdout)
+	if len(results) != 7 {
+		t.Fatalf("%d results:\n%s", len(results), stdout)
+	}
+	for i, want := range []struct {
+		z     float64
+		label string
+		ratio float64
+	}{{6, ":1", 0}, {3, ":2", 0}, {3, ":4", 0}, {3, ":4 event", 1}, {2, ":5", 0}, {6, ":6", 0}, {0, ":6 event", 0}} {
+		r := results[i]
+		if r.Query != i || !strings.HasSuffix(*r.EvidenceFile, queries+want.label) || (r.LnRatio != nil) != (want.ratio > 0) || r.Zero != (want.z == 0) ||
+			want.z > 0 && math.Abs(*r.LogZ-math.Log(want.z)) > 1e-12 || want.ratio > 0 && math.Abs(*r.LnRatio-math.Log(want.ratio)) > 1e-12 {
+			t.Errorf("result %d: %+v, want %+v", i, r, want)
+		}
+	}
+	if r := results[1]; r.Marginals == nil || math.Abs(r.Marginals[1][1]-2./3) > 1e-12 || results[0].Marginals != nil {
+		t.Errorf("%+v", r)
+	}
+	if j := results[4].Joint; j == nil || j.Variables[0] != 1 || math.Abs(j.P[1]-0.75) > 1e-12 || results[2].Joint == nil || results[3].Joint != nil {
+		t.Errorf("%+v", j)
+	}
+	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--mar")
+	for _, want := range []string{"P(event)    1 (ln 0.0000000000)\n", "P(event)    0: the event is impossible under the evidence\n", "evidence    " + queries + ":5\n"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
+		}
+	}
+}
+
+func TestFilesOfQueriesThatAreWrong(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "named.json", named)
+	for text, want := range map[string]string{
+		"":                                     "there is no query",
+		"{}\n{\"evidense\": {}}":               `:2: json: unknown field "evidense"`,
+		"{} {}":                                "more than one JSON object",
+		`{"evidence": {"2": 0}}`:               "evidence: variable 2, the model has 2",
+		`{"evidence": {"0": 2}}`:               "its domain is 0 to 1",
+		`{"evidence": {"0": "x"}}`:             `variable "0": a value, or a list`,
+		`{"evidence": [1]}`:                    "an object of variables and values",
+		`{"evidence": {"snow": 0}}`:            `no variable called "snow"`,
+		`{"evidence": {"0": 0, "rain": 1}}`:    "variable 0 observed at 0 and at 1",
+		`{"evidence": {"0": 0, "0": 1}}`:       "variable 0 observed at 0 and at 1",
+		`{"evidence": {"0": [1, 2, 3]}}`:       "3 weights",
+		`{"evidence": {"0": 0}, "event": {}}`:  "event: it says nothing",
+		`{"event": {"1": 0}, "evidence": null`: "unexpected EOF",
+		`{"joint": [7]}`:                       "joint: variable 7",
+		`{"joint": [0, "rain"]}`:               "variable 0 twice",
+	} {
+		code, _, stderr := command(t, "infer", model, "--redis", "off", "--queries", write(t, folder, "q", text))
+		if code != 3 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit code %d, %q, want %q", text, code, stderr, want)
+		}
+	}
+	for _, more := range [][]string{{"--evid", "x"}, {"--event", "x"}, {"--format", "uai"}} {
+		if code, _, stderr := command(t, append([]string{"infer", model, "--queries", "q"}, more...)...); code != 2 || !strings.Contains(stderr, "exclude") {
+			t.Errorf("%v: exit code %d, %q", more, code, stderr)
+		}
+	}
+}
