@@ -149,11 +149,11 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		}
 		return remote, remote.Close, nil
 	}
-	limitMemory(c.Memory)
 	stack, err := startStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads, Drain: embeddedDrain})
 	if err != nil {
 		return nil, nil, err
 	}
+	limitMemory(c.Memory) // now: the server takes its room for streams from the limit
 	return stack.client, stack.close, nil
 }
 
