@@ -60,10 +60,10 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 		if k == 0 { // the counter before the first leg has one state and no index
 			step.nodes, step.dims = step.nodes[1:], step.dims[1:]
 		}
-		l.table(step)
+		l.table(step.nodes, step)
 		if len(terms) > 1 {
 			if m := termMatrix(terms, k, dims[k]); m != nil {
-				l.table(raw{nodes: []int{term, leg}, dims: []int{len(terms), dims[k]}, data: m})
+				l.table([]int{term, leg}, raw{dims: []int{len(terms), dims[k]}, data: m})
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 	if len(legs) == 0 {
 		final.nodes, final.dims = final.nodes[1:], final.dims[1:]
 	}
-	l.table(final)
+	l.table(final.nodes, final)
 	return nil
 }
 

@@ -76,7 +76,7 @@ func lay(net *btn.Network) (*layout, error) {
 func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		l.table(raw{nodes: legs, dims: t.Shape, data: t.Data})
+		l.table(legs, raw{dims: t.Shape, data: t.Data})
 	case *tensor.CP:
 		l.addCP(legs, t)
 	case *tensor.Symmetric:
@@ -98,12 +98,12 @@ func (l *layout) addCP(legs []int, t *tensor.CP) {
 		l.zero = true
 		return
 	}
-	l.table(raw{nodes: []int{hidden}, dims: l.ints.Copy([]int{rank}), data: t.Weights})
+	l.table([]int{hidden}, raw{dims: l.ints.Copy([]int{rank}), data: t.Weights})
 	for k, leg := range legs {
 		if v := t.Vectors[k]; v == nil {
 			l.parent[l.find(leg)] = l.find(hidden)
 		} else {
-			l.table(raw{nodes: []int{hidden, leg}, dims: l.ints.Copy([]int{rank, t.Shape[k]}), data: v, matrix: true})
+			l.table([]int{hidden, leg}, raw{dims: l.ints.Copy([]int{rank, t.Shape[k]}), data: v, matrix: true})
 			l.matrices = true
 		}
 	}
@@ -115,10 +115,10 @@ func (l *layout) node(dim int) int {
 	return len(l.parent) - 1
 }
 
-func (l *layout) table(r raw) {
+func (l *layout) table(nodes []int, r raw) {
 	own := &l.raws.Make(1)[0]
 	*own = r
-	own.nodes = l.ints.Copy(r.nodes)
+	own.nodes = l.ints.Copy(nodes)
 	l.tables = append(l.tables, own)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -68,8 +69,9 @@ func BuildContext(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Ne
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
-	b := builder{model: m, options: o, legs: make([][]int, len(m.Domains))}
+	b := builder{model: m, options: o}
 	b.net = &btn.Network{Scale: scaled.One, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
+	b.room()
 	weights, err := b.weights()
 	if err != nil {
 		return nil, err
@@ -126,6 +128,34 @@ type builder struct {
 	pieces  []piece
 	shared  map[int]mapPair // orthogonal maps by dimension
 	gauge   *gauge          // of maps "bp", else nil
+
+	maps     []btn.Map // of the factor in hand
+	inverses [][]float64
+	ints     arena.Slab[int]
+	vectors  arena.Slab[[]float64]
+	links    arena.Slab[tensor.CP]
+}
+
+// room makes the lists of legs, maps and pieces as long as they will become.
+func (b *builder) room() {
+	degree, pieces, legs := make([]int, len(b.model.Domains)), 0, 0
+	for j := range b.model.Factors {
+		if scope := b.model.Factors[j].Scope; len(scope) >= 2 {
+			pieces, legs = pieces+1, legs+len(scope)
+			for _, i := range scope {
+				degree[i]++
+			}
+		}
+	}
+	all := make([]int, legs)
+	b.legs = make([][]int, len(degree))
+	for i, d := range degree {
+		if d > 0 {
+			b.legs[i], all = all[:0:d], all[d:]
+		}
+	}
+	b.pieces = make([]piece, 0, pieces)
+	b.net.Dims, b.net.Maps = make([]int, 0, legs), make([]btn.Map, 0, legs)
 }
 
 func (b *builder) factorsAsCores(weights [][]float64) {
@@ -164,7 +194,8 @@ func (b *builder) variablesAsCores(weights [][]float64) {
 
 // variableTensor returns Σ_x w(x) ⊗_ℓ A_ℓ[x, :] over the given legs.
 func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
-	cp := &tensor.CP{Shape: make([]int, len(legs)), Weights: w, Vectors: make([][]float64, len(legs))}
+	cp := &b.links.Make(1)[0]
+	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.vectors.Make(len(legs))
 	for k, l := range legs {
 		cp.Shape[k] = b.model.Domains[i]
 		cp.Vectors[k] = b.net.Maps[l].A

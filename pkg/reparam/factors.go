@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -37,7 +38,7 @@ func (b *builder) factors() error {
 		} else if err != nil {
 			return fmt.Errorf("reparam: factor %d: %w", j, err)
 		}
-		legs := make([]int, len(f.Scope))
+		legs := b.ints.Make(len(f.Scope))
 		for k, i := range f.Scope {
 			legs[k] = len(b.net.Dims)
 			b.legs[i] = append(b.legs[i], legs[k])
@@ -45,9 +46,6 @@ func (b *builder) factors() error {
 			b.net.Maps = append(b.net.Maps, maps[k])
 		}
 		b.pieces = append(b.pieces, piece{legs: legs, t: t})
-	}
-	if b.net.Maps == nil { // a network without legs still has maps, unlike one built directly
-		b.net.Dims, b.net.Maps = []int{}, []btn.Map{}
 	}
 	return nil
 }
@@ -62,23 +60,23 @@ func reparameterise(t tensor.Tensor, inverses [][]float64) (tensor.Tensor, error
 	return t, nil
 }
 
-// mapsOf returns the maps of factor j's incidences with their inverses.
+// mapsOf returns the maps of factor j's incidences with their inverses, until the next call.
 func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, error) {
-	maps, inverses := make([]btn.Map, len(f.Scope)), make([][]float64, len(f.Scope))
+	b.maps, b.inverses = b.maps[:0], b.inverses[:0]
 	if b.gauge != nil {
-		for k, p := range b.gauge.maps(j, isSymmetric(f.Table)) {
-			maps[k], inverses[k] = p.m, p.inverse
+		for _, p := range b.gauge.maps(j, isSymmetric(f.Table)) {
+			b.maps, b.inverses = append(b.maps, p.m), append(b.inverses, p.inverse)
 		}
-		return maps, inverses, nil
+		return b.maps, b.inverses, nil
 	}
-	for k, i := range f.Scope {
+	for _, i := range f.Scope {
 		p, err := b.mapOf(i, j)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reparam: factor %d, variable %d: %w", j, i, err)
 		}
-		maps[k], inverses[k] = p.m, p.inverse
+		b.maps, b.inverses = append(b.maps, p.m), append(b.inverses, p.inverse)
 	}
-	return maps, inverses, nil
+	return b.maps, b.inverses, nil
 }
 
 func isSymmetric(t tensor.Tensor) bool {
@@ -118,8 +116,9 @@ func pair(m btn.Map, d int) (mapPair, error) {
 // weights multiplies the factors of order one into w_i, and those of order zero into Scale.
 func (b *builder) weights() ([][]float64, error) {
 	numbers := make([][]scaled.Number, len(b.model.Domains))
+	var slab arena.Slab[scaled.Number]
 	for i, d := range b.model.Domains {
-		numbers[i] = make([]scaled.Number, d)
+		numbers[i] = slab.Make(d)
 		for x := range numbers[i] {
 			numbers[i][x] = scaled.One
 		}
@@ -144,9 +143,10 @@ func (b *builder) absorb(f factorgraph.Factor, numbers [][]scaled.Number) {
 	case 0:
 		b.net.Scale = b.net.Scale.Mul(tensor.At(f.Table, nil))
 	case 1:
-		w := numbers[f.Scope[0]]
+		w, at := numbers[f.Scope[0]], []int{0}
 		for x := range w {
-			w[x] = w[x].Mul(tensor.At(f.Table, []int{x}))
+			at[0] = x
+			w[x] = w[x].Mul(tensor.At(f.Table, at))
 		}
 	}
 }
