@@ -96,10 +96,10 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 		f.Why = fmt.Sprintf("the base tensor has a closed form of %d components", f.ClosedForm)
 	default:
 		f.Exact, f.Components = a.Plan, len(job.Decompositions[a.Decomposition].Components)
-		f.Fits = a.Plan.Flops <= learn.AutoFlops
+		f.Fits = a.Plan.Flops <= learn.AutoLimit(s)
 		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Plan.Bytes), config.FormatBytes(float64(s.Memory)))
 		if !f.Fits {
-			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoFlops)
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoLimit(s))
 		}
 	}
 	if err := c.chosen(ctx, net, q, f); err != nil {

@@ -77,7 +77,7 @@ func climb(d *btn.Decomposition, parts []part, last bool) growth {
 		}
 		g.rungs = append(g.rungs, r)
 		g.judge()
-		if g.best >= 0 && !g.rungs[g.best].Truncated || g.moved && g.uncertainty != nil && *g.uncertainty <= d.Growth.Accuracy {
+		if g.best >= 0 && g.rungs[g.best].lossless() || g.moved && g.uncertainty != nil && *g.uncertainty <= d.Growth.Accuracy {
 			g.ended = endedSettled
 			return g
 		}

@@ -39,6 +39,7 @@ func ladder(accuracy float64, steps ...step) Input {
 
 func TestGrowthThatDropsNothingSettlesAtOnce(t *testing.T) {
 	in := ladder(1e-9, step{0, 8, []float64{2}, false}, step{0, 16, []float64{3}, true})
+	in.Decomposition.Growth.Rungs[0].Family = btn.FamilyTree
 	if !Settled(Input{Decomposition: in.Decomposition, Assignment: in.Assignment, Values: in.Values[:1]}) {
 		t.Error("not settled after an estimate that dropped nothing")
 	}

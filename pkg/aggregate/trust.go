@@ -25,8 +25,8 @@ const (
 
 // judge chooses the best estimate so far and states its uncertainty.
 //
-//   - An estimate that dropped nothing above rounding is the best, within rounding.
-//   - Else it is the last one along the plan of the highest rung. Its uncertainty is the larger of the change that its own
+//   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
+//   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the change that its own
 //     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
 //     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
@@ -40,17 +40,18 @@ func (g *growth) judge() {
 		if r.LogZ == nil {
 			continue
 		}
-		if !r.Truncated {
+		if r.lossless() {
 			g.best, g.uncertainty = i, finite(floor(*r.LogZ))
 			return
 		}
-		if g.best < 0 || r.level() > g.rungs[g.best].level() || r.level() == g.rungs[g.best].level() && r.track() == g.rungs[g.best].track() {
+		if g.best < 0 || r.level() > g.rungs[g.best].level() {
 			g.best = i
 		}
 	}
 	if g.best < 0 {
 		return
 	}
+	g.steadiest()
 	best := &g.rungs[g.best]
 	others := g.others(best)
 	spread := 0.0
@@ -73,6 +74,24 @@ func (g *growth) judge() {
 }
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
+
+// steadiest makes that estimate of the highest level the best whose own sequence has moved least; the first of equals.
+func (g *growth) steadiest() {
+	top, least := g.rungs[g.best].level(), math.Inf(1)
+	for i := range g.rungs {
+		r := &g.rungs[i]
+		if r.LogZ == nil || r.level() != top {
+			continue
+		}
+		if u, moved := g.next(r, math.Inf(1)); moved && u < least {
+			g.best, least = i, u
+		}
+	}
+}
+
+// lossless reports whether a rung dropped nothing above rounding, along a tree. A sweep drops what is null in its own
+// norm, and in strong models that can count in the end: it is judged by its sequence like any other.
+func (r *rung) lossless() bool { return !r.Truncated && r.Family == btn.FamilyTree }
 
 // level orders rungs by how much they keep.
 func (r *rung) level() float64 {
@@ -201,7 +220,7 @@ func (g *growth) marginalChange(p [][]float64) *float64 {
 		}
 	}
 	if before == nil {
-		if !g.rungs[g.best].Truncated {
+		if g.rungs[g.best].lossless() {
 			return finite(rounding)
 		}
 		return nil

@@ -30,6 +30,12 @@ const (
 	sliceFlops = 4e9
 )
 
+// exactRate is how many flops of the exact way take the time of one of truncated legs: large multiplications.
+const exactRate = 16
+
+// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
+func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithDefaults().Budget) }
+
 // exact assigns C = B. The first of these that applies:
 //
 //   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
@@ -102,8 +108,8 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		return btn.Assignment{}, err
 	}
 	plan := a.job.Decompositions[index].Plan
-	if a.settings.Method == btn.MethodAuto && plan.Flops > AutoFlops {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), AutoFlops)
+	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && plan.Flops > limit {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), limit)
 	}
 	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}, nil
 }

@@ -48,6 +48,9 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+	if forest(h) {
+		return a.exact(conditioned, q.Marginals) // belief propagation is exact there, and there is no region
+	}
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return a.exact(conditioned, q.Marginals) // Z = 0, which the exact way confirms
 	}
@@ -65,6 +68,31 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	return btn.Assignment{
 		Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
 	}, nil
+}
+
+// forest reports whether the graph of tables and indices has no cycle.
+func forest(h elimination.Hypergraph) bool {
+	parent := make([]int, len(h.Dims))
+	for i := range parent {
+		parent[i] = i
+	}
+	find := func(i int) int {
+		for parent[i] != i {
+			parent[i] = parent[parent[i]]
+			i = parent[i]
+		}
+		return i
+	}
+	for _, e := range h.Edges {
+		for k := 1; k < len(e); k++ {
+			a, b := find(e[0]), find(e[k])
+			if a == b {
+				return false
+			}
+			parent[b] = a
+		}
+	}
+	return true
 }
 
 // report says how belief propagation ended.

@@ -44,7 +44,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 		if err != nil {
 			return Answer{}, err
 		}
-		if marginals { // see SearchOptions.Marginals
+		if marginals || p.whole(tree, bond, memory) { // see SearchOptions.Marginals
 			bond = mostBond
 		}
 		v, err := compressed.Contract(ctx, e, tree, compressed.Options{Bond: bond, Gauge: 3, Memory: memory, Marginals: marginals})
@@ -60,4 +60,19 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 	var err error
 	a.Rows, err = p.rows(rows)
 	return a, err
+}
+
+// dearer is how many times more flops a contraction may take that truncates nothing at all, not even what is null.
+const dearer = 4
+
+// whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null
+// directions are dropped within rounding of the largest, and may count for more than that in the end.
+func (p *Prepared) whole(tree compressed.Plan, bond int, memory int64) bool {
+	h := p.Hypergraph()
+	now, err := compressed.Evaluate(h, tree, bond)
+	if err != nil || now.Loss > 0 {
+		return false
+	}
+	c, err := compressed.Evaluate(h, tree, mostBond)
+	return err == nil && c.PeakBytes <= float64(memory) && c.Flops <= dearer*now.Flops+1e6
 }

@@ -15,7 +15,13 @@ import (
 // one value left is gone from all scopes and has dimension 1; the weights of others are multiplied into their first
 // table. The number and sequence of the tables stay, so a plan for p fits. p does not change.
 // Errors: ErrNoMask for a variable of which Masks says no. Cost: one pass over the tables touched.
-func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
+func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, false) }
+
+// Weigh is Mask with all dimensions kept: values that the evidence excludes are entries of 0, so that the shape of every
+// tensor along a plan is that without evidence, and projectors learned there fit. Its marginals cannot be recovered.
+func (p *Prepared) Weigh(ev factorgraph.Evidence) (*Prepared, error) { return p.mask(ev, true) }
+
+func (p *Prepared) mask(ev factorgraph.Evidence, keep bool) (*Prepared, error) {
 	if ev.IsEmpty() {
 		return p, nil
 	}
@@ -24,7 +30,7 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	}
 	e := p.simple.Expression
 	q := &Prepared{net: p.net, given: p.given, marginals: p.marginals, weights: make([][]float64, len(e.Dims))}
-	m := masker{p: p, q: q, scale: e.Scale}
+	m := masker{p: p, q: q, scale: e.Scale, keep: keep}
 	for _, s := range ev.Soft {
 		if err := m.multiply(s.Var, func(x int) float64 { return s.Weights[x] }); err != nil {
 			return nil, err
@@ -51,6 +57,7 @@ type masker struct {
 	p, q    *Prepared
 	scale   scaled.Number
 	touched []int
+	keep    bool // dimensions
 }
 
 // multiply puts weights on the values of a variable.
@@ -111,7 +118,7 @@ func (m *masker) apply() *einsum.Expression {
 		switch {
 		case left == 0:
 			m.scale = scaled.Number{}
-		case left == 1:
+		case left == 1 && !m.keep:
 			fixed[j] = at
 			m.scale = m.scale.Mul(scaled.FromFloat(w[at]))
 			out.Dims[j] = 1
