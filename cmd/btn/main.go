@@ -25,6 +25,7 @@ type cli struct {
 	Watch    watchCmd    `cmd:"" help:"Follow a job until its answer."`
 	Cancel   cancelCmd   `cmd:"" help:"Cancel a job."`
 	Model    modelCmd    `cmd:"" help:"Register, list, show and remove models that requests name by digest."`
+	Cache    cacheCmd    `cmd:"" help:"List, show and remove what Redis remembers."`
 	DLQ      dlqCmd      `cmd:"" name:"dlq" help:"List, show and replay dead letters."`
 	Generate generateCmd `cmd:"" help:"Write a generated model."`
 	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`

@@ -126,7 +126,7 @@ func (c *Cache) Close() error {
 func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 	value, ok := c.look(ctx, key)
 	if !ok {
-		c.stats.misses.Add(1)
+		c.stats.miss(key)
 	}
 	return value, ok
 }
@@ -134,8 +134,7 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 // look is Get without counting a miss: GetOrCompute looks twice.
 func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
 	if value, ok := c.hot.get(key); ok {
-		c.stats.hits.Add(1)
-		c.stats.hot.Add(1)
+		c.stats.hit(key, true)
 		return value, true
 	}
 	var entry []byte
@@ -153,7 +152,7 @@ func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
 		c.stats.corrupt.Add(1)
 		return nil, false
 	}
-	c.stats.hits.Add(1)
+	c.stats.hit(key, false)
 	c.hot.put(key, value)
 	return value, true
 }

@@ -53,6 +53,13 @@ func (l *lru) put(key string, value []byte) {
 	}
 }
 
+// held returns how many entries there are, and their size.
+func (l *lru) held() (entries, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.items)), l.size
+}
+
 func (l *lru) remove(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

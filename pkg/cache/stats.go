@@ -22,20 +22,64 @@ type Stats struct {
 	Errors     int64 // calls that failed or took too long
 	Refused    int64 // calls that Redis answered with an error: out of memory, no permission
 	Skipped    int64 // calls not made because the breaker was open
+
+	HotEntries int64                // now in the process
+	HotBytes   int64                // of them
+	Kinds      map[string]KindStats // by what is remembered, see KindOf
 }
 
+// KindStats are Stats of the entries of one kind.
+type KindStats struct{ Hits, Hot, Misses int64 }
+
+type kindCounters struct{ hits, hot, misses atomic.Int64 }
+
 type counters struct {
+	kinds sync.Map // kind → *kindCounters
+
 	hits, hot, misses, shared, waited, stored, overflowed, tooLarge, corrupt, errors, refused, skipped atomic.Int64
 }
 
 // Stats returns the counts.
 func (c *Cache) Stats() Stats {
 	s := &c.stats
+	kinds := map[string]KindStats{}
+	s.kinds.Range(func(kind, k any) bool {
+		n := k.(*kindCounters)
+		kinds[kind.(string)] = KindStats{n.hits.Load(), n.hot.Load(), n.misses.Load()}
+		return true
+	})
+	entries, bytes := c.hot.held()
 	return Stats{
+		HotEntries: entries, HotBytes: bytes, Kinds: kinds,
 		Hits: s.hits.Load(), Hot: s.hot.Load(), Misses: s.misses.Load(), Shared: s.shared.Load(), Waited: s.waited.Load(),
 		Stored: s.stored.Load(), Overflowed: s.overflowed.Load(), TooLarge: s.tooLarge.Load(), Corrupt: s.corrupt.Load(),
 		Errors: s.errors.Load(), Refused: s.refused.Load(), Skipped: s.skipped.Load(),
 	}
+}
+
+// hit and miss count a look under a key.
+func (s *counters) hit(key string, hot bool) {
+	k := s.kind(key)
+	s.hits.Add(1)
+	k.hits.Add(1)
+	if hot {
+		s.hot.Add(1)
+		k.hot.Add(1)
+	}
+}
+
+func (s *counters) miss(key string) {
+	s.misses.Add(1)
+	s.kind(key).misses.Add(1)
+}
+
+func (s *counters) kind(key string) *kindCounters {
+	kind := KindOf(key)
+	k, ok := s.kinds.Load(kind)
+	if !ok {
+		k, _ = s.kinds.LoadOrStore(kind, &kindCounters{})
+	}
+	return k.(*kindCounters)
 }
 
 // states logs what is wrong when it begins and when it ends, not at every call between.

@@ -41,6 +41,36 @@ func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) 
 	return dec, false, err
 }
 
+// Cached says what a value of the cache holds, for people.
+type Cached struct {
+	Method     btn.Method `json:"method,omitempty"` // of a decomposition
+	Exact      bool       `json:"exact,omitempty"`
+	Components int        `json:"components,omitempty"`
+	Plan       *btn.Plan  `json:"plan,omitempty"`
+	Warnings   []string   `json:"warnings,omitempty"`
+	Network    string     `json:"network,omitempty"` // of a registered model: the digest of its network's bytes
+	Variables  int        `json:"variables,omitempty"`
+}
+
+// Describe reads a value that the cache has under key. Of kinds that it does not know it says nothing.
+func Describe(key string, value []byte) (*Cached, error) {
+	switch cache.KindOf(key) {
+	case "decomposition":
+		d, err := wire.DecodeDecomposition(value)
+		if err != nil {
+			return nil, err
+		}
+		return &Cached{Method: d.Method, Exact: d.Exact, Components: len(d.Components), Plan: &d.Plan, Warnings: d.Warnings}, nil
+	case "network":
+		p, ok := decodePrepared(value)
+		if !ok {
+			return nil, fault.New(fault.BadInput, "pipeline: %s: not a network's digest and domains", key)
+		}
+		return &Cached{Network: p.blob, Variables: len(p.domains)}, nil
+	}
+	return &Cached{}, nil
+}
+
 // openCache opens the cache of a Config, in this process only without a Redis.
 func openCache(c Config, b *bus.Bus) (*cache.Cache, error) {
 	store, err := cache.Open(c.Redis, cache.Options{Overflow: overflow{b}, Logger: c.Logger})

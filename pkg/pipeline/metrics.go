@@ -18,6 +18,7 @@ type Metrics struct {
 	conflicts  *prometheus.CounterVec
 	swept      *prometheus.CounterVec
 	requests   *prometheus.HistogramVec
+	caches     cacheMetrics
 
 	mu    sync.Mutex
 	ready []func() error
@@ -44,7 +45,7 @@ func NewMetrics() *Metrics {
 		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 	}, []string{"outcome"})
-	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests)
+	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, &m.caches)
 	return m
 }
 

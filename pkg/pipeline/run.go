@@ -64,6 +64,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		return err
 	}
 	defer store.Close()
+	c.Metrics.watchCache(store)
 	memo, sure := memoIn(c, store), &sure{}
 
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))

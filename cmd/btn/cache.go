@@ -1,0 +1,199 @@
+package main
+
+// Looking into the cache, and removing from it.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/cache"
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+type cacheCmd struct {
+	Ls   cacheLsCmd   `cmd:"" help:"List what Redis remembers, and sums by kind."`
+	Show cacheShowCmd `cmd:"" help:"Show one entry: its age, whether it is sound, what it holds."`
+	Rm   cacheRmCmd   `cmd:"" help:"Remove entries. It costs time and never changes an answer."`
+}
+
+// redisFlag is the server of commands that look into the cache.
+type redisFlag struct {
+	Redis string `name:"redis" help:"URL of Redis." default:"redis://127.0.0.1:6379" placeholder:"URL"`
+}
+
+// lookTimeout is patient where workers are not: nobody's answer waits.
+const lookTimeout = 5 * time.Second
+
+func (r *redisFlag) open() (*cache.Cache, error) {
+	c, err := cache.Open(r.Redis, cache.Options{Timeout: lookTimeout, Logger: slog.New(slog.DiscardHandler)})
+	return c, fault.Wrap(fault.BadInput, err)
+}
+
+type cacheLsCmd struct {
+	Prefix string `arg:"" optional:"" help:"Only keys that begin with this." default:"btn:v1:"`
+	redisFlag
+	JSON bool `name:"json" help:"One JSON object per entry, one line each."`
+}
+
+// entry is what ls and show print as JSON.
+type entry struct {
+	Key         string           `json:"key"`
+	Kind        string           `json:"kind"`
+	Bytes       int64            `json:"bytes"`
+	TTLSeconds  *float64         `json:"ttl_seconds"`  // null: never expires
+	IdleSeconds *float64         `json:"idle_seconds"` // null: not known
+	Holds       *pipeline.Cached `json:"holds,omitempty"`
+	Blob        string           `json:"blob,omitempty"` // the value is too large for Redis, and the blob of this digest
+}
+
+func newEntry(e cache.Entry) entry {
+	seconds := func(d time.Duration) *float64 {
+		if d < 0 {
+			return nil
+		}
+		s := d.Seconds()
+		return &s
+	}
+	return entry{Key: e.Key, Kind: e.Kind, Bytes: e.Bytes, TTLSeconds: seconds(e.TTL), IdleSeconds: seconds(e.Idle)}
+}
+
+// Run prints a line per entry, and on standard error the sums by kind.
+func (c *cacheLsCmd) Run(ctx context.Context, t *terminal) error {
+	store, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	entries, err := store.Entries(ctx, c.Prefix)
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	if c.JSON {
+		out := json.NewEncoder(t.Out)
+		for _, e := range entries {
+			if err := out.Encode(newEntry(e)); err != nil {
+				return fault.Wrap(fault.Infrastructure, err)
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
+	count, bytes := map[string]int{}, map[string]int64{}
+	for _, e := range entries {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", config.FormatBytes(float64(e.Bytes)), span(e.TTL, "never"), span(e.Idle, "?"), e.Key)
+		count[e.Kind]++
+		bytes[e.Kind] += e.Bytes
+	}
+	if err := w.Flush(); err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		fmt.Fprintf(t.Err, "%s: %d, %s\n", kind, count[kind], config.FormatBytes(float64(bytes[kind])))
+	}
+	return nil
+}
+
+// span writes a duration in whole seconds; a negative one is what none says.
+func span(d time.Duration, none string) string {
+	if d < 0 {
+		return none
+	}
+	return d.Round(time.Second).String()
+}
+
+type cacheShowCmd struct {
+	Key string `arg:"" help:"Key of the entry."`
+	redisFlag
+}
+
+// Run prints the entry as indented JSON. One that is not what was stored is bad input.
+func (c *cacheShowCmd) Run(ctx context.Context, t *terminal) error {
+	store, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	found, value, blob, err := store.Show(ctx, c.Key)
+	if err != nil {
+		code := fault.Infrastructure
+		if errors.Is(err, cache.ErrNoEntry) || found.Key != "" && value == nil {
+			code = fault.BadInput
+		}
+		return fault.Wrap(code, err)
+	}
+	e := newEntry(found)
+	e.Blob = blob
+	if value != nil {
+		if e.Holds, err = pipeline.Describe(c.Key, value); err != nil {
+			return fault.Wrap(fault.BadInput, err)
+		}
+	}
+	out := json.NewEncoder(t.Out)
+	out.SetIndent("", "  ")
+	return out.Encode(e)
+}
+
+type cacheRmCmd struct {
+	Prefix string `arg:"" optional:"" help:"Remove the keys that begin with this: btn:v1: for all."`
+	Model  string `help:"Remove what is remembered of the registered model of this digest." placeholder:"DIGEST"`
+	redisFlag
+}
+
+// Validate wants one of the two, and no prefix of other programs' keys; kong calls it.
+func (c *cacheRmCmd) Validate() error {
+	switch {
+	case (c.Prefix == "") == (c.Model == ""):
+		return errors.New("either a prefix or --model is needed")
+	case c.Model != "" && !wire.ValidDigest(strings.TrimPrefix(c.Model, byDigest)):
+		return fmt.Errorf("--model: %q is not 64 lower-case hexadecimal digits", c.Model)
+	case c.Model == "" && !strings.HasPrefix(c.Prefix, cache.Prefix):
+		return fmt.Errorf("a prefix of our keys begins %s, not %q", cache.Prefix, c.Prefix)
+	}
+	return nil
+}
+
+// Run removes and prints how many there were.
+func (c *cacheRmCmd) Run(ctx context.Context, t *terminal) error {
+	store, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	entries, err := store.Entries(ctx, cmp.Or(c.Prefix, cache.Prefix))
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	digest := strings.TrimPrefix(c.Model, byDigest)
+	var keys []string
+	for _, e := range entries {
+		if digest == "" || strings.Contains(e.Key, ":"+digest+":") {
+			keys = append(keys, e.Key)
+		}
+	}
+	n, err := store.Remove(ctx, keys...)
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	fmt.Fprintf(t.Out, "%s removed\n", countOf(n, "entry", "entries"))
+	return nil
+}
+
+func countOf(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
