@@ -23,6 +23,8 @@ type Options struct {
 	// Projectors of an earlier contraction along the same plan are applied instead of learning them.
 	Projectors *Projectors
 	Keep       bool // return the projectors
+	// Residual, above 0, ends a contraction with Projectors whose Value.Discarded would be above it: ErrResidual.
+	Residual float64
 }
 
 // Value is what a contraction found.
@@ -31,7 +33,7 @@ type Value struct {
 	// Marginals[i][v] is Σ of the terms of Z in which index i has value v, over Z; nil unless asked for, and where Z is 0.
 	Marginals [][]float64
 	// Discarded is the largest share Σ s_dropped² / Σ s² of one truncation, in its gauge. With Options.Projectors: the
-	// largest ‖AB − A P P'ᵀ B‖² / ‖AB‖². No bound of the error of Z.
+	// largest ‖AB − A P P'ᵀ B‖² / ‖AB‖², estimated by a few fixed vectors. No bound of the error of Z.
 	Discarded  float64
 	Truncated  bool // something above Cutoff was dropped, or projectors were applied to other entries
 	Bond       int  // largest dimension of a wire that was truncated to
@@ -113,6 +115,9 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	r.value.Flops, r.value.PeakBytes = r.flops, 8*float64(r.Peak)
 	return r.value, err
 }
+
+// ErrResidual says that projectors do not fit the entries.
+var ErrResidual = errors.New("compressed: the projectors do not fit")
 
 var errZero = errors.New("the value is 0")
 

@@ -2,7 +2,9 @@ package compressed
 
 // Projectors of an earlier contraction on other entries.
 
-// reuse returns the next projector, and how badly it fits: the residual of the bond without any gauge.
+import "math/rand/v2"
+
+// reuse returns the next projector, and notes how badly it fits.
 func (r *run) reuse(a, b int32, rows int) (Projector, error) {
 	if r.taken >= len(r.o.Projectors.Pairs) {
 		return Projector{}, planError("%d projectors are too few", len(r.o.Projectors.Pairs))
@@ -15,31 +17,54 @@ func (r *run) reuse(a, b int32, rows int) (Projector, error) {
 	r.value.Truncated = true
 	res, err := r.residual(a, b, p)
 	r.value.Discarded = max(r.value.Discarded, res)
+	if err == nil && r.o.Residual > 0 && !(res <= r.o.Residual) {
+		err = ErrResidual
+	}
 	return p, err
 }
 
-// residual is ‖A Bᵀ − A P P'ᵀ Bᵀ‖² / ‖A Bᵀ‖².
+// probes is the number of vectors that a residual is estimated with.
+const probes = 8
+
+// residual estimates ‖A Bᵀ − A P P'ᵀ Bᵀ‖² / ‖A Bᵀ‖² by what both matrices make of the same vectors x of signs, of which
+// E ‖M x‖² = ‖M‖² (Hutchinson).
 func (r *run) residual(a, b int32, p Projector) (float64, error) {
-	var t [2][]float64
-	var err error
-	for i, end := range [2][2]int32{{a, b}, {b, a}} {
-		if t[i], err = r.triangleOf(end[0], end[1], nil, nil); err != nil {
-			return 0, err
-		}
+	rng := rand.New(rand.NewPCG(uint64(r.taken), probes))
+	x, borrowed := r.flat(b, a)
+	rest := len(x) / p.Rows
+	signs := make([]float64, probes*rest)
+	for i := range signs {
+		signs[i] = float64(1 - 2*int(rng.Uint32()>>31))
 	}
-	ka, kb := len(t[0])/p.Rows, len(t[1])/p.Rows
-	whole, part := make([]float64, ka*kb), make([]float64, ka*kb)
-	left, right := make([]float64, ka*p.Cols), make([]float64, kb*p.Cols)
-	r.MulTB(whole, t[0], t[1], ka, p.Rows, kb)
-	r.Mul(left, t[0], p.Left, ka, p.Rows, p.Cols)
-	r.Mul(right, t[1], p.Right, kb, p.Rows, p.Cols)
-	r.MulTB(part, left, right, ka, p.Cols, kb)
-	total := squares(whole)
+	y := make([]float64, 2*probes*p.Rows) // xᵀ B, and below it what the projectors take from that
+	r.Mul(y[:probes*p.Rows], signs, x, probes, rest, p.Rows)
+	if borrowed {
+		r.Put(x)
+	}
+	narrow := make([]float64, probes*p.Cols)
+	r.Mul(narrow, y[:probes*p.Rows], p.Right, probes, p.Rows, p.Cols)
+	lost := y[probes*p.Rows:]
+	r.MulTB(lost, narrow, p.Left, probes, p.Cols, p.Rows)
+	for i := range lost {
+		lost[i] -= y[i]
+	}
+	x, borrowed = r.flat(a, b)
+	rest = len(x) / p.Rows
+	z := make([]float64, 2*probes*rest)
+	r.MulTB(z, y, x, 2*probes, p.Rows, rest)
+	r.flops += 2 * probes * (3*float64(len(x)) + 2*float64(p.Rows*p.Cols))
+	if borrowed {
+		r.Put(x)
+	}
+	total := squares(z[:probes*rest])
 	if total == 0 {
 		return 0, errZero
 	}
-	for i := range part {
-		part[i] -= whole[i]
-	}
-	return squares(part) / total, nil
+	return squares(z[probes*rest:]) / total, nil
+}
+
+// flat is node a as a matrix (rest × bundle that leads to b), to be put back if it is borrowed.
+func (r *run) flat(a, b int32) (x []float64, borrowed bool) {
+	layout, dims := r.matrix(a, b, nil)
+	return r.arrange(r.data[a], layout, dims)
 }
