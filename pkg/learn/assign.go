@@ -137,7 +137,11 @@ func settingsKey(s btn.Settings) string {
 
 // remember returns the index of the decomposition of a key, computing it through the memo at most once per job.
 func (a *assigner) remember(settings string, shape elimination.Hypergraph, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
-	key := a.key(settings, shape)
+	return a.recall(a.key(settings, shape), compute)
+}
+
+// recall is remember for a key.
+func (a *assigner) recall(key string, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
 	if index, ok := a.known[key]; ok {
 		if a.memo == nil {
 			return index, "off", nil
@@ -164,7 +168,7 @@ func (a *assigner) remember(settings string, shape elimination.Hypergraph, compu
 	a.known[key], a.hits[key] = len(a.job.Decompositions), hit
 	a.anyMiss = a.anyMiss || !hit
 	a.job.Decompositions = append(a.job.Decompositions, dec)
-	return a.remember(settings, shape, compute)
+	return a.recall(key, compute)
 }
 
 // key identifies a decomposition by everything it depends on: algorithm version, base tensor, settings and, for an

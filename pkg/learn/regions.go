@@ -99,11 +99,15 @@ func forest(h elimination.Hypergraph) bool {
 func report(states []*bp.State) *btn.Propagation {
 	s := states[0]
 	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: s.Change}
-	if z := s.LnZ(); !math.IsInf(z, 0) && !math.IsNaN(z) {
-		p.LogZ = &z
-	}
-	for _, s := range states {
-		if z := s.LnZ(); s.Converged && !math.IsInf(z, 0) && !math.IsNaN(z) {
+	for k, s := range states {
+		z := s.LnZ()
+		if math.IsInf(z, 0) || math.IsNaN(z) {
+			continue
+		}
+		if k == 0 {
+			p.LogZ = &z
+		}
+		if s.Converged {
 			p.Phases = append(p.Phases, z)
 		}
 	}
