@@ -93,9 +93,13 @@ func (g *growth) steadiest() {
 // norm, and in strong models that can count in the end: it is judged by its sequence like any other.
 func (r *rung) lossless() bool { return !r.Truncated && r.Family == btn.FamilyTree }
 
-// level orders rungs by how much they keep.
+// level orders rungs by how much they keep: bond times slices, or the place in the ladder, for sizes of regions of different
+// kinds do not compare.
 func (r *rung) level() float64 {
-	return math.Log2(float64(max(r.Bond, 1))) + float64(r.Size) + math.Log2(float64(max(r.Slices, 1)))
+	if r.Family == btn.FamilyRegions {
+		return float64(r.number)
+	}
+	return math.Log2(float64(max(r.Bond, 1))) + math.Log2(float64(max(r.Slices, 1)))
 }
 
 // track names what is held fixed while a sequence grows.
