@@ -78,6 +78,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	msg := &nats.Msg{
 		Subject: wire.ModelSubject(lane, m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: b,
 	}
+	addTrace(ctx, msg.Header)
 	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, modelOf(m.Job))
 	if err != nil {
 		return "", err
@@ -92,6 +93,23 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 		}
 	}
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
+}
+
+type traceKey struct{}
+
+// WithTrace returns ctx with a W3C trace context, the headers traceparent and tracestate, which Submit and Infer give to the job.
+func WithTrace(ctx context.Context, headers map[string][]string) context.Context {
+	return context.WithValue(ctx, traceKey{}, headers)
+}
+
+// addTrace copies the trace context of ctx into a message's headers.
+func addTrace(ctx context.Context, h nats.Header) {
+	from, _ := ctx.Value(traceKey{}).(map[string][]string)
+	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
+		if v := from[name]; len(v) > 0 {
+			h[name] = v
+		}
+	}
 }
 
 // startTimer sets the timer of a job with a deadline. The first worker sets it again, by the server's clock; until then this

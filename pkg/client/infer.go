@@ -44,7 +44,9 @@ func (c *Client) Infer(ctx context.Context, m wire.Model) (*wire.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: wire.InferSubject, Header: wire.Headers(&m, m.Job, "", m.Tenant), Data: b})
+	h := nats.Header(wire.Headers(&m, m.Job, "", m.Tenant))
+	addTrace(ctx, h)
+	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: wire.InferSubject, Header: h, Data: b})
 	if err != nil {
 		return nil, err
 	}

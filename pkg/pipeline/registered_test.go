@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/cache"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -162,6 +163,34 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	time.Sleep(1100 * time.Millisecond) // this worker was sure of the network
 	ask("built-again", wire.StatusOK)
 	stop()
+}
+
+// What another version, or nobody, left under a network's key is put right.
+func TestUnreadableNetworkEntry(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{}, quick)
+	digest := r.register(grid(t, 2, 2, 1))
+	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: 5 * time.Second})
+	r.must(err)
+	defer store.Close()
+	garbage := []string{"", "x", strings.Repeat("z", 64), wire.Digest(nil) + "\x80", wire.Digest(nil) + "\x00", wire.Digest(nil) + "\x02\x02"}
+	for i, value := range garbage {
+		stop, _ := r.run(quick, pipeline.Stages()...)
+		job := fmt.Sprintf("job-%d", i)
+		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []wire.Query{{}, {Evid: "1 3 0"}}})
+		if a := r.wait(job); a.Status != wire.StatusOK {
+			t.Errorf("after %q: %v", garbage[max(i-1, 0)], a.Error)
+		}
+		stop()
+		entries, err := store.Entries(r.ctx, "btn:v1:network:")
+		r.must(err)
+		for _, e := range entries {
+			store.Put(r.ctx, e.Key, []byte(value))
+			if _, err := pipeline.Describe(e.Key, []byte(value)); (err == nil) != (i == len(garbage)-1) {
+				t.Errorf("%q: %v", value, err)
+			}
+		}
+	}
 }
 
 // Models stay when everything is restarted, the server too.

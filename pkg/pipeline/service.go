@@ -128,7 +128,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.refuse(r, began, "", wire.ReplyBadRequest, err)
 		return
 	}
-	digest, err := s.client.Submit(submit, m)
+	digest, err := s.client.Submit(client.WithTrace(submit, r.Headers()), m)
 	if err != nil {
 		s.refuse(r, began, m.Job, replyCode(err), err)
 		return

@@ -77,6 +77,29 @@ func TestRequestAndReply(t *testing.T) {
 	}
 }
 
+// The trace context of a request is its job's.
+func TestRequestsPassTheirTraceOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, pipeline.Stages()...)
+	trace := map[string][]string{wire.HeaderTraceParent: {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Other": {"x"}}
+	plain := r.ctx
+	r.ctx = client.WithTrace(plain, trace)
+	_, err := r.patiently(wire.Model{Job: "traced", UAI: coinText, Queries: []wire.Query{{}}})
+	r.must(err)
+	_, err = r.client.Submit(r.ctx, wire.Model{Job: "traced-too", UAI: coinText, Queries: []wire.Query{{}}})
+	r.must(err)
+	s, err := r.js.Stream(plain, "BTN_MODEL")
+	r.must(err)
+	for _, job := range []string{"traced", "traced-too"} {
+		m, err := s.GetLastMsgForSubject(plain, wire.ModelSubject(wire.Lane(""), job))
+		r.must(err)
+		if got := m.Header[wire.HeaderTraceParent]; len(got) != 1 || got[0] != trace[wire.HeaderTraceParent][0] || m.Header["Other"] != nil {
+			t.Errorf("%s: headers %v", job, m.Header)
+		}
+	}
+}
+
 // Requests that nobody can read are refused, and store nothing.
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
