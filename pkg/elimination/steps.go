@@ -17,7 +17,7 @@ import (
 // its inputs. Out lists the index to be eliminated first first, which is the slowest axis: the indices of Sum precede
 // those of Out in the same sense, so every input that is itself a step's output has Sum on its slowest axes.
 type Step struct {
-	In   []int   // tables multiplied, 1 to maxOperands
+	In   []int   // tables multiplied, 1 to MaxOperands
 	Sum  []int   // indices summed out, possibly none
 	Out  []int   // scope of the result, possibly empty
 	Full float64 // Π of the dimensions of Sum and Out: the table that is touched and never stored
@@ -29,13 +29,15 @@ func (s *Step) Flops() float64 {
 	return finite(float64(len(s.In)-1)*s.Full + (s.Full - s.Size))
 }
 
+// MaxOperands bounds the inputs of one step: normalised entries multiply without leaving the range of float64.
+const MaxOperands = 8
+
 const (
-	maxOperands = 8    // inputs of one step; normalised entries multiply without leaving the range of float64
-	mergeBelow  = 0.25 // inputs are merged beforehand while that table stays this small against the full one
-	smallTable  = 256  // full tables up to this size are multiplied from as many inputs as there are
-	pileUp      = 4096 // entries from which tables of one scope are multiplied as they come
-	minRun      = 512  // several indices are summed in one step while the output keeps this many entries
-	maxRun      = 4096 // and their product of dimensions stays this small
+	mergeBelow = 0.25 // inputs are merged beforehand while that table stays this small against the full one
+	smallTable = 256  // full tables up to this size are multiplied from as many inputs as there are
+	pileUp     = 4096 // entries from which tables of one scope are multiplied as they come
+	minRun     = 512  // several indices are summed in one step while the output keeps this many entries
+	maxRun     = 4096 // and their product of dimensions stays this small
 )
 
 // Walk calls yield for every step of eliminating h along order (Restrict is applied to it), and stops early when yield
@@ -179,7 +181,7 @@ func (w *walker) bucket(p int, b []node) bool {
 	return ok && w.place(n)
 }
 
-// mergeEqual multiplies tables of the same scope, maxOperands at a time.
+// mergeEqual multiplies tables of the same scope, MaxOperands at a time.
 func (w *walker) mergeEqual(b []node) ([]node, bool) {
 	slices.SortStableFunc(b, bySize)
 	out := b[:0]
@@ -190,7 +192,7 @@ func (w *walker) mergeEqual(b []node) ([]node, bool) {
 		}
 		t, same := b[i], b[i+1:j]
 		for i = j; len(same) > 0; {
-			k := min(len(same), maxOperands-1)
+			k := min(len(same), MaxOperands-1)
 			var ok bool
 			if t, ok = w.emit(append([]node{t}, same[:k]...), t.scope, 0); !ok {
 				return nil, false
@@ -215,7 +217,7 @@ func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 				}
 			}
 		}
-		if best < 0 || len(b) <= maxOperands && (full <= smallTable || size > mergeBelow*full) {
+		if best < 0 || len(b) <= MaxOperands && (full <= smallTable || size > mergeBelow*full) {
 			first++
 			continue
 		}

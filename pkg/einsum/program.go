@@ -1,0 +1,313 @@
+package einsum
+
+// Programs: a small network compiled once for one order, and run under any evidence.
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/arena"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// ProgramFlops is the work up to which a network is worth compiling: what Build and Contract do beside their flops, per
+// query, costs as much there.
+const ProgramFlops = 1 << 18
+
+// Program is a network along an elimination order, ready to be contracted under any evidence: evidence changes weights of
+// variables, and nothing else is done anew. An excluded value has weight 0 and keeps its place, so no shape depends on a
+// query. A Program does not change and may be used by several goroutines.
+type Program struct {
+	dims    []int
+	leaves  []leaf
+	weights []weights
+	steps   []step
+	scale   scaled.Number // of the tables, without the network's own
+	forth   btn.Plan      // of Contract
+	both    btn.Plan      // of Marginals
+	places  []place       // per variable, where its marginals are
+	spaces  sync.Pool     // of *space
+}
+
+// leaf is a table of the network. Weights of variables are multiplied into one of the tables that have the variable.
+type leaf struct {
+	scope  []int
+	data   []float64 // without weights
+	low    int       // every entry but 0 is 2^low or more in size
+	hosted []int     // weights multiplied in
+	read   bool      // its derivative is needed
+}
+
+// weights are those of one variable.
+type weights struct {
+	link   int
+	values []int // those that zeros of the network leave, nil: all
+	dim    int
+	leaf   int // that has them, −1 where one value is left: they are a number
+	inner  int // entries of the leaf between one value and the next
+}
+
+// place is where a variable's marginals are read.
+type place struct {
+	offset, domain int
+	values         []int // nil: all
+	index          int
+	leaf, inner    int // leaf −1: the only value has all
+}
+
+// step is out[o] = Σ_s Π_k in_k[at_k[o, s]].
+type step struct {
+	in         []int     // tables: leaves first, then the outputs of the steps in sequence
+	at         [][]int32 // per input, the sum fastest
+	size, sums int
+	need       []bool // per input: its derivative leads to a marginal
+}
+
+// Compile prepares net, without evidence, for order. It says no where the general way is better or has something to say:
+// where that takes more than flops multiplications and additions, where Z is 0 by the zeros of net, where entries of a table
+// are further apart than a program deals with, and where net or the order are invalid.
+//
+// Cost: that of Build and elimination.Evaluate; memory about 4 bytes per flop, and as much again for everyone who runs it at
+// the same time.
+func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
+	bare := *net
+	bare.Scale = scaled.One // evidence changes it
+	l, err := lay(&bare)
+	if err != nil || l.zero {
+		return nil, false
+	}
+	p := &Program{dims: l.indexDims(), scale: l.scale}
+	of := p.weightsOf(l, net)
+	if !p.addLeaves(l, of) {
+		return nil, false
+	}
+	p.host(l)
+	h := elimination.Hypergraph{Dims: p.dims, Edges: make([][]int, len(p.leaves))}
+	for t := range p.leaves {
+		h.Edges[t] = p.leaves[t].scope
+	}
+	if (&Expression{Dims: p.dims}).validateOrder(order) != nil {
+		return nil, false
+	}
+	p.forth = elimination.Evaluate(h, order)
+	if p.forth.Flops > flops {
+		return nil, false
+	}
+	tape := newTape(h, order, scaled.One)
+	p.both = tape.plan()
+	p.compile(h, tape)
+	p.placeMarginals(l, net)
+	p.price()
+	p.spaces.New = func() any { return newSpace(p) }
+	return p, true
+}
+
+// Plan is what one run takes: flops as for Contract or Marginals along the order, and the bytes of the program with all
+// that a run of it holds.
+func (p *Program) Plan(marginals bool) btn.Plan {
+	if marginals {
+		return p.both
+	}
+	return p.forth
+}
+
+// weightsOf lists the weights of the variables, and by table of the layout whose they are, −1 for none.
+func (p *Program) weightsOf(l *layout, net *btn.Network) []int {
+	of := make([]int, len(l.tables))
+	hidden := map[int]int{}
+	for v, at := range net.Variables {
+		p.weights = append(p.weights, weights{link: at.Link, leaf: noTable})
+		hidden[l.hidden[at.Link]] = v
+	}
+	for t, table := range l.tables {
+		of[t] = noTable
+		if v, ok := hidden[table.nodes0()]; ok && len(table.nodes) == 1 {
+			if cp := net.Links[net.Variables[v].Link].T.(*tensor.CP); len(cp.Weights) > 0 && &cp.Weights[0] == &table.data[0] {
+				of[t] = v
+			}
+		}
+	}
+	return of
+}
+
+// nodes0 is the first node of a table, −1 where it has none.
+func (t *raw) nodes0() int {
+	if len(t.nodes) == 0 {
+		return -1
+	}
+	return t.nodes[0]
+}
+
+// addLeaves copies the tables that are no weights. It says no where the entries of one are too far apart.
+func (p *Program) addLeaves(l *layout, of []int) bool {
+	var floats arena.Slab[float64]
+	for t, table := range l.tables {
+		if table.gone || of[t] >= 0 {
+			continue
+		}
+		data := l.restrict(table, &floats)
+		top, low := extent(data)
+		if top >= 1024 || top-low > spanLimit {
+			return false
+		}
+		n := normalise(data)
+		p.scale = p.scale.Mul(n)
+		scope := l.scope(table, p.dims)
+		if len(scope) == 0 {
+			p.scale = p.scale.Mul(scaled.FromFloat(data[0]))
+			continue
+		}
+		p.leaves = append(p.leaves, leaf{scope: scope, data: data, low: low - int(n.Exp)})
+	}
+	return true
+}
+
+// host chooses for the weights of every variable the smallest table that has it; a table of ones where there is none.
+func (p *Program) host(l *layout) {
+	best := slices.Repeat([]int{noTable}, len(p.dims))
+	for t, leaf := range p.leaves {
+		for _, i := range leaf.scope {
+			if best[i] < 0 || len(leaf.data) < len(p.leaves[best[i]].data) {
+				best[i] = t
+			}
+		}
+	}
+	for v := range p.weights {
+		w := &p.weights[v]
+		root := l.find(l.hidden[w.link])
+		i := l.number[root]
+		w.dim = p.dims[i]
+		if !l.whole(root) {
+			w.values = l.values(root)
+		}
+		if w.dim == 1 {
+			continue
+		}
+		if best[i] < 0 {
+			best[i] = len(p.leaves)
+			p.leaves = append(p.leaves, leaf{scope: []int{i}, data: slices.Repeat([]float64{1}, w.dim)})
+		}
+		w.leaf = best[i]
+		host := &p.leaves[w.leaf]
+		host.hosted = append(host.hosted, v)
+		w.inner = p.inner(host.scope, i)
+	}
+}
+
+// inner is the number of entries of a table between one value of index i and the next.
+func (p *Program) inner(scope []int, i int) int {
+	inner := 1
+	for a := len(scope) - 1; scope[a] != i; a-- {
+		inner *= p.dims[scope[a]]
+	}
+	return inner
+}
+
+// compile lists the offsets of every step.
+func (p *Program) compile(h elimination.Hypergraph, tape *tape) {
+	for k := range p.leaves {
+		p.leaves[k].read = tape.need[k]
+	}
+	stride := make([]int, len(p.dims))
+	scope := func(k int) []int {
+		if k < len(h.Edges) {
+			return h.Edges[k]
+		}
+		return tape.steps[k-len(h.Edges)].Out
+	}
+	for _, s := range tape.steps {
+		c := step{in: s.In, size: int(s.Size), sums: int(s.Full / s.Size)}
+		for _, k := range s.In {
+			of, inner := scope(k), 1
+			for a := len(of) - 1; a >= 0; a-- {
+				stride[of[a]] = inner
+				inner *= p.dims[of[a]]
+			}
+			at := append(make([]int32, 0, int(s.Full)), 0)
+			for _, i := range s.Out {
+				at = spread(at, p.dims[i], stride[i])
+			}
+			for _, i := range s.Sum {
+				at = spread(at, p.dims[i], stride[i])
+			}
+			for _, i := range of {
+				stride[i] = 0
+			}
+			c.at, c.need = append(c.at, at), append(c.need, tape.need[k])
+		}
+		p.steps = append(p.steps, c)
+	}
+}
+
+// placeMarginals says where every variable's marginals are read.
+func (p *Program) placeMarginals(l *layout, net *btn.Network) {
+	reader := slices.Repeat([]int{noTable}, len(p.dims))
+	for t, leaf := range p.leaves {
+		for _, i := range leaf.scope {
+			if reader[i] < 0 || len(leaf.data) < len(p.leaves[reader[i]].data) {
+				reader[i] = t
+			}
+		}
+	}
+	offset := 0
+	for v, at := range net.Variables {
+		i := l.number[l.find(l.hidden[at.Link])]
+		q := place{offset: offset, domain: at.Domain, values: p.weights[v].values, index: i, leaf: noTable}
+		if p.dims[i] > 1 {
+			q.leaf = reader[i]
+			q.inner = p.inner(p.leaves[q.leaf].scope, i)
+		}
+		p.places = append(p.places, q)
+		offset += at.Domain
+	}
+}
+
+// price puts the bytes of the program and of a run into the plans.
+func (p *Program) price() {
+	numbers, offsets := 0, 0
+	for _, l := range p.leaves {
+		numbers += 2 * len(l.data)
+	}
+	for _, s := range p.steps {
+		numbers += s.size
+		for _, at := range s.at {
+			offsets += len(at)
+		}
+	}
+	p.forth.Bytes = float64(8*numbers + 4*offsets)
+	p.both.Bytes = float64(16*numbers + 4*offsets)
+}
+
+const (
+	spanLimit = 500  // tables whose entries are further apart than 2^spanLimit are left to the general way
+	deepest   = -960 // products of entries stay above 2^deepest, or the general way is taken
+)
+
+// extent returns the exponents of the largest and the smallest absolute value that is not 0: 2^low ≤ |x| < 2^(top+1).
+// For zeros only both are 0.
+func extent(data []float64) (top, low int) {
+	var most uint64
+	least := ^uint64(0)
+	for _, x := range data {
+		b := math.Float64bits(x) &^ (1 << 63)
+		most = max(most, b)
+		least = min(least, b-1) // 0 becomes the largest
+	}
+	if most == 0 {
+		return 0, 0
+	}
+	return exponent(most), exponent(least + 1)
+}
+
+// exponent of a positive number given as bits; subnormal ones are counted bit by bit.
+func exponent(b uint64) int {
+	if e := int(b >> 52); e > 0 {
+		return e - 1023
+	}
+	return bits.Len64(b) - 1075
+}

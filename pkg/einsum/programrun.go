@@ -1,0 +1,234 @@
+package einsum
+
+// A program's way forth: Z under the weights of a conditioned network.
+
+import (
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// space is what one run of a program writes.
+type space struct {
+	leaves  int
+	data    [][]float64 // by table: leaves, then outputs
+	low     []int       // by table: every entry but 0 is 2^low or more in size
+	shift   []int64     // by table: exponent of the power of two it was divided by
+	back    [][]float64 // by table: derivative of Z
+	backLow []int
+	backExp []int64 // by table
+	none    []bool  // by table: its derivative is 0
+	weights []float64
+	numbers []scaled.Number // factors of Z that are tables of one entry
+	tables  []int           // and whose they are
+	seeds   []scaled.Number
+	base    scaled.Number // the other factors
+}
+
+func newSpace(p *Program) *space {
+	tables := len(p.leaves) + len(p.steps)
+	w := &space{
+		leaves: len(p.leaves), data: make([][]float64, tables), low: make([]int, tables), shift: make([]int64, tables), back: make([][]float64, tables),
+		backLow: make([]int, tables), backExp: make([]int64, tables), none: make([]bool, tables),
+	}
+	total, widest := 0, 1
+	for _, l := range p.leaves {
+		total += len(l.data)
+	}
+	for _, s := range p.steps {
+		total += s.size
+	}
+	for _, d := range p.dims {
+		widest = max(widest, d)
+	}
+	w.weights = make([]float64, widest)
+	floats := make([]float64, 2*total)
+	take := func(n int) (out []float64) {
+		out, floats = floats[:n:n], floats[n:]
+		return out
+	}
+	for t, l := range p.leaves {
+		w.data[t], w.back[t] = l.data, nil
+		if len(l.hosted) > 0 {
+			w.data[t] = take(len(l.data))
+		}
+		if l.read {
+			w.back[t] = take(len(l.data))
+		}
+	}
+	for n, s := range p.steps {
+		w.data[len(p.leaves)+n], w.back[len(p.leaves)+n] = take(s.size), take(s.size)
+	}
+	return w
+}
+
+// Z returns the value of a network that is the compiled one, conditioned. Every product of entries is a normal float64, so a
+// total of 0 is one: all terms are 0, or they cancel. It says no where that cannot be had, or an entry is not finite: Contract
+// does what can be done then. The bits depend on the compiled network, the order and the weights only.
+// Time: Plan(false). Memory: none, once as many runs as go on at a time have been there before.
+func (p *Program) Z(net *btn.Network) (scaled.Number, bool) {
+	w := p.spaces.Get().(*space)
+	defer p.spaces.Put(w)
+	return p.forward(net, w)
+}
+
+// forward computes all tables and Z.
+func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
+	w.base, w.numbers, w.tables = net.Scale.Mul(p.scale), w.numbers[:0], w.tables[:0]
+	clear(w.shift)
+	for t := range p.leaves {
+		l := &p.leaves[t]
+		w.low[t] = l.low
+		if len(l.hosted) > 0 {
+			copy(w.data[t], l.data)
+		}
+	}
+	for v := range p.weights {
+		if !p.weigh(net, w, &p.weights[v]) {
+			return scaled.Number{}, false
+		}
+	}
+	for t := range p.leaves {
+		if len(p.leaves[t].hosted) > 0 && !w.settle(t) {
+			return scaled.Number{}, false
+		}
+	}
+	for n := range p.steps {
+		s, out := &p.steps[n], len(p.leaves)+n
+		if low := w.lowest(s, -1); low < deepest {
+			return scaled.Number{}, false
+		}
+		s.run(w.data, w.data[out])
+		if s.size == 1 {
+			w.numbers, w.tables = append(w.numbers, scaled.FromFloat(w.data[out][0])), append(w.tables, out)
+		} else if !w.settle(out) {
+			return scaled.Number{}, false
+		}
+	}
+	z := w.base
+	for _, n := range w.numbers {
+		z = z.Mul(n)
+	}
+	return z, z.IsFinite()
+}
+
+// lowest returns the exponent below which no product of entries of a step's inputs is, but 0; input but is left out.
+func (w *space) lowest(s *step, but int) int {
+	low := 0
+	for i, k := range s.in {
+		if i != but {
+			low += w.low[k]
+		}
+	}
+	return low
+}
+
+// weigh multiplies the weights of a variable into their leaf.
+func (p *Program) weigh(net *btn.Network, w *space, of *weights) bool {
+	all := net.Links[of.link].T.(*tensor.CP).Weights
+	if of.leaf < 0 {
+		x := 0
+		if of.values != nil {
+			x = of.values[0]
+		}
+		w.base = w.base.Mul(scaled.FromFloat(all[x]))
+		return true
+	}
+	own := w.weights[:of.dim]
+	if of.values == nil {
+		copy(own, all)
+	} else {
+		for k, x := range of.values {
+			own[k] = all[x]
+		}
+	}
+	top, low := extent(own)
+	if top-low > spanLimit || top >= 1024 {
+		return false
+	}
+	if top < -margin || top >= margin {
+		n := normalise(own)
+		w.base, low = w.base.Mul(n), low-int(n.Exp)
+	}
+	if w.low[of.leaf] += low; w.low[of.leaf] < deepest {
+		return false
+	}
+	data := w.data[of.leaf]
+	for at := 0; at < len(data); {
+		for _, f := range own {
+			if f == 1 {
+				at += of.inner
+				continue
+			}
+			for end := at + of.inner; at < end; at++ {
+				data[at] *= f
+			}
+		}
+	}
+	return true
+}
+
+// settle looks at a table that was computed, and divides it by a power of two where products could leave the range of float64.
+func (w *space) settle(t int) bool {
+	top, low := extent(w.data[t])
+	if top >= 1024 {
+		return false
+	}
+	if top < -margin || top >= margin {
+		n := rescale(w.data[t], uint64(top+1023)<<52)
+		w.base, w.shift[t], low = w.base.Mul(n), n.Exp, low-int(n.Exp)
+	}
+	w.low[t] = low
+	return true
+}
+
+// run computes the output of a step.
+func (s *step) run(tables [][]float64, out []float64) {
+	switch len(s.in) {
+	case 1:
+		a, ia := tables[s.in[0]], s.at[0]
+		for o := range out {
+			sum := 0.0
+			for _, i := range ia[:s.sums] {
+				sum += a[i]
+			}
+			out[o], ia = sum, ia[s.sums:]
+		}
+	case 2:
+		a, b := tables[s.in[0]], tables[s.in[1]]
+		ia, ib := s.at[0], s.at[1]
+		for o := range out {
+			sum := 0.0
+			row := ib[:s.sums]
+			for k, i := range ia[:s.sums] {
+				sum += float64(a[i] * b[row[k]])
+			}
+			out[o], ia, ib = sum, ia[s.sums:], ib[s.sums:]
+		}
+	case 3:
+		a, b, c := tables[s.in[0]], tables[s.in[1]], tables[s.in[2]]
+		ia, ib, ic := s.at[0], s.at[1], s.at[2]
+		for o := range out {
+			sum := 0.0
+			second, third := ib[:s.sums], ic[:s.sums]
+			for k, i := range ia[:s.sums] {
+				sum += float64(a[i] * b[second[k]] * c[third[k]])
+			}
+			out[o], ia, ib, ic = sum, ia[s.sums:], ib[s.sums:], ic[s.sums:]
+		}
+	default:
+		at := 0
+		for o := range out {
+			sum := 0.0
+			for range s.sums {
+				f := 1.0
+				for k, t := range s.in {
+					f *= tables[t][s.at[k][at]]
+				}
+				sum += f
+				at++
+			}
+			out[o] = sum
+		}
+	}
+}
