@@ -54,6 +54,7 @@ type Truncation struct {
 	Truncated bool    `msgpack:"t"`           // something above rounding was dropped
 	Reused    bool    `msgpack:"r,omitempty"` // with projectors learned under other evidence
 	Bytes     float64 `msgpack:"m"`           // peak of live tables
+	Relearned string  `msgpack:"w,omitempty"` // why projectors learned without evidence were not reused, where that was tried
 }
 
 // RegionPart is the part of a region estimate that one component is: the regions From ≤ r < To of a slice.
@@ -85,11 +86,12 @@ type Estimate struct {
 	Kind       string   `json:"kind"` // of regions: windows, cycles, balls; empty for truncated legs
 	Size       int      `json:"size"` // of the seeds of regions; 0 for truncated legs
 	Slices     int64    `json:"slices"`
-	LogZ       *float64 `json:"log_z"`        // nats; null where this rung failed
-	LogZLinear *float64 `json:"log_z_linear"` // regions: ln of the linear sum (Lemma 5); null where that is not above 0
-	Discarded  *float64 `json:"discarded"`    // truncated legs: largest relative weight of one truncation; no error bar
-	Truncated  bool     `json:"truncated"`    // something above rounding was dropped; always true for regions
-	Reused     bool     `json:"reused"`       // with projectors learned under other evidence
+	LogZ       *float64 `json:"log_z"`               // nats; null where this rung failed
+	LogZLinear *float64 `json:"log_z_linear"`        // regions: ln of the linear sum (Lemma 5); null where that is not above 0
+	Discarded  *float64 `json:"discarded"`           // truncated legs: largest relative weight of one truncation; no error bar
+	Truncated  bool     `json:"truncated"`           // something above rounding was dropped; always true for regions
+	Reused     bool     `json:"reused"`              // with projectors learned under other evidence
+	Relearned  string   `json:"relearned,omitempty"` // why projectors learned without evidence were not reused, where that was tried
 	Components int      `json:"components"`
 	Regions    int64    `json:"regions"`
 	Flops      float64  `json:"flops"`

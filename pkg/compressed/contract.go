@@ -23,8 +23,8 @@ type Options struct {
 	// Projectors of an earlier contraction along the same plan are applied instead of learning them.
 	Projectors *Projectors
 	Keep       bool // return the projectors
-	// Residual, above 0, ends a contraction with Projectors whose Value.Discarded would be above it: ErrResidual.
-	Residual float64
+	// Tolerance, above 0, ends a contraction with Projectors whose Value.Excess would be above it: ErrTolerance.
+	Tolerance float64
 }
 
 // Value is what a contraction found.
@@ -34,7 +34,13 @@ type Value struct {
 	Marginals [][]float64
 	// Discarded is the largest share Σ s_dropped² / Σ s² of one truncation, in its gauge. With Options.Projectors: the
 	// largest ‖AB − A P P'ᵀ B‖² / ‖AB‖², estimated by a few fixed vectors. No bound of the error of Z.
-	Discarded  float64
+	Discarded float64
+	// Excess says how much worse projectors fit here than where they were learned, about in nats of ln Z:
+	//
+	//	Σ_k √(residual_k − 4·Projector.Residual_k), where that is above 0
+	//
+	// Its error has been seen up to twice that, and the Loss of the projectors.
+	Excess     float64
 	Truncated  bool // something above Cutoff was dropped, or projectors were applied to other entries
 	Bond       int  // largest dimension of a wire that was truncated to
 	Flops      float64
@@ -116,8 +122,8 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	return r.value, err
 }
 
-// ErrResidual says that projectors do not fit the entries.
-var ErrResidual = errors.New("compressed: the projectors do not fit")
+// ErrTolerance says that projectors fit the entries too badly.
+var ErrTolerance = errors.New("compressed: the projectors do not fit")
 
 var errZero = errors.New("the value is 0")
 
@@ -151,7 +157,7 @@ type run struct {
 	exp    int64       // all tensors together are times 2^exp
 	tape   []step      // with marginals
 	guests [][]int     // by table: those that it is the host of
-	taken  int         // projectors applied so far
+	taken  int         // truncations so far
 	shared []bool      // by index: whether it is a wire of the network
 	space  []float64   // of triangle
 	value  Value

@@ -15,6 +15,7 @@ type Cost struct {
 	PeakBytes     float64 `json:"peak_bytes" msgpack:"peak_bytes"`         // most that Contract holds at once, the expression and workspace included
 	MarginalBytes float64 `json:"marginal_bytes" msgpack:"marginal_bytes"` // the same with Options.Marginals
 	Log2Table     float64 `json:"log2_table" msgpack:"log2_table"`         // log2 of the entries of the largest tensor
+	Projectors    float64 `json:"projectors" msgpack:"projectors"`         // bytes of the projectors that Options.Keep keeps
 	Loss          float64 `json:"loss" msgpack:"loss"`                     // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
@@ -46,8 +47,8 @@ type meter struct {
 	merging  merging
 	children []float64 // by place in the surroundings: Σ of the dimensions of the bundles to the nodes behind
 
-	flops, live, peak, kept, largest, loss float64 // entries
-	moves                                  int64
+	flops, live, peak, kept, largest, loss, projectors float64 // entries
+	moves                                              int64
 }
 
 func newMeter(n *network, bond, gauge int) *meter {
@@ -190,6 +191,7 @@ func (m *meter) truncate(id int32, b bundle) {
 		m.loss += bits * bits
 	}
 	m.kept += 2 * r * b.dim
+	m.projectors += 2 * r * b.dim
 	n.replace(id, b.to, int(r))
 	m.live += n.node[id].size + n.node[b.to].size - sizeA - sizeB
 }
@@ -199,6 +201,7 @@ func (m *meter) cost() Cost {
 		Flops:         min(m.flops, math.MaxFloat64),
 		PeakBytes:     min(8*m.peak, math.MaxFloat64),
 		MarginalBytes: min(8*(2*m.peak+m.kept), math.MaxFloat64),
+		Projectors:    min(8*m.projectors, math.MaxFloat64),
 		Log2Table:     min(math.Log2(max(m.largest, 1)), 1024),
 		Loss:          m.loss,
 	}

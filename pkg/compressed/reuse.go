@@ -2,7 +2,10 @@ package compressed
 
 // Projectors of an earlier contraction on other entries.
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // reuse returns the next projector, and notes how badly it fits.
 func (r *run) reuse(a, b int32, rows int) (Projector, error) {
@@ -10,17 +13,41 @@ func (r *run) reuse(a, b int32, rows int) (Projector, error) {
 		return Projector{}, planError("%d projectors are too few", len(r.o.Projectors.Pairs))
 	}
 	p := r.o.Projectors.Pairs[r.taken]
-	r.taken++
 	if p.Rows != rows || p.Cols < 1 || p.Cols > r.o.Bond || len(p.Left) != rows*p.Cols || len(p.Right) != rows*p.Cols {
-		return Projector{}, planError("projector %d is %d × %d, the wire has dimension %d", r.taken-1, p.Rows, p.Cols, rows)
+		return Projector{}, planError("projector %d is %d × %d, the wire has dimension %d", r.taken, p.Rows, p.Cols, rows)
 	}
 	r.value.Truncated = true
 	res, err := r.residual(a, b, p)
 	r.value.Discarded = max(r.value.Discarded, res)
-	if err == nil && r.o.Residual > 0 && !(res <= r.o.Residual) {
-		err = ErrResidual
+	if err != nil {
+		return p, err
 	}
-	return p, err
+	r.value.Excess += math.Sqrt(max(0, res-stretch*p.Residual))
+	if r.o.Tolerance > 0 && !(r.value.Excess <= r.o.Tolerance) {
+		return p, ErrTolerance
+	}
+	return p, nil
+}
+
+// stretch is how many times the residual that projectors were learned with counts as the same.
+const stretch = 4
+
+// Loss is Σ_k √Residual_k: about what the projectors leave out of ln Z where they were learned, in nats.
+func (p *Projectors) Loss() float64 {
+	sum := 0.0
+	for i := range p.Pairs {
+		sum += math.Sqrt(p.Pairs[i].Residual)
+	}
+	return sum
+}
+
+// Bytes is the memory that the projectors take.
+func (p *Projectors) Bytes() int64 {
+	sum := int64(0)
+	for i := range p.Pairs {
+		sum += 8 * int64(len(p.Pairs[i].Left)+len(p.Pairs[i].Right)+8)
+	}
+	return sum
 }
 
 // probes is the number of vectors that a residual is estimated with.
@@ -29,7 +56,7 @@ const probes = 8
 // residual estimates ‖A Bᵀ − A P P'ᵀ Bᵀ‖² / ‖A Bᵀ‖² by what both matrices make of the same vectors x of signs, of which
 // E ‖M x‖² = ‖M‖² (Hutchinson).
 func (r *run) residual(a, b int32, p Projector) (float64, error) {
-	rng := rand.New(rand.NewPCG(uint64(r.taken), probes))
+	rng := rand.New(rand.NewPCG(uint64(r.taken), probes)) // the same vectors whenever it is the same truncation
 	x, borrowed := r.flat(b, a)
 	rest := len(x) / p.Rows
 	signs := make([]float64, probes*rest)

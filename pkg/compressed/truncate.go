@@ -22,6 +22,8 @@ type Projector struct {
 	Cols  int       `json:"cols" msgpack:"cols"`
 	Left  []float64 `json:"left" msgpack:"left"`
 	Right []float64 `json:"right" msgpack:"right"`
+	// Residual is ‖AB − A P P'ᵀ B‖² / ‖AB‖² without any gauge where they were learned, estimated as it will be where they are applied.
+	Residual float64 `json:"residual" msgpack:"residual"`
 }
 
 // truncate makes one wire of at most Bond out of the bundle of a and b.
@@ -38,8 +40,14 @@ func (r *run) truncate(a, b int32) error {
 		return err
 	}
 	if r.o.Keep {
+		if r.o.Projectors == nil {
+			if p.Residual, err = r.residual(a, b, p); err != nil {
+				return err
+			}
+		}
 		r.value.Projectors.Pairs = append(r.value.Projectors.Pairs, p)
 	}
+	r.taken++
 	r.value.Bond = max(r.value.Bond, p.Cols)
 	if err := r.apply(a, b, p.Left, p); err != nil {
 		return err

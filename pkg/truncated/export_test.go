@@ -8,7 +8,7 @@ import (
 
 // Tree searches a plan of the family tree.
 func (p *Prepared) Tree(ctx context.Context, o SearchOptions) (compressed.Plan, error) {
-	found, err := p.tree(ctx, o, leastMoves)
+	found, err := p.tree(ctx, o, 1<<26)
 	if err != nil {
 		return compressed.Plan{}, err
 	}
