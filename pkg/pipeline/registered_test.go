@@ -137,11 +137,22 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 		}
 	}
 	ask("first", wire.StatusOK)
+	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: 5 * time.Second})
+	r.must(err)
+	defer store.Close()
+	for i := 0; ; i++ { // Redis has a tenth of a second to take it, which a busy machine may miss
+		if entries, err := store.Entries(r.ctx, "btn:v1:network:"); err == nil && len(entries) == 1 {
+			break
+		}
+		stop()
+		stop, _ = r.run(quick, pipeline.Stages()...)
+		ask(fmt.Sprintf("again-%d", i), wire.StatusOK)
+	}
 	r.must(r.client.RemoveModel(r.ctx, digest))
 	ask("same-worker", wire.StatusOK)
 	stop()
 	stop, _ = r.run(quick, pipeline.Stages()...)
-	for i := 0; ; i++ { // Redis has a tenth of a second for an answer, which a busy machine may miss
+	for i := 0; ; i++ { // as long has it for an answer
 		job := fmt.Sprintf("other-worker-%d", i)
 		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []wire.Query{{}}})
 		if a := r.wait(job); a.Status == wire.StatusOK {
