@@ -3,14 +3,11 @@ package truncated
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/pkg/compressed"
+	"github.com/basetensor/basetensor/pkg/btn"
 )
 
 // Tree searches a plan of the family tree.
-func (p *Prepared) Tree(ctx context.Context, o SearchOptions) (compressed.Plan, error) {
+func (p *Prepared) Tree(ctx context.Context, o SearchOptions) (btn.TruncatedPlan, error) {
 	found, err := p.tree(ctx, o, 1<<26)
-	if err != nil {
-		return compressed.Plan{}, err
-	}
-	return decodeTree(found.plan.Tree)
+	return found.plan, err
 }

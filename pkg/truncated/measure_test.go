@@ -3,10 +3,13 @@ package truncated_test
 // Measurements, not tests: with BTN_MEASURE set, what reusing a model's projectors under evidence does to ln Z and time.
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +33,12 @@ func TestMeasureReuse(t *testing.T) {
 		var u syscall.Rusage
 		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
+	}
+	sums := map[string]*sum{}
+	var keys []string
+	cases, err := strconv.Atoi(os.Getenv("BTN_CASES"))
+	if err != nil {
+		cases = 3
 	}
 	grid := func(rows, cols int, o generate.Ising) func(seed uint64) (*factorgraph.Model, error) {
 		return func(seed uint64) (*factorgraph.Model, error) { o.Seed = seed; return generate.Grid(rows, cols, o) }
@@ -60,36 +69,25 @@ func TestMeasureReuse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tree, err := p.Tree(t.Context(), truncated.SearchOptions{Bond: 16, Memory: btn.DefaultMemory, Seed: 1})
+			plan, err := p.Tree(t.Context(), truncated.SearchOptions{Bond: 16, Memory: btn.DefaultMemory, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
-			proj := map[int]*compressed.Projectors{}
-			disc, res := map[int]float64{}, map[int]float64{}
-			for _, bond := range c.bonds {
-				v, err := compressed.Contract(t.Context(), p.Expression(), tree, compressed.Options{Bond: bond, Gauge: 3, Keep: true})
-				if err != nil {
-					t.Fatal(err)
+			known := map[string]*compressed.Projectors{}
+			memo := func(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+				if known[key] == nil {
+					var err error
+					if known[key], err = learn(ctx); err != nil {
+						return nil, err
+					}
 				}
-				bytes := 0
-				for _, p := range v.Projectors.Pairs {
-					res[bond] = max(res[bond], p.Residual)
-					bytes += 16 * len(p.Left)
-				}
-				c1, _ := compressed.Evaluate(p.Hypergraph(), tree, bond)
-				fmt.Printf("%s χ=%d: %d projectors, %.3g bytes, flops %.3g predicted, %.3g counted\n", c.name, bond, len(v.Projectors.Pairs), float64(bytes), c1.Flops, v.Flops)
-				proj[bond], disc[bond] = v.Projectors, v.Discarded
+				return known[key], nil
 			}
 			rng := rand.New(rand.NewPCG(seed, 7))
-			for _, n := range []int{0, 1, 2, 4, 8, 20} {
-				for range 3 {
-					var ev factorgraph.Evidence
-					for _, v := range rng.Perm(len(m.Domains))[:min(n, len(m.Domains))] {
-						ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(2)})
-					}
-					ev, _ = factorgraph.NewEvidence(ev.Hard, nil)
-					q, _ := p.Mask(ev)
-					w, err := p.Weigh(ev)
+			for _, n := range []int{1, 2, 3, 4, 5, 8} {
+				for range cases {
+					ev := observe(rng, m, n)
+					q, err := p.Mask(ev)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -103,19 +101,73 @@ func TestMeasureReuse(t *testing.T) {
 					}
 					for _, bond := range c.bonds {
 						s := cpu()
-						a, _ := compressed.Contract(t.Context(), q.Expression(), tree, compressed.Options{Bond: bond, Gauge: 3})
-						ta := cpu() - s
-						s = cpu()
-						b, err := compressed.Contract(t.Context(), w.Expression(), tree, compressed.Options{Bond: bond, Projectors: proj[bond]})
+						a, err := q.Contract(t.Context(), &plan, bond, 0, false)
 						if err != nil {
 							t.Fatal(err)
 						}
-						tb := cpu() - s
-						fmt.Printf("%s s%d n=%-2d χ=%-2d relearned %.0e %.1fms %.1eflops disc %.0e | reused %.0e Δ %.0e %.1fms %.1eflops res %.0e model's disc %.0e res %.0e excess %.0e | x%.2f\n", c.name, seed, n, bond,
-							math.Abs(a.Z.LogAbs()-want), ta, a.Flops, a.Discarded, math.Abs(b.Z.LogAbs()-want), math.Abs(b.Z.LogAbs()-a.Z.LogAbs()), tb, b.Flops, b.Discarded, disc[bond], res[bond], b.Excess, ta/tb)
+						ta := cpu() - s
+						if !c.exact && want != want || !c.exact && bond == c.bonds[0] {
+							b, err := q.Contract(t.Context(), &plan, 2*c.bonds[len(c.bonds)-1], 0, false)
+							if err != nil {
+								t.Fatal(err)
+							}
+							want = b.Z.LogAbs()
+						}
+						for _, accuracy := range []float64{1e-9, 1e-6, 1e-4} {
+							o := truncated.Reuse{Accuracy: accuracy, Projectors: memo, Flops: 1}
+							if _, err := p.Under(t.Context(), &plan, bond, 0, ev, o); err != nil { // learns
+								t.Fatal(err)
+							}
+							s = cpu()
+							b, err := p.Under(t.Context(), &plan, bond, 0, ev, o)
+							if err != nil {
+								t.Fatal(err)
+							}
+							tb := cpu() - s
+							key := fmt.Sprintf("%s χ=%-2d accuracy %.0e n=%d", c.name, bond, accuracy, n)
+							r := sums[key]
+							if r == nil {
+								r = &sum{}
+								sums[key] = r
+								keys = append(keys, key)
+							}
+							r.cases++
+							r.relearned += ta
+							r.all += tb
+							if b.Truncation.Reused {
+								r.reused++
+								r.worst = max(r.worst, math.Abs(b.Z.LogAbs()-want))
+								r.own = max(r.own, math.Abs(a.Z.LogAbs()-want))
+								r.speed += ta / tb
+							}
+						}
 					}
 				}
 			}
 		}
 	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		r := sums[k]
+		fmt.Printf("%s: %3d of %3d reused, worst error %.0e (relearned %.0e), %.2f times as fast; all %.0f ms, relearned %.0f ms\n", k, r.reused, r.cases, r.worst, r.own, r.speed/float64(r.reused), r.all, r.relearned)
+	}
+}
+
+// sum is what was measured of some cases. Times are in ms of CPU.
+type sum struct {
+	cases, reused                     int
+	worst, own, speed, all, relearned float64
+}
+
+// observe draws n observations.
+func observe(rng *rand.Rand, m *factorgraph.Model, n int) factorgraph.Evidence {
+	var hard []factorgraph.Observation
+	for _, v := range rng.Perm(len(m.Domains))[:n] {
+		hard = append(hard, factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])})
+	}
+	ev, err := factorgraph.NewEvidence(hard, nil)
+	if err != nil {
+		panic(err)
+	}
+	return ev
 }

@@ -32,8 +32,8 @@ const (
 // Reuse says how Under may use projectors of the network without evidence.
 type Reuse struct {
 	Accuracy float64 // nats that a reuse may add to the error, as estimated, but for what is within the error anyway
-	// Projectors returns what Learn returns, which it may remember; nil: nothing is reused.
-	Projectors func(ctx context.Context, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
+	// Projectors returns what learn returns, which it may remember by key; nil: nothing is reused.
+	Projectors func(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
 	// Flops is the least predicted work of a contraction for which reuse is tried; 0: 1e8.
 	Flops float64
 }
@@ -89,7 +89,7 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 		return Answer{}, "no room for those without evidence", nil
 	}
 	learn := func(ctx context.Context) (*compressed.Projectors, error) { return p.Learn(ctx, plan, bond, memory) }
-	learned, err := o.Projectors(ctx, learn)
+	learned, err := o.Projectors(ctx, p.projectorsKey(plan, bond), learn)
 	if err != nil {
 		return Answer{}, "", err
 	}
@@ -138,8 +138,8 @@ func (p *Prepared) Learn(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 	return v.Projectors, nil
 }
 
-// ProjectorsKey identifies what Learn returns: SHA-256 of the tables, the plan and the bond, in hexadecimal digits.
-func (p *Prepared) ProjectorsKey(plan *btn.TruncatedPlan, bond int) string {
+// projectorsKey identifies what Learn returns: SHA-256 of the tables, the plan and the bond, in hexadecimal digits.
+func (p *Prepared) projectorsKey(plan *btn.TruncatedPlan, bond int) string {
 	h := sha256.New()
 	var buffer []byte
 	number := func(x uint64) {
