@@ -67,6 +67,8 @@ func (g *growth) judge() {
 	case moved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
 		u = max(alike*spread, math.Sqrt(*best.Discarded))
+	case len(others) > 0: // regions of other kinds
+		u = alike * spread
 	default:
 		return
 	}

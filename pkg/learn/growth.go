@@ -51,7 +51,11 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 		return btn.Assignment{}, err
 	}
 	if own.Decided() {
-		return a.tree(conditioned, q.Marginals, nil)
+		assignment, err := a.tree(conditioned, q.Marginals, nil)
+		if err == nil && own.Expression().Scale.IsZero() {
+			assignment.Warnings, err = a.whyZero(conditioned)
+		}
+		return assignment, err
 	}
 	if n := len(own.Expression().Tables); n > mostTables {
 		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: truncated legs are for up to %d tables, %d are left", mostTables, n)

@@ -123,6 +123,9 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 	var last error
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
+		if marginals && r.Kind == region.Loops { // good for ln Z; marginals beside partly included tables are worse than without
+			continue
+		}
 		f, err := region.Plan(ctx, h, contraction.RegionOptions(&r, marginals))
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr

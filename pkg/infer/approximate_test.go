@@ -1,0 +1,183 @@
+package infer
+
+import (
+	"math"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// ask answers one query of a model.
+func ask(t *testing.T, m *factorgraph.Model, q Query, s btn.Settings) btn.Result {
+	t.Helper()
+	results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []Query{q}, Settings: s}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if results[0].Status != "ok" {
+		t.Fatalf("%+v: %+v", s, results[0].Error)
+	}
+	return results[0]
+}
+
+// Estimates with marginals, under evidence, with slices: within what is stated of the exact answer.
+func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
+	grid, err := generate.Grid(9, 9, generate.Ising{Delta: 1, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	regular, err := generate.RandomRegular(36, 3, generate.Ising{Delta: 0.7, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed, err := generate.Random(generate.RandomOptions{Variables: 24, Strength: 0.6, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*factorgraph.Model{"grid": grid, "regular": regular, "random arity 3": mixed} {
+		for _, evidence := range []factorgraph.Evidence{{}, factorgraph.Observe(map[int]int{3: 1, 17: 0, 20: 1})} {
+			q := Query{Evidence: evidence, Marginals: true}
+			want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
+			for _, s := range []btn.Settings{
+				{Method: btn.MethodTruncated, Budget: 1e9},
+				{Method: btn.MethodTruncated, Budget: 1e8, Memory: 1 << 18},
+				{Method: btn.MethodRegions, Budget: 2e8},
+			} {
+				r := ask(t, m, q, s)
+				if r.Exact {
+					continue // nothing was left to approximate
+				}
+				if r.Uncertainty == nil || math.Abs(*r.LogZ-*want.LogZ) > 3**r.Uncertainty+1e-9 {
+					t.Errorf("%s, %+v: ln Z %v, want %v, stated %v: %+v", name, s, *r.LogZ, *want.LogZ, r.Uncertainty, r.Estimates)
+				}
+				for v := range r.Marginals {
+					for a, p := range r.Marginals[v] {
+						if math.Abs(p-want.Marginals[v][a]) > 0.02 {
+							t.Errorf("%s, %+v: P(x_%d = %d) is %v, want %v", name, s, v, a, p, want.Marginals[v][a])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What is left of two parts by the simplification, or has no cycle, is exact whatever was asked for.
+func TestNothingToApproximateIsExact(t *testing.T) {
+	chain := &factorgraph.Model{Domains: []int{2, 3, 2}, Factors: []factorgraph.Factor{
+		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}},
+		{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 0.5, 2, 1, 1, 3}}},
+	}}
+	want := ask(t, chain, Query{}, btn.Settings{Method: btn.MethodExact})
+	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
+		r := ask(t, chain, Query{Marginals: true}, btn.Settings{Method: method})
+		if !r.Exact || math.Abs(*r.LogZ-*want.LogZ) > 1e-12 || r.Marginals == nil {
+			t.Errorf("%s on a chain: %+v", method, r)
+		}
+	}
+	// Evidence that contradicts the model is Z = 0, with its reason, and no failed estimate.
+	equal := &factorgraph.Model{Domains: []int{2, 2, 2}}
+	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
+		equal.Factors = append(equal.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
+	}
+	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
+		r := ask(t, equal, Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})}, btn.Settings{Method: method})
+		if !r.Zero || len(r.Warnings) == 0 {
+			t.Errorf("%s under impossible evidence: %+v", method, r)
+		}
+	}
+}
+
+// Queries under other evidence share the model's plans, whichever comes first, and their answers have the bits of one asked alone.
+func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
+	m, err := generate.Grid(10, 10, generate.Ising{Delta: 1, Attractive: true, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8}
+	queries := []Query{{}, {Evidence: factorgraph.Observe(map[int]int{44: 1})}, {Evidence: factorgraph.Observe(map[int]int{0: 0, 99: 1, 50: 0})}}
+	alone := make([]btn.Result, len(queries))
+	for i, q := range queries {
+		alone[i] = ask(t, m, q, s)
+	}
+	backwards := []Query{queries[2], queries[1], queries[0]}
+	together, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: backwards, Settings: s}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range queries {
+		got, want := together[len(queries)-1-i], alone[i]
+		if math.Float64bits(*got.LogZ) != math.Float64bits(*want.LogZ) || len(got.Estimates) != len(want.Estimates) {
+			t.Errorf("query %d: %v together, %v alone", i, *got.LogZ, *want.LogZ)
+		}
+	}
+	net, err := Reparameterise(m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := Learn(t.Context(), net, queries, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range job.Assignments {
+		if a.Decomposition != job.Assignments[0].Decomposition || !job.Decompositions[a.Decomposition].Growth.Masked {
+			t.Errorf("query %d does not share the model's plans", i)
+		}
+	}
+}
+
+// Slices of a rung of truncated legs add up to what the whole rung estimates, marginals by their weights (Lemma 5).
+func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
+	m, err := generate.Grid(6, 6, generate.Ising{Delta: 1, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := Query{Evidence: factorgraph.Observe(map[int]int{2: 1}), Marginals: true}
+	want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
+	net, err := Reparameterise(m, btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := Learn(t.Context(), net, []Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := *job.Decompositions[job.Assignments[0].Decomposition]
+	growth := *d.Growth
+	r := growth.Rungs[len(growth.Rungs)-1]
+	r.Slices, r.Count, r.Bond, r.From, r.To = []int{20, 14, 2}, 8, 64, 0, 8
+	growth.Rungs, d.Growth, d.Components, d.Alpha = []btn.Rung{r}, &growth, nil, nil
+	var units []btn.Unit
+	for s := range 8 {
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Slice: int64(s)})
+		units = append(units, btn.Unit{Component: s})
+	}
+	job.Decompositions, job.Assignments[0].Decomposition = []*btn.Decomposition{&d}, 0
+	values, err := Contract(t.Context(), net, job, []Query{q}, units, ContractOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Aggregate("t", job, nil, values)[0]
+	if got.Status != "ok" || math.Abs(*got.LogZ-*want.LogZ) > 1e-9 {
+		t.Fatalf("ln Z %v, want %v: %+v", got.LogZ, *want.LogZ, got.Error)
+	}
+	for v := range want.Marginals {
+		for a := range want.Marginals[v] {
+			if math.Abs(got.Marginals[v][a]-want.Marginals[v][a]) > 1e-8 {
+				t.Errorf("P(x_%d = %d) is %v in slices, %v exactly", v, a, got.Marginals[v][a], want.Marginals[v][a])
+			}
+		}
+	}
+	impossible := 0
+	for _, v := range values {
+		if v.Value.Z.IsZero() {
+			impossible++
+		}
+	}
+	if impossible != 4 {
+		t.Errorf("%d slices contradict the evidence, 4 do", impossible)
+	}
+}
