@@ -248,6 +248,9 @@ func describeEstimate(e *btn.Estimate) string {
 	if e.Reused {
 		s += ", projectors reused"
 	}
+	if e.Relearned != "" {
+		s += ", projectors relearned: " + e.Relearned
+	}
 	return s + fmt.Sprintf(", %.2g flops", e.Flops)
 }
 

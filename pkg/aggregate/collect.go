@@ -87,7 +87,7 @@ func compareApproximate(a, b btn.Value) int {
 	if order == 0 && a.Truncation != nil {
 		x, y := a.Truncation, b.Truncation
 		order = cmp.Or(cmp.Compare(x.Bond, y.Bond), bits(x.Discarded, y.Discarded), bits(x.Bytes, y.Bytes),
-			cmp.Compare(there(x.Truncated), there(y.Truncated)), cmp.Compare(there(x.Reused), there(y.Reused)))
+			cmp.Compare(there(x.Truncated), there(y.Truncated)), cmp.Compare(there(x.Reused), there(y.Reused)), cmp.Compare(x.Relearned, y.Relearned))
 	}
 	if order == 0 && a.Region != nil {
 		x, y := a.Region, b.Region

@@ -137,6 +137,9 @@ func (r *rung) truncated() error {
 			discarded = max(discarded, t.Discarded)
 			r.Truncated = r.Truncated || t.Truncated
 			r.Reused = r.Reused || t.Reused
+			if r.Relearned == "" {
+				r.Relearned = t.Relearned
+			}
 			r.PeakBytes = max(r.PeakBytes, t.Bytes)
 		} else if !v.Z.IsZero() {
 			return fmt.Errorf("component %d does not say what it truncated", i)

@@ -34,6 +34,10 @@ func (j job) truncated() (btn.Value, error) {
 	if err := p.Check(plan); err != nil {
 		return btn.Value{}, err
 	}
+	if g.Masked && j.m == nil && len(rung.Slices) == 0 { // a slice has no room for the shape of the whole
+		a, err := p.Under(j.ctx, plan, rung.Bond, j.memory, evidence, truncated.Reuse{Accuracy: g.Accuracy, Projectors: j.projectors})
+		return btn.Value{Z: a.Z, Flops: a.Flops, Truncation: &a.Truncation}, err
+	}
 	if p, err = p.Mask(evidence); err != nil {
 		return btn.Value{}, err
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Evidence factorgraph.Evidence
 	// Messages are those of belief propagation on the conditioned network, for class region; nil: it is run.
 	Messages []float64
+	// Projectors remembers those of trees without evidence, which few observations may use; nil: they are learned each time.
+	Projectors ProjectorMemo
 	// Shared may have what the component has in common with the one before; nil: everything is made anew.
 	Shared *Shared
 }

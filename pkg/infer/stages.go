@@ -73,6 +73,8 @@ type ContractOptions struct {
 // Contract is the third stage: the values of some units, each under its query's evidence, in the order given.
 // A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
 func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
+	// Projectors remembers those of truncated trees, nil: they are learned each time. Values are the same either way.
+	Projectors contract.ProjectorMemo
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
@@ -96,7 +98,7 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 			of = u.Query
 		}
 		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals, Joint: job.Assignments[u.Query].Joint,
-			Base: net, Evidence: queries[u.Query].Evidence, Messages: job.Assignments[u.Query].Messages, Shared: o.Shared})
+			Base: net, Evidence: queries[u.Query].Evidence, Messages: job.Assignments[u.Query].Messages, Shared: o.Shared, Projectors: o.Projectors})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
@@ -207,9 +209,9 @@ func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) 
 	}
 	var values []btn.UnitValue
 	chunks, ends := Chunks(net, job)
-	shared := &contract.Shared{}
+	shared, projectors := &contract.Shared{}, &contract.Recent{}
 	for k, units := range chunks {
-		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory, Shared: shared})
+		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory, Shared: shared, Projectors: projectors})
 		if err != nil {
 			return nil, err
 		}
