@@ -105,11 +105,11 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 
 type setupCmd struct {
 	natsFlag
-	PerLane  bool          `help:"A consumer per lane in place of one for all, for workers with --lanes; stop running workers first."`
-	Replicas int           `help:"Replicas of every stream." default:"1"`
-	Keep     time.Duration `help:"How long models and answers are kept; it bounds the longest deadline." default:"24h"`
-	MaxBytes config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
-	Wait     time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
+	OneConsumer bool          `help:"One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running workers first."`
+	Replicas    int           `help:"Replicas of every stream." default:"1"`
+	Keep        time.Duration `help:"How long models and answers are kept; it bounds the longest deadline." default:"24h"`
+	MaxBytes    config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
+	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
 }
 
 // Run creates what is missing and leaves what is there.
@@ -139,5 +139,5 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer nc.Close()
-	return pipeline.Setup(ctx, nc, pipeline.Config{PerLane: c.PerLane, Replicas: c.Replicas, Keep: c.Keep, MaxBytes: int64(c.MaxBytes)})
+	return pipeline.Setup(ctx, nc, pipeline.Config{OneConsumer: c.OneConsumer, Replicas: c.Replicas, Keep: c.Keep, MaxBytes: int64(c.MaxBytes)})
 }

@@ -15,7 +15,13 @@ const chunkFlops = 1e8
 // at least one chunk, which may be empty, so that every job ends at the aggregator. ends are the numbers of first chunks
 // with which a rung of every query is complete, ascending: nil where no query grows.
 func Chunks(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, ends []int) {
-	c := cutter{chunks: [][]btn.Unit{nil}}
+	chunks, _, ends = ChunksAndCosts(net, job)
+	return chunks, ends
+}
+
+// ChunksAndCosts is Chunks with the expected flops of each, not counting marginals.
+func ChunksAndCosts(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, flops []float64, ends []int) {
+	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}}
 	rungs := 0
 	for q, a := range job.Assignments {
 		if a.Error != nil {
@@ -36,7 +42,7 @@ func Chunks(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, ends []int) {
 	}
 	for k := range rungs {
 		if len(c.chunks[len(c.chunks)-1]) > 0 {
-			c.chunks, c.cost = append(c.chunks, nil), 0
+			c.chunks, c.costs = append(c.chunks, nil), append(c.costs, 0)
 		}
 		for q, a := range job.Assignments {
 			if a.Error != nil || job.Decompositions[a.Decomposition].Growth == nil {
@@ -51,20 +57,20 @@ func Chunks(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, ends []int) {
 		}
 		ends = append(ends, len(c.chunks))
 	}
-	return c.chunks, ends
+	return c.chunks, c.costs, ends
 }
 
 // cutter fills one chunk after the other.
 type cutter struct {
 	chunks [][]btn.Unit
-	cost   float64
+	costs  []float64
 }
 
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
-	if len(c.chunks[last]) > 0 && c.cost+flops > chunkFlops {
-		c.chunks, c.cost, last = append(c.chunks, nil), 0, last+1
+	if len(c.chunks[last]) > 0 && c.costs[last]+flops > chunkFlops {
+		c.chunks, c.costs, last = append(c.chunks, nil), append(c.costs, 0), last+1
 	}
 	c.chunks[last] = append(c.chunks[last], u)
-	c.cost += flops
+	c.costs[last] += flops
 }

@@ -146,10 +146,10 @@ func (w *worker) bury(d *delivery, err error, answer bool) string {
 	}
 	if failed != nil {
 		w.log.Error("cannot write a dead letter", "job", d.subject.Job, "error", failed)
-		d.msg.NakWithDelay(backoff(fault.Infrastructure, d.attempt))
+		d.msg.Again(backoff(fault.Infrastructure, d.attempt))
 		return outcomeRetry
 	}
-	d.msg.TermWithReason(string(codeOf(err)))
+	d.msg.Never(string(codeOf(err)))
 	return outcomeDead
 }
 
@@ -159,7 +159,7 @@ func (w *worker) deadLetter(ctx context.Context, d *delivery, err error) error {
 		info.Code = fault.BadInput
 	}
 	l := &wire.DeadLetter{
-		Stage: string(w.stage), Job: d.subject.Job, Tenant: d.tenant, Subject: d.msg.Subject(), Error: info,
+		Stage: string(w.stage), Job: d.subject.Job, Tenant: d.tenant, Subject: d.msg.Subject, Error: info,
 		Deliveries: d.attempt, Payload: wire.Digest(d.data), Time: now().UnixMilli(),
 	}
 	b, err := wire.Encode(l)

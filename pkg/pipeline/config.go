@@ -26,7 +26,7 @@ type Config struct {
 	URL   string     // of NATS, default nats://127.0.0.1:4222
 	Redis string     // URL of the cache; empty: everything is learned anew
 
-	Lanes       []int // lanes to serve, needs PerLane consumers; empty: all of them
+	Lanes       []int // lanes to serve, not with OneConsumer; empty: all of them
 	Concurrency int   // messages of one stage worked on at a time; 0: 1 for contract, 4 for the others
 	Threads     int   // threads of one contraction, default 1: more contract workers are better than wider ones
 	Requests    int   // requests for an immediate answer that wait at a time in this process, default 1024
@@ -50,8 +50,9 @@ type Config struct {
 
 	// InMemory keeps streams in the server's memory instead of files.
 	InMemory bool
-	// PerLane makes a consumer per lane instead of one over all lanes, for workers that serve some lanes only.
-	PerLane bool
+	// OneConsumer makes one consumer over all lanes of a kind instead of one per lane: tenants are served in the order in which
+	// their jobs came, and no worker can serve some lanes only.
+	OneConsumer bool
 	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in files and 4 GiB in
 	// memory; streams that exist keep theirs.
 	MaxBytes int64
@@ -102,15 +103,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// concurrency returns how many messages of a stage are worked on at a time.
-func (c Config) concurrency(byDefault int) int {
+// slots returns how many messages of an intake are worked on at a time.
+func (c Config) slots(in intake) int {
 	switch {
+	case in.parallel == 1:
+		return 1
 	case c.Concurrency > 0:
 		return c.Concurrency
-	case byDefault > 1:
-		return max(byDefault, runtime.GOMAXPROCS(0))
 	}
-	return byDefault
+	return max(in.parallel, runtime.GOMAXPROCS(0))
 }
 
 func (c Config) check() error {

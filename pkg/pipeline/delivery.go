@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // The causes for which work is stopped or a message set aside. None of them reaches a client.
@@ -23,7 +23,7 @@ var (
 
 // delivery is one message in the hands of a stage.
 type delivery struct {
-	msg     jetstream.Msg
+	msg     *bus.Delivered
 	subject wire.Subject
 	data    []byte // the payload, resolved
 	attempt int    // 1 for the first delivery
@@ -50,17 +50,13 @@ func (d *delivery) mismatch(what string, got, want any) error {
 }
 
 // process takes one message from delivery to acknowledgement. Nothing that the message holds brings it down.
-func (w *worker) process(msg jetstream.Msg, in intake) {
+func (w *worker) process(msg *bus.Delivered, in intake) {
 	began := now()
-	log := w.log.With("subject", msg.Subject())
-	meta, err := msg.Metadata()
-	if err != nil {
-		log.Error("a message without metadata", "error", err)
-		return
-	}
-	d := &delivery{msg: msg, attempt: int(meta.NumDelivered), stored: meta.Timestamp}
+	log := w.log.With("subject", msg.Subject)
+	d := &delivery{msg: msg, attempt: msg.Attempt, stored: msg.Stored}
 	w.Metrics.message(w.stage, d.attempt)
-	if d.subject, err = wire.ParseSubject(msg.Subject()); err != nil {
+	var err error
+	if d.subject, err = wire.ParseSubject(msg.Subject); err != nil {
 		w.drop(d, err) // no job to answer to
 		return
 	}
@@ -96,12 +92,12 @@ func (w *worker) process(msg jetstream.Msg, in intake) {
 func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("panic", "subject", d.msg.Subject(), "panic", p, "stack", string(debug.Stack()))
+			w.log.Error("panic", "subject", d.msg.Subject, "panic", p, "stack", string(debug.Stack()))
 			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", w.stage, p)
 		}
 	}()
 	if !in.headers {
-		if d.data, err = w.bus.Payload(ctx, d.msg.Headers(), d.msg.Data()); err != nil {
+		if d.data, err = w.bus.Payload(ctx, d.msg.Header, d.msg.Data); err != nil {
 			d.broken = fault.CodeOf(err) == fault.BadInput
 			return err
 		}
@@ -131,7 +127,7 @@ func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.Canc
 				cancel(errCeiling)
 				return
 			}
-			d.msg.InProgress()
+			d.msg.Working()
 			if !in.patient && w.answered(ctx, d.subject.Job) {
 				cancel(errAnswered)
 				return
@@ -165,10 +161,10 @@ func (w *worker) settle(d *delivery, in intake, err, cause error) string {
 	case err == nil, errors.Is(err, errAnswered):
 		return w.acknowledge(d, outcomeDone)
 	case errors.Is(err, errLater):
-		d.msg.NakWithDelay(d.retry)
+		d.msg.Again(d.retry)
 		return outcomeLater
 	case w.hard.Err() != nil: // the drain is over
-		d.msg.Nak()
+		d.msg.Again(0)
 		return outcomeLater
 	case errors.Is(cause, errCeiling):
 		err = fault.New(fault.OverBudget, "pipeline: %s: the ceiling of %v for one message is reached", w.stage, w.Ceiling)
@@ -179,7 +175,7 @@ func (w *worker) settle(d *delivery, in intake, err, cause error) string {
 	switch code {
 	case fault.Infrastructure, fault.Internal:
 		if d.attempt < w.MaxDeliveries || in.patient {
-			d.msg.NakWithDelay(backoff(code, d.attempt))
+			d.msg.Again(backoff(code, d.attempt))
 			return outcomeRetry
 		}
 		return w.bury(d, err, true)
@@ -189,7 +185,7 @@ func (w *worker) settle(d *delivery, in intake, err, cause error) string {
 	}
 	if failed := w.fail(d, err); failed != nil {
 		w.log.Error("cannot write an answer", "job", d.subject.Job, "error", failed)
-		d.msg.NakWithDelay(backoff(fault.Infrastructure, d.attempt))
+		d.msg.Again(backoff(fault.Infrastructure, d.attempt))
 		return outcomeRetry
 	}
 	return w.acknowledge(d, outcomeFailed)
@@ -217,14 +213,14 @@ func backoff(code fault.Code, attempt int) time.Duration {
 func (w *worker) acknowledge(d *delivery, outcome string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := d.msg.DoubleAck(ctx); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		w.log.Warn("acknowledgement lost, the message comes again", "subject", d.msg.Subject(), "error", err)
+	if err := d.msg.Done(ctx); err != nil {
+		w.log.Warn("acknowledgement lost, the message comes again", "subject", d.msg.Subject, "error", err)
 	}
 	return outcome
 }
 
 // drop sets aside a message on a subject that names no job.
 func (w *worker) drop(d *delivery, err error) {
-	w.log.Error("a message on a wrong subject", "subject", d.msg.Subject(), "error", err)
-	d.msg.TermWithReason(fmt.Sprintf("%.200s", err))
+	w.log.Error("a message on a wrong subject", "subject", d.msg.Subject, "error", err)
+	d.msg.Never(fmt.Sprintf("%.200s", err))
 }

@@ -17,7 +17,7 @@ func message(subject string, m wire.Message, d *delivery) (*nats.Msg, error) {
 	}
 	h := wire.Headers(m, d.subject.Job, d.digest, d.tenant)
 	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
-		if v := d.msg.Headers()[name]; len(v) > 0 {
+		if v := d.msg.Header[name]; len(v) > 0 {
 			h[name] = v
 		}
 	}

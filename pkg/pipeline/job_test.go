@@ -221,7 +221,7 @@ func TestSweeperSums(t *testing.T) {
 	}
 	r.submit(w)
 	r.eventually("a partial", func() bool { return r.messages("BTN_PARTIAL") == 1 })
-	c, err := r.js.Consumer(r.ctx, "BTN_PARTIAL", "aggregate")
+	c, err := r.js.Consumer(r.ctx, "BTN_PARTIAL", laneConsumer("aggregate"))
 	r.must(err)
 	msg, err := c.Next()
 	r.must(err)

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"maps"
+	"strconv"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -49,11 +50,11 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	chunks, ends := infer.Chunks(net, job)
+	chunks, flops, ends := infer.ChunksAndCosts(net, job)
 	if text := infer.Describe(job); text != "" {
 		w.tell(m.Job, w.stage, 0, 1, text)
 	}
-	if err := w.publishTasks(ctx, d, &m, name, chunks, ends, timings); err != nil {
+	if err := w.publishTasks(ctx, d, &m, name, chunks, flops, ends, timings); err != nil {
 		return err
 	}
 	w.progress(m.Job, w.stage, 1, 1)
@@ -61,13 +62,13 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 }
 
 // publishTasks stores one task per chunk, all under way at the same time.
-func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, jobBlob string, chunks [][]btn.Unit, ends []int, timings map[string]float64) error {
+func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, jobBlob string, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*wire.Task, len(chunks))
 	for k, units := range chunks {
 		tasks[k] = &wire.Task{
 			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: jobBlob, K: k, N: len(chunks),
-			Units: units, Ends: ends, Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
+			Units: units, Ends: ends, Cost: flops[k] * withMarginals(m.Queries, units), Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
 			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
 		}
 		subject := wire.TaskSubject(d.subject.Lane, m.Job, len(chunks), k)
@@ -75,6 +76,7 @@ func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network,
 		if msgs[k], err = message(subject, tasks[k], d); err != nil {
 			return err
 		}
+		msgs[k].Header[headerCost] = []string{strconv.FormatFloat(tasks[k].Cost, 'g', 3, 64)}
 	}
 	earlier, err := w.bus.OnceAll(ctx, bus.StreamTask, msgs)
 	if err != nil {
@@ -88,6 +90,16 @@ func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network,
 		}
 	}
 	return nil
+}
+
+// withMarginals is how much more than the value alone the units of a chunk cost if one of their queries wants marginals.
+func withMarginals(all []wire.Query, units []btn.Unit) float64 {
+	for _, u := range units {
+		if u.Query >= 0 && u.Query < len(all) && all[u.Query].Marginals {
+			return 4
+		}
+	}
+	return 1
 }
 
 // only returns the queries with the evidence of those that no unit names left out: a chunk carries what it needs.

@@ -69,7 +69,7 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 // take is a worker's fetch of one message, which stays in its hands.
 func (r *rig) take(stream, consumer string) jetstream.Msg {
 	r.t.Helper()
-	c, err := r.js.Consumer(r.ctx, stream, consumer)
+	c, err := r.js.Consumer(r.ctx, stream, laneConsumer(consumer))
 	r.must(err)
 	msg, err := c.Next(jetstream.FetchMaxWait(20 * time.Second))
 	r.must(err)

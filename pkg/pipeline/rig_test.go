@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -216,3 +217,6 @@ func withConn(c pipeline.Config, nc *nats.Conn) pipeline.Config {
 	c.NC, c.Logger = nc, logger()
 	return c
 }
+
+// laneConsumer is the consumer of the jobs of no tenant.
+func laneConsumer(name string) string { return fmt.Sprintf("%s-%d", name, wire.Lane("")) }

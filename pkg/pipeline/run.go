@@ -116,7 +116,7 @@ func Connect(url, name string, log *slog.Logger) (*nats.Conn, error) {
 // run consumes all the intakes of a stage.
 func (w *worker) run(intakes []intake) error {
 	defer w.tallies.stop()
-	all := make([][]jetstream.Consumer, len(intakes))
+	all := make([][]string, len(intakes))
 	for i, in := range intakes { // all of them before any message is begun: this may fail
 		var err error
 		if all[i], err = w.consumers(w.soft, in.feed); err != nil {
@@ -125,9 +125,7 @@ func (w *worker) run(intakes []intake) error {
 	}
 	g, ctx := errgroup.WithContext(w.soft)
 	for i, in := range intakes {
-		for _, c := range all[i] {
-			g.Go(func() error { return w.consume(ctx, c, in) })
-		}
+		g.Go(func() error { return w.consume(ctx, in, all[i]) })
 	}
 	if w.stage == StageReparam {
 		g.Go(func() error { return w.serve(ctx) })
@@ -143,90 +141,26 @@ func (w *worker) ready() error {
 	return Healthy(ctx, w.bus.NC)
 }
 
-// consumers returns the durable consumers of a feed that this worker serves.
-func (w *worker) consumers(ctx context.Context, f feed) ([]jetstream.Consumer, error) {
+// consumers returns the names of a feed's durable consumers that this worker serves: those of its lanes if it has any, else the
+// one over all lanes or that of every lane, whichever there are.
+func (w *worker) consumers(ctx context.Context, f feed) ([]string, error) {
 	s, err := w.bus.Stream(ctx, f.stream)
 	if err != nil {
 		return nil, err
 	}
 	names := []string{f.name}
-	if f.laned && len(w.Lanes) > 0 {
-		names = names[:0]
-		for _, lane := range w.Lanes {
-			names = append(names, f.consumerName(lane))
+	switch {
+	case f.laned && len(w.Lanes) > 0:
+		names = f.consumerNames(w.Lanes)
+	case f.laned:
+		if _, err := s.Consumer(ctx, f.name); errors.Is(err, jetstream.ErrConsumerNotFound) {
+			names = f.consumerNames(allLanes())
 		}
 	}
-	out := make([]jetstream.Consumer, len(names))
-	for i, name := range names {
-		if out[i], err = s.Consumer(ctx, name); err != nil {
-			return nil, fault.New(fault.Infrastructure, "pipeline: consumer %s of stream %s: %w (has `btn setup` been run, with --per-lane if lanes are named?)", name, f.stream, err)
+	for _, name := range names {
+		if _, err := s.Consumer(ctx, name); err != nil {
+			return nil, fault.New(fault.Infrastructure, "pipeline: consumer %s of stream %s: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", name, f.stream, err)
 		}
 	}
-	return out, nil
-}
-
-// consume works on the messages of one consumer until ctx ends, then waits for those in work.
-func (w *worker) consume(ctx context.Context, c jetstream.Consumer, in intake) error {
-	parallel := in.parallel
-	if !in.patient {
-		parallel = w.concurrency(in.parallel)
-	}
-	iterators := 1
-	if in.prefetch == 1 {
-		iterators = parallel
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	for range iterators {
-		g.Go(func() error { return w.iterate(ctx, c, in, parallel/iterators) })
-	}
-	return g.Wait()
-}
-
-// iterate shares the messages of one iterator among readers. When all have ended it hands back what was not begun.
-func (w *worker) iterate(ctx context.Context, c jetstream.Consumer, in intake, readers int) error {
-	it, err := c.Messages(jetstream.PullMaxMessages(in.prefetch))
-	if err != nil {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", in.name, err)
-	}
-	defer handBack(it)
-	g, ctx := errgroup.WithContext(ctx)
-	for range readers {
-		g.Go(func() error { return w.read(ctx, it, in) })
-	}
-	return g.Wait()
-}
-
-// read works on one message after another.
-func (w *worker) read(ctx context.Context, it jetstream.MessagesContext, in intake) error {
-	for ctx.Err() == nil { // Next would choose at random between a message and the end
-		msg, err := it.Next(jetstream.NextContext(ctx))
-		switch {
-		case err == nil:
-			w.process(msg, in)
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, jetstream.ErrMsgIteratorClosed), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrConnectionClosed):
-			return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", in.name, err)
-		default:
-			w.log.Warn("cannot fetch", "consumer", in.name, "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(200 * time.Millisecond):
-			}
-		}
-	}
-	return nil
-}
-
-// handBack returns the messages that were fetched and not begun, so that nobody waits for AckWait.
-func handBack(it jetstream.MessagesContext) {
-	it.Drain()
-	for {
-		msg, err := it.Next(jetstream.NextMaxWait(time.Second))
-		if err != nil {
-			it.Stop()
-			return
-		}
-		msg.Nak()
-	}
+	return names, nil
 }

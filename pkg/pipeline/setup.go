@@ -8,8 +8,10 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // The room tried for all streams together when Config.MaxBytes is 0, and the least that makes sense.
@@ -137,7 +139,7 @@ func setupConsumers(ctx context.Context, js jetstream.JetStream, f feed, c Confi
 		wanted[cc.Durable] = true
 	}
 	other := c
-	other.PerLane = !c.PerLane
+	other.OneConsumer = !c.OneConsumer
 	names := s.ConsumerNames(ctx)
 	existing := map[string]bool{}
 	for name := range names.Name() {
@@ -153,10 +155,15 @@ func setupConsumers(ctx context.Context, js jetstream.JetStream, f feed, c Confi
 			}
 		}
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(wire.Lanes)
 	for _, cc := range f.consumers(c) {
-		if _, err := s.CreateOrUpdateConsumer(ctx, cc); err != nil {
-			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
-		}
+		g.Go(func() error {
+			if _, err := s.CreateOrUpdateConsumer(ctx, cc); err != nil {
+				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return g.Wait()
 }

@@ -43,9 +43,6 @@ func TestSetupIsIdempotent(t *testing.T) {
 // Lanes have consumers of their own on demand, and jobs find the workers of their lane.
 func TestPerLane(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	lanes := quick
-	lanes.PerLane = true
-	r.must(pipeline.Setup(r.ctx, r.nc, lanes))
 	tenants := map[int]string{} // one for each of two lanes
 	for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
 		if lane := wire.Lane(name); len(tenants) < 2 || tenants[lane] != "" {
@@ -79,14 +76,18 @@ func TestPerLane(t *testing.T) {
 	if len(seen) != 2 {
 		t.Errorf("lanes seen: %v", seen)
 	}
-	r.must(pipeline.Setup(r.ctx, r.nc, quick)) // and back
+	one := quick
+	one.OneConsumer = true
+	r.must(pipeline.Setup(r.ctx, r.nc, one))
 	r.run(quick, pipeline.Stages()...)
-	r.works("all-lanes")
+	r.works("one-consumer")
 }
 
 func TestRunSaysWhatIsMissing(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	c := quick
+	c.OneConsumer = true
+	r.must(pipeline.Setup(r.ctx, r.nc, c))
 	c.NC, c.Lanes = r.nc, []int{3}
 	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil || !strings.Contains(err.Error(), "btn setup") {
 		t.Errorf("lanes without consumers: %v", err)

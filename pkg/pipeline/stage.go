@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -28,27 +29,28 @@ type handler func(ctx context.Context, d *delivery) error
 type intake struct {
 	feed
 	handle   handler
-	prefetch int  // messages asked for at a time, see short
-	parallel int  // messages worked on at a time, unless configured
+	prefetch int  // messages of a lane, in hand or asked for, while they are quick
+	parallel int  // messages worked on at a time, unless configured; 1: always
 	patient  bool // no limit of deliveries
+	// weigh returns how many of so many slots a message takes; nil: one.
+	weigh func(m *bus.Delivered, slots int) int
 }
 
-// short is the prefetch where a message takes milliseconds. Where one may take longer it is 1: a message that waits in
-// this process is not being worked on, has no heartbeat, goes to another worker after AckWait, and counts as a failed
-// delivery, while that other worker may be free. The client library's own default is 500.
-const short = 64
+// short is the prefetch where a message never takes longer than milliseconds. Where one may take longer it is less: what waits
+// in this process keeps it from another one that may be free. The client library's own default is 500.
+const short = 16
 
 func (w *worker) intakes() []intake {
 	switch w.stage {
 	case StageReparam:
 		return []intake{
-			{feed: feedModel, handle: w.reparam, prefetch: 1, parallel: 4},
+			{feed: feedModel, handle: w.reparam, prefetch: 2, parallel: 4},
 			{feed: feedRedrive, handle: w.redriven, prefetch: 1, parallel: 1},
 		}
 	case StageLearn:
-		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 1, parallel: 4}}
+		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4}}
 	case StageContract:
-		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 1}}
+		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 4, weigh: weight}}
 	case StageAggregate:
 		in := []intake{
 			{feed: feedPartial, handle: w.tallies.partial, prefetch: short, parallel: 4},

@@ -31,11 +31,7 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err
 	}
-	meta, err := d.msg.Metadata()
-	if err != nil {
-		return fault.Wrap(fault.Internal, err)
-	}
-	busy, err := w.underWay(ctx, lane, job, meta.Sequence.Stream)
+	busy, err := w.underWay(ctx, lane, job, d.msg.Sequence)
 	if err != nil {
 		return err
 	}

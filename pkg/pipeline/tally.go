@@ -172,7 +172,7 @@ func (t *tallies) refuse(held []*delivery, err error) {
 			t.w.settle(d, intake{}, err, nil)
 			continue
 		}
-		d.msg.NakWithDelay(backoff(fault.Infrastructure, d.attempt))
+		d.msg.Again(backoff(fault.Infrastructure, d.attempt))
 	}
 }
 
@@ -320,13 +320,13 @@ func (t *tallies) stop() {
 	}
 	t.mu.Unlock()
 	for _, d := range held {
-		d.msg.Nak()
+		d.msg.Again(0)
 	}
 	t.work.Wait()
 }
 
 func acknowledgeAll(held []*delivery) {
 	for _, d := range held {
-		d.msg.Ack() // a lost one is delivered again, and finds the answer
+		d.msg.DoneSoon() // a lost one is delivered again, and finds the answer
 	}
 }

@@ -89,7 +89,7 @@ func topology(c Config) []jetstream.StreamConfig {
 // blobAge is how long blobs live. A blob past the half of it is written again when it is needed.
 func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
 
-// feed is a durable consumer over all lanes of a kind, or one per lane.
+// feed is a durable consumer per lane of a kind, or one over all lanes.
 type feed struct {
 	stream, name string
 	kind         wire.Kind
@@ -123,7 +123,7 @@ func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
 	if f.headers {
 		one.AckWait = max(c.AckWait, sweepAckWait)
 	}
-	if !c.PerLane || !f.laned {
+	if c.OneConsumer || !f.laned {
 		return []jetstream.ConsumerConfig{one}
 	}
 	all := make([]jetstream.ConsumerConfig, wire.Lanes)
@@ -135,3 +135,20 @@ func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
 }
 
 func (f feed) consumerName(lane int) string { return fmt.Sprintf("%s-%d", f.name, lane) }
+
+func (f feed) consumerNames(lanes []int) []string {
+	names := make([]string, len(lanes))
+	for i, lane := range lanes {
+		names[i] = f.consumerName(lane)
+	}
+	return names
+}
+
+// allLanes lists 0 to wire.Lanes-1.
+func allLanes() []int {
+	lanes := make([]int, wire.Lanes)
+	for lane := range lanes {
+		lanes[lane] = lane
+	}
+	return lanes
+}

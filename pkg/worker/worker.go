@@ -20,8 +20,8 @@ import (
 type flags struct {
 	config.Common
 	config.Servers
-	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Needs consumers made by 'btn setup --per-lane'." placeholder:"N,…"`
-	Concurrency int           `help:"Messages worked on at a time; 0: one for contract-worker, a few for the others." default:"0"`
+	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
+	Concurrency int           `help:"Messages worked on at a time; 0: a few, of contract-worker's only small ones." default:"0"`
 	Threads     int           `help:"Threads of one contraction." default:"1"`
 	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`

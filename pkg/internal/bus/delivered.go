@@ -1,0 +1,84 @@
+package bus
+
+// A message of a consumer and what is said of it.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+)
+
+// What a consumer of a stream says of a message.
+const (
+	ackDone    = "+ACK"
+	ackAgain   = "-NAK"
+	ackWorking = "+WPI"
+	ackNever   = "+TERM"
+)
+
+// Delivered is one message of a consumer in the hands of this process.
+type Delivered struct {
+	*nats.Msg
+	Consumer string
+	Attempt  int    // 1 for the first delivery
+	Sequence uint64 // in the stream
+	Stored   time.Time
+
+	nc      *nats.Conn
+	settled atomic.Bool
+}
+
+// Deliver reads what the server says of a message that answers a pull request.
+func (b *Bus) Deliver(m *nats.Msg) (*Delivered, error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return nil, fault.New(fault.Internal, "bus: %s: %w", m.Subject, err)
+	}
+	return &Delivered{
+		Msg: m, Consumer: meta.Consumer, Attempt: int(meta.NumDelivered), Sequence: meta.Sequence.Stream, Stored: meta.Timestamp, nc: b.NC,
+	}, nil
+}
+
+// Done acknowledges the message and waits for the server's word that it took the acknowledgement. Doing it twice is doing
+// it once.
+func (d *Delivered) Done(ctx context.Context) error {
+	if d.settled.Load() {
+		return nil
+	}
+	if _, err := d.nc.RequestWithContext(ctx, d.Reply, []byte(ackDone)); err != nil {
+		return fault.New(fault.Infrastructure, "bus: acknowledge %s: %w", d.Subject, err)
+	}
+	d.settled.Store(true)
+	return nil
+}
+
+// DoneSoon acknowledges the message without waiting.
+func (d *Delivered) DoneSoon() { d.say(ackDone, true) }
+
+// Again has the message delivered once more, after a pause.
+func (d *Delivered) Again(pause time.Duration) {
+	if pause <= 0 {
+		d.say(ackAgain, true)
+		return
+	}
+	d.say(fmt.Sprintf("%s {\"delay\": %d}", ackAgain, pause.Nanoseconds()), true)
+}
+
+// Working tells the server that the message is in work: AckWait begins anew.
+func (d *Delivered) Working() { d.say(ackWorking, false) }
+
+// Never ends the deliveries of the message.
+func (d *Delivered) Never(reason string) {
+	d.say(ackNever+" "+strings.ReplaceAll(reason, "\n", " "), true)
+}
+
+func (d *Delivered) say(what string, last bool) {
+	if !d.settled.Load() && d.nc.Publish(d.Reply, []byte(what)) == nil && last {
+		d.settled.Store(true)
+	}
+}

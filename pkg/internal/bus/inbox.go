@@ -1,0 +1,89 @@
+package bus
+
+// Requests for messages of a consumer, and what they are answered with.
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+)
+
+// Pulled is what a pull request was answered with: a message, or the request's end.
+type Pulled struct {
+	Message *Delivered // nil at the end of a request
+	Ended   string     // consumer whose request ended
+	Err     error      // why, if it was no timeout and not for want of messages
+}
+
+// ErrGone: the consumer of a pull request does not exist any more.
+var ErrGone = errors.New("bus: the consumer is gone")
+
+// Inbox receives what pull requests are answered with. The client library's own iterators are not used: one that asks for a
+// message at a time may, on a busy machine, take its own last request for one still being sent and not ask again for 30 s
+// (nats.go 1.55, checkPending and pullMessages).
+type Inbox struct {
+	b      *Bus
+	stream string
+	prefix string
+	sub    *nats.Subscription
+	into   chan *nats.Msg
+}
+
+// Open begins to receive answers about consumers of a stream in a channel of that capacity; what exceeds it is lost.
+func (b *Bus) Open(stream string, into chan *nats.Msg) (*Inbox, error) {
+	in := &Inbox{b: b, stream: stream, prefix: nats.NewInbox() + ".", into: into}
+	var err error
+	if in.sub, err = b.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: pull from %s: %w", stream, err)
+	}
+	return in, nil
+}
+
+// Pull asks a consumer for so many messages: within the time given, or those that there are if it is 0.
+func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
+	request := fmt.Sprintf(`{"batch":%d,"expires":%d}`, batch, expires.Nanoseconds())
+	if expires <= 0 {
+		request = fmt.Sprintf(`{"batch":%d,"no_wait":true}`, batch)
+	}
+	if err := in.b.NC.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+in.stream+"."+consumer, in.prefix+consumer, []byte(request)); err != nil {
+		return fault.New(fault.Infrastructure, "bus: pull from %s: %w", consumer, err)
+	}
+	return nil
+}
+
+// Read makes sense of a message from the channel. It is nil for what means nothing, such as the end of a request of an
+// Inbox that was closed.
+func (in *Inbox) Read(m *nats.Msg) *Pulled {
+	status := m.Header.Get("Status")
+	if status == "" || m.Reply != "" {
+		d, err := in.b.Deliver(m)
+		if err != nil {
+			return nil
+		}
+		return &Pulled{Message: d}
+	}
+	consumer, ours := strings.CutPrefix(m.Subject, in.prefix)
+	if !ours || status == "100" {
+		return nil
+	}
+	p := &Pulled{Ended: consumer}
+	text := m.Header.Get("Description")
+	switch {
+	case status == "404" || status == "408", strings.Contains(text, "Batch Completed"):
+	case strings.Contains(text, "Consumer Deleted"):
+		p.Err = fmt.Errorf("%w: %s", ErrGone, consumer)
+	case status == "503":
+		p.Err = fault.New(fault.Infrastructure, "bus: consumer %s does not answer", consumer)
+	default:
+		p.Err = fault.New(fault.Infrastructure, "bus: pull from %s: %s %s", consumer, status, text)
+	}
+	return p
+}
+
+// Close withdraws all requests. Messages that are on their way still arrive; the server keeps the others, and delivers
+// those that find nobody to somebody else, uncounted.
+func (in *Inbox) Close() { in.sub.Drain() }

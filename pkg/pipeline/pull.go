@@ -1,0 +1,362 @@
+package pipeline
+
+// Where a stage's messages come from: lane by lane in turn, so that no tenant waits behind the jobs of another.
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// pullExpiry is how long a request for messages waits at the server. One without an answer for lostAfter longer is lost.
+	pullExpiry = 10 * time.Second
+	lostAfter  = 2 * time.Second
+	// lookLost is how long a request that does not wait may take.
+	lookLost = time.Second
+	// hoardFor is how long messages may wait in this process, or requests stay open, while all its slots are taken. Then they
+	// go back: another worker may be free.
+	hoardFor = 100 * time.Millisecond
+	// quickly is how long messages take, on average, of which some may be fetched ahead.
+	quickly = 10 * time.Millisecond
+	// handedBack is how often a message may be handed back unbegun: the server counts that as a delivery, and too many
+	// deliveries are a failure. Then it waits here, with heartbeats.
+	handedBack = 2
+	// pullRetry is the pause after a request that was refused.
+	pullRetry = 200 * time.Millisecond
+)
+
+// lane is one consumer of an intake, and what this process has of it.
+type lane struct {
+	consumer string
+	asked    int // messages that the server was asked for and has not sent
+	lost     time.Time
+	again    time.Time // not to be asked before
+	waiting  []*bus.Delivered
+}
+
+// puller works on the messages of all lanes of one intake, as many at a time as there are slots.
+//
+// While messages are quick it keeps a request open at every lane and a few messages of each in hand, and takes them in turn. When
+// they are not it keeps nothing: it withdraws its requests as soon as its slots are taken for long, and asks lane after lane, one
+// message for one free slot. Only a worker with nothing to do waits at all lanes.
+type puller struct {
+	w      *worker
+	in     intake
+	lanes  []*lane
+	of     map[string]*lane
+	inbox  *bus.Inbox // nil while nothing is asked for
+	into   chan *nats.Msg
+	done   chan finished
+	slots  int
+	taken  int // of the slots
+	turn   int // lane that is first
+	since  time.Time
+	took   time.Duration // of a message, on average
+	looked int           // lanes found empty in a row, when asking one after the other
+	asking bool          // one after the other
+}
+
+// finished is a message that left its slots.
+type finished struct {
+	slots int
+	took  time.Duration
+}
+
+// consume works on the messages of an intake until ctx ends, hands back what it has not begun, and waits for the rest.
+func (w *worker) consume(ctx context.Context, in intake, consumers []string) error {
+	p := &puller{w: w, in: in, of: map[string]*lane{}, slots: w.slots(in)}
+	for _, name := range consumers {
+		l := &lane{consumer: name}
+		p.lanes, p.of[name] = append(p.lanes, l), l
+	}
+	p.into = make(chan *nats.Msg, 64+8*in.prefetch*len(p.lanes))
+	p.done = make(chan finished, p.slots)
+	err := p.run(ctx)
+	p.withdraw()
+	p.handBack(0)
+	if p.w.bus.NC.FlushTimeout(time.Second) == nil { // what was on its way is here
+		p.drain()
+	}
+	for p.taken > 0 {
+		p.finish(<-p.done)
+	}
+	return err
+}
+
+func (p *puller) run(ctx context.Context) error {
+	status := p.w.bus.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer p.w.bus.NC.RemoveStatusListener(status)
+	beat := time.NewTicker(min(p.w.Heartbeat, hoardFor/2))
+	defer beat.Stop()
+	worked := now()
+	for {
+		if p.w.bus.NC.IsClosed() {
+			return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.name, nats.ErrConnectionClosed)
+		}
+		p.begin()
+		p.ask()
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-p.into:
+			if err := p.take(m); err != nil {
+				return err
+			}
+		case f := <-p.done:
+			p.finish(f)
+		case s, open := <-status:
+			if open && s == nats.CONNECTED { // again: requests are forgotten with the connection
+				p.withdraw()
+			}
+			if !open {
+				status = nil
+			}
+		case at := <-beat.C:
+			if at.Sub(worked) >= p.w.Heartbeat {
+				worked = at
+				for _, l := range p.lanes {
+					for _, d := range l.waiting {
+						d.Working()
+					}
+				}
+			}
+		}
+	}
+}
+
+// take receives what a request was answered with.
+func (p *puller) take(m *nats.Msg) error {
+	if p.inbox == nil { // withdrawn, and yet on its way
+		if d, err := p.w.bus.Deliver(m); err == nil && m.Reply != "" {
+			p.keep(d)
+		}
+		return nil
+	}
+	got := p.inbox.Read(m)
+	switch {
+	case got == nil:
+		return nil
+	case got.Message != nil:
+		p.looked = 0
+		p.keep(got.Message)
+		return nil
+	}
+	l := p.of[got.Ended]
+	if l == nil {
+		return nil
+	}
+	l.asked = 0
+	p.looked++
+	if errors.Is(got.Err, bus.ErrGone) {
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.name, got.Err)
+	}
+	if got.Err != nil {
+		l.again = now().Add(pullRetry)
+		p.w.log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
+	}
+	return nil
+}
+
+// keep puts a message into its lane.
+func (p *puller) keep(d *bus.Delivered) {
+	l := p.of[d.Consumer]
+	if l == nil {
+		d.Again(0)
+		return
+	}
+	l.asked = max(0, l.asked-1)
+	l.waiting = append(l.waiting, d)
+}
+
+// begin starts waiting messages in the free slots, lane by lane in turn. One that needs more slots than are free has
+// the next turn.
+func (p *puller) begin() {
+	for p.taken < p.slots {
+		l := p.next()
+		if l == nil {
+			break
+		}
+		d := l.waiting[0]
+		slots := p.weight(d)
+		if slots > p.slots-p.taken {
+			break
+		}
+		l.waiting = l.waiting[1:]
+		p.pass(l)
+		p.taken += slots
+		began := now()
+		go func() {
+			p.w.process(d, p.in)
+			p.done <- finished{slots, now().Sub(began)}
+		}()
+		if slots > 1 && p.taken == p.slots {
+			p.release()
+		}
+	}
+	p.hoarding()
+}
+
+// next is the first lane in turn with a message that waits, or nil.
+func (p *puller) next() *lane {
+	for i := range p.lanes {
+		if l := p.lanes[(p.turn+i)%len(p.lanes)]; len(l.waiting) > 0 {
+			return l
+		}
+	}
+	return nil
+}
+
+// pass gives the turn to the lane after l.
+func (p *puller) pass(l *lane) {
+	for i := range p.lanes {
+		if p.lanes[i] == l {
+			p.turn = (i + 1) % len(p.lanes)
+		}
+	}
+}
+
+func (p *puller) weight(d *bus.Delivered) int {
+	if p.in.weigh == nil || p.w.Concurrency > 0 {
+		return 1
+	}
+	return min(p.in.weigh(d, p.slots), p.slots)
+}
+
+// hoarding gives up what is in hand or asked for when no slot has become free for a while.
+func (p *puller) hoarding() {
+	if p.taken < p.slots && p.next() == nil {
+		p.since = time.Time{}
+		return
+	}
+	if p.since.IsZero() {
+		p.since = now()
+	}
+	if now().Sub(p.since) > hoardFor {
+		p.release()
+	}
+}
+
+// release leaves to other workers what this one cannot begin soon.
+func (p *puller) release() {
+	if p.in.patient {
+		return
+	}
+	p.withdraw()
+	p.handBack(handedBack)
+	p.asking, p.looked = true, 0
+}
+
+// withdraw ends all requests.
+func (p *puller) withdraw() {
+	if p.inbox != nil {
+		p.inbox.Close()
+		p.inbox = nil
+	}
+	for _, l := range p.lanes {
+		l.asked = 0
+	}
+}
+
+// handBack hands back what waits here, but for messages delivered more often than most, if that is given.
+func (p *puller) handBack(most int) {
+	for _, l := range p.lanes {
+		kept := l.waiting[:0]
+		for _, d := range l.waiting {
+			if most > 0 && d.Attempt > most {
+				kept = append(kept, d)
+				continue
+			}
+			d.Again(0)
+		}
+		clear(l.waiting[len(kept):])
+		l.waiting = kept
+	}
+}
+
+// drain hands back what came after the requests were withdrawn.
+func (p *puller) drain() {
+	for {
+		select {
+		case m := <-p.into:
+			if m.Reply == "" {
+				continue
+			}
+			if d, err := p.w.bus.Deliver(m); err == nil {
+				d.Again(0)
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (p *puller) finish(f finished) {
+	p.taken -= f.slots
+	p.took += (f.took - p.took) / 8
+	p.since = time.Time{}
+	if p.took < quickly {
+		p.asking = false
+	}
+}
+
+// ask requests messages: a few of every lane, or one of the lane in turn while messages take long.
+func (p *puller) ask() {
+	if p.asking && p.looked >= len(p.lanes) && p.taken < p.slots {
+		p.asking = false // nothing anywhere: wait at all lanes
+	}
+	at := now()
+	if p.asking {
+		if p.taken < p.slots && p.next() == nil {
+			p.look(at)
+		}
+		return
+	}
+	if p.taken >= p.slots && p.took >= quickly && !p.in.patient {
+		return
+	}
+	for _, l := range p.lanes {
+		if l.asked > 0 && at.After(l.lost) {
+			p.w.log.Debug("a request for messages was lost", "consumer", l.consumer)
+			l.asked = 0
+		}
+		have := l.asked + len(l.waiting)
+		if have > p.in.prefetch/2 || at.Before(l.again) {
+			continue
+		}
+		p.pull(l, p.in.prefetch-have, pullExpiry, at.Add(pullExpiry+lostAfter))
+	}
+}
+
+// look asks one lane for one message, if none is being asked.
+func (p *puller) look(at time.Time) {
+	for _, l := range p.lanes {
+		if l.asked > 0 && at.Before(l.lost) {
+			return
+		}
+		l.asked = 0
+	}
+	l := p.lanes[p.turn]
+	p.pass(l)
+	p.pull(l, 1, 0, at.Add(lookLost))
+}
+
+func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
+	var err error
+	if p.inbox == nil {
+		p.inbox, err = p.w.bus.Open(p.in.stream, p.into)
+	}
+	if err == nil {
+		err = p.inbox.Pull(l.consumer, batch, expires)
+	}
+	if err != nil {
+		p.w.log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
+		l.again = now().Add(pullRetry)
+		return
+	}
+	l.asked, l.lost = l.asked+batch, lost
+}
