@@ -15,6 +15,9 @@ func (j job) base() (btn.Value, error) {
 	if j.dec.Contraction != nil && j.q.Order == nil {
 		return j.slices(j.dec.Contraction)
 	}
+	if value, ok := j.compiled(); ok {
+		return value, nil
+	}
 	e, err := einsum.Build(j.net)
 	if err != nil {
 		return btn.Value{}, err

@@ -31,7 +31,7 @@ type Options struct {
 	// Joint asks for Value.Joint too, of these variables: of components that are slices of a contraction tree only.
 	Joint []int
 	// Base and Evidence are the network before it was conditioned, and on what: for components of approximate classes,
-	// whose plans serve any evidence.
+	// whose plans serve any evidence, and of class base on small networks, which are compiled without evidence.
 	Base     *btn.Network
 	Evidence factorgraph.Evidence
 	// Messages are those of belief propagation on the conditioned network, for class region; nil: it is run.

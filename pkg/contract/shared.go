@@ -1,6 +1,7 @@
 package contract
 
-// What components of class region have in common: their slice's expression, its state of belief propagation, its gauge.
+// What components of class region have in common: their slice's expression, its state of belief propagation, its gauge. And the
+// programs of small networks.
 
 import (
 	"slices"
@@ -15,13 +16,23 @@ import (
 
 // Shared keeps what the last component of class region stood on, for the next one: all rungs and tasks of a query stand on
 // the same, and on a large model it takes longer to make than the regions do. Values have the same bits with it and without
-// it. The zero value is empty; it may be used by several goroutines.
+// it. It keeps the programs of networks that were contracted last, too: a network must not change while it is known here.
+// The zero value is empty; it may be used by several goroutines.
 type Shared struct {
-	mu   sync.Mutex
-	last *ground
+	mu       sync.Mutex
+	last     *ground
+	programs einsum.Programs
 }
 
-// Drop forgets everything.
+// Programs returns the programs of small networks, nil of nil.
+func (s *Shared) Programs() *einsum.Programs {
+	if s == nil {
+		return nil
+	}
+	return &s.programs
+}
+
+// Drop forgets everything but the programs, which are small.
 func (s *Shared) Drop() {
 	s.mu.Lock()
 	s.last = nil

@@ -55,11 +55,16 @@ func CheckQueries(domains []int, queries []Query) error {
 
 // Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).
 func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo) (*btn.Job, error) {
+	return LearnKnown(ctx, net, queries, s, memo, &learn.Known{})
+}
+
+// LearnKnown is Learn for networks that may be known from earlier calls.
+func LearnKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo, known *learn.Known) (*btn.Job, error) {
 	asked := make([]learn.Query, len(queries))
 	for q := range queries {
 		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over, Joint: queries[q].Joint}
 	}
-	return learn.Assign(ctx, net, asked, s, memo)
+	return learn.AssignKnown(ctx, net, asked, s, memo, known)
 }
 
 // ContractOptions bound one worker's contraction.
@@ -68,13 +73,13 @@ type ContractOptions struct {
 	Threads int   // 0 means all processors
 	// Shared is what the calls for one job may hand on to each other, nil for nothing. Values are the same either way.
 	Shared *contract.Shared
+	// Projectors remembers those of truncated trees, nil: they are learned each time. Values are the same either way.
+	Projectors contract.ProjectorMemo
 }
 
 // Contract is the third stage: the values of some units, each under its query's evidence, in the order given.
 // A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
 func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
-	// Projectors remembers those of truncated trees, nil: they are learned each time. Values are the same either way.
-	Projectors contract.ProjectorMemo
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}

@@ -29,8 +29,13 @@ type Query struct {
 // Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
 // approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
 func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo) (*btn.Job, error) {
+	return AssignKnown(ctx, net, queries, s, memo, &Known{})
+}
+
+// AssignKnown is Assign for networks that may be known from earlier calls.
+func AssignKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo, known *Known) (*btn.Job, error) {
 	s = s.WithDefaults()
-	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, job: &btn.Job{}, known: map[string]int{}}
+	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, job: &btn.Job{}, known: map[string]int{}, facts: known.of(net)}
 	for _, q := range queries {
 		assignment, err := a.assign(q)
 		if err != nil {
@@ -56,6 +61,8 @@ type assigner struct {
 	settings   btn.Settings
 	memo       Memo
 	job        *btn.Job
+	facts      *facts
+	exactKey   string         // of the exact way, once it was needed
 	known      map[string]int // key → index into job.Decompositions
 	anyMiss    bool
 	hits       map[string]bool
@@ -73,10 +80,10 @@ func (a *assigner) cacheState() string {
 }
 
 // caution says beforehand what float64 may lose in an exact contraction, and that such an answer is not sure to be exact.
-func caution(a *btn.Assignment, conditioned *btn.Network) {
-	span := spanWarnings(conditioned)
+func (f *facts) caution(a *btn.Assignment, conditioned *btn.Network) {
+	span := f.span.warnings(conditioned)
 	a.Unsure = len(span) > 0
-	a.Warnings = append(append(a.Warnings, span...), signWarnings(conditioned)...)
+	a.Warnings = append(append(a.Warnings, span...), f.signs...)
 }
 
 func (a *assigner) assign(q Query) (btn.Assignment, error) {
@@ -86,7 +93,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	}
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
-		caution(&joint, conditioned)
+		a.facts.caution(&joint, conditioned)
 		return joint, err
 	}
 	switch a.settings.Method {
@@ -102,7 +109,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return a.approximate(conditioned, q, nil)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
-	caution(&exact, conditioned)
+	a.facts.caution(&exact, conditioned)
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
@@ -174,9 +181,8 @@ func (a *assigner) recall(key string, compute func(context.Context) (*btn.Decomp
 // key identifies a decomposition by everything it depends on: algorithm version, base tensor, settings and, for an
 // elimination order, the shape of the network it orders and the budget that chose between order and closed form.
 func (a *assigner) key(settings string, shape elimination.Hypergraph) string {
-	base := a.net.BaseDigest()
 	h := sha256.New()
-	h.Write(base[:])
+	h.Write(a.facts.digest[:])
 	h.Write([]byte(settings))
 	var word [8]byte
 	number := func(x int) {

@@ -40,14 +40,18 @@ func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithD
 //
 //   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
 //     cheaper;
-//   - the elimination order remembered for the network, or one made for the query's evidence, where it costs little;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one: see compiled;
+//   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
-	shape, err := einsum.Shape(a.net)
+	shape, err := a.facts.shapeOf()
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	index, hit, err := a.remember("exact", shape, func(context.Context) (*btn.Decomposition, error) {
+	if a.exactKey == "" {
+		a.exactKey = a.key("exact", shape)
+	}
+	index, hit, err := a.recall(a.exactKey, func(context.Context) (*btn.Decomposition, error) {
 		return exactDecomposition(a.net, shape, a.settings.Memory)
 	})
 	if err != nil {
@@ -57,6 +61,9 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}
 	if len(base.Components) != 1 || base.Components[0].Class != btn.ClassBase {
 		return assignment, nil // closed form: no order to adapt, no tables to fit
+	}
+	if ok, err := a.compiled(&assignment, base, conditioned, marginals); ok || err != nil {
+		return assignment, err
 	}
 	under, err := einsum.Shape(conditioned)
 	if err != nil {
