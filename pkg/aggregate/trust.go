@@ -17,6 +17,8 @@ const (
 	// take effect faster than any power. steady is the same for regions, whose growth is not monotone.
 	slowest = 0.003
 	steady  = 0.1
+	// hopeless is by how much more another plan may still move to be compared with.
+	hopeless = 10
 	// apart is what the distance of two plans at one bond counts.
 	apart = 2
 	// alike is by how much two plans at their first bond may be closer to each other than to the truth.
@@ -29,6 +31,7 @@ const (
 //   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the change that its own
 //     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
+//     A plan that still moves ten times as much says nothing of the best one; where no other is left, the last change counts whole.
 //     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
@@ -54,12 +57,19 @@ func (g *growth) judge() {
 	g.steadiest()
 	best := &g.rungs[g.best]
 	others := g.others(best)
-	spread := 0.0
+	last, moved := g.next(best, math.Inf(1)) // without help from others
+	spread, worse := 0.0, 0
 	for _, other := range others {
+		if theirs, known := g.next(other, math.Inf(1)); known && moved && best.Family != btn.FamilyRegions && theirs > hopeless*last {
+			worse++ // its distance is its own error
+			continue
+		}
 		spread = max(spread, math.Abs(*other.LogZ-*best.LogZ))
 	}
-	u, moved := g.next(best, spread)
-	g.moved, u = moved, max(u, apart*spread)
+	u, _ := g.next(best, spread)
+	if g.moved, u = moved, max(u, apart*spread); worse > 0 && worse == len(others) {
+		u = max(u, g.lastChange(best)) // nothing to compare with: no hope of the next change being smaller
+	}
 	if best.Slices > 1 && best.Family == btn.FamilyRegions {
 		u = max(u, g.wholeNext(best))
 	}
@@ -76,6 +86,20 @@ func (g *growth) judge() {
 }
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
+
+// lastChange is how far an estimate is from the one before it in its sequence; 0 for none.
+func (g *growth) lastChange(best *rung) float64 {
+	before := math.NaN()
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() < best.level() {
+			before = *r.LogZ
+		}
+	}
+	if math.IsNaN(before) {
+		return 0
+	}
+	return math.Abs(*best.LogZ - before)
+}
 
 // steadiest makes that estimate of the highest level the best whose own sequence has moved least; the first of equals.
 func (g *growth) steadiest() {

@@ -79,7 +79,7 @@ const (
 	// sweepMove is how many of them a move of the search for a matrix product state takes.
 	sweepMove = 64
 	// unequal is how many times more flops one family may take to be compared with the other.
-	unequal = 16
+	unequal = 4
 )
 
 var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
