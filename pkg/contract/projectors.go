@@ -17,9 +17,9 @@ type ProjectorMemo interface {
 }
 
 // Recent keeps the projectors used last in this process, at most so many bytes of them. The zero value is empty and keeps
-// 256 MiB; it may be used by several goroutines, which may both compute the same.
+// 128 MiB; it may be used by several goroutines, which may both compute the same.
 type Recent struct {
-	Most int64 // bytes; 0: 256 MiB
+	Most int64 // bytes; 0: 128 MiB
 
 	mu    sync.Mutex
 	order list.List // of *recent, last used first
@@ -32,7 +32,7 @@ type recent struct {
 	value *compressed.Projectors
 }
 
-const mostRecent = 256 << 20
+const mostRecent = 128 << 20
 
 // Do implements ProjectorMemo.
 func (r *Recent) Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {

@@ -46,7 +46,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	began := now()
 	of, end := w.shared.hold()
 	defer end()
-	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of})
+	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of, Projectors: w.pairs})
 	if err != nil {
 		return err
 	}

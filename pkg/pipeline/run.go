@@ -30,6 +30,7 @@ type worker struct {
 	soft     context.Context // ends when Run shall: nothing new is begun
 	cache    *cache.Cache
 	memo     learn.Memo
+	pairs    *Projectors
 	sure     *sure
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
@@ -66,6 +67,10 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	defer store.Close()
 	c.Metrics.watchCache(store)
 	memo, sure := memoIn(c, store), &sure{}
+	pairs := &Projectors{}
+	if c.Redis != "" {
+		pairs.Cache = store
+	}
 
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -78,7 +83,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	for _, stage := range stages {
 		w := &worker{
 			Config: c, stage: stage, bus: b, log: c.Logger.With("stage", string(stage)), hard: hard, soft: soft,
-			cache: store, memo: memo, sure: sure, networks: networks, jobs: jobs,
+			cache: store, memo: memo, pairs: pairs, sure: sure, networks: networks, jobs: jobs,
 		}
 		w.tallies = newTallies(w)
 		intakes := w.intakes()
