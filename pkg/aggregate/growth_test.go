@@ -56,10 +56,10 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 	}{
 		"two rungs: their change":            {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
 		"three rungs: the next change":       {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.0625},
-		"never less than a part of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 3e-6},
+		"never less than a part of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 0.01},
 		"two rungs of plans that approach":   {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true}, {0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.2},
 		"a sequence that diverges":           {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {0, 32, []float64{2.1}, true}}, 1},
-		"the other plan is hopeless":         {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{9}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{5}, true}}, 0.1},
+		"the other plan is hopeless":         {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{9}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{5}, true}}, 0.39},
 		"the other plan is far off":          {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{4.1}, true}}, 6},
 	} {
 		r := Result(ladder(1e-9, c.steps...))

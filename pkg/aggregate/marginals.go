@@ -29,9 +29,10 @@ func marginals(alpha []scaled.Number, parts []*btn.Marginals) (p [][]float64, wa
 	if err != nil {
 		return nil, "", err
 	}
-	at := 0
+	p = make([][]float64, 0, len(domains))
+	at, all := 0, make([]float64, size)
 	for v, d := range domains {
-		q, wrong := distribution(sums[at : at+d])
+		q, wrong := distribution(sums[at:at+d], all[at:at+d:at+d])
 		at += d
 		switch {
 		case q == nil:
@@ -63,7 +64,7 @@ func joint(alpha []scaled.Number, parts []*btn.Marginals, set []int) (p *btn.Joi
 	if err != nil {
 		return nil, "", err
 	}
-	q, wrong := distribution(sums)
+	q, wrong := distribution(sums, make([]float64, size))
 	switch {
 	case q == nil:
 		return nil, "no joint marginal: its cells have no positive total", nil
@@ -93,14 +94,13 @@ func sumMarginals(alpha []scaled.Number, parts []*btn.Marginals, domains []int, 
 	return sums, nil
 }
 
-// distribution divides sums by their total. It returns nil where that is not positive, and the first place where a quotient
+// distribution divides sums by their total, into q. It returns nil where that is not positive, and the first place where a quotient
 // is no probability even for rounding, −1 for none.
-func distribution(sums []scaled.Number) (q []float64, wrong int) {
+func distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
 	total := scaled.Sum(sums)
 	if total.Sign() <= 0 {
 		return nil, -1
 	}
-	q = make([]float64, len(sums))
 	for a := range q {
 		q[a] = sums[a].Div(total).Float64()
 		if q[a] < -negativeMarginal || q[a] > 1+negativeMarginal {

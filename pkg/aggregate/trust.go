@@ -17,6 +17,8 @@ const (
 	// take effect faster than any power. steady is the same for regions, whose growth is not monotone.
 	slowest = 0.003
 	steady  = 0.1
+	// accident is what the change before the last one counts: the last may be small by accident.
+	accident = 0.01
 	// hopeless is by how much more another plan may still move to be compared with.
 	hopeless = 10
 	// apart is what the distance of two plans at one bond counts.
@@ -31,7 +33,8 @@ const (
 //   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the change that its own
 //     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
-//     A plan that still moves ten times as much says nothing of the best one; where no other is left, the last change counts whole.
+//     A plan that still moves ten times as much says little of the best one; where no other is left, a tenth of its distance and
+//     the last change count.
 //     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
@@ -58,17 +61,18 @@ func (g *growth) judge() {
 	best := &g.rungs[g.best]
 	others := g.others(best)
 	last, moved := g.next(best, math.Inf(1)) // without help from others
-	spread, worse := 0.0, 0
+	spread, far, worse := 0.0, 0.0, 0
 	for _, other := range others {
 		if theirs, known := g.next(other, math.Inf(1)); known && moved && best.Family != btn.FamilyRegions && theirs > hopeless*last {
-			worse++ // its distance is its own error
+			worse++ // its distance is its own error, in the main
+			far = max(far, math.Abs(*other.LogZ-*best.LogZ)/hopeless)
 			continue
 		}
 		spread = max(spread, math.Abs(*other.LogZ-*best.LogZ))
 	}
 	u, _ := g.next(best, spread)
 	if g.moved, u = moved, max(u, apart*spread); worse > 0 && worse == len(others) {
-		u = max(u, g.lastChange(best)) // nothing to compare with: no hope of the next change being smaller
+		u = max(u, far, g.lastChange(best)) // nothing to compare with: no hope of the next change being smaller
 	}
 	if best.Slices > 1 && best.Family == btn.FamilyRegions {
 		u = max(u, g.wholeNext(best))
@@ -166,7 +170,7 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	if before == 0 {
 		return last, true
 	}
-	return last * min(1, max(slowest, last/before)), true
+	return max(last*min(1, max(slowest, last/before)), accident*before), true
 }
 
 // regionsNext is what a sequence of regions has still to go: at least its last change and a tenth of the one before,
