@@ -12,7 +12,8 @@ import (
 
 // Sum returns Σ xs, correctly rounded (to nearest, ties to even) from the exact sum: the same bits in any order.
 // The empty sum is 0. NaN, or infinities of both signs, give NaN; one infinity gives itself.
-// Cost: a sort and about one big addition of a few words per term, however far apart the exponents are.
+// Cost: about one addition of two words per term where the terms are few and of similar size, else a sort and about one big
+// addition of a few words per term, however far apart the exponents are.
 func Sum(xs []Number) Number {
 	return exactSum(slices.Clone(xs))
 }
@@ -29,11 +30,17 @@ func SumAbs(xs []Number) Number {
 // SumProducts returns Σ_i a[i]·b[i] over lists of one length, correctly rounded from the exact products: one rounding in
 // all, and the same bits in any order of the pairs. NaN and Inf are as in Sum.
 func SumProducts(a, b []Number) Number {
+	if len(a) == 1 {
+		return Make(a[0].Mant, a[0].Exp).Mul(Make(b[0].Mant, b[0].Exp))
+	}
 	return exactSum(products(a, b))
 }
 
 // SumAbsProducts returns Σ_i |a[i]·b[i]|, correctly rounded like SumProducts.
 func SumAbsProducts(a, b []Number) Number {
+	if len(a) == 1 {
+		return SumProducts(a, b).Abs()
+	}
 	abs := make([]Number, len(a))
 	for i, x := range a {
 		abs[i] = x.Abs()
@@ -75,6 +82,9 @@ func exactSum(xs []Number) Number {
 		return Number{Mant: special}
 	}
 	xs = xs[:n]
+	if sum, ok := sumNear(xs); ok {
+		return sum
+	}
 	slices.SortFunc(xs, func(a, b Number) int { return cmp.Compare(b.Exp, a.Exp) })
 	return sumDescending(xs)
 }

@@ -139,3 +139,32 @@ func FuzzSum(f *testing.F) {
 		}
 	})
 }
+
+// TestSumsOfSimilarNumbersAreThoseOfAny: 128 bits against integers of any size.
+func TestSumsOfSimilarNumbersAreThoseOfAny(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 7))
+	for trial := range 20000 {
+		xs := make([]scaled.Number, 1+rng.IntN(8))
+		span := 1 + rng.Int64N(66)
+		for i := range xs {
+			xs[i] = scaled.Make(rng.Float64()*2-1, rng.Int64N(span)-30)
+			switch rng.IntN(4) {
+			case 0: // few bits: ties
+				xs[i] = scaled.Make(float64(1+rng.IntN(4))*(1-2*float64(rng.IntN(2))), rng.Int64N(span))
+			case 1:
+				xs[i] = scaled.Make(float64(1<<53-1-rng.IntN(2)), rng.Int64N(span)-52)
+			}
+		}
+		if got, want := scaled.Sum(xs), nearest(bigSum(xs)); got != want {
+			t.Fatalf("trial %d: Sum(%v) = %v, want %v", trial, xs, got, want)
+		}
+	}
+	full := make([]scaled.Number, 256)
+	for i := range full {
+		full[i] = scaled.Make(-float64(1<<53-1), 12)
+	}
+	full[0] = scaled.Make(1, 0)
+	if got, want := scaled.Sum(full), nearest(bigSum(full)); got != want {
+		t.Errorf("the largest of all: %v, want %v", got, want)
+	}
+}
