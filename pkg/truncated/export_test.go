@@ -7,7 +7,7 @@ import (
 )
 
 // Tree searches a plan of the family tree.
-func (p *Prepared) Tree(ctx context.Context, o SearchOptions) (btn.TruncatedPlan, error) {
-	found, err := p.tree(ctx, o, 1<<26)
+func (p *Prepared) Tree(ctx context.Context, o SearchOptions, moves int64) (btn.TruncatedPlan, error) {
+	found, err := p.tree(ctx, o, moves)
 	return found.plan, err
 }

@@ -69,7 +69,7 @@ func TestMeasureReuse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := p.Tree(t.Context(), truncated.SearchOptions{Bond: 16, Memory: btn.DefaultMemory, Seed: 1})
+			plan, err := p.Tree(t.Context(), truncated.SearchOptions{Bond: 16, Memory: btn.DefaultMemory, Seed: 1}, 1<<26)
 			if err != nil {
 				t.Fatal(err)
 			}
