@@ -10,11 +10,12 @@ import (
 )
 
 type evaluateCmd struct {
-	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), calibration (errors against stated uncertainty) or all." default:"all"`
+	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), components (of symmetry-cp), time (errors while answers grow), uai (reference models), reuse (of projectors), calibration (errors against stated uncertainty) or all." default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
-	Method     []string `help:"Only this method instead of the experiment's own; repeat it for more." placeholder:"NAME"`
+	Method     []string `help:"Only this method instead of those of strength, uai and calibration; repeat it for more." placeholder:"NAME"`
+	Data       string   `help:"Folder of reference models, for uai, which is skipped without." placeholder:"DIR"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -35,7 +36,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	o := evaluate.Options{Short: c.Short, Seeds: c.Seeds, Methods: methods, Progress: t.Err}
+	o := evaluate.Options{Short: c.Short, Seeds: c.Seeds, Methods: methods, Data: c.Data, Progress: t.Err}
 	for _, x := range experiments {
 		rows, err := x.Run(ctx, o)
 		if len(rows) > 0 {
@@ -43,6 +44,9 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
+		}
+		if len(rows) == 0 {
+			continue // it has said why
 		}
 		fmt.Fprintf(t.Out, "%s: %s\n%swritten to %s\n", x.Name, x.Description, x.Summary(rows), c.Out)
 	}

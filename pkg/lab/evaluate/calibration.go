@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/lab/chart"
@@ -15,16 +16,41 @@ func calibration() Experiment {
 	return Experiment{
 		Name:        "calibration",
 		Description: "the error of ln Z against the stated uncertainty: 300 random models of five families, weak to strong, mixed and attractive",
-		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			methods, err := Named("tight-4", "tight-8")
-			if err != nil {
-				return nil, err
-			}
-			return compare(ctx, o, calibrationModels(o), methods, false)
-		},
-		Figures: calibrationFigures,
-		Summary: calibrationSummary,
+		Run:         runCalibration,
+		Figures:     calibrationFigures,
+		Summary:     calibrationSummary,
 	}
+}
+
+// trials are the methods and on how many of the ten models of a setting each is run: whole ladders search for seconds.
+// Regions are for sparse graphs.
+var trials = []struct {
+	method string
+	seeds  uint64
+	sparse bool
+}{{"tight-8", 10, false}, {"tight-ladder", 2, false}, {"few-regions", 2, true}}
+
+func runCalibration(ctx context.Context, o Options) ([]Row, error) {
+	list := calibrationModels(o)
+	if len(o.Methods) > 0 {
+		return compare(ctx, o, list, o.Methods, false)
+	}
+	var rows []Row
+	for _, t := range trials {
+		methods, err := Named(t.method)
+		if err != nil {
+			return rows, err
+		}
+		first := slices.DeleteFunc(slices.Clone(list), func(x instance) bool {
+			return x.seed >= t.seeds || t.sparse && (x.family.name == complete.name || x.family.name == bipartite.name)
+		})
+		more, err := compare(ctx, o, first, methods, false)
+		rows = append(rows, more...)
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
 }
 
 // calibrationModels are five families at six strengths, of sizes that change with the seed; every second one is attractive.
@@ -92,30 +118,46 @@ func calibrate(rows []Row, method string) (c calibrated) {
 	return c
 }
 
+// String says it in a line.
+func (c calibrated) String() string {
+	return fmt.Sprintf("%d models, %d failed, %d without uncertainty, %d to rounding; of the other %d within 3 × stated %d (%.1f %%), median stated %s, median error %s, ratio %.3g",
+		c.models, c.failed, c.unstated, c.settled, c.others(), c.within, 100*float64(c.within)/float64(c.others()), short(c.stated), short(c.err), c.stated/c.err)
+}
+
+// calibrationSummary is a line per method, a line per family of it, and the models whose error is more than was stated.
 func calibrationSummary(rows []Row) string {
 	var b strings.Builder
-	for _, method := range names(rows, func(r Row) string { return r.Method }) {
-		c := calibrate(rows, method)
-		fmt.Fprintf(&b, "%s: %d models, %d failed, %d without uncertainty, %d to rounding; of the other %d within 3 × stated %d (%.1f %%), median stated %s, median error %s, ratio %.3g\n",
-			method, c.models, c.failed, c.unstated, c.settled, c.others(), c.within, 100*float64(c.within)/float64(c.others()), short(c.stated), short(c.err), c.stated/c.err)
+	for _, m := range groups(rows, func(r Row) string { return r.Method }) {
+		fmt.Fprintf(&b, "%s: %s\n", m.name, calibrate(m.rows, m.name))
+		for _, g := range groups(m.rows, Row.label) {
+			fmt.Fprintf(&b, "  %s: %s\n", g.name, calibrate(g.rows, m.name))
+		}
+		for _, r := range m.rows {
+			if r.Error > settled && r.Error > 3*r.Uncertainty {
+				fmt.Fprintf(&b, "  outside: %s, %d variables, Δ=%g, seed %d: error %s, stated %s\n", r.label(), r.Variables, r.Strength, r.Seed, short(r.Error), short(r.Uncertainty))
+			}
+		}
 	}
 	return b.String()
 }
 
 func calibrationFigures(rows []Row) (list []Figure) {
-	for _, method := range names(rows, func(r Row) string { return r.Method }) {
-		s := chart.Scatter{Title: "Error against stated uncertainty: " + method, Diagonals: []float64{1, 3},
+	for _, m := range groups(rows, func(r Row) string { return r.Method }) {
+		s := chart.Scatter{Title: "Error against stated uncertainty: " + m.name, Diagonals: []float64{1, 3},
 			X: chart.Axis{Label: "stated uncertainty of ln Z (nats)", Log: true, Floor: 1e-14}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
-		for _, family := range names(rows, func(r Row) string { return r.Family }) {
-			g := chart.Curve{Name: family}
-			for _, r := range rows {
-				if r.Family == family && r.Method == method {
-					g.Points = append(g.Points, chart.Point{X: r.Uncertainty, Y: r.Error, Low: r.Error, High: r.Error})
-				}
-			}
-			s.Groups = append(s.Groups, g)
+		for _, g := range groups(m.rows, func(r Row) string { return r.Family }) {
+			s.Groups = append(s.Groups, stated(g))
 		}
-		list = append(list, Figure{Name: "calibration-" + method, Draw: s.WriteSVG})
+		list = append(list, Figure{Name: "calibration-" + m.name, Draw: s.WriteSVG})
 	}
 	return list
+}
+
+// stated are the errors of a group against what was stated.
+func stated(g group) chart.Curve {
+	c := chart.Curve{Name: g.name}
+	for _, r := range g.rows {
+		c.Points = append(c.Points, chart.Point{X: r.Uncertainty, Y: r.Error, Low: r.Error, High: r.Error})
+	}
+	return c
 }

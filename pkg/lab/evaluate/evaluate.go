@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -17,7 +18,8 @@ import (
 type Options struct {
 	Short    bool      // small models and few of them: to see that everything works
 	Seeds    int       // models per setting; 0: 10, or 2 where Short
-	Methods  []Method  // nil: the experiment's own
+	Methods  []Method  // of the experiments strength, calibration and uai; nil: their own
+	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
 	Progress io.Writer // a line per model; nil: none
 }
 
@@ -31,37 +33,57 @@ func (o Options) seeds() int {
 	return 10
 }
 
-// Row is one method on one model. Numbers that are not known are NaN.
+// Row is one method on one model. Numbers that are not known, or mean nothing in an experiment, are NaN.
 type Row struct {
+	Model         string // a name, of models that are not drawn
 	Family        string
 	Attractive    bool
 	Variables     int
 	Strength      float64 // Δ, or the largest |ln| of an entry
 	Seed          uint64
 	Method        string
+	Step          float64 // what grows: components, bond, number of observations; the experiment says which
 	LnZ           float64 // exact, nats
 	Estimate      float64 // nats
 	Error         float64 // |Estimate − LnZ|
 	Uncertainty   float64 // stated, nats
 	MarginalError float64 // mean over the variables of the total variation ½ Σ_x |p(x) − q(x)|
+	Largest       float64 // largest |p(x) − q(x)| of a variable and value
+	Residual      float64 // ρ
 	Flops         float64
 	Seconds       float64 // of the estimate
 	ExactSeconds  float64
 	Failed        string // why there is no estimate
 }
 
-// Columns of the CSV file, as Cells gives them.
+// Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of it.
 var Columns = []string{
-	"family", "attractive", "variables", "strength", "seed", "method", "ln_z", "estimate", "error", "uncertainty", "marginal_error",
-	"flops", "seconds", "exact_seconds", "failed",
+	"model", "family", "attractive", "variables", "strength", "seed", "method", "step", "ln_z", "estimate", "error", "uncertainty",
+	"marginal_error", "largest_marginal_error", "residual", "flops", "seconds", "exact_seconds", "failed",
 }
 
 // Cells are the row's values in the sequence of Columns.
 func (r Row) Cells() []any {
 	return []any{
-		r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.LnZ, r.Estimate, r.Error, r.Uncertainty, r.MarginalError,
-		r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
+		r.Model, r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.Step, r.LnZ, r.Estimate, r.Error, r.Uncertainty,
+		r.MarginalError, r.Largest, r.Residual, r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
 	}
+}
+
+// label names the group of models that a row is of.
+func (r Row) label() string {
+	if r.Attractive {
+		return r.Family + " attractive"
+	}
+	return r.Family
+}
+
+// answer writes what a method said into a row, beside the exact answer.
+func (r *Row) answer(got, exact Outcome) {
+	r.LnZ, r.ExactSeconds, r.Estimate, r.Uncertainty, r.Residual = exact.LnZ, exact.Seconds, got.LnZ, got.Uncertainty, got.Residual
+	r.Flops, r.Seconds = got.Flops, got.Seconds
+	r.Error = math.Abs(got.LnZ - exact.LnZ)
+	r.MarginalError, r.Largest = distance(got.Marginals, exact.Marginals)
 }
 
 // Figure is a drawing of rows.
@@ -80,7 +102,9 @@ type Experiment struct {
 }
 
 // Experiments are all there are.
-func Experiments() []Experiment { return []Experiment{strength(), calibration()} }
+func Experiments() []Experiment {
+	return []Experiment{strength(), components(), timing(), references(), reuse(), calibration()}
+}
 
 // Find returns the experiment of that name, or all of them for "all".
 func Find(name string) ([]Experiment, error) {
@@ -95,49 +119,70 @@ func Find(name string) ([]Experiment, error) {
 	return nil, fault.New(fault.BadInput, "evaluate: no experiment %q", name)
 }
 
+// solved answers a model exactly.
+func solved(ctx context.Context, name fmt.Stringer, model *factorgraph.Model, marginals bool) (Outcome, error) {
+	exact, err := timed(ctx, Settings("exact", exactSettings), model, marginals)
+	if err != nil {
+		return exact, fmt.Errorf("%s: exactly: %w", name, err)
+	}
+	if exact.Uncertainty != 0 {
+		return exact, fault.New(fault.Internal, "%s: the exact answer is not known to be exact", name)
+	}
+	return exact, nil
+}
+
 // compare answers every instance exactly and by every method.
 func compare(ctx context.Context, o Options, list []instance, methods []Method, marginals bool) ([]Row, error) {
 	if len(o.Methods) > 0 {
 		methods = o.Methods
 	}
 	var rows []Row
-	truth := Settings("exact", exactSettings)
 	for k, x := range list {
 		model, err := x.build()
 		if err != nil {
 			return rows, err
 		}
-		exact, err := timed(ctx, truth, model, marginals)
+		exact, err := solved(ctx, x, model, marginals)
 		if err != nil {
-			return rows, fmt.Errorf("%s: exactly: %w", x, err)
-		}
-		if exact.Uncertainty != 0 {
-			return rows, fault.New(fault.Internal, "%s: the exact answer is not known to be exact", x)
+			return rows, err
 		}
 		line := fmt.Sprintf("%d/%d %s: ln Z = %.6g (%.2f s)", k+1, len(list), x, exact.LnZ, exact.Seconds)
-		for _, m := range methods {
-			row := Row{
-				Family: x.family.name, Attractive: x.attractive, Variables: len(model.Domains), Strength: x.strength, Seed: x.seed,
-				Method: m.Name, LnZ: exact.LnZ, ExactSeconds: exact.Seconds,
-			}
-			got, err := timed(ctx, m, model, marginals)
-			if ctx.Err() != nil {
-				return rows, ctx.Err()
-			}
-			row.Seconds = got.Seconds
-			if err != nil {
-				got, row.Failed = unknown(), err.Error()
-			}
-			row.Estimate, row.Uncertainty, row.Flops = got.LnZ, got.Uncertainty, got.Flops
-			row.Error, row.MarginalError = math.Abs(got.LnZ-exact.LnZ), distance(got.Marginals, exact.Marginals)
-			rows = append(rows, row)
-			line += fmt.Sprintf("  %s %s (%.2f s)", m.Name, short(row.Error), row.Seconds)
+		more, said, err := answers(ctx, x.row(len(model.Domains)), model, exact, methods, marginals)
+		rows = append(rows, more...)
+		if err != nil {
+			return rows, err
 		}
-		if o.Progress != nil {
-			fmt.Fprintln(o.Progress, line)
-		}
+		o.say(line + said)
 	}
 	return rows, nil
+}
+
+// answers are the rows of the methods on one model, and a word on each.
+func answers(ctx context.Context, row Row, model *factorgraph.Model, exact Outcome, methods []Method, marginals bool) (rows []Row, said string, err error) {
+	for _, m := range methods {
+		got, err := timed(ctx, m, model, marginals)
+		if ctx.Err() != nil {
+			return rows, said, ctx.Err()
+		}
+		r := row
+		r.Method, r.Step = m.Name, m.Step
+		if err != nil {
+			seconds := got.Seconds
+			got, r.Failed = unknown(), err.Error()
+			got.Seconds = seconds
+		}
+		r.answer(got, exact)
+		rows = append(rows, r)
+		said += fmt.Sprintf("  %s %s (%.2f s)", m.Name, short(r.Error), r.Seconds)
+	}
+	return rows, said, nil
+}
+
+// say reports progress.
+func (o Options) say(line string) {
+	if o.Progress != nil {
+		fmt.Fprintln(o.Progress, line)
+	}
 }
 
 // short writes an error with two digits.
@@ -148,18 +193,19 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// distance is the mean total variation of the marginals, NaN where there are none.
-func distance(p, q [][]float64) float64 {
+// distance is the mean total variation of the marginals and their largest difference, NaN where there are none.
+func distance(p, q [][]float64) (mean, largest float64) {
 	if len(p) != len(q) || len(p) == 0 {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
-	total := 0.0
 	for v := range p {
 		for x := range p[v] {
-			total += math.Abs(p[v][x]-q[v][x]) / 2
+			d := math.Abs(p[v][x] - q[v][x])
+			mean += d / 2 / float64(len(p))
+			largest = max(largest, d)
 		}
 	}
-	return total / float64(len(p))
+	return mean, largest
 }
 
 // now is the clock, which tests replace.

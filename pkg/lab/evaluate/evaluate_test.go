@@ -35,7 +35,7 @@ func TestMethodsOnATree(t *testing.T) {
 	want, _ := oracle.LogZ(m, factorgraph.Evidence{})
 	marginals := oracle.Marginals(m, factorgraph.Evidence{})
 	for _, method := range Methods() {
-		if method.Name == "regions" { // a tree has none, which is its error
+		if strings.HasSuffix(method.Name, "regions") { // a tree has none, which is its error
 			continue
 		}
 		got, err := method.Solve(t.Context(), m, true)
@@ -51,10 +51,10 @@ func TestMethodsOnATree(t *testing.T) {
 		if !(math.Abs(got.LnZ-want) <= limit) {
 			t.Errorf("%s: ln Z = %v, want %v", method.Name, got.LnZ, want)
 		}
-		if got.Marginals != nil && !(distance(got.Marginals, marginals) <= far) {
+		if mean, _ := distance(got.Marginals, marginals); got.Marginals != nil && !(mean <= far) {
 			t.Errorf("%s: marginals %v, want %v", method.Name, got.Marginals, marginals)
 		}
-		if has := got.Marginals != nil; has == strings.Contains(method.Name, "bucket") {
+		if has := got.Marginals != nil; has == (strings.Contains(method.Name, "bucket") || strings.HasPrefix(method.Name, "tree-")) {
 			t.Errorf("%s: marginals %v", method.Name, has)
 		}
 		if less, err := method.Solve(t.Context(), m, false); err != nil || less.Marginals != nil {
@@ -64,7 +64,7 @@ func TestMethodsOnATree(t *testing.T) {
 }
 
 func TestModels(t *testing.T) {
-	if n := len(strengthModels(Options{})); n != 320 {
+	if n := len(strengthModels(Options{})); n != 400 {
 		t.Errorf("%d models of strength", n)
 	}
 	list := calibrationModels(Options{})
@@ -146,6 +146,12 @@ func TestFilesAreReproducible(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(t.TempDir(), "results")
+			if x.Name == "uai" { // its models are not drawn
+				if len(rows) > 0 {
+					t.Errorf("uai: %d rows without data", len(rows))
+				}
+				continue
+			}
 			if err := Write(dir, x, rows); err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +171,10 @@ func TestFilesAreReproducible(t *testing.T) {
 				t.Errorf("%s: %d lines of %d rows", x.Name, lines, len(rows))
 			}
 		}
-		if want := map[string]int{"strength": 10, "calibration": 5}[x.Name]; len(files[0]) != want {
+		if x.Name == "uai" {
+			continue
+		}
+		if want := map[string]int{"strength": 12, "components": 6, "time": 6, "reuse": 4, "calibration": 5}[x.Name]; len(files[0]) != want {
 			t.Errorf("%s: %d files, want %d", x.Name, len(files[0]), want)
 		}
 		for name, data := range files[0] {
@@ -200,11 +209,12 @@ func TestStrengthCurves(t *testing.T) {
 		rows = append(rows, Row{Family: "grid", Method: "a", Strength: 2, Seed: uint64(seed), Error: e, MarginalError: math.NaN()},
 			Row{Family: "grid", Method: "a", Strength: 1, Error: e / 10, MarginalError: math.NaN()}, Row{Family: "complete", Method: "b", Strength: 1, Error: 9})
 	}
-	got := curves(rows, "grid", func(r Row) float64 { return r.Error })
+	grid := groups(rows, Row.label)[0].rows
+	got := curves(grid, ofStrength, ofError)
 	if len(got) != 1 || len(got[0].Points) != 2 || got[0].Points[0].X != 1 || got[0].Points[1].Y != 2 || got[0].Points[1].High != 4 {
 		t.Errorf("curves %+v", got)
 	}
-	if got := curves(rows, "grid", func(r Row) float64 { return r.MarginalError }); len(got) != 0 {
+	if got := curves(grid, ofStrength, func(r Row) float64 { return r.MarginalError }); len(got) != 0 {
 		t.Errorf("a curve of nothing: %+v", got)
 	}
 	if s := strengthSummary(rows); !strings.Contains(s, "  a                         Δ=1: 0.2  Δ=2: 2\n") {

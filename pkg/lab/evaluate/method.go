@@ -21,6 +21,7 @@ import (
 // Method answers models.
 type Method struct {
 	Name  string
+	Step  float64 // Row.Step; NaN: none
 	Solve func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error)
 }
 
@@ -29,12 +30,13 @@ type Outcome struct {
 	LnZ         float64     // nats
 	Uncertainty float64     // stated, nats
 	Marginals   [][]float64 // per variable and value
+	Residual    float64     // ρ
 	Flops       float64
 	Seconds     float64 // wall time, set by the experiment
 }
 
 func unknown() Outcome {
-	return Outcome{LnZ: math.NaN(), Uncertainty: math.NaN(), Flops: math.NaN()}
+	return Outcome{LnZ: math.NaN(), Uncertainty: math.NaN(), Residual: math.NaN(), Flops: math.NaN()}
 }
 
 // timeLimit ends one answer: a method that needs longer has failed.
@@ -54,35 +56,42 @@ var exactSettings = btn.Settings{Method: btn.MethodExact}
 
 // Settings is the system itself under these settings. A failed estimate is an error.
 func Settings(name string, s btn.Settings) Method {
-	return Method{Name: name, Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
 		results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []infer.Query{{Marginals: wantMarginals}}, Settings: s}, nil)
 		if err != nil {
 			return unknown(), err
 		}
-		r := results[0]
-		if r.Error != nil {
-			return unknown(), fault.New(r.Error.Code, "%s", r.Error.Message)
-		}
-		o := unknown()
-		switch {
-		case r.Zero:
-			o.LnZ = math.Inf(-1)
-		case r.LogZ != nil:
-			o.LnZ = *r.LogZ
-		default:
-			return o, fault.New(fault.FailedEstimate, "no ln Z")
-		}
-		if r.Exact {
-			o.Uncertainty = 0
-		} else if r.Uncertainty != nil {
-			o.Uncertainty = *r.Uncertainty
-		}
-		if r.Run != nil {
-			o.Flops = r.Run.Flops
-		}
-		o.Marginals = r.Marginals
-		return o, nil
+		return read(results[0])
 	}}
+}
+
+// read is what a result says. A failed estimate is an error.
+func read(r btn.Result) (Outcome, error) {
+	o := unknown()
+	if r.Error != nil {
+		return o, fault.New(r.Error.Code, "%s", r.Error.Message)
+	}
+	switch {
+	case r.Zero:
+		o.LnZ = math.Inf(-1)
+	case r.LogZ != nil:
+		o.LnZ = *r.LogZ
+	default:
+		return o, fault.New(fault.FailedEstimate, "no ln Z")
+	}
+	if r.Exact {
+		o.Uncertainty = 0
+	} else if r.Uncertainty != nil {
+		o.Uncertainty = *r.Uncertainty
+	}
+	if r.Residual != nil {
+		o.Residual = *r.Residual
+	}
+	if r.Run != nil {
+		o.Flops = r.Run.Flops
+	}
+	o.Marginals = r.Marginals
+	return o, nil
 }
 
 // Methods are all that are known by name, in the sequence of figures. The tight ones have memory for 2^15 numbers only: where
@@ -103,14 +112,18 @@ func Methods() []Method {
 			r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
 			return of(r), nil, err
 		}),
-		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops}),
+		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
+		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20}),
 		Settings("truncated-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops}),
 		Settings("truncated-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops}),
 		Settings("truncated-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops}),
 		Settings("tight-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops, Memory: tight}),
 		Settings("tight-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops, Memory: tight}),
 		Settings("tight-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops, Memory: tight}),
+		alongTree("tree-8", 8),
+		alongTree("tree-16", 16),
+		Settings("tight-ladder", btn.Settings{Method: btn.MethodTruncated, Budget: flops / 10, Memory: tight}),
 	}
 }
 
@@ -166,7 +179,7 @@ func propagate(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64,
 
 // onExpression is a method that works on the model's network, unchanged; its marginals are per index.
 func onExpression(name string, solve func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error)) Method {
-	return Method{Name: name, Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
 		net, err := reparam.Build(m, reparam.Options{})
 		if err != nil {
 			return unknown(), err

@@ -3,7 +3,9 @@ package evaluate
 // The random models of the experiments.
 
 import (
+	"context"
 	"fmt"
+	"math"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
@@ -22,6 +24,14 @@ var (
 		return generate.RandomRegular(size, 3, o)
 	}}
 	bipartite = family{"bipartite", func(size int, o generate.Ising) (*factorgraph.Model, error) { return generate.Bipartite(size, size, o) }}
+	narrow    = family{"grid 20×14", func(_ int, o generate.Ising) (*factorgraph.Model, error) { return generate.Grid(20, 14, o) }}
+	weiss     = family{"Curie–Weiss", func(size int, o generate.Ising) (*factorgraph.Model, error) {
+		p, err := generate.CurieWeiss(context.Background(), size, o.Delta, 1, o.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return p.Model, nil
+	}}
 	// random has factors of three variables, two per variable, over domains of 2 to 5.
 	random = family{"random", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.Random(generate.RandomOptions{Variables: size, Strength: o.Delta, Seed: o.Seed})
@@ -43,6 +53,11 @@ func (x instance) String() string {
 		kind = " attractive"
 	}
 	return fmt.Sprintf("%s %d%s Δ=%g seed %d", x.family.name, x.size, kind, x.strength, x.seed)
+}
+
+// row is what is known of the instance.
+func (x instance) row(variables int) Row {
+	return Row{Family: x.family.name, Attractive: x.attractive, Variables: variables, Strength: x.strength, Seed: x.seed, Step: math.NaN()}
 }
 
 func (x instance) build() (*factorgraph.Model, error) {

@@ -4,6 +4,7 @@ package evaluate
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -13,12 +14,9 @@ import (
 
 // Write writes NAME.csv, NAME.txt with the summary, and the figures of an experiment to dir, which it makes.
 func Write(dir string, x Experiment, rows []Row) error {
-	cells := make([][]any, len(rows))
-	for k, r := range rows {
-		cells[k] = r.Cells()
-	}
+	columns, cells := filled(rows)
 	var table bytes.Buffer
-	if err := chart.WriteCSV(&table, Columns, cells); err != nil {
+	if err := chart.WriteCSV(&table, columns, cells); err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -43,4 +41,25 @@ func Write(dir string, x Experiment, rows []Row) error {
 		}
 	}
 	return nil
+}
+
+// filled are the columns that hold something in some row, with their cells.
+func filled(rows []Row) (columns []string, cells [][]any) {
+	cells = make([][]any, len(rows))
+	for c, name := range Columns {
+		empty := true
+		for _, r := range rows {
+			cell := r.Cells()[c]
+			number, isNumber := cell.(float64)
+			empty = empty && (cell == "" || isNumber && math.IsNaN(number))
+		}
+		if empty {
+			continue
+		}
+		columns = append(columns, name)
+		for k, r := range rows {
+			cells[k] = append(cells[k], r.Cells()[c])
+		}
+	}
+	return columns, cells
 }

@@ -1,0 +1,177 @@
+package evaluate
+
+// Experiment "reuse": projectors learned without evidence, applied under evidence.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/compressed"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/lab/chart"
+	"github.com/basetensor/basetensor/pkg/truncated"
+)
+
+func reuse() Experiment {
+	return Experiment{
+		Name:        "reuse",
+		Description: "|Δ ln Z| under a number of observations (step), with projectors learned without evidence and with projectors learned anew, along one tree",
+		Run:         runReuse,
+		Figures: func(rows []Row) (list []Figure) {
+			for _, g := range groups(rows, Row.label) {
+				l := chart.Lines{Title: "Reused projectors: " + g.name, X: chart.Axis{Label: "observations"},
+					Y: chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-14}, Curves: curves(g.rows, ofStep, ofError)}
+				list = append(list, Figure{Name: file("reuse", g.name), Draw: l.WriteSVG})
+			}
+			return list
+		},
+		Summary: func(rows []Row) string {
+			var b strings.Builder
+			for _, g := range groups(rows, Row.label) {
+				summarise(&b, g.name+": median |Δ ln Z| (nats)", "k", curves(g.rows, ofStep, ofError))
+				summarise(&b, g.name+": median seconds", "k", curves(g.rows, ofStep, func(r Row) float64 { return r.Seconds }))
+			}
+			return b.String()
+		},
+	}
+}
+
+func runReuse(ctx context.Context, o Options) ([]Row, error) {
+	list := []instance{{family: grids, size: 10, strength: 1.5}, {family: narrow, strength: 1, attractive: true}}
+	observations, bonds := []int{0, 1, 2, 5, 10, 20}, []int{4, 8, 16}
+	if o.Short {
+		list, observations, bonds = []instance{{family: grids, size: 6, strength: 1.5}}, []int{0, 2}, []int{4}
+	}
+	var rows []Row
+	for _, x := range list {
+		for seed := range o.seeds() {
+			x.seed = uint64(seed)
+			for _, drawn := range []bool{true, false} {
+				more, err := reused(ctx, x, observations, bonds, drawn)
+				rows = append(rows, more...)
+				if err != nil {
+					return rows, fmt.Errorf("%s: %w", x, err)
+				}
+			}
+			o.say(fmt.Sprintf("%s: %d rows", x, len(rows)))
+		}
+	}
+	return rows, nil
+}
+
+// reused contracts one model under growing evidence, along one tree; drawn says where the observations come from.
+func reused(ctx context.Context, x instance, observations, bonds []int, drawn bool) ([]Row, error) {
+	model, err := x.build()
+	if err != nil {
+		return nil, err
+	}
+	base := x.row(len(model.Domains))
+	base.Family += ", values at random"
+	if drawn {
+		base.Family = x.family.name + ", values drawn from the model"
+	}
+	p, err := prepared(model, true)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := plannedTree(ctx, p, bonds[len(bonds)-1])
+	if err != nil {
+		return nil, err
+	}
+	evidence, truths, err := observe(ctx, model, observations, x.seed, drawn)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for _, bond := range bonds {
+		before, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond, Keep: true})
+		if err != nil {
+			return rows, err
+		}
+		for k, ev := range evidence {
+			for _, projectors := range []*compressed.Projectors{before.Projectors, nil} {
+				r := base
+				r.Method, r.Step = fmt.Sprintf("reused, bond %d", bond), float64(observations[k])
+				if projectors == nil {
+					r.Method = fmt.Sprintf("learned anew, bond %d", bond)
+				}
+				got, err := under(ctx, p, ev, plan, compressed.Options{Bond: bond, Projectors: projectors})
+				if err != nil {
+					return rows, err
+				}
+				r.answer(got, truths[k])
+				if math.IsNaN(got.LnZ) {
+					r.Failed = "a total at or below 0"
+				}
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// under contracts the network under evidence; the shapes stay what they are without.
+func under(ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, plan compressed.Plan, o compressed.Options) (Outcome, error) {
+	weighed, err := p.Weigh(ev)
+	if err != nil {
+		return unknown(), err
+	}
+	start := now()
+	v, err := compressed.Contract(ctx, weighed.Expression(), plan, o)
+	got := valued(v.Z, v.Flops)
+	got.Seconds = now().Sub(start).Seconds()
+	return got, err
+}
+
+// observe makes evidence on so many variables, each set part of the next one, and the exact answers under it. The values are
+// drawn from the model, one after the other under those before, or each value alike.
+func observe(ctx context.Context, m *factorgraph.Model, observations []int, seed uint64, drawn bool) (sets []factorgraph.Evidence, truths []Outcome, err error) {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	variables := rng.Perm(len(m.Domains))
+	values := map[int]int{}
+	for _, count := range observations {
+		for len(values) < count {
+			v := variables[len(values)]
+			value := rng.IntN(m.Domains[v])
+			if drawn {
+				o, err := exactly(ctx, m, factorgraph.Observe(values), true)
+				if err != nil {
+					return nil, nil, err
+				}
+				value = pick(o.Marginals[v], rng.Float64())
+			}
+			values[v] = value
+		}
+		ev := factorgraph.Observe(values)
+		o, err := exactly(ctx, m, ev, false)
+		if err != nil {
+			return nil, nil, err
+		}
+		sets, truths = append(sets, ev), append(truths, o)
+	}
+	return sets, truths, nil
+}
+
+// pick is the value at which the probabilities' sum exceeds u.
+func pick(p []float64, u float64) int {
+	for x := range p[1:] {
+		if u -= p[x]; u < 0 {
+			return x
+		}
+	}
+	return len(p) - 1
+}
+
+// exactly is the exact answer under evidence.
+func exactly(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool) (Outcome, error) {
+	results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []infer.Query{{Evidence: ev, Marginals: marginals}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+	if err != nil {
+		return unknown(), err
+	}
+	return read(results[0])
+}

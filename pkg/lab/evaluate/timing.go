@@ -1,0 +1,173 @@
+package evaluate
+
+// Experiment "time": errors while an answer grows.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/lab/chart"
+	"github.com/basetensor/basetensor/pkg/truncated"
+)
+
+func timing() Experiment {
+	return Experiment{
+		Name:        "time",
+		Description: "|Δ ln Z| against flops and seconds spent, the search for a plan included, while bonds, regions and slices grow (step: bond, or number of estimates)",
+		Run:         runTime,
+		Figures:     timeFigures,
+		Summary: func(rows []Row) string {
+			var b strings.Builder
+			for _, g := range groups(rows, titled) {
+				fmt.Fprintf(&b, "%s: |Δ ln Z| (nats) after seconds\n", g.name)
+				for _, method := range names(g.rows, func(r Row) string { return r.Method }) {
+					fmt.Fprintf(&b, "  %-24s", method)
+					for _, r := range g.rows {
+						if r.Method == method {
+							fmt.Fprintf(&b, "  %.2g s: %s", r.Seconds, short(r.Error))
+						}
+					}
+					fmt.Fprintln(&b)
+				}
+			}
+			return b.String()
+		},
+	}
+}
+
+func timeModels(short bool) []instance {
+	if short {
+		return []instance{{family: grids, size: 8, strength: 1, attractive: true}, {family: complete, size: 10, strength: 1}}
+	}
+	return []instance{
+		{family: narrow, strength: 1, attractive: true}, {family: narrow, strength: 1.5}, {family: regular, size: 100, strength: 1},
+		{family: complete, size: 20, strength: 1}, {family: bipartite, size: 14, strength: 1},
+	}
+}
+
+// titled names a model of the experiment.
+func titled(r Row) string { return fmt.Sprintf("%s, Δ=%g", sized(r), r.Strength) }
+
+func runTime(ctx context.Context, o Options) ([]Row, error) {
+	var rows []Row
+	budget, bonds := 1e10, []int{2, 4, 8, 16, 32, 64, 128}
+	if o.Short {
+		budget, bonds = 1e7, bonds[:3]
+	}
+	for _, x := range timeModels(o.Short) {
+		model, err := x.build()
+		if err != nil {
+			return rows, err
+		}
+		exact, err := solved(ctx, x, model, false)
+		if err != nil {
+			return rows, err
+		}
+		said := fmt.Sprintf("%s: ln Z = %.6g (%.2f s)", x, exact.LnZ, exact.Seconds)
+		tracks := []struct {
+			name string
+			run  func(emit func(suffix string, step float64, o Outcome)) error
+		}{
+			{"tree", bonded(ctx, model, bonds, trees)},
+			{"sweep", bonded(ctx, model, bonds, sweeps)},
+			{"regions", func(emit func(string, float64, Outcome)) error {
+				return staged(ctx, model, btn.Settings{Method: btn.MethodRegions, Budget: budget}, emit)
+			}},
+			{"system, 256 KiB", func(emit func(string, float64, Outcome)) error {
+				return staged(ctx, model, btn.Settings{NoExact: true, Budget: budget / 10, Memory: 256 << 10}, emit)
+			}},
+		}
+		for _, t := range tracks {
+			start := now()
+			err := t.run(func(suffix string, step float64, got Outcome) {
+				got.Seconds = now().Sub(start).Seconds()
+				r := x.row(len(model.Domains))
+				r.Method, r.Step = t.name+suffix, step
+				r.answer(got, exact)
+				rows = append(rows, r)
+				said += fmt.Sprintf("  %s %s (%.2f s)", r.Method, short(r.Error), r.Seconds)
+			})
+			if err != nil {
+				return rows, fmt.Errorf("%s: %s: %w", x, t.name, err)
+			}
+		}
+		o.say(said)
+	}
+	return rows, nil
+}
+
+type grower func(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error
+
+func bonded(ctx context.Context, m *factorgraph.Model, bonds []int, g grower) func(func(string, float64, Outcome)) error {
+	return func(emit func(string, float64, Outcome)) error {
+		p, err := prepared(m, false)
+		if err != nil {
+			return err
+		}
+		return g(ctx, p, bonds, func(bond int, o Outcome) { emit("", float64(bond), o) })
+	}
+}
+
+// staged is the system stage by stage: what it would have answered whenever another estimate was complete.
+func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func(suffix string, step float64, o Outcome)) error {
+	net, err := infer.Reparameterise(m, s)
+	if err != nil {
+		return err
+	}
+	queries := []infer.Query{{}}
+	job, err := infer.Learn(ctx, net, queries, s, nil)
+	if err != nil {
+		return err
+	}
+	chunks, ends := infer.Chunks(net, job)
+	if len(ends) == 0 {
+		ends = []int{len(chunks)} // an answer at once
+	}
+	var values []btn.UnitValue
+	from := 0
+	for k, end := range ends {
+		for _, units := range chunks[from:end] {
+			more, err := infer.Contract(ctx, net, job, queries, units, infer.ContractOptions{Memory: s.Memory})
+			if err != nil {
+				return err
+			}
+			values = append(values, more...)
+		}
+		from = end
+		result := infer.AggregateNow("evaluate", job, nil, values)[0]
+		o, err := read(result)
+		if err != nil {
+			continue
+		}
+		suffix := ""
+		if n := len(result.Estimates); n > 0 && k < n && result.Estimates[k].Family == btn.FamilyRegions && result.Estimates[k].Slices > 1 {
+			suffix = " in slices"
+		}
+		emit(suffix, float64(k+1), o)
+		if infer.Settled(job, values) {
+			break
+		}
+	}
+	return nil
+}
+
+func timeFigures(rows []Row) (list []Figure) {
+	for _, g := range groups(rows, titled) {
+		for _, what := range []struct {
+			file, label string
+			x           func(Row) float64
+		}{
+			{"flops", "flops of the contractions", func(r Row) float64 { return r.Flops }},
+			{"seconds", "seconds, search included", func(r Row) float64 { return r.Seconds }},
+		} {
+			l := chart.Lines{Title: "Error against " + what.file + ": " + g.name, X: chart.Axis{Label: what.label, Log: true, Floor: 1e-4},
+				Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}, Curves: curves(g.rows, what.x, ofError)}
+			list = append(list, Figure{Name: file("time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength), what.file), Draw: l.WriteSVG})
+		}
+	}
+	return list
+}

@@ -1,0 +1,122 @@
+package evaluate
+
+// Trees and sweeps on their own: truncation at every bond, also where an exact plan would fit.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/compressed"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/mps"
+	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/truncated"
+)
+
+const (
+	searchMoves = 1 << 27 // of a tree, about a tenth of a second
+	searchSites = 1 << 21 // of a sweep, the same
+	mostFlops   = 2e9     // of one contraction
+)
+
+// prepared is a model's network, simplified.
+func prepared(m *factorgraph.Model, marginals bool) (*truncated.Prepared, error) {
+	net, err := reparam.Build(m, reparam.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return truncated.Prepare(net, marginals)
+}
+
+// plannedTree is a tree made for a bond; exact trees have no privilege.
+func plannedTree(ctx context.Context, p *truncated.Prepared, bond int) (compressed.Plan, error) {
+	plan, _, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{Bond: bond, Flops: 1, Moves: searchMoves})
+	return plan, err
+}
+
+// alongTree is truncated legs along one tree, at one bond.
+func alongTree(name string, bond int) Method {
+	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, _ bool) (Outcome, error) {
+		o := unknown()
+		p, err := prepared(m, false)
+		if err != nil {
+			return o, err
+		}
+		plan, err := plannedTree(ctx, p, bond)
+		if err != nil {
+			return o, err
+		}
+		v, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond})
+		o.LnZ, o.Flops = logarithm(v.Z), v.Flops
+		return o, err
+	}}
+}
+
+// logarithm is ln Z, NaN where the estimate is not above 0.
+func logarithm(z scaled.Number) float64 {
+	if z.Sign() <= 0 {
+		return math.NaN()
+	}
+	return z.LogAbs()
+}
+
+// trees grows the bond along one tree until nothing is truncated or a contraction would take too much.
+func trees(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
+	plan, err := plannedTree(ctx, p, 32)
+	if err != nil {
+		return err
+	}
+	return grow(bonds, func(bond int) (Outcome, bool, error) {
+		cost, err := compressed.Evaluate(p.Hypergraph(), plan, bond)
+		if err != nil || cost.Flops > mostFlops || cost.PeakBytes > float64(btn.DefaultMemory) {
+			return unknown(), false, err
+		}
+		v, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond})
+		return valued(v.Z, v.Flops), v.Truncated, err
+	}, emit)
+}
+
+// sweeps is trees for a matrix product state.
+func sweeps(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
+	plan, _, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: 32, Moves: searchSites})
+	if err != nil {
+		return err
+	}
+	return grow(bonds, func(bond int) (Outcome, bool, error) {
+		cost, err := mps.Evaluate(p.Hypergraph(), plan, bond)
+		if err != nil || cost.Flops > mostFlops || cost.PeakBytes > float64(btn.DefaultMemory) {
+			return unknown(), false, err
+		}
+		v, err := mps.Contract(ctx, p.Expression(), plan, mps.Options{Bond: bond})
+		return valued(v.Z, v.Flops), v.Truncated, err
+	}, emit)
+}
+
+func valued(z scaled.Number, flops float64) Outcome {
+	o := unknown()
+	o.LnZ, o.Flops = logarithm(z), flops
+	return o
+}
+
+// grow contracts at one bond after the other, as long as something is truncated; flops add up.
+func grow(bonds []int, contract func(bond int) (o Outcome, more bool, err error), emit func(bond int, o Outcome)) error {
+	total := 0.0
+	for _, bond := range bonds {
+		o, more, err := contract(bond)
+		if err != nil {
+			return err
+		}
+		if math.IsNaN(o.Flops) {
+			return nil
+		}
+		total += o.Flops
+		o.Flops = total
+		emit(bond, o)
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
