@@ -6,6 +6,7 @@ import (
 	"container/list"
 	"slices"
 	"sync"
+	"weak"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 // Programs remembers the programs that were asked for last: those of ProgramFlops. The zero value is empty, nil remembers
-// nothing. It may be used by several goroutines.
+// nothing. It keeps no network alive. It may be used by several goroutines.
 type Programs struct {
 	mu    sync.Mutex
 	order list.List // of *compiled, most recent first
@@ -26,7 +27,7 @@ type Programs struct {
 
 // compiled is the answer of Compile for a network, by identity, and an order.
 type compiled struct {
-	net     *btn.Network
+	net     weak.Pointer[btn.Network]
 	order   []int
 	once    sync.Once
 	program *Program // nil: no
@@ -40,7 +41,7 @@ func (p *Programs) Of(net *btn.Network, order []int) (*Program, bool) {
 	}
 	c := p.find(net, order)
 	c.once.Do(func() {
-		c.program, _ = Compile(c.net, c.order, ProgramFlops)
+		c.program, _ = Compile(net, c.order, ProgramFlops)
 		if c.program != nil {
 			p.weigh(c)
 		}
@@ -52,13 +53,14 @@ func (p *Programs) Of(net *btn.Network, order []int) (*Program, bool) {
 func (p *Programs) find(net *btn.Network, order []int) *compiled {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	who := weak.Make(net)
 	for e := p.order.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*compiled); c.net == net && slices.Equal(c.order, order) {
+		if c := e.Value.(*compiled); c.net == who && slices.Equal(c.order, order) {
 			p.order.MoveToFront(e)
 			return c
 		}
 	}
-	c := &compiled{net: net, order: order}
+	c := &compiled{net: who, order: order}
 	p.order.PushFront(c)
 	p.trim()
 	return c

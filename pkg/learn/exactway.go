@@ -31,7 +31,7 @@ const (
 )
 
 // exactRate is how many flops of the exact way take the time of one of truncated legs: large multiplications.
-const exactRate = 16
+const exactRate = 6
 
 // AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
 func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithDefaults().Budget) }
@@ -44,7 +44,7 @@ func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithD
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
-	shape, err := a.facts.shapeOf()
+	shape, err := a.facts.shapeOf(a.net)
 	if err != nil {
 		return btn.Assignment{}, err
 	}

@@ -6,17 +6,22 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"sync"
+	"weak"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 )
 
-// keepFacts bounds the networks that are known.
-const keepFacts = 32
+// So many networks are known, of so many tensors each at most: what is derived of larger ones is large itself, and soon made
+// beside the work on them.
+const (
+	keepFacts   = 32
+	keepTensors = 1 << 13
+)
 
 // Known remembers what Assign derives of the networks that it was asked about last, by identity: digest, shape, warnings,
-// programs. A network must not change while it is known. Assignments are the same with it and without. The zero value is
+// programs. A network must not change; it is not kept alive. Assignments are the same with it and without. The zero value is
 // empty; it may be used by several goroutines.
 type Known struct {
 	mu       sync.Mutex
@@ -26,7 +31,7 @@ type Known struct {
 
 // facts are what one network's assignments have in common.
 type facts struct {
-	net      *btn.Network
+	net      weak.Pointer[btn.Network]
 	programs *einsum.Programs
 
 	once   sync.Once
@@ -51,15 +56,19 @@ func (k *Known) of(net *btn.Network) *facts {
 }
 
 func (k *Known) find(net *btn.Network) *facts {
+	who := weak.Make(net)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for e := k.order.Front(); e != nil; e = e.Next() {
-		if f := e.Value.(*facts); f.net == net {
+		if f := e.Value.(*facts); f.net == who {
 			k.order.MoveToFront(e)
 			return f
 		}
 	}
-	f := &facts{net: net, programs: &k.programs}
+	f := &facts{net: who, programs: &k.programs}
+	if len(net.Cores)+len(net.Links) > keepTensors {
+		return f
+	}
 	k.order.PushFront(f)
 	if k.order.Len() > keepFacts {
 		k.order.Remove(k.order.Back())
@@ -67,8 +76,8 @@ func (k *Known) find(net *btn.Network) *facts {
 	return f
 }
 
-// shapeOf returns the network's shape without evidence.
-func (f *facts) shapeOf() (elimination.Hypergraph, error) {
-	f.shapeOnce.Do(func() { f.shape, f.shapeErr = einsum.Shape(f.net) })
+// shapeOf returns the shape of the network, without evidence.
+func (f *facts) shapeOf(net *btn.Network) (elimination.Hypergraph, error) {
+	f.shapeOnce.Do(func() { f.shape, f.shapeErr = einsum.Shape(net) })
 	return f.shape, f.shapeErr
 }

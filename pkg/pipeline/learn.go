@@ -33,7 +33,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 		return err
 	}
 	began := now()
-	job, err := infer.Learn(ctx, net, queries(m.Queries), m.Settings, w.memo)
+	job, err := infer.LearnKnown(ctx, net, queries(m.Queries), m.Settings, w.memo, w.known)
 	if err != nil {
 		return err
 	}

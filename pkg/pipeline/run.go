@@ -30,6 +30,7 @@ type worker struct {
 	soft     context.Context // ends when Run shall: nothing new is begun
 	cache    *cache.Cache
 	memo     learn.Memo
+	known    *learn.Known
 	pairs    *Projectors
 	sure     *sure
 	networks *decoded[*btn.Network]
@@ -77,13 +78,13 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	grace := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
 	defer grace()
 
-	networks, jobs := newDecoded(decodeNetwork), newDecoded(decodeJob)
+	networks, jobs, known := newDecoded(decodeNetwork), newDecoded(decodeJob), &learn.Known{}
 	g, soft := errgroup.WithContext(ctx)
 	var ready []func() error
 	for _, stage := range stages {
 		w := &worker{
 			Config: c, stage: stage, bus: b, log: c.Logger.With("stage", string(stage)), hard: hard, soft: soft,
-			cache: store, memo: memo, pairs: pairs, sure: sure, networks: networks, jobs: jobs,
+			cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs,
 		}
 		w.tallies = newTallies(w)
 		intakes := w.intakes()
