@@ -89,7 +89,7 @@ const model = struct({
 })
 
 const defaults = {
-  method: 'auto', maps: 'identity', cores: 'factors', memory: 2 ** 31, sweeps: 20, starts: 2, learn_flops: 5e10, budget: 6e10, accuracy: 1e-9,
+  method: 'auto', maps: 'identity', cores: 'factors', memory: 2 ** 31, sweeps: 20, starts: 2, learn_flops: 5e10, budget: 1.8e11, accuracy: 1e-9,
 }
 
 /** The digest of a request, given as the fields of its model message. */

@@ -104,7 +104,7 @@ type Settings struct {
 	LearnFlops float64 `msgpack:"learn_flops,omitempty" json:"learn_flops,omitempty"` // default 5e10, about a minute
 	NoExact    bool    `msgpack:"no_exact,omitempty" json:"no_exact,omitempty"`       // auto does not take the exact way
 	Bond       int     `msgpack:"bond,omitempty" json:"bond,omitempty"`               // truncated: the bond to grow to; 0: as far as Budget goes
-	Budget     float64 `msgpack:"budget,omitempty" json:"budget,omitempty"`           // truncated and regions: flops of a query's contractions, default 6e10
+	Budget     float64 `msgpack:"budget,omitempty" json:"budget,omitempty"`           // truncated and regions: flops of a query's contractions, default 1.8e11
 	Accuracy   float64 `msgpack:"accuracy,omitempty" json:"accuracy,omitempty"`       // truncated and regions: nats at which growth ends, default 1e-9
 }
 
@@ -118,7 +118,7 @@ const DefaultLearnFlops = 5e10
 const DefaultComponents = 4
 
 // DefaultBudget is the work that the contractions of an approximate answer may take unless a request says otherwise.
-const DefaultBudget = 6e10
+const DefaultBudget = 1.8e11
 
 // DefaultAccuracy is the stated uncertainty, in nats, at which an approximate answer stops growing.
 const DefaultAccuracy = 1e-9

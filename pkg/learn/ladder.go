@@ -21,7 +21,7 @@ const (
 	mostRungs = 64
 	// Rate is how many counted flops of truncated legs and regions one core does in a second, calibrated: what turns a budget
 	// in seconds into one in flops, once.
-	Rate = 1e9
+	Rate = 3e9
 	// slack is how much larger the cost at twice the bond has to be for growth to mean anything.
 	slack = 1.02
 )

@@ -22,7 +22,7 @@ const (
 	// regionFlops is what a task of regions shall cost.
 	regionFlops = 4e9
 	// regionRate is how many flops of a large multiplication a flop of regions takes: they are small.
-	regionRate = 4
+	regionRate = 8
 	// mostRegionParts bounds the tasks of one slice of one rung.
 	mostRegionParts = 64
 )
