@@ -33,7 +33,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 	var a Answer
 	var rows [][]float64
 	if plan.Family == btn.FamilySweep {
-		v, err := mps.Contract(ctx, e, mps.Plan{Order: plan.Order, Position: plan.Position}, mps.Options{Bond: bond, Memory: memory, Marginals: marginals})
+		v, err := mps.Contract(ctx, e, p.sweepPlan(plan), mps.Options{Bond: bond, Memory: memory, Marginals: marginals})
 		if err != nil {
 			return Answer{}, err
 		}

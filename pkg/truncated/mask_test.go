@@ -111,3 +111,54 @@ func exactly(t *testing.T, e *einsum.Expression) (scaled.Number, [][]float64) {
 	}
 	return r.Z, rows
 }
+
+// A sweep planned without evidence serves a network under a mask, and is priced there.
+func TestSweepUnderMask(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 4))
+	compared := 0
+	for range 60 {
+		m := oracle.RandomModel(rng, oracle.Options{})
+		net, err := reparam.Build(m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prepare(net, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Decided() {
+			continue
+		}
+		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, leastMoves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ev factorgraph.Evidence
+		for v, d := range m.Domains {
+			if p.Masks(v) && rng.IntN(3) == 0 {
+				ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(d)})
+			}
+		}
+		q, err := p.Mask(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := exactly(t, q.Expression())
+		got, err := q.Contract(t.Context(), &sweep.plan, 1<<12, 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Price(&sweep.plan, 8, false); err != nil {
+			t.Fatal(err)
+		}
+		if want.Sign() > 0 && math.Abs(got.Z.LogAbs()-want.LogAbs()) > 1e-9 {
+			t.Fatalf("ln Z %v, want %v", got.Z.LogAbs(), want.LogAbs())
+		}
+		if want.Sign() > 0 && len(ev.Hard) > 0 {
+			compared++
+		}
+	}
+	if compared < 20 {
+		t.Errorf("only %d compared", compared)
+	}
+}

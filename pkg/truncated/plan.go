@@ -125,7 +125,7 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cos
 		if marginals {
 			evaluate = mps.EvaluateMarginals
 		}
-		c, err := evaluate(h, mps.Plan{Order: plan.Order, Position: plan.Position}, bond)
+		c, err := evaluate(h, p.sweepPlan(plan), bond)
 		return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
 	}
 	tree, err := decodeTree(plan.Tree)
@@ -138,6 +138,11 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cos
 	}
 	c, err := compressed.Evaluate(h, tree, bond)
 	return Cost{treeFlops * c.Flops, c.PeakBytes, c.Loss == 0}, err
+}
+
+// sweepPlan leaves out the indices that a mask has fixed.
+func (p *Prepared) sweepPlan(plan *btn.TruncatedPlan) mps.Plan {
+	return mps.Plan{Order: plan.Order, Position: plan.Position}.Restrict(p.Hypergraph())
 }
 
 // mostBond is beyond all bonds.
