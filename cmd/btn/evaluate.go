@@ -16,6 +16,7 @@ type evaluateCmd struct {
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	Method     []string `help:"Only this method instead of those of strength, uai and calibration; repeat it for more." placeholder:"NAME"`
 	Data       string   `help:"Folder of reference models, for uai, which is skipped without." placeholder:"DIR"`
+	Model      []string `help:"Only reference models whose name matches, e.g. '*_11'; repeat it for more." placeholder:"GLOB"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -36,7 +37,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	o := evaluate.Options{Short: c.Short, Seeds: c.Seeds, Methods: methods, Data: c.Data, Progress: t.Err}
+	o := evaluate.Options{Short: c.Short, Seeds: c.Seeds, Methods: methods, Data: c.Data, Models: c.Model, Progress: t.Err}
 	for _, x := range experiments {
 		rows, err := x.Run(ctx, o)
 		if len(rows) > 0 {

@@ -36,12 +36,12 @@ func components() Experiment {
 	}
 }
 
-// symmetryCP are all the ways to decompose with so many components.
+// symmetryCP are all the ways to decompose with so many components, or as many as the work for learning allows.
 func symmetryCP(counts []int) (list []Method) {
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, n := range counts {
-				m := Settings(string(maps)+", "+string(cores), btn.Settings{Method: btn.MethodSymmetryCP, Components: n, Maps: maps, Cores: cores, LearnFlops: 5e8})
+				m := Settings(string(maps)+", "+string(cores), btn.Settings{Method: btn.MethodSymmetryCP, Components: n, Maps: maps, Cores: cores, LearnFlops: 1e8})
 				m.Step = float64(n)
 				list = append(list, m)
 			}

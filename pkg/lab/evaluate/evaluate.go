@@ -20,6 +20,7 @@ type Options struct {
 	Seeds    int       // models per setting; 0: 10, or 2 where Short
 	Methods  []Method  // of the experiments strength, calibration and uai; nil: their own
 	Data     string    // folder of reference models, for the experiment uai; empty: it has no rows
+	Models   []string  // of those, only models whose name matches one of these (path.Match); nil: all
 	Progress io.Writer // a line per model; nil: none
 }
 
@@ -50,6 +51,7 @@ type Row struct {
 	MarginalError float64 // mean over the variables of the total variation ½ Σ_x |p(x) − q(x)|
 	Largest       float64 // largest |p(x) − q(x)| of a variable and value
 	Residual      float64 // ρ
+	Discarded     float64 // largest share of one truncation, or one application of projectors
 	Flops         float64
 	Seconds       float64 // of the estimate
 	ExactSeconds  float64
@@ -59,14 +61,14 @@ type Row struct {
 // Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of it.
 var Columns = []string{
 	"model", "family", "attractive", "variables", "strength", "seed", "method", "step", "ln_z", "estimate", "error", "uncertainty",
-	"marginal_error", "largest_marginal_error", "residual", "flops", "seconds", "exact_seconds", "failed",
+	"marginal_error", "largest_marginal_error", "residual", "discarded", "flops", "seconds", "exact_seconds", "failed",
 }
 
 // Cells are the row's values in the sequence of Columns.
 func (r Row) Cells() []any {
 	return []any{
 		r.Model, r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.Step, r.LnZ, r.Estimate, r.Error, r.Uncertainty,
-		r.MarginalError, r.Largest, r.Residual, r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
+		r.MarginalError, r.Largest, r.Residual, r.Discarded, r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
 	}
 }
 
@@ -81,6 +83,7 @@ func (r Row) label() string {
 // answer writes what a method said into a row, beside the exact answer.
 func (r *Row) answer(got, exact Outcome) {
 	r.LnZ, r.ExactSeconds, r.Estimate, r.Uncertainty, r.Residual = exact.LnZ, exact.Seconds, got.LnZ, got.Uncertainty, got.Residual
+	r.Discarded = got.Discarded
 	r.Flops, r.Seconds = got.Flops, got.Seconds
 	r.Error = math.Abs(got.LnZ - exact.LnZ)
 	r.MarginalError, r.Largest = distance(got.Marginals, exact.Marginals)
@@ -170,6 +173,8 @@ func answers(ctx context.Context, row Row, model *factorgraph.Model, exact Outco
 			seconds := got.Seconds
 			got, r.Failed = unknown(), err.Error()
 			got.Seconds = seconds
+		} else if !math.IsNaN(m.Step) {
+			r.Step = float64(got.Components)
 		}
 		r.answer(got, exact)
 		rows = append(rows, r)

@@ -31,12 +31,14 @@ type Outcome struct {
 	Uncertainty float64     // stated, nats
 	Marginals   [][]float64 // per variable and value
 	Residual    float64     // ρ
+	Components  int         // of the decomposition
+	Discarded   float64     // as Row
 	Flops       float64
 	Seconds     float64 // wall time, set by the experiment
 }
 
 func unknown() Outcome {
-	return Outcome{LnZ: math.NaN(), Uncertainty: math.NaN(), Residual: math.NaN(), Flops: math.NaN()}
+	return Outcome{LnZ: math.NaN(), Uncertainty: math.NaN(), Residual: math.NaN(), Discarded: math.NaN(), Flops: math.NaN()}
 }
 
 // timeLimit ends one answer: a method that needs longer has failed.
@@ -87,6 +89,7 @@ func read(r btn.Result) (Outcome, error) {
 	if r.Residual != nil {
 		o.Residual = *r.Residual
 	}
+	o.Components = r.Components
 	if r.Run != nil {
 		o.Flops = r.Run.Flops
 	}
@@ -114,7 +117,7 @@ func Methods() []Method {
 		}),
 		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
-		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20}),
+		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20, Components: 3}), // three sizes
 		Settings("truncated-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops}),
 		Settings("truncated-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops}),
 		Settings("truncated-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops}),

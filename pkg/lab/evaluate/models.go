@@ -48,11 +48,14 @@ type instance struct {
 }
 
 func (x instance) String() string {
-	kind := ""
+	size, kind := "", ""
+	if x.size > 0 {
+		size = fmt.Sprint(" ", x.size)
+	}
 	if x.attractive {
 		kind = " attractive"
 	}
-	return fmt.Sprintf("%s %d%s Δ=%g seed %d", x.family.name, x.size, kind, x.strength, x.seed)
+	return fmt.Sprintf("%s%s%s Δ=%g seed %d", x.family.name, size, kind, x.strength, x.seed)
 }
 
 // row is what is known of the instance.

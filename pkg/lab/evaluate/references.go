@@ -45,10 +45,12 @@ func runReferences(ctx context.Context, o Options) ([]Row, error) {
 	if len(methods) == 0 {
 		methods = []Method{withoutExact("2 GiB", 0), withoutExact("8 MiB", 8<<20), withoutExact("1 MiB", 1<<20)}
 	}
-	var filters []string
-	if o.Short {
+	filters := o.Models
+	switch {
+	case len(filters) > 0:
+	case o.Short:
 		filters = []string{"Segmentation_1*"}
-	} else {
+	default:
 		filters = []string{"uai/*"}
 	}
 	models, err := bench.Find(o.Data, filters)

@@ -34,6 +34,7 @@ func reuse() Experiment {
 			var b strings.Builder
 			for _, g := range groups(rows, Row.label) {
 				summarise(&b, g.name+": median |Δ ln Z| (nats)", "k", curves(g.rows, ofStep, ofError))
+				summarise(&b, g.name+": median of the largest share discarded at once", "k", curves(g.rows, ofStep, func(r Row) float64 { return r.Discarded }))
 				summarise(&b, g.name+": median seconds", "k", curves(g.rows, ofStep, func(r Row) float64 { return r.Seconds }))
 			}
 			return b.String()
@@ -71,10 +72,11 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 		return nil, err
 	}
 	base := x.row(len(model.Domains))
-	base.Family += ", values at random"
+	base.Family = x.String()[:strings.Index(x.String(), " seed")] + ", values at random"
 	if drawn {
-		base.Family = x.family.name + ", values drawn from the model"
+		base.Family = strings.Replace(base.Family, "at random", "of the model", 1)
 	}
+	base.Attractive = false // it is in the name
 	p, err := prepared(model, true)
 	if err != nil {
 		return nil, err
@@ -124,6 +126,7 @@ func under(ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, 
 	start := now()
 	v, err := compressed.Contract(ctx, weighed.Expression(), plan, o)
 	got := valued(v.Z, v.Flops)
+	got.Discarded = v.Discarded
 	got.Seconds = now().Sub(start).Seconds()
 	return got, err
 }

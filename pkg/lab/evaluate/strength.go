@@ -101,7 +101,7 @@ func groups(rows []Row, by func(Row) string) (list []group) {
 
 // file makes a file name of a title.
 func file(parts ...string) string {
-	return strings.NewReplacer(" ", "-", "×", "x", "–", "-", "Δ=", "", ".", "_").Replace(strings.Join(parts, "-"))
+	return strings.NewReplacer(" ", "-", ",", "", "×", "x", "–", "-", "Δ=", "", ".", "_").Replace(strings.Join(parts, "-"))
 }
 
 func ofStrength(r Row) float64 { return r.Strength }
