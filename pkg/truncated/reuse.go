@@ -26,7 +26,7 @@ const (
 	// mostProjectors bounds the bytes of one contraction's projectors.
 	mostProjectors = 64 << 20
 	// leastFlops is the predicted work from which a reused contraction is faster than a relearned one, as measured.
-	leastFlops = 1e8
+	leastFlops = 5e7
 )
 
 // Reuse says how Under may use projectors of the network without evidence.
@@ -34,7 +34,7 @@ type Reuse struct {
 	Accuracy float64 // nats that a reuse may add to the error, as estimated, but for what is within the error anyway
 	// Projectors returns what learn returns, which it may remember by key; nil: nothing is reused.
 	Projectors func(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
-	// Flops is the least predicted work of a contraction for which reuse is tried; 0: 1e8.
+	// Flops is the least predicted work of a contraction for which reuse is tried; 0: 5e7.
 	Flops float64
 }
 
