@@ -31,7 +31,9 @@ type Program struct {
 	forth   btn.Plan      // of Contract
 	both    btn.Plan      // of Marginals
 	places  []place       // per variable, where its marginals are
-	spaces  sync.Pool     // of *space
+
+	mu   sync.Mutex
+	free []*space // of runs that have ended
 }
 
 // leaf is a table of the network. Weights of variables are multiplied into one of the tables that have the variable.
@@ -103,7 +105,6 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	p.compile(h, tape)
 	p.placeMarginals(l, net)
 	p.price()
-	p.spaces.New = func() any { return newSpace(p) }
 	return p, true
 }
 

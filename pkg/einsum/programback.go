@@ -13,8 +13,8 @@ import (
 // where Z does, and where Z is 0 or a product of derivatives would lose digits: the function Marginals serves then.
 // Time: Plan(true). Memory as for Z.
 func (p *Program) Marginals(net *btn.Network, into []scaled.Number) (scaled.Number, bool) {
-	w := p.spaces.Get().(*space)
-	defer p.spaces.Put(w)
+	w := p.take()
+	defer p.give(w)
 	z, ok := p.forward(net, w)
 	if !ok || z.IsZero() || !p.backward(w) {
 		return scaled.Number{}, false

@@ -62,13 +62,35 @@ func newSpace(p *Program) *space {
 	return w
 }
 
+// keepFree bounds the runs whose memory is kept for the next ones.
+const keepFree = 4
+
+func (p *Program) take() *space {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		w := p.free[n-1]
+		p.free = p.free[:n-1]
+		return w
+	}
+	return newSpace(p)
+}
+
+func (p *Program) give(w *space) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < keepFree {
+		p.free = append(p.free, w)
+	}
+}
+
 // Z returns the value of a network that is the compiled one, conditioned. Every product of entries is a normal float64, so a
 // total of 0 is one: all terms are 0, or they cancel. It says no where that cannot be had, or an entry is not finite: Contract
 // does what can be done then. The bits depend on the compiled network, the order and the weights only.
 // Time: Plan(false). Memory: none, once as many runs as go on at a time have been there before.
 func (p *Program) Z(net *btn.Network) (scaled.Number, bool) {
-	w := p.spaces.Get().(*space)
-	defer p.spaces.Put(w)
+	w := p.take()
+	defer p.give(w)
 	return p.forward(net, w)
 }
 

@@ -29,7 +29,8 @@ type Programs struct {
 type compiled struct {
 	net     weak.Pointer[btn.Network]
 	order   []int
-	once    sync.Once
+	mu      sync.Mutex
+	done    bool
 	program *Program // nil: no
 	bytes   float64
 }
@@ -40,12 +41,14 @@ func (p *Programs) Of(net *btn.Network, order []int) (*Program, bool) {
 		return Compile(net, order, ProgramFlops)
 	}
 	c := p.find(net, order)
-	c.once.Do(func() {
-		c.program, _ = Compile(net, c.order, ProgramFlops)
-		if c.program != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.done {
+		if c.program, c.done = Compile(net, c.order, ProgramFlops); c.done {
 			p.weigh(c)
 		}
-	})
+		c.done = true
+	}
 	return c.program, c.program != nil
 }
 

@@ -33,28 +33,33 @@ type Known struct {
 type facts struct {
 	net      weak.Pointer[btn.Network]
 	programs *einsum.Programs
+	digest   [sha256.Size]byte
+	span     span
+	signs    []string
 
-	once   sync.Once
-	digest [sha256.Size]byte
-	span   span
-	signs  []string
-
-	shapeOnce sync.Once
-	shape     elimination.Hypergraph
-	shapeErr  error
+	mu     sync.Mutex
+	shaped bool
+	shape  elimination.Hypergraph
 }
 
 // of returns the facts of a network.
 func (k *Known) of(net *btn.Network) *facts {
-	f := k.find(net)
-	f.once.Do(func() {
-		f.digest = net.BaseDigest()
-		f.span = coreSpan(net)
-		f.signs = signWarnings(net)
-	})
+	if f := k.find(net); f != nil {
+		return f
+	}
+	f := &facts{net: weak.Make(net), programs: &k.programs, digest: net.BaseDigest(), span: coreSpan(net), signs: signWarnings(net)}
+	if len(net.Cores)+len(net.Links) > keepTensors {
+		return f
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.order.PushFront(f); k.order.Len() > keepFacts {
+		k.order.Remove(k.order.Back())
+	}
 	return f
 }
 
+// find returns what is known of a network, nil for nothing. Two callers may both find nothing, and remember the same twice.
 func (k *Known) find(net *btn.Network) *facts {
 	who := weak.Make(net)
 	k.mu.Lock()
@@ -65,19 +70,18 @@ func (k *Known) find(net *btn.Network) *facts {
 			return f
 		}
 	}
-	f := &facts{net: who, programs: &k.programs}
-	if len(net.Cores)+len(net.Links) > keepTensors {
-		return f
-	}
-	k.order.PushFront(f)
-	if k.order.Len() > keepFacts {
-		k.order.Remove(k.order.Back())
-	}
-	return f
+	return nil
 }
 
 // shapeOf returns the shape of the network, without evidence.
 func (f *facts) shapeOf(net *btn.Network) (elimination.Hypergraph, error) {
-	f.shapeOnce.Do(func() { f.shape, f.shapeErr = einsum.Shape(net) })
-	return f.shape, f.shapeErr
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shaped {
+		return f.shape, nil
+	}
+	var err error
+	f.shape, err = einsum.Shape(net)
+	f.shaped = err == nil
+	return f.shape, err
 }

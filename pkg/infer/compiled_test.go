@@ -1,0 +1,165 @@
+package infer
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/learn"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// TestQueriesOnOneModelKeepTheirBits: alarm under random evidence, in one request, in another sequence, alone, and by workers
+// that know the network already.
+func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
+	m := alarm(t)
+	rng := rand.New(rand.NewPCG(7, 1))
+	queries := append(observed(rng, m, 30, 37, false), observed(rng, m, 30, 5, true)...)
+	ctx := context.Background()
+	run := func(queries ...Query) []btn.Result {
+		results, err := Run(ctx, Request{Job: "t", Model: m, Queries: queries}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range results {
+			results[i].Query = 0
+		}
+		return results
+	}
+	want := run(queries...)
+	backwards := slices.Clone(queries)
+	slices.Reverse(backwards)
+	other := run(backwards...)
+	slices.Reverse(other)
+	net, err := Reparameterise(m, btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, shared, possible := &learn.Known{}, &contract.Shared{}, 0
+	for q := range queries {
+		job, err := LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := Contract(ctx, net, job, queries[q:q+1], []btn.Unit{{}}, ContractOptions{Shared: shared, Threads: 1 + q%3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, got := range map[string]btn.Result{"in another sequence": other[q], "alone": run(queries[q])[0], "by workers that know the network": Aggregate("t", job, nil, values)[0]} {
+			if !reflect.DeepEqual(got, want[q]) {
+				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
+			}
+		}
+		if !want[q].Exact || want[q].Status != "ok" || want[q].Plan == nil || want[q].Plan.Flops > einsum.ProgramFlops {
+			t.Errorf("query %d: %+v", q, want[q])
+		}
+		if want[q].Zero {
+			continue
+		}
+		possible++
+		if !want[q].Zero && queries[q].Marginals && want[q].Marginals == nil {
+			t.Errorf("query %d has no marginals", q)
+		}
+	}
+	if possible < len(queries)/2 {
+		t.Errorf("%d of %d queries are possible", possible, len(queries))
+	}
+}
+
+// TestProgramsAnswerAsContractionsDo: alarm by its program and by the steps of Contract.
+func TestProgramsAnswerAsContractionsDo(t *testing.T) {
+	m := alarm(t)
+	ctx := context.Background()
+	net, err := Reparameterise(m, btn.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := observed(rand.New(rand.NewPCG(8, 1)), m, 60, 20, true)
+	job, err := Learn(ctx, net, queries, btn.Settings{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec := job.Decompositions[0]
+	for q := range queries {
+		under, err := net.Condition(queries[q].Evidence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Without Base there is no program.
+		plain, err := contract.Component(ctx, under, dec, 0, contract.Options{Marginals: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := contract.Component(ctx, under, dec, 0, contract.Options{Marginals: true, Base: net})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Abs(b) }
+		if !near(got.Z.Div(plain.Z).Float64(), 1) && !(got.Z.IsZero() && plain.Z.IsZero()) {
+			t.Errorf("query %d: Z = %v, %v by contraction", q, got.Z, plain.Z)
+		}
+		shift := int(got.Marginals.Exp - plain.Marginals.Exp)
+		for i, x := range got.Marginals.Mant {
+			if y := plain.Marginals.Mant[i]; math.Abs(math.Ldexp(x, shift)-y) > 1e-12 {
+				t.Errorf("query %d, marginal %d: %v, %v by contraction", q, i, math.Ldexp(x, shift), y)
+			}
+		}
+	}
+}
+
+// TestImpossibleEvidenceOnSmallModels: Z = 0 with its reason, and exact, with and without marginals.
+func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
+	m := &factorgraph.Model{Domains: []int{2, 2, 2}}
+	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
+	}
+	for _, marginals := range []bool{false, true} {
+		q := []Query{{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1}), Marginals: marginals}, {Evidence: factorgraph.Observe(map[int]int{0: 0}), Marginals: marginals}}
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: q}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := results[0]; !r.Zero || !r.Exact || len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0], "Z is 0") {
+			t.Errorf("impossible: %+v", r)
+		}
+		if r := results[1]; r.Zero || !r.Exact || *r.LogZ != 0 || len(r.Warnings) != 0 {
+			t.Errorf("possible: %+v", r)
+		}
+	}
+}
+
+// TestKnownNetworksAreAssignedTheSame: whatever was asked before, of this network or of others.
+func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
+	known := &learn.Known{}
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2), Negative: seed%5 == 0})
+		net, err := Reparameterise(m, btn.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			queries := []Query{{Evidence: oracle.RandomEvidence(rng, m)}, {}, {Evidence: oracle.RandomEvidence(rng, m), Marginals: true}}
+			want, err := Learn(context.Background(), net, queries, btn.Settings{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := LearnKnown(context.Background(), net, queries, btn.Settings{}, nil, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: %+v, want %+v", seed, got.Assignments, want.Assignments)
+			}
+		}
+	}
+}
