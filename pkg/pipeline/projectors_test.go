@@ -1,0 +1,164 @@
+package pipeline_test
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/cache"
+	"github.com/basetensor/basetensor/pkg/compressed"
+	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/truncated"
+)
+
+var _ contract.ProjectorMemo = (*pipeline.Projectors)(nil)
+
+func TestProjectorsAreRemembered(t *testing.T) {
+	server := miniredis.RunT(t)
+	url := "redis://" + server.Addr()
+	open := func(most int) *pipeline.Projectors {
+		c, err := cache.Open(url, cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return &pipeline.Projectors{Cache: c, Most: most}
+	}
+	want := &compressed.Projectors{Bond: 1, Pairs: []compressed.Projector{{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5}}}
+	computed := 0
+	compute := func(context.Context) (*compressed.Projectors, error) { computed++; return want, nil }
+	ask := func(p *pipeline.Projectors, key string, times int) {
+		t.Helper()
+		if got, err := p.Do(t.Context(), key, compute); err != nil || !reflect.DeepEqual(got, want) || computed != times {
+			t.Errorf("%s: %+v, %v, computed %d times, not %d", key, got, err, computed, times)
+		}
+	}
+	first := open(0)
+	ask(first, "a", 1)
+	ask(first, "a", 1)   // from the process
+	ask(open(0), "a", 1) // from Redis
+	small := open(8)
+	ask(small, "b", 2)
+	ask(small, "b", 2)
+	ask(open(0), "b", 3) // too large for Redis, says small
+	for _, key := range server.Keys() {
+		if err := server.Set(key, "something else"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(open(0), "a", 4) // a lie
+	server.Close()
+	ask(open(0), "a", 5)
+	down := open(0)
+	ask(down, "c", 6)
+	ask(down, "c", 6)
+}
+
+// along is a decomposition with one tree for the model and bonds 8 and 16, as a search would make it, in no time.
+func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Decomposition {
+	t.Helper()
+	net, err := infer.Reparameterise(m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := truncated.Prepare(net, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, cost, err := compressed.Search(t.Context(), p.Hypergraph(), compressed.SearchOptions{Bond: 16, Seed: 1, Moves: 1 << 22})
+	if err != nil || cost.Projectors == 0 {
+		t.Fatalf("%+v, %v", cost, err)
+	}
+	t.Logf("%+v", cost)
+	var wires, merges []int
+	for _, w := range tree.Wires {
+		wires = append(wires, w[:]...)
+	}
+	for _, w := range tree.Merges {
+		merges = append(merges, w[:]...)
+	}
+	plan := btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges}}
+	d := &btn.Decomposition{Method: btn.MethodTruncated, Residual: 1, LnExplained: math.Inf(-1), LnNormError: math.NaN(), ConditionGram: 1,
+		Growth: &btn.Growth{Masked: true, Accuracy: s.Accuracy, Plans: []btn.TruncatedPlan{plan}}}
+	for k, bond := range []int{8, 16} {
+		d.Growth.Rungs = append(d.Growth.Rungs, btn.Rung{Family: btn.FamilyTree, Bond: bond, Count: 1, From: k, To: k + 1, Flops: 1e8, Bytes: 1e6})
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Rung: k})
+		d.Alpha = append(d.Alpha, scaled.One)
+	}
+	return d
+}
+
+// planned is a learn.Memo that knows what along made, and under which key it was asked for.
+type planned struct {
+	dec *btn.Decomposition
+	key string
+}
+
+func (p *planned) Do(_ context.Context, key string, _ func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+	p.key = key
+	return p.dec, true, nil
+}
+
+// Queries with other evidence: the plan is a hit, estimates say that projectors were reused or why not, and the answers have the
+// bits of plain calls, with a cold cache, a warm one, in another order, and alone.
+func TestProjectorsReusedThroughThePipeline(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{}, quick)
+	m := grid(t, 18, 24, 1)
+	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7}
+	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(1, 0, 0, 1, 1, 0)
+	known := &planned{dec: along(t, m, s)}
+	_, p := request(t, "reuse-0", m, s, few, two, many)
+	want, err := infer.Run(r.ctx, p, known)
+	r.must(err)
+	reused := 0
+	for q, result := range want {
+		if result.Status != "ok" || len(result.Estimates) == 0 {
+			t.Fatalf("query %d: %+v", q, result)
+		}
+		for _, e := range result.Estimates {
+			if e.Reused {
+				reused++
+			}
+			if q == 2 && e.Relearned != "6 observations, at most 4" || !e.Reused && e.Relearned == "" {
+				t.Errorf("query %d: %+v", q, e)
+			}
+		}
+	}
+	if reused == 0 {
+		t.Errorf("nothing was reused: %+v", want[0].Estimates)
+	}
+	store, err := cache.Open(r.stack.RedisURL(), cache.Options{})
+	r.must(err)
+	defer store.Close()
+	_, _, err = pipeline.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Decomposition, error) { return known.dec, nil })
+	r.must(err)
+	r.run(quick, pipeline.Stages()...)
+	for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1}} {
+		var ev []factorgraph.Evidence
+		for _, q := range order {
+			ev = append(ev, []factorgraph.Evidence{few, two, many}[q])
+		}
+		w, _ := request(t, []string{"reuse-a", "reuse-b", "reuse-c"}[i], m, s, ev...)
+		r.submit(w)
+		a := r.wait(w.Job)
+		for k, q := range order {
+			got, expected := a.Results[k], want[q]
+			if got.Cache != "hit" {
+				t.Errorf("%s, query %d: cache %q", w.Job, k, got.Cache)
+			}
+			got.Job, got.Query = expected.Job, expected.Query
+			if g, e := plain(t, []btn.Result{got}), plain(t, []btn.Result{expected}); g != e {
+				t.Errorf("%s, query %d: got\n%s\nwant\n%s", w.Job, k, g, e)
+			}
+		}
+	}
+}
