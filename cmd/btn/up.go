@@ -106,6 +106,7 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running workers first."`
+	Backlog     int           `help:"Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096." default:"0"`
 	Replicas    int           `help:"Replicas of every stream." default:"1"`
 	Keep        time.Duration `help:"How long models and answers are kept; it bounds the longest deadline." default:"24h"`
 	MaxBytes    config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
@@ -139,5 +140,5 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	defer nc.Close()
-	return pipeline.Setup(ctx, nc, pipeline.Config{OneConsumer: c.OneConsumer, Replicas: c.Replicas, Keep: c.Keep, MaxBytes: int64(c.MaxBytes)})
+	return pipeline.Setup(ctx, nc, pipeline.Config{OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep, MaxBytes: int64(c.MaxBytes)})
 }

@@ -21,12 +21,15 @@ var (
 	ErrNotFound = bus.ErrNotFound
 	// ErrFull: the server has no room for the job. It may have later.
 	ErrFull = bus.ErrFull
+	// ErrBusy: too many jobs of the tenant's lane wait already. It wraps ErrFull.
+	ErrBusy = bus.ErrBusy
 )
 
 // Client is a connection to the pipeline. Its methods may be called from any goroutine.
 type Client struct {
 	nc    *nats.Conn
 	bus   *bus.Bus
+	room  *bus.Room
 	owned bool
 }
 
@@ -51,7 +54,7 @@ func New(nc *nats.Conn) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, bus: b}, nil
+	return &Client{nc: nc, bus: b, room: b.Room(bus.StreamModel, bus.ConsumerModel, 1)}, nil
 }
 
 // Close closes the connection if Connect made it.
@@ -62,7 +65,8 @@ func (c *Client) Close() {
 }
 
 // Submit stores a model for the pipeline and returns the digest of the request. Submitting the same request again, under the
-// same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in whatever lane.
+// same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in whatever lane,
+// ErrBusy if too many jobs of the tenant's lane wait, and ErrFull if the server has no room.
 func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err error) {
 	b, err := wire.Encode(&m)
 	if err != nil {
@@ -75,6 +79,9 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 		return "", err
 	}
 	lane := wire.Lane(m.Tenant)
+	if err := c.enter(ctx, lane, m.Job); err != nil {
+		return "", err
+	}
 	msg := &nats.Msg{
 		Subject: wire.ModelSubject(lane, m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: b,
 	}
@@ -110,6 +117,18 @@ func addTrace(ctx context.Context, h nats.Header) {
 			h[name] = v
 		}
 	}
+}
+
+// enter refuses a job whose lane is crowded, unless it is stored already.
+func (c *Client) enter(ctx context.Context, lane int, job string) error {
+	err := c.room.Enter(ctx, lane)
+	if err == nil {
+		return nil
+	}
+	if has, hasErr := c.bus.Has(ctx, bus.StreamModel, modelOf(job)); hasErr == nil && has {
+		return nil
+	}
+	return err
 }
 
 // startTimer sets the timer of a job with a deadline. The first worker sets it again, by the server's clock; until then this

@@ -56,6 +56,10 @@ type Config struct {
 	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in files and 4 GiB in
 	// memory; streams that exist keep theirs.
 	MaxBytes int64
+	// Backlog is how many jobs of one lane may wait before the first stage; then more are refused at the publisher. Before the
+	// next two stages a quarter as many messages of a lane may wait; then the stage before lets the lane rest. 0: what was set up
+	// before, or 4096.
+	Backlog int
 	// Keep is how long models and answers are kept, default 24 hours. It bounds the longest deadline.
 	Keep time.Duration
 	// Replicas of every stream, default 1.
@@ -120,8 +124,8 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 {
-		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes, deliveries or requests")
+	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 {
+		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes, deliveries, requests or backlog")
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // message returns m as a NATS message, with the trace context of the delivery it follows from.
@@ -30,11 +33,34 @@ func (w *worker) forward(ctx context.Context, stream, subject string, out wire.M
 	if err != nil {
 		return err
 	}
-	earlier, err := w.bus.Once(ctx, stream, msg)
+	var earlier *jetstream.RawStreamMsg
+	err = w.withRoom(ctx, func() (err error) {
+		earlier, err = w.bus.Once(ctx, stream, msg)
+		return err
+	})
 	if err != nil || earlier == nil {
 		return err
 	}
 	return w.agree(earlier.Data, out, d, same)
+}
+
+// withRoom stores something, and waits for room if there is none: an accepted job is not lost because the next stage is behind. The
+// message in work keeps its slot and its heartbeat meanwhile, so the stages before come to a halt and the publishers at last.
+func (w *worker) withRoom(ctx context.Context, store func() error) error {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := store()
+		if !errors.Is(err, bus.ErrFull) {
+			return err
+		}
+		w.log.Debug("waiting for room", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-w.soft.Done():
+			return errLater
+		case <-time.After(pause):
+		}
+	}
 }
 
 // agree compares an earlier output with this one's. A difference is an alarm: the same work had two results.

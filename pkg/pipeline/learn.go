@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // learn decomposes a network and cuts the work into chunks: network.<lane>.<job> → task.<lane>.<job>.<n>.<k>.
@@ -46,7 +47,11 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	name, err := w.bus.PutBlob(ctx, blob)
+	var name string
+	err = w.withRoom(ctx, func() (err error) {
+		name, err = w.bus.PutBlob(ctx, blob)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -78,7 +83,12 @@ func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network,
 		}
 		msgs[k].Header[headerCost] = []string{strconv.FormatFloat(tasks[k].Cost, 'g', 3, 64)}
 	}
-	earlier, err := w.bus.OnceAll(ctx, bus.StreamTask, msgs)
+	w.next.Spend(d.subject.Lane, len(msgs))
+	var earlier []*jetstream.RawStreamMsg
+	err := w.withRoom(ctx, func() (err error) {
+		earlier, err = w.bus.OnceAll(ctx, bus.StreamTask, msgs)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -32,6 +34,7 @@ const (
 
 // lane is one consumer of an intake, and what this process has of it.
 type lane struct {
+	number   int // 0 if it stands for all
 	consumer string
 	asked    int // messages that the server was asked for and has not sent
 	lost     time.Time
@@ -52,6 +55,7 @@ type puller struct {
 	inbox  *bus.Inbox // nil while nothing is asked for
 	into   chan *nats.Msg
 	done   chan finished
+	wake   chan struct{}
 	slots  int
 	taken  int // of the slots
 	turn   int // lane that is first
@@ -69,9 +73,10 @@ type finished struct {
 
 // consume works on the messages of an intake until ctx ends, hands back what it has not begun, and waits for the rest.
 func (w *worker) consume(ctx context.Context, in intake, consumers []string) error {
-	p := &puller{w: w, in: in, of: map[string]*lane{}, slots: w.slots(in)}
+	p := &puller{w: w, in: in, wake: make(chan struct{}, 1), of: map[string]*lane{}, slots: w.slots(in)}
 	for _, name := range consumers {
 		l := &lane{consumer: name}
+		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, in.name+"-"))
 		p.lanes, p.of[name] = append(p.lanes, l), l
 	}
 	p.into = make(chan *nats.Msg, 64+8*in.prefetch*len(p.lanes))
@@ -109,6 +114,7 @@ func (p *puller) run(ctx context.Context) error {
 			}
 		case f := <-p.done:
 			p.finish(f)
+		case <-p.wake:
 		case s, open := <-status:
 			if open && s == nats.CONNECTED { // again: requests are forgotten with the connection
 				p.withdraw()
@@ -325,7 +331,7 @@ func (p *puller) ask() {
 			l.asked = 0
 		}
 		have := l.asked + len(l.waiting)
-		if have > p.in.prefetch/2 || at.Before(l.again) {
+		if have > p.in.prefetch/2 || at.Before(l.again) || !p.room(l) {
 			continue
 		}
 		p.pull(l, p.in.prefetch-have, pullExpiry, at.Add(pullExpiry+lostAfter))
@@ -340,9 +346,25 @@ func (p *puller) look(at time.Time) {
 		}
 		l.asked = 0
 	}
-	l := p.lanes[p.turn]
-	p.pass(l)
-	p.pull(l, 1, 0, at.Add(lookLost))
+	for range p.lanes {
+		l := p.lanes[p.turn]
+		p.pass(l)
+		if p.room(l) {
+			p.pull(l, 1, 0, at.Add(lookLost))
+			return
+		}
+	}
+}
+
+// room reports whether the next stage has room for messages of the lane. What it had is known by then; how things are is asked on
+// the side.
+func (p *puller) room(l *lane) bool {
+	return p.in.room == nil || p.in.room.There(p.w.hard, l.number, func() {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	})
 }
 
 func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {

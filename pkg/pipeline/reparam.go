@@ -75,6 +75,7 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 		Job: m.Job, Tenant: m.Tenant, Digest: digest, Blob: blob, Queries: queries, Settings: m.Settings,
 		Stored: stored.UnixMilli(), DeadlineMS: m.DeadlineMS, Timings: map[string]float64{string(w.stage): milliseconds(began)},
 	}
+	w.next.Spend(d.subject.Lane, 1)
 	if err := w.forward(ctx, bus.StreamNetwork, wire.NetworkSubject(d.subject.Lane, m.Job), out, d, sameNetwork); err != nil {
 		return err
 	}

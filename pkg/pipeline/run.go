@@ -37,6 +37,7 @@ type worker struct {
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies
 	shared   shared
+	next     *bus.Room // before the next stage, of those that may outrun it
 }
 
 // Run runs one or several stages until ctx ends, then finishes the messages in work and returns nil. It returns an error

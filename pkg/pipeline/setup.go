@@ -120,6 +120,9 @@ func setupStream(ctx context.Context, js jetstream.JetStream, want jetstream.Str
 		return false, err
 	}
 	have := s.CachedInfo().Config
+	if old := have.Metadata[bus.MetadataBacklog]; old != "" && want.Metadata[bus.MetadataBacklog] == "0" {
+		want.Metadata[bus.MetadataBacklog] = old
+	}
 	want.Storage, want.Retention, want.PersistMode = have.Storage, have.Retention, have.PersistMode
 	if !resize {
 		want.MaxBytes = have.MaxBytes

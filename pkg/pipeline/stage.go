@@ -34,6 +34,7 @@ type intake struct {
 	patient  bool // no limit of deliveries
 	// weigh returns how many of so many slots a message takes; nil: one.
 	weigh func(m *bus.Delivered, slots int) int
+	room  *bus.Room // before the next stage; nil: not bounded by lanes
 }
 
 // short is the prefetch where a message never takes longer than milliseconds. Where one may take longer it is less: what waits
@@ -43,12 +44,14 @@ const short = 16
 func (w *worker) intakes() []intake {
 	switch w.stage {
 	case StageReparam:
+		w.next = w.bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
 		return []intake{
-			{feed: feedModel, handle: w.reparam, prefetch: 2, parallel: 4},
+			{feed: feedModel, handle: w.reparam, prefetch: 2, parallel: 4, room: w.next},
 			{feed: feedRedrive, handle: w.redriven, prefetch: 1, parallel: 1},
 		}
 	case StageLearn:
-		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4}}
+		w.next = w.bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
+		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4, room: w.next}}
 	case StageContract:
 		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 4, weigh: weight}}
 	case StageAggregate:

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/internal/bus"
@@ -78,8 +79,11 @@ func topology(c Config) []jetstream.StreamConfig {
 	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
+	models := kept(bus.StreamModel, "requests, the source of every replay", 3, wire.Filter(wire.KindModel))
+	models.Metadata = map[string]string{bus.MetadataBacklog: strconv.Itoa(c.Backlog)}
+
 	return []jetstream.StreamConfig{
-		kept(bus.StreamModel, "requests, the source of every replay", 3, wire.Filter(wire.KindModel)),
+		models,
 		async(queue(kept(bus.StreamNetwork, "networks to learn", 1, wire.Filter(wire.KindNetwork)))),
 		async(queue(kept(bus.StreamTask, "chunks to contract", 1, wire.Filter(wire.KindTask)))),
 		partials, answers, blobs, graphs, dead, control, deadlines,
@@ -99,10 +103,10 @@ type feed struct {
 }
 
 var (
-	feedModel    = feed{stream: bus.StreamModel, name: "reparam", kind: wire.KindModel, laned: true, pending: 8192}
+	feedModel    = feed{stream: bus.StreamModel, name: bus.ConsumerModel, kind: wire.KindModel, laned: true, pending: 8192}
 	feedRedrive  = feed{stream: bus.StreamControl, name: "redrive", kind: wire.KindRedrive, laned: true, pending: 8192}
-	feedNetwork  = feed{stream: bus.StreamNetwork, name: "learn", kind: wire.KindNetwork, laned: true, pending: 8192}
-	feedTask     = feed{stream: bus.StreamTask, name: "contract", kind: wire.KindTask, laned: true, pending: 8192}
+	feedNetwork  = feed{stream: bus.StreamNetwork, name: bus.ConsumerNetwork, kind: wire.KindNetwork, laned: true, pending: 8192}
+	feedTask     = feed{stream: bus.StreamTask, name: bus.ConsumerTask, kind: wire.KindTask, laned: true, pending: 8192}
 	feedPartial  = feed{stream: bus.StreamPartial, name: "aggregate", kind: wire.KindPartial, laned: true, pending: 65536}
 	feedDeadline = feed{stream: bus.StreamDeadline, name: "deadline", kind: wire.KindDeadline, pending: 8192}
 	feedCancel   = feed{stream: bus.StreamControl, name: "cancel", kind: wire.KindCancel, pending: 8192}
