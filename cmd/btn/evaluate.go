@@ -10,7 +10,7 @@ import (
 )
 
 type evaluateCmd struct {
-	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), components (of symmetry-cp), time (errors while answers grow), uai (reference models), reuse (of projectors), calibration (errors against stated uncertainty) or all." default:"all"`
+	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), components (of symmetry-cp), time (errors while answers grow), uai (reference models), reuse (of projectors), calibration (errors against stated uncertainty), calibration-of-more or all." default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
