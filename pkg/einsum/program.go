@@ -28,6 +28,7 @@ type Program struct {
 	weights []weights
 	steps   []step
 	scale   scaled.Number // of the tables, without the network's own
+	above   bool          // all entries are above 0
 	forth   btn.Plan      // of Contract
 	both    btn.Plan      // of Marginals
 	places  []place       // per variable, where its marginals are
@@ -42,11 +43,21 @@ type leaf struct {
 	data   []float64 // without weights
 	low    int       // every entry but 0 is 2^low or more in size
 	hosted []int     // weights multiplied in
+	ready  *weighed  // with the weights that net has without evidence; nil: they need the general way
 	read   bool      // its derivative is needed
+}
+
+// weighed is a leaf with weights multiplied in: data·2^exp.
+type weighed struct {
+	data  []float64
+	low   int
+	exp   int64
+	shift int64 // of exp, what the table was divided by at last
 }
 
 // weights are those of one variable.
 type weights struct {
+	own    []float64 // without evidence
 	link   int
 	values []int // those that zeros of the network leave, nil: all
 	dim    int
@@ -83,7 +94,7 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	if err != nil || l.zero {
 		return nil, false
 	}
-	p := &Program{dims: l.indexDims(), scale: l.scale}
+	p := &Program{dims: l.indexDims(), scale: l.scale, above: true}
 	of := p.weightsOf(l, net)
 	if !p.addLeaves(l, of) {
 		return nil, false
@@ -105,6 +116,7 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	p.compile(h, tape)
 	p.placeMarginals(l, net)
 	p.price()
+	p.weighAll(net)
 	return p, true
 }
 
@@ -122,19 +134,25 @@ func (p *Program) weightsOf(l *layout, net *btn.Network) []int {
 	of := make([]int, len(l.tables))
 	hidden := map[int]int{}
 	for v, at := range net.Variables {
-		p.weights = append(p.weights, weights{link: at.Link, leaf: noTable})
+		p.weights = append(p.weights, weights{own: weightsAt(net, at.Link), link: at.Link, leaf: noTable})
 		hidden[l.hidden[at.Link]] = v
 	}
 	for t, table := range l.tables {
 		of[t] = noTable
 		if v, ok := hidden[table.nodes0()]; ok && len(table.nodes) == 1 {
-			if cp := net.Links[net.Variables[v].Link].T.(*tensor.CP); len(cp.Weights) > 0 && &cp.Weights[0] == &table.data[0] {
+			if same(p.weights[v].own, table.data) {
 				of[t] = v
 			}
 		}
 	}
 	return of
 }
+
+// weightsAt returns the weights that a link in CP form has.
+func weightsAt(net *btn.Network, link int) []float64 { return net.Links[link].T.(*tensor.CP).Weights }
+
+// same reports whether a and b are one piece of memory.
+func same(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // nodes0 is the first node of a table, −1 where it has none.
 func (t *raw) nodes0() int {
@@ -155,6 +173,9 @@ func (p *Program) addLeaves(l *layout, of []int) bool {
 		top, low := extent(data)
 		if top >= 1024 || top-low > spanLimit {
 			return false
+		}
+		for _, x := range data {
+			p.above = p.above && x > 0
 		}
 		n := normalise(data)
 		p.scale = p.scale.Mul(n)
@@ -197,6 +218,17 @@ func (p *Program) host(l *layout) {
 		host := &p.leaves[w.leaf]
 		host.hosted = append(host.hosted, v)
 		w.inner = p.inner(host.scope, i)
+	}
+}
+
+// weighAll makes the leaves with the weights of the network as it is.
+func (p *Program) weighAll(net *btn.Network) {
+	w := newSpace(p)
+	for t := range p.leaves {
+		w.exp = 0
+		if l := &p.leaves[t]; len(l.hosted) > 0 && p.weigh(net, w, t) {
+			l.ready = &weighed{data: w.data[t], low: w.low[t], exp: w.exp, shift: w.shift[t]}
+		}
 	}
 }
 
@@ -272,7 +304,7 @@ func (p *Program) placeMarginals(l *layout, net *btn.Network) {
 func (p *Program) price() {
 	numbers, offsets := 0, 0
 	for _, l := range p.leaves {
-		numbers += 2 * len(l.data)
+		numbers += 3 * len(l.data)
 	}
 	for _, s := range p.steps {
 		numbers += s.size

@@ -41,7 +41,7 @@ func contradiction(m *factorgraph.Model) factorgraph.Evidence {
 // TestProgramsAgreeWithEnumeration: Z and all marginals under random, empty and impossible evidence, one program for all, on
 // all kinds of factors, zeros, signs, both choices of cores and maps.
 func TestProgramsAgreeWithEnumeration(t *testing.T) {
-	rounds, compiled, zeros := 200, 0, 0
+	rounds, compiled, zeros, above := 200, 0, 0, 0
 	if testing.Short() {
 		rounds = 50
 	}
@@ -87,14 +87,20 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 			if want.Sign() == 0 && maps == btn.MapIdentity && seed%5 != 1 && !z.IsZero() {
 				t.Errorf("%s: Z = %v, it is 0", what, z)
 			}
+			if p.Above(under) {
+				above++
+				if want.Sign() <= 0 {
+					t.Errorf("%s: above 0, enumeration %v", what, want)
+				}
+			}
 			if z.IsZero() {
 				zeros++
 			}
 			checkMarginals(t, what, p, under, m, ev, z, terms)
 		}
 	}
-	if compiled < rounds/2 || zeros < rounds/4 {
-		t.Errorf("%d models compiled, %d values of 0: too few to say anything", compiled, zeros)
+	if compiled < rounds/2 || zeros < rounds/4 || above < rounds/4 {
+		t.Errorf("%d models compiled, %d values of 0, %d seen to be above: too few to say anything", compiled, zeros, above)
 	}
 }
 

@@ -5,13 +5,13 @@ package einsum
 import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // space is what one run of a program writes.
 type space struct {
 	leaves  int
 	data    [][]float64 // by table: leaves, then outputs
+	own     [][]float64 // by leaf: where weights are multiplied in
 	low     []int       // by table: every entry but 0 is 2^low or more in size
 	shift   []int64     // by table: exponent of the power of two it was divided by
 	back    [][]float64 // by table: derivative of Z
@@ -23,12 +23,13 @@ type space struct {
 	tables  []int           // and whose they are
 	seeds   []scaled.Number
 	base    scaled.Number // the other factors
+	exp     int64         // but for this power of two
 }
 
 func newSpace(p *Program) *space {
 	tables := len(p.leaves) + len(p.steps)
 	w := &space{
-		leaves: len(p.leaves), data: make([][]float64, tables), low: make([]int, tables), shift: make([]int64, tables), back: make([][]float64, tables),
+		leaves: len(p.leaves), own: make([][]float64, len(p.leaves)), data: make([][]float64, tables), low: make([]int, tables), shift: make([]int64, tables), back: make([][]float64, tables),
 		backLow: make([]int, tables), backExp: make([]int64, tables), none: make([]bool, tables),
 	}
 	total, widest := 0, 1
@@ -50,7 +51,7 @@ func newSpace(p *Program) *space {
 	for t, l := range p.leaves {
 		w.data[t], w.back[t] = l.data, nil
 		if len(l.hosted) > 0 {
-			w.data[t] = take(len(l.data))
+			w.own[t] = take(len(l.data))
 		}
 		if l.read {
 			w.back[t] = take(len(l.data))
@@ -94,25 +95,55 @@ func (p *Program) Z(net *btn.Network) (scaled.Number, bool) {
 	return p.forward(net, w)
 }
 
+// Above reports whether signs alone show that Z is above 0 for a network that is the compiled one, conditioned. Time O(variables).
+func (p *Program) Above(net *btn.Network) bool {
+	if !p.above || p.scale.Sign()*net.Scale.Sign() <= 0 {
+		return false
+	}
+	for v := range p.weights {
+		of := &p.weights[v]
+		any := false
+		all := weightsAt(net, of.link)
+		for k := range of.dim {
+			x := k
+			if of.values != nil {
+				x = of.values[k]
+			}
+			if all[x] < 0 {
+				return false
+			}
+			any = any || all[x] > 0
+		}
+		if !any {
+			return false
+		}
+	}
+	return true
+}
+
 // forward computes all tables and Z.
 func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
-	w.base, w.numbers, w.tables = net.Scale.Mul(p.scale), w.numbers[:0], w.tables[:0]
+	w.base, w.exp, w.numbers, w.tables = net.Scale.Mul(p.scale), 0, w.numbers[:0], w.tables[:0]
 	clear(w.shift)
 	for t := range p.leaves {
 		l := &p.leaves[t]
-		w.low[t] = l.low
-		if len(l.hosted) > 0 {
-			copy(w.data[t], l.data)
+		switch {
+		case len(l.hosted) == 0:
+			w.low[t] = l.low
+		case l.ready != nil && p.unchanged(net, l):
+			w.data[t], w.low[t], w.shift[t] = l.ready.data, l.ready.low, l.ready.shift
+			w.exp += l.ready.exp
+		case !p.weigh(net, w, t):
+			return scaled.Number{}, false
 		}
 	}
 	for v := range p.weights {
-		if !p.weigh(net, w, &p.weights[v]) {
-			return scaled.Number{}, false
-		}
-	}
-	for t := range p.leaves {
-		if len(p.leaves[t].hosted) > 0 && !w.settle(t) {
-			return scaled.Number{}, false
+		if of := &p.weights[v]; of.leaf < 0 {
+			x := 0
+			if of.values != nil {
+				x = of.values[0]
+			}
+			w.base = w.base.Mul(scaled.FromFloat(weightsAt(net, of.link)[x]))
 		}
 	}
 	for n := range p.steps {
@@ -127,6 +158,7 @@ func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
 			return scaled.Number{}, false
 		}
 	}
+	w.base = w.base.Mul(scaled.Make(1, w.exp))
 	z := w.base
 	for _, n := range w.numbers {
 		z = z.Mul(n)
@@ -145,17 +177,31 @@ func (w *space) lowest(s *step, but int) int {
 	return low
 }
 
-// weigh multiplies the weights of a variable into their leaf.
-func (p *Program) weigh(net *btn.Network, w *space, of *weights) bool {
-	all := net.Links[of.link].T.(*tensor.CP).Weights
-	if of.leaf < 0 {
-		x := 0
-		if of.values != nil {
-			x = of.values[0]
+// unchanged reports whether a leaf's weights are those of the network without evidence.
+func (p *Program) unchanged(net *btn.Network, l *leaf) bool {
+	for _, v := range l.hosted {
+		if of := &p.weights[v]; !same(weightsAt(net, of.link), of.own) {
+			return false
 		}
-		w.base = w.base.Mul(scaled.FromFloat(all[x]))
-		return true
 	}
+	return true
+}
+
+// weigh multiplies the weights of variables into their leaf.
+func (p *Program) weigh(net *btn.Network, w *space, t int) bool {
+	l := &p.leaves[t]
+	w.data[t], w.low[t] = w.own[t], l.low
+	copy(w.own[t], l.data)
+	for _, v := range l.hosted {
+		if !w.multiply(t, &p.weights[v], weightsAt(net, p.weights[v].link)) {
+			return false
+		}
+	}
+	return w.settle(t)
+}
+
+// multiply multiplies the weights of one variable into leaf t.
+func (w *space) multiply(t int, of *weights, all []float64) bool {
 	own := w.weights[:of.dim]
 	if of.values == nil {
 		copy(own, all)
@@ -169,13 +215,13 @@ func (p *Program) weigh(net *btn.Network, w *space, of *weights) bool {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := normalise(own)
-		w.base, low = w.base.Mul(n), low-int(n.Exp)
+		n := normalise(own).Exp
+		w.exp, low = w.exp+n, low-int(n)
 	}
-	if w.low[of.leaf] += low; w.low[of.leaf] < deepest {
+	if w.low[t] += low; w.low[t] < deepest {
 		return false
 	}
-	data := w.data[of.leaf]
+	data := w.data[t]
 	for at := 0; at < len(data); {
 		for _, f := range own {
 			if f == 1 {
@@ -198,7 +244,7 @@ func (w *space) settle(t int) bool {
 	}
 	if top < -margin || top >= margin {
 		n := rescale(w.data[t], uint64(top+1023)<<52)
-		w.base, w.shift[t], low = w.base.Mul(n), n.Exp, low-int(n.Exp)
+		w.exp, w.shift[t], low = w.exp+n.Exp, n.Exp, low-int(n.Exp)
 	}
 	w.low[t] = low
 	return true

@@ -8,8 +8,8 @@ import (
 )
 
 // compiled fills the assignment of a query that the network's program answers along the order of base, and says why Z is 0
-// where the program finds that. It says no where there is no such program, or where it does not serve the query: package
-// contract decides the same.
+// where the program finds that. It says no where there is no such program, or where it is seen not to serve the query: package
+// contract then sees the same.
 func (a *assigner) compiled(assignment *btn.Assignment, base *btn.Decomposition, conditioned *btn.Network, marginals bool) (bool, error) {
 	if base.Plan.Flops > einsum.ProgramFlops {
 		return false, nil
@@ -22,14 +22,16 @@ func (a *assigner) compiled(assignment *btn.Assignment, base *btn.Decomposition,
 	if plan.Bytes > float64(a.settings.Memory) {
 		return false, nil
 	}
-	z, ok := p.Z(conditioned)
-	if !ok {
-		return false, nil
-	}
-	if z.IsZero() {
-		var err error
-		if assignment.Warnings, err = a.whyZero(conditioned); err != nil {
-			return false, err
+	if !p.Above(conditioned) {
+		z, ok := p.Z(conditioned)
+		if !ok {
+			return false, nil
+		}
+		if z.IsZero() {
+			var err error
+			if assignment.Warnings, err = a.whyZero(conditioned); err != nil {
+				return false, err
+			}
 		}
 	}
 	assignment.Plan = &plan
