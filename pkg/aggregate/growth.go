@@ -31,7 +31,7 @@ func Settled(in Input) bool {
 	if failed != nil {
 		return true
 	}
-	g := climb(in.Decomposition, parts, false)
+	g := climb(in.Decomposition, parts, phases(in.Assignment), false)
 	return g.ended == endedSettled
 }
 
@@ -42,6 +42,7 @@ type growth struct {
 	best        int      // rung that is the answer, −1 for none
 	uncertainty *float64 // of the best
 	moved       bool     // the best has a predecessor in its own sequence
+	phases      float64  // nats that regions may miss because belief propagation has several fixed points
 }
 
 // rung is an estimate with what it is made of.
@@ -63,8 +64,8 @@ type part struct {
 
 // climb goes up the rungs whose components are all there, until their sequence has settled. Rungs after one that is not
 // complete count only when there will be no more.
-func climb(d *btn.Decomposition, parts []part, last bool) growth {
-	g := growth{best: -1}
+func climb(d *btn.Decomposition, parts []part, phases float64, last bool) growth {
+	g := growth{best: -1, phases: phases}
 	whole := true
 	for k := range d.Growth.Rungs {
 		r, complete := estimate(d, k, parts)
@@ -226,7 +227,7 @@ func grown(in Input) (btn.Result, scaled.Number) {
 	if failed != nil {
 		return fail(failed)
 	}
-	g := climb(in.Decomposition, parts, true)
+	g := climb(in.Decomposition, parts, phases(in.Assignment), true)
 	if g.ended == endedDeadline && !in.Deadline {
 		return fail(failure(fault.Internal, "values are missing, and the estimates there are have not settled"))
 	}

@@ -35,6 +35,7 @@ const (
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
 //     A plan that still moves ten times as much says little of the best one; where no other is left, a tenth of its distance and
 //     the last change count.
+//     Regions know one phase: theirs is at least what other fixed points of belief propagation would add to Z.
 //     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
@@ -77,6 +78,9 @@ func (g *growth) judge() {
 	if best.Slices > 1 && best.Family == btn.FamilyRegions {
 		u = max(u, g.wholeNext(best))
 	}
+	if best.Family == btn.FamilyRegions {
+		u = max(u, g.phases)
+	}
 	switch {
 	case moved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
@@ -90,6 +94,19 @@ func (g *growth) judge() {
 }
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
+
+// phases returns ln Σ_k exp(ln Z_k − ln Z_1) over the fixed points of belief propagation, the one that regions stand on first:
+// what the others add to Z if they are phases of their own. 0 where there is one.
+func phases(a *btn.Assignment) float64 {
+	if a == nil || a.Propagation == nil || len(a.Propagation.Phases) < 2 {
+		return 0
+	}
+	sum := 0.0
+	for _, z := range a.Propagation.Phases {
+		sum += math.Exp(min(z-a.Propagation.Phases[0], 0))
+	}
+	return math.Log(sum)
+}
 
 // lastChange is how far an estimate is from the one before it in its sequence; 0 for none.
 func (g *growth) lastChange(best *rung) float64 {

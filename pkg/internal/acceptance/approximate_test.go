@@ -22,13 +22,14 @@ func generated(t *testing.T, args ...string) string {
 func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	d := deploy(t, 3)
 	grid := generated(t, "grid", "--rows", "12", "--columns", "12", "--attractive", "--seed", "3")
+	mixed := generated(t, "grid", "--rows", "12", "--columns", "12", "--delta", "0.7", "--seed", "3")
 	regular := generated(t, "regular", "-n", "40", "--seed", "4")
 	for name, args := range map[string][]string{
 		"truncated, lossless": {grid, "--method", "truncated", "--bond", "32", "--mar"},
 		"truncated":           {grid, "--method", "truncated", "--memory", "128KiB", "--budget", "200ms", "--mar"},
 		"auto":                {regular, "--no-exact", "--memory", "64KiB", "--budget", "500ms"},
 		"regions":             {regular, "--method", "regions", "--budget", "100ms"},
-		"regions, marginals":  {grid, "--method", "regions", "--budget", "20ms", "--mar"},
+		"regions, marginals":  {mixed, "--method", "regions", "--budget", "20ms", "--mar"},
 	} {
 		here, there := (*deployment)(nil).infer(t, args...), d.infer(t, args...)
 		sameBits(t, name, there, here)
