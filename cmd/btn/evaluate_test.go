@@ -14,7 +14,7 @@ func TestEvaluateWritesItsFiles(t *testing.T) {
 	if code := run(t.Context(), []string{"evaluate", "strength", "--short", "--seeds=1", "--method=bp", "--out", dir}, &out, &progress); code != 0 {
 		t.Fatalf("exit code %d: %s", code, progress.String())
 	}
-	if !strings.Contains(out.String(), "grid: median |Δ ln Z|") || !strings.Contains(progress.String(), "8/8 random") {
+	if !strings.Contains(out.String(), "grid: median |Δ ln Z|") || !strings.Contains(progress.String(), "10/10 grid 6 attractive") {
 		t.Errorf("printed %q and %q", out.String(), progress.String())
 	}
 	for _, name := range []string{"strength.csv", "strength.txt", "strength-grid-lnz.svg", "strength-random-marginals.svg"} {

@@ -1,0 +1,133 @@
+package evaluate
+
+// What grows: estimates stage by stage, bonds, evidence; and models from files.
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/oracle"
+)
+
+func small(t *testing.T) *factorgraph.Model {
+	t.Helper()
+	m, err := instance{family: grids, size: 4, strength: 1, attractive: true, seed: 3}.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestStagedEndsWhereTheSystemDoes: the last of the answers stage by stage is the answer.
+func TestStagedEndsWhereTheSystemDoes(t *testing.T) {
+	m := small(t)
+	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e8}
+	want, err := Settings("", s).Solve(t.Context(), m, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Outcome
+	if err := staged(t.Context(), m, s, func(_ string, _ float64, o Outcome) { got = append(got, o) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) < 2 || got[len(got)-1].LnZ != want.LnZ || got[0].LnZ == want.LnZ {
+		t.Errorf("%d answers %+v, the system says %+v", len(got), got, want)
+	}
+}
+
+func TestBondsGrowToTheExactAnswer(t *testing.T) {
+	m := small(t)
+	want, _ := oracle.LogZ(m, factorgraph.Evidence{})
+	for name, g := range map[string]grower{"tree": trees, "sweep": sweeps} {
+		first, last, flops := math.NaN(), math.NaN(), 0.0
+		err := bonded(t.Context(), m, []int{1, 2, 64}, g)(func(_ string, bond float64, o Outcome) {
+			if bond == 1 {
+				first = math.Abs(o.LnZ - want)
+			}
+			if o.Flops <= flops {
+				t.Errorf("%s: flops fall to %g", name, o.Flops)
+			}
+			last, flops = math.Abs(o.LnZ-want), o.Flops
+		})
+		if err != nil || !(first > 1e-6) || !(last < 1e-10) {
+			t.Errorf("%s: off by %g at bond 1, %g in the end (%v)", name, first, last, err)
+		}
+	}
+}
+
+func TestObserve(t *testing.T) {
+	m := small(t)
+	for _, drawn := range []bool{true, false} {
+		sets, truths, err := observe(t.Context(), m, []int{0, 1, 4}, 5, drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, ev := range sets {
+			if len(ev.Hard) != []int{0, 1, 4}[k] || k > 0 && !slices.Contains(sets[2].Hard, sets[1].Hard[0]) {
+				t.Errorf("evidence %v", sets)
+			}
+			if want, _ := oracle.LogZ(m, ev); !(math.Abs(truths[k].LnZ-want) < 1e-10) {
+				t.Errorf("%v: ln Z = %v, want %v", ev, truths[k].LnZ, want)
+			}
+		}
+	}
+	if a, b, c := pick([]float64{0.2, 0.3, 0.5}, 0.19), pick([]float64{0.2, 0.3, 0.5}, 0.49), pick([]float64{0.2, 0.3, 0.5}, 0.51); a != 0 || b != 1 || c != 2 {
+		t.Errorf("picked %d, %d, %d", a, b, c)
+	}
+}
+
+// TestReuseLosesUnderEvidence: without evidence both ways are one; where nothing is truncated both are exact.
+func TestReuseLosesUnderEvidence(t *testing.T) {
+	rows, err := reused(t.Context(), instance{family: grids, size: 10, strength: 1.5}, []int{0, 10}, []int{4, 16}, true)
+	if err != nil || len(rows) != 8 {
+		t.Fatal(rows, err)
+	}
+	if d := math.Abs(rows[0].Error - rows[1].Error); !(d < 1e-9) || !(rows[0].Error > 1e-8) || !(rows[2].Error > 100*rows[3].Error) {
+		t.Errorf("at bond 4: %+v", rows[:4])
+	}
+	for _, r := range rows[4:] {
+		if !(r.Error < 1e-10) {
+			t.Errorf("%s, %g observations: off by %g", r.Method, r.Step, r.Error)
+		}
+	}
+}
+
+func TestComponentsAreCounted(t *testing.T) {
+	rows, err := compare(t.Context(), Options{}, []instance{{family: complete, size: 4, strength: 1}}, symmetryCP([]int{1, 3}), false)
+	if err != nil || len(rows) != 12 {
+		t.Fatal(rows, err)
+	}
+	for k := 0; k < len(rows); k += 2 {
+		if rows[k].Step != 1 || rows[k+1].Step != 3 || !(rows[k+1].Residual < rows[k].Residual) {
+			t.Errorf("%s: ρ = %g with %g, %g with %g", rows[k].Method, rows[k].Residual, rows[k].Step, rows[k+1].Residual, rows[k+1].Step)
+		}
+	}
+}
+
+// TestReferencesAreSolvedUnderTheirEvidence reads a model of two variables whose evidence leaves one of them.
+func TestReferencesAreSolvedUnderTheirEvidence(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"two.uai": "MARKOV 2 2 2 1 2 0 1 4 1 2 3 4", "two.uai.evid": "1 0 1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := runReferences(t.Context(), Options{Data: dir, Models: []string{"two"}})
+	if err != nil || len(rows) != 3 {
+		t.Fatal(rows, err)
+	}
+	for _, r := range rows {
+		if math.Abs(r.LnZ-math.Log(7)) > 1e-12 || r.Error > 1e-12 || r.Largest > 1e-12 || r.Model != "two" {
+			t.Errorf("row %+v, want ln 7", r)
+		}
+	}
+	columns, cells := filled(rows)
+	if !slices.Contains(columns, "model") || slices.Contains(columns, "strength") || len(cells) != 3 || len(cells[0]) != len(columns) {
+		t.Errorf("columns %q of %v", columns, cells)
+	}
+}
