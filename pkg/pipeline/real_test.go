@@ -67,6 +67,11 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 			if a, err = remote.Wait(ctx, job); err == nil || time.Now().After(end) {
 				break
 			}
+			select {
+			case err := <-done:
+				t.Fatal("the workers ended: ", err)
+			default:
+			}
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", job, err)

@@ -126,7 +126,7 @@ func (w *worker) run(intakes []intake) error {
 	all := make([][]string, len(intakes))
 	for i, in := range intakes { // all of them before any message is begun: this may fail
 		var err error
-		if all[i], err = w.consumers(w.soft, in.feed); err != nil {
+		if all[i], err = w.found(in.feed); err != nil {
 			return err
 		}
 	}
@@ -146,6 +146,25 @@ func (w *worker) ready() error {
 	ctx, cancel := context.WithTimeout(w.hard, 2*time.Second)
 	defer cancel()
 	return Healthy(ctx, w.bus.NC)
+}
+
+// startPatience is how long a worker that starts waits for a server that does not answer.
+const startPatience = 30 * time.Second
+
+// found is consumers, tried again while the server does not answer: it may be restarting. What is not there is an error at once.
+func (w *worker) found(f feed) ([]string, error) {
+	for began := now(); ; {
+		names, err := w.consumers(w.soft, f)
+		missing := errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
+		if err == nil || missing || w.soft.Err() != nil || now().Sub(began) > startPatience {
+			return names, err
+		}
+		w.log.Warn("cannot start yet", "error", err)
+		select {
+		case <-w.soft.Done():
+		case <-time.After(pullRetry):
+		}
+	}
 }
 
 // consumers returns the names of a feed's durable consumers that this worker serves: those of its lanes if it has any, else the
