@@ -174,11 +174,16 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.
 	for _, r := range dec.Growth.Rungs {
 		left -= regionRate * r.Flops
 	}
-	// The largest family of the last kind whose four slices leave room for more of them.
+	// One of the two largest families of the last kind, where the budget has room for four slices of it: slices of smaller
+	// ones are worse than the largest whole.
 	last := dec.Growth.Rungs[len(dec.Growth.Rungs)-1]
-	base := btn.Rung{}
-	for _, r := range dec.Growth.Rungs {
-		if r.Kind == last.Kind && 16*regionRate*r.Flops <= left {
+	base, larger := btn.Rung{}, 0
+	for i := len(dec.Growth.Rungs) - 1; i >= 0 && larger < 2 && base.Size == 0; i-- {
+		r := dec.Growth.Rungs[i]
+		if r.Kind != last.Kind {
+			continue
+		}
+		if larger++; 4*regionRate*r.Flops <= left {
 			base = r
 		}
 	}
