@@ -31,7 +31,7 @@ func Settled(in Input) bool {
 	if failed != nil {
 		return true
 	}
-	g := climb(in.Decomposition, parts, phases(in.Assignment), false)
+	g := climb(in, parts, false)
 	return g.ended == endedSettled
 }
 
@@ -39,10 +39,10 @@ func Settled(in Input) bool {
 type growth struct {
 	rungs       []rung
 	ended       string
-	best        int      // rung that is the answer, −1 for none
-	uncertainty *float64 // of the best
-	moved       bool     // the best has a predecessor in its own sequence
-	phases      float64  // nats that regions may miss because belief propagation has several fixed points
+	best        int              // rung that is the answer, −1 for none
+	uncertainty *float64         // of the best
+	moved       bool             // the best has a predecessor in its own sequence
+	bp          *btn.Propagation // nil where it was not run
 }
 
 // rung is an estimate with what it is made of.
@@ -64,8 +64,12 @@ type part struct {
 
 // climb goes up the rungs whose components are all there, until their sequence has settled. Rungs after one that is not
 // complete count only when there will be no more.
-func climb(d *btn.Decomposition, parts []part, phases float64, last bool) growth {
-	g := growth{best: -1, phases: phases}
+func climb(in Input, parts []part, last bool) growth {
+	d := in.Decomposition
+	g := growth{best: -1}
+	if in.Assignment != nil {
+		g.bp = in.Assignment.Propagation
+	}
 	whole := true
 	for k := range d.Growth.Rungs {
 		r, complete := estimate(d, k, parts)
@@ -227,7 +231,7 @@ func grown(in Input) (btn.Result, scaled.Number) {
 	if failed != nil {
 		return fail(failed)
 	}
-	g := climb(in.Decomposition, parts, phases(in.Assignment), true)
+	g := climb(in, parts, true)
 	if g.ended == endedDeadline && !in.Deadline {
 		return fail(failure(fault.Internal, "values are missing, and the estimates there are have not settled"))
 	}

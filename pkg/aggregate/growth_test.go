@@ -156,3 +156,35 @@ func TestRegionEstimates(t *testing.T) {
 		t.Errorf("%s", text(t, r))
 	}
 }
+
+// regionLadder returns a query whose rungs are families of one region component each.
+func regionLadder(bp *btn.Propagation, kinds []string, lnSums []float64, regions []int64) Input {
+	d := &btn.Decomposition{Method: btn.MethodRegions, Growth: &btn.Growth{Accuracy: 1e-9}}
+	in := Input{Decomposition: d, Assignment: &btn.Assignment{Propagation: bp}}
+	for i, x := range lnSums {
+		d.Growth.Rungs = append(d.Growth.Rungs, btn.Rung{Family: btn.FamilyRegions, Kind: kinds[i], Size: i + 2, Count: 1, From: i, To: i + 1})
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassRegion, Rung: i})
+		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: i}, Value: btn.Value{
+			Z: scaled.FromLog(1), Region: &btn.RegionPart{LnBethe: 1, LnSum: x, Regions: regions[i]}}})
+	}
+	return in
+}
+
+// Larger sizes that find the same regions agree with themselves: nothing is known, and nothing has settled.
+func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
+	for _, kinds := range [][]string{{"balls", "balls", "balls"}, {"balls", "loops", "balls"}} {
+		r := Result(regionLadder(&btn.Propagation{Converged: true}, kinds, []float64{0.5, 0.5, 0.5}, []int64{7, 7, 7}))
+		if r.Uncertainty != nil || r.Ended == "settled" {
+			t.Errorf("%v: %s", kinds, text(t, r))
+		}
+	}
+}
+
+// Regions on messages that did not converge are at least as uncertain as they are far from the Bethe value.
+func TestUnconvergedMessagesAreInTheUncertainty(t *testing.T) {
+	z := 1.0
+	r := Result(regionLadder(&btn.Propagation{LogZ: &z}, []string{"balls", "balls"}, []float64{0.5, 0.5 + 1e-12}, []int64{7, 9}))
+	if r.Uncertainty == nil || math.Abs(*r.Uncertainty-0.5) > 1e-9 || r.Ended == "settled" {
+		t.Errorf("%s", text(t, r))
+	}
+}

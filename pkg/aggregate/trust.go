@@ -35,7 +35,8 @@ const (
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
 //     A plan that still moves ten times as much says little of the best one; where no other is left, a tenth of its distance and
 //     the last change count.
-//     Regions know one phase: theirs is at least what other fixed points of belief propagation would add to Z.
+//     Regions know one phase: theirs is at least what other fixed points of belief propagation would add to Z, and, where it
+//     did not converge, how far they are from its value. A family with the regions of the one before is no estimate of its own.
 //     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
@@ -79,14 +80,14 @@ func (g *growth) judge() {
 		u = max(u, g.wholeNext(best))
 	}
 	if best.Family == btn.FamilyRegions {
-		u = max(u, g.phases)
+		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ))
 	}
 	switch {
 	case moved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
 		u = max(alike*spread, math.Sqrt(*best.Discarded))
-	case len(others) > 0: // regions of other kinds
-		u = alike * spread
+	case spread > 0: // regions of other kinds
+		u = max(u, alike*spread)
 	default:
 		return
 	}
@@ -97,15 +98,23 @@ func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
 // phases returns ln Σ_k exp(ln Z_k − ln Z_1) over the fixed points of belief propagation, the one that regions stand on first:
 // what the others add to Z if they are phases of their own. 0 where there is one.
-func phases(a *btn.Assignment) float64 {
-	if a == nil || a.Propagation == nil || len(a.Propagation.Phases) < 2 {
+func phases(p *btn.Propagation) float64 {
+	if p == nil || len(p.Phases) < 2 {
 		return 0
 	}
 	sum := 0.0
-	for _, z := range a.Propagation.Phases {
-		sum += math.Exp(min(z-a.Propagation.Phases[0], 0))
+	for _, z := range p.Phases {
+		sum += math.Exp(min(z-p.Phases[0], 0))
 	}
 	return math.Log(sum)
+}
+
+// unconverged is how far regions are from a Bethe value whose messages still move; 0 at a fixed point.
+func unconverged(p *btn.Propagation, lnZ float64) float64 {
+	if p == nil || p.Converged || p.LogZ == nil {
+		return 0
+	}
+	return math.Abs(lnZ - *p.LogZ)
 }
 
 // lastChange is how far an estimate is from the one before it in its sequence; 0 for none.
@@ -161,10 +170,16 @@ func (r *rung) track() string {
 // the distance of the other plans at its level.
 func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	var values []float64
+	regions := int64(-1)
 	for i := range g.rungs {
-		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() <= best.level() {
-			values = append(values, *r.LogZ)
+		r := &g.rungs[i]
+		if r.LogZ == nil || r.track() != best.track() || r.level() > best.level() {
+			continue
 		}
+		if n := len(values); n > 0 && r.Family == btn.FamilyRegions && r.Regions == regions && *r.LogZ == values[n-1] {
+			continue // the same regions: agreement with itself
+		}
+		values, regions = append(values, *r.LogZ), r.Regions
 	}
 	n := len(values)
 	if n < 2 {

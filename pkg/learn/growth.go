@@ -131,7 +131,7 @@ func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) (bool, 
 	}
 	quick, err := own.Quick(a.ctx, last.Bond, a.settings.Memory, a.settings.Seed)
 	if err != nil {
-		return true, nil //nolint:nilerr // what cannot be planned is no better
+		return true, nil // what cannot be planned is no better
 	}
 	return last.Flops <= misfit*quick.Flops, nil
 }
