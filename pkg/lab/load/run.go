@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	submitters  = 128             // submissions that wait for the server's word at a time
-	ahead       = 1024            // jobs drawn before they are due
-	lookAfter   = 5 * time.Second // the age of a job, or of the last look, after which its answer is looked up
+	submitters  = 128                  // submissions that wait for the server's word at a time
+	ahead       = 1024                 // jobs drawn before they are due
+	late        = 2 * time.Millisecond // before a job is due the dispatcher stops relying on timers
+	lookAfter   = 5 * time.Second      // the age of a job, or of the last look, after which its answer is looked up
 	looksAtOnce = 64
 )
 
@@ -133,12 +134,17 @@ func (r *runner) dispatch(ctx context.Context, planned <-chan *job) {
 			if j.at >= r.c.WarmUp+r.c.Duration {
 				return
 			}
-		} else if wait := time.Until(r.start.Add(j.at)); wait > 0 {
-			due.Reset(wait)
-			select {
-			case <-due.C:
-			case <-ctx.Done():
-				return
+		} else {
+			if wait := time.Until(r.start.Add(j.at)) - late; wait > 0 {
+				due.Reset(wait)
+				select {
+				case <-due.C:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if wait := time.Until(r.start.Add(j.at)); wait > 0 {
+				pause(wait)
 			}
 		}
 		rec := &record{at: j.at, model: j.model, tenant: j.tenant, queries: len(j.message.Queries)}
