@@ -182,7 +182,7 @@ func (w *worker) plan(ctx context.Context, partials []*wire.Partial) (*btn.Job, 
 			blobs = append(blobs, p.JobBlob)
 		}
 	}
-	job, err := w.jobs.get(ctx, w.bus, first.JobBlob)
+	job, err := w.jobs.of(ctx, w.bus, first.JobBlob, first.Plan)
 	if err != nil || len(blobs) == 1 {
 		return job, err
 	}

@@ -24,18 +24,20 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	case m.N != d.subject.N || m.K != d.subject.K:
 		return d.mismatch("chunk", []int{m.K, m.N}, []int{d.subject.K, d.subject.N})
 	}
-	if err := w.open(ctx, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
+	if err := w.open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
 		return err
 	}
 	subject := wire.PartialSubject(d.subject.Lane, m.Job, m.N, m.K)
-	if has, err := w.bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
-		return err // contracted before; the aggregator was told by the stream
+	if !d.fresh(m.Stored) {
+		if has, err := w.bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
+			return err // contracted before; the aggregator was told by the stream
+		}
 	}
 	net, err := w.networks.get(ctx, w.bus, m.NetworkBlob)
 	if err != nil {
 		return err
 	}
-	job, err := w.jobs.get(ctx, w.bus, m.JobBlob)
+	job, err := w.jobs.of(ctx, w.bus, m.JobBlob, m.Plan)
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	}
 	timings[string(w.stage)] = milliseconds(began)
 	out := &wire.Partial{
-		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, K: m.K, N: m.N, Values: values,
+		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, Plan: m.Plan, K: m.K, N: m.N, Values: values,
 		NumericKind: wire.NumericKind(), Files: files(m.Queries), Ends: m.Ends, Stored: m.Stored, Timings: timings,
 	}
 	return w.forward(ctx, bus.StreamPartial, subject, out, d, samePartial)

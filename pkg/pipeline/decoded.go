@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -38,6 +39,11 @@ func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
 
 // get returns the blob of a digest. Two callers may both decode it; that is rarer than it is dear.
 func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, error) {
+	return c.of(ctx, b, digest, nil)
+}
+
+// of is get of a blob whose bytes came with the message that names it, unless data is nil.
+func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
 	c.mu.Lock()
 	if e := c.by[digest]; e != nil {
 		c.order.MoveToFront(e)
@@ -45,10 +51,14 @@ func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, err
 		return e.Value.(*entry[T]).value, nil
 	}
 	c.mu.Unlock()
-	data, err := b.GetBlob(ctx, digest)
-	if err != nil {
-		var none T
-		return none, err
+	var none T
+	if data == nil {
+		var err error
+		if data, err = b.GetBlob(ctx, digest); err != nil {
+			return none, err
+		}
+	} else if wire.Digest(data) != digest {
+		return none, fault.New(fault.BadInput, "pipeline: the plan in the message is not that of its digest %s", digest)
 	}
 	value, err := c.decode(data)
 	if err != nil {

@@ -110,7 +110,7 @@ func sameNetwork(a, b wire.Message) bool {
 
 func sameTask(a, b wire.Message) bool {
 	x, y := *a.(*wire.Task), *b.(*wire.Task)
-	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob = nil, nil, 0, 0, y.JobBlob
+	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob, x.Plan = nil, nil, 0, 0, y.JobBlob, y.Plan
 	return sameBytes(&x, &y)
 }
 
@@ -120,7 +120,7 @@ func samePartial(a, b wire.Message) bool {
 	if x.NumericKind != y.NumericKind {
 		return x.Digest == y.Digest
 	}
-	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob = nil, nil, 0, 0, y.JobBlob
+	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob, x.Plan = nil, nil, 0, 0, y.JobBlob, y.Plan
 	return sameBytes(&x, &y)
 }
 
@@ -130,10 +130,21 @@ func sameBytes(x, y wire.Message) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
+// freshFor is how old a job may be whose messages are not looked up before they are worked on: hardly any has its answer by
+// then, and work done for nothing is noticed when its output is stored, or by the heartbeat.
+const freshFor = 100 * time.Millisecond
+
+// fresh reports whether a message is delivered for the first time, and its job was stored just now (Unix milliseconds).
+func (d *delivery) fresh(stored int64) bool {
+	return d.attempt == 1 && now().Sub(time.UnixMilli(stored)) < freshFor
+}
+
 // open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
-func (w *worker) open(ctx context.Context, job, digest string, stored, deadlineMS int64) error {
-	if err := w.unanswered(ctx, job, digest); err != nil {
-		return err
+func (w *worker) open(ctx context.Context, d *delivery, job, digest string, stored, deadlineMS int64) error {
+	if !d.fresh(stored) {
+		if err := w.unanswered(ctx, job, digest); err != nil {
+			return err
+		}
 	}
 	return overdue(time.UnixMilli(stored), deadlineMS)
 }

@@ -25,7 +25,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if m.Job != d.subject.Job {
 		return d.mismatch("job", m.Job, d.subject.Job)
 	}
-	if err := w.open(ctx, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
+	if err := w.open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
 		return err
 	}
 	w.progress(m.Job, w.stage, 0, 1)
@@ -47,32 +47,40 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	var name string
-	err = w.withRoom(ctx, func() (err error) {
-		name, err = w.bus.PutBlob(ctx, blob)
-		return err
-	})
-	if err != nil {
+	chunks, flops, ends := infer.ChunksAndCosts(net, job)
+	of := plan{digest: wire.Digest(blob)}
+	if len(chunks) == 1 && len(blob) <= inlinePlan {
+		of.inline = blob
+	} else if err := w.withRoom(ctx, func() error { _, err := w.bus.PutBlob(ctx, blob); return err }); err != nil {
 		return err
 	}
-	chunks, flops, ends := infer.ChunksAndCosts(net, job)
 	if text := infer.Describe(job); text != "" {
 		w.tell(m.Job, w.stage, 0, 1, text)
 	}
-	if err := w.publishTasks(ctx, d, &m, name, chunks, flops, ends, timings); err != nil {
+	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings); err != nil {
 		return err
 	}
 	w.progress(m.Job, w.stage, 1, 1)
 	return nil
 }
 
+// inlinePlan is how large a plan may be that travels in the messages of a job of one chunk: storing and fetching a blob takes longer
+// than the whole of a small job.
+const inlinePlan = 16 << 10
+
+// plan is the encoded btn.Job by its digest, under which it is stored if it is not inline.
+type plan struct {
+	digest string
+	inline []byte
+}
+
 // publishTasks stores one task per chunk, all under way at the same time.
-func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, jobBlob string, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
+func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, of plan, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*wire.Task, len(chunks))
 	for k, units := range chunks {
 		tasks[k] = &wire.Task{
-			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: jobBlob, K: k, N: len(chunks),
+			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: of.digest, Plan: of.inline, K: k, N: len(chunks),
 			Units: units, Ends: ends, Cost: flops[k] * withMarginals(m.Queries, units), Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
 			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
 		}

@@ -73,8 +73,10 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 	}
 	if p.N == 1 {
 		t.w.progress(p.Job, StageContract, 1, 1)
-		if err := t.w.unanswered(ctx, p.Job, p.Digest); err != nil {
-			return err
+		if !d.fresh(p.Stored) {
+			if err := t.w.unanswered(ctx, p.Job, p.Digest); err != nil {
+				return err
+			}
 		}
 		return t.w.sum(ctx, []*wire.Partial{&p})
 	}

@@ -23,9 +23,10 @@ type Network struct {
 type Task struct {
 	Job         string             `msgpack:"job"`
 	Tenant      string             `msgpack:"tenant,omitempty"`
-	Digest      string             `msgpack:"digest"`       // of the request
-	NetworkBlob string             `msgpack:"network_blob"` // digest of the stored network
-	JobBlob     string             `msgpack:"job_blob"`     // digest of the stored btn.Job
+	Digest      string             `msgpack:"digest"`         // of the request
+	NetworkBlob string             `msgpack:"network_blob"`   // digest of the stored network
+	JobBlob     string             `msgpack:"job_blob"`       // digest of the encoded btn.Job, stored unless it is in Plan
+	Plan        []byte             `msgpack:"plan,omitempty"` // the encoded btn.Job of a job of one chunk, if it is small
 	K           int                `msgpack:"k"`
 	N           int                `msgpack:"n"`
 	Units       []btn.Unit         `msgpack:"units"`
@@ -44,6 +45,7 @@ type Partial struct {
 	Tenant      string             `msgpack:"tenant,omitempty"`
 	Digest      string             `msgpack:"digest"`
 	JobBlob     string             `msgpack:"job_blob"`
+	Plan        []byte             `msgpack:"plan,omitempty"` // as in the task
 	K           int                `msgpack:"k"`
 	N           int                `msgpack:"n"`
 	Values      []btn.UnitValue    `msgpack:"values"`
