@@ -32,14 +32,25 @@ type prepared struct {
 }
 
 // prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
-// A repeated delivery takes nothing for granted.
-func (w *worker) prepare(ctx context.Context, m *wire.Model, repeated bool) (blob string, queries []wire.Query, err error) {
+// The request was read from message. A repeated delivery takes nothing for granted.
+func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, repeated bool) (blob string, queries []wire.Query, err error) {
 	if m.ModelDigest != "" {
 		p, err := w.remember(ctx, m, repeated)
 		if err == nil {
 			queries, err = readQueries(p.domains, m.Queries)
 		}
 		return p.blob, queries, err
+	}
+	key := keyOf(m, message)
+	if p, ok := w.inline.get(key); ok {
+		there, err := w.sure.there(ctx, w.bus, p.blob, repeated)
+		if err != nil {
+			return "", nil, err
+		}
+		if there {
+			queries, err = readQueries(p.domains, m.Queries)
+			return p.blob, queries, err
+		}
 	}
 	model, err := readModel(m.Model, m.UAI)
 	if err != nil {
@@ -50,6 +61,9 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, repeated bool) (blo
 	}
 	m.Model, m.UAI = nil, "" // a large one is needed once
 	p, err := w.build(ctx, model, m.Settings)
+	if err == nil {
+		w.inline.put(key, p)
+	}
 	return p.blob, queries, err
 }
 

@@ -67,7 +67,7 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 	}
 	w.progress(m.Job, w.stage, 0, 1)
 	began := now()
-	blob, queries, err := w.prepare(ctx, &m, d.attempt > 1 || d.subject.Kind == wire.KindRedrive)
+	blob, queries, err := w.prepare(ctx, &m, d.data, d.attempt > 1 || d.subject.Kind == wire.KindRedrive)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ type worker struct {
 	known    *learn.Known
 	pairs    *Projectors
 	sure     *sure
+	inline   inline
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies

@@ -46,6 +46,30 @@ func Scan(b []byte, limit int) error {
 	return nil
 }
 
+// Part returns the bytes of one value of a message's outermost map, nil if it has none. The message must have been decoded
+// without an error. It shares b's memory.
+func Part(b []byte, key string) []byte {
+	r := &reader{cursor: cursor{b: b}}
+	h, err := r.next()
+	if err != nil || h.class != classMap {
+		return nil
+	}
+	for range h.n {
+		k, err := r.key()
+		if err != nil {
+			return nil
+		}
+		from := r.i
+		if err := r.skip(MaxDepth); err != nil {
+			return nil
+		}
+		if string(k) == key {
+			return b[from:r.i]
+		}
+	}
+	return nil
+}
+
 // class is the msgpack type of a value, without its width.
 type class byte
 
