@@ -47,6 +47,7 @@ type loadCmd struct {
 	Dir         string             `help:"Without --nats: folder for streams; without it they are kept in memory." placeholder:"DIR"`
 	Concurrency int                `help:"Without --nats: messages a stage works on at a time; 0: its default." default:"0"`
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
+	ChunkFlops  float64            `help:"Without --nats: about how many operations one task has; 0: its default, 1: every query and component is a task." default:"0"`
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
 	Record      string             `help:"Write service times for btn simulate here, at a rate at which nothing waits. A closed loop then replaces in the same file what a message costs when all are busy." placeholder:"FILE"`
@@ -161,7 +162,7 @@ func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Commo
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, NoRedis: c.Redis != ""},
-		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, Drain: embeddedDrain})
+		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: embeddedDrain})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/contract"
 )
 
-// chunkFlops is what one task should cost: about 100 ms of contraction on one core.
+// chunkFlops is what one task costs as a rule: about 100 ms of contraction on one core.
 const chunkFlops = 1e8
 
 // Chunks groups the units of a job into tasks of about chunkFlops operations: those of the queries that need all their
@@ -15,13 +15,17 @@ const chunkFlops = 1e8
 // at least one chunk, which may be empty, so that every job ends at the aggregator. ends are the numbers of first chunks
 // with which a rung of every query is complete, ascending: nil where no query grows.
 func Chunks(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, ends []int) {
-	chunks, _, ends = ChunksAndCosts(net, job)
+	chunks, _, ends = ChunksAndCosts(net, job, 0)
 	return chunks, ends
 }
 
-// ChunksAndCosts is Chunks with the expected flops of each, not counting marginals.
-func ChunksAndCosts(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, flops []float64, ends []int) {
-	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}}
+// ChunksAndCosts is Chunks with tasks of about so many operations each (0: chunkFlops; 1: every unit is a task), and what they are
+// expected to take, not counting marginals.
+func ChunksAndCosts(net *btn.Network, job *btn.Job, each float64) (chunks [][]btn.Unit, flops []float64, ends []int) {
+	if each == 0 {
+		each = chunkFlops
+	}
+	c := cutter{each: each, chunks: [][]btn.Unit{nil}, costs: []float64{0}}
 	rungs := 0
 	for q, a := range job.Assignments {
 		if a.Error != nil {
@@ -62,13 +66,14 @@ func ChunksAndCosts(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, flops 
 
 // cutter fills one chunk after the other.
 type cutter struct {
+	each   float64
 	chunks [][]btn.Unit
 	costs  []float64
 }
 
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
-	if len(c.chunks[last]) > 0 && c.costs[last]+flops > chunkFlops {
+	if len(c.chunks[last]) > 0 && c.costs[last]+flops > c.each {
 		c.chunks, c.costs, last = append(c.chunks, nil), append(c.costs, 0), last+1
 	}
 	c.chunks[last] = append(c.chunks[last], u)

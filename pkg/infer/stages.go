@@ -69,6 +69,7 @@ func LearnKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Se
 
 // ContractOptions bound one worker's contraction.
 type ContractOptions struct {
+	First   int   // the query of the request that is the first of those given
 	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
 	Threads int   // 0 means all processors
 	// Shared is what the calls for one job may hand on to each other, nil for nothing. Values are the same either way.
@@ -87,8 +88,9 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 	conditioned, of := net, -1
 	for i, u := range units {
 		values[i].Unit = u
-		if u.Query < 0 || u.Query >= len(queries) || u.Query >= len(job.Assignments) {
-			return nil, fault.New(fault.Internal, "infer: unit %d names query %d of %d", i, u.Query, len(queries))
+		q := u.Query - o.First
+		if q < 0 || q >= len(queries) || u.Query < 0 || u.Query >= len(job.Assignments) {
+			return nil, fault.New(fault.Internal, "infer: unit %d names query %d, there are %d from %d", i, u.Query, len(queries), o.First)
 		}
 		d := job.Assignments[u.Query].Decomposition
 		if d < 0 || d >= len(job.Decompositions) || u.Component < 0 || u.Component >= len(job.Decompositions[d].Components) {
@@ -96,14 +98,14 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 		}
 		if of != u.Query {
 			var err error
-			if conditioned, err = net.Condition(queries[u.Query].Evidence); err != nil {
+			if conditioned, err = net.Condition(queries[q].Evidence); err != nil {
 				values[i].Error, conditioned = errorInfo(err, StageContract), net
 				continue
 			}
 			of = u.Query
 		}
-		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[u.Query].Marginals, Joint: job.Assignments[u.Query].Joint,
-			Base: net, Evidence: queries[u.Query].Evidence, Messages: job.Assignments[u.Query].Messages, Shared: o.Shared, Projectors: o.Projectors})
+		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[q].Marginals, Joint: job.Assignments[u.Query].Joint,
+			Base: net, Evidence: queries[q].Evidence, Messages: job.Assignments[u.Query].Messages, Shared: o.Shared, Projectors: o.Projectors})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}

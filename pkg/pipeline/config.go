@@ -32,6 +32,10 @@ type Config struct {
 	Requests    int   // requests for an immediate answer that wait at a time in this process, default 1024
 	Memory      int64 // bytes of tables of one message, whatever the request allows; 0: the request decides
 
+	// ChunkFlops is about how many operations learn-worker gives one task; 0: some 100 ms of one core. All learn-workers must have the
+	// same: a job that two of them cut differently is contracted twice.
+	ChunkFlops float64
+
 	Logger  *slog.Logger // nil: no logs
 	Metrics *Metrics     // nil: not counted
 
@@ -124,8 +128,8 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 {
-		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes, deliveries, requests or backlog")
+	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || !(c.ChunkFlops >= 0) {
+		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes, deliveries, requests, backlog or operations of a task")
 	}
 	return nil
 }

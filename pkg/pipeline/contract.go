@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"maps"
+	"sync"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -17,7 +18,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	if err := d.decode(&m); err != nil {
 		return err
 	}
-	d.digest, d.tenant, d.queries = m.Digest, m.Tenant, len(m.Queries)
+	d.digest, d.tenant = m.Digest, m.Tenant
 	switch {
 	case m.Job != d.subject.Job:
 		return d.mismatch("job", m.Job, d.subject.Job)
@@ -41,14 +42,15 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	if err := within(&m, net, job); err != nil {
+	if err := w.checked.within(&m, net, job); err != nil {
 		d.broken = true
 		return err
 	}
+	d.queries = len(job.Assignments)
 	began := now()
 	of, end := w.shared.hold()
 	defer end()
-	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of, Projectors: w.pairs})
+	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{First: m.First, Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of, Projectors: w.pairs})
 	if err != nil {
 		return err
 	}
@@ -59,15 +61,30 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	timings[string(w.stage)] = milliseconds(began)
 	out := &wire.Partial{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, Plan: m.Plan, K: m.K, N: m.N, Values: values,
-		NumericKind: wire.NumericKind(), Files: files(m.Queries), Ends: m.Ends, Stored: m.Stored, Timings: timings,
+		NumericKind: wire.NumericKind(), Files: m.Files, Ends: m.Ends, Stored: m.Stored, Timings: timings,
 	}
 	return w.forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
+// checked is the last network and plan that were found to fit each other: the tasks of a job name the same two.
+type checked struct {
+	mu  sync.Mutex
+	net *btn.Network
+	job *btn.Job
+}
+
 // within checks that the plan fits the network and that the task's units exist: both may come from anywhere.
-func within(m *wire.Task, net *btn.Network, job *btn.Job) error {
-	if err := wire.CheckJob(net, job); err != nil {
-		return err
+func (c *checked) within(m *wire.Task, net *btn.Network, job *btn.Job) error {
+	c.mu.Lock()
+	known := c.net == net && c.job == job
+	c.mu.Unlock()
+	if !known {
+		if err := wire.CheckJob(net, job); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.net, c.job = net, job
+		c.mu.Unlock()
 	}
 	for _, u := range m.Units {
 		if u.Query >= len(job.Assignments) {
@@ -90,17 +107,4 @@ func (w *worker) memory(asked int64) int64 {
 		return min(asked, w.Memory)
 	}
 	return asked
-}
-
-// files returns the evidence file per query, or nil if no query has one.
-func files(q []wire.Query) []string {
-	out, any := make([]string, len(q)), false
-	for i := range q {
-		out[i] = q[i].EvidenceFile
-		any = any || out[i] != ""
-	}
-	if !any {
-		return nil
-	}
-	return out
 }

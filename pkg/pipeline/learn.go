@@ -47,7 +47,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	chunks, flops, ends := infer.ChunksAndCosts(net, job)
+	chunks, flops, ends := infer.ChunksAndCosts(net, job, w.ChunkFlops)
 	of := plan{digest: wire.Digest(blob)}
 	if len(chunks) == 1 && len(blob) <= inlinePlan {
 		of.inline = blob
@@ -79,10 +79,14 @@ func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network,
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*wire.Task, len(chunks))
 	for k, units := range chunks {
+		first, queries := only(m.Queries, units)
 		tasks[k] = &wire.Task{
 			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: of.digest, Plan: of.inline, K: k, N: len(chunks),
-			Units: units, Ends: ends, Cost: flops[k] * withMarginals(m.Queries, units), Queries: only(m.Queries, units), Memory: m.Settings.WithDefaults().Memory,
+			Units: units, Ends: ends, Cost: flops[k] * withMarginals(m.Queries, units), Queries: queries, First: first, Memory: m.Settings.WithDefaults().Memory,
 			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
+		}
+		if k == 0 {
+			tasks[k].Files = files(m.Queries)
 		}
 		subject := wire.TaskSubject(d.subject.Lane, m.Job, len(chunks), k)
 		var err error
@@ -120,16 +124,33 @@ func withMarginals(all []wire.Query, units []btn.Unit) float64 {
 	return 1
 }
 
-// only returns the queries with the evidence of those that no unit names left out: a chunk carries what it needs.
-func only(all []wire.Query, units []btn.Unit) []wire.Query {
-	out := make([]wire.Query, len(all))
-	for i, q := range all {
-		out[i].EvidenceFile = q.EvidenceFile
+// only returns the queries from the first to the last that units name, with nothing in those between that none names: a chunk
+// carries what it needs.
+func only(all []wire.Query, units []btn.Unit) (first int, queries []wire.Query) {
+	if len(units) == 0 {
+		return 0, nil
 	}
+	first, last := len(all), 0
 	for _, u := range units {
-		if u.Query >= 0 && u.Query < len(all) {
-			out[u.Query] = all[u.Query]
-		}
+		first, last = min(first, u.Query), max(last, u.Query)
+	}
+	queries = make([]wire.Query, last+1-first)
+	for _, u := range units {
+		q := all[u.Query]
+		queries[u.Query-first] = wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}
+	}
+	return first, queries
+}
+
+// files returns the evidence file per query, or nil if no query has one.
+func files(q []wire.Query) []string {
+	out, any := make([]string, len(q)), false
+	for i := range q {
+		out[i] = q[i].EvidenceFile
+		any = any || out[i] != ""
+	}
+	if !any {
+		return nil
 	}
 	return out
 }

@@ -36,6 +36,7 @@ type worker struct {
 	pairs    *Projectors
 	sure     *sure
 	inline   inline
+	checked  checked
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies

@@ -164,7 +164,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{object{"n": 1.0}, ErrMalformed, "task.n"},
 		{object{"k": uint64(math.MaxUint64)}, ErrMalformed, "task.k: wire: malformed message: at byte"},
 		{object{"units": []any{object{"q": 0, "c": uint64(1 << 63)}}}, ErrMalformed, "task.units[0].c"},
-		{object{"units": []any{object{"q": 1, "c": 0}}}, ErrInvalid, "task.units[0].q: wire: invalid message: query 1 of 1"},
+		{object{"units": []any{object{"q": 1, "c": 0}}}, ErrInvalid, "task.units[0].q: wire: invalid message: query 1, the task has 1 from 0"},
 		{object{"units": []any{object{"q": 0}}}, ErrMalformed, "task.units[0].c: wire: malformed message: required field is missing"},
 		{object{"units": []any{object{"q": 0, "c": -1}}}, ErrInvalid, "task.units[0].c"},
 		{object{"units": object{}}, ErrMalformed, "array expected, not map"},

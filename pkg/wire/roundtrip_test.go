@@ -159,8 +159,8 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 
 // The msgpack library, which shares no code with our reader, finds in our bytes what we put there.
 func TestLibraryReadsOurBytes(t *testing.T) {
-	units := []btn.Unit{{Query: 0, Component: 1 << 20}, {Query: 0, Component: 3}}
-	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []Query{{EvidenceFile: "f"}},
+	units := []btn.Unit{{Query: 3, Component: 1 << 20}, {Query: 3, Component: 3}}
+	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
 		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25}}
 	b, err := Encode(&want)
 	if err != nil {

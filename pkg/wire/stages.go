@@ -30,7 +30,9 @@ type Task struct {
 	K           int                `msgpack:"k"`
 	N           int                `msgpack:"n"`
 	Units       []btn.Unit         `msgpack:"units"`
-	Queries     []Query            `msgpack:"queries"`          // by position in the request; those that no unit names may be empty
+	Queries     []Query            `msgpack:"queries"`          // those of the request from First on that the units name; others may be empty
+	First       int                `msgpack:"first,omitempty"`  // position of the first of them in the request
+	Files       []string           `msgpack:"files,omitempty"`  // of the first chunk: evidence file per query of the request, if one has any
 	Memory      int64              `msgpack:"memory,omitempty"` // bytes for tables
 	Cost        float64            `msgpack:"cost,omitempty"`   // expected flops
 	Ends        []int              `msgpack:"ends,omitempty"`   // chunks after which the job may be answered already, ascending
@@ -50,7 +52,7 @@ type Partial struct {
 	N           int                `msgpack:"n"`
 	Values      []btn.UnitValue    `msgpack:"values"`
 	NumericKind string             `msgpack:"kind"`            // of the worker, see NumericKind
-	Files       []string           `msgpack:"files,omitempty"` // evidence file per query of the request, or none at all
+	Files       []string           `msgpack:"files,omitempty"` // as in the task
 	Ends        []int              `msgpack:"ends,omitempty"`  // chunks after which the job may be answered already, ascending
 	Stored      int64              `msgpack:"stored,omitempty"`
 	Timings     map[string]float64 `msgpack:"timings,omitempty"`
@@ -103,8 +105,8 @@ func (m *Task) Validate() error {
 		if err := checkUnit(u); err != nil {
 			return under(fmt.Sprintf("units[%d]", i), err)
 		}
-		if u.Query >= len(m.Queries) {
-			return invalid(fmt.Sprintf("units[%d].q", i), "query %d of %d", u.Query, len(m.Queries))
+		if u.Query < m.First || u.Query-m.First >= len(m.Queries) {
+			return invalid(fmt.Sprintf("units[%d].q", i), "query %d, the task has %d from %d", u.Query, len(m.Queries), m.First)
 		}
 	}
 	if err := checkQueries(m.Queries); err != nil {
@@ -114,6 +116,8 @@ func (m *Task) Validate() error {
 		return err
 	}
 	switch {
+	case m.First < 0:
+		return invalid("first", "query %d", m.First)
 	case m.Memory < 0:
 		return invalid("memory", "%d bytes", m.Memory)
 	case !finite(m.Cost) || m.Cost < 0:

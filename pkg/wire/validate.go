@@ -173,6 +173,9 @@ func checkQueries(queries []Query) error {
 
 // checkJoint checks the variables of a joint marginal, against the domains where they are known.
 func checkJoint(set, domains []int) error {
+	if len(set) == 0 {
+		return nil
+	}
 	if domains == nil {
 		sorted := slices.Sorted(slices.Values(set))
 		for i, v := range sorted {

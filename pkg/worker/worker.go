@@ -24,6 +24,7 @@ type flags struct {
 	Concurrency int           `help:"Messages worked on at a time; 0: a few, of contract-worker's only small ones." default:"0"`
 	Threads     int           `help:"Threads of one contraction." default:"1"`
 	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
+	ChunkFlops  float64       `help:"Of learn-worker: about how many operations one task has; 0: 1e8, some 100 ms. The same for all of them." default:"0"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
 	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it." placeholder:"ADDR"`
 }
@@ -62,7 +63,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
 	err = pipeline.Run(ctx, pipeline.Config{
-		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory),
+		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory), ChunkFlops: f.ChunkFlops,
 		Drain: f.Drain, Logger: logger, Metrics: metrics,
 	}, stage)
 	if err != nil && ctx.Err() == nil {
