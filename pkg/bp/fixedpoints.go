@@ -19,7 +19,8 @@ const (
 
 // FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …) and returns the distinct
 // states: the converged ones first, the largest ln Z first among them, each as it was met first. Where the Bethe value has
-// several maxima (phases), these are among them. Errors and cost as for Run, times starts; a state keeps its messages.
+// several maxima (phases), these are among them. A warm start that does not converge is followed by the cold one of o.Seed.
+// Errors and cost as for Run, times starts; a state keeps its messages.
 func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -27,7 +28,7 @@ func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Option
 	}
 	var found []*State
 	var values []float64
-	for n := range max(starts, 1) {
+	for n := 0; n < max(starts, 1); n++ {
 		p := o
 		if n > 0 {
 			p.Seed, p.Warm = o.Seed+uint64(n), nil
@@ -35,6 +36,9 @@ func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Option
 		s, err := run(ctx, g, p)
 		if err != nil {
 			return nil, err
+		}
+		if p.Warm != nil && !s.Converged {
+			o.Warm, n = nil, -1
 		}
 		ln, known := s.LnZ(), false
 		for k, other := range found {
@@ -47,6 +51,33 @@ func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Option
 	by := &ranked{found, values}
 	sort.Stable(by)
 	return by.states, nil
+}
+
+// Only returns the state that o's own start and starts−1 random ones all converge to, nil where one does not converge or comes
+// to another. Errors and cost as for FixedPoints, less where the answer is no.
+func Only(ctx context.Context, e *einsum.Expression, starts int, o Options) (*State, error) {
+	g, err := newGraph(e)
+	if err != nil {
+		return nil, err
+	}
+	var only *State
+	var value float64
+	for n := range max(starts, 1) {
+		p := o
+		if n > 0 {
+			p.Seed, p.Warm = o.Seed+uint64(n), nil
+		}
+		s, err := run(ctx, g, p)
+		if err != nil || !s.Converged {
+			return nil, err
+		}
+		if only == nil {
+			only, value = s, s.LnZ()
+		} else if !same(s, only, s.LnZ(), value) {
+			return nil, nil
+		}
+	}
+	return only, nil
 }
 
 func same(a, b *State, lnA, lnB float64) bool {

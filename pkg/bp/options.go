@@ -21,8 +21,8 @@ type Options struct {
 	Damping   float64  // part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the least
 	Schedule  Schedule // 0: Auto
 	Seed      uint64   // 0: uniform messages; else random ones
-	// Warm is State.Messages of an earlier run over the same shape; Seed is then ignored. A value that its messages exclude is
-	// let in again.
+	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then ignored. A value that its
+	// messages exclude is let in again. Sweeps leave messages out that are up to date, as long as that spares half of them.
 	Warm []float64
 }
 

@@ -67,6 +67,7 @@ type runner struct {
 	ctx  context.Context
 	o    Options
 	work int64 // entries read since the context was looked at
+	due  *due  // what sweeps have left to do after a warm start; nil: everything
 }
 
 func (r *runner) run() error {
@@ -74,10 +75,17 @@ func (r *runner) run() error {
 		return err
 	}
 	phases := r.o.phases()
+	if r.o.Warm != nil {
+		r.due = newDue(r.g, r.o.Tolerance)
+		if err := r.check(); err != nil || r.done() {
+			return err
+		}
+	}
 	for n, p := range phases {
 		if err := r.try(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
 			return err
 		}
+		r.due = nil
 		if r.done() {
 			break
 		}
@@ -173,7 +181,7 @@ func (r *runner) sweeps() (float64, error) {
 		}
 		r.Sweeps++
 		best = min(best, change)
-		if change <= r.o.Tolerance || r.Sweeps == 1 {
+		if change <= r.o.Tolerance || r.Sweeps == 1 && r.due == nil {
 			if err := r.check(); err != nil {
 				return best, err
 			}
@@ -187,7 +195,7 @@ func (r *runner) sweeps() (float64, error) {
 
 // pair is a sweep backwards, which sends to the first index of every table, and one forwards to the others.
 func (r *runner) pair() (float64, error) {
-	order, change := r.g.order, 0.0
+	order, change, updates := r.g.order, 0.0, r.Updates
 	for n := range 2 * len(order) {
 		i, now := 0, first
 		if n < len(order) {
@@ -195,19 +203,29 @@ func (r *runner) pair() (float64, error) {
 		} else {
 			i, now = int(order[n-len(order)]), later
 		}
+		sent := r.due == nil
 		for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-			if r.g.roles[k] != now {
+			if r.g.roles[k] != now || r.due.settled(k) {
 				continue
 			}
+			sent = true
 			by, err := r.update(k, r.Damping)
 			if err != nil || r.Contradiction >= 0 {
 				return by, err
 			}
 			change = max(change, by)
 		}
+		if !sent {
+			continue
+		}
+		r.due.before(r.State, i)
 		if r.send(i); r.Contradiction >= 0 {
 			return math.Inf(1), nil
 		}
+		r.due.after(r.State, i)
+	}
+	if r.Updates-updates > int64(len(r.g.table)/2) {
+		r.due = nil // it spares too little
 	}
 	return change, nil
 }
@@ -226,9 +244,12 @@ func (r *runner) check() error {
 			change = math.Inf(1)
 			break
 		}
+		by := 0.0
 		for a, x := range r.g.of(r.m, int32(k)) {
-			change = max(change, math.Abs(out[a]-x))
+			by = max(by, math.Abs(out[a]-x))
 		}
+		r.due.set(int32(k), by)
+		change = max(change, by)
 	}
 	r.Change, r.Converged = change, change <= r.o.Tolerance
 	return nil

@@ -21,6 +21,8 @@ type Growth struct {
 	Accuracy float64         `msgpack:"accuracy"`        // nats: the sequence has settled when its stated uncertainty is at most this
 	Plans    []TruncatedPlan `msgpack:"plans,omitempty"` // what rungs of truncated legs follow
 	Rungs    []Rung          `msgpack:"rungs"`           // in the sequence in which they count
+	// Messages are those of belief propagation without evidence, where they are what was learned: there are no rungs then.
+	Messages []float64 `msgpack:"messages,omitempty"`
 }
 
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.

@@ -110,7 +110,7 @@ func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
 			return s, err
 		}
 	}
-	states, err := Propagate(j.ctx, e, 0)
+	states, err := Propagate(j.ctx, e, 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +125,31 @@ const (
 	PhaseTables = 20_000
 )
 
-// Propagate returns the distinct states of belief propagation from several seeded starts, the one to stand on first.
-func Propagate(ctx context.Context, e *einsum.Expression, seed uint64) ([]*bp.State, error) {
+// Propagate returns the distinct states of belief propagation from several seeded starts, the one to stand on first. The first
+// start is uniform, or warm if there is one (bp.Options.Warm).
+func Propagate(ctx context.Context, e *einsum.Expression, seed uint64, warm []float64) ([]*bp.State, error) {
+	starts := phaseStarts
 	if len(e.Tables) > PhaseTables {
-		s, err := bp.Run(ctx, e, bp.Options{})
-		return []*bp.State{s}, err
+		starts, seed = 1, 0
 	}
-	return bp.FixedPoints(ctx, e, phaseStarts, bp.Options{Seed: seed})
+	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: seed, Warm: warm})
+}
+
+const (
+	// onlyStarts is how many starts have to come to one state on networks of more than PhaseTables tables.
+	onlyStarts = 2
+	// onlyUpdates bounds those runs, per message entry: what takes longer is no good start.
+	onlyUpdates = 100
+)
+
+// OnlyState returns the one state that belief propagation converges to from several seeded starts, soon, or nil: what is a
+// good start under evidence. A state among several would decide the phase beforehand.
+func OnlyState(ctx context.Context, e *einsum.Expression, seed uint64) (*bp.State, error) {
+	starts := phaseStarts
+	if len(e.Tables) > PhaseTables {
+		starts, seed = onlyStarts, 0
+	}
+	return bp.Only(ctx, e, starts, bp.Options{Seed: seed, Updates: onlyUpdates * int64(bp.Entries(e))})
 }
 
 func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Family) (btn.Value, error) {

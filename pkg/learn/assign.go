@@ -67,6 +67,7 @@ type assigner struct {
 	anyMiss    bool
 	hits       map[string]bool
 	simplified *truncated.Prepared // the network without evidence, once it was needed
+	messages   *modelMessages      // of the network without evidence, once they were needed
 }
 
 func (a *assigner) cacheState() string {

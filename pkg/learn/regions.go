@@ -41,15 +41,12 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 		return btn.Assignment{}, err
 	}
 	h := e.Hypergraph()
-	if decided(h) {
-		return a.exact(conditioned, q.Marginals)
+	if decided(h) || forest(h) {
+		return a.exact(conditioned, q.Marginals) // belief propagation is exact there, and there is no region
 	}
-	states, err := contraction.Propagate(a.ctx, e, a.settings.Seed)
+	states, remembered, err := a.propagate(e, q)
 	if err != nil {
 		return btn.Assignment{}, err
-	}
-	if forest(h) {
-		return a.exact(conditioned, q.Marginals) // belief propagation is exact there, and there is no region
 	}
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return a.exact(conditioned, q.Marginals) // Z = 0, which the exact way confirms
@@ -59,6 +56,9 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	})
 	if err != nil {
 		return btn.Assignment{}, err
+	}
+	if !remembered && hit == "hit" {
+		hit = "miss"
 	}
 	if len(e.Tables) <= contraction.PhaseTables {
 		if index, err = a.slicedRegions(index, conditioned, e, states[0], q); err != nil {

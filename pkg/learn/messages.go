@@ -1,0 +1,135 @@
+package learn
+
+// The messages of belief propagation without evidence: learned once per network, and where it starts under evidence.
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/bp"
+	"github.com/basetensor/basetensor/pkg/btn"
+	contraction "github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/pkg/einsum"
+)
+
+// mostMessages bounds the entries of messages that are learned: as many as a cache takes, 4 MiB of 9 bytes each and a little
+// around them. Larger networks start cold, cached or not.
+const mostMessages = (4<<20 - 4096) / 9
+
+// modelMessages are the network's messages without evidence.
+type modelMessages struct {
+	e          *einsum.Expression
+	messages   []float64 // nil: there is no start
+	remembered bool      // nothing was computed
+}
+
+// propagate runs belief propagation under a query's evidence from the network's own messages, and says whether those were
+// remembered. Without evidence they are the answer already.
+func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, error) {
+	m, err := a.ownMessages()
+	if err != nil {
+		return nil, false, err
+	}
+	if m.messages == nil {
+		states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, nil)
+		return states, m.remembered, err
+	}
+	if q.Evidence.IsEmpty() {
+		s, err := bp.Restore(e, m.messages)
+		return []*bp.State{s}, m.remembered, err
+	}
+	warm, err := bp.Carry(m.e, e, m.messages)
+	if err != nil {
+		return nil, false, err
+	}
+	states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, warm)
+	return states, m.remembered, err
+}
+
+// ownMessages returns the network's messages where belief propagation comes to them from every start, learned at most once per
+// job, through the memo. Whether there are any depends on the network and the settings alone.
+func (a *assigner) ownMessages() (*modelMessages, error) {
+	if a.messages != nil {
+		return a.messages, nil
+	}
+	m := &modelMessages{remembered: true}
+	var err error
+	if m.e, err = einsum.Build(a.net); err != nil {
+		return nil, err
+	}
+	if n := bp.Entries(m.e); n > 0 && n <= mostMessages {
+		if m.messages, m.remembered, err = a.learnMessages(m.e); err != nil {
+			return nil, err
+		}
+	}
+	a.messages = m
+	return m, nil
+}
+
+func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit bool, err error) {
+	compute := func(ctx context.Context) (*btn.Decomposition, error) {
+		s, err := contraction.OnlyState(ctx, e, a.settings.Seed)
+		if err != nil {
+			return nil, err
+		}
+		g := &btn.Growth{}
+		if s != nil {
+			g.Messages = s.Messages()
+		}
+		return &btn.Decomposition{Method: btn.MethodRegions, Growth: g}, nil
+	}
+	var d *btn.Decomposition
+	if a.memo == nil {
+		d, err = compute(a.ctx)
+	} else {
+		d, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
+		a.anyMiss = a.anyMiss || !hit
+	}
+	if err != nil || d.Growth == nil || len(d.Growth.Messages) == 0 {
+		return nil, hit, err
+	}
+	if len(d.Growth.Messages) != bp.Entries(e) { // not what was learned
+		d, err = compute(a.ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		return d.Growth.Messages, false, nil
+	}
+	return d.Growth.Messages, hit, nil
+}
+
+// messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed.
+func messagesKey(e *einsum.Expression, seed uint64) string {
+	h := sha256.New()
+	buffer := make([]byte, 0, 1<<13)
+	word := func(x uint64) {
+		if buffer = binary.LittleEndian.AppendUint64(buffer, x); len(buffer) == cap(buffer) {
+			h.Write(buffer)
+			buffer = buffer[:0]
+		}
+	}
+	list := func(x []int) {
+		word(uint64(len(x)))
+		for _, i := range x {
+			word(uint64(i))
+		}
+	}
+	word(seed)
+	list(e.Dims)
+	for _, s := range e.Support {
+		list(s)
+	}
+	word(uint64(len(e.Tables)))
+	for _, t := range e.Tables {
+		list(t.Scope)
+		for _, x := range t.Data {
+			word(math.Float64bits(x))
+		}
+	}
+	h.Write(buffer)
+	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, hex.EncodeToString(h.Sum(nil)))
+}
