@@ -98,7 +98,7 @@ func start(in Input) btn.Result {
 		quality(&r, d)
 	}
 	if a := in.Assignment; a != nil {
-		r.Plan = finitePlan(a.Plan)
+		r.Plan, r.Relearned = finitePlan(a.Plan), a.Relearned
 		r.Warnings = append(r.Warnings, a.Warnings...)
 		if a.Cache != "" {
 			r.Cache = a.Cache

@@ -26,8 +26,10 @@ type Result struct {
 	EvidenceFile *string  `json:"evidence_file"`
 	Warnings     []string `json:"warnings"`
 	Cache        string   `json:"cache"` // "hit", "miss" or "off"
-	Plan         *Plan    `json:"plan"`
-	Run          *Run     `json:"run"` // null where nothing was contracted
+	// Relearned says what was learned for this evidence, where what the model alone has does not serve; else empty.
+	Relearned string `json:"relearned,omitempty"`
+	Plan      *Plan  `json:"plan"`
+	Run       *Run   `json:"run"` // null where nothing was contracted
 	// Uncertainty is the stated error of log_z in nats, from the last changes of the estimates and their spread over trees and
 	// orders; null for exact answers and where nothing is known.
 	Uncertainty         *float64     `json:"uncertainty"`

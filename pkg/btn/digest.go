@@ -40,6 +40,26 @@ func (n *Network) BaseDigest() [sha256.Size]byte {
 	return e.sum()
 }
 
+// Digest identifies the network as a whole: BaseDigest, and links, places of variables and Scale in the same encoding.
+func (n *Network) Digest() [sha256.Size]byte {
+	e := newEncoder("basetensor network v1")
+	base := n.BaseDigest()
+	e.bytes(base[:])
+	e.int(len(n.Links))
+	for _, l := range n.Links {
+		e.ints(l.Legs)
+		e.tensor(l.T)
+	}
+	e.int(len(n.Variables))
+	for _, v := range n.Variables {
+		e.int(v.Domain)
+		e.int(v.Link)
+	}
+	e.float(n.Scale.Mant)
+	e.u64(uint64(n.Scale.Exp))
+	return e.sum()
+}
+
 // encoder writes canonical bytes into a hash.
 type encoder struct {
 	h   hash.Hash

@@ -13,6 +13,8 @@ type Assignment struct {
 	LnLinks       float64  // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
 	Plan          *Plan    // exact way only
 	Warnings      []string //
+	// Relearned says what was learned for this query's evidence, where what the model alone has does not serve; else empty.
+	Relearned string
 	// Unsure says that the total may miss terms although every step is exact on paper: the answer is not marked exact.
 	Unsure bool
 	// Over is 0, or 1 + the query whose Z this one's is divided by: P(event | given) = Z(given ∧ event)/Z(given).

@@ -79,6 +79,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if plan.Flops > replanFlops && !sameDims(under, shape) {
 		own := elimination.MinFill(under)
 		if p := elimination.Evaluate(under, own); p.Flops < plan.Flops {
+			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for what the evidence leaves %.2g", plan.Flops, p.Flops)
 			plan, order = p, own
 			assignment.Decomposition = len(a.job.Decompositions)
 		}
@@ -98,7 +99,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 }
 
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
-// shape that is left: evidence on the same variables finds the same tree.
+// shape that is left, on which alone they depend: evidence on the same variables finds the same tree.
 func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
 	p, err := engine.PrepareJoint(conditioned, marginals, joint, a.settings.Memory)
 	if err != nil {
@@ -118,7 +119,22 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && plan.Flops > limit {
 		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), limit)
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}, nil
+	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
+	under, err := einsum.Shape(conditioned)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	own, err := a.restricts(under)
+	if own {
+		assignment.Relearned = "contraction tree: for what the evidence leaves"
+	}
+	return assignment, err
+}
+
+// restricts reports whether evidence takes values from the indices of the network.
+func (a *assigner) restricts(under elimination.Hypergraph) (bool, error) {
+	shape, err := a.facts.shapeOf(a.net)
+	return err == nil && !sameDims(under, shape), err
 }
 
 // treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).

@@ -67,19 +67,21 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 	if ctxErr := a.ctx.Err(); ctxErr != nil {
 		return model, ctxErr
 	}
-	if err == nil {
-		fits, err := a.serves(model, own)
-		if err != nil || fits {
-			return model, err
-		}
+	why := ""
+	if err != nil {
+		why = "plans of truncated legs: the model's do not serve: " + err.Error()
+	} else if why = a.serves(model, own); why == "" {
+		return model, a.ctx.Err()
 	}
-	index, hit, err := a.remember(a.growthKey("truncated under evidence", q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its indices are, for slices.
+	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
+	index, hit, err := a.remember(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
 		return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
 	})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why}, nil
 }
 
 // modelPlans assigns the plans that depend on the model alone.
@@ -122,18 +124,18 @@ func (a *assigner) model() (*truncated.Prepared, error) {
 	return a.simplified, nil
 }
 
-// serves reports whether the model's plans are good enough for what a query's evidence leaves.
-func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) (bool, error) {
+// serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
+func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string {
 	rungs := a.job.Decompositions[model.Decomposition].Growth.Rungs
 	last := rungs[len(rungs)-1]
 	if last.Flops < researchFlops {
-		return true, nil
+		return ""
 	}
 	quick, err := own.Quick(a.ctx, last.Bond, a.settings.Memory, a.settings.Seed)
-	if err != nil {
-		return true, nil // what cannot be planned is no better
+	if err != nil || last.Flops <= misfit*quick.Flops { // what cannot be planned is no better
+		return ""
 	}
-	return last.Flops <= misfit*quick.Flops, nil
+	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g", last.Flops, last.Bond, quick.Flops)
 }
 
 // growthKey lists what a ladder depends on beside the network's shape.

@@ -47,7 +47,7 @@ func (k *Known) of(net *btn.Network) *facts {
 	if f := k.find(net); f != nil {
 		return f
 	}
-	f := &facts{net: weak.Make(net), programs: &k.programs, digest: net.BaseDigest(), span: coreSpan(net), signs: signWarnings(net)}
+	f := &facts{net: weak.Make(net), programs: &k.programs, digest: net.Digest(), span: coreSpan(net), signs: signWarnings(net)}
 	if len(net.Cores)+len(net.Links) > keepTensors {
 		return f
 	}

@@ -60,14 +60,23 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	if !remembered && hit == "hit" {
 		hit = "miss"
 	}
+	assignment := btn.Assignment{
+		Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
+	}
+	if own, err := a.restricts(h); err != nil {
+		return btn.Assignment{}, err
+	} else if own {
+		assignment.Relearned = "regions: for what the evidence leaves"
+	}
 	if len(e.Tables) <= contraction.PhaseTables {
-		if index, err = a.slicedRegions(index, conditioned, e, states[0], q); err != nil {
+		if assignment.Decomposition, err = a.slicedRegions(index, conditioned, e, states[0]); err != nil {
 			return btn.Assignment{}, err
 		}
+		if assignment.Decomposition != index && !q.Evidence.IsEmpty() {
+			assignment.Relearned = "regions and the variables of their slices: for what the evidence leaves"
+		}
 	}
-	return btn.Assignment{
-		Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
-	}, nil
+	return assignment, nil
 }
 
 // forest reports whether the graph of tables and indices has no cycle.
@@ -168,7 +177,7 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 
 // slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables follow the query's
 // evidence, so they are not remembered.
-func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.Expression, state *bp.State, q Query) (int, error) {
+func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.Expression, state *bp.State) (int, error) {
 	dec := a.job.Decompositions[index]
 	left := a.settings.Budget
 	for _, r := range dec.Growth.Rungs {

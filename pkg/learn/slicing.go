@@ -128,6 +128,7 @@ func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ floa
 // one after the other. It returns nil where there are none within mostSlices.
 func lighter(p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
+	allowed := firstValues(p, domains, candidates)
 	count := 1
 	for {
 		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
@@ -135,9 +136,9 @@ func lighter(p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond
 			if slices.Contains(sliced, v) || count*domains[v] > mostSlices {
 				continue
 			}
-			values := map[int]int{v: 0}
+			values := map[int]int{v: allowed[v]}
 			for _, s := range sliced {
-				values[s] = 0
+				values[s] = allowed[s]
 			}
 			ev := factorgraph.Observe(values)
 			q, err := p.Mask(ev)
@@ -158,6 +159,20 @@ func lighter(p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond
 			return sliced, cost
 		}
 	}
+}
+
+// firstValues returns the first value of each variable that the network allows: all of them cost the same.
+func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
+	first := map[int]int{}
+	for _, v := range variables {
+		for x := range domains[v] {
+			if q, err := p.Mask(factorgraph.Observe(map[int]int{v: x})); err == nil && !q.Expression().Scale.IsZero() {
+				first[v] = x
+				break
+			}
+		}
+	}
+	return first
 }
 
 // byDegree returns variables that masks can fix, the ones in most tables first.

@@ -81,6 +81,15 @@ func (p *Prepared) Index(variable int) int {
 	return -1
 }
 
+// Indices returns Index of every variable.
+func (p *Prepared) Indices() []int {
+	out := make([]int, len(p.given.Variables))
+	for v := range out {
+		out[v] = p.Index(v)
+	}
+	return out
+}
+
 // Masks reports whether a variable's value can be fixed by Mask.
 func (p *Prepared) Masks(variable int) bool {
 	if variable < 0 || variable >= len(p.given.Variables) {

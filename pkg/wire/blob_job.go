@@ -54,6 +54,7 @@ type assignment struct {
 	LnLinks       float64          `msgpack:"ln_links"`
 	Plan          *btn.Plan        `msgpack:"plan,omitempty"`
 	Warnings      []string         `msgpack:"warnings,omitempty"`
+	Relearned     string           `msgpack:"relearned,omitempty"`
 	Unsure        bool             `msgpack:"unsure,omitempty"`
 	Over          int              `msgpack:"over,omitempty"`
 	Joint         []int            `msgpack:"joint,omitempty"`
