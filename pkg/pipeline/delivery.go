@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -111,30 +112,34 @@ func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error
 // heartbeat tells the server every Heartbeat that the message is being worked on, from a goroutine of its own, and looks
 // whether the job has its answer by then. It stops at the ceiling. The function it returns waits for its end.
 func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.CancelCauseFunc, in intake) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	began := now()
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(w.Heartbeat)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-			}
-			if now().Sub(began) > w.Ceiling && !in.patient {
-				cancel(errCeiling)
-				return
-			}
-			d.msg.Working()
-			if !in.patient && w.answered(ctx, d.subject.Job) {
-				cancel(errAnswered)
-				return
-			}
+	began, over := now(), false
+	var mu sync.Mutex // held while it beats
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(w.Heartbeat, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case over:
+			return
+		case now().Sub(began) > w.Ceiling && !in.patient:
+			cancel(errCeiling)
+			return
 		}
-	}()
-	return func() { close(quit); <-done }
+		d.msg.Working()
+		if !in.patient && w.answered(ctx, d.subject.Job) {
+			cancel(errAnswered)
+			return
+		}
+		timer.Reset(w.Heartbeat)
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
+	}
 }
 
 // The outcomes of a delivery, as counted.

@@ -74,6 +74,8 @@ func TestNothingIsHoarded(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, patient)
 	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
 	block := make(chan struct{})
+	release := sync.OnceFunc(func() { close(block) })
+	t.Cleanup(release) // or a failure would wait for ever
 	var blocked atomic.Value
 	hook := func(_ pipeline.Stage, s wire.Subject) {
 		if blocked.CompareAndSwap(nil, s.Job) {
@@ -91,7 +93,7 @@ func TestNothingIsHoarded(t *testing.T) {
 		jobs = append(jobs, w.Job)
 	}
 	r.eventually("four jobs are done while the fifth is held", func() bool { return r.messages("BTN_ANSWER") == 4 })
-	close(block)
+	release()
 	for _, job := range jobs {
 		if a := r.wait(job); a.Status != wire.StatusOK {
 			t.Errorf("%s: %s %v", job, a.Status, a.Error)
@@ -191,7 +193,7 @@ func TestBackpressure(t *testing.T) {
 	if refused == 0 || answered < 50 {
 		t.Errorf("%d refused, %d answered", refused, answered)
 	}
-	if longest > 10*time.Second {
+	if longest > 20*time.Second { // seconds, not minutes
 		t.Errorf("an accepted job took %v", longest)
 	}
 }

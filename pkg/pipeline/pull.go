@@ -25,6 +25,12 @@ const (
 	hoardFor = 100 * time.Millisecond
 	// quickly is how long messages take, on average, of which some may be fetched ahead.
 	quickly = 10 * time.Millisecond
+	// A burst is more messages of a lane than prefetch, asked for while they take less than atOnce and have just come: several then
+	// come with one request. It is asked for no longer than burstFor, so that a worker with nothing to do holds back no messages
+	// that may be dear.
+	burst    = 16
+	atOnce   = time.Millisecond
+	burstFor = 100 * time.Millisecond
 	// handedBack is how often a message may be handed back unbegun: the server counts that as a delivery, and too many
 	// deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
@@ -54,6 +60,9 @@ type puller struct {
 	of     map[string]*lane
 	inbox  *bus.Inbox // nil while nothing is asked for
 	into   chan *nats.Msg
+	begun  chan taken // to the hands, which work on messages
+	hands  int        // there are so many; at most slots
+	busy   int        // messages begun and not finished
 	done   chan finished
 	wake   chan struct{}
 	slots  int
@@ -61,8 +70,16 @@ type puller struct {
 	turn   int // lane that is first
 	since  time.Time
 	took   time.Duration // of a message, on average
+	ended  time.Time     // when the last one ended
+	quick  int           // how many in a row took less than atOnce
 	looked int           // lanes found empty in a row, when asking one after the other
 	asking bool          // one after the other
+}
+
+// taken is a message that has its slots.
+type taken struct {
+	d     *bus.Delivered
+	slots int
 }
 
 // finished is a message that left its slots.
@@ -80,7 +97,8 @@ func (w *worker) consume(ctx context.Context, in intake, consumers []string) err
 		p.lanes, p.of[name] = append(p.lanes, l), l
 	}
 	p.into = make(chan *nats.Msg, 64+8*in.prefetch*len(p.lanes))
-	p.done = make(chan finished, p.slots)
+	p.begun, p.done = make(chan taken, p.slots), make(chan finished, p.slots)
+	defer close(p.begun)
 	err := p.run(ctx)
 	p.withdraw()
 	p.handBack(0)
@@ -195,16 +213,25 @@ func (p *puller) begin() {
 		l.waiting = l.waiting[1:]
 		p.pass(l)
 		p.taken += slots
-		began := now()
-		go func() {
-			p.w.process(d, p.in)
-			p.done <- finished{slots, now().Sub(began)}
-		}()
+		if p.busy++; p.busy > p.hands {
+			p.hands++
+			go p.hand()
+		}
+		p.begun <- taken{d, slots}
 		if slots > 1 && p.taken == p.slots {
 			p.release()
 		}
 	}
 	p.hoarding()
+}
+
+// hand works on one message after the other: a new goroutine for each would grow its stack each time.
+func (p *puller) hand() {
+	for t := range p.begun {
+		began := now()
+		p.w.process(t.d, p.in)
+		p.done <- finished{t.slots, now().Sub(began)}
+	}
 }
 
 // next is the first lane in turn with a message that waits, or nil.
@@ -303,7 +330,12 @@ func (p *puller) drain() {
 
 func (p *puller) finish(f finished) {
 	p.taken -= f.slots
+	p.busy--
 	p.took += (f.took - p.took) / 8
+	p.ended = now()
+	if p.quick++; f.took > atOnce {
+		p.quick = 0
+	}
 	p.since = time.Time{}
 	if p.took < quickly {
 		p.asking = false
@@ -325,16 +357,20 @@ func (p *puller) ask() {
 	if p.taken >= p.slots && p.took >= quickly && !p.in.patient {
 		return
 	}
+	most, expiry := p.in.prefetch, pullExpiry
+	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
+		most, expiry = burst, burstFor
+	}
 	for _, l := range p.lanes {
 		if l.asked > 0 && at.After(l.lost) {
 			p.w.log.Debug("a request for messages was lost", "consumer", l.consumer)
 			l.asked = 0
 		}
 		have := l.asked + len(l.waiting)
-		if have > p.in.prefetch/2 || at.Before(l.again) || !p.room(l) {
+		if have > most/2 || at.Before(l.again) || !p.room(l) {
 			continue
 		}
-		p.pull(l, p.in.prefetch-have, pullExpiry, at.Add(pullExpiry+lostAfter))
+		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
 	}
 }
 

@@ -137,12 +137,12 @@ func (r *rig) messages(stream string) uint64 {
 // eventually waits for a condition.
 func (r *rig) eventually(what string, f func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if f() {
 			return
 		}
 	}
-	r.t.Fatalf("not within 10 s: %s", what)
+	r.t.Fatalf("not within 30 s: %s", what)
 }
 
 // request is a wire.Model and what infer takes for the same.

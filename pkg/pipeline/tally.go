@@ -21,6 +21,9 @@ const (
 	idlePause  = 30 * time.Second // then an incomplete job is forgotten; its next partial brings it back
 )
 
+// steps is how often people are told how far a job's contraction is.
+const steps = 32
+
 // tallies counts the partials of jobs. The counts are hints: whether a job is complete is read from the stream, and only
 // when the count is full, when a partial is delivered again, or when no more have come for a while. (Listing on every arrival
 // is quadratic: 1.3 s for 256 chunks against 27 ms.)
@@ -81,7 +84,9 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 		return t.w.sum(ctx, []*wire.Partial{&p})
 	}
 	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d, p.Ends)
-	t.w.progress(p.Job, StageContract, seen, p.N)
+	if full || seen*steps/p.N > (seen-1)*steps/p.N {
+		t.w.progress(p.Job, StageContract, seen, p.N)
+	}
 	if !full {
 		if t.end(j) > 0 {
 			if err := t.settle(ctx, j, false); err != nil && !errors.Is(err, errAnswered) {
