@@ -47,7 +47,7 @@ type loadCmd struct {
 	Dir         string             `help:"Without --nats: folder for streams; without it they are kept in memory." placeholder:"DIR"`
 	Concurrency int                `help:"Without --nats: messages a stage works on at a time; 0: its default." default:"0"`
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
-	ChunkFlops  float64            `help:"Without --nats: about how many operations one task has; 0: its default, 1: every query and component is a task." default:"0"`
+	ChunkFlops  float64            `help:"About how many operations one task has; 0: learn-worker's default, 1: every query and component is a task. With --nats: what the learn-workers there have." default:"0"`
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
 	Record      string             `help:"Write service times for btn simulate here, at a rate at which nothing waits. A closed loop then replaces in the same file what a message costs when all are busy." placeholder:"FILE"`
@@ -122,7 +122,7 @@ func (c *loadCmd) config() (load.Config, error) {
 	}
 	settings := load.Config{
 		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Mar, Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
-		Deadline: c.Deadline, Rate: c.Rate, Outstanding: c.Outstanding, Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
+		Deadline: c.Deadline, ChunkFlops: c.ChunkFlops, Rate: c.Rate, Outstanding: c.Outstanding, Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
 		Prefix: newJob(time.Now()), Verify: verify,
 	}
 	if c.Observed == 0 {

@@ -39,6 +39,8 @@ type Config struct {
 	Tenants  []Tenant // who asks; none: nobody in particular
 	Settings btn.Settings
 	Deadline time.Duration // of every job, 0: none
+	// ChunkFlops is what the loaded learn-workers have; for Outcome.Measured, which counts tasks.
+	ChunkFlops float64
 
 	Rate        float64 // jobs per second, open loop
 	Outstanding int     // jobs under way, closed loop; exactly one of Rate and Outstanding is given

@@ -41,7 +41,7 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 		if err != nil {
 			return nil, err
 		}
-		n, err := chunks(ctx, k, &rec.job.message, memo)
+		n, err := chunks(ctx, k, &rec.job.message, memo, o.config.ChunkFlops)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func trimmed(list []float64) float64 {
 }
 
 // chunks is into how many tasks a job is cut.
-func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory) (int, error) {
+func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory, chunkFlops float64) (int, error) {
 	net, err := infer.Reparameterise(k.graph, message.Settings)
 	if err != nil {
 		return 0, err
@@ -100,7 +100,7 @@ func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory) (i
 	if err != nil {
 		return 0, err
 	}
-	list, _ := infer.Chunks(net, job)
+	list, _, _ := infer.ChunksAndCosts(net, job, chunkFlops)
 	return len(list), nil
 }
 

@@ -80,6 +80,6 @@ func draw[T any](r *rand.Rand, samples []T) T {
 // Path is what lies between a job of one chunk and its answer beside the stages' own work, where nothing waits: so many hops,
 // and so many messages of which both ends are on the way.
 func Path() (hops, messages int) {
-	trips := tripsReparam + tripsLearn + tripsContract + tripsAggregate
+	trips := tripsOf(1).all()
 	return 2*trips + 2, trips + 1 // submission and answer have one end each on the way
 }

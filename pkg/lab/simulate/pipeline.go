@@ -5,26 +5,36 @@ package simulate
 import "math/rand/v2"
 
 // What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its own clock
-// counts already (package pipeline's code): reparam stores its output and acknowledges; learn looks for an answer and for its
-// blob, stores that and its output, and acknowledges; contract looks for an answer, for its output and for the job's plan,
-// stores the output, and acknowledges; aggregate looks for an answer and for the plan, stores the answer, and acknowledges.
+// counts already (package pipeline's code). Every stage stores its output and acknowledges. For a job of several chunks, which is
+// no longer new by then and whose plan does not travel with it, learn looks for the plan's blob and stores that, contract looks for
+// an answer and for its output, and aggregate for an answer and for the plan.
 const (
-	tripsReparam   = 2
-	tripsLearn     = 5
-	tripsContract  = 5
-	tripsAggregate = 4
-	fetchedAtOnce  = 8 // partials that the aggregator reads at a time
+	tripsReparam  = 2
+	fetchedAtOnce = 8 // partials that the aggregator reads at a time
 )
+
+// trips are those of the stages after reparam.
+type trips struct{ learn, contract, aggregate int }
+
+func tripsOf(chunks int) trips {
+	if chunks == 1 {
+		return trips{2, 2, 2}
+	}
+	return trips{4, 4, 4}
+}
+
+// all is how often a job of one chunk asks the server.
+func (t trips) all() int { return tripsReparam + t.learn + t.contract + t.aggregate }
 
 // MessagesPerJob is how many messages the server handles for a job of so many chunks: a request and its reply are one, a
 // fetch with its message is one, submission and the answer to whoever asked are two.
 func MessagesPerJob(chunks int) float64 {
-	n := float64(chunks)
-	common := float64(2 + (1 + tripsReparam) + tripsLearn + (1+tripsContract)*chunks + 1)
+	n, t := float64(chunks), tripsOf(chunks)
+	common := float64(2 + (1 + tripsReparam) + (1 + t.learn) + (1+t.contract)*chunks)
 	if chunks == 1 {
-		return common + 1 + tripsAggregate
+		return common + float64(1+t.aggregate)
 	}
-	return common + (n - 1) + n + tripsAggregate + n + n - 1 // further tasks; partials fetched, read, and acknowledged
+	return common + (n - 1) + n + float64(t.aggregate) + n + n - 1 // further tasks; partials fetched, read, and acknowledged
 }
 
 // pipeline is the whole model.
@@ -149,7 +159,7 @@ func (p *pipeline) reparameterise(j *job, done func(*job)) {
 
 // decompose stores the tasks, all but one of them under way together.
 func (p *pipeline) decompose(j *job, done func(*job)) {
-	p.work(p.learn, j.learn, tripsLearn, func() {
+	p.work(p.learn, j.learn, tripsOf(len(j.chunks)).learn, func() {
 		for k := range j.chunks {
 			send := func() { p.chunk(j, k, done) }
 			if k == 0 {
@@ -162,7 +172,7 @@ func (p *pipeline) decompose(j *job, done func(*job)) {
 }
 
 func (p *pipeline) chunk(j *job, k int, done func(*job)) {
-	p.contract.work(j.chunks[k], tripsContract, !p.c.Shared, func() { p.partial(j, done) })
+	p.contract.work(j.chunks[k], tripsOf(len(j.chunks)).contract, !p.c.Shared, func() { p.partial(j, done) })
 }
 
 // partial is an aggregator's work, on messages fetched ahead. Those before the last are counted, and acknowledged with it.
@@ -177,7 +187,7 @@ func (p *pipeline) partial(j *job, done func(*job)) {
 			p.beside(n - read + n - 1)
 		}
 		p.sum.acquire(func() {
-			p.process(j.aggregate, read+tripsAggregate, false, func() { p.reply(j, done) }, p.sum.release)
+			p.process(j.aggregate, read+tripsOf(n).aggregate, false, func() { p.reply(j, done) }, p.sum.release)
 		})
 	})
 }

@@ -68,7 +68,7 @@ func TestContractAloneIsMMc(t *testing.T) {
 func TestQuietLatency(t *testing.T) {
 	m := &Measured{Reparam: []float64{1}, Learn: []float64{2}, Contract: []float64{3}, Aggregate: []float64{4}, Chunks: []int{1}, Hop: 0.1, Message: 0.02, ServerShare: 0.5, Publisher: 0.3}
 	// Until the output of a stage is stored it has fetched its message and made all its trips but the acknowledgement.
-	trips := float64(tripsReparam + tripsLearn + tripsContract + tripsAggregate)
+	trips := float64(tripsOf(1).all())
 	want := 10 + 0.3 + trips*(2*0.1+0.02) + 2*(0.1+0.01) // submission, answer
 	r := stream(t, m, Config{Outstanding: 1, Jobs: 100})
 	if math.Abs(r.P50-want) > 1e-9 || math.Abs(r.P99-want) > 1e-9 {
@@ -132,8 +132,8 @@ func TestPrefetch(t *testing.T) {
 	m := &Measured{Reparam: []float64{0}, Learn: []float64{0}, Contract: []float64{1}, Aggregate: []float64{0}, Chunks: []int{1}, Hop: 0.5}
 	one := stream(t, m, Config{Prefetch: 1, Reparam: 1000, Learn: 1000, Aggregate: 1000, Outstanding: 100, Jobs: 5000}).Throughput
 	ahead := stream(t, m, Config{Prefetch: 16, Reparam: 1000, Learn: 1000, Aggregate: 1000, Outstanding: 100, Jobs: 5000}).Throughput
-	near(t, "one at a time", one, 1000/(1+1+float64(tripsContract)), sampled)
-	near(t, "ahead", ahead, 1000/(1+float64(tripsContract)), sampled)
+	near(t, "one at a time", one, 1000/(1+1+float64(tripsOf(1).contract)), sampled)
+	near(t, "ahead", ahead, 1000/(1+float64(tripsOf(1).contract)), sampled)
 
 	m = only()
 	m.Contract = append(make([]float64, 99), 100) // one of a hundred takes 100 ms, the others nothing
