@@ -135,21 +135,13 @@ func Propagate(ctx context.Context, e *einsum.Expression, seed uint64, warm []fl
 	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: seed, Warm: warm})
 }
 
-const (
-	// onlyStarts is how many starts have to come to one state on networks of more than PhaseTables tables.
-	onlyStarts = 2
-	// onlyUpdates bounds those runs, per message entry: what takes longer is no good start.
-	onlyUpdates = 100
-)
+// onlyUpdates bounds the runs of OnlyState, per message entry: what takes longer is no good start.
+const onlyUpdates = 100
 
-// OnlyState returns the one state that belief propagation converges to from several seeded starts, soon, or nil: what is a
+// OnlyState returns the one state that belief propagation converges to from all of Propagate's starts, soon, or nil: what is a
 // good start under evidence. A state among several would decide the phase beforehand.
 func OnlyState(ctx context.Context, e *einsum.Expression, seed uint64) (*bp.State, error) {
-	starts := phaseStarts
-	if len(e.Tables) > PhaseTables {
-		starts, seed = onlyStarts, 0
-	}
-	return bp.Only(ctx, e, starts, bp.Options{Seed: seed, Updates: onlyUpdates * int64(bp.Entries(e))})
+	return bp.Only(ctx, e, phaseStarts, bp.Options{Seed: seed, Updates: onlyUpdates * int64(bp.Entries(e))})
 }
 
 func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Family) (btn.Value, error) {

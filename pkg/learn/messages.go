@@ -17,7 +17,7 @@ import (
 )
 
 // mostMessages bounds the entries of messages that are learned: as many as a cache takes, 4 MiB of 9 bytes each and a little
-// around them. Larger networks start cold, cached or not.
+// around them. Networks with more, or of more tables than phases are looked for in, start cold, cached or not.
 const mostMessages = (4<<20 - 4096) / 9
 
 // modelMessages are the network's messages without evidence.
@@ -57,7 +57,14 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 		return a.messages, nil
 	}
 	m := &modelMessages{remembered: true}
-	var err error
+	shape, err := a.facts.shapeOf(a.net)
+	if err != nil {
+		return nil, err
+	}
+	if len(shape.Edges) > contraction.PhaseTables {
+		a.messages = m
+		return m, nil
+	}
 	if m.e, err = einsum.Build(a.net); err != nil {
 		return nil, err
 	}

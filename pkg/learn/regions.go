@@ -69,7 +69,7 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 		assignment.Relearned = "regions: for what the evidence leaves"
 	}
 	if len(e.Tables) <= contraction.PhaseTables {
-		if assignment.Decomposition, err = a.slicedRegions(index, conditioned, e, states[0]); err != nil {
+		if assignment.Decomposition, err = a.slicedRegions(index, conditioned, e, states); err != nil {
 			return btn.Assignment{}, err
 		}
 		if assignment.Decomposition != index && !q.Evidence.IsEmpty() {
@@ -177,7 +177,7 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 
 // slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables follow the query's
 // evidence, so they are not remembered.
-func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.Expression, state *bp.State) (int, error) {
+func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.Expression, states []*bp.State) (int, error) {
 	dec := a.job.Decompositions[index]
 	left := a.settings.Budget
 	for _, r := range dec.Growth.Rungs {
@@ -199,7 +199,7 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.
 	if base.Size == 0 {
 		return index, nil
 	}
-	variables, err := influential(a.ctx, conditioned, e, state)
+	variables, err := influential(a.ctx, conditioned, e, states)
 	if err != nil || len(variables) == 0 {
 		return index, err
 	}

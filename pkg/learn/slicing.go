@@ -30,8 +30,9 @@ const (
 //	|ln Σ_a exp(ln Z_BP(x_v = a)) − ln Z_BP|,
 //
 // which is 0 where belief propagation is right about them. Variables that share a factor with one before them are left out.
-// Candidates are those whose beliefs are least certain, weighted by their degree.
-func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expression, state *bp.State) ([]int, error) {
+// Candidates are those whose beliefs are least certain, weighted by their degree. states are what belief propagation came to.
+func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expression, states []*bp.State) ([]int, error) {
+	state := states[0]
 	degree := make([]int, len(e.Dims))
 	near := make([]map[int]bool, len(e.Dims))
 	for _, t := range e.Tables {
@@ -77,8 +78,12 @@ func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expres
 		}
 		candidates = append(candidates, c)
 	}
+	var messages []float64
+	if len(states) == 1 && state.Converged {
+		messages = state.Messages()
+	}
 	for k := range candidates {
-		moved, err := clamp(ctx, conditioned, candidates[k].variable, state.LnZ())
+		moved, err := clamp(ctx, conditioned, candidates[k].variable, state.LnZ(), e, messages)
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +97,9 @@ func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expres
 	return out, nil
 }
 
-// clamp returns how far fixing a variable to each of its values moves the Bethe value.
-func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ float64) (float64, error) {
+// clamp returns how far fixing a variable to each of its values moves the Bethe value. Where belief propagation on e came to one
+// state from all its starts it begins with the messages of that; nil: from clampStarts cold ones.
+func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ float64, from *einsum.Expression, messages []float64) (float64, error) {
 	top, terms := math.Inf(-1), []float64{}
 	for a := range conditioned.Variables[variable].Domain {
 		net, err := conditioned.Condition(factorgraph.Observe(map[int]int{variable: a}))
@@ -107,7 +113,14 @@ func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ floa
 		if e.Scale.IsZero() {
 			continue
 		}
-		states, err := bp.FixedPoints(ctx, e, clampStarts, bp.Options{Updates: int64(clampUpdates * (len(e.Tables) + 1))})
+		o, starts := bp.Options{Updates: int64(clampUpdates * (len(e.Tables) + 1))}, clampStarts
+		if messages != nil {
+			starts = 1
+			if o.Warm, err = bp.Carry(from, e, messages); err != nil {
+				return 0, err
+			}
+		}
+		states, err := bp.FixedPoints(ctx, e, starts, o)
 		if err != nil {
 			return 0, err
 		}
