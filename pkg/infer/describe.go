@@ -17,7 +17,11 @@ func Describe(j *btn.Job) string {
 			continue
 		}
 		if d := j.Decompositions[a.Decomposition]; d.Growth != nil {
-			lines = append(lines, fmt.Sprintf("query %d, %s: %s", q, d.Method, describeGrowth(d.Growth)))
+			line := fmt.Sprintf("query %d, %s: %s", q, d.Method, describeGrowth(d.Growth))
+			if a.Relearned != "" {
+				line += "; learned for its evidence: " + a.Relearned
+			}
+			lines = append(lines, line)
 		}
 	}
 	return strings.Join(lines, "\n")
