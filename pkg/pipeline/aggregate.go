@@ -149,7 +149,9 @@ func (w *worker) finish(ctx context.Context, partials []*wire.Partial, began tim
 	for i := range results {
 		results[i].TimingsMS = timings
 	}
-	w.progress(first.Job, w.stage, 1, 1)
+	if first.N > 1 {
+		w.progress(first.Job, w.stage, 1, 1)
+	}
 	return w.answer(ctx, &wire.Answer{
 		Job: first.Job, Tenant: first.Tenant, Digest: first.Digest, Status: wire.StatusOK, Results: results,
 	})

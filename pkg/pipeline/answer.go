@@ -51,6 +51,9 @@ func (w *worker) answer(ctx context.Context, a *wire.Answer) error {
 	}
 	m := &nats.Msg{Subject: wire.AnswerSubject(a.Job), Header: wire.Headers(a, a.Job, a.Digest, a.Tenant), Data: b}
 	earlier, err := w.bus.Once(ctx, bus.StreamAnswer, m)
+	if err == nil && earlier == nil && w.stage == StageAggregate && w.SweepAfter > 0 {
+		w.ended.add(a.Job)
+	}
 	if err != nil || earlier == nil {
 		return err
 	}

@@ -112,8 +112,8 @@ func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error
 // heartbeat tells the server every Heartbeat that the message is being worked on, from a goroutine of its own, and looks
 // whether the job has its answer by then. It stops at the ceiling. The function it returns waits for its end.
 func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.CancelCauseFunc, in intake) (stop func()) {
-	began, over := now(), false
-	var mu sync.Mutex // held while it beats
+	began, over, told := now(), false, in.name == feedTask.name // progress of contractions is the aggregator's to tell
+	var mu sync.Mutex                                           // held while it beats
 	var timer *time.Timer
 	mu.Lock()
 	defer mu.Unlock()
@@ -128,6 +128,10 @@ func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.Canc
 			return
 		}
 		d.msg.Working()
+		if !told && !d.silent {
+			w.progress(d.subject.Job, w.stage, 0, 1)
+			told = true
+		}
 		if !in.patient && w.answered(ctx, d.subject.Job) {
 			cancel(errAnswered)
 			return
@@ -213,14 +217,10 @@ func backoff(code fault.Code, attempt int) time.Duration {
 	return min(100*time.Millisecond<<min(2*(attempt-1), 10), 10*time.Second)
 }
 
-// acknowledge waits for the server's word that it took the acknowledgement: an output was stored before, so a lost
-// one costs a repetition and nothing else.
+// acknowledge does not wait for the server's word: an output was stored before, so an acknowledgement that is lost costs a
+// repetition and nothing else.
 func (w *worker) acknowledge(d *delivery, outcome string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := d.msg.Done(ctx); err != nil {
-		w.log.Warn("acknowledgement lost, the message comes again", "subject", d.msg.Subject, "error", err)
-	}
+	d.msg.Done()
 	return outcome
 }
 

@@ -243,7 +243,11 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 	}
 	c.Ceiling = 100 * time.Millisecond
 	r2 := newRig(t, embedded.Options{NoRedis: true}, quick)
-	r2.run(c, pipeline.Stages()...)
+	r2.run(c.WithHook(func(s pipeline.Stage, _ wire.Subject) {
+		if s == pipeline.StageContract {
+			time.Sleep(3 * c.Ceiling)
+		}
+	}), pipeline.Stages()...)
 	w, _ = request(t, "endless", dear(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, factorgraph.Evidence{}, factorgraph.Evidence{}, factorgraph.Evidence{})
 	r2.submit(w)
 	r2.failed("endless", wire.StatusError, fault.OverBudget, "ceiling of 100ms")

@@ -28,7 +28,6 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err := w.open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
 		return err
 	}
-	w.progress(m.Job, w.stage, 0, 1)
 	net, err := w.networks.get(ctx, w.bus, m.Blob)
 	if err != nil {
 		return err
@@ -60,7 +59,9 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings); err != nil {
 		return err
 	}
-	w.progress(m.Job, w.stage, 1, 1)
+	if len(chunks) > 1 || flops[0] > smallFlops || !d.fresh(m.Stored) {
+		w.progress(m.Job, w.stage, 1, 1)
+	}
 	return nil
 }
 

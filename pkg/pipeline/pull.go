@@ -108,6 +108,7 @@ func (w *worker) consume(ctx context.Context, in intake, consumers []string) err
 	for p.taken > 0 {
 		p.finish(<-p.done)
 	}
+	p.w.bus.NC.FlushTimeout(time.Second) // the last acknowledgements
 	return err
 }
 

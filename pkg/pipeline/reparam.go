@@ -65,7 +65,6 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 	if err := w.deadline(ctx, d, stored, m.DeadlineMS); err != nil {
 		return err
 	}
-	w.progress(m.Job, w.stage, 0, 1)
 	began := now()
 	blob, queries, err := w.prepare(ctx, &m, d.data, d.attempt > 1 || d.subject.Kind == wire.KindRedrive)
 	if err != nil {

@@ -37,6 +37,7 @@ type worker struct {
 	sure     *sure
 	inline   inline
 	checked  checked
+	ended    ended
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies

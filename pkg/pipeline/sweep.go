@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -28,6 +29,9 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 		return errLater
 	}
 	job, lane := d.subject.Job, d.subject.Lane
+	if w.ended.has(job) {
+		return nil
+	}
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err
 	}
@@ -41,6 +45,41 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 		}
 	}
 	return errLater
+}
+
+// ended are jobs whose answer this process stored, the last some thousands: the sweeper need not ask the server for those.
+type ended struct {
+	mu   sync.Mutex
+	jobs map[string]bool
+	ring []string
+	next int
+}
+
+const keepEnded = 1 << 15
+
+func (e *ended) add(job string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.jobs[job] {
+		return
+	}
+	if e.jobs == nil {
+		e.jobs, e.ring = map[string]bool{}, make([]string, keepEnded)
+	}
+	delete(e.jobs, e.ring[e.next])
+	e.jobs[job], e.ring[e.next] = true, job
+	e.next = (e.next + 1) % keepEnded
+}
+
+// has reports whether the job is among them, and forgets it: it is asked for once.
+func (e *ended) has(job string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.jobs[job] {
+		return false
+	}
+	delete(e.jobs, job)
+	return true
 }
 
 // underWay reports whether a message of the job waits or is being worked on. It looks in the order in which a job passes

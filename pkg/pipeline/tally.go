@@ -75,8 +75,8 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 		return d.mismatch("chunk", []int{p.K, p.N}, []int{d.subject.K, d.subject.N})
 	}
 	if p.N == 1 {
-		t.w.progress(p.Job, StageContract, 1, 1)
 		if !d.fresh(p.Stored) {
+			t.w.progress(p.Job, StageContract, 1, 1)
 			if err := t.w.unanswered(ctx, p.Job, p.Digest); err != nil {
 				return err
 			}
@@ -334,6 +334,6 @@ func (t *tallies) stop() {
 
 func acknowledgeAll(held []*delivery) {
 	for _, d := range held {
-		d.msg.DoneSoon() // a lost one is delivered again, and finds the answer
+		d.msg.Done() // a lost one is delivered again, and finds the answer
 	}
 }

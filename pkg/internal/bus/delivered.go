@@ -3,7 +3,6 @@ package bus
 // A message of a consumer and what is said of it.
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -44,21 +43,8 @@ func (b *Bus) Deliver(m *nats.Msg) (*Delivered, error) {
 	}, nil
 }
 
-// Done acknowledges the message and waits for the server's word that it took the acknowledgement. Doing it twice is doing
-// it once.
-func (d *Delivered) Done(ctx context.Context) error {
-	if d.settled.Load() {
-		return nil
-	}
-	if _, err := d.nc.RequestWithContext(ctx, d.Reply, []byte(ackDone)); err != nil {
-		return fault.New(fault.Infrastructure, "bus: acknowledge %s: %w", d.Subject, err)
-	}
-	d.settled.Store(true)
-	return nil
-}
-
-// DoneSoon acknowledges the message without waiting.
-func (d *Delivered) DoneSoon() { d.say(ackDone, true) }
+// Done acknowledges the message. It does not wait for the server's word: a lost acknowledgement has the message delivered again.
+func (d *Delivered) Done() { d.say(ackDone, true) }
 
 // Again has the message delivered once more, after a pause.
 func (d *Delivered) Again(pause time.Duration) {
