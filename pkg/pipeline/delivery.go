@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -53,7 +54,6 @@ func (d *delivery) mismatch(what string, got, want any) error {
 // process takes one message from delivery to acknowledgement. Nothing that the message holds brings it down.
 func (w *worker) process(msg *bus.Delivered, in intake) {
 	began := now()
-	log := w.log.With("subject", msg.Subject)
 	d := &delivery{msg: msg, attempt: msg.Attempt, stored: msg.Stored}
 	w.Metrics.message(w.stage, d.attempt)
 	var err error
@@ -65,8 +65,6 @@ func (w *worker) process(msg *bus.Delivered, in intake) {
 	case wire.KindCancel, wire.KindDeadline, wire.KindRedrive:
 		d.silent = true
 	}
-	log = log.With("job", d.subject.Job, "lane", d.subject.Lane, "attempt", d.attempt)
-
 	ctx, cancel := context.WithCancelCause(w.hard)
 	stop := w.heartbeat(ctx, d, cancel, in)
 	if d.attempt > w.MaxDeliveries && !in.patient {
@@ -81,11 +79,18 @@ func (w *worker) process(msg *bus.Delivered, in intake) {
 	outcome := w.settle(d, in, err, cause)
 	took := now().Sub(began)
 	w.Metrics.settled(w.stage, outcome, took)
+	level := slog.LevelWarn
 	if err == nil || outcome == outcomeDone || outcome == outcomeHeld || outcome == outcomeLater {
-		log.Debug("message", "outcome", outcome, "took", took)
+		level, err = slog.LevelDebug, nil
+	}
+	if !w.log.Enabled(w.hard, level) {
 		return
 	}
-	log.Warn("message", "outcome", outcome, "took", took, "error", err)
+	log := w.log.With("subject", msg.Subject, "job", d.subject.Job, "lane", d.subject.Lane, "attempt", d.attempt)
+	if err != nil {
+		log = log.With("error", err)
+	}
+	log.Log(w.hard, level, "message", "outcome", outcome, "took", took)
 }
 
 // attempt resolves the payload and calls the stage. A panic becomes an internal error: the message is at fault or the

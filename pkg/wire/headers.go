@@ -27,9 +27,9 @@ func Headers(m Message, job, digest, tenant string) map[string][]string {
 		HeaderSchema:        {m.Name()},
 		HeaderSchemaVersion: {strconv.Itoa(Version)},
 	}
-	for name, value := range map[string]string{HeaderJob: job, HeaderDigest: digest, HeaderTenant: tenant} {
-		if value != "" {
-			h[name] = []string{value}
+	for _, header := range [...][2]string{{HeaderJob, job}, {HeaderDigest, digest}, {HeaderTenant, tenant}} {
+		if header[1] != "" {
+			h[header[0]] = []string{header[1]}
 		}
 	}
 	return h

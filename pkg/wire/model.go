@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -125,13 +126,18 @@ func (m *Model) Digest() (string, error) {
 	c := *m
 	c.Settings = m.Settings.WithDefaults()
 	h := sha256.New()
-	w := bufio.NewWriter(h)
+	w := hashWriters.Get().(*bufio.Writer)
+	defer hashWriters.Put(w)
+	w.Reset(h)
 	if err := marshalTo(w, m.Name(), &c, true); err != nil {
 		return "", err
 	}
 	w.Flush() // a hash takes everything
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
+
+// hashWriters are the buffers of Digest, which every job needs twice.
+var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
 // NewModelBody returns m as it goes on the wire. It shares m's slices.
 func NewModelBody(m *factorgraph.Model) (*ModelBody, error) {

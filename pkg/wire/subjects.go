@@ -77,6 +77,13 @@ func (s Subject) String() string {
 	return head + s.Job
 }
 
+// layouts are the tokens after a kind: l lane, j job, n chunks, k chunk, s stage, d digest.
+var layouts = map[Kind]string{
+	KindModel: "lj", KindNetwork: "lj", KindTimer: "lj", KindDeadline: "lj", KindRedrive: "lj",
+	KindTask: "ljnk", KindPartial: "ljnk", KindAnswer: "j", KindDone: "j", KindProgress: "j", KindCancel: "j",
+	KindDLQ: "sj", KindBlob: "d", KindGraph: "d", KindInfer: "",
+}
+
 // ParseSubject takes a subject apart. Its error wraps ErrSubject and says which token is wrong.
 func ParseSubject(subject string) (Subject, error) {
 	bad := func(format string, args ...any) (Subject, error) {
@@ -88,11 +95,7 @@ func ParseSubject(subject string) (Subject, error) {
 	}
 	tokens := strings.Split(rest, ".")
 	s := Subject{Kind: Kind(tokens[0])}
-	layout, known := map[Kind]string{
-		KindModel: "lj", KindNetwork: "lj", KindTimer: "lj", KindDeadline: "lj", KindRedrive: "lj",
-		KindTask: "ljnk", KindPartial: "ljnk", KindAnswer: "j", KindDone: "j", KindProgress: "j", KindCancel: "j",
-		KindDLQ: "sj", KindBlob: "d", KindGraph: "d", KindInfer: "",
-	}[s.Kind]
+	layout, known := layouts[s.Kind]
 	if !known {
 		return bad("unknown kind")
 	}
