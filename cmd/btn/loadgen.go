@@ -45,6 +45,7 @@ type loadCmd struct {
 	NATS        string             `name:"nats" help:"Load the workers on this NATS server; without it everything runs in this process." placeholder:"URL"`
 	Redis       string             `name:"redis" help:"Without --nats: cache in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
 	Dir         string             `help:"Without --nats: folder for streams; without it they are kept in memory." placeholder:"DIR"`
+	Sync        bool               `help:"With --dir: models and answers are on disk before they are acknowledged."`
 	Concurrency int                `help:"Without --nats: messages a stage works on at a time; 0: its default." default:"0"`
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
 	ChunkFlops  float64            `help:"About how many operations one task has; 0: learn-worker's default, 1: every query and component is a task. With --nats: what the learn-workers there have." default:"0"`
@@ -161,7 +162,7 @@ func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Commo
 		return remote, remote.Close, nil
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, NoRedis: c.Redis != ""},
+	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
 		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: embeddedDrain})
 	if err != nil {
 		return nil, nil, err

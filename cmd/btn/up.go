@@ -62,6 +62,7 @@ func startStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 
 type upCmd struct {
 	Dir         string `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
+	Sync        bool   `help:"With --dir: models and answers are on disk before they are acknowledged."`
 	Host        string `help:"Address to listen on." default:"127.0.0.1"`
 	Port        int    `help:"Port of NATS; 0 picks a free one." default:"4222"`
 	RedisPort   int    `help:"Port of Redis; 0 picks a free one." default:"0"`
@@ -76,7 +77,7 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	metrics := pipeline.NewMetrics()
 	s, err := startStack(ctx, logger,
-		embedded.Options{Dir: c.Dir, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
+		embedded.Options{Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
 		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 		MaxPayload:             o.MaxPayload,
 		JetStream:              true,
 		StoreDir:               dir,
+		SyncAlways:             o.Sync,
 		DisableJetStreamBanner: true,
 	}
 	if o.Listen {

@@ -15,6 +15,8 @@ const DefaultMaxPayload = 8 << 20
 type Options struct {
 	// Dir is where streams are kept. Empty: memory storage, in a folder that Close removes again.
 	Dir string
+	// Sync, with Dir, has models and answers on disk (fsync) before they are acknowledged, as deploy/nats-server.conf does.
+	Sync bool
 	// Listen opens the NATS port. Without it only Stack.Connect reaches the server.
 	Listen bool
 	// Host to listen on, default 127.0.0.1.
