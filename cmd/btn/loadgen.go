@@ -36,6 +36,7 @@ type loadCmd struct {
 	Mar         bool               `help:"The marginals of all variables as well."`
 	Observed    int                `help:"Observations per query: 0 to so many." default:"5"`
 	Variants    int                `help:"Distinct models that each file stands for: the same structure with other entries." default:"1"`
+	Registered  bool               `help:"Models are registered before they are first asked for, and named by digest: jobs do not carry them."`
 	Zipf        float64            `help:"Variant k is asked in proportion to 1/(k+1)^ZIPF." default:"1"`
 	Tenant      map[string]float64 `help:"Tenants with their shares of the jobs, e.g. a=1;b=10." placeholder:"NAME=SHARE"`
 	Method      string             `help:"As of infer." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
@@ -122,7 +123,7 @@ func (c *loadCmd) config() (load.Config, error) {
 		return load.Config{}, err
 	}
 	settings := load.Config{
-		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Mar, Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
+		Variants: c.Variants, Zipf: c.Zipf, Registered: c.Registered, Batch: c.Batch, Marginals: c.Mar, Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
 		Deadline: c.Deadline, ChunkFlops: c.ChunkFlops, Rate: c.Rate, Outstanding: c.Outstanding, Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
 		Prefix: newJob(time.Now()), Verify: verify,
 	}

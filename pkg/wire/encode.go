@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sort"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -23,13 +24,18 @@ type writer struct {
 
 // marshal returns the bytes of the struct v points to, under its name and version.
 func marshal(name string, v any, canonical bool) ([]byte, error) {
-	var b chunks
+	first := firstChunks.Get().(*[]byte)
+	defer firstChunks.Put(first)
+	b := chunks{last: (*first)[:0]}
 	err := marshalTo(&b, name, v, canonical)
 	if err != nil {
 		return nil, err
 	}
 	return b.join(), nil
 }
+
+// firstChunks are chunks to begin with: most messages fit one, and leave a copy of their own length behind.
+var firstChunks = sync.Pool{New: func() any { b := make([]byte, 0, firstChunk); return &b }}
 
 // marshalTo writes what marshal returns. to should be an io.ByteWriter, too.
 func marshalTo(to io.Writer, name string, v any, canonical bool) error {
@@ -45,7 +51,7 @@ type chunks struct {
 }
 
 const (
-	firstChunk = 512
+	firstChunk = 64 << 10
 	mostChunk  = 4 << 20
 )
 
@@ -76,11 +82,8 @@ func (c *chunks) grow() {
 	c.last = make([]byte, 0, min(max(2*cap(c.last), firstChunk), mostChunk))
 }
 
-// join returns everything, and forgets it.
+// join returns a copy of everything, and forgets it.
 func (c *chunks) join() []byte {
-	if len(c.full) == 0 {
-		return c.last
-	}
 	n := len(c.last)
 	for _, b := range c.full {
 		n += len(b)

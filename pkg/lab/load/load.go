@@ -18,6 +18,8 @@ import (
 
 // Target is the pipeline under load; *client.Client is one.
 type Target interface {
+	// PutModel registers a model and returns its digest.
+	PutModel(ctx context.Context, g *wire.Graph) (digest string, err error)
 	// Submit stores a job.
 	Submit(ctx context.Context, m wire.Model) (digest string, err error)
 	// Results calls f, from one goroutine at a time, with every answer from now on whose job is wanted.
@@ -30,7 +32,9 @@ type Target interface {
 type Config struct {
 	Models   []Model // the mix, at least one
 	Variants int     // distinct models that each of the mix stands for, default 1: itself
-	Zipf     float64 // variant k of a model is asked in proportion to 1/(k+1)^Zipf; 0: all alike
+	// Registered names models by digest: each is registered before it is first asked for. Without it every job carries its model.
+	Registered bool
+	Zipf       float64 // variant k of a model is asked in proportion to 1/(k+1)^Zipf; 0: all alike
 
 	Batch     int  // queries of a job, default 1
 	Marginals bool // every query asks for the marginals of all variables as well

@@ -101,6 +101,8 @@ type known struct {
 	graph *factorgraph.Model
 	body  *wire.ModelBody
 	draw  *sampler
+
+	digest string // of the registered model; empty if it is not
 }
 
 // library makes variants when they are first asked for and keeps them.

@@ -30,6 +30,7 @@ type planner struct {
 	models   chooser
 	variants chooser
 	tenants  chooser
+	register func(*wire.Graph) (digest string, err error) // nil: jobs carry their models
 	next     int
 	clock    time.Duration
 }
@@ -53,13 +54,22 @@ func (p *planner) job() (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	source := wire.Model{Model: k.body}
+	if p.register != nil {
+		if k.digest == "" {
+			if k.digest, err = p.register(&wire.Graph{Model: k.body}); err != nil {
+				return nil, err
+			}
+		}
+		source = wire.Model{ModelDigest: k.digest}
+	}
 	queries := make([]wire.Query, p.c.Batch)
 	for q := range queries {
 		queries[q] = wire.Query{Evidence: k.draw.evidence(p.r, p.c.Observed), Marginals: p.c.Marginals}
 	}
 	j.message = wire.Model{
-		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: k.body, Queries: queries,
-		Settings: p.c.Settings, DeadlineMS: p.c.Deadline.Milliseconds(),
+		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: source.Model, ModelDigest: source.ModelDigest,
+		Queries: queries, Settings: p.c.Settings, DeadlineMS: p.c.Deadline.Milliseconds(),
 	}
 	p.next++
 	return j, nil

@@ -47,6 +47,7 @@ type Report struct {
 	Zipf        float64  `json:"zipf"`
 	Batch       int      `json:"batch"`
 	Marginals   bool     `json:"marginals"`
+	Registered  bool     `json:"registered"`
 	Observed    int      `json:"observed"`
 	Rate        float64  `json:"rate"`        // jobs/s, open loop
 	Outstanding int      `json:"outstanding"` // closed loop
@@ -113,7 +114,7 @@ func (o *Outcome) Report() *Report {
 	c := o.config
 	from, to := c.WarmUp, c.WarmUp+c.Duration
 	r := &Report{
-		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Marginals, Observed: max(0, c.Observed), Rate: c.Rate,
+		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Marginals, Registered: c.Registered, Observed: max(0, c.Observed), Rate: c.Rate,
 		Outstanding: c.Outstanding, Seconds: c.Duration.Seconds(), WarmUp: c.WarmUp.Seconds(), Seed: c.Seed, Errors: map[string]int{}, CPU: o.cpu.Seconds(),
 	}
 	for _, m := range c.Models {

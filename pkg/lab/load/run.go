@@ -102,6 +102,9 @@ func (r *runner) run(ctx context.Context) (*Outcome, error) {
 func (r *runner) plan(ctx context.Context, planned chan<- *job) error {
 	defer close(planned)
 	p := newPlanner(r.c)
+	if r.c.Registered {
+		p.register = func(g *wire.Graph) (string, error) { return r.target.PutModel(ctx, g) }
+	}
 	for {
 		j, err := p.job()
 		if err != nil || j.at >= r.c.WarmUp+r.c.Duration {

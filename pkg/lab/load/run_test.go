@@ -34,6 +34,7 @@ type target struct {
 	mu      sync.Mutex
 	f       func(string, *wire.Answer, error)
 	answers map[string]*wire.Answer
+	models  map[string]*wire.ModelBody
 	under   int
 	most    int
 	work    sync.WaitGroup
@@ -45,6 +46,20 @@ func (g *target) Results(_ context.Context, wanted func(string) bool, f func(str
 	}
 	g.f, g.answers = f, map[string]*wire.Answer{}
 	return g.work.Wait, nil
+}
+
+func (g *target) PutModel(_ context.Context, m *wire.Graph) (string, error) {
+	_, digest, err := wire.EncodeGraph(m)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.models == nil {
+		g.models = map[string]*wire.ModelBody{}
+	}
+	if g.models[digest] != nil {
+		g.t.Error("a model is registered twice")
+	}
+	g.models[digest] = m.Model
+	return digest, err
 }
 
 func (g *target) Answer(_ context.Context, job string) (*wire.Answer, error) {
@@ -72,7 +87,13 @@ func (g *target) Submit(ctx context.Context, m wire.Model) (string, error) {
 		if g.delay != nil {
 			time.Sleep(g.delay(n))
 		}
-		graph, err := m.Model.Decode()
+		g.mu.Lock()
+		body := m.Model
+		if m.ModelDigest != "" {
+			body = g.models[m.ModelDigest]
+		}
+		g.mu.Unlock()
+		graph, err := body.Decode()
 		if err != nil {
 			g.t.Error(err)
 			return
@@ -237,8 +258,11 @@ func TestClosedLoopKeepsSoManyUnderWay(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"no model":        func(c *Config) { c.Models = nil },
-		"exactly one":     func(c *Config) { c.Outstanding = 3 },
+		"no model": func(c *Config) { c.Models = nil },
+		"exactly one": func(c *Config) {
+			c.Registered, c.Variants = true, 3
+			c.Outstanding = 3
+		},
 		"variants":        func(c *Config) { c.Variants = -1 },
 		"queries per job": func(c *Config) { c.Batch = -1 },
 		"more than":       func(c *Config) { c.Rate = 1e9 },

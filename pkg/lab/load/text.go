@@ -53,8 +53,12 @@ func (r *Report) asked() string {
 	if r.Marginals {
 		what = "all marginals"
 	}
-	return fmt.Sprintf("%s; %d × %s per job, up to %d observations; %s, %d variant(s) each, zipf %g; %g s measured after %g s, seed %d",
-		how, r.Batch, what, r.Observed, strings.Join(r.Models, ", "), r.Variants, r.Zipf, r.Seconds, r.WarmUp, r.Seed)
+	models := "models sent with the jobs"
+	if r.Registered {
+		models = "models registered"
+	}
+	return fmt.Sprintf("%s; %d × %s per job, up to %d observations; %s, %d variant(s) each, zipf %g, %s; %g s measured after %g s, seed %d",
+		how, r.Batch, what, r.Observed, strings.Join(r.Models, ", "), r.Variants, r.Zipf, models, r.Seconds, r.WarmUp, r.Seed)
 }
 
 func (r *Report) errors() string {
