@@ -175,7 +175,11 @@ func (p *puller) take(m *nats.Msg) error {
 	if l == nil {
 		return nil
 	}
-	l.asked = 0
+	// Other requests may be open: without counting them a busy lane would have more and more, and the server looks through all of a
+	// consumer's requests for every message.
+	if l.asked -= got.Left; got.Left < 0 || l.asked < 0 {
+		l.asked = 0
+	}
 	p.looked++
 	if errors.Is(got.Err, bus.ErrGone) {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.name, got.Err)
@@ -292,7 +296,7 @@ func (p *puller) withdraw() {
 		p.inbox = nil
 	}
 	for _, l := range p.lanes {
-		l.asked = 0
+		l.asked, l.lost = 0, time.Time{}
 	}
 }
 
@@ -417,5 +421,8 @@ func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time)
 		l.again = now().Add(pullRetry)
 		return
 	}
-	l.asked, l.lost = l.asked+batch, lost
+	l.asked += batch
+	if lost.After(l.lost) {
+		l.lost = lost
+	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -79,8 +77,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		pairs.Cache = store
 	}
 
-	spare := spareHeap()
-	defer runtime.KeepAlive(spare)
+	defer spareHeap(len(stages))()
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	grace := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
@@ -109,19 +106,6 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		return nil
 	}
 	return err
-}
-
-// spareBytes of heap that nothing is written to. A worker of small models lives in a few megabytes, and the collector, which
-// runs whenever the heap has doubled, would run ten times a second: that is most of the tail of the latencies. So it runs after
-// some spareBytes of garbage.
-const spareBytes = 64 << 20
-
-// spareHeap returns the spare heap, none where memory is limited to little more.
-func spareHeap() []byte {
-	if debug.SetMemoryLimit(-1) < 8*spareBytes {
-		return nil
-	}
-	return make([]byte, spareBytes)
 }
 
 // Connect connects to NATS the way workers want it: it reconnects for ever, and says so in the log.

@@ -5,6 +5,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 type Pulled struct {
 	Message *Delivered // nil at the end of a request
 	Ended   string     // consumer whose request ended
+	Left    int        // messages that it asked for and did not get; −1: not said
 	Err     error      // why, if it was no timeout and not for want of messages
 }
 
@@ -70,7 +72,10 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	if !ours || status == "100" {
 		return nil
 	}
-	p := &Pulled{Ended: consumer}
+	p := &Pulled{Ended: consumer, Left: -1}
+	if left, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && left >= 0 {
+		p.Left = left
+	}
 	text := m.Header.Get("Description")
 	switch {
 	case status == "404" || status == "408", strings.Contains(text, "Batch Completed"):
