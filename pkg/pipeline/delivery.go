@@ -67,7 +67,7 @@ func (w *worker) process(msg *bus.Delivered, in intake) {
 	}
 	ctx, cancel := context.WithCancelCause(w.hard)
 	stop := w.heartbeat(ctx, d, cancel, in)
-	if d.attempt > w.MaxDeliveries && !in.patient {
+	if d.attempt > w.MaxDeliveries && !in.patient && !in.watches {
 		err = fault.New(fault.Internal, "pipeline: delivered %d times, and no worker came to its end", d.attempt-1)
 	} else {
 		err = w.attempt(ctx, d, in)

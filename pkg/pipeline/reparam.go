@@ -19,7 +19,8 @@ func (w *worker) reparam(ctx context.Context, d *delivery) error {
 	return w.reparameterise(ctx, d, d.stored)
 }
 
-// redriven starts a stored job again. The kept model is the source.
+// redriven starts a stored job again. The kept model is the source. The message stays until the job has its answer, and comes
+// back now and then: the sweeper, which looks after each job once, does not know of those that were started again later.
 func (w *worker) redriven(ctx context.Context, d *delivery) error {
 	var r wire.Redrive
 	if err := d.decode(&r); err != nil {
@@ -28,6 +29,29 @@ func (w *worker) redriven(ctx context.Context, d *delivery) error {
 	if r.Job != d.subject.Job {
 		return d.mismatch("job", r.Job, d.subject.Job)
 	}
+	if w.SweepAfter < 0 {
+		return w.restart(ctx, d, &r)
+	}
+	d.retry = w.SweepAfter
+	needed, err := d.attempt == 1, error(nil)
+	if !needed {
+		if needed, err = w.stalled(ctx, d.subject.Lane, r.Job); err == nil && !needed {
+			if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(r.Job)); err == nil && has {
+				return nil
+			}
+		}
+	}
+	if err == nil && needed {
+		err = w.restart(ctx, d, &r)
+	}
+	if err == nil || fault.CodeOf(err) == fault.Infrastructure {
+		return errLater // it is no failure of the job that it cannot be looked after just now
+	}
+	return err
+}
+
+// restart makes the network of a stored job and passes it on.
+func (w *worker) restart(ctx context.Context, d *delivery, r *wire.Redrive) error {
 	m, err := w.bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.subject.Lane, d.subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.log.Warn("nothing to start again: the model is gone", "job", r.Job)

@@ -31,7 +31,8 @@ type intake struct {
 	handle   handler
 	prefetch int  // messages of a lane, in hand or asked for, while they are quick
 	parallel int  // messages worked on at a time, unless configured; 1: always
-	patient  bool // no limit of deliveries
+	patient  bool // no limit of deliveries, nor of failures
+	watches  bool // no limit of deliveries: messages come back until their job has its answer
 	// weigh returns how many of so many slots a message takes; nil: one.
 	weigh func(m *bus.Delivered, slots int) int
 	room  *bus.Room // before the next stage; nil: not bounded by lanes
@@ -47,7 +48,7 @@ func (w *worker) intakes() []intake {
 		w.next = w.bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
 		return []intake{
 			{feed: feedModel, handle: w.reparam, prefetch: 2, parallel: 4, room: w.next},
-			{feed: feedRedrive, handle: w.redriven, prefetch: 1, parallel: 1},
+			{feed: feedRedrive, handle: w.redriven, prefetch: 1, parallel: 1, watches: true},
 		}
 	case StageLearn:
 		w.next = w.bus.Room(bus.StreamTask, bus.ConsumerTask, 4)

@@ -88,13 +88,16 @@ func (w *worker) underWay(ctx context.Context, lane int, job string, sequence ui
 	if waits, err := w.modelWaits(ctx, lane, sequence); err != nil || waits {
 		return waits, err
 	}
-	for _, at := range []struct{ stream, subject string }{
-		{bus.StreamControl, wire.RedriveSubject(lane, job)},
-		{bus.StreamNetwork, wire.NetworkSubject(lane, job)},
-	} {
-		if has, err := w.bus.Has(ctx, at.stream, at.subject); err != nil || has {
-			return has, err
-		}
+	if has, err := w.bus.Has(ctx, bus.StreamControl, wire.RedriveSubject(lane, job)); err != nil || has {
+		return has, err
+	}
+	return w.between(ctx, lane, job)
+}
+
+// between reports whether a network or a task of the job waits or is being worked on.
+func (w *worker) between(ctx context.Context, lane int, job string) (bool, error) {
+	if has, err := w.bus.Has(ctx, bus.StreamNetwork, wire.NetworkSubject(lane, job)); err != nil || has {
+		return has, err
 	}
 	tasks, err := w.bus.Subjects(ctx, bus.StreamTask, wire.ChunksFilter(wire.KindTask, lane, job))
 	return len(tasks) > 0, err
@@ -118,9 +121,37 @@ func (w *worker) modelWaits(ctx context.Context, lane int, sequence uint64) (boo
 
 // drive sums a job whose partials are all there, and starts any other again.
 func (w *worker) drive(ctx context.Context, lane int, job string) error {
-	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
+	if summed, err := w.sumStored(ctx, lane, job); err != nil || summed {
+		return err
+	}
+	w.log.Warn("swept: starting again", "job", job, "lane", lane)
+	w.Metrics.sweep("redrive")
+	r := &wire.Redrive{Job: job, Reason: "no answer, and nothing under way", Time: now().UnixMilli()}
+	b, err := wire.Encode(r)
 	if err != nil {
 		return err
+	}
+	_, err = w.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
+	return err
+}
+
+// stalled reports whether a job has no answer, no message of it is under way after reparam, and its partials do not make an answer.
+func (w *worker) stalled(ctx context.Context, lane int, job string) (bool, error) {
+	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
+		return false, err
+	}
+	if busy, err := w.between(ctx, lane, job); err != nil || busy {
+		return false, err
+	}
+	summed, err := w.sumStored(ctx, lane, job)
+	return !summed, err
+}
+
+// sumStored sums a job whose partials are all there, and reports whether it did.
+func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, error) {
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
+	if err != nil {
+		return false, err
 	}
 	stored := map[int]int{}
 	for s := range subjects {
@@ -134,22 +165,14 @@ func (w *worker) drive(ctx context.Context, lane int, job string) error {
 		}
 		partials, err := w.fetch(ctx, tallyKey{lane, job, n}, n)
 		if err != nil {
-			return err
+			return false, err
 		}
 		w.log.Info("swept: summing", "job", job, "lane", lane, "chunks", n)
 		w.Metrics.sweep("sum")
 		if err := w.sum(ctx, partials); err != nil {
-			return w.fail(&delivery{subject: wire.Subject{Kind: wire.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)
+			return true, w.fail(&delivery{subject: wire.Subject{Kind: wire.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)
 		}
-		return nil
+		return true, nil
 	}
-	w.log.Warn("swept: starting again", "job", job, "lane", lane)
-	w.Metrics.sweep("redrive")
-	r := &wire.Redrive{Job: job, Reason: "no answer, and nothing under way", Time: now().UnixMilli()}
-	b, err := wire.Encode(r)
-	if err != nil {
-		return err
-	}
-	_, err = w.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
-	return err
+	return false, nil
 }
