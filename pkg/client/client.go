@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -31,6 +32,10 @@ type Client struct {
 	bus   *bus.Bus
 	room  *bus.Room
 	owned bool
+
+	mu    sync.Mutex
+	looks int // for refused jobs, in the second that began then
+	since time.Time
 }
 
 // Connect connects to NATS at url.
@@ -54,7 +59,7 @@ func New(nc *nats.Conn) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, bus: b, room: b.Room(bus.StreamModel, bus.ConsumerModel, 1)}, nil
+	return &Client{nc: nc, bus: b, room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob)}, nil
 }
 
 // Close closes the connection if Connect made it.
@@ -66,8 +71,12 @@ func (c *Client) Close() {
 
 // Submit stores a model for the pipeline and returns the digest of the request. Submitting the same request again, under the
 // same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in whatever lane,
-// ErrBusy if too many jobs of the tenant's lane wait, and ErrFull if the server has no room.
+// ErrBusy if too many jobs of the tenant's lane wait, and ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err error) {
+	lane := wire.Lane(m.Tenant)
+	if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
+		return "", err // before anything is encoded: who is refused asks again, and again
+	}
 	b, err := wire.Encode(&m)
 	if err != nil {
 		if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
@@ -78,8 +87,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	if digest, err = m.Digest(); err != nil {
 		return "", err
 	}
-	lane := wire.Lane(m.Tenant)
-	if err := c.enter(ctx, lane, m.Job); err != nil {
+	if err := c.room.Enter(ctx, lane); err != nil && !c.stored(ctx, m.Job) {
 		return "", err
 	}
 	msg := &nats.Msg{
@@ -119,16 +127,24 @@ func addTrace(ctx context.Context, h nats.Header) {
 	}
 }
 
-// enter refuses a job whose lane is crowded, unless it is stored already.
-func (c *Client) enter(ctx context.Context, lane int, job string) error {
-	err := c.room.Enter(ctx, lane)
-	if err == nil {
-		return nil
+// mostLooks is how many jobs that are refused are looked for at the server in a second.
+const mostLooks = 100
+
+// stored reports whether a job that would be refused is stored already: submitting it again is no new job. So that refusals are no
+// load it does not look for all of them; who is refused for that reason has to ask again, as anybody who is refused.
+func (c *Client) stored(ctx context.Context, job string) bool {
+	c.mu.Lock()
+	if time.Since(c.since) > time.Second {
+		c.since, c.looks = time.Now(), 0
 	}
-	if has, hasErr := c.bus.Has(ctx, bus.StreamModel, modelOf(job)); hasErr == nil && has {
-		return nil
+	c.looks++
+	look := c.looks <= mostLooks && wire.ValidJob(job)
+	c.mu.Unlock()
+	if !look {
+		return false
 	}
-	return err
+	has, err := c.bus.Has(ctx, bus.StreamModel, modelOf(job))
+	return err == nil && has
 }
 
 // startTimer sets the timer of a job with a deadline. The first worker sets it again, by the server's clock; until then this

@@ -142,7 +142,7 @@ func valuesOf(partials []*wire.Partial) []btn.UnitValue {
 func (w *worker) finish(ctx context.Context, partials []*wire.Partial, began time.Time, results []btn.Result) error {
 	first := partials[0]
 	timings := timings(partials)
-	timings[string(w.stage)] = milliseconds(began)
+	timings[string(StageAggregate)] = milliseconds(began) // the sum may be another worker's, of a job started again
 	if first.Stored > 0 {
 		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
 	}
@@ -152,9 +152,8 @@ func (w *worker) finish(ctx context.Context, partials []*wire.Partial, began tim
 	if first.N > 1 {
 		w.progress(first.Job, w.stage, 1, 1)
 	}
-	return w.answer(ctx, &wire.Answer{
-		Job: first.Job, Tenant: first.Tenant, Digest: first.Digest, Status: wire.StatusOK, Results: results,
-	})
+	a := &wire.Answer{Job: first.Job, Tenant: first.Tenant, Digest: first.Digest, Status: wire.StatusOK, Results: results}
+	return w.withRoom(ctx, func() error { return w.answer(ctx, a) })
 }
 
 // timings are those of the stages before, contraction summed over the chunks.

@@ -45,10 +45,12 @@ type Room struct {
 	b                *Bus
 	stream, consumer string
 	part             int // of the backlog
+	behind           []string
 
 	mu     sync.Mutex
 	lanes  [wire.Lanes]laneRoom
-	single bool // one consumer for all lanes
+	single bool   // one consumer for all lanes
+	full   string // one of the streams behind that is nearly full, by the last word
 }
 
 type laneRoom struct {
@@ -62,7 +64,24 @@ func (b *Bus) Room(stream, consumer string, part int) *Room {
 	return &Room{b: b, stream: stream, consumer: consumer, part: part}
 }
 
-// Enter takes the place of one message. The error wraps ErrBusy if there is none.
+// Behind names streams that keep what becomes of the messages. Where one of them is three quarters full there is no room: what is
+// accepted has to find its own there, however long it takes until then.
+func (r *Room) Behind(streams ...string) *Room {
+	r.behind = streams
+	return r
+}
+
+// Closed returns what Enter would, if it is known without asking that there is no place.
+func (r *Room) Closed(lane int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.lane(lane); l.left <= 0 && time.Since(l.at) < roomRetry {
+		return r.busy(lane)
+	}
+	return nil
+}
+
+// Enter takes the place of one message. The error wraps ErrBusy if there is none, and ErrFull if a stream behind is nearly full.
 func (r *Room) Enter(ctx context.Context, lane int) error {
 	r.mu.Lock()
 	l := r.lane(lane)
@@ -77,23 +96,26 @@ func (r *Room) Enter(ctx context.Context, lane int) error {
 		r.mu.Unlock()
 		return nil
 	case fresh < roomRetry:
-		r.mu.Unlock()
+		defer r.mu.Unlock()
 		return r.busy(lane)
 	}
 	r.mu.Unlock()
 	r.refresh(ctx, lane, nil)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	l = r.lane(lane)
-	enough := l.left > 0
 	l.left--
-	r.mu.Unlock()
-	if !enough {
+	if l.left < 0 {
 		return r.busy(lane)
 	}
 	return nil
 }
 
+// busy is why there is no room. The caller holds r.mu.
 func (r *Room) busy(lane int) error {
+	if r.full != "" {
+		return fault.New(fault.Infrastructure, "%w: %s, nearly: what it keeps expires", ErrFull, r.full)
+	}
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }
 
@@ -144,7 +166,12 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 			left -= max(left, 0) / 2 // others publish too
 		}
 	}
+	full, err := r.fullBehind(ctx)
+	if err == nil && full != "" {
+		left = 0
+	}
 	r.mu.Lock()
+	r.full = full
 	r.single = r.single || single
 	l := r.lane(lane)
 	l.left, l.at, l.asking = left, time.Now(), false
@@ -152,6 +179,24 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	if known != nil {
 		known()
 	}
+}
+
+// fullBehind returns the first of the streams behind that is nearly full, or nothing.
+func (r *Room) fullBehind(ctx context.Context) (string, error) {
+	for _, name := range r.behind {
+		s, err := r.b.Stream(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		info, err := s.Info(ctx)
+		if err != nil {
+			return "", fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
+		}
+		if most := info.Config.MaxBytes; most > 0 && info.State.Bytes > uint64(most)/4*3 {
+			return name, nil
+		}
+	}
+	return "", nil
 }
 
 // waiting is how many messages wait at the lane's consumer, or at the one for all lanes.
