@@ -47,6 +47,7 @@ type loadCmd struct {
 	Redis       string             `name:"redis" help:"Without --nats: cache in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
 	Dir         string             `help:"Without --nats: folder for streams; without it they are kept in memory." placeholder:"DIR"`
 	Sync        bool               `help:"With --dir: models and answers are on disk before they are acknowledged."`
+	MaxBytes    config.Size        `help:"Without --nats: room for all streams together; without it 4 GiB in memory, 16 GiB in files. Jobs are refused when three quarters of what is for answers are full." placeholder:"SIZE"`
 	Concurrency int                `help:"Without --nats: messages a stage works on at a time; 0: its default." default:"0"`
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
 	ChunkFlops  float64            `help:"About how many operations one task has; 0: learn-worker's default, 1: every query and component is a task. With --nats: what the learn-workers there have." default:"0"`
@@ -164,7 +165,7 @@ func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Commo
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
-		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: embeddedDrain})
+		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: embeddedDrain})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,7 +35,7 @@ func startStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
-	servers, err := embedded.Start(ctx, o)
+	servers, err := embedded.StartWith(ctx, o, pipeline.Config{MaxBytes: c.MaxBytes})
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
@@ -61,15 +61,16 @@ func startStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 }
 
 type upCmd struct {
-	Dir         string `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
-	Sync        bool   `help:"With --dir: models and answers are on disk before they are acknowledged."`
-	Host        string `help:"Address to listen on." default:"127.0.0.1"`
-	Port        int    `help:"Port of NATS; 0 picks a free one." default:"4222"`
-	RedisPort   int    `help:"Port of Redis; 0 picks a free one." default:"0"`
-	Redis       string `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
-	Concurrency int    `help:"Contract workers." default:"0"`
-	Threads     int    `help:"Threads of one contraction; 0: all processors." default:"0"`
-	HTTP        string `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+	Dir         string      `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
+	Sync        bool        `help:"With --dir: models and answers are on disk before they are acknowledged."`
+	MaxBytes    config.Size `help:"Room for all streams together; without it what there is, at most 16 GiB in files and 4 GiB in memory." placeholder:"SIZE"`
+	Host        string      `help:"Address to listen on." default:"127.0.0.1"`
+	Port        int         `help:"Port of NATS; 0 picks a free one." default:"4222"`
+	RedisPort   int         `help:"Port of Redis; 0 picks a free one." default:"0"`
+	Redis       string      `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
+	Concurrency int         `help:"Contract workers." default:"0"`
+	Threads     int         `help:"Threads of one contraction; 0: all processors." default:"0"`
+	HTTP        string      `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
 }
 
 // Run starts the stack, prints its URLs and stays until it is interrupted.
@@ -78,7 +79,7 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 	metrics := pipeline.NewMetrics()
 	s, err := startStack(ctx, logger,
 		embedded.Options{Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
-		pipeline.Config{Redis: c.Redis, Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
+		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
 	if err != nil {
 		return err
 	}
