@@ -59,9 +59,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings); err != nil {
 		return err
 	}
-	if len(chunks) > 1 || flops[0] > smallFlops || !d.fresh(m.Stored) {
-		w.progress(m.Job, w.stage, 1, 1)
-	}
+	w.progress(m.Job, w.stage, 1, 1)
 	return nil
 }
 

@@ -265,7 +265,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		if math.Abs(*r[1].LogZ-math.Log(wet)) > 1e-12 || math.Abs(math.Exp(*r[2].LnRatio)-both/wet) > 1e-12 {
 			t.Errorf("ln P(wet) %v, want %v; P(rain | wet) %v, want %v", *r[1].LogZ, math.Log(wet), math.Exp(*r[2].LnRatio), both/wet)
 		}
-		if !strings.Contains(stderr, "reparam-worker 0/1") {
+		if !strings.Contains(stderr, "reparam-worker 1/1") {
 			t.Errorf("no progress was shown: %s", stderr)
 		}
 	})
