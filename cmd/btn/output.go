@@ -100,6 +100,9 @@ func (p *printer) lines(r *btn.Result) error {
 	for _, w := range r.Warnings {
 		line("warning", "%s", w)
 	}
+	if r.Relearned != "" {
+		line("relearned", "%s", r.Relearned)
+	}
 	if r.Cache != "" {
 		line("cache", "%s", r.Cache)
 	}
