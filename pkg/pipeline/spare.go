@@ -22,7 +22,7 @@ func spareHeap(stages int) (free func()) {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
 	spare.users++
-	if size := stages * spareBytes; len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(8*size) {
+	if size := stages * spareBytes; len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) {
 		spare.heap = make([]byte, size)
 	}
 	return func() {
