@@ -38,6 +38,17 @@ fair() {
   figure "$prefix-tenfold" "$@" --rate 550 --tenant "quiet=1;loud=10"
 }
 
+# every PREFIX FLAGS…: every answer is computed again in the loading process and compared bit by bit, which takes its memory and time
+every() {
+  prefix=$1 measured=$seconds seconds=4; shift
+  figure "$prefix-every-batch" "$@" --verify all --batch 50 --outstanding 8
+  figure "$prefix-every-marginals" "$@" --verify all --batch 50 --mar --outstanding 8
+  figure "$prefix-every-single" "$@" --verify all --outstanding 64 --tenant "a=1;b=10"
+  figure "$prefix-every-mix" "$@" --verify all --rate 1000 --registered --mar --variants 50 examples/asia.uai=2 examples/alarm.uai=2 examples/grid8x8.uai=1
+  figure "$prefix-every-overload" "$@" --verify all --rate 8000
+  seconds=$measured
+}
+
 # suite PREFIX FLAGS…: all figures on one stack
 suite() {
   prefix=$1; shift
@@ -60,6 +71,7 @@ figure embedded-256 --batch 256 --chunk-flops 1 --outstanding 1
 fair files --dir "$out/streams-fair"
 figure files-300 --dir "$out/streams-300" --rate 300
 figure files-300-fsync --dir "$out/streams-fsync" --sync --rate 300
+every embedded --max-bytes 10GiB
 
 # servers NAME NATS-ARGUMENTS…: the servers and one worker of each stage, each a process
 servers() {
@@ -84,6 +96,7 @@ servers() {
 
 servers real -js -p "$nats_port" -sd "$out/real/streams"
 suite real --nats "nats://127.0.0.1:$nats_port"
+every real --nats "nats://127.0.0.1:$nats_port"
 stop
 sed "s|\"/data\"|\"$out/fsync/streams\"|; s|^listen:.*|listen: 127.0.0.1:$nats_port|; s|^http:.*||" deploy/nats-server.conf >"$out/fsync.conf"
 servers fsync -c "$out/fsync.conf"
