@@ -36,6 +36,7 @@ type worker struct {
 	inline   inline
 	checked  checked
 	ended    ended
+	floors   floors
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies

@@ -32,10 +32,15 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if w.ended.has(job) {
 		return nil
 	}
+	if waits, err := w.modelWaits(ctx, lane, d.msg.Sequence); err != nil {
+		return err
+	} else if waits { // as most jobs of an overloaded stack do: it must not look at them one by one
+		return errLater
+	}
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err
 	}
-	busy, err := w.underWay(ctx, lane, job, d.msg.Sequence)
+	busy, err := w.underWay(ctx, lane, job)
 	if err != nil {
 		return err
 	}
@@ -82,12 +87,9 @@ func (e *ended) has(job string) bool {
 	return true
 }
 
-// underWay reports whether a message of the job waits or is being worked on. It looks in the order in which a job passes
+// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is being worked on. It looks in the order in which a job passes
 // the stages: each stores its output before its input is acknowledged, so a job cannot slip by.
-func (w *worker) underWay(ctx context.Context, lane int, job string, sequence uint64) (bool, error) {
-	if waits, err := w.modelWaits(ctx, lane, sequence); err != nil || waits {
-		return waits, err
-	}
+func (w *worker) underWay(ctx context.Context, lane int, job string) (bool, error) {
 	if has, err := w.bus.Has(ctx, bus.StreamControl, wire.RedriveSubject(lane, job)); err != nil || has {
 		return has, err
 	}
@@ -103,20 +105,48 @@ func (w *worker) between(ctx context.Context, lane int, job string) (bool, error
 	return len(tasks) > 0, err
 }
 
+// floors are up to where reparam has acknowledged the models of a lane, as the server said last. A floor only rises: what is
+// below an old one is acknowledged.
+type floors struct {
+	mu    sync.Mutex
+	lanes [wire.Lanes]struct {
+		sequence uint64
+		at       time.Time
+	}
+}
+
+// floorFor is how old the word on a floor may be for what is above it.
+const floorFor = 200 * time.Millisecond
+
 // modelWaits reports whether reparam has yet to acknowledge the model of this sequence, as far as the consumer's floor tells.
 func (w *worker) modelWaits(ctx context.Context, lane int, sequence uint64) (bool, error) {
+	w.floors.mu.Lock()
+	defer w.floors.mu.Unlock() // one of a lane's jobs asks, the others wait for its answer
+	known := &w.floors.lanes[lane]
+	if known.sequence < sequence && now().Sub(known.at) > floorFor {
+		floor, err := w.modelFloor(ctx, lane)
+		if err != nil {
+			return false, err
+		}
+		known.sequence, known.at = floor, now()
+	}
+	return known.sequence < sequence, nil
+}
+
+// modelFloor asks the server up to which sequence reparam has acknowledged the models of a lane.
+func (w *worker) modelFloor(ctx context.Context, lane int) (uint64, error) {
 	s, err := w.bus.Stream(ctx, bus.StreamModel)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	c, err := s.Consumer(ctx, feedModel.name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		c, err = s.Consumer(ctx, feedModel.consumerName(lane))
 	}
 	if err != nil {
-		return false, fault.New(fault.Infrastructure, "pipeline: sweep: consumer of models: %w", err)
+		return 0, fault.New(fault.Infrastructure, "pipeline: sweep: consumer of models: %w", err)
 	}
-	return c.CachedInfo().AckFloor.Stream < sequence, nil // asked for just now
+	return c.CachedInfo().AckFloor.Stream, nil // asked for just now
 }
 
 // drive sums a job whose partials are all there, and starts any other again.

@@ -51,6 +51,7 @@ type Room struct {
 	lanes  [wire.Lanes]laneRoom
 	single bool   // one consumer for all lanes
 	full   string // one of the streams behind that is nearly full, by the last word
+	looked time.Time
 }
 
 type laneRoom struct {
@@ -166,12 +167,19 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 			left -= max(left, 0) / 2 // others publish too
 		}
 	}
-	full, err := r.fullBehind(ctx)
-	if err == nil && full != "" {
+	r.mu.Lock()
+	full, old := r.full, time.Since(r.looked) > roomFor
+	r.mu.Unlock()
+	if old {
+		full, _ = r.fullBehind(ctx) // where the server does not say, its word on the message will do
+	}
+	if full != "" {
 		left = 0
 	}
 	r.mu.Lock()
-	r.full = full
+	if r.full = full; old {
+		r.looked = time.Now()
+	}
 	r.single = r.single || single
 	l := r.lane(lane)
 	l.left, l.at, l.asking = left, time.Now(), false
