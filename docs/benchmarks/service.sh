@@ -11,7 +11,7 @@ mkdir -p "$out"
 echo "reports in $out"
 
 go build -trimpath -o bin/ ./cmd/...
-pids=
+pids= worker_flags=
 stop() {
   # the servers were started first and stop last
   for pid in $pids; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
@@ -87,7 +87,8 @@ servers() {
   for stage in reparam learn contract aggregator; do
     command=$stage-worker
     [ "$stage" = aggregator ] && command=aggregator
-    bin/$command --nats "$nats" --redis "$url" >"$dir/$command.log" 2>&1 &
+    # shellcheck disable=SC2086
+    bin/$command --nats "$nats" --redis "$url" $worker_flags >"$dir/$command.log" 2>&1 &
     pids="$pids $!"
   done
   pids="$pids $server $redis"
@@ -98,6 +99,12 @@ servers real -js -p "$nats_port" -sd "$out/real/streams"
 suite real --nats "nats://127.0.0.1:$nats_port"
 every real --nats "nats://127.0.0.1:$nats_port"
 stop
+worker_flags="--chunk-flops 1"
+servers partials -js -p "$nats_port" -sd "$out/partials/streams"
+figure real-64 --nats "nats://127.0.0.1:$nats_port" --batch 64 --chunk-flops 1 --outstanding 1
+figure real-256 --nats "nats://127.0.0.1:$nats_port" --batch 256 --chunk-flops 1 --outstanding 1
+stop
+worker_flags=
 sed "s|\"/data\"|\"$out/fsync/streams\"|; s|^listen:.*|listen: 127.0.0.1:$nats_port|; s|^http:.*||" deploy/nats-server.conf >"$out/fsync.conf"
 servers fsync -c "$out/fsync.conf"
 figure fsync-300 --nats "nats://127.0.0.1:$nats_port" --rate 300
