@@ -7,3 +7,6 @@ func (c Config) WithHook(hook func(Stage, wire.Subject)) Config {
 	c.hook = hook
 	return c
 }
+
+// NetworkVersion is part of the keys of remembered networks.
+const NetworkVersion = networkVersion

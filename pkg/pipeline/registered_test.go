@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -246,5 +248,31 @@ func TestAnotherEntryIsAnotherModel(t *testing.T) {
 	}
 	if len(z) != 2 {
 		t.Errorf("both have ln Z = %v", z)
+	}
+}
+
+// The networks that caches name were made by this version of the code: where a model's network comes out otherwise, the version in
+// their keys has to change with it.
+func TestNetworksKeepTheirVersion(t *testing.T) {
+	f, err := os.Open("../../examples/asia.uai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := uai.Read(f, uai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := infer.Reparameterise(m, btn.Settings{}) // no arithmetic: the same on every processor
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := wire.EncodeNetwork(net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const version, digest = "1", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
+	if got := wire.Digest(b); got != digest || pipeline.NetworkVersion != version {
+		t.Errorf("the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here", got, pipeline.NetworkVersion)
 	}
 }
