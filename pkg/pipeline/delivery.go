@@ -117,8 +117,9 @@ func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error
 // heartbeat tells the server every Heartbeat that the message is being worked on, from a goroutine of its own, and looks
 // whether the job has its answer by then. It stops at the ceiling. The function it returns waits for its end.
 func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.CancelCauseFunc, in intake) (stop func()) {
-	began, over, told := now(), false, in.name == feedTask.name // progress of contractions is the aggregator's to tell
-	var mu sync.Mutex                                           // held while it beats
+	// Progress of contractions is the aggregator's to tell; a message that waits in the sweeper's hands is none.
+	began, over, told := now(), false, in.name == feedTask.name || in.patient
+	var mu sync.Mutex // held while it beats
 	var timer *time.Timer
 	mu.Lock()
 	defer mu.Unlock()

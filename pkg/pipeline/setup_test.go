@@ -227,6 +227,31 @@ func TestProgressMetricsAndHealth(t *testing.T) {
 	}
 }
 
+// The sweeper has every job in its hands for a while. That is no progress of the job.
+func TestSweeperTellsNoProgress(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	sweeping := quick
+	sweeping.SweepAfter = 6 * quick.Heartbeat
+	r.run(sweeping, pipeline.Stages()...)
+	var begun atomic.Value
+	stop, err := r.client.Watch("swept", func(p wire.Progress) {
+		if p.Done == 0 {
+			begun.Store(p.Stage)
+		}
+	})
+	r.must(err)
+	defer stop()
+	r.must(r.nc.Flush())
+	w, _ := request(t, "swept", grid(t, 2, 2, 1), btn.Settings{})
+	r.submit(w)
+	r.wait("swept")
+	time.Sleep(2 * sweeping.SweepAfter)
+	if s := begun.Load(); s != nil {
+		t.Errorf("an answered job is begun by %v", s)
+	}
+}
+
 // Room for streams is what the server has.
 func TestSetupFitsTheServer(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)

@@ -177,6 +177,12 @@ func (w *worker) stalled(ctx context.Context, lane int, job string) (bool, error
 	return !summed, err
 }
 
+// passes reports whether an error says nothing of the job: this worker stops, or the server does not answer. What is not
+// stored any more does not come back.
+func passes(err error) bool {
+	return errors.Is(err, errLater) || codeOf(err) == fault.Infrastructure && err != nil && !errors.Is(err, bus.ErrNotFound)
+}
+
 // sumStored sums a job whose partials are all there, and reports whether it did.
 func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, error) {
 	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
@@ -199,7 +205,9 @@ func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, err
 		}
 		w.log.Info("swept: summing", "job", job, "lane", lane, "chunks", n)
 		w.Metrics.sweep("sum")
-		if err := w.sum(ctx, partials); err != nil {
+		if err := w.sum(ctx, partials); passes(err) {
+			return false, err
+		} else if err != nil {
 			return true, w.fail(&delivery{subject: wire.Subject{Kind: wire.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)
 		}
 		return true, nil
