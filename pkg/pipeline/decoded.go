@@ -1,9 +1,7 @@
 package pipeline
 
 import (
-	"container/list"
 	"context"
-	"sync"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -17,24 +15,14 @@ const (
 	keepDecodedBytes = 512 << 20
 )
 
-// decoded keeps the most recently used blobs of one type in memory. What it returns is shared and must not be changed.
+// decoded is the most recently used blobs of one type.
 type decoded[T any] struct {
 	decode func([]byte) (T, error)
-
-	mu    sync.Mutex
-	order *list.List // of *entry[T], most recent first
-	by    map[string]*list.Element
-	bytes int
-}
-
-type entry[T any] struct {
-	digest string
-	bytes  int
-	value  T
+	known  recent[string, T]
 }
 
 func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
-	return &decoded[T]{decode: decode, order: list.New(), by: map[string]*list.Element{}}
+	return &decoded[T]{decode: decode, known: recent[string, T]{most: keepDecoded, mostBytes: keepDecodedBytes}}
 }
 
 // get returns the blob of a digest. Two callers may both decode it; that is rarer than it is dear.
@@ -44,13 +32,9 @@ func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, err
 
 // of is get of a blob whose bytes came with the message that names it, unless data is nil.
 func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
-	c.mu.Lock()
-	if e := c.by[digest]; e != nil {
-		c.order.MoveToFront(e)
-		c.mu.Unlock()
-		return e.Value.(*entry[T]).value, nil
+	if value, ok := c.known.get(digest); ok {
+		return value, nil
 	}
-	c.mu.Unlock()
 	var none T
 	if data == nil {
 		var err error
@@ -64,24 +48,8 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 	if err != nil {
 		return value, err
 	}
-	c.put(&entry[T]{digest, len(data), value})
+	c.known.put(digest, value, len(data))
 	return value, nil
-}
-
-func (c *decoded[T]) put(e *entry[T]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by[e.digest] != nil || e.bytes > keepDecodedBytes {
-		return
-	}
-	c.by[e.digest] = c.order.PushFront(e)
-	c.bytes += e.bytes
-	for c.order.Len() > keepDecoded || c.bytes > keepDecodedBytes {
-		oldest := c.order.Back()
-		old := c.order.Remove(oldest).(*entry[T])
-		delete(c.by, old.digest)
-		c.bytes -= old.bytes
-	}
 }
 
 // decodeNetwork decodes and validates a stored network: the definition's conditions are not the codec's to check.

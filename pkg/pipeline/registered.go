@@ -41,8 +41,8 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 		}
 		return p.blob, queries, err
 	}
-	key := keyOf(m, message)
-	if p, ok := w.inline.get(key); ok {
+	key, named := keyOf(m, message)
+	if p, ok := w.inline.get(key); ok && named {
 		there, err := w.sure.there(ctx, w.bus, p.blob, repeated)
 		if err != nil {
 			return "", nil, err
@@ -61,8 +61,8 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 	}
 	m.Model, m.UAI = nil, "" // a large one is needed once
 	p, err := w.build(ctx, model, m.Settings)
-	if err == nil {
-		w.inline.put(key, p)
+	if err == nil && named {
+		w.inline.put(key, p, len(p.domains))
 	}
 	return p.blob, queries, err
 }

@@ -90,7 +90,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	for _, stage := range stages {
 		w := &worker{
 			Config: c, stage: stage, bus: b, log: c.Logger.With("stage", string(stage)), hard: hard, soft: soft,
-			cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs,
+			cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs, inline: inline{most: keepInline, mostBytes: inlineVariables},
 		}
 		w.tallies = newTallies(w)
 		intakes := w.intakes()
