@@ -51,7 +51,7 @@ type Room struct {
 	lanes  [wire.Lanes]laneRoom
 	single bool   // one consumer for all lanes
 	full   string // one of the streams behind that is nearly full, by the last word
-	looked time.Time
+	looked time.Time // when that was asked
 }
 
 type laneRoom struct {
