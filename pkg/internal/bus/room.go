@@ -49,8 +49,8 @@ type Room struct {
 
 	mu     sync.Mutex
 	lanes  [wire.Lanes]laneRoom
-	single bool   // one consumer for all lanes
-	full   string // one of the streams behind that is nearly full, by the last word
+	single bool      // one consumer for all lanes
+	full   string    // one of the streams behind that is nearly full, by the last word
 	looked time.Time // when that was asked
 }
 
