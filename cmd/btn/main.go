@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		return config.ExitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "btn: %v (btn --help shows what there is)\n", err)
+		fmt.Fprintf(stderr, "btn: %s (btn --help shows what there is)\n", config.Message(err))
 		return config.ExitCode(err)
 	}
 	err = kctx.Run(&c.Common)
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 			fmt.Fprintln(stderr, "btn: interrupted")
 			return config.ExitInterrupted
 		}
-		fmt.Fprintf(stderr, "btn: %v\n", err)
+		fmt.Fprintf(stderr, "btn: %s\n", config.Message(err))
 	}
 	return config.ExitCode(err)
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/basetensor/basetensor/pkg/internal/redact"
 )
 
 // Options of a cache. The zero value of a field means its default.
@@ -65,7 +67,7 @@ func Open(url string, o Options) (*Cache, error) {
 	}
 	r, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("cache: url of Redis: %w", err)
+		return nil, fmt.Errorf("cache: url of Redis: %w", redact.Error(err, url))
 	}
 	// With go-redis's defaults a stopped Redis costs 10 s a call: five dials, three retries, and deadlines not looked at.
 	r.DialTimeout, r.ReadTimeout, r.WriteTimeout, r.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/basetensor/basetensor/pkg/internal/redact"
 )
 
 // Stats counts what a cache has done since it was opened.
@@ -103,7 +105,7 @@ func (s *states) turn(name string, bad bool, worse, better string, reason error)
 	switch {
 	case !changed:
 	case bad && worse != "":
-		s.log.Warn(worse, "error", reason)
+		s.log.Warn(worse, "error", redact.Error(reason))
 	case !bad && better != "":
 		s.log.Info(better)
 	}
@@ -114,6 +116,6 @@ type quiet struct{ log *slog.Logger }
 
 func (q quiet) Printf(ctx context.Context, format string, v ...any) {
 	if q.log.Enabled(ctx, slog.LevelDebug) {
-		q.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, v...))
+		q.log.DebugContext(ctx, "redis: "+redact.Text(fmt.Sprintf(format, v...)))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/internal/redact"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -42,7 +43,7 @@ type Client struct {
 func Connect(url string, options ...nats.Option) (*Client, error) {
 	nc, err := nats.Connect(url, append([]nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}, options...)...)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "client: connect to NATS at %s: %w", url, err)
+		return nil, fault.New(fault.Infrastructure, "client: connect to NATS at %s: %w", redact.URL(url), redact.Error(err, url))
 	}
 	c, err := New(nc)
 	if err != nil {

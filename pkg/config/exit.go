@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/redact"
 )
 
 // Exit codes of all commands.
@@ -23,6 +24,9 @@ type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
+
+// Message is the text of an error for people: without the passwords of the URLs that it quotes.
+func Message(err error) string { return redact.Text(err.Error()) }
 
 // ExitCode maps an error to the exit code of a command. Nil is ExitOK.
 func ExitCode(err error) int {

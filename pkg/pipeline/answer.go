@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/internal/redact"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -121,7 +122,7 @@ func (w *worker) fail(d *delivery, err error) error {
 }
 
 func (w *worker) info(err error) btn.ErrorInfo {
-	return btn.ErrorInfo{Code: codeOf(err), Message: err.Error(), Stage: string(w.stage)}
+	return btn.ErrorInfo{Code: codeOf(err), Message: redact.Text(err.Error()), Stage: string(w.stage)}
 }
 
 // digestOf returns the digest of the request behind a message that does not say it: the stored model's if it can be read,

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/cache"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/internal/redact"
 	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -115,12 +116,12 @@ func Connect(url, name string, log *slog.Logger) (*nats.Conn, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	nc, err := nats.Connect(url, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("disconnected from NATS", "error", err) }),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "url", nc.ConnectedUrlRedacted()) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("disconnected from NATS", "error", redact.Error(err, url)) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "url", redact.URL(nc.ConnectedUrl())) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", redact.Error(err, url)) }),
 	)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "pipeline: connect to NATS at %s: %w", url, err)
+		return nil, fault.New(fault.Infrastructure, "pipeline: connect to NATS at %s: %w", redact.URL(url), redact.Error(err, url))
 	}
 	return nc, nil
 }

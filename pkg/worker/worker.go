@@ -44,7 +44,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		return config.ExitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v (--help shows the settings)\n", stage, err)
+		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
 		return config.ExitCode(err)
 	}
 	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
