@@ -13,7 +13,9 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -126,6 +128,25 @@ func TestNilIsNotEmpty(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, n) {
 			t.Errorf("%d: decoded %#v (%v), encoded %#v", i, got, err, n)
 		}
+	}
+}
+
+// A term without vectors, which the native format has, is one of ones throughout.
+func TestTermWithoutVectors(t *testing.T) {
+	dims := []int{2, 3}
+	table := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims),
+		Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: scaled.Vector{Mant: []float64{1, 2, 3}}}}}
+	m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}}}
+	body, err := NewModelBody(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := body.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := back.Factors[0].Table.(*tensor.SymmetryCP).Terms[0].R; len(r) != 2 || r[0] != nil || r[1] != nil {
+		t.Errorf("vectors %v", r)
 	}
 }
 

@@ -69,6 +69,9 @@ func newTensor(t tensor.Tensor) (Tensor, error) {
 		w := Tensor{Kind: KindSymmetryCP, Shape: t.Shape, Levels: &levels, Terms: make([]Term, len(t.Terms))}
 		for i, term := range t.Terms {
 			w.Terms[i] = Term{Alpha: term.Alpha, S: newScaled(term.S), R: term.R}
+			if term.R == nil { // all ones throughout
+				w.Terms[i].R = make([][]float64, len(t.Shape))
+			}
 		}
 		return w, nil
 	}
