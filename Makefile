@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build lint fuzz bench bench-models race acceptance chaos deps help
+.PHONY: test build lint fuzz bench bench-models race acceptance chaos truth deps help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -50,3 +50,7 @@ acceptance: deps ## the end-to-end tests alone: the built commands, real servers
 
 chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts (a minute)
 	BTN_CHAOS=1 $(GO) test -count 1 -v -run TestChaos ./pkg/internal/acceptance
+
+TRUTH_SEED ?= 1
+truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)
+	$(GO) run ./pkg/internal/truth/run -seed $(TRUTH_SEED)

@@ -1,0 +1,137 @@
+package truth
+
+// A session: many cases on all processors, what they break written down.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Session runs cases and reports.
+type Session struct {
+	Out     io.Writer // violations as they are found
+	Folder  string    // for reproducers; empty: they are not written
+	Workers int
+	Limits  Limits
+
+	mu        sync.Mutex
+	written   map[string]int // reproducers by class
+	hung      atomic.Int32
+	Reproduce string // a command that takes a reproducer's path, for the report
+}
+
+const (
+	// maxHangs ends a session: every hang keeps a processor.
+	maxHangs = 4
+	// maxWritten bounds the reproducers of one class.
+	maxWritten = 20
+	// shrinkTries bounds the work on one reproducer.
+	shrinkTries = 400
+)
+
+// Cases runs draw(0) to draw(n−1) and returns the counts.
+func (s *Session) Cases(n uint64, draw func(uint64) *Case) *Tally {
+	tallies := make([]Tally, s.Workers)
+	var next atomic.Uint64
+	var wg sync.WaitGroup
+	for w := range s.Workers {
+		wg.Go(func() {
+			for s.hung.Load() < maxHangs {
+				i := next.Add(1) - 1
+				if i >= n {
+					return
+				}
+				s.One(draw(i), &tallies[w])
+			}
+		})
+	}
+	wg.Wait()
+	sum := &Tally{}
+	for w := range tallies {
+		sum.Add(&tallies[w])
+	}
+	return sum
+}
+
+// One runs a case, counts it, and reports what it breaks.
+func (s *Session) One(c *Case, y *Tally) []Violation {
+	truth := Solve(c.Model, c.Queries)
+	o := Run(c, s.Limits)
+	if o.Hung {
+		s.hung.Add(1)
+	}
+	found := Check(c, truth, o)
+	y.Count(c, truth, o, found)
+	if len(found) > 0 {
+		s.report(c, found)
+	}
+	return found
+}
+
+// report writes the first violation of a case, minimised.
+func (s *Session) report(c *Case, found []Violation) {
+	class := found[0].Class
+	key := fmt.Sprintf("%s, %s", class, c.Settings.Method)
+	s.mu.Lock()
+	if s.written == nil {
+		s.written = map[string]int{}
+	}
+	s.written[key]++
+	write := s.Folder != "" && s.written[key] <= maxWritten
+	s.mu.Unlock()
+
+	path := ""
+	if write {
+		if class != DidNotReturn {
+			c, found = s.shrunk(c, found)
+		}
+		path = s.write(c, found[0])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := found[0]
+	first, _, _ := strings.Cut(v.Detail, "\n")
+	fmt.Fprintf(s.Out, "%s: query %d: %s: %s [method %s, maps %s, cores %s, memory %d, no_exact %v]\n", c.Name, v.Query, v.Class, first,
+		c.Settings.Method, c.Settings.Maps, c.Settings.Cores, c.Settings.Memory, c.Settings.NoExact)
+	if path != "" {
+		fmt.Fprintf(s.Out, "    %s\n", path)
+	}
+}
+
+// shrunk is the case made small, and what it breaks then.
+func (s *Session) shrunk(c *Case, found []Violation) (*Case, []Violation) {
+	class := found[0].Class
+	breaks := func(n *Case) []Violation {
+		all := Check(n, Solve(n.Model, n.Queries), Run(n, s.Limits))
+		return slices.DeleteFunc(all, func(v Violation) bool { return v.Class != class })
+	}
+	small := Shrink(c, shrinkTries, func(n *Case) bool { return len(breaks(n)) > 0 })
+	if again := breaks(small); len(again) > 0 {
+		return small, again
+	}
+	return c, found
+}
+
+// write keeps a case, with what it breaks beside it.
+func (s *Session) write(c *Case, v Violation) string {
+	text, err := json.Marshal(c)
+	path := filepath.Join(s.Folder, c.Name+".json")
+	if err == nil {
+		err = os.WriteFile(path, append(text, '\n'), 0o644)
+	}
+	if err == nil {
+		note := fmt.Sprintf("%s\nquery %d: %s: %s\n%s %s\n", c.Name, v.Query, v.Class, v.Detail, s.Reproduce, path)
+		err = os.WriteFile(strings.TrimSuffix(path, ".json")+".txt", []byte(note), 0o644)
+	}
+	if err != nil {
+		return fmt.Sprintf("not written: %v", err)
+	}
+	return path
+}

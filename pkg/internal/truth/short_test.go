@@ -1,0 +1,41 @@
+package truth
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// shortModels is how many models of each profile `make test` draws; `make truth` draws 20,000.
+const shortModels = 400
+
+// shortSeed is that of the short form.
+const shortSeed = 7
+
+// known are the classes of violations that are still there: one of any other class fails.
+var known = map[string]bool{
+	WrongValue: true, FalseZero: true, MissedZero: true, WrongMar: true, WrongJoint: true, WrongRatio: true, RatioAbove: true, BlamedInput: true, Untyped: true,
+}
+
+func TestShortForm(t *testing.T) {
+	var out strings.Builder
+	s := &Session{Out: &out, Workers: runtime.GOMAXPROCS(0), Limits: DefaultLimits}
+	all := &Tally{}
+	for _, p := range []Profile{Wild, Tame} {
+		all.Add(s.Cases(shortModels, func(i uint64) *Case { return Draw(p, shortSeed, i) }))
+	}
+	var counts strings.Builder
+	all.Print(&counts)
+	t.Log(counts.String())
+	if all.Exact < shortModels || all.Zeros < shortModels/10 || all.Marginals == 0 || all.Ratios == 0 || all.Joints == 0 {
+		t.Error("the models do not cover what they should")
+	}
+	for class, n := range all.Violations {
+		if !known[class] {
+			t.Errorf("%d × %s", n, class)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", out.String())
+	}
+}
