@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/pkg/telemetry"
 )
 
 // EnvPrefix starts the environment variable of every flag: --log-level is BTN_LOG_LEVEL.
@@ -21,6 +22,8 @@ type Common struct {
 	Config    string `help:"JSON file of settings: flag names as keys, e.g. {\"log-level\": \"debug\"}. Flags and environment win over it." placeholder:"FILE" env:"BTN_CONFIG"`
 	LogLevel  string `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" default:"${log_level}" env:"BTN_LOG_LEVEL"`
 	LogFormat string `help:"Form of the log lines on standard error: text or json." enum:"text,json" default:"${log_format}" env:"BTN_LOG_FORMAT"`
+
+	Version kong.VersionFlag `help:"Print the version, the revision and the Go version, and exit." env:"-"`
 }
 
 // Servers holds the flags of commands that talk to running servers.
@@ -30,7 +33,7 @@ type Servers struct {
 }
 
 // Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
-// for anything the user wrote wrongly. --help prints and calls exit(0).
+// for anything the user wrote wrongly. --help and --version print and call exit(0).
 func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), options ...kong.Option) (*kong.Context, error) {
 	options = append([]kong.Option{
 		kong.DefaultEnvars(EnvPrefix),
@@ -50,6 +53,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	if err != nil {
 		return nil, err
 	}
+	kong.Vars{"version": parser.Model.Name + " " + telemetry.ThisBuild().String()}.Apply(parser)
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		return nil, &UsageError{Err: err}
@@ -96,7 +100,7 @@ func (r *resolver) Validate(app *kong.Application) error {
 	var walk func(*kong.Node)
 	walk = func(n *kong.Node) {
 		for _, flag := range n.Flags {
-			known[flag.Name] = true
+			known[flag.Name] = flag.Name != "help" && flag.Name != "version" // these are asked, not set
 		}
 		for _, child := range n.Children {
 			walk(child)

@@ -27,6 +27,9 @@ var (
 	cacheBytes    = describeCache("process_bytes", "Bytes of the entries in this process.")
 )
 
+// remembered are the kinds of entries, as their keys have them.
+var remembered = []string{"decomposition", "messages", "network", "projectors"}
+
 // Describe is for prometheus.
 func (c *cacheMetrics) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{cacheHits, cacheMisses, cacheStored, cacheShared, cacheFailures, cacheEntries, cacheBytes} {
@@ -40,6 +43,9 @@ func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
 	caches := c.caches
 	c.mu.Unlock()
 	sum := cache.Stats{Kinds: map[string]cache.KindStats{}}
+	for _, kind := range remembered {
+		sum.Kinds[kind] = cache.KindStats{} // there from the start, at 0
+	}
 	for _, one := range caches {
 		s := one.Stats()
 		sum.Stored, sum.Shared, sum.Waited = sum.Stored+s.Stored, sum.Shared+s.Shared, sum.Waited+s.Waited

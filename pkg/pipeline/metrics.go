@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // Metrics counts what the stages of a process do. A nil *Metrics counts nothing.
@@ -24,8 +26,9 @@ type Metrics struct {
 	ready []func() error
 }
 
-// NewMetrics returns Metrics with a registry of its own.
-func NewMetrics() *Metrics {
+// NewMetrics returns Metrics with a registry of its own, for a process that runs these stages; none: all four. Counters whose labels are
+// known are there from the start, at 0: an alarm on a counter that appears with its first event misses that event.
+func NewMetrics(stages ...Stage) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels)
 	}
@@ -45,8 +48,37 @@ func NewMetrics() *Metrics {
 		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 	}, []string{"outcome"})
-	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, &m.caches)
+	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, &m.caches,
+		telemetry.BuildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if len(stages) == 0 {
+		stages = Stages()
+	}
+	m.start(stages)
 	return m
+}
+
+// start makes the counters of the stages, at 0.
+func (m *Metrics) start(stages []Stage) {
+	for _, s := range stages {
+		stage := string(s)
+		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts} {
+			c.WithLabelValues(stage)
+		}
+		for _, outcome := range []string{outcomeDone, outcomeHeld, outcomeLater, outcomeRetry, outcomeFailed, outcomeDead} {
+			m.outcomes.WithLabelValues(stage, outcome)
+		}
+		m.seconds.WithLabelValues(stage)
+		switch s {
+		case StageReparam:
+			for _, outcome := range []string{replyAnswered, replyPending, replyRefused} {
+				m.requests.WithLabelValues(outcome)
+			}
+		case StageAggregate:
+			for _, action := range []string{sweptRedrive, sweptSum} {
+				m.swept.WithLabelValues(action)
+			}
+		}
+	}
 }
 
 // Registry holds the metrics.

@@ -149,13 +149,19 @@ func (w *worker) modelFloor(ctx context.Context, lane int) (uint64, error) {
 	return c.CachedInfo().AckFloor.Stream, nil // asked for just now
 }
 
+// What the sweeper does, as counted.
+const (
+	sweptRedrive = "redrive" // a job was started again
+	sweptSum     = "sum"     // a job's partials were summed
+)
+
 // drive sums a job whose partials are all there, and starts any other again.
 func (w *worker) drive(ctx context.Context, lane int, job string) error {
 	if summed, err := w.sumStored(ctx, lane, job); err != nil || summed {
 		return err
 	}
 	w.log.Warn("swept: starting again", "job", job, "lane", lane)
-	w.Metrics.sweep("redrive")
+	w.Metrics.sweep(sweptRedrive)
 	r := &wire.Redrive{Job: job, Reason: "no answer, and nothing under way", Time: now().UnixMilli()}
 	b, err := wire.Encode(r)
 	if err != nil {
@@ -204,7 +210,7 @@ func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, err
 			return false, err
 		}
 		w.log.Info("swept: summing", "job", job, "lane", lane, "chunks", n)
-		w.Metrics.sweep("sum")
+		w.Metrics.sweep(sweptSum)
 		if err := w.sum(ctx, partials); passes(err) {
 			return false, err
 		} else if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,17 +17,45 @@ import (
 	"github.com/basetensor/basetensor/pkg/telemetry"
 )
 
-// flags are the settings of a worker.
+// flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
+// flag that changes nothing in a stage is not shown by its help.
 type flags struct {
 	config.Common
 	config.Servers
 	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
-	Concurrency int           `help:"Messages worked on at a time; 0: a few, of contract-worker's only small ones." default:"0"`
+	Concurrency int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
 	Threads     int           `help:"Threads of one contraction." default:"1"`
 	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
-	ChunkFlops  float64       `help:"Of learn-worker: about how many operations one task has; 0: 1e8, some 100 ms. The same for all of them." default:"0"`
+	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
 	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it." placeholder:"ADDR"`
+}
+
+// onlyOf are the flags that change something in some stages only.
+var onlyOf = map[string][]pipeline.Stage{
+	"redis":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
+	"chunk-flops": {pipeline.StageLearn},
+	"threads":     {pipeline.StageContract},
+	"memory":      {pipeline.StageContract},
+}
+
+// matters hides the flags that change nothing in a stage.
+func matters(stage pipeline.Stage) kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		for _, flag := range k.Model.Flags {
+			stages, some := onlyOf[flag.Name]
+			flag.Hidden = flag.Hidden || some && !slices.Contains(stages, stage)
+		}
+		return nil
+	})
+}
+
+// concurrency says what --concurrency 0 is.
+func concurrency(stage pipeline.Stage) kong.Vars {
+	if stage == pipeline.StageContract {
+		return kong.Vars{"concurrency": "a few small ones, any other alone"}
+	}
+	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
 }
 
 // Main runs one stage until SIGINT or SIGTERM and returns the exit code.
@@ -39,7 +68,8 @@ func Main(stage pipeline.Stage, description string) int {
 func run(ctx context.Context, stage pipeline.Stage, description string, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exited := false
-	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true }, kong.Name(string(stage)), kong.Description(description))
+	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true }, 
+		kong.Name(string(stage)), kong.Description(description), concurrency(stage), matters(stage))
 	if exited {
 		return config.ExitOK
 	}
@@ -52,7 +82,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	if redis == "off" {
 		redis = ""
 	}
-	metrics := pipeline.NewMetrics()
+	metrics := pipeline.NewMetrics(stage)
 	if f.HTTP != "" {
 		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready)
 		if err != nil {
