@@ -88,7 +88,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 
 // command is how one model is answered; its path is appended.
 func (c *benchCmd) command(self string) []string {
-	args := []string{self, "infer", "--json", "--method=" + c.Method, "--memory=" + strconv.FormatInt(int64(c.Memory), 10),
+	args := []string{self, "infer", "--json", "--method=" + c.Method, "--memory=" + strconv.FormatInt(int64(c.Memory), 10) + "B",
 		"--threads=" + strconv.Itoa(c.Threads)}
 	if c.Mar {
 		args = append(args, "--mar")

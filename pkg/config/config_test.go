@@ -62,6 +62,9 @@ func TestWrongSettingsAreUsageErrors(t *testing.T) {
 		{[]string{"--nope"}, "unknown flag --nope"},
 		{[]string{"--log-level=loud"}, "must be one of"},
 		{[]string{"--memory=-1"}, "out of range"},
+		{[]string{"--memory=1"}, "1 is 1 byte: did you mean 1GiB?"},
+		{[]string{"--memory=512"}, "512 is 512 bytes: did you mean 512GiB? (512B, if it is meant)"},
+		{[]string{"--config=" + write("small.json", `{"memory":2}`)}, "2 is 2 bytes: did you mean 2GiB?"},
 		{[]string{"--memory=many"}, "is no size"},
 		{[]string{"--memory=9e30"}, "out of range"},
 		{[]string{"--config=" + write("unknown.json", `{"nast":"x"}`)}, "unknown setting nast"},
@@ -80,7 +83,7 @@ func TestWrongSettingsAreUsageErrors(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	for text, want := range map[string]Size{"1": 1, "2GiB": 2 << 30, "64MB": 64e6, "1.5 KiB": 1536, "3G": 3 << 30, "1e3": 1000, "10B": 10} {
+	for text, want := range map[string]Size{"1B": 1, "512 B": 512, "1024": 1024, "2GiB": 2 << 30, "64MB": 64e6, "1.5 KiB": 1536, "3G": 3 << 30, "1e4": 10000, "10B": 10} {
 		var s Size
 		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
 			t.Errorf("%q: %d, %v; want %d", text, s, err, want)

@@ -19,12 +19,16 @@ var units = []struct {
 	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
 }
 
-// UnmarshalText parses a size. Negative, zero, fractional-byte and overflowing sizes are errors.
+// leastBare is from how many bytes on a number needs no unit: whoever writes 1 or 64 means something larger than bytes.
+const leastBare = 1 << 10
+
+// UnmarshalText parses a size. Negative, zero, fractional-byte and overflowing sizes are errors, and so is a number below 1024 without a
+// unit: 512B is 512 bytes.
 func (s *Size) UnmarshalText(text []byte) error {
-	number, factor := strings.TrimSpace(string(text)), 1.0
+	number, factor, bare := strings.TrimSpace(string(text)), 1.0, true
 	for _, u := range units {
 		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
-			number, factor = strings.TrimSpace(rest), u.factor
+			number, factor, bare = strings.TrimSpace(rest), u.factor, false
 			break
 		}
 	}
@@ -36,8 +40,19 @@ func (s *Size) UnmarshalText(text []byte) error {
 	if bytes < 1 || bytes >= math.MaxInt64 {
 		return fmt.Errorf("size %q is out of range: at least 1 byte, less than 2^63", text)
 	}
+	if bare && bytes < leastBare {
+		return fmt.Errorf("%s is %s: did you mean %sGiB? (%sB, if it is meant)", number, plural(bytes, "byte"), number, number)
+	}
 	*s = Size(bytes)
 	return nil
+}
+
+// plural writes a number of things.
+func plural(n float64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64) + " " + thing + "s"
 }
 
 // String writes the size in the largest binary unit, with up to three digits after the point.

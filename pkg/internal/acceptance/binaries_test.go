@@ -122,7 +122,7 @@ func TestSlicesOverThreeContractWorkers(t *testing.T) {
 	}
 	args := []string{model, "--method", "exact", "--mar"}
 	whole := (*deployment)(nil).infer(t, args...)[0]
-	sliced := append(args, "--memory", fmt.Sprintf("%.0f", whole.Plan.Bytes/4))
+	sliced := append(args, "--memory", fmt.Sprintf("%.0fB", whole.Plan.Bytes/4))
 	here, there := (*deployment)(nil).infer(t, sliced...), d.infer(t, sliced...)
 	sameBits(t, "sliced", there, here)
 	r := there[0]
