@@ -68,7 +68,7 @@ func Main(stage pipeline.Stage, description string) int {
 func run(ctx context.Context, stage pipeline.Stage, description string, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exited := false
-	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true }, 
+	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
 		kong.Name(string(stage)), kong.Description(description), concurrency(stage), matters(stage))
 	if exited {
 		return config.ExitOK

@@ -28,7 +28,9 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 		if code := run(context.Background(), stage, "it works.", []string{"--help"}, &out, &log); code != config.ExitOK {
 			t.Fatalf("%s: exit code %d: %s", stage, code, &log)
 		}
-		shown := func(flag string) bool { return strings.Contains(out.String(), flag+"=") || strings.Contains(out.String(), flag+" ") }
+		shown := func(flag string) bool {
+			return strings.Contains(out.String(), flag+"=") || strings.Contains(out.String(), flag+" ")
+		}
 		for _, flag := range slices.Concat(all, []string{"--redis", "--chunk-flops", "--threads", "--memory"}) {
 			if want := slices.Contains(all, flag) || slices.Contains(more, flag); shown(flag) != want {
 				t.Errorf("%s: help shows %s: %v, want %v\n%s", stage, flag, shown(flag), want, &out)
