@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // The causes for which work is stopped or a message set aside. None of them reaches a client.
@@ -230,8 +232,50 @@ func (w *worker) acknowledge(d *delivery, outcome string) string {
 	return outcome
 }
 
-// drop sets aside a message on a subject that names no job.
+// drop sets aside a message on a subject that names no job. No stream can tell an id that is none, so a model under one is stored,
+// acknowledged, and answered: whoever waits for it under that id learns what is wrong.
 func (w *worker) drop(d *delivery, err error) {
 	w.log.Error("a message on a wrong subject", "subject", d.msg.Subject, "error", err)
+	if id, isModel := modelID(d.msg.Subject); isModel && w.stage == StageReparam {
+		if err := w.answerNameless(d, id); err != nil {
+			w.log.Error("cannot write an answer", "subject", d.msg.Subject, "error", err)
+			d.msg.Again(backoff(fault.Infrastructure, d.attempt))
+			return
+		}
+	}
 	d.msg.Never(fmt.Sprintf("%.200s", err))
+}
+
+// modelID is the id in the subject of a model, whatever it is.
+func modelID(subject string) (id string, isModel bool) {
+	rest, isModel := strings.CutPrefix(subject, wire.Prefix+string(wire.KindModel)+".")
+	if !isModel {
+		return "", false
+	}
+	_, id, isModel = strings.Cut(rest, ".")
+	return id, isModel
+}
+
+// answerNameless keeps a dead letter of a request under an id that is none, and answers it on the subject on which its sender waits. Both
+// name the job by as much of its id as is one. An id with a wildcard has no subject of its own to be answered on.
+func (w *worker) answerNameless(d *delivery, id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	err := fault.New(fault.BadInput, "pipeline: job %.80q is not [A-Za-z0-9_-]{1,64}", id)
+	d.subject = wire.Subject{Kind: wire.KindModel, Job: wire.NearestJob(id)}
+	d.data = d.msg.Data
+	if err := w.deadLetter(ctx, d, err); err != nil {
+		return err
+	}
+	if strings.ContainsAny(id, "*>") {
+		return nil
+	}
+	info := w.info(err)
+	a := &wire.Answer{Job: d.subject.Job, Digest: wire.Digest(d.data), Status: wire.StatusError, Error: &info}
+	b, err := wire.Encode(a)
+	if err != nil {
+		return err
+	}
+	_, err = w.bus.Once(ctx, bus.StreamAnswer, &nats.Msg{Subject: wire.AnswerSubject(id), Header: wire.Headers(a, a.Job, a.Digest, ""), Data: b})
+	return err
 }

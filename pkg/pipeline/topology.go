@@ -30,7 +30,11 @@ const (
 // Models and answers keep the first message of every subject and refuse others, also from a publisher that forgot to
 // say which sequence it expects.
 func topology(c Config) []jetstream.StreamConfig {
-	kept := func(name, description string, share int64, subjects ...string) jetstream.StreamConfig {
+	kept := func(name, description string, share int64, kinds ...wire.Kind) jetstream.StreamConfig {
+		var subjects []string
+		for _, k := range kinds {
+			subjects = append(subjects, wire.Served(k)...)
+		}
 		s := jetstream.StreamConfig{
 			Name: name, Description: description, Subjects: subjects, MaxBytes: share,
 			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true,
@@ -53,39 +57,39 @@ func topology(c Config) []jetstream.StreamConfig {
 		s.Retention = jetstream.WorkQueuePolicy
 		return s
 	}
-	answers := kept(bus.StreamAnswer, "one terminal answer per job", 2, wire.Filter(wire.KindAnswer))
+	answers := kept(bus.StreamAnswer, "one terminal answer per job", 2, wire.KindAnswer)
 	answers.RePublish = &jetstream.RePublish{Source: wire.Filter(wire.KindAnswer), Destination: wire.Filter(wire.KindDone)}
 
-	partials := async(kept(bus.StreamPartial, "values of chunks", 2, wire.Filter(wire.KindPartial)))
+	partials := async(kept(bus.StreamPartial, "values of chunks", 2, wire.KindPartial))
 	partials.MaxAge = c.Keep + slack
 
 	// A blob in use is written again before it expires, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 3, wire.Filter(wire.KindBlob))
+	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 3, wire.KindBlob)
 	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
 	// gives its place to one that is.
-	graphs := kept(bus.StreamGraph, "registered models under their digest", 1, wire.Filter(wire.KindGraph))
+	graphs := kept(bus.StreamGraph, "registered models under their digest", 1, wire.KindGraph)
 	graphs.DiscardNewPerSubject, graphs.MaxAge = false, 0
 
-	dead := kept(bus.StreamDead, "what failed and why", 1, wire.Filter(wire.KindDLQ))
+	dead := kept(bus.StreamDead, "what failed and why", 1, wire.KindDLQ)
 	dead.DiscardNewPerSubject, dead.Discard, dead.MaxAge = false, jetstream.DiscardOld, max(deadFor, c.Keep)
 
-	control := queue(kept(bus.StreamControl, "jobs to cancel, jobs to start again", 1, wire.Filter(wire.KindCancel), wire.Filter(wire.KindRedrive)))
+	control := queue(kept(bus.StreamControl, "jobs to cancel, jobs to start again", 1, wire.KindCancel, wire.KindRedrive))
 	control.DiscardNewPerSubject = false
 
 	// The server takes schedules only on a stream that discards the old.
-	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 1, wire.Filter(wire.KindTimer), wire.Filter(wire.KindDeadline)))
+	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 1, wire.KindTimer, wire.KindDeadline))
 	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
-	models := kept(bus.StreamModel, "requests, the source of every replay", 3, wire.Filter(wire.KindModel))
+	models := kept(bus.StreamModel, "requests, the source of every replay", 3, wire.KindModel)
 	models.Metadata = map[string]string{bus.MetadataBacklog: strconv.Itoa(c.Backlog)}
 
 	return []jetstream.StreamConfig{
 		models,
-		async(queue(kept(bus.StreamNetwork, "networks to learn", 1, wire.Filter(wire.KindNetwork)))),
-		async(queue(kept(bus.StreamTask, "chunks to contract", 1, wire.Filter(wire.KindTask)))),
+		async(queue(kept(bus.StreamNetwork, "networks to learn", 1, wire.KindNetwork))),
+		async(queue(kept(bus.StreamTask, "chunks to contract", 1, wire.KindTask))),
 		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
 }

@@ -169,6 +169,21 @@ func laned(k Kind, lane int, job string) string {
 // Filter returns the subject filter of everything of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return Prefix + string(k) + ".>" }
 
+// Served returns the subjects of a kind that somebody serves, for a stream: of a kind with lanes those of every lane, with as many tokens as
+// ParseSubject wants. What else is published finds no stream, and its publisher learns that at once.
+func Served(k Kind) []string {
+	layout := layouts[k]
+	rest := strings.Repeat(".*", len(layout))
+	if !strings.HasPrefix(layout, "l") {
+		return []string{Prefix + string(k) + rest}
+	}
+	subjects := make([]string, Lanes)
+	for lane := range subjects {
+		subjects[lane] = Prefix + string(k) + "." + strconv.Itoa(lane) + rest[2:]
+	}
+	return subjects
+}
+
 // LaneFilter returns the filter of one lane of a kind that has lanes: btn.v1.<kind>.<lane>.>
 func LaneFilter(k Kind, lane int) string { return Prefix + string(k) + "." + strconv.Itoa(lane) + ".>" }
 

@@ -26,6 +26,20 @@ func invalid(name, format string, args ...any) error {
 // ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}. Dots and wildcards would break the subjects.
 func ValidJob(id string) bool { return isToken(id) }
 
+// NearestJob returns an id that is one for a text that may be none: its first 64 bytes, with _ in the place of what no id has.
+func NearestJob(text string) string {
+	b := []byte(text[:min(len(text), maxToken)])
+	for i := range b {
+		if !isToken(string(b[i])) {
+			b[i] = '_'
+		}
+	}
+	if len(b) == 0 {
+		return "_"
+	}
+	return string(b)
+}
+
 // isToken reports whether s is [A-Za-z0-9_-]{1,64}: one token of a subject.
 func isToken(s string) bool {
 	for _, c := range []byte(s) {

@@ -35,6 +35,9 @@ var ErrNotFound = errors.New("bus: not found")
 // ErrFull: the stream has no room. Messages expire, so the same publish may succeed later.
 var ErrFull = errors.New("bus: stream is full")
 
+// ErrNoStream: no stream takes messages of this subject.
+var ErrNoStream = errors.New("bus: no stream takes this (has `btn setup` been run?)")
+
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
 type Bus struct {
 	NC *nats.Conn
@@ -65,7 +68,7 @@ func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 	s, err := b.JS.Stream(ctx, name)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			err = fmt.Errorf("%w (has `btn setup` been run?)", err)
+			err = fmt.Errorf("%w: %w", ErrNoStream, err)
 		}
 		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
 	}

@@ -127,6 +127,9 @@ const (
 // here says what sequence it expects, which is checked first and gives 10071.
 func refusal(subject string, err error) error {
 	var api *jetstream.APIError
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return fault.New(fault.Infrastructure, "%w: publish %s", ErrNoStream, subject)
+	}
 	if !errors.As(err, &api) {
 		return fault.New(fault.Infrastructure, "bus: publish %s: %w", subject, err)
 	}
