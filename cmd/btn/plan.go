@@ -49,7 +49,7 @@ func (c *planCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	net, err := infer.Reparameterise(m, c.settings())
+	net, err := infer.Reparameterise(ctx, m, c.settings())
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 		return nil, err
 	}
 	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
-		if f.Simplified, err = simplified(net, q); err != nil {
+		if f.Simplified, err = simplified(ctx, net, q); err != nil {
 			return nil, err
 		}
 	}
@@ -137,12 +137,12 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f
 }
 
 // simplified says what is left of a network under the query's evidence before its contraction tree is searched.
-func simplified(net *btn.Network, q infer.Query) (string, error) {
+func simplified(ctx context.Context, net *btn.Network, q infer.Query) (string, error) {
 	conditioned, err := net.Condition(q.Evidence)
 	if err != nil {
 		return "", err
 	}
-	p, err := exact.Prepare(conditioned, q.Marginals)
+	p, err := exact.Prepare(ctx, conditioned, q.Marginals)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package bp_test
 // Warm starts under evidence.
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -21,7 +22,7 @@ import (
 // under returns the expressions of a model without evidence and with it.
 func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, given *einsum.Expression) {
 	t.Helper()
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +30,10 @@ func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, g
 	if err != nil {
 		t.Fatal(err)
 	}
-	if free, err = einsum.Build(net); err != nil {
+	if free, err = einsum.Build(context.Background(), net); err != nil {
 		t.Fatal(err)
 	}
-	if given, err = einsum.Build(conditioned); err != nil {
+	if given, err = einsum.Build(context.Background(), conditioned); err != nil {
 		t.Fatal(err)
 	}
 	return free, given

@@ -47,7 +47,11 @@ func (s *search) attempt() {
 		return
 	}
 	d := s.draw()
-	p := s.f.chains(s.ranks(d.order))
+	ranks, err := s.ranks(d.order)
+	if err != nil {
+		return // the context's: the search ends
+	}
+	p := s.f.chains(ranks)
 	s.complete(p, d, func(m *meter) [][2]int {
 		var merges [][2]int
 		switch d.sites {

@@ -52,11 +52,11 @@ func TestMeasure(t *testing.T) {
 
 func measure(t *testing.T, name string) {
 	net := network(t, name)
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pre, err := preprocess.Run(e, preprocess.Options{})
+	pre, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func network(t *testing.T, name string) *btn.Network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ const chainOrders = 4
 
 // ranks gives a global order of the indices, as places by index: by number, breadth first from a random one, by
 // elimination, or at random.
-func (s *search) ranks(kind int) []int {
+func (s *search) ranks(kind int) ([]int, error) {
 	order := s.rng.Perm(len(s.h.Dims))
 	switch kind {
 	case 0:
@@ -23,26 +23,32 @@ func (s *search) ranks(kind int) []int {
 	case 1:
 		order = s.breadthFirst(order)
 	case 2:
-		order = s.eliminated()
+		var err error
+		if order, err = s.eliminated(); err != nil {
+			return nil, err
+		}
 	}
 	rank := make([]int, len(order))
 	for k, i := range order {
 		rank[i] = k
 	}
-	return rank
+	return rank, nil
 }
 
 // eliminated is the min-fill order, indices of dimension 1 last.
-func (s *search) eliminated() []int {
+func (s *search) eliminated() ([]int, error) {
 	if s.order == nil {
-		s.order = elimination.MinFill(s.h)
+		var err error
+		if s.order, err = elimination.MinFill(s.ctx, s.h); err != nil {
+			return nil, err
+		}
 		for i, d := range s.h.Dims {
 			if d == 1 {
 				s.order = append(s.order, i)
 			}
 		}
 	}
-	return s.order
+	return s.order, nil
 }
 
 // breadthFirst lists the indices by distance from the first of a list.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/compressed"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -53,7 +53,7 @@ func contract(t *testing.T, e *einsum.Expression, p compressed.Plan, o compresse
 
 func exact(t *testing.T, e *einsum.Expression) scaled.Number {
 	t.Helper()
-	z, _, err := einsum.Contract(context.Background(), e, elimination.Best(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,14 +147,16 @@ func (s *search) hopeless(m *meter) bool {
 // exactTrees considers the trees of exact contraction.
 func (s *search) exactTrees() error {
 	shape := s.f.shape()
-	for _, order := range [][]int{elimination.Best(shape)} {
-		t, err := ordering.FromOrder(shape, order)
-		if err != nil {
-			return err
-		}
-		s.consider(s.f.along(t))
-		s.moves += int64(200 * len(shape.Edges))
+	order, err := elimination.Best(s.ctx, shape)
+	if err != nil {
+		return err
 	}
+	t, err := ordering.FromOrder(shape, order)
+	if err != nil {
+		return err
+	}
+	s.consider(s.f.along(t))
+	s.moves += int64(200 * len(shape.Edges))
 	if s.found && s.cost.Loss == 0 && s.fits(s.cost) && s.cost.Flops < cheap {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (j job) truncated() (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
-	p, err := truncated.Prepare(net, marginals)
+	p, err := truncated.Prepare(j.ctx, net, marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}

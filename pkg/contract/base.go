@@ -18,7 +18,7 @@ func (j job) base() (btn.Value, error) {
 	if value, ok := j.compiled(); ok {
 		return value, nil
 	}
-	e, err := einsum.Build(j.net)
+	e, err := einsum.Build(j.ctx, j.net)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -45,7 +45,7 @@ func (j job) confirmZero(e *einsum.Expression) error {
 
 // slices contracts the component's slices of the simplified network. Its marginals are probabilities; times Z they add up.
 func (j job) slices(c *btn.Contraction) (btn.Value, error) {
-	p, err := exact.PrepareJoint(j.net, c.Marginals, j.joint, j.memory)
+	p, err := exact.PrepareJoint(j.ctx, j.net, c.Marginals, j.joint, j.memory)
 	if err != nil {
 		return btn.Value{}, err
 	}

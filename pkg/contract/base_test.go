@@ -22,7 +22,7 @@ import (
 // exact returns the decomposition B = B for a network, its indices in their own order: a poor order, but a valid one.
 func exact(t *testing.T, net *btn.Network) *btn.Decomposition {
 	t.Helper()
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestExactComponent(t *testing.T) {
 		positive := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
-				net, err := reparam.Build(m, reparam.Options{Maps: maps, Cores: cores})
+				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -85,7 +85,7 @@ func TestEdgeModels(t *testing.T) {
 		{"negative entries", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)}}, -3},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(&c.model, reparam.Options{Cores: cores})
+			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestExactOverBudget(t *testing.T) {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, k}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{20, 20}, oracle.Options{})})
 		}
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func ExampleComponent() {
 			{Scope: []int{0, 3, 4}, Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{8, 7, 6, 5, 4, 3, 2, 1}}},
 		},
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

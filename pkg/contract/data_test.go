@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -32,12 +32,12 @@ func TestReferenceMarginals(t *testing.T) {
 				t.Skip("a slow model, skipped by -short")
 			}
 			net, want := reference.Network(t, "uai/"+name), reference.Marginals(t, "uai/"+name)
-			h, err := einsum.Shape(net)
+			h, err := einsum.Shape(context.Background(), net)
 			if err != nil {
 				t.Fatal(err)
 			}
-			order := elimination.Best(h)
-			once, all := elimination.Evaluate(h, order), einsum.PlanMarginals(h, order)
+			order := orders.Best(h)
+			once, all := orders.Evaluate(h, order), orders.PlanMarginals(h, order)
 			dec := &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: order}}, Alpha: []scaled.Number{scaled.One}}
 			start := time.Now()
 			plain, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})

@@ -141,7 +141,7 @@ func TestMarginalsOver1000Variables(t *testing.T) {
 		whole.Table.(*tensor.Symmetric).Shape[v] = 2
 	}
 	m.Factors = append(m.Factors, whole)
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -133,7 +133,7 @@ func smallNetwork(t *testing.T, rng *rand.Rand, o oracle.Options) *btn.Network {
 	t.Helper()
 	for {
 		m := oracle.RandomModel(rng, o)
-		net, err := reparam.Build(m, reparam.Options{
+		net, err := reparam.Build(context.Background(), m, reparam.Options{
 			Maps:  []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(2)],
 			Cores: []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)],
 		})
@@ -284,7 +284,7 @@ func TestExactMarginals(t *testing.T) {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 				what := fmt.Sprintf("seed %d, cores %s, maps %s", seed, cores, maps)
-				net, err := reparam.Build(m, reparam.Options{Maps: maps, Cores: cores})
+				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -325,11 +325,11 @@ func TestExactMarginals(t *testing.T) {
 // along returns the decomposition B = B along a min-fill order.
 func along(t *testing.T, net *btn.Network) *btn.Decomposition {
 	t.Helper()
-	h, err := einsum.Shape(net)
+	h, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: elimination.MinFill(h)}}, Alpha: []scaled.Number{scaled.One}}
+	return &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: orders.MinFill(h)}}, Alpha: []scaled.Number{scaled.One}}
 }
 
 // jointWithEvidence returns Z under the evidence and X_i = x, by enumeration: 0 where the evidence excludes x.
@@ -360,7 +360,7 @@ func TestMarginalsOfEqualVariables(t *testing.T) {
 		{Scope: []int{0, 1, 2}, Table: &tensor.CP{Shape: []int{3, 3, 3}, Weights: []float64{1, 2, 4}, Vectors: make([][]float64, 3)}},
 		{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{3}, Data: []float64{5, 0, 7}}},
 	}}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestMarginalsOfZeroPartition(t *testing.T) {
 		{"cancellation", factorgraph.Model{Domains: []int{2, 2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: cancel}}}, []float64{6, -6, 0, 0, 0, 0}},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(&c.model, reparam.Options{Cores: cores})
+			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -421,7 +421,7 @@ func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *b
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, v + columns}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
 		}
 	}
-	net, err := reparam.Build(m, o)
+	net, err := reparam.Build(context.Background(), m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -589,7 +589,7 @@ func TestMarginalsNeedVariables(t *testing.T) {
 	if !errors.Is(err, contract.ErrNoVariables) || fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("got %v", err)
 	}
-	empty, err := reparam.Build(&factorgraph.Model{}, reparam.Options{})
+	empty, err := reparam.Build(context.Background(), &factorgraph.Model{}, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

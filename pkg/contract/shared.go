@@ -98,7 +98,7 @@ func (j job) ground(rung *btn.Rung) (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.e, err = einsum.Build(net); err != nil {
+	if g.e, err = einsum.Build(j.ctx, net); err != nil {
 		return nil, err
 	}
 	if !g.e.Scale.IsZero() {

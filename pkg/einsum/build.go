@@ -3,6 +3,7 @@ package einsum
 // Build and Shape: a network as an expression, with and without its entries.
 
 import (
+	"context"
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -20,10 +21,10 @@ import (
 // an index that is left with one value has dimension 1 and is in no edge. A network known to be 0 has dimensions 1 and
 // no edges.
 //
-// Errors: those of Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot be written down.
+// Errors: those of Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors, more over those that have zeros.
-func Shape(net *btn.Network) (elimination.Hypergraph, error) {
-	l, err := lay(net)
+func Shape(ctx context.Context, net *btn.Network) (elimination.Hypergraph, error) {
+	l, err := lay(ctx, net)
 	if err != nil {
 		return elimination.Hypergraph{}, err
 	}
@@ -32,6 +33,9 @@ func Shape(net *btn.Network) (elimination.Hypergraph, error) {
 		return h, nil
 	}
 	for _, t := range l.tables {
+		if l.pace.Over(tableWork) {
+			return elimination.Hypergraph{}, l.pace.Err()
+		}
 		if !t.gone {
 			if scope := l.scope(t, h.Dims); len(scope) > 0 {
 				h.Edges = append(h.Edges, scope)
@@ -51,8 +55,8 @@ func Shape(net *btn.Network) (elimination.Hypergraph, error) {
 //     terms, that all its legs and the last counter share.
 //
 // Each table's largest entry is in [1, 2), the powers of two are in Scale. Errors and cost as for Shape.
-func Build(net *btn.Network) (*Expression, error) {
-	l, err := lay(net)
+func Build(ctx context.Context, net *btn.Network) (*Expression, error) {
+	l, err := lay(ctx, net)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +78,9 @@ func Build(net *btn.Network) (*Expression, error) {
 	for _, t := range l.tables {
 		if t.gone {
 			continue
+		}
+		if l.pace.Over(tableWork + int64(len(t.data))) {
+			return nil, l.pace.Err()
 		}
 		data := l.restrict(t, &floats)
 		if !loses(data) {

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -32,7 +33,7 @@ func paper() *factorgraph.Model {
 
 func build(t *testing.T, m *factorgraph.Model, o reparam.Options) *btn.Network {
 	t.Helper()
-	net, err := reparam.Build(m, o)
+	net, err := reparam.Build(context.Background(), m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestIndicesAreVariables(t *testing.T) {
 	m := paper()
 	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			e, err := einsum.Build(build(t, m, reparam.Options{Maps: maps, Cores: cores}))
+			e, err := einsum.Build(context.Background(), build(t, m, reparam.Options{Maps: maps, Cores: cores}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestIndicesAreVariables(t *testing.T) {
 // the same, so that the model's order serves the query.
 func TestEvidenceShrinksDimensions(t *testing.T) {
 	net := build(t, paper(), reparam.Options{})
-	whole, err := einsum.Shape(net)
+	whole, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +86,14 @@ func TestEvidenceShrinksDimensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(observed)
+	e, err := einsum.Build(context.Background(), observed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(e.Dims, []int{1, 2, 2, 2, 2}) || !slices.Equal(e.Support[0], []int{2}) || !slices.Equal(e.Support[3], []int{0, 2}) || e.Support[1] != nil {
 		t.Errorf("dimensions %v, support %v", e.Dims, e.Support)
 	}
-	order := elimination.Restrict(elimination.MinFill(whole), e.Hypergraph())
+	order := elimination.Restrict(orders.MinFill(whole), e.Hypergraph())
 	z, _, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestZerosPropagate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := einsum.Build(q)
+		e, err := einsum.Build(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,14 +156,14 @@ func TestCountersOfSymmetricFactors(t *testing.T) {
 		}
 		m := &factorgraph.Model{Domains: s.Shape, Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, Table: s}}}
 		net := build(t, m, reparam.Options{})
-		e, err := einsum.Build(net)
+		e, err := einsum.Build(context.Background(), net)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := slices.Max(e.Dims[n:]); got != c.states {
 			t.Errorf("%s: counters up to %d states, want %d", c.name, got, c.states)
 		}
-		z, _, err := einsum.Contract(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+		z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,11 +196,11 @@ func TestCountersOfAnyRange(t *testing.T) {
 		}
 	}
 	net.Cores = []btn.Core{{Legs: legs, T: s}}
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	z, _, err := einsum.Contract(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestCountersTooLarge(t *testing.T) {
 		legs[l] = l
 	}
 	net.Links = []btn.Link{{Legs: legs, T: s}}
-	if _, err := einsum.Shape(net); !errors.Is(err, einsum.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "link 0: ") {
+	if _, err := einsum.Shape(context.Background(), net); !errors.Is(err, einsum.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "link 0: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -232,7 +233,7 @@ func TestBuildRefusesInvalidNetworks(t *testing.T) {
 	net := build(t, paper(), reparam.Options{})
 	net.Links = net.Links[1:]
 	net.Variables = nil
-	if _, err := einsum.Build(net); !errors.Is(err, btn.ErrInvalid) {
+	if _, err := einsum.Build(context.Background(), net); !errors.Is(err, btn.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -252,12 +253,12 @@ func TestEdgesOfTheDefinition(t *testing.T) {
 			Links: []btn.Link{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{2, 3}, Vectors: [][]float64{{1, -1}}}}}}, -6},
 		{"scale 0", &btn.Network{Links: []btn.Link{{T: number}}}, 0},
 	} {
-		e, err := einsum.Build(c.net)
+		e, err := einsum.Build(context.Background(), c.net)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		z, _, err := einsum.Contract(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+		z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 		if err != nil || z.Float64() != c.want {
 			t.Errorf("%s: Z = %v, %v, want %v", c.name, z.Float64(), err, c.want)
 		}
@@ -272,11 +273,11 @@ func TestZerosSurviveMaps(t *testing.T) {
 		dims := pick(m.Domains, scope)
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{Zeros: 0.5})})
 	}
-	plain, err := einsum.Build(build(t, m, reparam.Options{}))
+	plain, err := einsum.Build(context.Background(), build(t, m, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapped, err := einsum.Build(build(t, m, reparam.Options{Maps: btn.MapOrthogonal}))
+	mapped, err := einsum.Build(context.Background(), build(t, m, reparam.Options{Maps: btn.MapOrthogonal}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +311,7 @@ func TestMatricesDoNotEnlargeTables(t *testing.T) {
 	for l := range 2 {
 		net.Links = append(net.Links, btn.Link{Legs: []int{l}, T: oracle.RandomTensor(rng, oracle.Dense, []int{2}, oracle.Options{})})
 	}
-	h, err := einsum.Shape(net)
+	h, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}

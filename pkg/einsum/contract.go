@@ -3,6 +3,7 @@ package einsum
 // Contract: an expression along an elimination order.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,10 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 		return scaled.Number{}, Stats{}, err
 	}
 	h := e.Hypergraph()
-	plan := elimination.Evaluate(h, order)
+	plan, err := elimination.Evaluate(ctx, h, order)
+	if err != nil {
+		return scaled.Number{}, Stats{}, err
+	}
 	if err := o.check(plan); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
@@ -60,7 +64,7 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 	for _, t := range e.Tables {
 		c.arena.Held += len(t.Data)
 	}
-	err := c.run(e, h, order)
+	err = c.run(e, h, order)
 	got := c.meter.Plan()
 	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes)}
 	if err != nil {
@@ -138,14 +142,14 @@ func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) 
 		return nil
 	}
 	var err error
-	elimination.Walk(h, order, func(s *elimination.Step) bool {
+	over := elimination.Walk(c.ctx, h, order, func(s *elimination.Step) bool {
 		if c.scale.IsZero() {
 			return false
 		}
 		err = c.step(h, s)
 		return err == nil
 	})
-	return err
+	return cmp.Or(err, over)
 }
 
 // number multiplies the value by the only entry of a table.

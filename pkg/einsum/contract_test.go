@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -86,7 +87,7 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 		}
 		want, terms := enumerate(e)
 		h := e.Hypergraph()
-		for name, order := range map[string][]int{"min-fill": elimination.MinFill(h), "random": elimination.Restrict(rng.Perm(len(e.Dims)), h)} {
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": elimination.Restrict(rng.Perm(len(e.Dims)), h)} {
 			var first scaled.Number
 			for _, threads := range []int{1, 3} {
 				z, stats, err := einsum.Contract(context.Background(), e, order, einsum.Options{Threads: threads})
@@ -96,7 +97,7 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 				if threads == 1 {
 					first = z
 				}
-				plan := elimination.Evaluate(h, order)
+				plan := orders.Evaluate(h, order)
 				if z != first || !z.IsZero() && (stats.Flops != plan.Flops || float64(stats.PeakBytes) != plan.Bytes) {
 					t.Errorf("seed %d, round %d, %s: %v with one thread, %v with %d; %+v, predicted %+v", seed, round, name, first, z, threads, stats, plan)
 				}
@@ -116,7 +117,7 @@ func TestChainOfManyVariables(t *testing.T) {
 	for i := range n {
 		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, (i + 1) % n}, Data: transfer})
 	}
-	z, stats, err := einsum.Contract(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	z, stats, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestExponents(t *testing.T) {
 		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i + 1, i}, Data: []float64{size, size, size, size}})
 	}
 	data := slices.Clone(e.Tables[0].Data)
-	z, _, err := einsum.Contract(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil || z != (scaled.Number{Mant: 1, Exp: 9 + 4*1000 - 40000}) {
 		t.Errorf("Z = %v, %v", z, err)
 	}
@@ -165,7 +166,7 @@ func TestZeroIsAnAnswer(t *testing.T) {
 
 func TestContractErrors(t *testing.T) {
 	good := func() *einsum.Expression { return pairwise(30, 2, func(i, j int) bool { return true }) }
-	order := elimination.MinFill(good().Hypergraph())
+	order := orders.MinFill(good().Hypergraph())
 	for _, c := range []struct {
 		name  string
 		spoil func(e *einsum.Expression, order *[]int, o *einsum.Options)
@@ -182,7 +183,7 @@ func TestContractErrors(t *testing.T) {
 					e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: []float64{1, 1, 1, 1}})
 				}
 			}
-			*o = elimination.MinFill(e.Hypergraph())
+			*o = orders.MinFill(e.Hypergraph())
 		}, einsum.ErrOverBudget, "width 59, largest table 2^60.0 entries"},
 		{"order too short", func(_ *einsum.Expression, o *[]int, _ *einsum.Options) { *o = (*o)[1:] }, einsum.ErrExpression, "the order leaves out index"},
 		{"order repeats", func(_ *einsum.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 3) }, einsum.ErrExpression, "the order names index 3 twice"},
@@ -212,7 +213,7 @@ func TestContractErrors(t *testing.T) {
 func TestContractStops(t *testing.T) {
 	e := pairwise(26, 2, func(i, j int) bool { return true })
 	ctx := &countdown{Context: context.Background(), left: 400}
-	_, _, err := einsum.Contract(ctx, e, elimination.MinFill(e.Hypergraph()), einsum.Options{Threads: 1})
+	_, _, err := einsum.Contract(ctx, e, orders.MinFill(e.Hypergraph()), einsum.Options{Threads: 1})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

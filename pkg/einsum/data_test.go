@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 )
 
@@ -27,13 +27,13 @@ func TestReferenceModels(t *testing.T) {
 			}
 			net := reference.Network(t, name)
 			start := time.Now()
-			e, err := einsum.Build(net)
+			e, err := einsum.Build(context.Background(), net)
 			if err != nil {
 				t.Fatal(err)
 			}
 			built := time.Now()
-			order := elimination.Best(e.Hypergraph())
-			plan := elimination.Evaluate(e.Hypergraph(), order)
+			order := orders.Best(e.Hypergraph())
+			plan := orders.Evaluate(e.Hypergraph(), order)
 			planned := time.Now()
 			z, stats, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
 			if err != nil {

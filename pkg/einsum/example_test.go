@@ -17,8 +17,12 @@ func ExampleContract() {
 		Tables: []einsum.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}},
 		Scale:  scaled.One,
 	}
-	order := elimination.MinFill(e.Hypergraph())
-	z, stats, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
+	ctx := context.Background()
+	order, err := elimination.MinFill(ctx, e.Hypergraph())
+	if err != nil {
+		panic(err)
+	}
+	z, stats, err := einsum.Contract(ctx, e, order, einsum.Options{})
 	fmt.Println(z.Float64(), stats.Flops, err)
 	// Output: 18 9 <nil>
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -18,7 +18,7 @@ import (
 func BenchmarkKernel(b *testing.B) {
 	for _, m := range benchmarkModels() {
 
-		order := elimination.MinFill(m.e.Hypergraph())
+		order := orders.MinFill(m.e.Hypergraph())
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads%d", m.name, threads), func(b *testing.B) {
 				var flops float64
@@ -71,7 +71,7 @@ func pairwise(n, domain int, edge func(i, j int) bool) *einsum.Expression {
 // BenchmarkMarginals: one pass forth and one back should take about three times the pass forth of BenchmarkKernel.
 func BenchmarkMarginals(b *testing.B) {
 	for _, m := range benchmarkModels() {
-		order := elimination.MinFill(m.e.Hypergraph())
+		order := orders.MinFill(m.e.Hypergraph())
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads%d", m.name, threads), func(b *testing.B) {
 				var flops float64

@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -26,8 +27,8 @@ func TestAllocationsPerTable(t *testing.T) {
 	const n = 5000
 	net := ring(n)
 	for name, f := range map[string]func() error{
-		"Build": func() error { _, err := Build(net); return err },
-		"Shape": func() error { _, err := Shape(net); return err },
+		"Build": func() error { _, err := Build(context.Background(), net); return err },
+		"Shape": func() error { _, err := Shape(context.Background(), net); return err },
 	} {
 		per := testing.AllocsPerRun(3, func() {
 			if err := f(); err != nil {
@@ -42,11 +43,11 @@ func TestAllocationsPerTable(t *testing.T) {
 
 // What is not restricted is copied as it is: the same entries as axis by axis.
 func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
-	l, err := lay(ring(5))
+	l, err := lay(context.Background(), ring(5))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := Build(ring(5))
+	e, err := Build(context.Background(), ring(5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +60,10 @@ func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
 		}
 	}
 	diagonal := ring(1) // both modes of its one factor are the same variable
-	if l, err = lay(diagonal); err != nil || l.plain(l.tables[len(l.tables)-1]) {
+	if l, err = lay(context.Background(), diagonal); err != nil || l.plain(l.tables[len(l.tables)-1]) {
 		t.Errorf("a diagonal is taken for a plain table: %v", err)
 	}
-	if e, err = Build(diagonal); err != nil || len(e.Tables[1].Data) != 2 || e.Tables[1].Data[1]/e.Tables[1].Data[0] != 4 {
+	if e, err = Build(context.Background(), diagonal); err != nil || len(e.Tables[1].Data) != 2 || e.Tables[1].Data[1]/e.Tables[1].Data[0] != 4 {
 		t.Errorf("diagonal of [1 2; 3 4]: %+v, %v", e, err)
 	}
 }

@@ -3,8 +3,11 @@ package einsum
 // Layout: which tables over which indices a network is, before anything is copied.
 
 import (
+	"context"
+
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/internal/arena"
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -33,6 +36,7 @@ type layout struct {
 	matrices bool     // some table is a matrix
 	alive    [][]bool // per root: values not yet excluded; nil: all
 	zero     bool     // Z is 0
+	pace     *pace.Pace
 
 	ints   arena.Slab[int]
 	scopes arena.Slab[int] // of what is made of the layout
@@ -41,7 +45,10 @@ type layout struct {
 
 // lay splits every tensor of net into raw tables. The numbering of the indices depends on the forms, shapes and
 // identities of the tensors only, never on entries, so that an order stays good under evidence.
-func lay(net *btn.Network) (*layout, error) {
+func lay(ctx context.Context, net *btn.Network) (*layout, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := net.Validate(); err != nil {
 		return nil, err
 	}
@@ -49,6 +56,7 @@ func lay(net *btn.Network) (*layout, error) {
 	l := &layout{
 		dims: append(make([]int, 0, nodes), net.Dims...), parent: make([]int, len(net.Dims), nodes), legs: len(net.Dims),
 		tables: make([]*raw, 0, tables), hidden: make([]int, 0, len(net.Links)), scale: net.Scale, zero: net.Scale.IsZero(),
+		pace: pace.New(ctx),
 	}
 	for i := range l.parent {
 		l.parent[i] = i
@@ -64,16 +72,25 @@ func lay(net *btn.Network) (*layout, error) {
 			return nil, err
 		}
 	}
+	if l.pace.Over(0) {
+		return nil, l.pace.Err()
+	}
 	l.absorb()
 	l.assign()
 	if !l.zero {
 		l.applyMaps()
 		l.support()
 	}
-	return l, nil
+	return l, l.pace.Err()
 }
 
+// tableWork is what a table costs beside its entries, in operations on them.
+const tableWork = 16
+
 func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
+	if l.pace.Over(int64(tableWork + len(legs))) {
+		return l.pace.Err()
+	}
 	switch t := t.(type) {
 	case *tensor.Dense:
 		l.table(legs, raw{dims: t.Shape, data: t.Data})
@@ -156,6 +173,9 @@ func (l *layout) absorb() {
 		}
 	}
 	for _, u := range uses {
+		if l.pace.Over(tableWork) {
+			return
+		}
 		if len(u) != 2 || u[0].t == u[1].t {
 			continue
 		}

@@ -46,11 +46,17 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 		return Result{}, Stats{}, err
 	}
 	h := e.Hypergraph()
-	plan := elimination.Evaluate(h, order)
+	plan, err := elimination.Evaluate(ctx, h, order)
+	if err != nil {
+		return Result{}, Stats{}, err
+	}
 	if err := o.check(plan); err != nil { // the forward pass alone is too much
 		return Result{}, Stats{}, err
 	}
-	t := newTape(h, order, e.Scale)
+	t, err := newTape(ctx, h, order, e.Scale)
+	if err != nil {
+		return Result{}, Stats{}, err
+	}
 	plan = t.plan()
 	if err := o.checkMarginals(plan); err != nil {
 		return Result{}, Stats{}, err
@@ -75,13 +81,17 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 }
 
 // PlanMarginals prices Marginals as elimination.Evaluate prices Contract: the flops of both passes, and the peak of the
-// tables and derivatives that live together, 8 bytes an entry.
-func PlanMarginals(h elimination.Hypergraph, order []int) btn.Plan {
-	plan := elimination.Evaluate(h, order)
-	if plan.Log2Table >= hopeless {
-		return plan // nobody will compute this; the steps need not be listed
+// tables and derivatives that live together, 8 bytes an entry. The only error is the context's.
+func PlanMarginals(ctx context.Context, h elimination.Hypergraph, order []int) (btn.Plan, error) {
+	plan, err := elimination.Evaluate(ctx, h, order)
+	if err != nil || plan.Log2Table >= hopeless {
+		return plan, err // nobody will compute this; the steps need not be listed
 	}
-	return newTape(h, order, scaled.One).plan()
+	t, err := newTape(ctx, h, order, scaled.One)
+	if err != nil {
+		return btn.Plan{}, err
+	}
+	return t.plan(), nil
 }
 
 // hopeless is log2 of a table beyond which the steps of an order are not listed.

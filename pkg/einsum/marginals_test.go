@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -102,7 +103,7 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 		e := randomExpression(rng, round, 8000, 12)
 		want, terms := enumerateMarginals(e)
 		h := e.Hypergraph()
-		for name, order := range map[string][]int{"min-fill": elimination.MinFill(h), "random": elimination.Restrict(rng.Perm(len(e.Dims)), h)} {
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": elimination.Restrict(rng.Perm(len(e.Dims)), h)} {
 			z, _, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 				} else if !reflect.DeepEqual(r, first) {
 					t.Errorf("seed %d, round %d, %s: other bits with %d threads", seed, round, name, threads)
 				}
-				if plan := einsum.PlanMarginals(h, order); stats.Flops != plan.Flops || float64(stats.PeakBytes) != plan.Bytes {
+				if plan := orders.PlanMarginals(h, order); stats.Flops != plan.Flops || float64(stats.PeakBytes) != plan.Bytes {
 					t.Errorf("seed %d, round %d, %s: %+v, planned %+v", seed, round, name, stats, plan)
 				}
 			}
@@ -145,7 +146,7 @@ func TestMarginalsOfLargeSteps(t *testing.T) {
 		"complete, four values": pairwise(9, 4, func(i, j int) bool { return true }),
 		"grid":                  pairwise(14*14, 2, func(i, j int) bool { return j == i+14 || j == i+1 && j%14 != 0 }),
 	} {
-		order := elimination.MinFill(e.Hypergraph())
+		order := orders.MinFill(e.Hypergraph())
 		first, _, err := einsum.Marginals(context.Background(), e, order, einsum.Options{Threads: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +202,7 @@ func TestMarginalsOfAChainOfManyVariables(t *testing.T) {
 	for i := range n {
 		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, (i + 1) % n}, Data: []float64{2, 0.5, 0.5, 2}})
 	}
-	r, _, err := einsum.Marginals(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestMarginalsExponents(t *testing.T) {
 		size := math.Ldexp(1, 1000*(1-2*(i%4/3)))
 		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i + 1, i}, Data: []float64{size, size, size, size}})
 	}
-	r, _, err := einsum.Marginals(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,8 +242,8 @@ func TestMarginalsCost(t *testing.T) {
 		"full": pairwise(12, 3, func(i, j int) bool { return true }),
 	} {
 		h := e.Hypergraph()
-		order := elimination.MinFill(h)
-		once, all := elimination.Evaluate(h, order), einsum.PlanMarginals(h, order)
+		order := orders.MinFill(h)
+		once, all := orders.Evaluate(h, order), orders.PlanMarginals(h, order)
 		if ratio := all.Flops / once.Flops; !(ratio > 2 && ratio < 4.2) {
 			t.Errorf("%s: %.3g flops with marginals, %.3g without: %.2f times", what, all.Flops, once.Flops, ratio)
 		}
@@ -259,7 +260,7 @@ func TestMarginalsCost(t *testing.T) {
 // TestMarginalsStop: a context that ends is noticed on the way back, inside large steps too.
 func TestMarginalsStop(t *testing.T) {
 	e := pairwise(16, 2, func(i, j int) bool { return true })
-	order := elimination.MinFill(e.Hypergraph())
+	order := orders.MinFill(e.Hypergraph())
 	most := &countdown{Context: context.Background(), left: 1 << 30}
 	if _, _, err := einsum.Marginals(most, e, order, einsum.Options{Threads: 1}); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -26,11 +27,11 @@ const roundoff = 1e-11
 // agree, threads do not matter. It returns Z.
 func contract(t *testing.T, net *btn.Network, order func(elimination.Hypergraph) []int) scaled.Number {
 	t.Helper()
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := einsum.Shape(net)
+	shape, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func contract(t *testing.T, net *btn.Network, order func(elimination.Hypergraph)
 	if err != nil || two != z {
 		t.Fatalf("one thread %v, three %v, %v", z, two, err)
 	}
-	plan := elimination.Evaluate(shape, o)
+	plan := orders.Evaluate(shape, o)
 	if !z.IsZero() && (stats.Flops != plan.Flops || float64(stats.PeakBytes) != plan.Bytes) {
 		t.Fatalf("took %v flops and %d bytes, predicted %v and %v", stats.Flops, stats.PeakBytes, plan.Flops, plan.Bytes)
 	}
@@ -124,7 +125,7 @@ func TestRandomModels(t *testing.T) {
 		want, terms := oracle.Z(m, ev), absolute(m, ev)
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-				net, err := reparam.Build(m, reparam.Options{Maps: maps, Cores: cores})
+				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -132,8 +133,8 @@ func TestRandomModels(t *testing.T) {
 					t.Fatal(err)
 				}
 				what := fmt.Sprintf("seed %d, model %d, maps %s, cores %s", seed, round, maps, cores)
-				agree(t, what+", min-fill", contract(t, net, elimination.MinFill), want, terms)
-				agree(t, what+", min-weight", contract(t, net, elimination.MinWeight), want, terms)
+				agree(t, what+", min-fill", contract(t, net, orders.MinFill), want, terms)
+				agree(t, what+", min-weight", contract(t, net, orders.MinWeight), want, terms)
 				agree(t, what+", random order", contract(t, net, shuffled(rng)), want, terms)
 			}
 		}
@@ -153,7 +154,7 @@ func TestRandomNetworks(t *testing.T) {
 		net := randomNetwork(rng, oracle.Options{Negative: round%2 == 1, Zeros: float64(round%3) * 0.2})
 		want, terms := oracle.NetworkZ(net)
 		what := fmt.Sprintf("seed %d, network %d", seed, round)
-		agree(t, what+", best order", contract(t, net, elimination.Best), want, terms)
+		agree(t, what+", best order", contract(t, net, orders.Best), want, terms)
 		agree(t, what+", random order", contract(t, net, shuffled(rng)), want, terms)
 	}
 }

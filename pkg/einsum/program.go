@@ -3,6 +3,7 @@ package einsum
 // Programs: a small network compiled once for one order, and run under any evidence.
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -85,8 +86,9 @@ type step struct {
 // the same time.
 func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	bare := *net
-	bare.Scale = scaled.One // evidence changes it
-	l, err := lay(&bare)
+	bare.Scale = scaled.One     // evidence changes it
+	ctx := context.Background() // a program is of 2^18 flops at most: milliseconds
+	l, err := lay(ctx, &bare)
 	if err != nil || l.zero {
 		return nil, false
 	}
@@ -103,11 +105,13 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	if (&Expression{Dims: p.dims}).validateOrder(order) != nil {
 		return nil, false
 	}
-	p.forth = elimination.Evaluate(h, order)
-	if p.forth.Flops > flops {
+	if p.forth, err = elimination.Evaluate(ctx, h, order); err != nil || p.forth.Flops > flops {
 		return nil, false
 	}
-	tape := newTape(h, order, scaled.One)
+	tape, err := newTape(ctx, h, order, scaled.One)
+	if err != nil {
+		return nil, false
+	}
 	p.both = tape.plan()
 	p.compile(h, tape)
 	p.placeMarginals(l, net)

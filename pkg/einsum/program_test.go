@@ -1,6 +1,7 @@
 package einsum_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -11,9 +12,9 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -22,11 +23,11 @@ import (
 // programOf compiles net for min-fill or a random order.
 func programOf(t *testing.T, rng *rand.Rand, net *btn.Network) (*einsum.Program, bool) {
 	t.Helper()
-	shape, err := einsum.Shape(net)
+	shape, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := elimination.MinFill(shape)
+	order := orders.MinFill(shape)
 	if rng.IntN(2) == 0 {
 		order = shuffled(rng)(shape)
 	}
@@ -50,7 +51,7 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 		m := oracle.RandomModel(rng, oracle.Options{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8), MinDomain: 1 + rng.IntN(2), MaxDomain: 4,
 			MaxArity: 4, MaxStates: 1 << 9, Constant: seed%2 == 0, Negative: seed%5 == 1, Zeros: []float64{0, 0.15, 0.4}[seed%3]})
 		maps := []btn.MapKind{btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(3)]
-		net, err := reparam.Build(m, reparam.Options{
+		net, err := reparam.Build(context.Background(), m, reparam.Options{
 			Maps:  maps,
 			Cores: []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)],
 		})
@@ -59,7 +60,7 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 		}
 		p, ok := programOf(t, rng, net)
 		if !ok {
-			if e, err := einsum.Build(net); err != nil || !e.Scale.IsZero() {
+			if e, err := einsum.Build(context.Background(), net); err != nil || !e.Scale.IsZero() {
 				t.Fatalf("seed %d: not compiled, %v", seed, err)
 			}
 			continue
@@ -169,7 +170,7 @@ func TestProgramsRefuseWhatTheyWouldLose(t *testing.T) {
 		}
 		return 0x1p-40
 	})
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestProgramsRefuseWhatTheyWouldLose(t *testing.T) {
 		t.Errorf("Z = %v, it spans 2^4720", z)
 	}
 	mild := chain(400, 2, func(from, to int) float64 { return 0x1p-30 * float64(1+from+2*to) })
-	if net, err = reparam.Build(mild, reparam.Options{}); err != nil {
+	if net, err = reparam.Build(context.Background(), mild, reparam.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if p, ok = programOf(t, rand.New(rand.NewPCG(1, 1)), net); !ok {
@@ -199,7 +200,7 @@ func TestProgramsRefuseWhatTheyWouldLose(t *testing.T) {
 // TestProgramsSpareMemory: a run allocates nothing.
 func TestProgramsSpareMemory(t *testing.T) {
 	m := chain(30, 3, func(from, to int) float64 { return float64(1 + from + 2*to) })
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,15 +226,15 @@ func TestProgramsSpareMemory(t *testing.T) {
 func TestProgramsGiveTheSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 31))
 	m := oracle.RandomModel(rng, oracle.Options{Variables: 9, Factors: 12, MaxArity: 3})
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := einsum.Shape(net)
+	shape, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := elimination.MinFill(shape)
+	order := orders.MinFill(shape)
 	var under []*btn.Network
 	var want []scaled.Number
 	for range 40 {
@@ -271,15 +272,15 @@ func TestProgramsGiveTheSameBits(t *testing.T) {
 
 func TestProgramsAreForSmallNetworks(t *testing.T) {
 	m := chain(30, 3, func(from, to int) float64 { return float64(1 + from + 2*to) })
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := einsum.Shape(net)
+	shape, err := einsum.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := elimination.MinFill(shape)
+	order := orders.MinFill(shape)
 	p, ok := einsum.Compile(net, order, 1e6)
 	if !ok {
 		t.Fatal("not compiled")

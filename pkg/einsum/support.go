@@ -8,6 +8,9 @@ package einsum
 func (l *layout) support() {
 	var queue []*raw // tables with zeros
 	for _, t := range l.tables {
+		if l.pace.Over(int64(len(t.data))) {
+			return
+		}
 		if !t.gone && hasZero(t.data) {
 			queue = append(queue, t)
 		}
@@ -25,7 +28,7 @@ func (l *layout) support() {
 		}
 		waiting[t] = true
 	}
-	for len(queue) > 0 && !l.zero {
+	for len(queue) > 0 && !l.zero && !l.pace.Over(tableWork) {
 		t := queue[0]
 		queue = queue[1:]
 		waiting[t] = false
@@ -98,6 +101,9 @@ func (l *layout) hits(t *raw) [][]bool {
 		at := 0
 		for a, i := range x {
 			at += g.axes[a].offset[i]
+		}
+		if l.pace.Over(1) {
+			return hit
 		}
 		if t.data[at] != 0 {
 			for k, a := range g.axis {

@@ -3,6 +3,7 @@ package einsum
 // The tape: the steps of a forward pass, what they left in exponents and numbers, and what the way back needs.
 
 import (
+	"context"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -28,12 +29,14 @@ type tape struct {
 }
 
 // newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it.
-func newTape(h elimination.Hypergraph, order []int, scale scaled.Number) *tape {
+func newTape(ctx context.Context, h elimination.Hypergraph, order []int, scale scaled.Number) (*tape, error) {
 	t := &tape{h: h, base: scale, reads: make([][]int, len(h.Edges)), used: make([]bool, len(h.Dims))}
-	elimination.Walk(h, order, func(s *elimination.Step) bool {
+	if err := elimination.Walk(ctx, h, order, func(s *elimination.Step) bool {
 		t.steps = append(t.steps, s)
 		return true
-	})
+	}); err != nil {
+		return nil, err
+	}
 	tables := len(h.Edges) + len(t.steps)
 	t.shift, t.need = make([]int64, tables), make([]bool, tables)
 	reader, least := slices.Repeat([]int{noTable}, len(h.Dims)), make([]float64, len(h.Dims))
@@ -57,7 +60,7 @@ func newTape(h elimination.Hypergraph, order []int, scale scaled.Number) *tape {
 			t.need[len(h.Edges)+n] = t.need[len(h.Edges)+n] || t.need[k]
 		}
 	}
-	return t
+	return t, nil
 }
 
 func (t *tape) size(scope []int) float64 {

@@ -55,7 +55,7 @@ func TestConfirmZero(t *testing.T) {
 func TestBuildKeepsSmallEntries(t *testing.T) {
 	data := []float64{math.MaxFloat64, math.SmallestNonzeroFloat64, 1, 1e-300}
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: data}}}}
-	e, err := einsum.Build(build(t, m, reparam.Options{}))
+	e, err := einsum.Build(context.Background(), build(t, m, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package elimination
 
 // The cheapest of several greedy orders.
 
+import "context"
+
 const (
 	worthMore  = 1e7     // flops below which the first order is taken as it is
 	maxRetries = 64      // seeded runs at most
@@ -11,18 +13,31 @@ const (
 // Best returns the cheapest by flops of: min-fill, min-weight and, while the cheapest so far costs more than 10^7
 // flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is counted in moves, bounded by a 32nd
 // of the flops they try to save and by 2^27, so that the same hypergraph gives the same order everywhere.
-func Best(h Hypergraph) []int {
-	best, spent := greedy(h, byFill, 0)
-	flops := Evaluate(h, best).Flops
-	if flops < worthMore {
-		return best
+// The only error is the context's.
+func Best(ctx context.Context, h Hypergraph) ([]int, error) {
+	best, spent, err := greedy(ctx, h, byFill, 0)
+	if err != nil {
+		return nil, err
 	}
-	try := func(order []int) {
-		if plan, ok := evaluate(h, order, flops); ok && plan.Flops < flops {
+	plan, err := Evaluate(ctx, h, best)
+	if err != nil || plan.Flops < worthMore {
+		return best, err
+	}
+	flops := plan.Flops
+	try := func(order []int) error {
+		plan, ok, err := evaluate(ctx, h, order, flops)
+		if ok && plan.Flops < flops {
 			best, flops = order, plan.Flops
 		}
+		return err
 	}
-	try(MinWeight(h))
+	light, err := MinWeight(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := try(light); err != nil {
+		return nil, err
+	}
 	perRun := spent + 1
 	spent = 0
 	for seed := uint64(1); seed <= maxRetries; seed++ {
@@ -33,9 +48,14 @@ func Best(h Hypergraph) []int {
 		if seed%2 == 0 {
 			r = byFillRandom
 		}
-		order, moves := greedy(h, r, seed)
+		order, moves, err := greedy(ctx, h, r, seed)
+		if err != nil {
+			return nil, err
+		}
 		spent += moves
-		try(order)
+		if err := try(order); err != nil {
+			return nil, err
+		}
 	}
-	return best
+	return best, nil
 }

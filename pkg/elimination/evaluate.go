@@ -3,6 +3,7 @@ package elimination
 // The cost of an order before anything is computed.
 
 import (
+	"context"
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -20,24 +21,24 @@ const hopeless = 1000
 //	Bytes      8 × the largest number of entries live at once, the tensors of the network included throughout
 //
 // All in float64: a table of 2^46 entries, or of 2^900, is reported. Beyond a table of 2^1000 entries the walk stops
-// and the figures are lower bounds. A network of numbers only has width 0.
-func Evaluate(h Hypergraph, order []int) btn.Plan {
-	plan, _ := evaluate(h, order, math.Inf(1))
-	return plan
+// and the figures are lower bounds. A network of numbers only has width 0. The only error is the context's.
+func Evaluate(ctx context.Context, h Hypergraph, order []int) (btn.Plan, error) {
+	plan, _, err := evaluate(ctx, h, order, math.Inf(1))
+	return plan, err
 }
 
 // evaluate stops once the flops exceed limit, and says whether it went to the end.
-func evaluate(h Hypergraph, order []int, limit float64) (btn.Plan, bool) {
+func evaluate(ctx context.Context, h Hypergraph, order []int, limit float64) (btn.Plan, bool, error) {
 	var m Meter
 	m.Start(h)
 	within := true
-	Walk(h, order, func(s *Step) bool {
+	err := Walk(ctx, h, order, func(s *Step) bool {
 		m.Begin(h, s)
 		m.End(s)
 		within = m.plan.Flops <= limit && m.plan.Log2Table < hopeless
 		return within
 	})
-	return m.Plan(), within
+	return m.Plan(), within, err
 }
 
 // Meter adds up the cost of steps in sequence. Evaluate and the contraction itself use the same one.

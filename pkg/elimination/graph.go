@@ -5,6 +5,8 @@ package elimination
 import (
 	"math"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 )
 
 // logUnit is the fixed-point unit of log2 dimensions: sums of them are exact, so ties are real ties.
@@ -22,11 +24,12 @@ type fillGraph struct {
 	touch  []int32 // vertices whose weight or fill the last elimination changed
 	buf    []int32
 	common []int32
+	pace   *pace.Pace // once it is over the graph is of no use any more
 }
 
-func newFillGraph(h Hypergraph, fill bool) *fillGraph {
+func newFillGraph(h Hypergraph, fill bool, p *pace.Pace) *fillGraph {
 	n := len(h.Dims)
-	g := &fillGraph{adj: make([][]int32, n), log: make([]int64, n), weight: make([]int64, n), stamp: make([]int32, n)}
+	g := &fillGraph{adj: make([][]int32, n), log: make([]int64, n), weight: make([]int64, n), stamp: make([]int32, n), pace: p}
 	for v, d := range h.Dims {
 		g.log[v] = int64(math.Round(math.Log2(float64(d)) * logUnit))
 	}
@@ -57,7 +60,7 @@ func (g *fillGraph) connect(h Hypergraph) {
 	}
 	for _, e := range h.Edges {
 		for _, v := range e {
-			if h.Dims[v] == 1 {
+			if h.Dims[v] == 1 || g.pace.Over(int64(len(e))) {
 				continue
 			}
 			for _, u := range e {
@@ -68,6 +71,9 @@ func (g *fillGraph) connect(h Hypergraph) {
 		}
 	}
 	for v, row := range g.adj {
+		if g.pace.Over(8 * int64(len(row))) {
+			return
+		}
 		slices.Sort(row)
 		g.adj[v] = slices.Compact(row)
 	}
@@ -81,7 +87,7 @@ func (g *fillGraph) countFill() {
 		d := int64(len(row))
 		g.fill[v] += d * (d - 1) / 2
 		for _, u := range row {
-			if int(u) < v {
+			if int(u) < v || g.pace.Over(int64(len(row))) {
 				continue
 			}
 			g.common = g.intersect(row, g.adj[u], g.common[:0])
@@ -163,7 +169,7 @@ func (g *fillGraph) eliminate(v int32) {
 // saturate merges near into the row of each of its members.
 func (g *fillGraph) saturate(near []int32) {
 	for _, a := range near {
-		if g.moves > maxMoves { // the run ends here
+		if g.moves > maxMoves || g.pace.Over(int64(len(near))) { // the run ends here
 			return
 		}
 		row := g.adj[a]
@@ -199,6 +205,9 @@ func (g *fillGraph) addMissing(near []int32) {
 			return
 		}
 		for _, b := range near[i+1:] {
+			if g.pace.Over(int64(len(g.adj[b]))) {
+				return
+			}
 			at, ok := slices.BinarySearch(g.adj[a], b)
 			g.moves += 4
 			if ok {

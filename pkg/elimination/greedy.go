@@ -4,7 +4,10 @@ package elimination
 
 import (
 	"cmp"
+	"context"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 )
 
 // maxMoves bounds the elementary operations of one greedy run. A graph that needs more has tables far beyond any
@@ -24,12 +27,18 @@ const (
 // MinFill returns the elimination order of h's indices of dimension above 1 that always takes the index whose
 // elimination adds the fewest edges; ties go to the smallest table, then to the smallest number. Deterministic.
 // Cost: fill counts are kept up to date, O(degree) for every edge of the triangulated graph; at most 2^28 operations,
-// after which the rest follows by weight.
-func MinFill(h Hypergraph) []int { order, _ := greedy(h, byFill, 0); return order }
+// after which the rest follows by weight. The only error is the context's.
+func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
+	order, _, err := greedy(ctx, h, byFill, 0)
+	return order, err
+}
 
 // MinWeight is MinFill with the size of the table touched (the product of the dimensions of the index and its
 // neighbours) in place of the fill; ties go to the smallest number. It is faster, and better on some mixed domains.
-func MinWeight(h Hypergraph) []int { order, _ := greedy(h, byWeight, 0); return order }
+func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
+	order, _, err := greedy(ctx, h, byWeight, 0)
+	return order, err
+}
 
 // key orders candidates; a key is stale when it no longer equals the vertex's current one.
 type key struct {
@@ -48,8 +57,8 @@ func (k key) less(o key) bool {
 	return k.tie < o.tie
 }
 
-func greedy(h Hypergraph, r rule, seed uint64) (order []int, moves int64) {
-	g := newFillGraph(h, r != byWeight)
+func greedy(ctx context.Context, h Hypergraph, r rule, seed uint64) (order []int, moves int64, err error) {
+	g := newFillGraph(h, r != byWeight, pace.New(ctx))
 	var q queue
 	for v, d := range h.Dims {
 		if d > 1 {
@@ -59,7 +68,7 @@ func greedy(h Hypergraph, r rule, seed uint64) (order []int, moves int64) {
 	q.init()
 	order = make([]int, 0, len(q))
 	done := make([]bool, len(h.Dims))
-	for len(q) > 0 && g.moves < maxMoves {
+	for len(q) > 0 && g.moves < maxMoves && !g.pace.Over(16) {
 		k := q.pop()
 		if done[k.v] || k != g.key(k.v, r, seed) {
 			continue
@@ -73,7 +82,10 @@ func greedy(h Hypergraph, r rule, seed uint64) (order []int, moves int64) {
 			}
 		}
 	}
-	return append(order, g.rest(h, done)...), g.moves
+	if err := g.pace.Err(); err != nil {
+		return nil, g.moves, err
+	}
+	return append(order, g.rest(h, done)...), g.moves, nil
 }
 
 // rest lists what is not done by weight, then number.

@@ -5,8 +5,11 @@ package elimination
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 )
 
 // Step makes one table out of live ones:
@@ -42,15 +45,15 @@ const (
 
 // Walk calls yield for every step of eliminating h along order (Restrict is applied to it), and stops early when yield
 // returns false. The last tables, without scope, are left to multiply as numbers; so are the dimensions of indices
-// that no tensor has.
+// that no tensor has. The only error is the context's; steps may have been yielded before it.
 //
 // Bucket elimination: the tables with the next index are merged pairwise, the pair with the smallest result first,
 // while the result is small against the table over all their indices; what is left is multiplied and summed in one
 // step, together with the following indices of the order that no other table has.
 // Memory: the scopes of the live tables. Time: per bucket of k tables O(k²·width).
-func Walk(h Hypergraph, order []int, yield func(*Step) bool) {
+func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	order = Restrict(order, h)
-	w := &walker{order: order, pos: make([]int32, len(h.Dims)), dim: make([]float64, len(order)), next: len(h.Edges), yield: yield}
+	w := &walker{pace: pace.New(ctx), order: order, pos: make([]int32, len(h.Dims)), dim: make([]float64, len(order)), next: len(h.Edges), yield: yield}
 	for v := range w.pos {
 		w.pos[v] = -1
 	}
@@ -68,17 +71,18 @@ func Walk(h Hypergraph, order []int, yield func(*Step) bool) {
 		}
 		slices.Sort(scope)
 		if !w.place(node{id: id, scope: scope, size: w.size(scope)}) {
-			return
+			return w.pace.Err()
 		}
 	}
 	for p := range w.buckets {
 		if b := w.buckets[p]; len(b) > 0 {
 			w.buckets[p] = nil
 			if !w.bucket(p, b) {
-				return
+				return w.pace.Err()
 			}
 		}
 	}
+	return w.pace.Err()
 }
 
 // node is a live table: its scope as sorted positions in the order.
@@ -98,6 +102,7 @@ func bySize(x, y node) int {
 }
 
 type walker struct {
+	pace    *pace.Pace
 	order   []int
 	pos     []int32   // index → position
 	dim     []float64 // dimension by position
@@ -119,6 +124,9 @@ func (w *walker) size(scope []int32) float64 {
 func (w *walker) place(n node) bool {
 	if len(n.scope) == 0 {
 		return true
+	}
+	if w.pace.Over(int64(len(n.scope))) {
+		return false
 	}
 	b := &w.buckets[n.scope[0]]
 	if n.size >= pileUp {
@@ -162,6 +170,9 @@ func (w *walker) bucket(p int, b []node) bool {
 	}
 	var scope []int32
 	for _, t := range b {
+		if w.pace.Over(int64(len(scope) + len(t.scope))) {
+			return false
+		}
 		scope = union(scope, t.scope)
 	}
 	if b, ok = w.mergeSmall(b, w.size(scope)); !ok {
@@ -212,6 +223,9 @@ func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 		best, size := -1, math.Inf(1)
 		for i, o := range b {
 			if i != first {
+				if w.pace.Over(int64(len(t.scope) + 1)) {
+					return nil, false
+				}
 				if s := w.unionSize(t.scope, o.scope, size); s < size {
 					best, size = i, s
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 )
 
 // TestWalkIsAContraction: whatever the order, every tensor is used once, every index is summed once and only when no
@@ -28,7 +29,7 @@ func TestWalkIsAContraction(t *testing.T) {
 		peak = entries
 		next := len(h.Edges)
 		summed := map[int]bool{}
-		elimination.Walk(h, order, func(s *elimination.Step) bool {
+		elimination.Walk(t.Context(), h, order, func(s *elimination.Step) bool {
 			var scope []int
 			for _, in := range s.In {
 				if _, ok := live[in]; !ok {
@@ -80,7 +81,7 @@ func TestWalkIsAContraction(t *testing.T) {
 				}
 			}
 		}
-		plan := elimination.Evaluate(h, order)
+		plan := orders.Evaluate(h, order)
 		if math.Abs(plan.Flops-flops) > 1e-9*flops || plan.Bytes != 8*peak {
 			t.Fatalf("seed %d, round %d: plan %+v, walked %v flops and %v bytes", seed, round, plan, flops, 8*peak)
 		}
@@ -107,7 +108,7 @@ func size(h elimination.Hypergraph, scope []int) float64 {
 // TestWalkStops: yield ends the walk.
 func TestWalkStops(t *testing.T) {
 	steps := 0
-	elimination.Walk(chain(100), elimination.MinFill(chain(100)), func(*elimination.Step) bool { steps++; return steps < 7 })
+	elimination.Walk(t.Context(), chain(100), orders.MinFill(chain(100)), func(*elimination.Step) bool { steps++; return steps < 7 })
 	if steps != 7 {
 		t.Errorf("%d steps, want 7", steps)
 	}
@@ -123,7 +124,7 @@ func TestTablesOfOneScopeDoNotPileUp(t *testing.T) {
 			h.Edges = append(h.Edges, []int{i, n + j})
 		}
 	}
-	plan := elimination.Evaluate(h, elimination.MinFill(h))
+	plan := orders.Evaluate(h, orders.MinFill(h))
 	if table := 8 * float64(int(1)<<n); plan.Width != n || plan.Bytes > 3.2*table {
 		t.Errorf("width %d, %v bytes, a table of one side has %v", plan.Width, plan.Bytes, table)
 	}

@@ -29,7 +29,7 @@ func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidenc
 	})
 	evidence := oracle.RandomEvidence(rng, m)
 	choice := []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)]
-	net, err := reparam.Build(m, reparam.Options{Cores: choice})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: choice})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSlicedTreesAgainstEnumeration(t *testing.T) {
 		want, sign := oracle.LogZ(m, evidence)
 		marginals := oracle.Marginals(m, evidence)
 		for _, both := range []bool{false, true} {
-			p, err := exact.Prepare(net, both)
+			p, err := exact.Prepare(context.Background(), net, both)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,11 +143,11 @@ func TestSlicedTreesAgainstEnumeration(t *testing.T) {
 func TestAPlanForAnotherNetworkIsRefused(t *testing.T) {
 	_, _, one := network(t, 1)
 	_, _, two := network(t, 4)
-	p, err := exact.Prepare(one, false)
+	p, err := exact.Prepare(context.Background(), one, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := exact.Prepare(two, false)
+	q, err := exact.Prepare(context.Background(), two, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestThePlanDependsOnShapeBudgetAndSeedAlone(t *testing.T) {
 	for seed := range uint64(10) {
 		_, _, net := network(t, seed)
 		plan := func() *btn.Contraction {
-			p, err := exact.Prepare(net, false)
+			p, err := exact.Prepare(context.Background(), net, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package exact
 // The joint marginal of a set of variables: one more index, over its cells.
 
 import (
+	"context"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -29,8 +30,8 @@ type cells struct {
 //
 // Errors: those of Prepare; over budget before anything is built, where the selectors do not fit memory bytes (0:
 // btn.DefaultMemory); bad_input for a network without variables.
-func PrepareJoint(net *btn.Network, marginals bool, set []int, memory int64) (*Prepared, error) {
-	given, err := einsum.Build(net)
+func PrepareJoint(ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64) (*Prepared, error) {
+	given, err := einsum.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func PrepareJoint(net *btn.Network, marginals bool, set []int, memory int64) (*P
 			o.Keep = []int{p.cells.index}
 		}
 	}
-	if p.simple, err = preprocess.Run(p.given, o); err != nil {
+	if p.simple, err = preprocess.Run(ctx, p.given, o); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -3,6 +3,7 @@
 package exact
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -29,8 +30,8 @@ type Prepared struct {
 // Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies it. With marginals nothing is
 // summed out whose marginal could not be recovered. The same network gives the same bits. Errors and cost: those of
 // einsum.Build and preprocess.Run.
-func Prepare(net *btn.Network, marginals bool) (*Prepared, error) {
-	return PrepareJoint(net, marginals, nil, 0)
+func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
+	return PrepareJoint(ctx, net, marginals, nil, 0)
 }
 
 // Hypergraph returns the shape of what is left to contract.

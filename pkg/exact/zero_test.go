@@ -32,12 +32,12 @@ func TestLostTotalIsNoZero(t *testing.T) {
 	for round := range 40 {
 		part := *m
 		part.Factors = m.Factors[:5+round%24]
-		net, err := reparam.Build(&part, reparam.Options{})
+		net, err := reparam.Build(context.Background(), &part, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, marginals := range []bool{false, true} {
-			p, err := exact.Prepare(net, marginals)
+			p, err := exact.Prepare(context.Background(), net, marginals)
 			if err != nil {
 				t.Fatal(err)
 			}

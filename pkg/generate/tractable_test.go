@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -77,7 +78,7 @@ func TestCurieWeissInPairs(t *testing.T) {
 				t.Errorf("a factor is %T", f.Table)
 			}
 		}
-		if w := elimination.Evaluate(h, elimination.MinFill(h)).Width; w != 9 {
+		if w := orders.Evaluate(h, orders.MinFill(h)).Width; w != 9 {
 			t.Errorf("J = %v: width %d, want 9", coupling, w)
 		}
 	}

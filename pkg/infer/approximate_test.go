@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 			t.Errorf("query %d: %v together, %v alone", i, *got.LogZ, *want.LogZ)
 		}
 	}
-	net, err := Reparameterise(m, s)
+	net, err := Reparameterise(context.Background(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	}
 	q := Query{Evidence: factorgraph.Observe(map[int]int{2: 1}), Marginals: true}
 	want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
-	net, err := Reparameterise(m, btn.Settings{})
+	net, err := Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

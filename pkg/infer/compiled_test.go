@@ -40,7 +40,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	slices.Reverse(backwards)
 	other := run(backwards...)
 	slices.Reverse(other)
-	net, err := Reparameterise(m, btn.Settings{})
+	net, err := Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 	m := alarm(t)
 	ctx := context.Background()
-	net, err := Reparameterise(m, btn.Settings{})
+	net, err := Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2), Negative: seed%5 == 0})
-		net, err := Reparameterise(m, btn.Settings{})
+		net, err := Reparameterise(context.Background(), m, btn.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}

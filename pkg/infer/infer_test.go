@@ -200,7 +200,7 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 }
 
 func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
-	net, err := Reparameterise(ising(6), btn.Settings{})
+	net, err := Reparameterise(context.Background(), ising(6), btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

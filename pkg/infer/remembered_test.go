@@ -226,7 +226,7 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 			name     string
 		}{{nil, "", "none"}, {map[int]int{7: 1}, c.few, "few"}, {most, c.many, "many"}} {
 			for _, asked := range []string{"first", "again"} {
-				net, err := infer.Reparameterise(model.model, model.settings)
+				net, err := infer.Reparameterise(context.Background(), model.model, model.settings)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 	queries := []Query{{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})}, {Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})}}
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
 	ctx := context.Background()
-	net, err := Reparameterise(m, s)
+	net, err := Reparameterise(context.Background(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,15 @@ import (
 // Reparameterise is the first stage: the model as a base tensor network (Lemma 1), without any evidence.
 // Maps "bp" are for symmetry-cp, which learns in them: what contracts B itself gets the identity, whose zeros stay zeros.
 // Errors are the model's and carry fault.BadInput.
-func Reparameterise(m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
+func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
 	s = s.WithDefaults()
 	if s.Maps == btn.MapBP && s.Method != btn.MethodSymmetryCP {
 		s.Maps = btn.MapIdentity
 	}
-	net, err := reparam.Build(m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
+	net, err := reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return nil, ctxErr
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
@@ -206,7 +209,7 @@ func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) 
 	if err := CheckQueries(r.Model.Domains, r.Queries); err != nil {
 		return nil, err
 	}
-	net, err := Reparameterise(r.Model, r.Settings)
+	net, err := Reparameterise(ctx, r.Model, r.Settings)
 	if err != nil {
 		return nil, err
 	}

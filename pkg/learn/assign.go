@@ -121,7 +121,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) {
 	s := learning(a.settings)
 	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
-		closed, ok, err := ClosedForm(a.net, s.Components)
+		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
 		if err != nil || ok {
 			return closed, err
 		}

@@ -3,6 +3,7 @@ package learn
 // Exact decompositions in closed form: when the cores' own ranks multiply to a small number, nothing has to be learned.
 
 import (
+	"context"
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -20,8 +21,8 @@ import (
 //
 // Exact means up to rounding, as tensor.LowRank has verified. B = 0 and networks without legs are as in Decompose.
 // ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is solved.
-// Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs.
-func ClosedForm(net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error) {
+// Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs, and the context's.
+func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error) {
 	sp, err := newSpace(net, countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}, nil)
 	if err != nil {
 		return nil, false, err
@@ -41,9 +42,9 @@ func ClosedForm(net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error
 		d.Method = btn.MethodExact
 		return d, true, nil
 	}
-	factors, symmetric, ok := factorise(net, maxTerms)
-	if !ok {
-		return nil, false, nil
+	factors, symmetric, ok := factorise(ctx, net, maxTerms)
+	if err := ctx.Err(); err != nil || !ok {
+		return nil, false, err
 	}
 	d := &btn.Decomposition{
 		Method: btn.MethodExact, Exact: true, LnNormB: norm2.LogAbs() / 2, LnNormError: math.Inf(-1),
@@ -84,11 +85,14 @@ type factor struct {
 }
 
 // factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that saves most.
-func factorise(net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, ok bool) {
+func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
 	saved, product := 1.0, 1.0
 	for c, core := range net.Cores {
+		if ctx.Err() != nil {
+			return nil, -1, false
+		}
 		form := symmetryTerms(core.T)
 		cp, low := tensor.LowRank(core.T, maxTerms)
 		if !low && form == nil {

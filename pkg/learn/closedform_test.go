@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -77,7 +78,7 @@ func TestClosedFormsAreExact(t *testing.T) {
 		{"symmetry-CP among others", fromCores(rankOne, mixture, parity(3)), 4, btn.ClassSymmetryRankOne},
 		{"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)), 2, btn.ClassRankOne},
 	} {
-		d, ok, err := ClosedForm(c.net, 8)
+		d, ok, err := ClosedForm(context.Background(), c.net, 8)
 		if err != nil || !ok {
 			t.Errorf("%s: found %v, %v", c.name, ok, err)
 			continue
@@ -105,11 +106,11 @@ func TestClosedFormsThatDoNotExist(t *testing.T) {
 		"symmetric and generic": fromCores(cardinality(rng, 9), generic),
 		"many with one":         fromCores(cardinality(rng, 9), parity(3), parity(3), parity(3), parity(3)),
 	} {
-		if d, ok, err := ClosedForm(net, 8); ok || err != nil {
+		if d, ok, err := ClosedForm(context.Background(), net, 8); ok || err != nil {
 			t.Errorf("%s: %d components, %v", name, len(d.Components), err)
 		}
 	}
-	if _, ok, err := ClosedForm(fromCores(parity(3)), 0); ok || err != nil {
+	if _, ok, err := ClosedForm(context.Background(), fromCores(parity(3)), 0); ok || err != nil {
 		t.Errorf("no terms allowed: %v, %v", ok, err)
 	}
 }
@@ -121,7 +122,7 @@ func TestClosedFormOfAThousandLegs(t *testing.T) {
 	for c := range core.Values.Mant { // a Curie–Weiss weight, far outside float64
 		core.Values.Exp = append(core.Values.Exp, int64(c*(1000-c)/20))
 	}
-	d, ok, err := ClosedForm(fromCores(core), 16)
+	d, ok, err := ClosedForm(context.Background(), fromCores(core), 16)
 	if err != nil || !ok || len(d.Components) != 1 {
 		t.Fatal(ok, err)
 	}
@@ -136,7 +137,7 @@ func TestClosedFormOfAThousandLegs(t *testing.T) {
 
 // ExampleClosedForm writes the parity of three bits as two products.
 func ExampleClosedForm() {
-	d, ok, err := ClosedForm(fromCores(parity(3)), 4)
+	d, ok, err := ClosedForm(context.Background(), fromCores(parity(3)), 4)
 	if err != nil || !ok {
 		fmt.Println(ok, err)
 		return

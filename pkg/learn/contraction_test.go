@@ -64,7 +64,7 @@ func TestLemma5OnClosedForms(t *testing.T) {
 		net := randomNetwork(rng, repeated(2, 11), []int{3, 8}, 0)
 		net.Cores[0].T = parity(3)
 		net.Cores[1].T = cardinality(rng, 8)
-		d, ok, err := ClosedForm(net, 4)
+		d, ok, err := ClosedForm(context.Background(), net, 4)
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}

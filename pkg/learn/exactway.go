@@ -44,15 +44,15 @@ func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithD
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
-	shape, err := a.facts.shapeOf(a.net)
+	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
 	if a.exactKey == "" {
 		a.exactKey = a.key("exact", shape)
 	}
-	index, hit, err := a.recall(a.exactKey, func(context.Context) (*btn.Decomposition, error) {
-		return exactDecomposition(a.net, shape, a.settings.Memory)
+	index, hit, err := a.recall(a.exactKey, func(ctx context.Context) (*btn.Decomposition, error) {
+		return exactDecomposition(ctx, a.net, shape, a.settings.Memory)
 	})
 	if err != nil {
 		return btn.Assignment{}, err
@@ -65,7 +65,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if ok, err := a.compiled(&assignment, base, conditioned, marginals); ok || err != nil {
 		return assignment, err
 	}
-	under, err := einsum.Shape(conditioned)
+	under, err := einsum.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -75,10 +75,16 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		}
 	}
 	order := base.Components[0].Order
-	plan := elimination.Evaluate(under, order)
+	plan, err := elimination.Evaluate(a.ctx, under, order)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
 	if plan.Flops > replanFlops && !sameDims(under, shape) {
-		own := elimination.MinFill(under)
-		if p := elimination.Evaluate(under, own); p.Flops < plan.Flops {
+		own, p, err := minFill(a.ctx, under)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		if p.Flops < plan.Flops {
 			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for what the evidence leaves %.2g", plan.Flops, p.Flops)
 			plan, order = p, own
 			assignment.Decomposition = len(a.job.Decompositions)
@@ -86,7 +92,9 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 	priced := plan
 	if marginals {
-		priced = einsum.PlanMarginals(under, order)
+		if priced, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
+			return btn.Assignment{}, err
+		}
 	}
 	if plan.Flops > heavyFlops || priced.Bytes > float64(a.settings.Memory) {
 		return a.tree(conditioned, marginals, nil)
@@ -101,7 +109,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
 // shape that is left, on which alone they depend: evidence on the same variables finds the same tree.
 func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
-	p, err := engine.PrepareJoint(conditioned, marginals, joint, a.settings.Memory)
+	p, err := engine.PrepareJoint(a.ctx, conditioned, marginals, joint, a.settings.Memory)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -120,7 +128,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), limit)
 	}
 	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
-	under, err := einsum.Shape(conditioned)
+	under, err := einsum.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -133,7 +141,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 
 // restricts reports whether evidence takes values from the indices of the network.
 func (a *assigner) restricts(under elimination.Hypergraph) (bool, error) {
-	shape, err := a.facts.shapeOf(a.net)
+	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	return err == nil && !sameDims(under, shape), err
 }
 
@@ -181,12 +189,18 @@ func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
 // exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
 // and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
-func exactDecomposition(net *btn.Network, shape elimination.Hypergraph, memory int64) (*btn.Decomposition, error) {
-	order := elimination.MinFill(shape)
-	plan := elimination.Evaluate(shape, order)
+func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination.Hypergraph, memory int64) (*btn.Decomposition, error) {
+	order, plan, err := minFill(ctx, shape)
+	if err != nil {
+		return nil, err
+	}
 	if plan.Flops <= heavyFlops {
-		order = elimination.Best(shape)
-		plan = elimination.Evaluate(shape, order)
+		if order, err = elimination.Best(ctx, shape); err != nil {
+			return nil, err
+		}
+		if plan, err = elimination.Evaluate(ctx, shape, order); err != nil {
+			return nil, err
+		}
 	}
 	most := 0
 	switch {
@@ -196,7 +210,7 @@ func exactDecomposition(net *btn.Network, shape elimination.Hypergraph, memory i
 		most = 1
 	}
 	if most > 0 {
-		closed, ok, err := ClosedForm(net, most)
+		closed, ok, err := ClosedForm(ctx, net, most)
 		if err != nil {
 			return nil, err
 		}
@@ -206,6 +220,16 @@ func exactDecomposition(net *btn.Network, shape elimination.Hypergraph, memory i
 		}
 	}
 	return baseDecomposition(order, plan), nil
+}
+
+// minFill returns the min-fill order of a shape and what it takes.
+func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Plan, error) {
+	order, err := elimination.MinFill(ctx, shape)
+	if err != nil {
+		return nil, btn.Plan{}, err
+	}
+	plan, err := elimination.Evaluate(ctx, shape, order)
+	return order, plan, err
 }
 
 func baseDecomposition(order []int, plan btn.Plan) *btn.Decomposition {

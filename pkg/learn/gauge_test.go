@@ -16,7 +16,7 @@ import (
 func TestGaugeHasTwoLevels(t *testing.T) {
 	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{MinDomain: 3, MaxDomain: 3, Variables: 4, Factors: 3, Kinds: []oracle.Kind{oracle.Dense}})
 	for maps, want := range map[btn.MapKind]int{btn.MapIdentity: 3, btn.MapBP: 2} {
-		net, err := reparam.Build(m, reparam.Options{Maps: maps})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestGaugeWarnings(t *testing.T) {
 		updates int64
 		want    string
 	}{{0, ""}, {1, "belief propagation did not converge"}} {
-		net, err := reparam.Build(m, reparam.Options{Maps: btn.MapBP, BP: bp.Options{Updates: c.updates}})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP, BP: bp.Options{Updates: c.updates}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestGaugeWarnings(t *testing.T) {
 			t.Errorf("%d updates: %q, want %q", c.updates, got, c.want)
 		}
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil || gaugeWarnings(net) != nil {
 		t.Error("identity maps are no gauge")
 	}

@@ -46,7 +46,7 @@ func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []str
 // leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
 // truncate.
 func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignment, error) {
-	own, err := truncated.Prepare(conditioned, q.Marginals)
+	own, err := truncated.Prepare(a.ctx, conditioned, q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -115,7 +115,7 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 // model returns the network without evidence, simplified such that every marginal can be recovered.
 func (a *assigner) model() (*truncated.Prepared, error) {
 	if a.simplified == nil {
-		p, err := truncated.Prepare(a.net, true)
+		p, err := truncated.Prepare(a.ctx, a.net, true)
 		if err != nil {
 			return nil, err
 		}

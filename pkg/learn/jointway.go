@@ -25,7 +25,7 @@ func (a *assigner) joint(conditioned *btn.Network, q Query) (btn.Assignment, err
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
 	}
-	under, err := einsum.Shape(conditioned)
+	under, err := einsum.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}

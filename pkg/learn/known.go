@@ -4,6 +4,7 @@ package learn
 
 import (
 	"container/list"
+	"context"
 	"crypto/sha256"
 	"sync"
 	"weak"
@@ -74,14 +75,14 @@ func (k *Known) find(net *btn.Network) *facts {
 }
 
 // shapeOf returns the shape of the network, without evidence.
-func (f *facts) shapeOf(net *btn.Network) (elimination.Hypergraph, error) {
+func (f *facts) shapeOf(ctx context.Context, net *btn.Network) (elimination.Hypergraph, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.shaped {
 		return f.shape, nil
 	}
 	var err error
-	f.shape, err = einsum.Shape(net)
+	f.shape, err = einsum.Shape(ctx, net)
 	f.shaped = err == nil
 	return f.shape, err
 }

@@ -292,7 +292,7 @@ func TestTrivialBaseTensors(t *testing.T) {
 			t.Errorf("%s: exact %v, ρ = %v, %d components", c.name, d.Exact, d.Residual, len(d.Components))
 		}
 		near(t, c.name, math.Abs(materialiseSum(c.net.Dims, d)[0]), math.Abs(c.alpha), 1e-14, 1)
-		closed, ok, err := ClosedForm(c.net, 4)
+		closed, ok, err := ClosedForm(context.Background(), c.net, 4)
 		if err != nil || !ok || !closed.Exact {
 			t.Fatalf("%s: closed form: %v, %v", c.name, ok, err)
 		}

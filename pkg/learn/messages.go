@@ -57,7 +57,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 		return a.messages, nil
 	}
 	m := &modelMessages{remembered: true}
-	shape, err := a.facts.shapeOf(a.net)
+	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 		a.messages = m
 		return m, nil
 	}
-	if m.e, err = einsum.Build(a.net); err != nil {
+	if m.e, err = einsum.Build(a.ctx, a.net); err != nil {
 		return nil, err
 	}
 	if n := bp.Entries(m.e); n > 0 && n <= mostMessages {

@@ -48,7 +48,7 @@ func isingGrid(t *testing.T, n int, o generate.Ising) *btn.Network {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 	if len(keys) != 1 || len(memo[keys[0]].Growth.Messages) == 0 {
 		t.Fatalf("remembered: %v", keys)
 	}
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, err := einsum.Build(conditioned)
+	given, err := einsum.Build(context.Background(), conditioned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestMessagesOfAModelWithPhases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(conditioned)
+	e, err := einsum.Build(context.Background(), conditioned)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -272,7 +272,7 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		if _, err := Decompose(context.Background(), c.net, btn.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
-		if _, _, err := ClosedForm(c.net, 4); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := ClosedForm(context.Background(), c.net, 4); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("closed form: got %v, want %q", err, c.want)
 		}
 	}

@@ -36,7 +36,7 @@ var (
 // regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
 // with, so that every component stands on the same ones.
 func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, error) {
-	e, err := einsum.Build(conditioned)
+	e, err := einsum.Build(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}

@@ -17,7 +17,7 @@ func TestExactAnswersOfSignedFactorsSayThatCancellationIsNotMeasured(t *testing.
 			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, low, 2, 1}}},
 		}}
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(m, reparam.Options{Cores: cores})
+			net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores})
 			if err != nil {
 				t.Fatal(err)
 			}

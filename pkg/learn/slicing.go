@@ -106,7 +106,7 @@ func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ floa
 		if err != nil {
 			return 0, err
 		}
-		e, err := einsum.Build(net)
+		e, err := einsum.Build(ctx, net)
 		if err != nil {
 			return 0, err
 		}

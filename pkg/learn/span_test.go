@@ -33,7 +33,7 @@ func TestSpanWarnings(t *testing.T) {
 				factorgraph.Factor{Scope: []int{i, (i + 1) % 8}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: c.factor}},
 				factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: c.weight}})
 		}
-		net, err := reparam.Build(m, reparam.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

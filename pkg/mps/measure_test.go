@@ -106,15 +106,15 @@ func measured(t testing.TB, name string) (*einsum.Expression, float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := preprocess.Run(e, preprocess.Options{})
+	r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,11 +142,11 @@ func bipartite(n int, delta float64) *einsum.Expression {
 // simplify returns a model of the reference folder under its evidence.
 func simplify(t testing.TB, name string) *einsum.Expression {
 	t.Helper()
-	e, err := einsum.Build(reference.Network(t, name))
+	e, err := einsum.Build(context.Background(), reference.Network(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := preprocess.Run(e, preprocess.Options{})
+	r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func simplify(t testing.TB, name string) *einsum.Expression {
 
 func exactLnZ(t testing.TB, name string) float64 {
 	t.Helper()
-	p, err := exact.Prepare(reference.Network(t, name), false)
+	p, err := exact.Prepare(context.Background(), reference.Network(t, name), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -59,7 +60,7 @@ func mustSearch(t *testing.T, h elimination.Hypergraph, o SearchOptions) (Plan, 
 
 func exactValue(t *testing.T, e *einsum.Expression) (float64, [][]float64) {
 	t.Helper()
-	r, _, err := einsum.Marginals(context.Background(), e, elimination.Best(e.Hypergraph()), einsum.Options{Threads: 1})
+	r, _, err := einsum.Marginals(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,15 @@ func (s *searcher) starts(ctx context.Context) error {
 	}
 	mckee := cuthillMcKee(s.near, s.live, rng)
 	slices.Reverse(mckee)
-	for _, order := range [][]int{file, mckee, elimination.MinFill(s.h), elimination.MinWeight(s.h)} {
+	fill, err := elimination.MinFill(ctx, s.h)
+	if err != nil {
+		return err
+	}
+	light, err := elimination.MinWeight(ctx, s.h)
+	if err != nil {
+		return err
+	}
+	for _, order := range [][]int{file, mckee, fill, light} {
 		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
 			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
 				return err

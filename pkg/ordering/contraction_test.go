@@ -3,6 +3,7 @@ package ordering_test
 // A literal contraction of the reference models along found plans, against their published solutions.
 
 import (
+	"context"
 	"math"
 	"os"
 	"strings"
@@ -21,7 +22,7 @@ func TestPlansReproduceTheReferences(t *testing.T) {
 		names = strings.Fields(more)
 	}
 	for _, name := range names {
-		e, err := einsum.Build(reference.Network(t, "uai/"+name))
+		e, err := einsum.Build(context.Background(), reference.Network(t, "uai/"+name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/ordering"
 )
@@ -17,7 +18,7 @@ import (
 // shapeOf returns the hypergraph of a reference model with its evidence.
 func shapeOf(t testing.TB, name string) elimination.Hypergraph {
 	t.Helper()
-	h, err := einsum.Shape(reference.Network(t, "uai/"+name))
+	h, err := einsum.Shape(context.Background(), reference.Network(t, "uai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestReferenceModels(t *testing.T) {
 
 func searchReference(t *testing.T, name string) ordering.Plan {
 	h := shapeOf(t, name)
-	order, err := ordering.FromOrder(h, elimination.MinFill(h))
+	order, err := ordering.FromOrder(h, orders.MinFill(h))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,11 @@ func (s *search) tableLimit() logs {
 
 // first makes the min-fill tree the best one.
 func (s *search) first() (Plan, error) {
-	w := newWorking(s.n, alongOrder(s.n, s.n.minFill()).finish())
+	order, err := s.n.minFill(s.ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	w := newWorking(s.n, alongOrder(s.n, order).finish())
 	newReconfigurer(w, s.objective, pieces).run(s.budget(w))
 	s.best = &slicing{whole: s.n, w: w}
 	s.price = s.score(s.best)
@@ -155,7 +159,11 @@ func (s *search) first() (Plan, error) {
 
 // orderOnly is for networks whose scopes as bit sets are too large for a search: the min-fill order, without slices.
 func (s *search) orderOnly() (Plan, error) {
-	p := alongOrder(s.n, s.n.minFill())
+	order, err := s.n.minFill(s.ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := alongOrder(s.n, order)
 	s.moves += p.moves
 	plan, err := s.plan(s.reduced.expand(s.left, p.finish()), nil)
 	if err != nil {
@@ -204,7 +212,7 @@ func (s *search) squeeze() (Plan, error) {
 }
 
 // minFill returns the min-fill order of the network, in indices of the hypergraph it is from.
-func (n *network) minFill() []int {
+func (n *network) minFill(ctx context.Context) ([]int, error) {
 	h := elimination.Hypergraph{Dims: make([]int, len(n.of)), Edges: make([][]int, len(n.edges))}
 	for v := range h.Dims {
 		h.Dims[v] = 1
@@ -215,11 +223,14 @@ func (n *network) minFill() []int {
 			h.Edges[t] = append(h.Edges[t], int(v))
 		}
 	}
-	order := elimination.MinFill(h)
+	order, err := elimination.MinFill(ctx, h)
+	if err != nil {
+		return nil, err
+	}
 	for i, v := range order {
 		order[i] = n.of[v]
 	}
-	return order
+	return order, nil
 }
 
 // budget is how many moves the price of w is worth.

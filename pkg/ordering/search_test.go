@@ -13,6 +13,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/ordering"
 )
 
@@ -192,7 +193,7 @@ func TestPlansContractToTheSum(t *testing.T) {
 
 func TestSearchBeatsMinFillOnGrids(t *testing.T) {
 	h := grid(14, 14, 2)
-	order, err := ordering.FromOrder(h, elimination.MinFill(h))
+	order, err := ordering.FromOrder(h, orders.MinFill(h))
 	if err != nil {
 		t.Fatal(err)
 	}

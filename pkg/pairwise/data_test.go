@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/ordering"
 	"github.com/basetensor/basetensor/pkg/pairwise"
@@ -26,7 +27,7 @@ const modelMemory = 8 << 30
 func readExpression(t testing.TB, name string) (*einsum.Expression, *factorgraph.Model) {
 	t.Helper()
 	m, _ := reference.Model(t, "uai/"+name)
-	e, err := einsum.Build(reference.Network(t, "uai/"+name))
+	e, err := einsum.Build(context.Background(), reference.Network(t, "uai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestReferenceModels(t *testing.T) {
 			if os.Getenv("BTN_COMPARE") == "" {
 				return
 			}
-			order := elimination.Best(e.Hypergraph())
+			order := orders.Best(e.Hypergraph())
 			begin, cpu = time.Now(), cpuTime()
 			_, other, err := einsum.Contract(context.Background(), e, order, einsum.Options{Memory: modelMemory, Threads: 1})
 			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v", other.Flops, other.PeakBytes, time.Since(begin).Round(time.Millisecond), (cpuTime() - cpu).Round(time.Millisecond), err)

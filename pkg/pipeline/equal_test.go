@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -114,7 +115,7 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 // tasks stores the blobs of a request and returns a task per unit: more chunks than its cost would give it.
 func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
 	r.t.Helper()
-	net, err := infer.Reparameterise(p.Model, p.Settings)
+	net, err := infer.Reparameterise(context.Background(), p.Model, p.Settings)
 	r.must(err)
 	job, err := infer.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 	r.must(err)

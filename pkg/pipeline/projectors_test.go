@@ -68,11 +68,11 @@ func TestProjectorsAreRemembered(t *testing.T) {
 // along is a decomposition with one tree for the model and bonds 8 and 16, as a search would make it, in no time.
 func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Decomposition {
 	t.Helper()
-	net, err := infer.Reparameterise(m, s)
+	net, err := infer.Reparameterise(context.Background(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := truncated.Prepare(net, true)
+	p, err := truncated.Prepare(context.Background(), net, true)
 	if err != nil {
 		t.Fatal(err)
 	}

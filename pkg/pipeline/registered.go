@@ -70,7 +70,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 // build makes and stores a model's network.
 func (w *worker) build(ctx context.Context, model *factorgraph.Model, s btn.Settings) (prepared, error) {
 	domains := model.Domains // all that is kept of it
-	net, err := infer.Reparameterise(model, s)
+	net, err := infer.Reparameterise(ctx, model, s)
 	if err != nil {
 		return prepared{}, err
 	}

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -263,7 +264,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := infer.Reparameterise(m, btn.Settings{}) // no arithmetic: the same on every processor
+	net, err := infer.Reparameterise(context.Background(), m, btn.Settings{}) // no arithmetic: the same on every processor
 	if err != nil {
 		t.Fatal(err)
 	}

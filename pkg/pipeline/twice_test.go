@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -90,7 +91,7 @@ func TestPlansOfOneJob(t *testing.T) {
 		if len(tasks) != 2 {
 			t.Fatalf("%d tasks, want 2", len(tasks))
 		}
-		net, err := infer.Reparameterise(p.Model, p.Settings)
+		net, err := infer.Reparameterise(context.Background(), p.Model, p.Settings)
 		r.must(err)
 		plan, err := infer.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 		r.must(err)

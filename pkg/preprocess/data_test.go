@@ -1,6 +1,7 @@
 package preprocess_test
 
 import (
+	"context"
 	"math"
 	"path"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/preprocess"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -35,15 +36,15 @@ func TestReferenceModels(t *testing.T) {
 			}
 			e := readExpression(t, file)
 			start := time.Now()
-			r, err := preprocess.Run(e, preprocess.Options{})
+			r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 			took := time.Since(start)
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := elimination.Evaluate(e.Hypergraph(), elimination.Best(e.Hypergraph()))
+			before := orders.Evaluate(e.Hypergraph(), orders.Best(e.Hypergraph()))
 			h := r.Expression.Hypergraph()
-			order := elimination.Best(h)
-			after := elimination.Evaluate(h, order)
+			order := orders.Best(h)
+			after := orders.Evaluate(h, order)
 			s := r.Report
 			t.Logf("|%s|%d → %d|%d → %d|%d → %d|%.1f → %.1f|%.2g → %.2g|%d|%v|", name, s.Before.Indices, s.After.Indices, s.Before.Tables,
 				s.After.Tables, s.Before.Entries, s.After.Entries, before.Log2Table, after.Log2Table, before.Flops, after.Flops, s.Parts, took.Round(time.Millisecond))
@@ -80,7 +81,7 @@ func TestReferenceMarginals(t *testing.T) {
 			continue
 		}
 		e := readExpression(t, file)
-		r, err := preprocess.Run(e, preprocess.Options{Marginals: true})
+		r, err := preprocess.Run(context.Background(), e, preprocess.Options{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestReferenceMarginals(t *testing.T) {
 // marginals contracts e once for every value of every index.
 func marginals(t *testing.T, e *einsum.Expression) [][]float64 {
 	t.Helper()
-	order := elimination.Best(e.Hypergraph())
+	order := orders.Best(e.Hypergraph())
 	z := func(e *einsum.Expression) scaled.Number {
 		v, _, err := einsum.Contract(t.Context(), e, order, einsum.Options{})
 		if err != nil {
@@ -141,7 +142,7 @@ func marginals(t *testing.T, e *einsum.Expression) [][]float64 {
 // same compares z with the value of e contracted as it is.
 func same(t *testing.T, e *einsum.Expression, z scaled.Number) {
 	t.Helper()
-	want, _, err := einsum.Contract(t.Context(), e, elimination.Best(e.Hypergraph()), einsum.Options{})
+	want, _, err := einsum.Contract(t.Context(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func same(t *testing.T, e *einsum.Expression, z scaled.Number) {
 
 func readExpression(t testing.TB, file string) *einsum.Expression {
 	t.Helper()
-	e, err := einsum.Build(reference.Network(t, file))
+	e, err := einsum.Build(context.Background(), reference.Network(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package preprocess_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 func run(t *testing.T, e *einsum.Expression, o preprocess.Options) *preprocess.Result {
 	t.Helper()
-	r, err := preprocess.Run(e, o)
+	r, err := preprocess.Run(context.Background(), e, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestErrors(t *testing.T) {
 		{einsum.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}}, einsum.ErrExpression, "index 2 is to be kept, there are 1"},
 		{einsum.Expression{Scale: scaled.FromFloat(math.Inf(1))}, preprocess.Options{}, einsum.ErrNotFinite, "the scale"},
 	} {
-		_, err := preprocess.Run(&c.e, c.o)
+		_, err := preprocess.Run(context.Background(), &c.e, c.o)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("error %v, want %q", err, c.text)
 		}

@@ -1,6 +1,7 @@
 package preprocess_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
@@ -15,7 +16,7 @@ func ExampleRun() {
 		{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}},
 		{Scope: []int{1, 2}, Data: []float64{0.25, 0.75, 0.5, 0.5, 0.125, 0.875}},
 	}}
-	r, err := preprocess.Run(e, preprocess.Options{Marginals: true})
+	r, err := preprocess.Run(context.Background(), e, preprocess.Options{Marginals: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -162,11 +162,11 @@ func (x *explanation) zero(keep []part) (bool, error) {
 			return false, err
 		}
 	}
-	e, err := einsum.Build(&net)
+	e, err := einsum.Build(x.ctx, &net)
 	if err != nil || e.Scale.IsZero() {
 		return err == nil, err
 	}
-	r, err := Run(e, Options{NoStructure: true})
+	r, err := Run(x.ctx, e, Options{NoStructure: true})
 	return err == nil && r.Report.Zero != nil, err
 }
 

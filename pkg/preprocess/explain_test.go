@@ -17,7 +17,7 @@ import (
 
 func network(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.Options) *btn.Network {
 	t.Helper()
-	net, err := reparam.Build(m, o)
+	net, err := reparam.Build(context.Background(), m, o)
 	if err != nil {
 		t.Fatal(err)
 	}

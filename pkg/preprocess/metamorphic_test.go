@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/preprocess"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -41,7 +41,7 @@ func local(rng *rand.Rand, n int) *einsum.Expression {
 
 func value(t *testing.T, e *einsum.Expression) scaled.Number {
 	t.Helper()
-	z, _, err := einsum.Contract(t.Context(), e, elimination.Best(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(t.Context(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@
 package preprocess
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
@@ -76,20 +77,24 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 // in Report.Zero. The same expression and options give the same result, to the bit.
 //
 // Errors: einsum.ErrExpression for scopes and sizes that contradict each other or a Keep that names no index,
-// einsum.ErrNotFinite for an entry that is NaN or infinite.
+// einsum.ErrNotFinite for an entry that is NaN or infinite; the context's.
 // Cost: a small multiple of the entries for every time that one of their indices shrinks, and the budget of probing;
 // no pass compares all pairs of tables.
-func Run(e *einsum.Expression, o Options) (*Result, error) {
-	w, err := load(e, o)
+func Run(ctx context.Context, e *einsum.Expression, o Options) (*Result, error) {
+	w, err := load(ctx, e, o)
 	if err != nil {
 		return nil, err
 	}
-	return w.simplified().result(e), nil
+	best, err := w.simplified(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return best.result(e), nil
 }
 
 // simplify applies the rules in the order of their cost, the cheapest that applies next, until none does.
 func (w *work) simplify() {
-	for w.zero == nil {
+	for w.zero == nil && !w.pace.Over(ruleWork) {
 		switch {
 		case w.domains.len() > 0:
 			w.propagate()
@@ -108,6 +113,9 @@ func (w *work) simplify() {
 		}
 	}
 }
+
+// ruleWork is what one rule costs at least, in operations on entries.
+const ruleWork = 64
 
 // Recover returns the marginal of index i of the expression given from marginals of the simplified expression:
 // marginals[j] has one entry per value of index j, and is only looked at for j = Origin[i].Index of dimension above 1. The

@@ -19,6 +19,9 @@ func (w *work) probe(i int) {
 	var order []position       // keys of gone in the order they came
 	var failed []position      //
 	for x := range w.dims[i] {
+		if w.pace.Over(0) {
+			return
+		}
 		w.report.Probed++
 		for v := range w.dims[i] {
 			if v != x {

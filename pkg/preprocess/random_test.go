@@ -1,6 +1,7 @@
 package preprocess_test
 
 import (
+	"context"
 	"errors"
 	"math/big"
 	"math/rand/v2"
@@ -21,14 +22,14 @@ const tolerance = 1e-12
 func check(t *testing.T, what string, e *einsum.Expression, o preprocess.Options) *preprocess.Result {
 	t.Helper()
 	before := clone(e)
-	r, err := preprocess.Run(e, o)
+	r, err := preprocess.Run(context.Background(), e, o)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	if !reflect.DeepEqual(before, e) {
 		t.Fatalf("%s: the expression given has changed", what)
 	}
-	again, err := preprocess.Run(e, o)
+	again, err := preprocess.Run(context.Background(), e, o)
 	if err != nil || !reflect.DeepEqual(r, again) {
 		t.Fatalf("%s: a second run differs", what)
 	}

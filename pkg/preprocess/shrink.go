@@ -6,7 +6,7 @@ import "slices"
 
 // propagate does the tables on the agenda to the fixpoint, and shrinks the tables of indices that have lost values.
 func (w *work) propagate() {
-	for w.domains.len() > 0 {
+	for w.domains.len() > 0 && !w.pace.Over(ruleWork) {
 		if n := w.domains.pop(); !w.tables[n].gone && !w.tables[n].isFull(w) {
 			w.alive.queue.push(n)
 		}
@@ -42,6 +42,9 @@ func (w *work) commit() {
 	}
 	touched = unique(touched)
 	for _, n := range touched {
+		if w.pace.Over(int64(len(w.tables[n].data))) {
+			return
+		}
 		w.restrict(w.tables[n])
 	}
 	for _, i := range shrunk {

@@ -4,6 +4,7 @@ package preprocess
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/elimination"
@@ -32,21 +33,24 @@ type pieces struct {
 // what is cheapest to contract along the min-fill order: with tables as they are, with all replaced that can be, or only
 // those over many indices. Structure is looked for before anything is multiplied into the tables.
 // Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
-func (w *work) simplified() *work {
+func (w *work) simplified(ctx context.Context) (*work, error) {
 	if w.zero == nil {
 		w.propagate()
 	}
 	if w.zero != nil || w.options.NoStructure || !w.anyArity(minArity) {
 		w.simplify()
-		return w
+		return w, w.pace.Err()
 	}
 	best := w.clone()
 	best.simplify()
-	flops := best.cost()
-	if flops < worthwhile && !w.options.always {
-		return best
+	flops, err := best.cost(ctx)
+	if err != nil || flops < worthwhile && !w.options.always {
+		return best, err
 	}
-	found := w.candidates()
+	found, err := w.candidates(ctx)
+	if err != nil {
+		return nil, err
+	}
 	trials := 0
 	for k := range found {
 		if k > 0 && found[k].arity == found[k-1].arity {
@@ -60,23 +64,29 @@ func (w *work) simplified() *work {
 			trial.replace(p)
 		}
 		trial.simplify()
-		if w.options.always {
-			return trial
+		f, err := trial.cost(ctx)
+		if err != nil || w.options.always {
+			return trial, err
 		}
-		if f := trial.cost(); f < flops {
+		if f < flops {
 			best, flops = trial, f
 		}
 	}
-	return best
+	return best, nil
 }
 
 // cost returns the flops along the min-fill order.
-func (w *work) cost() float64 {
-	if w.zero != nil {
-		return 0
+func (w *work) cost(ctx context.Context) (float64, error) {
+	if err := w.pace.Err(); w.zero != nil || err != nil {
+		return 0, err
 	}
 	h := w.hypergraph()
-	return elimination.Evaluate(h, elimination.MinFill(h)).Flops
+	order, err := elimination.MinFill(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	plan, err := elimination.Evaluate(ctx, h, order)
+	return plan.Flops, err
 }
 
 func (w *work) anyArity(arity int) bool {
@@ -84,9 +94,13 @@ func (w *work) anyArity(arity int) bool {
 }
 
 // candidates lists what tables may be replaced by, by arity, smaller ones first.
-func (w *work) candidates() []pieces {
+func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	place := make([]int, len(w.dims))
-	for p, i := range elimination.MinFill(w.hypergraph()) {
+	order, err := elimination.MinFill(ctx, w.hypergraph())
+	if err != nil {
+		return nil, err
+	}
+	for p, i := range order {
 		place[i] = p
 	}
 	var found []pieces
@@ -106,7 +120,7 @@ func (w *work) candidates() []pieces {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b pieces) int { return cmp.Compare(a.arity, b.arity) })
-	return found
+	return found, nil
 }
 
 // hypergraph returns the shape of what is left.

@@ -1,15 +1,16 @@
 package preprocess_test
 
 import (
+	"context"
 	"math/big"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/preprocess"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -112,16 +113,16 @@ func when(state int) func(int) float64 {
 // solve takes a model through the whole way to Z: network, expression, simplification, order, contraction.
 func solve(t testing.TB, m *factorgraph.Model, o preprocess.Options) (scaled.Number, *preprocess.Result, float64) {
 	t.Helper()
-	e, err := einsum.Build(network(t, m, factorgraph.Evidence{}, reparam.Options{}))
+	e, err := einsum.Build(context.Background(), network(t, m, factorgraph.Evidence{}, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := preprocess.Run(e, o)
+	r, err := preprocess.Run(context.Background(), e, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := r.Expression.Hypergraph()
-	order := elimination.Best(h)
+	order := orders.Best(h)
 	z, stats, err := einsum.Contract(t.Context(), r.Expression, order, einsum.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ func (w *work) kill(i, x, by int) {
 	if a.left[i] == 0 && a.empty < 0 {
 		a.empty, a.by = i, by
 	}
+	w.pace.Over(int64(len(w.at[i])))
 	for _, n := range w.at[i] {
 		if n != by && !w.tables[n].isFull(w) {
 			a.queue.push(n)
@@ -63,7 +64,7 @@ func (a *alive) undo(mark int) {
 // fixpoint removes positions without support until none is left to remove, or an index is empty.
 func (w *work) fixpoint() {
 	a := &w.alive
-	for a.queue.len() > 0 && a.empty < 0 {
+	for a.queue.len() > 0 && a.empty < 0 && !w.pace.Over(ruleWork) {
 		w.revise(a.queue.pop())
 	}
 }
@@ -80,6 +81,7 @@ func (w *work) revise(n int) {
 		missing += a.left[i]
 	}
 	tuples, arity := t.tuples(w), len(t.scope)
+	w.pace.Over(int64(len(tuples)))
 next:
 	for p := 0; p < len(tuples) && missing > 0; p += arity {
 		a.spent++

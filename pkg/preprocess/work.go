@@ -3,10 +3,12 @@ package preprocess
 // The expression while it is being simplified.
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -35,6 +37,7 @@ type work struct {
 	filtering int
 
 	alive alive
+	pace  *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
 // alias says what became of an index that is gone: it follows index into, or has been summed out.
@@ -51,14 +54,14 @@ const (
 	summed = -2
 )
 
-func load(e *einsum.Expression, o Options) (*work, error) {
+func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
 	if o.MaxEntries <= 0 {
 		o.MaxEntries = defaultMaxEntries
 	}
 	if o.Probes == 0 {
 		o.Probes = defaultProbes
 	}
-	w := &work{options: o, dims: slices.Clone(e.Dims), first: slices.Clone(e.Dims), scale: e.Scale, at: make([][]int, len(e.Dims))}
+	w := &work{options: o, dims: slices.Clone(e.Dims), first: slices.Clone(e.Dims), scale: e.Scale, at: make([][]int, len(e.Dims)), pace: pace.New(ctx)}
 	w.keep = make([]bool, len(e.Dims))
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.Dims) {
@@ -84,6 +87,9 @@ func load(e *einsum.Expression, o Options) (*work, error) {
 		w.zero = &Reason{Index: -1, Table: -1}
 	}
 	for t, in := range e.Tables {
+		if w.pace.Over(int64(ruleWork + len(in.Data))) {
+			return nil, w.pace.Err()
+		}
 		if err := w.check(t, in); err != nil {
 			return nil, err
 		}

@@ -97,7 +97,7 @@ func TestBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorker(f.g, p.y)
+	w := newWorker(t.Context(), f.g, p.y)
 	legs, _ := f.source.region(0, w)
 	if _, prog := w.ratio(legs); f.Bytes != 8*float64(prog.buffer) || f.Flops != prog.flops {
 		t.Errorf("%d entries, %v bytes predicted; %v flops, %v predicted", prog.buffer, f.Bytes, prog.flops, f.Flops)

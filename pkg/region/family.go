@@ -43,7 +43,7 @@ func Plan(ctx context.Context, h elimination.Hypergraph, o Options) (*Family, er
 	if err != nil {
 		return nil, err
 	}
-	w := newWorker(g, nil)
+	w := newWorker(ctx, g, nil)
 	var l *lattice
 	if o.Kind == "" || o.Kind == Auto || o.Kind == Windows {
 		l, err = findLattice(g, w.cut)

@@ -3,6 +3,7 @@ package region
 // Marginals from those inside the regions, and from there along the trees outside all regions.
 
 import (
+	"context"
 	"math"
 )
 
@@ -103,7 +104,7 @@ func (c *corrections) spread() {
 	for leg := range c.free {
 		c.free[leg] = true
 	}
-	w := c.p.worker()
+	w := c.p.worker(context.Background())
 	defer c.p.release(w)
 	for r := range c.p.f.Len() {
 		if !c.p.f.source.largest(r) {

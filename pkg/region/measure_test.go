@@ -16,9 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/preprocess"
 	"github.com/basetensor/basetensor/pkg/region"
@@ -31,7 +31,7 @@ func expression(t testing.TB, m *factorgraph.Model, err error) *einsum.Expressio
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func expression(t testing.TB, m *factorgraph.Model, err error) *einsum.Expressio
 
 func built(t testing.TB, net *btn.Network) *einsum.Expression {
 	t.Helper()
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestMeasureIsing(t *testing.T) {
 
 func exactly(t testing.TB, e *einsum.Expression) float64 {
 	t.Helper()
-	z, _, err := einsum.Contract(context.Background(), e, elimination.Best(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestMeasureSimplified(t *testing.T) {
 	measuring(t, "simplified")
 	for _, name := range strings.Split(os.Getenv("REGION_MODELS"), ",") {
 		log10, _ := reference.Log10Z(t, name)
-		r, err := preprocess.Run(built(t, reference.Network(t, name)), preprocess.Options{})
+		r, err := preprocess.Run(context.Background(), built(t, reference.Network(t, name)), preprocess.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -76,7 +76,7 @@ func random(n, tables int, strength float64, seed uint64) *einsum.Expression {
 // exactly returns ln Z and the marginals of an expression, by elimination.
 func exactly(t testing.TB, e *einsum.Expression) (float64, [][]float64) {
 	t.Helper()
-	r, _, err := einsum.Marginals(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package region
 // Elimination of small networks, compiled once per shape.
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -41,8 +42,11 @@ type operand struct {
 type cost struct{ flops, log2, entries float64 }
 
 // price returns the min-fill order of a network and what eliminating along it costs. It allocates no tables.
-func price(dims []int, scopes [][]int) (order []int, c cost) {
-	order = elimination.MinFill(elimination.Hypergraph{Dims: dims, Edges: scopes})
+// The only error is the context's.
+func price(ctx context.Context, dims []int, scopes [][]int) (order []int, c cost, err error) {
+	if order, err = elimination.MinFill(ctx, elimination.Hypergraph{Dims: dims, Edges: scopes}); err != nil {
+		return nil, cost{}, err
+	}
 	buckets(dims, scopes, order, func(v int, in []int, union []int, _ [][]int) {
 		l := 0.0
 		for _, i := range union {
@@ -52,7 +56,7 @@ func price(dims []int, scopes [][]int) (order []int, c cost) {
 		c.flops += math.Exp2(l) * float64(len(in)+1)
 		c.entries += math.Exp2(l) / float64(dims[v])
 	})
-	return order, c
+	return order, c, nil
 }
 
 // buckets walks through an elimination: yield is called for every index of order that some table has, with the operands

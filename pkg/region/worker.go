@@ -2,10 +2,14 @@ package region
 
 // One goroutine's memory for regions, one after the other.
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // worker contracts regions. With y nil it prices them only.
 type worker struct {
+	ctx context.Context // of whoever has it in hand
 	*local
 	machine
 	y        *gauge
@@ -21,8 +25,8 @@ type worker struct {
 	parts    [][]float64 // contracted tables, by position among the region's tables
 }
 
-func newWorker(g *graph, y *gauge) *worker {
-	return &worker{local: newLocal(g), y: y, cut: newCutter(g), prices: map[string]cost{}, programs: map[string]*program{}}
+func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
+	return &worker{ctx: ctx, local: newLocal(g), y: y, cut: newCutter(g), prices: map[string]cost{}, programs: map[string]*program{}}
 }
 
 // maxCached bounds the offsets of the programs kept, about 64 MiB.
@@ -34,7 +38,10 @@ func (w *worker) program() *program {
 		return p
 	}
 	scopes := w.scopes()
-	order, _ := price(w.dims, scopes)
+	order, _, err := price(context.Background(), w.dims, scopes) // narrow, and priced before
+	if err != nil {
+		panic(err) // a context without an end
+	}
 	p := compile(w.dims, scopes, order)
 	size := 0
 	for _, s := range p.steps {
@@ -120,7 +127,10 @@ func (w *worker) cost(legs []int32) cost {
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c
 	}
-	_, c := price(w.dims, w.scopes())
+	_, c, err := price(w.ctx, w.dims, w.scopes())
+	if err != nil {
+		return cost{log2: math.Inf(1)} // whoever goes on looks at the context
+	}
 	if len(w.prices) >= maxPrices {
 		clear(w.prices)
 	}

@@ -55,14 +55,9 @@ type Options struct {
 // converged are a gauge all the same: Z does not depend on it.
 //
 // Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map, btn.ErrMap), ErrOptions,
-// btn.ErrRange; for maps "bp" those of bp.Run. Cost: that of applying a d×d matrix along every mode of every factor, and
+// btn.ErrRange; for maps "bp" those of bp.Run; the context's. Cost: that of applying a d×d matrix along every mode of every factor, and
 // bp.Run. Source: Hamid and Braun, Lemma 1.
-func Build(m *factorgraph.Model, o Options) (*btn.Network, error) {
-	return BuildContext(context.Background(), m, o)
-}
-
-// BuildContext is Build that stops, in belief propagation, when ctx is done.
-func BuildContext(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
+func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
@@ -81,7 +76,7 @@ func BuildContext(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Ne
 			return nil, fmt.Errorf("reparam: %w", err)
 		}
 	}
-	if err := b.factors(); err != nil {
+	if err := b.factors(ctx); err != nil {
 		return nil, err
 	}
 	if o.Cores == btn.CoresAreVariables {

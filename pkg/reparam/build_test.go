@@ -1,6 +1,7 @@
 package reparam_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -71,7 +72,7 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 			}
 			table := oracle.RandomTensor(rng, kind, m.Domains, oracle.Options{Negative: true})
 			m.Factors = []factorgraph.Factor{{Scope: scope, Table: table}}
-			net, err := reparam.Build(m, reparam.Options{Maps: btn.MapGiven, Given: randomMaps(rng, m)})
+			net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapGiven, Given: randomMaps(rng, m)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +117,7 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 		want := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven} {
-				net, err := reparam.Build(m, reparam.Options{Maps: maps, Cores: cores, Given: randomMaps(rng, m)})
+				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores, Given: randomMaps(rng, m)})
 				if err != nil {
 					t.Fatalf("seed %d, trial %d, %s, %s: %v", seed, trial, cores, maps, err)
 				}
@@ -151,11 +152,11 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 	}
 	other.Factors = append(other.Factors, factorgraph.Factor{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{7}}})
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-		a, err := reparam.Build(m, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
+		a, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := reparam.Build(other, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
+		b, err := reparam.Build(context.Background(), other, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +177,7 @@ func TestParityIsSparseUnderHadamard(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &factorgraph.Model{Domains: []int{2, 2, 2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2, 3}, Table: parity}}}
-	net, err := reparam.Build(m, reparam.Options{Maps: btn.MapOrthogonal})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapOrthogonal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestSymmetricFactorKeepsForm(t *testing.T) {
 		m.Domains = append(m.Domains, 2)
 	}
 	m.Factors = []factorgraph.Factor{{Scope: scope, Table: factor}}
-	net, err := reparam.Build(m, reparam.Options{Maps: btn.MapOrthogonal})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapOrthogonal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestSymmetricFactorKeepsForm(t *testing.T) {
 	}
 	// Different maps cannot be taken, which is no error: the factor keeps its entries.
 	rng := rand.New(rand.NewPCG(4, 4))
-	net, err = reparam.Build(m, reparam.Options{Maps: btn.MapGiven, Given: randomMaps(rng, m)})
+	net, err = reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapGiven, Given: randomMaps(rng, m)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestEdgeModels(t *testing.T) {
 		{"negative entries", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)}}, 2, -3},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(&c.model, reparam.Options{Maps: btn.MapOrthogonal, Cores: cores})
+			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Maps: btn.MapOrthogonal, Cores: cores})
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
@@ -279,7 +280,7 @@ func TestWeightsBeyondFloat64(t *testing.T) {
 	for range 100 {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-200, 2e-200}}})
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestBuildErrors(t *testing.T) {
 		{far, reparam.Options{}, btn.ErrRange, "variable 0: "},
 		{&factorgraph.Model{Domains: []int{0}}, reparam.Options{}, factorgraph.ErrModel, ""},
 	} {
-		_, err := reparam.Build(c.m, c.o)
+		_, err := reparam.Build(context.Background(), c.m, c.o)
 		if !errors.Is(err, c.is) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%+v: got %v, want %v with %q", c.o, err, c.is, c.want)
 		}

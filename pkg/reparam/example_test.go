@@ -1,6 +1,7 @@
 package reparam_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -25,7 +26,7 @@ func paperExample() *factorgraph.Model {
 
 // The paper's example: six incidences become six legs; X_0 is in both factors and links them.
 func ExampleBuild() {
-	net, err := reparam.Build(paperExample(), reparam.Options{Maps: btn.MapOrthogonal})
+	net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{Maps: btn.MapOrthogonal})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,7 +53,7 @@ func ExampleBuild() {
 func TestPaperExample(t *testing.T) {
 	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(paperExample(), reparam.Options{Maps: maps, Cores: cores})
+			net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{Maps: maps, Cores: cores})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +67,7 @@ func TestPaperExample(t *testing.T) {
 
 // TestPaperExampleVariableTensors: V^(0)[a, b] = Σ_x A^(0:0)[x, a] A^(0:1)[x, b], the copy tensor for identity maps.
 func TestPaperExampleVariableTensors(t *testing.T) {
-	net, err := reparam.Build(paperExample(), reparam.Options{})
+	net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

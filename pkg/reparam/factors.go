@@ -3,12 +3,14 @@ package reparam
 // Factors: those of order ≥ 2 get legs and maps, the others become weights.
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/arena"
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -20,8 +22,12 @@ type mapPair struct {
 }
 
 // factors makes a piece of every factor of order ≥ 2, and its legs.
-func (b *builder) factors() error {
+func (b *builder) factors(ctx context.Context) error {
+	p := pace.New(ctx)
 	for j, f := range b.model.Factors {
+		if p.Over(64) {
+			return p.Err()
+		}
 		if len(f.Scope) < 2 {
 			continue
 		}

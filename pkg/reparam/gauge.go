@@ -31,7 +31,7 @@ type gauge struct {
 // form take part through trees of tables, except symmetric and symmetry-CP ones whose chains of counters have more than 2^24
 // entries. Complete says that none was left out. Errors: as Build and bp.Run.
 func Messages(ctx context.Context, m *factorgraph.Model, o bp.Options) (state *bp.State, complete bool, err error) {
-	net, err := Build(m, Options{})
+	net, err := Build(ctx, m, Options{})
 	if err != nil {
 		return nil, false, err
 	}
@@ -52,7 +52,7 @@ func Messages(ctx context.Context, m *factorgraph.Model, o bp.Options) (state *b
 }
 
 func newGauge(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number, o bp.Options) (*gauge, error) {
-	net, err := newMessageNetwork(m, weights, scale)
+	net, err := newMessageNetwork(ctx, m, weights, scale)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func gauged(t *testing.T, cores btn.CoreChoice, f func(trial int, m *factorgraph
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
 		}
-		net, err := reparam.Build(m, reparam.Options{Maps: btn.MapBP, Cores: cores})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP, Cores: cores})
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
 		}
@@ -248,7 +248,7 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 		m.Factors[0].Scope = append(m.Factors[0].Scope, i)
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 0.3}}})
 	}
-	net, err := reparam.Build(m, reparam.Options{Maps: btn.MapBP})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-9, 1}}}}}
-	net, err := reparam.Build(m, reparam.Options{Maps: btn.MapBP})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		t.Errorf("Z = %v, want 4e-9", got)
 	}
 	m.Factors[1].Table = &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}
-	if net, err = reparam.Build(m, reparam.Options{Maps: btn.MapBP}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
+	if net, err = reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
 		t.Errorf("Z = 0: %v", err)
 	}
 	// Messages that float64 cannot hold leave identity maps as well.
@@ -289,7 +289,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, small}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 1}}},
 		{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 1}}}}}
-	if net, err = reparam.Build(deep, reparam.Options{Maps: btn.MapBP}); err != nil {
+	if net, err = reparam.Build(context.Background(), deep, reparam.Options{Maps: btn.MapBP}); err != nil {
 		t.Fatal(err)
 	}
 	if err := net.Validate(); err != nil || net.Scale == (scaled.Number{}) {

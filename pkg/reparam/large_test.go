@@ -1,6 +1,7 @@
 package reparam
 
 import (
+	"context"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -19,7 +20,7 @@ func TestAllocationsPerFactor(t *testing.T) {
 			factorgraph.Factor{Scope: []int{i, (i + 1) % n}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}})
 	}
 	per := testing.AllocsPerRun(3, func() {
-		if _, err := Build(m, Options{}); err != nil {
+		if _, err := Build(context.Background(), m, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}) / (2 * n)

@@ -3,6 +3,7 @@ package reparam
 // The model as an expression whose belief propagation has the messages between factors and variables, whatever form a factor has.
 
 import (
+	"context"
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
@@ -41,7 +42,7 @@ type messageNetwork struct {
 //     carries the term along.
 //
 // A factor too large for its form takes no part.
-func newMessageNetwork(m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*messageNetwork, error) {
+func newMessageNetwork(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*messageNetwork, error) {
 	n := &messageNetwork{model: m, at: make([][]incidence, len(m.Factors))}
 	n.e = &einsum.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
 	for i, w := range weights {
@@ -51,7 +52,7 @@ func newMessageNetwork(m *factorgraph.Model, weights [][]float64, scale scaled.N
 		if len(f.Scope) < 2 {
 			continue
 		}
-		if err := n.factor(j, f); err != nil {
+		if err := n.factor(ctx, j, f); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +71,7 @@ func (n *messageNetwork) index(dim int) int {
 	return len(n.e.Dims) - 1
 }
 
-func (n *messageNetwork) factor(j int, f factorgraph.Factor) error {
+func (n *messageNetwork) factor(ctx context.Context, j int, f factorgraph.Factor) error {
 	at := make([]incidence, len(f.Scope))
 	n.at[j] = at
 	switch t := f.Table.(type) {
@@ -95,7 +96,7 @@ func (n *messageNetwork) factor(j int, f factorgraph.Factor) error {
 		}
 		return nil
 	}
-	return n.chain(at, f)
+	return n.chain(ctx, at, f)
 }
 
 func leaveOut(at []incidence) {
@@ -131,20 +132,23 @@ func (n *messageNetwork) star(at []incidence, scope []int, t *tensor.CP) {
 }
 
 // chain embeds the expression of the factor alone, with a table between each variable and the index that stands for it.
-func (n *messageNetwork) chain(at []incidence, f factorgraph.Factor) error {
+func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgraph.Factor) error {
 	alone := &factorgraph.Model{Domains: f.Table.Dims(), Factors: []factorgraph.Factor{{Scope: make([]int, len(f.Scope)), Table: f.Table}}}
 	for k := range f.Scope {
 		alone.Factors[0].Scope[k] = k
 	}
-	net, err := Build(alone, Options{})
+	net, err := Build(ctx, alone, Options{})
 	if err != nil {
 		return err
 	}
-	if shape, err := einsum.Shape(net); err != nil || entries(shape) > maxChain {
+	if shape, err := einsum.Shape(ctx, net); err != nil || entries(shape) > maxChain {
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			return ctxErr
+		}
 		leaveOut(at) // no chain of counters can be written down
 		return nil
 	}
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(ctx, net)
 	if err != nil {
 		return err
 	}

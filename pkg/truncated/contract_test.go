@@ -1,6 +1,7 @@
 package truncated
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -19,7 +20,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 	compared := 0
 	for range 150 {
 		m := oracle.RandomModel(rng, oracle.Options{})
-		net, err := reparam.Build(m, reparam.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,14 +33,14 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 		if net, err = net.Condition(factorgraph.Evidence{Hard: hard}); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Prepare(net, true)
+		p, err := Prepare(context.Background(), net, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Decided() {
 			continue
 		}
-		given, err := einsum.Build(net)
+		given, err := einsum.Build(context.Background(), net)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,15 +1,16 @@
 package truncated
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -20,11 +21,11 @@ func TestMaskIsConditioning(t *testing.T) {
 	masked := 0
 	for range 400 {
 		m := oracle.RandomModel(rng, oracle.Options{})
-		net, err := reparam.Build(m, reparam.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Prepare(net, true)
+		p, err := Prepare(context.Background(), net, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestMaskIsConditioning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given, err := einsum.Build(conditioned)
+		given, err := einsum.Build(context.Background(), conditioned)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestMaskIsConditioning(t *testing.T) {
 // exactly contracts an expression by elimination.
 func exactly(t *testing.T, e *einsum.Expression) (scaled.Number, [][]float64) {
 	t.Helper()
-	r, _, err := einsum.Marginals(t.Context(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	r, _, err := einsum.Marginals(t.Context(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +119,11 @@ func TestSweepUnderMask(t *testing.T) {
 	compared := 0
 	for range 60 {
 		m := oracle.RandomModel(rng, oracle.Options{})
-		net, err := reparam.Build(m, reparam.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Prepare(net, true)
+		p, err := Prepare(context.Background(), net, true)
 		if err != nil {
 			t.Fatal(err)
 		}

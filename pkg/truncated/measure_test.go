@@ -17,9 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/compressed"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/truncated"
 )
@@ -65,8 +65,8 @@ func TestMeasureReuse(t *testing.T) {
 		}
 		for seed := uint64(1); seed <= 2; seed++ {
 			m, _ := c.make(seed)
-			net, _ := reparam.Build(m, reparam.Options{})
-			p, err := truncated.Prepare(net, true)
+			net, _ := reparam.Build(context.Background(), m, reparam.Options{})
+			p, err := truncated.Prepare(context.Background(), net, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestMeasureReuse(t *testing.T) {
 					}
 					want := math.NaN() // where it takes too long
 					if c.exact {
-						z, _, err := einsum.Contract(t.Context(), q.Expression(), elimination.Best(q.Expression().Hypergraph()), einsum.Options{})
+						z, _, err := einsum.Contract(t.Context(), q.Expression(), orders.Best(q.Expression().Hypergraph()), einsum.Options{})
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -6,6 +6,7 @@ package truncated
 // From a network to the expression that is contracted.
 
 import (
+	"context"
 	"errors"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -33,12 +34,12 @@ type Prepared struct {
 
 // Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not
 // be recovered. Errors and cost: those of einsum.Build and preprocess.Run.
-func Prepare(net *btn.Network, marginals bool) (*Prepared, error) {
-	given, err := einsum.Build(net)
+func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
+	given, err := einsum.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
-	simple, err := preprocess.Run(given, preprocess.Options{Marginals: marginals})
+	simple, err := preprocess.Run(ctx, given, preprocess.Options{Marginals: marginals})
 	if err != nil {
 		return nil, err
 	}

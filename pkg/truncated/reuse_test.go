@@ -10,9 +10,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/compressed"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/truncated"
 )
@@ -47,11 +47,11 @@ func model(t *testing.T, rows, cols int, o generate.Ising, bond int) (*factorgra
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := truncated.Prepare(net, true)
+	p, err := truncated.Prepare(context.Background(), net, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestAcceptedReuseIsNearTheExactValue(t *testing.T) {
 				refused++
 				continue
 			}
-			want, _, err := einsum.Contract(t.Context(), q.Expression(), elimination.Best(q.Expression().Hypergraph()), einsum.Options{})
+			want, _, err := einsum.Contract(t.Context(), q.Expression(), orders.Best(q.Expression().Hypergraph()), einsum.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package reference
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func Model(t testing.TB, name string) (*factorgraph.Model, factorgraph.Evidence)
 func Network(t testing.TB, name string) *btn.Network {
 	t.Helper()
 	m, evidence := Model(t, name)
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err == nil {
 		net, err = net.Condition(evidence)
 	}

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/lab/baseline"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -26,11 +26,11 @@ func expression(t *testing.T, m *factorgraph.Model, err error) *einsum.Expressio
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := reparam.Build(m, reparam.Options{})
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(net)
+	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func expression(t *testing.T, m *factorgraph.Model, err error) *einsum.Expressio
 
 func lnZ(t *testing.T, e *einsum.Expression) float64 {
 	t.Helper()
-	z, _, err := einsum.Contract(context.Background(), e, elimination.Best(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package baseline
 // The tree of mini-buckets.
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -33,14 +34,17 @@ const maxCells = 1 << 27 // of all messages and the largest product
 // newTree splits e, eliminated in min-fill order: the tables and messages at an index go into mini-buckets of at most
 // ibound+1 indices, the ones with most indices first, each into the first that has room. A larger table is alone. The
 // first mini-bucket, with the largest tables, is the main one, and comes last.
-func newTree(e *einsum.Expression, ibound int) (*tree, error) {
+func newTree(ctx context.Context, e *einsum.Expression, ibound int) (*tree, error) {
 	if ibound < 1 {
 		return nil, fault.New(fault.BadInput, "baseline: ibound %d, at least 1 is needed", ibound)
 	}
 	if err := check(e); err != nil {
 		return nil, err
 	}
-	order := elimination.MinFill(e.Hypergraph())
+	order, err := elimination.MinFill(ctx, e.Hypergraph())
+	if err != nil {
+		return nil, err
+	}
 	s := splitter{e: e, ibound: ibound, rank: make([]int, len(e.Dims)), waiting: make([][]item, len(e.Dims)), t: &tree{scale: e.Scale}}
 	for k, i := range order {
 		s.rank[i] = k

@@ -17,7 +17,7 @@ import (
 // fault.OverBudget above 1 GiB of messages; the context's. Cost: d^(ibound+1) per mini-bucket.
 // Source: Dechter and Rish, Mini-buckets, J. ACM 50 (2003). Differs: the mini-bucket of the largest tables is the one that is summed.
 func MiniBucket(ctx context.Context, e *einsum.Expression, ibound int) (Result, error) {
-	t, err := newTree(e, ibound)
+	t, err := newTree(ctx, e, ibound)
 	if err != nil {
 		return Result{}, err
 	}

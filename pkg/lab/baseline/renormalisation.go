@@ -37,7 +37,7 @@ func BucketRenormalisation(ctx context.Context, e *einsum.Expression, o Renormal
 	if o.Rounds == 0 {
 		o.Rounds = 10
 	}
-	t, err := newTree(e, o.IBound)
+	t, err := newTree(ctx, e, o.IBound)
 	if err != nil {
 		return Result{}, err
 	}

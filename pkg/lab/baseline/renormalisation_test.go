@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -42,7 +42,7 @@ func renormalised(s *renormaliser, e *einsum.Expression, but int) *einsum.Expres
 
 func contracted(t *testing.T, e *einsum.Expression) scaled.Number {
 	t.Helper()
-	z, _, err := einsum.Contract(context.Background(), e, elimination.MinFill(e.Hypergraph()), einsum.Options{})
+	z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,15 +54,15 @@ func TestRenormalisedModel(t *testing.T) {
 	pairs := 0
 	for seed := range uint64(30) {
 		m := oracle.RandomModel(rand.New(rand.NewPCG(seed, 2)), oracle.Options{Variables: 9, Factors: 14, Kinds: []oracle.Kind{oracle.Dense}, Zeros: 0.05})
-		net, err := reparam.Build(m, reparam.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := einsum.Build(net)
+		e, err := einsum.Build(context.Background(), net)
 		if err != nil {
 			t.Fatal(err)
 		}
-		split, err := newTree(e, 2)
+		split, err := newTree(t.Context(), e, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

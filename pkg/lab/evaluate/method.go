@@ -183,11 +183,11 @@ func propagate(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64,
 // onExpression is a method that works on the model's network, unchanged; its marginals are per index.
 func onExpression(name string, solve func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error)) Method {
 	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
-		net, err := reparam.Build(m, reparam.Options{})
+		net, err := reparam.Build(ctx, m, reparam.Options{})
 		if err != nil {
 			return unknown(), err
 		}
-		e, err := einsum.Build(net)
+		e, err := einsum.Build(ctx, net)
 		if err != nil {
 			return unknown(), err
 		}

@@ -77,7 +77,7 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 		base.Family = strings.Replace(base.Family, "at random", "of the model", 1)
 	}
 	base.Attractive = false // it is in the name
-	p, err := prepared(model, true)
+	p, err := prepared(ctx, model, true)
 	if err != nil {
 		return nil, err
 	}

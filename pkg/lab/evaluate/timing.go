@@ -104,7 +104,7 @@ type grower func(ctx context.Context, p *truncated.Prepared, bonds []int, emit f
 
 func bonded(ctx context.Context, m *factorgraph.Model, bonds []int, g grower) func(func(string, float64, Outcome)) error {
 	return func(emit func(string, float64, Outcome)) error {
-		p, err := prepared(m, false)
+		p, err := prepared(ctx, m, false)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func bonded(ctx context.Context, m *factorgraph.Model, bonds []int, g grower) fu
 
 // staged is the system stage by stage: what it would have answered whenever another estimate was complete.
 func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func(suffix string, step float64, o Outcome)) error {
-	net, err := infer.Reparameterise(m, s)
+	net, err := infer.Reparameterise(ctx, m, s)
 	if err != nil {
 		return err
 	}

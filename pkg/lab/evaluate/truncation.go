@@ -22,12 +22,12 @@ const (
 )
 
 // prepared is a model's network, simplified.
-func prepared(m *factorgraph.Model, marginals bool) (*truncated.Prepared, error) {
-	net, err := reparam.Build(m, reparam.Options{})
+func prepared(ctx context.Context, m *factorgraph.Model, marginals bool) (*truncated.Prepared, error) {
+	net, err := reparam.Build(ctx, m, reparam.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return truncated.Prepare(net, marginals)
+	return truncated.Prepare(ctx, net, marginals)
 }
 
 // plannedTree is a tree made for a bond; exact trees have no privilege.
@@ -40,7 +40,7 @@ func plannedTree(ctx context.Context, p *truncated.Prepared, bond int) (compress
 func alongTree(name string, bond int) Method {
 	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, _ bool) (Outcome, error) {
 		o := unknown()
-		p, err := prepared(m, false)
+		p, err := prepared(ctx, m, false)
 		if err != nil {
 			return o, err
 		}

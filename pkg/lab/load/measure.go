@@ -88,7 +88,7 @@ func trimmed(list []float64) float64 {
 
 // chunks is into how many tasks a job is cut.
 func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory, chunkFlops float64) (int, error) {
-	net, err := infer.Reparameterise(k.graph, message.Settings)
+	net, err := infer.Reparameterise(ctx, k.graph, message.Settings)
 	if err != nil {
 		return 0, err
 	}
