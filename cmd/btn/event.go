@@ -3,31 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // P(event | evidence), as the ratio of two queries.
 
 // withEvent returns the queries and behind them, for each, one with its evidence and the event in file, asked over it.
 // Errors name the file, and both files where evidence and event contradict each other.
-func withEvent(queries []infer.Query, file string, domains []int) ([]infer.Query, error) {
-	f, err := os.Open(file)
+func withEvent(open opener, queries []infer.Query, file string, domains []int) ([]infer.Query, error) {
+	event, err := loadEvidence(open, file, domains)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, err)
-	}
-	defer f.Close()
-	event, err := uai.ReadEvidence(f, domains)
-	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, fmt.Errorf("%s: %w", file, err))
+		return nil, err
 	}
 	if event.IsEmpty() {
-		return nil, fault.New(fault.BadInput, "%s: the event says nothing", file)
+		return nil, fault.New(fault.BadInput, "%s: the event says nothing", called(file))
 	}
 	n := len(queries)
 	for q := range n {

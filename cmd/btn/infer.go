@@ -88,7 +88,7 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 
 // answer loads, submits and waits.
 func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Common, job string) ([]btn.Result, error) {
-	m, queries, err := c.load(ctx, c.NATS)
+	m, queries, err := c.load(ctx, t, c.NATS)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type submitCmd struct {
 
 // Run submits and prints the job's id.
 func (c *submitCmd) Run(ctx context.Context, t *terminal) error {
-	m, queries, err := c.load(ctx, c.NATS)
+	m, queries, err := c.load(ctx, t, c.NATS)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,15 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"errors"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -19,57 +21,108 @@ import (
 // noEvidence as the value of --evid turns off the evidence file beside the model.
 const noEvidence = "none"
 
-// loadModel reads a model file: native JSON by its ending .json, UAI otherwise. Errors name the file.
-func loadModel(path string) (*factorgraph.Model, error) {
-	f, err := os.Open(path)
+// zipped ends the names of compressed files.
+const zipped = ".gz"
+
+// loadModel reads a model: native JSON by its ending .json (.json.gz) or by a brace in front, UAI otherwise. Errors name the file.
+func loadModel(open opener, name string) (*factorgraph.Model, error) {
+	f, err := open(name)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, err)
+		return nil, err
 	}
 	defer f.Close()
+	in := bufio.NewReader(f)
 	var m *factorgraph.Model
-	if strings.EqualFold(filepath.Ext(path), ".json") {
-		m, err = modeljson.Decode(f, modeljson.Limits{})
+	if strings.EqualFold(filepath.Ext(strings.TrimSuffix(name, zipped)), ".json") || braced(in) {
+		m, err = modeljson.Decode(in, modeljson.Limits{})
 	} else {
-		m, err = uai.Read(f, uai.Limits{})
+		m, err = uai.Read(in, uai.Limits{})
 	}
 	if err == nil {
 		err = m.Validate()
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, fmt.Errorf("%s: %w", path, err))
+		return nil, fault.Wrap(codeOfInput(err), fmt.Errorf("%s: %w", called(name), err))
 	}
 	return m, nil
 }
 
-// loadQueries makes one query per evidence file. Without any, the file MODEL.evid beside the model is used where it
-// exists; "none" stands for no evidence.
-func loadQueries(model string, files []string, domains []int) ([]infer.Query, error) {
-	if len(files) == 0 {
-		beside := model + ".evid"
-		switch _, err := os.Stat(beside); {
-		case err == nil:
-			files = []string{beside}
-		case errors.Is(err, fs.ErrNotExist):
-			files = []string{noEvidence}
-		default:
-			return nil, fault.Wrap(fault.BadInput, err)
+// braced reports whether the text begins with a brace, white space apart.
+func braced(in *bufio.Reader) bool {
+	for n := 1; n <= in.Size(); n++ {
+		b, err := in.Peek(n)
+		if err != nil {
+			return false
 		}
+		if c := b[n-1]; !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)) {
+			return c == '{'
+		}
+	}
+	return false
+}
+
+// beside returns the evidence file that belongs to a model: MODEL.evid, and for MODEL.gz also that of the model without .gz, itself
+// compressed or not; "" if there is none.
+func beside(model string) (string, error) {
+	if model == standardInput {
+		return "", nil
+	}
+	names := []string{model + ".evid"}
+	if bare, ok := strings.CutSuffix(model, zipped); ok {
+		names = append(names, bare+".evid", bare+".evid"+zipped)
+	}
+	for _, name := range names {
+		_, err := os.Stat(name)
+		if err == nil {
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", fault.Wrap(fault.BadInput, err)
+		}
+	}
+	return "", nil
+}
+
+// loadQueries makes one query per evidence file. Without any, the file beside the model is used where there is one; "none" stands for no
+// evidence. A file without an observation is as good as none, and say is told so.
+func loadQueries(open opener, model string, files []string, domains []int, say io.Writer) ([]infer.Query, error) {
+	if len(files) == 0 {
+		file, err := beside(model)
+		if err != nil {
+			return nil, err
+		}
+		if file == "" {
+			file = noEvidence
+		}
+		files = []string{file}
 	}
 	queries := make([]infer.Query, len(files))
 	for i, file := range files {
 		if file == noEvidence {
 			continue
 		}
-		f, err := os.Open(file)
+		evidence, err := loadEvidence(open, file, domains)
 		if err != nil {
-			return nil, fault.Wrap(fault.BadInput, err)
+			return nil, err
 		}
-		queries[i].Evidence, err = uai.ReadEvidence(f, domains)
-		f.Close()
-		if err != nil {
-			return nil, fault.Wrap(fault.BadInput, fmt.Errorf("%s: %w", file, err))
+		if evidence.IsEmpty() {
+			fmt.Fprintf(say, "btn: %s has no observation: the query is asked without evidence\n", called(file))
 		}
-		queries[i].EvidenceFile = file
+		queries[i].Evidence, queries[i].EvidenceFile = evidence, file
 	}
 	return queries, nil
+}
+
+// loadEvidence reads an evidence file. Errors name it.
+func loadEvidence(open opener, name string, domains []int) (factorgraph.Evidence, error) {
+	f, err := open(name)
+	if err != nil {
+		return factorgraph.Evidence{}, err
+	}
+	defer f.Close()
+	e, err := uai.ReadEvidence(f, domains)
+	if err != nil {
+		return e, fault.Wrap(codeOfInput(err), fmt.Errorf("%s: %w", called(name), err))
+	}
+	return e, nil
 }

@@ -86,7 +86,7 @@ func (c *loadCmd) verified() (int, error) {
 
 // Run loads the workers, prints the report and writes the files. The exit code is 1 if an answer is wrong or missing.
 func (c *loadCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
-	settings, err := c.config()
+	settings, err := c.config(t.opener(ctx))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal, common *config.Common) e
 }
 
 // config is the load as the flags say.
-func (c *loadCmd) config() (load.Config, error) {
+func (c *loadCmd) config(open opener) (load.Config, error) {
 	verify, err := c.verified()
 	if err != nil {
 		return load.Config{}, err
@@ -142,7 +142,7 @@ func (c *loadCmd) config() (load.Config, error) {
 				path, weight = arg[:at], w
 			}
 		}
-		m, err := loadModel(path)
+		m, err := loadModel(open, path)
 		if err != nil {
 			return load.Config{}, err
 		}

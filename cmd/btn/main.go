@@ -42,8 +42,9 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// terminal is where a command writes: answers to Out, everything else to Err.
+// terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.
 type terminal struct {
+	In       io.Reader
 	Out, Err io.Writer
 }
 
@@ -54,6 +55,11 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 
 // run parses args, runs one command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	return runOn(ctx, args, &terminal{In: os.Stdin, Out: stdout, Err: stderr})
+}
+
+func runOn(ctx context.Context, args []string, t *terminal) (code int) {
+	stdout, stderr := t.Out, t.Err
 	var c cli
 	exited := false
 	kctx, err := config.Parse(&c, args, stdout, stderr, func(int) { exited = true },
@@ -61,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		kong.Description("Probabilistic inference by parametric tensor decomposition in base tensor networks.\n\n"+exitCodes),
 		kong.Vars{"log_level": "error"},
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(&terminal{Out: stdout, Err: stderr}))
+		kong.Bind(t))
 	if exited {
 		return config.ExitOK
 	}

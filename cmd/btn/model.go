@@ -29,13 +29,13 @@ type modelCmd struct {
 const byDigest = "digest:"
 
 type modelPutCmd struct {
-	File string `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json."`
+	File string `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a brace; '-' is standard input, .gz is decompressed."`
 	natsFlag
 }
 
 // Run registers and prints the digest.
 func (c *modelPutCmd) Run(ctx context.Context, t *terminal) error {
-	m, err := loadModel(c.File)
+	m, err := loadModel(t.opener(ctx), c.File)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type forecast struct {
 
 // Run prints what answering would take, per query.
 func (c *planCmd) Run(ctx context.Context, t *terminal) error {
-	m, queries, err := c.load(ctx, c.NATS)
+	m, queries, err := c.load(ctx, t, c.NATS)
 	if err != nil {
 		return err
 	}

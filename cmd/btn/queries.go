@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 
@@ -85,10 +84,10 @@ func (v *values) UnmarshalJSON(b []byte) error {
 
 // queryFile reads the queries of a file. A line with an event gives two: what is given, and that with the event, asked over it.
 // Their labels are FILE:LINE. Errors have the code bad_input and the line.
-func queryFile(path string, m *factorgraph.Model) ([]infer.Query, error) {
-	f, err := os.Open(path)
+func queryFile(open opener, path string, m *factorgraph.Model) ([]infer.Query, error) {
+	f, err := open(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.BadInput, err)
+		return nil, err
 	}
 	defer f.Close()
 	var queries []infer.Query
@@ -96,7 +95,7 @@ func queryFile(path string, m *factorgraph.Model) ([]infer.Query, error) {
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
-			return nil, fault.Wrap(fault.BadInput, err)
+			return nil, fault.New(codeOfInput(err), "%s: %w", called(path), err)
 		}
 		label := fmt.Sprintf("%s:%d", path, n)
 		if line := bytes.TrimSpace(line); len(line) > 0 {
@@ -111,7 +110,7 @@ func queryFile(path string, m *factorgraph.Model) ([]infer.Query, error) {
 		}
 	}
 	if len(queries) == 0 {
-		return nil, fault.New(fault.BadInput, "%s: there is no query", path)
+		return nil, fault.New(fault.BadInput, "%s: there is no query", called(path))
 	}
 	return queries, nil
 }

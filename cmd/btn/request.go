@@ -22,7 +22,7 @@ import (
 
 // requestFlags say what is asked: shared by infer, submit and plan.
 type requestFlags struct {
-	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json; or digest:HEX, a model that 'btn model put' registered on the server."`
+	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a brace; '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a model that 'btn model put' registered on the server."`
 	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
 	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
 	Queries     string        `help:"File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, \"marginals\": true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order of the lines, two for a line with an event." placeholder:"FILE"`
@@ -48,6 +48,9 @@ type requestFlags struct {
 
 // Validate refuses what the flag types let through; kong calls it.
 func (r *requestFlags) Validate() error {
+	if n := r.fromStandardInput(); n > 1 {
+		return fmt.Errorf("standard input can be read once: %d inputs are %q", n, standardInput)
+	}
 	switch {
 	case r.Queries != "" && (len(r.Evid) > 0 || r.Event != ""):
 		return errors.New("--queries has its own evidence and events: --evid and --event exclude it")
@@ -71,6 +74,17 @@ func (r *requestFlags) Validate() error {
 	return nil
 }
 
+// fromStandardInput counts the inputs that are standard input.
+func (r *requestFlags) fromStandardInput() int {
+	n := 0
+	for _, name := range append([]string{r.Model, r.Event, r.Queries}, r.Evid...) {
+		if name == standardInput {
+			n++
+		}
+	}
+	return n
+}
+
 // settings are the flags as the pipeline takes them.
 func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
@@ -81,16 +95,17 @@ func (r *requestFlags) settings() btn.Settings {
 }
 
 // load reads the model and the queries: a registered model from the server at url.
-func (r *requestFlags) load(ctx context.Context, url string) (*factorgraph.Model, []infer.Query, error) {
-	m, err := r.loadModel(ctx, url)
+func (r *requestFlags) load(ctx context.Context, t *terminal, url string) (*factorgraph.Model, []infer.Query, error) {
+	open := t.opener(ctx)
+	m, err := r.loadModel(ctx, open, url)
 	if err != nil {
 		return nil, nil, err
 	}
 	if r.Queries != "" {
-		queries, err := r.loadFile(m)
+		queries, err := r.loadFile(open, m)
 		return m, queries, err
 	}
-	queries, err := loadQueries(r.Model, r.Evid, m.Domains)
+	queries, err := loadQueries(open, r.Model, r.Evid, m.Domains, t.Err)
 	if err == nil {
 		err = btn.CheckJoint(m.Domains, r.Joint)
 	}
@@ -101,15 +116,15 @@ func (r *requestFlags) load(ctx context.Context, url string) (*factorgraph.Model
 		queries[q].Marginals, queries[q].Joint = r.Mar, r.Joint
 	}
 	if r.Event != "" {
-		queries, err = withEvent(queries, r.Event, m.Domains)
+		queries, err = withEvent(open, queries, r.Event, m.Domains)
 	}
 	return m, queries, err
 }
 
-func (r *requestFlags) loadModel(ctx context.Context, url string) (*factorgraph.Model, error) {
+func (r *requestFlags) loadModel(ctx context.Context, open opener, url string) (*factorgraph.Model, error) {
 	digest, registered := strings.CutPrefix(r.Model, byDigest)
 	if !registered {
-		return loadModel(r.Model)
+		return loadModel(open, r.Model)
 	}
 	if url == "" {
 		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)
@@ -123,8 +138,8 @@ func (r *requestFlags) loadModel(ctx context.Context, url string) (*factorgraph.
 }
 
 // loadFile reads a file of queries. --mar and --joint are for those lines that do not say it themselves.
-func (r *requestFlags) loadFile(m *factorgraph.Model) ([]infer.Query, error) {
-	queries, err := queryFile(r.Queries, m)
+func (r *requestFlags) loadFile(open opener, m *factorgraph.Model) ([]infer.Query, error) {
+	queries, err := queryFile(open, r.Queries, m)
 	if err != nil {
 		return nil, err
 	}

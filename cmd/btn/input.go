@@ -1,0 +1,131 @@
+package main
+
+// What commands read: files, standard input, either of them compressed with gzip.
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// standardInput is the name of standard input where a file is asked for.
+const standardInput = "-"
+
+// mostBytes is how much of an input is read, after decompression.
+const mostBytes = 1 << 30
+
+// opener opens an input by its name. What it returns is decompressed and bounded.
+type opener func(name string) (io.ReadCloser, error)
+
+// opener returns how a command opens what it reads. Reading ends with ctx, also from a terminal or a pipe that says nothing.
+func (t *terminal) opener(ctx context.Context) opener {
+	return func(name string) (io.ReadCloser, error) {
+		raw, closeRaw, err := t.raw(ctx, name)
+		if err != nil {
+			return nil, fault.Wrap(fault.BadInput, err)
+		}
+		r, err := plain(raw, mostBytes)
+		if err != nil {
+			closeRaw()
+			return nil, fault.New(codeOfInput(err), "%s: %w", called(name), err)
+		}
+		return &input{r, closeRaw}, nil
+	}
+}
+
+// raw opens the bytes as they are stored.
+func (t *terminal) raw(ctx context.Context, name string) (io.Reader, func() error, error) {
+	if name == standardInput {
+		return until(ctx, t.In), func() error { return nil }, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return until(ctx, f), f.Close, nil
+	}
+	return f, f.Close, nil
+}
+
+// until is r up to the end of ctx: a read that waits returns then, with the context's error.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err) // nil is the end
+	}()
+	return out
+}
+
+// called is an input's name in a sentence.
+func called(name string) string {
+	if name == standardInput {
+		return "standard input"
+	}
+	return name
+}
+
+// codeOfInput is bad_input for everything but an interrupt.
+func codeOfInput(err error) fault.Code {
+	if errors.Is(err, context.Canceled) {
+		return fault.Cancelled
+	}
+	return fault.BadInput
+}
+
+// input is an open one.
+type input struct {
+	io.Reader
+	close func() error
+}
+
+func (i *input) Close() error { return i.close() }
+
+// plain decompresses what begins as gzip does and passes on everything else, up to so many bytes; more are an error with code bad_input.
+func plain(r io.Reader, most int64) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	magic, err := buffered.Peek(3)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
+		return &bounded{buffered, most, "it has more than " + config.FormatBytes(float64(most))}, nil
+	}
+	unzipped, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{unzipped, most, "it decompresses to more than " + config.FormatBytes(float64(most))}, nil
+}
+
+// bounded is a reader that fails after so many bytes.
+type bounded struct {
+	io.Reader
+	left int64
+	more string // what is said if there are more
+}
+
+// Read reads at most one byte more than what is left, to tell the end from too much.
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.Reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, fault.New(fault.BadInput, "%s", b.more)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("reading: %w", err)
+	}
+	return n, err
+}
