@@ -132,7 +132,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if err := infer.CheckQueries(m.Domains, queries); err != nil {
 		return nil, err
 	}
-	net, err := infer.Reparameterise(m, request.Settings)
+	net, err := infer.Reparameterise(ctx, m, request.Settings)
 	if err != nil {
 		return nil, err
 	}
