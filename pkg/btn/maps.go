@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/basetensor/basetensor/pkg/linalg"
 )
 
 // MaxCondition is the largest 2-norm condition number of a map that is inverted. Lemma 1 applies an inverse along every
@@ -80,28 +80,26 @@ func (m Map) Inverse(d int) ([]float64, error) {
 	if m.Kind == MapOrthogonal {
 		return m.transposed(d)
 	}
-	a := mat.NewDense(d, d, append([]float64(nil), m.A...))
-	kappa, err := condition(a)
+	kappa, err := condition(m.A, d)
 	if err != nil {
 		return nil, err
 	}
 	if !(kappa <= MaxCondition) {
 		return nil, fmt.Errorf("%w: condition number %.3g, at most %.0e", ErrIllConditioned, kappa, float64(MaxCondition))
 	}
-	var inv mat.Dense
-	if err := inv.Inverse(a); err != nil { // gonum warns above 1/ε, which kappa excludes
+	inverse, err := linalg.Inverse(m.A, d)
+	if err != nil { // a warning above 1/ε, which kappa excludes, or entries beyond float64
 		return nil, fmt.Errorf("%w: %w", ErrIllConditioned, err)
 	}
-	return inv.RawMatrix().Data, nil
+	return inverse, nil
 }
 
 // condition returns the 2-norm condition number, +Inf for a singular matrix.
-func condition(a *mat.Dense) (float64, error) {
-	var svd mat.SVD
-	if !svd.Factorize(a, mat.SVDNone) {
-		return 0, fmt.Errorf("%w: its singular values cannot be computed", ErrIllConditioned)
+func condition(a []float64, d int) (float64, error) {
+	values, err := linalg.SingularValues(a, d, d)
+	if err != nil {
+		return 0, fmt.Errorf("%w: its singular values cannot be computed: %w", ErrIllConditioned, err)
 	}
-	values := svd.Values(nil)
 	largest, smallest := values[0], values[len(values)-1]
 	if smallest == 0 {
 		return math.Inf(1), nil

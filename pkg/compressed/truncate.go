@@ -145,7 +145,7 @@ func (r *run) learn(a, b int32, rows int) (Projector, error) {
 	k := min(ka, kb)
 	u, s, vt := make([]float64, ka*k), make([]float64, k), make([]float64, k*kb)
 	if err := r.SVD(m, ka, kb, u, s, vt); err != nil {
-		return Projector{}, fault.Wrap(fault.Internal, err)
+		return Projector{}, fault.Wrap(fault.Unsupported, err)
 	}
 	r.flops += 2*float64(ka)*float64(kb)*float64(rows) + 20*float64(ka)*float64(kb)*float64(k)
 	if s[0] == 0 {
@@ -254,9 +254,12 @@ func (r *run) triangleOf(a, parent int32, children []int32, triangle map[int32][
 		}
 		x, borrowed, before = y, true, before*rank
 	}
-	t := r.triangle(x, int(r.n.between(a, parent)))
+	t, err := r.triangle(x, int(r.n.between(a, parent)))
 	if borrowed {
 		r.Put(x)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Unsupported, err)
 	}
 	if _, err := rescale(t); err != nil {
 		return nil, err
@@ -275,10 +278,10 @@ func delta(d int) []float64 {
 
 // triangle returns R of x = Q R, x of rows × cols, at most cols × cols. It is x's own entries copied where x has no more
 // rows than columns.
-func (r *run) triangle(x []float64, cols int) []float64 {
+func (r *run) triangle(x []float64, cols int) ([]float64, error) {
 	rows := len(x) / cols
 	if rows <= cols {
-		return slices.Clone(x)
+		return slices.Clone(x), nil
 	}
 	t := make([]float64, cols*cols)
 	k := 0 // rows of t so far
@@ -291,10 +294,12 @@ func (r *run) triangle(x []float64, cols int) []float64 {
 		copy(block[k*cols:], x[from*cols:upto*cols])
 		q := r.room(m * min(m, cols))
 		k = min(m, cols)
-		r.QR(block[:m*cols], m, cols, q, t[:k*cols])
+		if err := r.QR(block[:m*cols], m, cols, q, t[:k*cols]); err != nil {
+			return nil, err
+		}
 	}
 	r.flops += 4 * float64(rows) * float64(cols) * float64(cols)
-	return t[:k*cols]
+	return t[:k*cols], nil
 }
 
 // A triangle is made chunk by chunk, of chunkRows times its columns or leastChunk rows, so that a chunk stays in cache.

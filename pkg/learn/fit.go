@@ -62,13 +62,9 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	if len(keep) == 0 {
 		return fit, nil
 	}
-	var x []float64
-	switch {
-	case nonNegative:
-		x, fit.Rank = nonNegativeLeastSquares(unit.g, unit.y)
-		fit.Condition = condition(unit.g)
-	default:
-		x, fit.Rank, fit.Condition = leastSquares(unit.g, unit.y)
+	x, err := fit.solve(unit, nonNegative)
+	if err != nil {
+		return fit, fmt.Errorf("learn: weights of %d components: %w", len(keep), err)
 	}
 	size := scaled.Number{}
 	norm := norm2.Sqrt()
@@ -85,6 +81,19 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	fit.Rounding = 4 * float64(legs+16) * epsilon * a * a
 	fit.floor = 4 * float64(legs+16) * epsilon * math.Min(a*a, 16)
 	return fit, nil
+}
+
+// solve finds the weights of the normalised components, and says their rank and condition.
+func (f *Fit) solve(u gram, nonNegative bool) (x []float64, err error) {
+	if !nonNegative {
+		x, f.Rank, f.Condition, err = leastSquares(u.g, u.y)
+		return x, err
+	}
+	if x, f.Rank, err = nonNegativeLeastSquares(u.g, u.y); err != nil {
+		return nil, err
+	}
+	f.Condition, err = condition(u.g)
+	return x, err
 }
 
 // gram is G with a unit diagonal and b with largest entry 1: G_ij = norm_i·norm_j·g_ij, b_i = norm_i·scale·y_i.

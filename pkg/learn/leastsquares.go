@@ -4,8 +4,9 @@ package learn
 
 import (
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/basetensor/basetensor/pkg/linalg"
 )
 
 const (
@@ -16,15 +17,18 @@ const (
 )
 
 // leastSquares minimises xᵀgx − 2xᵀy and returns x, the numerical rank of g and its condition number.
-func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float64) {
+// Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
+func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float64, err error) {
 	r := len(y)
-	values, vectors := symmetricEigen(g)
+	values, vectors, err := linalg.SymmetricEigen(flat(g), r)
+	if err != nil {
+		return nil, 0, 0, err
+	}
 	cond = conditionOf(values)
 	if cond < choleskyLimit {
-		var chol mat.Cholesky
-		if chol.Factorize(symmetric(g)) {
-			x = refine(&chol, g, y)
-			return x, r, cond
+		if chol, err := linalg.NewCholesky(flat(g), r); err == nil {
+			x, err = refine(chol, g, y)
+			return x, r, cond, err
 		}
 	}
 	x = make([]float64, r)
@@ -33,43 +37,48 @@ func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float
 		rank++
 		var dot compensated
 		for i := range y {
-			dot.addProduct(vectors.At(i, k), y[i])
+			dot.addProduct(vectors[i*r+k], y[i])
 		}
 		c := dot.value() / values[k]
 		for i := range x {
-			x[i] += c * vectors.At(i, k)
+			x[i] += c * vectors[i*r+k]
 		}
 	}
-	return x, rank, cond
+	return x, rank, cond, nil
 }
 
 // refine solves g x = y and takes one step of iterative refinement with a compensated residual.
-func refine(chol *mat.Cholesky, g [][]float64, y []float64) []float64 {
-	r := len(y)
-	solution, correction := mat.NewVecDense(r, nil), mat.NewVecDense(r, nil)
-	// SolveVecTo reports ill-conditioning as an error; the caller has checked the condition number.
-	_ = chol.SolveVecTo(solution, mat.NewVecDense(r, append([]float64(nil), y...)))
-	rest := mat.NewVecDense(r, nil)
+func refine(chol *linalg.Cholesky, g [][]float64, y []float64) ([]float64, error) {
+	x, err := chol.Solve(y)
+	if err != nil {
+		return nil, err
+	}
+	rest := make([]float64, len(y))
 	for i := range y {
 		var sum compensated
 		sum.add(y[i])
 		for j := range y {
-			sum.addProduct(-g[i][j], solution.AtVec(j))
+			sum.addProduct(-g[i][j], x[j])
 		}
-		rest.SetVec(i, sum.value())
+		rest[i] = sum.value()
 	}
-	_ = chol.SolveVecTo(correction, rest)
-	x := make([]float64, r)
+	correction, err := chol.Solve(rest)
+	if err != nil {
+		return nil, err
+	}
 	for i := range x {
-		x[i] = solution.AtVec(i) + correction.AtVec(i)
+		x[i] += correction[i]
 	}
-	return x
+	return x, nil
 }
 
 // condition returns the condition number of a unit-diagonal Gram matrix.
-func condition(g [][]float64) float64 {
-	values, _ := symmetricEigen(g)
-	return conditionOf(values)
+func condition(g [][]float64) (float64, error) {
+	values, _, err := linalg.SymmetricEigen(flat(g), len(g))
+	if err != nil {
+		return 0, err
+	}
+	return conditionOf(values), nil
 }
 
 // conditionOf returns the ratio of the extreme eigenvalues, at most 2^53: beyond that they are rounding.
@@ -81,26 +90,9 @@ func conditionOf(values []float64) float64 {
 	return most / least
 }
 
-// symmetricEigen returns eigenvalues in increasing order and the eigenvectors as columns.
-func symmetricEigen(g [][]float64) ([]float64, *mat.Dense) {
-	var eigen mat.EigenSym
-	if !eigen.Factorize(symmetric(g), true) {
-		// The QR iteration converges for every finite matrix; entries were checked to be finite.
-		panic("learn: eigendecomposition of a finite symmetric matrix failed")
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	return eigen.Values(nil), &vectors
-}
-
-func symmetric(g [][]float64) *mat.SymDense {
-	s := mat.NewSymDense(len(g), nil)
-	for i := range g {
-		for j := i; j < len(g); j++ {
-			s.SetSym(i, j, g[i][j])
-		}
-	}
-	return s
+// flat is g row after row.
+func flat(g [][]float64) []float64 {
+	return slices.Concat(g...)
 }
 
 // gramGain returns 2xᵀy − xᵀgx, compensated: an error of x enters it only to second order.

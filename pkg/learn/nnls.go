@@ -6,7 +6,7 @@ package learn
 //
 // Every pass over the outer loop lowers the objective strictly, so no passive set comes twice; the count of passes is
 // bounded all the same, because rounding on a singular g could break that.
-func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int) {
+func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int, error) {
 	r := len(y)
 	x := make([]float64, r)
 	passive := make([]bool, r)
@@ -27,7 +27,10 @@ func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int) {
 		}
 		passive[enter] = true
 		before := gramGain(g, y, x)
-		next := descend(g, y, x, passive)
+		next, err := descend(g, y, x, passive)
+		if err != nil {
+			return nil, 0, err
+		}
 		if gramGain(g, y, next) <= before {
 			passive[enter] = false
 			for i := range passive {
@@ -45,7 +48,7 @@ func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int) {
 			size++
 		}
 	}
-	return x, size
+	return x, size, nil
 }
 
 // slope returns entry i of y − g x, half the negative gradient.
@@ -59,14 +62,19 @@ func slope(g [][]float64, y, x []float64, i int) float64 {
 }
 
 // descend moves x to the least-squares solution on the passive set, dropping from the set what would turn negative.
-func descend(g [][]float64, y, x []float64, passive []bool) []float64 {
+// Every pass drops at least one, so it ends.
+func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 	x = append([]float64(nil), x...)
 	for {
 		set := members(passive)
 		if len(set) == 0 {
-			return x
+			return x, nil
 		}
-		solution, _, _ := leastSquares(restrict(g, y, set))
+		sub, rhs := restrict(g, y, set)
+		solution, _, _, err := leastSquares(sub, rhs)
+		if err != nil {
+			return nil, err
+		}
 		step, at := 1.0, -1
 		for k, i := range set {
 			if solution[k] <= 0 && x[i]-solution[k] > 0 {
@@ -84,7 +92,7 @@ func descend(g [][]float64, y, x []float64, passive []bool) []float64 {
 			}
 		}
 		if at < 0 {
-			return x
+			return x, nil
 		}
 		for _, i := range set {
 			if i == at || x[i] <= 0 {

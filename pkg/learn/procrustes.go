@@ -5,9 +5,8 @@ package learn
 import (
 	"context"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -126,19 +125,17 @@ func nearestOrthogonal(m [][]scaled.Number) []float64 {
 	if most.IsZero() || !most.IsFinite() {
 		return nil
 	}
-	a := mat.NewDense(d, d, nil)
-	for x, row := range m {
-		for y, v := range row {
-			a.Set(x, y, v.Div(most).Float64())
+	a := make([]float64, 0, d*d)
+	for _, row := range m {
+		for _, v := range row {
+			a = append(a, v.Div(most).Float64())
 		}
 	}
-	var svd mat.SVD
-	if !svd.Factorize(a, mat.SVDFull) {
+	var w linalg.Work
+	u, s, vt := make([]float64, d*d), make([]float64, d), make([]float64, d*d)
+	if err := w.SVD(a, d, d, u, s, vt); err != nil {
 		return nil
 	}
-	var u, v, o mat.Dense
-	svd.UTo(&u)
-	svd.VTo(&v)
-	o.Mul(&u, v.T())
-	return append([]float64(nil), o.RawMatrix().Data...)
+	w.Mul(a, u, vt, d, d, d)
+	return a
 }

@@ -27,11 +27,11 @@ func (w *Work) decompose(a []float64, m, n int, u, s, vt []float64) error {
 	if k == 0 {
 		return nil
 	}
-	top := largest(a[:m*n])
-	if math.IsNaN(top) || math.IsInf(top, 0) {
-		return ErrNotFinite
+	e, err := exponent(a[:m*n])
+	if err != nil {
+		return err
 	}
-	if top == 0 {
+	if largest(a[:m*n]) == 0 {
 		clear(s[:k])
 		if u != nil {
 			identity(u, m, k)
@@ -39,16 +39,12 @@ func (w *Work) decompose(a []float64, m, n int, u, s, vt []float64) error {
 		identity(vt, k, n)
 		return nil
 	}
-	_, e := math.Frexp(top)
 	f := room(&w.b, m*n)
 	scale(f, a[:m*n], -e)
 	if err := w.shape(f, m, n, u, s, vt); err != nil {
 		return err
 	}
-	for i := range k {
-		s[i] = math.Ldexp(s[i], e)
-	}
-	return nil
+	return raise(s[:k], e)
 }
 
 // oblong is the ratio of a matrix's sides from which on a triangular factor is made of it first.
@@ -60,11 +56,11 @@ func (w *Work) shape(f []float64, m, n int, u, s, vt []float64) error {
 	case float64(m) > oblong*float64(n):
 		r := room(&w.small, n*n)
 		if u == nil {
-			w.Upper(f, m, n, r)
+			w.upper(f, m, n, r)
 			return w.bidiagonal(r, n, n, nil, s, vt)
 		}
 		q, v := room(&w.long, m*n), room(&w.inner, n*n)
-		w.QR(f, m, n, q, r)
+		w.qr(f, m, n, q, r)
 		if err := w.bidiagonal(r, n, n, v, s, vt); err != nil {
 			return err
 		}
@@ -72,7 +68,7 @@ func (w *Work) shape(f []float64, m, n int, u, s, vt []float64) error {
 		return nil
 	case float64(n) > oblong*float64(m):
 		l, q, v := room(&w.small, m*m), room(&w.long, m*n), room(&w.inner, m*m)
-		w.LQ(f, m, n, l, q)
+		w.lq(f, m, n, l, q)
 		if err := w.bidiagonal(l, m, m, u, s, v); err != nil {
 			return err
 		}

@@ -48,15 +48,22 @@ type factor struct {
 // false when the state is 0.
 func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, error) {
 	last := first + len(cores) - 1
-	lim.flops += c.move(min(max(c.centre, first), last))
+	moved, err := c.move(min(max(c.centre, first), last))
+	if err != nil {
+		return false, err
+	}
+	lim.flops += moved
 	span := slices.Clone(c.sites[first : last+1])
 	shape := shapeOf(span, cores, gone)
 	flops, bytes, _ := shape.spanCost(float64(lim.bond), nil)
 	lim.flops += flops
 	lim.peak = max(lim.peak, lim.held+c.bytes()+bytes)
-	factors, lead := c.sweepRight(span, cores, gone)
+	factors, lead, err := c.sweepRight(span, cores, gone)
+	if err != nil {
+		return false, err
+	}
 	if lead == len(span) {
-		return c.dissolve(first, len(span), factors[len(span)]), nil
+		return c.dissolve(first, len(span), factors[len(span)])
 	}
 	kept, exp, err := c.sweepLeft(span, cores, gone, factors, lead, lim)
 	if err != nil || kept == nil {
@@ -64,12 +71,12 @@ func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, 
 	}
 	c.sites = slices.Replace(c.sites, first, last+1, kept...)
 	c.centre = first
-	return c.normalise(kept[0].data, exp), nil
+	return c.normalise(kept[0].data, exp)
 }
 
 // sweepRight returns R for the bond on the left of every site, and after the last, up to where it is needed. lead is the
 // first site that stays.
-func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []factor, lead int) {
+func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []factor, lead int, err error) {
 	lead = slices.Index(gone, false)
 	last := len(gone) - 1
 	for lead >= 0 && last >= 0 && gone[last] {
@@ -89,13 +96,15 @@ func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []f
 		if k >= last {
 			break
 		}
-		factors[k+1] = c.advance(factors[k], a, cores[k], gone[k], k >= lead)
+		if factors[k+1], err = c.advance(factors[k], a, cores[k], gone[k], k >= lead); err != nil {
+			return nil, 0, err
+		}
 	}
-	return factors, lead
+	return factors, lead, nil
 }
 
 // advance takes R past one site: R·B, and the R of that if it has more rows than columns.
-func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) factor {
+func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, error) {
 	states, width := o.left, a.d*a.r
 	y := make([]float64, f.rows*states*width)
 	c.w.Mul(y, f.data, a.data, f.rows*states, a.l, width)
@@ -116,11 +125,11 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) factor {
 	}
 	exp := f.exp + rescale(m)
 	if !reduce || rows <= cols {
-		return factor{rows: rows, data: m, exp: exp}
+		return factor{rows: rows, data: m, exp: exp}, nil
 	}
 	r := make([]float64, cols*cols)
-	c.w.Upper(m, rows, cols, r)
-	return factor{rows: cols, data: r, exp: exp}
+	err := c.w.Upper(m, rows, cols, r)
+	return factor{rows: cols, data: r, exp: exp}, err
 }
 
 // sweepLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
@@ -218,18 +227,18 @@ func (c *chain) truncate(g []float64, rows, cols int, lim *limits) (v []float64,
 }
 
 // dissolve removes a span of which no site stays: what is left of it is a matrix on a bond.
-func (c *chain) dissolve(first, n int, f factor) bool {
+func (c *chain) dissolve(first, n int, f factor) (bool, error) {
 	m, rows := f.data, f.rows
 	cols := len(m) / rows
 	c.sites = slices.Delete(c.sites, first, first+n)
 	switch {
 	case len(c.sites) == 0:
 		c.centre = 0
-		if !c.normalise(m, f.exp) {
-			return false
+		if alive, err := c.normalise(m, f.exp); err != nil || !alive {
+			return false, err
 		}
 		c.scale = c.scale.Mul(scaled.FromFloat(m[0]))
-		return true
+		return true, nil
 	case first > 0:
 		a := c.sites[first-1]
 		data := make([]float64, a.l*a.d*cols)

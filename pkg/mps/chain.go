@@ -63,13 +63,15 @@ func (c *chain) bond(k int) int {
 	return c.sites[k].l
 }
 
-// move makes site k the centre, and returns the flops.
-func (c *chain) move(k int) (flops float64) {
+// move makes site k the centre, and returns the flops. Errors: linalg.ErrNotFinite, linalg.ErrRange.
+func (c *chain) move(k int) (flops float64, err error) {
 	for c.centre < k {
 		a, b := c.sites[c.centre], c.sites[c.centre+1]
 		m := min(a.l*a.d, a.r)
 		q, r := make([]float64, a.l*a.d*m), make([]float64, m*a.r)
-		c.w.QR(a.data, a.l*a.d, a.r, q, r)
+		if err := c.w.QR(a.data, a.l*a.d, a.r, q, r); err != nil {
+			return flops, err
+		}
 		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: m, data: q}
 		next := make([]float64, m*b.d*b.r)
 		c.w.Mul(next, r, b.data, m, a.r, b.d*b.r)
@@ -81,7 +83,9 @@ func (c *chain) move(k int) (flops float64) {
 		a, b := c.sites[c.centre-1], c.sites[c.centre]
 		m := min(b.l, b.d*b.r)
 		l, q := make([]float64, b.l*m), make([]float64, m*b.d*b.r)
-		c.w.LQ(b.data, b.l, b.d*b.r, l, q)
+		if err := c.w.LQ(b.data, b.l, b.d*b.r, l, q); err != nil {
+			return flops, err
+		}
 		c.sites[c.centre] = &site{index: b.index, l: m, d: b.d, r: b.r, data: q}
 		next := make([]float64, a.l*a.d*m)
 		c.w.Mul(next, a.data, l, a.l*a.d, a.r, m)
@@ -89,17 +93,23 @@ func (c *chain) move(k int) (flops float64) {
 		c.centre--
 		c.sites[c.centre] = &site{index: a.index, l: a.l, d: a.d, r: m, data: next}
 	}
-	return flops
+	return flops, nil
 }
 
 // normalise moves a power of 2 from data, which is to be multiplied by 2^exp, into the scale; false when the state is 0.
-func (c *chain) normalise(data []float64, exp int64) bool {
+// It returns linalg.ErrNotFinite where the state has left float64: that is no zero.
+func (c *chain) normalise(data []float64, exp int64) (bool, error) {
 	if _, ok := norm(data); !ok {
+		for _, x := range data {
+			if x-x != 0 {
+				return false, linalg.ErrNotFinite
+			}
+		}
 		c.scale = scaled.Number{}
-		return false
+		return false, nil
 	}
 	c.scale = c.scale.Mul(scaled.Make(1, exp+rescale(data)))
-	return true
+	return true, nil
 }
 
 // bytes of the sites.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/basetensor/basetensor/pkg/linalg"
 )
 
 const (
@@ -177,63 +177,60 @@ func jennrich(t *Dense, a, b, rank int, rng *rand.Rand) ([][][]float64, bool) {
 	if !ok1 || !ok2 || len(left.Rows) != rank || len(right.Rows) != rank {
 		return nil, false
 	}
-	ku, kv := mat.NewDense(rank, rank, nil), mat.NewDense(rank, rank, nil)
+	ku, kv := make([]float64, rank*rank), make([]float64, rank*rank)
 	for m := range between {
 		u, v := rng.NormFloat64(), rng.NormFloat64()
 		for i, r := range left.Rows {
 			for j, c := range right.Rows {
 				x := t.Data[(r*between+m)*cols+c]
-				ku.Set(i, j, ku.At(i, j)+u*x)
-				kv.Set(i, j, kv.At(i, j)+v*x)
+				ku[i*rank+j] += u * x
+				kv[i*rank+j] += v * x
 			}
 		}
 	}
-	f, ok := commonEigenvectors(ku, kv)
+	f, ok := commonEigenvectors(ku, kv, rank)
 	if !ok {
 		return nil, false
 	}
-	rest := mat.NewDense(rank, between*cols, nil)
-	for i, r := range left.Rows {
-		rest.SetRow(i, t.Data[r*between*cols:(r+1)*between*cols])
+	width := between * cols
+	rest := make([]float64, 0, rank*width)
+	for _, r := range left.Rows {
+		rest = append(rest, t.Data[r*width:(r+1)*width]...)
 	}
-	var g mat.Dense
-	if err := g.Solve(f, rest); err != nil {
+	g, err := linalg.Solve(f, rank, rank, rest, width)
+	if err != nil {
 		return nil, false
 	}
-	var heads mat.Dense
-	heads.Mul(mat.NewDense(rows, rank, left.X), f)
+	var w linalg.Work
+	heads := make([]float64, rows*rank)
+	w.Mul(heads, left.X, f, rows, rank, rank)
+	heads = transposed(heads, rows, rank)
 	terms := make([][][]float64, rank)
 	for i := range terms {
-		_, head := cross(mat.Col(nil, i, &heads), t.Shape[:a])
-		_, tail := cross(mat.Row(nil, i, &g), t.Shape[a:])
+		_, head := cross(heads[i*rows:(i+1)*rows], t.Shape[:a])
+		_, tail := cross(g[i*width:(i+1)*width], t.Shape[a:])
 		terms[i] = append(head, tail...)
 	}
 	return terms, true
 }
 
 // commonEigenvectors returns the eigenvectors of ku·kv⁻¹ as columns; false if they are not real.
-func commonEigenvectors(ku, kv *mat.Dense) (*mat.Dense, bool) {
-	rank, _ := ku.Dims()
-	var quotient mat.Dense // solves kvᵀ·quotientᵀ = kuᵀ
-	if err := quotient.Solve(kv.T(), ku.T()); err != nil {
+func commonEigenvectors(ku, kv []float64, rank int) ([]float64, bool) {
+	// kvᵀ·quotientᵀ = kuᵀ
+	quotient, err := linalg.Solve(transposed(kv, rank, rank), rank, rank, transposed(ku, rank, rank), rank)
+	if err != nil {
 		return nil, false
 	}
-	var eig mat.Eigen
-	if !eig.Factorize(quotient.T(), mat.EigenRight) {
+	values, vectors, err := linalg.Eigenvectors(transposed(quotient, rank, rank), rank)
+	if err != nil {
 		return nil, false
 	}
-	var vectors mat.CDense
-	eig.VectorsTo(&vectors)
-	f := mat.NewDense(rank, rank, nil)
-	for j, value := range eig.Values(nil) {
+	for _, value := range values {
 		if math.Abs(imag(value)) > 1e-8*math.Hypot(real(value), imag(value)) {
 			return nil, false
 		}
-		for i := range rank {
-			f.Set(i, j, real(vectors.At(i, j)))
-		}
 	}
-	return f, true
+	return vectors, true
 }
 
 func transposed(a []float64, rows, cols int) []float64 {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/basetensor/basetensor/pkg/linalg"
 )
 
 // snapTolerance is how near to 0, 1 or −1 an entry of a normalised vector is taken for it. Whether that was right, the
@@ -67,18 +67,15 @@ func solveWeights(t *Dense, terms [][][]float64) ([]float64, bool) {
 	if !ok || len(s.Rows) < rank {
 		return nil, false
 	}
-	a, b := mat.NewDense(rank, rank, nil), mat.NewVecDense(rank, nil)
-	for k, x := range s.Rows {
+	a, b := make([]float64, 0, rank*rank), make([]float64, 0, rank)
+	for _, x := range s.Rows {
 		for i := range rank {
-			a.Set(k, i, columns[i*size+x])
+			a = append(a, columns[i*size+x])
 		}
-		b.SetVec(k, t.Data[x])
+		b = append(b, t.Data[x])
 	}
-	var w mat.VecDense
-	if err := w.SolveVec(a, b); err != nil {
-		return nil, false
-	}
-	return w.RawVector().Data, true
+	w, err := linalg.Solve(a, rank, rank, b, 1)
+	return w, err == nil
 }
 
 // expanded returns the CP over all legs of a shape: t's legs are the given ones, and every vector is multiplied by the

@@ -34,7 +34,7 @@ func LowRank(t Tensor, maxRank int) (*CP, bool) {
 	}
 	switch t := t.(type) {
 	case *Dense:
-		return lowRankDense(t, maxRank, mixtureDepth)
+		return lowRankTable(t, maxRank)
 	case *CP:
 		if c := t.withoutZeros(); len(c.Weights) <= maxRank {
 			return c, true
@@ -52,7 +52,47 @@ func LowRank(t Tensor, maxRank int) (*CP, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return lowRankDense(dense, maxRank, mixtureDepth)
+	return lowRankTable(dense, maxRank)
+}
+
+// lowRankTable is lowRankDense of a table whose entries may be near the ends of float64, where sums of a few of them overflow.
+func lowRankTable(t *Dense, maxRank int) (*CP, bool) {
+	level, e := levelled(t)
+	c, ok := lowRankDense(level, maxRank, mixtureDepth)
+	if !ok || e == 0 {
+		return c, ok
+	}
+	for i, w := range c.Weights {
+		w = math.Ldexp(w, e)
+		if math.IsInf(w, 0) || w != 0 && math.Abs(w) < leastNormal {
+			return nil, false
+		}
+		c.Weights[i] = w
+	}
+	return c, true
+}
+
+const (
+	// leastNormal is the least float64 with all its digits.
+	leastNormal = 0x1p-1022
+	// farFromOne is the exponent beyond which a table is levelled.
+	farFromOne = 400
+)
+
+// levelled returns t·2^−e with a largest entry in [½, 1) where that is far from 1 and no entry would lose digits, else t and 0.
+func levelled(t *Dense) (*Dense, int) {
+	_, e := math.Frexp(t.MaxAbs())
+	if -farFromOne < e && e < farFromOne {
+		return t, 0
+	}
+	out := &Dense{Shape: t.Shape, Data: make([]float64, len(t.Data))}
+	for i, x := range t.Data {
+		out.Data[i] = math.Ldexp(x, -e)
+		if x != 0 && math.Abs(out.Data[i]) < leastNormal {
+			return t, 0
+		}
+	}
+	return out, e
 }
 
 // lowRankDense tries the closed forms first: they keep zeros and ones as they are. depth bounds how often mixture may

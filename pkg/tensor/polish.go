@@ -5,7 +5,7 @@ package tensor
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/basetensor/basetensor/pkg/linalg"
 )
 
 // polishSteps is how many Gauss–Newton steps nodes get; from roots good to 1e-10 two reach rounding.
@@ -27,28 +27,29 @@ func polished(s []float64, nodes []node, weights []float64) ([]node, bool) {
 		if len(moving) == 0 || len(nodes)+len(moving) > len(s) {
 			return nodes, true
 		}
-		jacobian := mat.NewDense(len(s), len(nodes)+len(moving), nil)
-		gap := mat.NewVecDense(len(s), nil)
+		columns := len(nodes) + len(moving)
+		jacobian := make([]float64, len(s)*columns)
+		gap := make([]float64, len(s))
 		for c, want := range s {
 			for i, x := range nodes {
 				v := x.value(n, c)
 				want -= weights[i] * v
-				jacobian.Set(c, i, v)
+				jacobian[c*columns+i] = v
 			}
 			for k, i := range moving {
-				jacobian.Set(c, len(nodes)+k, weights[i]*nodes[i].slope(n, c))
+				jacobian[c*columns+len(nodes)+k] = weights[i] * nodes[i].slope(n, c)
 			}
-			gap.SetVec(c, want)
+			gap[c] = want
 		}
-		var step mat.VecDense
-		if err := step.SolveVec(jacobian, gap); err != nil {
+		step, err := linalg.Solve(jacobian, len(s), columns, gap, 1)
+		if err != nil {
 			return nil, false
 		}
 		for i := range weights {
-			weights[i] += step.AtVec(i)
+			weights[i] += step[i]
 		}
 		for k, i := range moving {
-			nodes[i] = nodes[i].moved(step.AtVec(len(nodes) + k))
+			nodes[i] = nodes[i].moved(step[len(nodes)+k])
 		}
 	}
 	return nodes, true

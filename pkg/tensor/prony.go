@@ -6,9 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -158,17 +157,16 @@ func tilted(values []scaled.Number) (s []float64, shift, e int, ok bool) {
 // recurrenceNodes returns the roots of the recurrence of order r, false unless they are real and different.
 func recurrenceNodes(s []float64, r int) ([]node, bool) {
 	rows := max(len(s)-r, r+1) // zero rows at the end give all right singular vectors
-	h := mat.NewDense(rows, r+1, nil)
+	h := make([]float64, rows*(r+1))
 	for c := range len(s) - r {
-		h.SetRow(c, s[c:c+r+1])
+		copy(h[c*(r+1):], s[c:c+r+1])
 	}
-	var svd mat.SVD
-	if !svd.Factorize(h, mat.SVDThin) {
+	var w linalg.Work
+	vt := make([]float64, (r+1)*(r+1))
+	if err := w.RightSVD(h, rows, r+1, make([]float64, r+1), vt); err != nil {
 		return nil, false
 	}
-	var v mat.Dense
-	svd.VTo(&v)
-	q := mat.Col(nil, r, &v)
+	q := vt[r*(r+1):]
 	size := maxAbs(q)
 	for j := range q {
 		if q[j] /= size; math.Abs(q[j]) < snapTolerance {
@@ -201,19 +199,19 @@ func realRoots(q []float64) ([]float64, bool) {
 	if n == 0 {
 		return nil, true
 	}
-	companion := mat.NewDense(n, n, nil)
+	companion := make([]float64, n*n)
 	for i := range n {
-		companion.Set(i, n-1, -q[i]/q[n])
+		companion[i*n+n-1] = -q[i] / q[n]
 		if i > 0 {
-			companion.Set(i, i-1, 1)
+			companion[i*n+i-1] = 1
 		}
 	}
-	var eig mat.Eigen
-	if !eig.Factorize(companion, mat.EigenNone) {
+	values, err := linalg.Eigenvalues(companion, n)
+	if err != nil {
 		return nil, false
 	}
 	var roots []float64
-	for _, x := range eig.Values(nil) {
+	for _, x := range values {
 		if math.Abs(imag(x)) > 1e-8*math.Hypot(real(x), imag(x)) {
 			return nil, false
 		}
@@ -244,16 +242,13 @@ func nodeWeights(s []float64, nodes []node) ([]float64, bool) {
 	if !ok || len(chosen.Rows) < r {
 		return nil, false
 	}
-	a, b := mat.NewDense(r, r, nil), mat.NewVecDense(r, nil)
-	for k, c := range chosen.Rows {
-		a.SetRow(k, rows[c*r:(c+1)*r])
-		b.SetVec(k, s[c])
+	a, b := make([]float64, 0, r*r), make([]float64, 0, r)
+	for _, c := range chosen.Rows {
+		a = append(a, rows[c*r:(c+1)*r]...)
+		b = append(b, s[c])
 	}
-	var w mat.VecDense
-	if err := w.SolveVec(a, b); err != nil {
-		return nil, false
-	}
-	return w.RawVector().Data, true
+	w, err := linalg.Solve(a, r, r, b, 1)
+	return w, err == nil
 }
 
 // agrees compares every value with the nodes' sum, with the tolerances of tables.

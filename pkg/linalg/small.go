@@ -1,0 +1,210 @@
+package linalg
+
+// Decompositions of single small matrices, row-major: least squares, eigenvalues, Cholesky.
+//
+// Each checks its input for entries that are not finite, divides it by a power of two that brings the largest entry into
+// [½, 1), and puts the power back into its results. Some of LAPACK's loops end only on finite numbers that are far from
+// both ends of float64; this is the one place that calls them.
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// negligible is the share of the largest entry below which an entry is 0 for an eigenvalue routine: 2^−1000 is far below
+// every rounding, and its quotients with other entries would leave float64.
+const negligible = 0x1p-1000
+
+// balanced returns a·2^−e with its largest entry in [½, 1), and e. A zero matrix is itself, e = 0.
+func balanced(a []float64) (out []float64, e int, err error) {
+	top := largest(a)
+	if math.IsNaN(top) || math.IsInf(top, 0) {
+		return nil, 0, ErrNotFinite
+	}
+	out = make([]float64, len(a))
+	if top == 0 {
+		return out, 0, nil
+	}
+	_, e = math.Frexp(top)
+	scale(out, a, -e)
+	return out, e, nil
+}
+
+// flush makes entries of a balanced matrix 0 that no eigenvalue can see.
+func flush(a []float64) {
+	for i, x := range a {
+		if math.Abs(x) < negligible {
+			a[i] = 0
+		}
+	}
+}
+
+// raise multiplies by 2^e what a decomposition of a balanced matrix gave.
+func raise(list []float64, e int) error {
+	scale(list, list, e)
+	if top := largest(list); math.IsNaN(top) || math.IsInf(top, 0) {
+		return ErrRange
+	}
+	return nil
+}
+
+// Eigenvalues returns the eigenvalues of an n × n matrix, each as often as it occurs, in no particular sequence.
+// Backward stable: they are those of a matrix within about 1e-15·n of the largest entry. Cost about 10·n³ flops.
+// Errors: ErrNotFinite, ErrConvergence (after 30·n iterations), ErrRange.
+func Eigenvalues(a []float64, n int) ([]complex128, error) {
+	values, _, err := eigen(a, n, mat.EigenNone)
+	return values, err
+}
+
+// Eigenvectors returns the eigenvalues of an n × n matrix and the real parts of its right eigenvectors as the columns of an
+// n × n matrix, each of norm 1. Where an eigenvalue is real, so is its vector. Cost about 25·n³ flops; errors as Eigenvalues.
+func Eigenvectors(a []float64, n int) (values []complex128, vectors []float64, err error) {
+	return eigen(a, n, mat.EigenRight)
+}
+
+func eigen(a []float64, n int, kind mat.EigenKind) ([]complex128, []float64, error) {
+	if n == 0 {
+		return nil, nil, nil
+	}
+	f, e, err := balanced(a[:n*n])
+	if err != nil {
+		return nil, nil, err
+	}
+	flush(f)
+	var eig mat.Eigen
+	if !eig.Factorize(mat.NewDense(n, n, f), kind) {
+		return nil, nil, fmt.Errorf("%w: eigenvalues of a matrix of %d rows", ErrConvergence, n)
+	}
+	values := eig.Values(nil)
+	for i, x := range values {
+		values[i] = complex(math.Ldexp(real(x), e), math.Ldexp(imag(x), e))
+		if math.IsInf(real(values[i]), 0) || math.IsInf(imag(values[i]), 0) {
+			return nil, nil, ErrRange
+		}
+	}
+	if kind == mat.EigenNone {
+		return values, nil, nil
+	}
+	var vectors mat.CDense
+	eig.VectorsTo(&vectors)
+	out := make([]float64, n*n)
+	for i := range n {
+		for j := range n {
+			out[i*n+j] = real(vectors.At(i, j))
+		}
+	}
+	return values, out, nil
+}
+
+// SymmetricEigen returns the eigenvalues of a symmetric n × n matrix in increasing order and orthonormal eigenvectors as
+// the columns of an n × n matrix. Only the upper triangle of a is read. Cost about 9·n³ flops.
+// Errors: ErrNotFinite, ErrConvergence (after 30·n iterations), ErrRange.
+func SymmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
+	if n == 0 {
+		return nil, nil, nil
+	}
+	f, e, err := balanced(a[:n*n])
+	if err != nil {
+		return nil, nil, err
+	}
+	flush(f)
+	var eig mat.EigenSym
+	if !eig.Factorize(mat.NewSymDense(n, f), true) {
+		return nil, nil, fmt.Errorf("%w: eigenvalues of a symmetric matrix of %d rows", ErrConvergence, n)
+	}
+	values = eig.Values(nil)
+	if err := raise(values, e); err != nil {
+		return nil, nil, err
+	}
+	var q mat.Dense
+	eig.VectorsTo(&q)
+	return values, q.RawMatrix().Data, nil
+}
+
+// SingularValues returns the singular values of an m × n matrix in descending order. Errors: as Work.SVD.
+func SingularValues(a []float64, m, n int) ([]float64, error) {
+	var w Work
+	k := min(m, n)
+	s := make([]float64, k)
+	return s, w.RightSVD(a, m, n, s, make([]float64, k*n))
+}
+
+// Solve returns x, n × columns, that minimises ‖a·x − b‖ for a of m × n with m ≥ n and full rank and b of m × columns:
+// by elimination with partial pivoting where m = n, by reflections else. Cost about 2·m·n·(n + columns) flops.
+// Errors: ErrNotFinite, ErrSingular (condition number above 10^16), ErrRange.
+func Solve(a []float64, m, n int, b []float64, columns int) ([]float64, error) {
+	if n == 0 || columns == 0 {
+		return nil, nil
+	}
+	f, e, err := balanced(a[:m*n])
+	if err != nil {
+		return nil, err
+	}
+	g, d, err := balanced(b[:m*columns])
+	if err != nil {
+		return nil, err
+	}
+	var x mat.Dense
+	if err := x.Solve(mat.NewDense(m, n, f), mat.NewDense(m, columns, g)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
+	}
+	out := x.RawMatrix().Data
+	return out, raise(out, d-e)
+}
+
+// Inverse returns a⁻¹ of an n × n matrix. Errors: as Solve.
+func Inverse(a []float64, n int) ([]float64, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	f, e, err := balanced(a[:n*n])
+	if err != nil {
+		return nil, err
+	}
+	var x mat.Dense
+	if err := x.Inverse(mat.NewDense(n, n, f)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
+	}
+	out := x.RawMatrix().Data
+	return out, raise(out, -e)
+}
+
+// Cholesky is the factor of a positive definite matrix.
+type Cholesky struct {
+	factor mat.Cholesky
+	n, exp int
+}
+
+// NewCholesky factorises a symmetric n × n matrix of which only the upper triangle is read. Cost n³/3 flops.
+// Errors: ErrNotFinite, ErrSingular where a is not positive definite.
+func NewCholesky(a []float64, n int) (*Cholesky, error) {
+	if n == 0 {
+		return &Cholesky{}, nil
+	}
+	f, e, err := balanced(a[:n*n])
+	if err != nil {
+		return nil, err
+	}
+	c := &Cholesky{n: n, exp: e}
+	if !c.factor.Factorize(mat.NewSymDense(n, f)) {
+		return nil, fmt.Errorf("%w: not positive definite", ErrSingular)
+	}
+	return c, nil
+}
+
+// Solve returns x with a·x = y. Errors: ErrNotFinite for an entry of y, ErrRange. An ill-conditioned a is no error.
+func (c *Cholesky) Solve(y []float64) ([]float64, error) {
+	if c.n == 0 {
+		return nil, nil
+	}
+	g, e, err := balanced(y[:c.n])
+	if err != nil {
+		return nil, err
+	}
+	x := mat.NewVecDense(c.n, nil)
+	_ = c.factor.SolveVecTo(x, mat.NewVecDense(c.n, g)) // its only error is the condition number
+	out := x.RawVector().Data
+	return out, raise(out, e-c.exp)
+}
