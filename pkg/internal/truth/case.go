@@ -9,6 +9,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -51,6 +53,23 @@ func Draw(p Profile, seed, i uint64) *Case {
 		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
 	}
 	return c
+}
+
+// Named draws the case of a name that Draw or DrawFamily gave.
+func Named(name string) (*Case, []Truth, error) {
+	var seed, i uint64
+	family, rest, _ := strings.Cut(name, "-")
+	if _, err := fmt.Sscanf(rest, "%d-%d", &seed, &i); err != nil {
+		return nil, nil, fmt.Errorf("%q is not the name of a case: %w", name, err)
+	}
+	switch {
+	case family == string(Wild) || family == string(Tame):
+		return Draw(Profile(family), seed, i), nil, nil
+	case slices.Contains(Families, family):
+		c, truth := DrawFamily(seed, i)
+		return c, truth, nil
+	}
+	return nil, nil, fmt.Errorf("%q is none of wild, tame, %s", family, strings.Join(Families, ", "))
 }
 
 // settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of cases.

@@ -150,12 +150,12 @@ func (k *checker) certificate(q int, t *Truth, r *btn.Result) {
 	}
 }
 
-// probability checks one number, and that it is right where that is promised.
+// probability checks one number, and that it is right where that is promised and the truth is known (not NaN).
 func (k *checker) probability(class string, q int, what string, p, truth float64, exact bool) bool {
 	switch {
 	case !(p >= 0 && p <= 1):
 		k.add(Improbable, q, "%s = %v", what, p)
-	case exact && !(math.Abs(p-truth) <= Tolerance):
+	case exact && math.Abs(p-truth) > Tolerance:
 		k.add(class, q, "%s = %v is claimed, truth %v", what, p, truth)
 	default:
 		return true

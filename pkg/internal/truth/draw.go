@@ -29,6 +29,7 @@ type drawer struct {
 	wild                bool
 	zero, one, far, out float64 // shares of 0, of 1, of 1e±15, of wild numbers
 	exponents           int64   // of values that carry exponents: up to ±this
+	few                 bool    // structured models small enough to be enumerated
 }
 
 func newDrawer(rng *rand.Rand, p Profile) *drawer {

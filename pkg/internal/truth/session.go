@@ -36,8 +36,21 @@ const (
 	shrinkTries = 400
 )
 
-// Cases runs draw(0) to draw(n−1) and returns the counts.
-func (s *Session) Cases(n uint64, draw func(uint64) *Case) *Tally {
+// Source draws case i, and its truth where enumeration is not the way to it; else nil.
+type Source func(i uint64) (*Case, []Truth)
+
+// Random draws the cases of a profile.
+func Random(p Profile, seed uint64) Source {
+	return func(i uint64) (*Case, []Truth) { return Draw(p, seed, i), nil }
+}
+
+// Structured draws the cases of all families.
+func Structured(seed uint64) Source {
+	return func(i uint64) (*Case, []Truth) { return DrawFamily(seed, i) }
+}
+
+// Cases runs cases 0 to n−1 and returns the counts.
+func (s *Session) Cases(n uint64, draw Source) *Tally {
 	tallies := make([]Tally, s.Workers)
 	var next atomic.Uint64
 	var wg sync.WaitGroup
@@ -48,7 +61,10 @@ func (s *Session) Cases(n uint64, draw func(uint64) *Case) *Tally {
 				if i >= n {
 					return
 				}
-				s.One(draw(i), &tallies[w])
+				c, truth := draw(i)
+				running := s.mark(w, c)
+				s.One(c, truth, &tallies[w])
+				_ = os.Remove(running)
 			}
 		})
 	}
@@ -60,9 +76,21 @@ func (s *Session) Cases(n uint64, draw func(uint64) *Case) *Tally {
 	return sum
 }
 
-// One runs a case, counts it, and reports what it breaks.
-func (s *Session) One(c *Case, y *Tally) []Violation {
-	truth := Solve(c.Model, c.Queries)
+// mark writes down which case a worker is at: the file that is left after a crash of the whole process.
+func (s *Session) mark(worker int, c *Case) string {
+	path := filepath.Join(s.Folder, fmt.Sprintf("running-%d.txt", worker))
+	if s.Folder != "" {
+		_ = os.WriteFile(path, []byte(c.Name+"\n"), 0o644)
+	}
+	return path
+}
+
+// One runs a case, counts it, and reports what it breaks. A truth of nil is found by enumeration.
+func (s *Session) One(c *Case, truth []Truth, y *Tally) []Violation {
+	small := truth == nil
+	if small {
+		truth = Solve(c.Model, c.Queries)
+	}
 	o := Run(c, s.Limits)
 	if o.Hung {
 		s.hung.Add(1)
@@ -70,13 +98,13 @@ func (s *Session) One(c *Case, y *Tally) []Violation {
 	found := Check(c, truth, o)
 	y.Count(c, truth, o, found)
 	if len(found) > 0 {
-		s.report(c, found)
+		s.report(c, found, small)
 	}
 	return found
 }
 
-// report writes the first violation of a case, minimised.
-func (s *Session) report(c *Case, found []Violation) {
+// report writes the first violation of a case, minimised where it is small.
+func (s *Session) report(c *Case, found []Violation, small bool) {
 	class := found[0].Class
 	key := fmt.Sprintf("%s, %s", class, c.Settings.Method)
 	s.mu.Lock()
@@ -89,7 +117,7 @@ func (s *Session) report(c *Case, found []Violation) {
 
 	path := ""
 	if write {
-		if class != DidNotReturn {
+		if small && class != DidNotReturn {
 			c, found = s.shrunk(c, found)
 		}
 		path = s.write(c, found[0])

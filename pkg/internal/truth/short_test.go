@@ -9,6 +9,9 @@ import (
 // shortModels is how many models of each profile `make test` draws; `make truth` draws 20,000.
 const shortModels = 400
 
+// shortStructured is how many structured ones, where `make truth` takes 300.
+const shortStructured = 24
+
 // shortSeed is that of the short form.
 const shortSeed = 7
 
@@ -22,8 +25,9 @@ func TestShortForm(t *testing.T) {
 	s := &Session{Out: &out, Workers: runtime.GOMAXPROCS(0), Limits: DefaultLimits}
 	all := &Tally{}
 	for _, p := range []Profile{Wild, Tame} {
-		all.Add(s.Cases(shortModels, func(i uint64) *Case { return Draw(p, shortSeed, i) }))
+		all.Add(s.Cases(shortModels, Random(p, shortSeed)))
 	}
+	all.Add(s.Cases(shortStructured, Structured(shortSeed)))
 	var counts strings.Builder
 	all.Print(&counts)
 	t.Log(counts.String())

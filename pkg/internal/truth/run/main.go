@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/internal/truth"
@@ -17,6 +18,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the models")
 	wild := flag.Uint64("wild", 20_000, "models with numbers far apart")
 	tame := flag.Uint64("tame", 20_000, "models with ordinary numbers")
+	structured := flag.Uint64("structured", 300, "larger models whose truth is known by their structure")
 	folder := flag.String("out", "", "folder for reproducers (default: a temporary one)")
 	flag.Parse()
 
@@ -33,12 +35,17 @@ func main() {
 
 	violations := 0
 	for _, part := range []struct {
-		profile truth.Profile
-		n       uint64
-	}{{truth.Wild, *wild}, {truth.Tame, *tame}} {
+		name string
+		n    uint64
+		draw truth.Source
+	}{
+		{"structured", *structured, truth.Structured(*seed)},
+		{"wild", *wild, truth.Random(truth.Wild, *seed)},
+		{"tame", *tame, truth.Random(truth.Tame, *seed)},
+	} {
 		start := time.Now()
-		sum := s.Cases(part.n, func(i uint64) *truth.Case { return truth.Draw(part.profile, *seed, i) })
-		fmt.Printf("%s, seed %d, %.0f s:\n", part.profile, *seed, time.Since(start).Seconds())
+		sum := s.Cases(part.n, part.draw)
+		fmt.Printf("%s, seed %d, %.0f s:\n", part.name, *seed, time.Since(start).Seconds())
 		sum.Print(os.Stdout)
 		violations += sum.Total()
 	}
@@ -57,26 +64,40 @@ func prepare(s *truth.Session, folder string) (err error) {
 	return err
 }
 
-// again runs reproducers, prints their answers, and returns the exit code.
-func again(s *truth.Session, paths []string) int {
+// again runs cases, by the names of their files or as they were drawn, prints their answers, and returns the exit code.
+func again(s *truth.Session, names []string) int {
 	code := 0
-	for _, path := range paths {
-		c, err := truth.Load(path)
+	for _, name := range names {
+		c, known, err := find(name)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		o := truth.Run(c, s.Limits)
-		text, _ := json.MarshalIndent(o.Results, "", "  ")
-		fmt.Printf("%s: error %v, %v\n%s\n", c.Name, o.Err, o.Took, text)
-		t := truth.Solve(c.Model, c.Queries)
-		for q := range t {
-			fmt.Printf("query %d: truth ln Z = %v, ratio %v\n", q, t[q].LnZ, t[q].LnRatio)
+		text, err := json.MarshalIndent(o.Results, "", "  ")
+		if err != nil {
+			text = fmt.Appendf(nil, "%v: %+v", err, o.Results)
 		}
-		for _, v := range truth.Check(c, t, o) {
+		fmt.Printf("%s: error %v, %v\n%s\n", c.Name, o.Err, o.Took, text)
+		if known == nil {
+			known = truth.Solve(c.Model, c.Queries)
+		}
+		for q := range known {
+			fmt.Printf("query %d: truth ln Z = %v, ratio %v\n", q, known[q].LnZ, known[q].LnRatio)
+		}
+		for _, v := range truth.Check(c, known, o) {
 			fmt.Printf("query %d: %s: %s\n", v.Query, v.Class, v.Detail)
 			code = 1
 		}
 	}
 	return code
+}
+
+// find reads a reproducer, or draws the case of a name.
+func find(name string) (*truth.Case, []truth.Truth, error) {
+	if strings.HasSuffix(name, ".json") {
+		c, err := truth.Load(name)
+		return c, nil, err
+	}
+	return truth.Named(name)
 }
