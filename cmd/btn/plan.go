@@ -53,6 +53,9 @@ func (c *planCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	for _, w := range net.Warnings {
+		fmt.Fprintf(t.Err, "btn: %s\n", w)
+	}
 	for i, q := range queries {
 		f, err := c.forecast(ctx, m, net, q)
 		if err != nil {

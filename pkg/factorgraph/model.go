@@ -8,7 +8,8 @@ type Model struct {
 	Domains []int    // Domains[i] ≥ 1 is the number of values of variable i
 	Names   []string // optional: a name per variable, or nil
 	Factors []Factor
-	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness.
+	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness;
+	// Unnormalised says where it is not so.
 	Bayes bool
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/elimination"
@@ -49,6 +50,7 @@ func AssignKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.S
 			}
 		}
 		assignment.Over = q.Over
+		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
 		a.job.Assignments = append(a.job.Assignments, assignment)
 	}
 	return a.job, nil

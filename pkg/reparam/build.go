@@ -54,6 +54,8 @@ type Options struct {
 // they contradict each other, and where a factor takes no part in belief propagation. Messages that have not
 // converged are a gauge all the same: Z does not depend on it.
 //
+// Warnings of the network say what Model.Unnormalised says.
+//
 // Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map, btn.ErrMap), ErrOptions,
 // btn.ErrRange; for maps "bp" those of bp.Run; the context's. Cost: that of applying a d×d matrix along every mode of every factor, and
 // bp.Run. Source: Hamid and Braun, Lemma 1.
@@ -83,6 +85,9 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		b.variablesAsCores(weights)
 	} else {
 		b.factorsAsCores(weights)
+	}
+	if warning := m.Unnormalised(); warning != "" {
+		b.net.Warnings = []string{warning}
 	}
 	return b.net, nil
 }

@@ -21,6 +21,8 @@ type networkBlob struct {
 	Homes   []int         `msgpack:"homes,omitempty"`   // per variable, the link with its weights
 	Scale   scaled.Number `msgpack:"scale"`
 	Choice  string        `msgpack:"choice,omitempty"`
+
+	Warnings []string `msgpack:"warnings,omitempty"`
 }
 
 type mapBlob struct {
@@ -38,7 +40,7 @@ const nameNetwork = "network-blob"
 
 // EncodeNetwork returns the bytes under whose Digest a network is stored. Time and size are linear in the network's.
 func EncodeNetwork(n *btn.Network) ([]byte, error) {
-	w := networkBlob{Dims: n.Dims, Cores: n.Cores, Links: n.Links, Scale: n.Scale, Choice: string(n.Choice)}
+	w := networkBlob{Dims: n.Dims, Cores: n.Cores, Links: n.Links, Scale: n.Scale, Choice: string(n.Choice), Warnings: n.Warnings}
 	if n.Maps != nil {
 		w.Maps, w.LegMaps = distinctMaps(n.Maps)
 	}
@@ -104,7 +106,7 @@ func (w *networkBlob) decode() (*btn.Network, error) {
 			return nil, invalid(fmt.Sprintf("dims[%d]", leg), "%d values", d)
 		}
 	}
-	n := &btn.Network{Dims: w.Dims, Cores: w.Cores, Links: w.Links, Scale: w.Scale, Choice: btn.CoreChoice(w.Choice)}
+	n := &btn.Network{Dims: w.Dims, Cores: w.Cores, Links: w.Links, Scale: w.Scale, Choice: btn.CoreChoice(w.Choice), Warnings: w.Warnings}
 	if err := checkNumber(w.Scale); err != nil {
 		return nil, under("scale", err)
 	}

@@ -1,0 +1,74 @@
+package factorgraph
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+func dense(t *testing.T, shape []int, data ...float64) tensor.Tensor {
+	t.Helper()
+	return &tensor.Dense{Shape: shape, Data: data}
+}
+
+func TestUnnormalised(t *testing.T) {
+	half := []float64{0.5, 0.5}
+	for name, c := range map[string]struct {
+		bayes   bool
+		factors []Factor
+		want    []string // parts of the text; none: no text
+	}{
+		"markov":       {false, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, 1, 2)}}, nil},
+		"right":        {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)}, {Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.5)}}, nil},
+		"six digits":   {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.333333, 0.333333, 0.333333)}}, nil},
+		"child first":  {true, []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 0.1, 0.2, 0.3, 0.9, 0.8, 0.7)}}, nil},
+		"a constant 1": {true, []Factor{{Table: dense(t, nil, 1)}}, nil},
+		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0: row 0 sums to 3:"}},
+		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)}, {Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
+			[]string{"factor 1: row 1 (x_0 = 1) sums to 0.9:", "called BAYES"}},
+		"all rows": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)}, {Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.4)}},
+			[]string{"factor 0: row 0 (x_1 = 0) sums to 2 (and 2 more of its 3 rows not to 1), and 1 more factor is like it:"}},
+	} {
+		m := &Model{Domains: []int{2, 3}, Bayes: c.bayes, Factors: c.factors}
+		got := m.Unnormalised()
+		if (got == "") != (c.want == nil) {
+			t.Errorf("%s: %q", name, got)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: no %q in %q", name, part, got)
+			}
+		}
+	}
+}
+
+// TestSixDigitFilesPass: random tables of up to 200 values, written with six digits after the point and read again; an error of a
+// thousandth in one row is found.
+func TestSixDigitFilesPass(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, d := range []int{2, 3, 10, 200} {
+		data := make([]float64, 7*d)
+		for row := range 7 {
+			sum := 0.0
+			for x := range d {
+				data[row*d+x] = r.ExpFloat64()
+				sum += data[row*d+x]
+			}
+			for x := range d {
+				data[row*d+x], _ = strconv.ParseFloat(fmt.Sprintf("%.6f", data[row*d+x]/sum), 64)
+			}
+		}
+		m := &Model{Domains: []int{7, d}, Bayes: true, Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{7, d}, data...)}}}
+		if got := m.Unnormalised(); got != "" {
+			t.Errorf("%d values: %s", d, got)
+		}
+		data[3*d] += 1e-3
+		if got := m.Unnormalised(); !strings.Contains(got, "factor 0: row 3 (x_0 = 3)") {
+			t.Errorf("%d values: %q", d, got)
+		}
+	}
+}
