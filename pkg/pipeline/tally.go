@@ -125,19 +125,32 @@ func (t *tallies) count(key tallyKey, d *delivery, ends []int) (j *tally, full b
 	return j, false, len(j.seen)
 }
 
-// arm sets the job's timer. The caller holds t.mu.
+// arm sets the timer of a job that is counted: stop looks for timers nowhere else. The caller holds t.mu.
 func (t *tallies) arm(j *tally, pause time.Duration) {
-	if t.done {
+	if t.done || t.jobs[j.key] != j {
 		return
 	}
-	if j.timer != nil && j.timer.Stop() {
-		t.work.Done()
-	}
+	t.disarm(j)
 	t.work.Add(1)
 	j.timer = time.AfterFunc(pause, func() {
 		defer t.work.Done()
 		t.quiet(j)
 	})
+}
+
+// disarm stops the job's timer, unless it has gone off. The caller holds t.mu.
+func (t *tallies) disarm(j *tally) {
+	if j.timer != nil && j.timer.Stop() {
+		t.work.Done()
+	}
+}
+
+// drop ends a job's count. The caller holds t.mu.
+func (t *tallies) drop(j *tally) {
+	if t.jobs[j.key] == j {
+		delete(t.jobs, j.key)
+		t.disarm(j)
+	}
 }
 
 // quiet is called when no partial has come for a while.
@@ -293,9 +306,7 @@ func (t *tallies) wait(j *tally, idle bool) {
 		return
 	}
 	if idle {
-		if t.jobs[j.key] == j {
-			delete(t.jobs, j.key)
-		}
+		t.drop(j)
 		return
 	}
 	t.arm(j, idlePause)
@@ -305,11 +316,8 @@ func (t *tallies) wait(j *tally, idle bool) {
 func (t *tallies) forget(j *tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.jobs[j.key] == j && len(j.held) == 0 {
-		delete(t.jobs, j.key)
-		if j.timer != nil && j.timer.Stop() {
-			t.work.Done()
-		}
+	if len(j.held) == 0 {
+		t.drop(j)
 	}
 }
 
@@ -319,9 +327,7 @@ func (t *tallies) stop() {
 	t.done = true
 	var held []*delivery
 	for _, j := range t.jobs {
-		if j.timer != nil && j.timer.Stop() {
-			t.work.Done()
-		}
+		t.disarm(j)
 		held = append(held, j.held...)
 		j.held = nil
 	}
