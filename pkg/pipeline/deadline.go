@@ -51,7 +51,7 @@ func (w *worker) expired(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	if answered, err := w.soFar(ctx, d.subject.Lane, m.Job, m.Digest); err != nil || answered {
+	if answered, err := w.soFar(ctx, d.subject.Lane, m.Job, m.Digest); err != nil && !errors.Is(err, bus.ErrLost) || answered {
 		return ignoreForeign(err)
 	}
 	return ignoreForeign(w.answer(ctx, &wire.Answer{

@@ -187,6 +187,8 @@ func (w *worker) settle(d *delivery, in intake, err, cause error) string {
 		err = fault.New(fault.OverBudget, "pipeline: %s: the ceiling of %v for one message is reached", w.stage, w.Ceiling)
 	case errors.Is(err, errForeign):
 		return w.bury(d, err, false)
+	case w.rebuildable(d, err):
+		return w.rebuild(d, err)
 	}
 	code := codeOf(err)
 	switch code {

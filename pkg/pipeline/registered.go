@@ -141,6 +141,8 @@ func (w *worker) registered(ctx context.Context, digest string) (*factorgraph.Mo
 		return nil, fault.New(fault.BadInput, "pipeline: no model is registered under the digest %s", digest)
 	case errors.Is(err, bus.ErrDigest):
 		return nil, &fault.Error{Code: fault.BadInput, Err: err} // it does not pass
+	case errors.Is(err, bus.ErrLost):
+		return nil, fault.New(fault.BadInput, "pipeline: the model registered under the digest %s is to be registered again: %w", digest, err)
 	case err != nil:
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type worker struct {
 	inline   inline
 	checked  checked
 	ended    ended
+	rebuilds rebuilds
 	floors   floors
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]

@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -160,14 +159,8 @@ func (w *worker) drive(ctx context.Context, lane int, job string) error {
 	if summed, err := w.sumStored(ctx, lane, job); err != nil || summed {
 		return err
 	}
-	w.log.Warn("swept: starting again", "job", job, "lane", lane)
 	w.Metrics.sweep(sweptRedrive)
-	r := &wire.Redrive{Job: job, Reason: "no answer, and nothing under way", Time: now().UnixMilli()}
-	b, err := wire.Encode(r)
-	if err != nil {
-		return err
-	}
-	_, err = w.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
+	_, err := w.startAgain(ctx, lane, job, "no answer, and nothing under way")
 	return err
 }
 
@@ -211,7 +204,9 @@ func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, err
 		}
 		w.log.Info("swept: summing", "job", job, "lane", lane, "chunks", n)
 		w.Metrics.sweep(sweptSum)
-		if err := w.sum(ctx, partials); passes(err) {
+		if err := w.sum(ctx, partials); errors.Is(err, bus.ErrLost) && w.rebuilds.may(job) {
+			return false, w.forgetPartials(ctx, lane, job)
+		} else if passes(err) {
 			return false, err
 		} else if err != nil {
 			return true, w.fail(&delivery{subject: wire.Subject{Kind: wire.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)

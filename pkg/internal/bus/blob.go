@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -66,12 +67,16 @@ var (
 	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject} // stay
 )
 
-// ErrDigest: what is stored under a digest has another.
-var ErrDigest = errors.New("bus: stored bytes are not those of their digest")
+var (
+	// ErrDigest: what is stored under a digest has another.
+	ErrDigest = errors.New("bus: stored bytes are not those of their digest")
+	// ErrLost: what a digest names is gone, in part or as a whole, or is damaged. Whoever has its bytes may put it again.
+	ErrLost = errors.New("bus: stored bytes are lost")
+)
 
 // PutBlob stores data under its digest and returns that. A blob that is stored already is not written again, unless it is
 // past the half of its life: whoever puts a blob can rely on it for that long. Nor does it stay if it is not what its digest
-// says, or every job that needs it would fail for that long. What exceeds the server's limit goes to the
+// says or if its object is gone, or every job that needs it would fail for that long. What exceeds the server's limit goes to the
 // object store, under a name of its own: writing an existing name again was seen to hang its readers.
 func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, blobs, data)
@@ -86,9 +91,11 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
 		return "", err
-	case !b.ageing(in, stored) && intact(stored, digest):
-		return digest, nil
 	default:
+		sound, err := b.intact(ctx, in, stored, digest)
+		if err != nil || sound && !b.ageing(in, stored) {
+			return digest, err
+		}
 		last = stored.Sequence
 	}
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
@@ -110,9 +117,18 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 	return digest, nil
 }
 
-// intact reports whether a stored blob is what its digest says; of an object that is known once it is read.
-func intact(m *jetstream.RawStreamMsg, digest string) bool {
-	return len(m.Header[headerObject]) > 0 || wire.Digest(m.Data) == digest
+// intact reports whether a stored blob is what its digest says; of an object, whether all of it is there: that it is damaged is found
+// when it is read.
+func (b *Bus) intact(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string) (bool, error) {
+	name := m.Header[headerObject]
+	if len(name) == 0 {
+		return wire.Digest(m.Data) == digest, nil
+	}
+	_, err := b.object(ctx, in, name[0])
+	if errors.Is(err, ErrLost) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // ageing reports whether a blob is past the half of its life.
@@ -131,18 +147,23 @@ func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
-	return err == nil && !b.ageing(blobs, m) && intact(m, digest), err
+	if err != nil || b.ageing(blobs, m) {
+		return false, err
+	}
+	return b.intact(ctx, blobs, m, digest)
 }
 
-// GetBlob returns the blob of a digest, and checks that it is that.
+// GetBlob returns the blob of a digest, and checks that it is that. The error wraps ErrLost if it is not there, or not sound; then the
+// next PutBlob writes it anew.
 func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
 	data, err := b.get(ctx, blobs, digest)
 	if errors.Is(err, ErrNotFound) {
-		err = fault.New(fault.Infrastructure, "bus: blob %.16s… is gone: %w", digest, err)
+		err = fault.New(fault.Infrastructure, "%w: blob %.16s…: %w", ErrLost, digest, err)
 	}
 	return data, err
 }
 
+// get reads what is stored under a digest. What turns out to be unreadable loses its place to whoever puts it next.
 func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {
@@ -151,13 +172,24 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 	data := m.Data
 	if name := m.Header[headerObject]; len(name) > 0 {
 		if data, err = b.getObject(ctx, in, name[0]); err != nil {
+			if errors.Is(err, ErrLost) {
+				b.drop(ctx, in, m.Sequence)
+			}
 			return nil, err
 		}
 	}
 	if got := wire.Digest(data); got != digest {
-		return nil, fault.New(fault.Infrastructure, "%w: %s of %.16s… has the digest %.16s…", ErrDigest, in.stream, digest, got)
+		b.drop(ctx, in, m.Sequence)
+		return nil, fault.New(fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest, in.stream, digest, got)
 	}
 	return data, nil
+}
+
+// drop deletes one stored message. If that fails somebody else will find what is wrong with it.
+func (b *Bus) drop(ctx context.Context, in shelf, sequence uint64) {
+	if s, err := b.Stream(ctx, in.stream); err == nil {
+		s.DeleteMsg(ctx, sequence)
+	}
 }
 
 func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
@@ -193,34 +225,82 @@ func (b *Bus) putObject(ctx context.Context, in shelf, digest string, data []byt
 // chunk is the size in which objects are cut: the client library's own, or less where the server takes less.
 func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
-func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
+// object looks whether all chunks of an object are stored. The error wraps ErrLost if they are not.
+func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
 	o, err := b.store(ctx, in.bucket)
 	if err != nil {
 		return nil, err
 	}
-	data, err := readObject(ctx, o, name)
+	info, err := o.GetInfo(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
+	case err != nil:
+		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+	}
+	chunks := "$O." + in.bucket + ".C." + info.NUID
+	there, err := b.Subjects(ctx, "OBJ_"+in.bucket, chunks)
 	if err != nil {
+		return nil, err
+	}
+	if have := there[chunks]; have != uint64(info.Chunks) {
+		return nil, fault.New(fault.Infrastructure, "%w: object %s has %d of %d chunks", ErrLost, name, have, info.Chunks)
+	}
+	return info, nil
+}
+
+func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
+	info, err := b.object(ctx, in, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size > wire.MaxBlob {
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name, info.Size, wire.MaxBlob)
+	}
+	o, err := b.store(ctx, in.bucket)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readObject(ctx, o, name, int(info.Size))
+	if damaged(err) && ctx.Err() == nil { // or broken off: who is not sure reads again
+		data, err = readObject(ctx, o, name, int(info.Size))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, ctx.Err())
+	case damaged(err), errors.Is(err, jetstream.ErrObjectNotFound):
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
+	case err != nil:
 		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
 	}
 	return data, nil
 }
 
+// damaged reports whether what was read of an object is not what was written.
+func damaged(err error) bool {
+	return errors.Is(err, jetstream.ErrDigestMismatch) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// An object is read within leastRead, and a second more for so many bytes. Without a deadline the client library would give up after
+// 5 s, however large the object is.
+const (
+	leastRead     = 30 * time.Second
+	readPerSecond = 1 << 20
+)
+
 // readObject reads an object into one list of its size: GetBytes doubles a buffer until it is large enough.
-func readObject(ctx context.Context, o jetstream.ObjectStore, name string) ([]byte, error) {
+func readObject(ctx context.Context, o jetstream.ObjectStore, name string, size int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, leastRead+time.Duration(size/readPerSecond)*time.Second)
+	defer cancel()
 	r, err := o.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	info, err := r.Info()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size > wire.MaxBlob {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", wire.ErrTooLarge, info.Size, wire.MaxBlob)
-	}
 	var b bytes.Buffer
-	b.Grow(int(info.Size) + bytes.MinRead) // ReadFrom wants as much to see the end
-	_, err = b.ReadFrom(r)
+	b.Grow(size + bytes.MinRead) // ReadFrom wants as much to see the end
+	if _, err = b.ReadFrom(r); err == nil && b.Len() != size {
+		err = io.ErrUnexpectedEOF
+	}
 	return b.Bytes(), err
 }

@@ -28,8 +28,8 @@ func (b *Bus) PutGraph(ctx context.Context, data []byte) (digest string, err err
 	return b.put(ctx, graphs, data)
 }
 
-// GetGraph returns the bytes of a registered model. The error wraps ErrNotFound if there is none, and ErrDigest if somebody
-// registered other bytes under this digest.
+// GetGraph returns the bytes of a registered model. The error wraps ErrNotFound if there is none, ErrLost if they are gone or damaged,
+// and ErrDigest if somebody registered other bytes under this digest; then it may be registered again.
 func (b *Bus) GetGraph(ctx context.Context, digest string) ([]byte, error) {
 	return b.get(ctx, graphs, digest)
 }
@@ -72,13 +72,12 @@ func (b *Bus) Graph(ctx context.Context, digest string) (Stored, error) {
 	}
 	s := Stored{Digest: digest, Bytes: uint64(len(m.Data)), Time: m.Time}
 	if name := m.Header[headerObject]; len(name) > 0 {
-		o, err := b.store(ctx, BucketGraph)
+		info, err := b.object(ctx, graphs, name[0])
+		if errors.Is(err, ErrLost) { // it may be registered again
+			return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, wire.GraphSubject(digest))
+		}
 		if err != nil {
 			return Stored{}, err
-		}
-		info, err := o.GetInfo(ctx, name[0])
-		if err != nil {
-			return Stored{}, fault.New(fault.Infrastructure, "bus: object %s: %w", name[0], err)
 		}
 		s.Bytes = info.Size
 	}

@@ -128,7 +128,7 @@ const (
 func refusal(subject string, err error) error {
 	var api *jetstream.APIError
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		return fault.New(fault.Infrastructure, "%w: publish %s", ErrNoStream, subject)
+		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)
 	}
 	if !errors.As(err, &api) {
 		return fault.New(fault.Infrastructure, "bus: publish %s: %w", subject, err)
