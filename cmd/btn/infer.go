@@ -103,6 +103,9 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", queries[0].EvidenceFile)
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	if c.NATS == "" {
+		checkRedis(ctx, t.Err, c.Redis)
+	}
 	remote, closeRemote, err := c.connect(ctx, logger)
 	if err != nil {
 		return nil, err

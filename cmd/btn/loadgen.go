@@ -164,6 +164,7 @@ func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Commo
 		return remote, remote.Close, nil
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	checkRedis(ctx, t.Err, c.Redis)
 	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: embeddedDrain})
 	if err != nil {

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"runtime"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/cache"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -25,6 +27,24 @@ type stack struct {
 	client *client.Client
 	close  func()
 	failed chan error // what ended the workers
+}
+
+// probePatience is how long a Redis has to answer before it is called away.
+const probePatience = time.Second
+
+// checkRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned anew.
+func checkRedis(ctx context.Context, out io.Writer, url string) {
+	if url == "" || url == noCache {
+		return
+	}
+	c, err := cache.Open(url, cache.Options{Timeout: probePatience, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return // the workers tell, with an error
+	}
+	defer c.Close()
+	if err := c.Probe(ctx); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(out, "btn: %v: answers are the same, and nothing is remembered\n", err)
+	}
 }
 
 // startStack starts everything. On an error nothing is left running.
@@ -91,6 +111,7 @@ type upCmd struct {
 func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	metrics := pipeline.NewMetrics()
+	checkRedis(ctx, t.Err, c.Redis)
 	s, err := startStack(ctx, logger,
 		embedded.Options{Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})

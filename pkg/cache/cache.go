@@ -49,6 +49,7 @@ const overflowTimeout = 5 * time.Second
 type Cache struct {
 	o       Options
 	redis   *redis.Client // nil: in the process only
+	address string        // of Redis, without a password
 	breaker breaker
 	hot     *lru
 	flights flights
@@ -78,7 +79,7 @@ func Open(url string, o Options) (*Cache, error) {
 	r.DisableIdentity = true                                                                       // a new connection costs no round trip of its own
 	r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Valkey does not know them
 	redis.SetLogger(quiet{o.Logger})
-	c.redis = redis.NewClient(r)
+	c.redis, c.address = redis.NewClient(r), redact.URL(url)
 	return c, nil
 }
 
@@ -111,6 +112,22 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.Default()
 	}
 	return o
+}
+
+// Probe asks Redis whether it is there, within Timeout, and returns why not; nil where there is none to ask. What is wrong is logged too.
+func (c *Cache) Probe(ctx context.Context) error {
+	if c.redis == nil {
+		return nil
+	}
+	var err error
+	c.call(ctx, func(ctx context.Context) error {
+		err = c.redis.Ping(ctx).Err()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("Redis at %s does not answer (%w)", c.address, redact.Error(err))
+	}
+	return nil
 }
 
 // Close ends the connections. The cache still answers, from the process only.
@@ -251,6 +268,6 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 	}
 	c.breaker.fail()
 	c.stats.errors.Add(1)
-	c.states.turn("down", true, "cache: Redis does not answer; going on without", "", err)
+	c.states.turn("down", true, "cache: Redis at "+c.address+" does not answer: answers are the same, and nothing is remembered", "", err)
 	return false
 }

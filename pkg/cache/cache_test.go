@@ -446,3 +446,24 @@ func TestBreaker(t *testing.T) {
 		t.Fatal("closed after a success")
 	}
 }
+
+// TestProbe: a Redis that is not there is said once, with its address and without its password.
+func TestProbe(t *testing.T) {
+	server, l := mini(t), new(logs)
+	there := open(t, "redis://"+server.Addr(), Options{Logger: l.logger()})
+	if err := there.Probe(ctx); err != nil || l.count("answer") != 0 {
+		t.Errorf("%v, %s", err, &l.buf)
+	}
+	address := server.Addr()
+	server.Close()
+	gone := open(t, "redis://:secret@"+address+"/0", Options{Logger: l.logger()})
+	err := gone.Probe(ctx)
+	gone.Get(ctx, Key("1", nil))
+	if err == nil || !strings.Contains(err.Error(), address) || strings.Contains(err.Error(), "secret") || l.count("secret") != 0 ||
+		l.count("does not answer: answers are the same, and nothing is remembered") != 1 {
+		t.Errorf("%v, %s", err, &l.buf)
+	}
+	if err := open(t, "", Options{}).Probe(ctx); err != nil {
+		t.Errorf("without a Redis: %v", err)
+	}
+}

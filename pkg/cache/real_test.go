@@ -46,7 +46,7 @@ func TestAnswersAreTheSameWhateverRedisDoes(t *testing.T) {
 	time.Sleep(2 * firstPause)
 	ask(c) // an empty Redis
 	awaitHit(t, c)
-	if down, up := l.count("Redis does not answer"), l.count("Redis answers again"); down != 2 || up != 2 {
+	if down, up := l.count("does not answer: answers are the same"), l.count("Redis answers again"); down != 2 || up != 2 {
 		t.Errorf("two outages, logged %d times down and %d times up", down, up)
 	}
 }

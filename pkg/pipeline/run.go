@@ -74,6 +74,12 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	}
 	defer store.Close()
 	c.Metrics.watchCache(store)
+	probed := make(chan struct{})
+	go func() {
+		defer close(probed)
+		_ = store.Probe(ctx) // logs at once what would else be logged when the first job comes
+	}()
+	defer func() { <-probed }()
 	memo, sure := memoIn(c, store), &sure{}
 	pairs := &Projectors{}
 	if c.Redis != "" {
