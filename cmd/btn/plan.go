@@ -40,6 +40,7 @@ type forecast struct {
 	Components  int        `json:"components"`
 	Growth      string     `json:"growth,omitempty"`     // the estimates of an approximate answer, and their cost
 	Simplified  string     `json:"simplified,omitempty"` // what the simplification did, where a tree follows it
+	closed      string     // price of the closed form
 	description string
 }
 
@@ -96,7 +97,10 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 	case a.Plan == nil:
 		f.ClosedForm = len(job.Decompositions[a.Decomposition].Components)
 		f.Components, f.Fits = f.ClosedForm, true
-		f.Why = fmt.Sprintf("the base tensor has a closed form of %d components", f.ClosedForm)
+		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", count(float64(f.ClosedForm), "component"))
+		if p := job.Decompositions[a.Decomposition].Plan; p.Flops > 0 {
+			f.closed = fmt.Sprintf(" in count space, %.3g flops, peak %s", p.Flops, config.FormatBytes(p.Bytes))
+		}
 	default:
 		f.Exact, f.Components = a.Plan, len(job.Decompositions[a.Decomposition].Components)
 		f.Fits = a.Plan.Flops <= learn.AutoLimit(s)
@@ -164,7 +168,7 @@ func (f *forecast) describe() {
 		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %s, peak %s, %.3g flops, %s",
 			p.Width, p.Log2Table, count(max(p.Slices, 1), "slice"), config.FormatBytes(p.Bytes), p.Flops, count(float64(f.Components), "component"))
 	} else if f.ClosedForm > 0 {
-		exact = fmt.Sprintf("closed form, %s", count(float64(f.ClosedForm), "component"))
+		exact = fmt.Sprintf("closed form, %s%s", count(float64(f.ClosedForm), "component"), f.closed)
 	}
 	f.description = fmt.Sprintf(`model       %s
 evidence    %s

@@ -14,6 +14,7 @@ const (
 	ClassCP              Class = "cp"                // a sum of rank-one terms contracted together (Lemma 2)
 	ClassSymmetric       Class = "symmetric"         // C = S, R = 1 (Lemma 3)
 	ClassSymmetryRankOne Class = "symmetry-rank-one" // C = S (Lemma 4)
+	ClassParts           Class = "parts"             // C = B, a product over the connected parts of the network, each by a decomposition of its own
 	ClassBase            Class = "base"              // C = B, contracted exactly along an elimination order
 	ClassTruncated       Class = "truncated"         // C = B, R a mask on learned maps: one slice of a rung of truncated legs
 	ClassRegion          Class = "region"            // C = B, R a mask in the BP gauge: some regions of a slice of a rung
@@ -54,6 +55,8 @@ type Decomposition struct {
 	Components []Component
 	// Contraction is set where components of class base follow a tree and not an order.
 	Contraction *Contraction
+	// Parts are set for a component of class parts: together they have every link once.
+	Parts []Part
 	// Growth is set for methods truncated and regions: the value is then not Σ α_i Z_i but what its rungs say.
 	Growth   *Growth
 	Alpha    []scaled.Number
@@ -66,6 +69,12 @@ type Decomposition struct {
 	ConditionGram float64 // condition number of G, 1 for one component
 	Plan          Plan
 	Warnings      []string
+}
+
+// Part is the exact decomposition of one or more connected parts, in the numbering of Network.Sub(Links). It has no Parts itself.
+type Part struct {
+	Links         []int
+	Decomposition *Decomposition
 }
 
 // Plan is what an exact contraction takes. Zero for components that need no elimination.

@@ -28,7 +28,7 @@ type Options struct {
 	Threads int   // of the class base, 0 means all processors; the value has the same bits for any number
 	// Marginals asks for Value.Marginals too, at about three times the cost.
 	Marginals bool
-	// Joint asks for Value.Joint too, of these variables: of components that are slices of a contraction tree only.
+	// Joint asks for Value.Joint too, of these variables: of slices of a contraction tree and of closed forms.
 	Joint []int
 	// Base and Evidence are the network before it was conditioned, and on what: for components of approximate classes,
 	// whose plans serve any evidence, and of class base on small networks, which are compiled without evidence.
@@ -50,6 +50,7 @@ type Options struct {
 //	symmetric           Σ_c S_c [z^c] Π_j p_j(z), R = 1           Lemma 3, O(Σ_j d^{n_j} + n²) for two levels
 //	symmetry-rank-one   the same with R absorbed into the links   Lemma 4, as Lemma 3
 //	base                C = B, exactly, along the component's elimination order
+//	parts               C = B, exactly, as the product of the network's connected parts (Decomposition.Parts)
 //	truncated           C = B with truncated legs, one slice of a rung, along its plan
 //	region              regions of one slice of a rung, in the BP gauge: Value.Region
 //
@@ -110,6 +111,8 @@ type job struct {
 
 func (j job) run() (btn.Value, error) {
 	switch j.q.Class {
+	case btn.ClassParts:
+		return j.byParts()
 	case btn.ClassRankOne:
 		z, err := j.rankOne(j.q.R, scaled.One)
 		return j.value(z, err)
@@ -158,6 +161,11 @@ func check(net *btn.Network, dec *btn.Decomposition, i int) error {
 		}
 		return checkSymmetricPart(net, dec, q, wrong)
 	case btn.ClassBase:
+		return nil
+	case btn.ClassParts:
+		if err := net.CheckParts(dec.Parts); err != nil {
+			return wrong("%w", err)
+		}
 		return nil
 	case btn.ClassTruncated, btn.ClassRegion:
 		return checkRung(dec, q, wrong)

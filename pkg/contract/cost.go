@@ -40,6 +40,12 @@ func Cost(net *btn.Network, dec *btn.Decomposition, i int) float64 {
 		}
 		products, whole := productCost(boxes, levels.D-1)
 		return 2 * (rotationCost(net, dec) + linksCost(net, levels) + products + volume(whole))
+	case btn.ClassParts:
+		cost := 0.0
+		for _, part := range dec.Parts {
+			cost += part.Decomposition.Plan.Flops
+		}
+		return cost
 	case btn.ClassBase:
 		if c := dec.Contraction; c != nil && c.Count > 1 && q.To > q.From {
 			return dec.Plan.Flops * float64(q.To-q.From) / float64(c.Count)

@@ -26,6 +26,23 @@ func (j job) value(z scaled.Number, err error) (btn.Value, error) {
 		}
 		out.Marginals = j.m.result(j.net.Scale)
 	}
+	if j.joint == nil {
+		return out, nil
+	}
+	s, levels := j.q.S, j.dec.Levels
+	if j.q.Class == btn.ClassRankOne {
+		s, levels = countspace.Constant(0, scaled.One), oneLevel
+	}
+	cells, err := j.jointCounts(s, j.q.R, levels)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for x := range cells {
+		if cells[x] = cells[x].Mul(j.net.Scale); !cells[x].IsFinite() {
+			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
+		}
+	}
+	out.Joint, out.Flops = j.jointOf(cells), 2*float64(j.ops.MulAdds)
 	return out, nil
 }
 

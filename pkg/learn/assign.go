@@ -82,11 +82,41 @@ func (a *assigner) cacheState() string {
 	return "hit"
 }
 
-// caution says beforehand what float64 may lose in an exact contraction, and that such an answer is not sure to be exact.
-func (f *facts) caution(a *btn.Assignment, conditioned *btn.Network) {
+// caution says beforehand what float64 may lose in an exact contraction, and that such an answer is not sure to be exact. Numbers
+// in count space carry exponents of their own (inCounts): there only signs count.
+func (f *facts) caution(a *btn.Assignment, conditioned *btn.Network, inCounts bool) {
+	if inCounts {
+		a.Warnings = append(a.Warnings, f.signs...)
+		return
+	}
 	span := f.span.warnings(conditioned)
 	a.Unsure = len(span) > 0
 	a.Warnings = append(append(a.Warnings, span...), f.signs...)
+}
+
+// isCounted reports whether an assignment's components are all count polynomials.
+func (a *assigner) isCounted(assignment *btn.Assignment) bool {
+	if d := assignment.Decomposition; d < 0 || d >= len(a.job.Decompositions) {
+		return false
+	}
+	return allCounts(a.job.Decompositions[assignment.Decomposition])
+}
+
+func allCounts(d *btn.Decomposition) bool {
+	for _, c := range d.Components {
+		switch c.Class {
+		case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+		case btn.ClassParts:
+			for _, part := range d.Parts {
+				if !allCounts(part.Decomposition) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (a *assigner) assign(q Query) (btn.Assignment, error) {
@@ -96,7 +126,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	}
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
-		a.facts.caution(&joint, conditioned)
+		a.facts.caution(&joint, conditioned, a.isCounted(&joint))
 		return joint, err
 	}
 	switch a.settings.Method {
@@ -112,7 +142,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return a.approximate(conditioned, q, nil)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
-	a.facts.caution(&exact, conditioned)
+	a.facts.caution(&exact, conditioned, a.isCounted(&exact))
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}

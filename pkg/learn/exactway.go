@@ -38,15 +38,23 @@ func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithD
 
 // exact assigns C = B. The first of these that applies:
 //
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters: see counted;
 //   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
 //     cheaper;
 //   - the elimination order remembered for the network, compiled without evidence where it is a small one: see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
+	inCounts, refused := a.inCounts()
+	if inCounts != nil {
+		return *inCounts, nil
+	}
 	shape, err := a.facts.shapeOf(a.ctx, a.net)
+	if err != nil && refused != nil {
+		return btn.Assignment{}, refused
+	}
 	if err != nil {
-		return btn.Assignment{}, err
+		return a.closedForm(err)
 	}
 	if a.exactKey == "" {
 		a.exactKey = a.key("exact", shape)
@@ -104,6 +112,39 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	}
 	assignment.Plan = &priced
 	return assignment, nil
+}
+
+// inCounts assigns the form in count space where there is one; the error is why there is one that cannot be taken.
+func (a *assigner) inCounts() (*btn.Assignment, error) {
+	form, err := a.facts.countsOf(a.ctx, a.net, a.settings.Memory)
+	if form == nil || err != nil {
+		return nil, err
+	}
+	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Plan.Flops > limit {
+		return nil, fault.New(fault.OverBudget, "learn: the closed form in count space takes %.3g flops, auto goes up to %.0g", form.Plan.Flops, limit)
+	}
+	index, hit, err := a.remember("counts", elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return form, nil })
+	if err != nil {
+		return nil, err
+	}
+	return &btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+}
+
+// closedForm assigns a closed form of several components where the network cannot even be laid out for elimination, which is
+// what the error says that is returned without one.
+func (a *assigner) closedForm(why error) (btn.Assignment, error) {
+	if fault.CodeOf(why) != fault.OverBudget {
+		return btn.Assignment{}, why
+	}
+	closed, ok, err := ClosedForm(a.ctx, a.net, MaxClosedFormTerms)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if !ok {
+		return btn.Assignment{}, why
+	}
+	index, hit, err := a.remember("closed", elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return closed, nil })
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, err
 }
 
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the

@@ -1,6 +1,6 @@
 package learn
 
-// Joint marginals: always along a contraction tree.
+// Joint marginals: along a contraction tree, or in count space.
 
 import (
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// joint assigns a contraction tree with an index over the cells of the joint marginal. There is no other way to one: method
-// symmetry-cp is unsupported, and method auto does not fall back to it.
+// joint assigns the form in count space where exact would, else a contraction tree with an index over the cells of the joint
+// marginal. There is no other way to one: method symmetry-cp is unsupported, and method auto does not fall back to it.
 func (a *assigner) joint(conditioned *btn.Network, q Query) (btn.Assignment, error) {
 	domains := make([]int, len(a.net.Variables))
 	for v := range domains {
@@ -25,7 +25,15 @@ func (a *assigner) joint(conditioned *btn.Network, q Query) (btn.Assignment, err
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "learn: unknown method %q", a.settings.Method)
 	}
+	inCounts, refused := a.inCounts()
+	if inCounts != nil {
+		inCounts.Joint = q.Joint
+		return *inCounts, nil
+	}
 	under, err := einsum.Shape(a.ctx, conditioned)
+	if err != nil && refused != nil {
+		return btn.Assignment{}, refused
+	}
 	if err != nil {
 		return btn.Assignment{}, err
 	}

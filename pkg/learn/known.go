@@ -41,6 +41,32 @@ type facts struct {
 	mu     sync.Mutex
 	shaped bool
 	shape  elimination.Hypergraph
+	counts map[int64]countedForm // by memory budget
+}
+
+// countedForm is what counted returned.
+type countedForm struct {
+	dec *btn.Decomposition
+	err error
+}
+
+// countsOf returns the network's form in count space, see counted.
+func (f *facts) countsOf(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomposition, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, known := f.counts[memory]
+	if known {
+		return c.dec, c.err
+	}
+	c.dec, c.err = counted(ctx, net, memory)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if f.counts == nil || len(f.counts) >= keepFacts {
+		f.counts = map[int64]countedForm{}
+	}
+	f.counts[memory] = c
+	return c.dec, c.err
 }
 
 // of returns the facts of a network.

@@ -28,6 +28,31 @@ type decompositionBlob struct {
 	Warnings      []string         `msgpack:"warnings,omitempty"`
 	Contraction   *btn.Contraction `msgpack:"contraction,omitempty"`
 	Growth        *btn.Growth      `msgpack:"growth,omitempty"`
+	Parts         []partBlob       `msgpack:"parts,omitempty"`
+}
+
+// partBlob is a btn.Part on the wire: what differs between exact decompositions.
+type partBlob struct {
+	Links      []int       `msgpack:"links"`
+	Levels     Levels      `msgpack:"levels"`
+	Components []component `msgpack:"components"`
+	AlphaMant  []float64   `msgpack:"alpha_m"`
+	AlphaExp   []int64     `msgpack:"alpha_e"`
+	Plan       btn.Plan    `msgpack:"plan"`
+}
+
+func newPart(part btn.Part) (partBlob, error) {
+	own, err := newDecomposition(part.Decomposition)
+	return partBlob{Links: part.Links, Levels: own.Levels, Components: own.Components, AlphaMant: own.AlphaMant, AlphaExp: own.AlphaExp, Plan: own.Plan}, err
+}
+
+func (w *partBlob) decode() (btn.Part, error) {
+	own := decompositionBlob{
+		Method: string(btn.MethodExact), Levels: w.Levels, Components: w.Components, AlphaMant: w.AlphaMant, AlphaExp: w.AlphaExp,
+		Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1, Plan: w.Plan,
+	}
+	d, err := own.decode()
+	return btn.Part{Links: w.Links, Decomposition: d}, err
 }
 
 type component struct {
@@ -168,6 +193,13 @@ func newDecomposition(d *btn.Decomposition) (decompositionBlob, error) {
 	for i, a := range d.Alpha {
 		w.AlphaMant[i], w.AlphaExp[i] = a.Mant, a.Exp
 	}
+	for p, part := range d.Parts {
+		own, err := newPart(part)
+		if err != nil {
+			return w, under(fmt.Sprintf("parts[%d]", p), err)
+		}
+		w.Parts = append(w.Parts, own)
+	}
 	if d.Components != nil {
 		w.Components = make([]component, len(d.Components))
 	}
@@ -203,6 +235,13 @@ func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
 	for i := range w.AlphaMant {
 		d.Alpha[i] = scaled.Number{Mant: w.AlphaMant[i], Exp: w.AlphaExp[i]}
 	}
+	for p := range w.Parts {
+		part, err := w.Parts[p].decode()
+		if err != nil {
+			return nil, under(fmt.Sprintf("parts[%d]", p), err)
+		}
+		d.Parts = append(d.Parts, part)
+	}
 	if w.Components != nil {
 		d.Components = make([]btn.Component, len(w.Components))
 	}
@@ -235,7 +274,7 @@ func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
 		if w.CP == nil {
 			return c, missing("cp")
 		}
-	case btn.ClassRankOne, btn.ClassBase, btn.ClassTruncated, btn.ClassRegion:
+	case btn.ClassRankOne, btn.ClassBase, btn.ClassParts, btn.ClassTruncated, btn.ClassRegion:
 	default:
 		return c, invalid("class", "%.40q is no class of this version", w.Class)
 	}

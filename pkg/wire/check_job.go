@@ -55,6 +55,9 @@ func CheckDecomposition(n *btn.Network, d *btn.Decomposition) error {
 	if err := checkGrowth(n, d); err != nil {
 		return under("growth", err)
 	}
+	if err := checkParts(n, d.Parts); err != nil {
+		return err
+	}
 	var box []int
 	for i := range d.Components {
 		c := &d.Components[i]
@@ -78,6 +81,23 @@ func CheckDecomposition(n *btn.Network, d *btn.Decomposition) error {
 		}
 		if !slices.Equal(c.S.Shape, box) {
 			return under(place, invalid("box", "%v, the levels give %v", c.S.Shape, box))
+		}
+	}
+	return nil
+}
+
+// checkParts checks the parts of a decomposition, each against its own part of the network.
+func checkParts(n *btn.Network, parts []btn.Part) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	if err := n.CheckParts(parts); err != nil {
+		return invalid("parts", "%v", err)
+	}
+	for p, part := range parts {
+		sub, _ := n.Sub(part.Links)
+		if err := CheckDecomposition(sub, part.Decomposition); err != nil {
+			return under(fmt.Sprintf("parts[%d]", p), err)
 		}
 	}
 	return nil
