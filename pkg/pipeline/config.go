@@ -43,6 +43,11 @@ type Config struct {
 	MaxDeliveries int
 	// Ceiling is the longest that one message may be worked on, default 15 minutes. Then its job fails as over budget.
 	Ceiling time.Duration
+	// Overdue is how long a handler may go on after its context ended (ceiling, cancel, deadline, drain), default 10 seconds. Then it is given
+	// up: its message becomes a dead letter, its job an error, its slot is free, its goroutine is lost.
+	Overdue time.Duration
+	// Hung, if set, is told of handlers that were given up. A worker process ends itself then; a library must not.
+	Hung func(*HungError)
 	// Drain is how long Run waits at its end for messages in work, default 30 seconds. What is left goes to another worker.
 	Drain time.Duration
 	// Heartbeat is how often a worker says that it still works, and looks whether its job is over; default 1 second.
@@ -101,7 +106,7 @@ func (c Config) withDefaults() Config {
 		value *time.Duration
 		def   time.Duration
 	}{
-		{&c.Ceiling, 15 * time.Minute}, {&c.Drain, 30 * time.Second}, {&c.Heartbeat, time.Second},
+		{&c.Ceiling, 15 * time.Minute}, {&c.Drain, 30 * time.Second}, {&c.Overdue, 10 * time.Second}, {&c.Heartbeat, time.Second},
 		{&c.SweepAfter, 5 * time.Second}, {&c.AckWait, 4 * time.Second},
 	} {
 		if *d.value == 0 {
@@ -128,8 +133,14 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || !(c.ChunkFlops >= 0) {
-		return fmt.Errorf("pipeline: negative concurrency, threads, memory, bytes, deliveries, requests, backlog or operations of a task")
+	if c.Ceiling < 0 || c.Overdue < 0 || c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || !(c.ChunkFlops >= 0) {
+		return fmt.Errorf("pipeline: negative ceiling, concurrency, threads, memory, bytes, deliveries, requests, backlog or operations of a task")
 	}
 	return nil
+}
+
+// WithHook returns c with a function that is called before a stage works on a message, for tests.
+func (c Config) WithHook(hook func(Stage, wire.Subject)) Config {
+	c.hook = hook
+	return c
 }

@@ -53,26 +53,36 @@ func (d *delivery) mismatch(what string, got, want any) error {
 	return fault.New(fault.BadInput, "pipeline: %s: the message says %s %v, its subject %v", d.subject, what, got, want)
 }
 
-// process takes one message from delivery to acknowledgement. Nothing that the message holds brings it down.
-func (w *worker) process(msg *bus.Delivered, in intake) {
+// process takes one message from delivery to acknowledgement. Nothing that the message holds brings it down. A handler that does not
+// return is given up: then free is called, and process itself reports false when it has returned after all.
+func (w *worker) process(msg *bus.Delivered, in intake, free func()) bool {
 	began := now()
 	d := &delivery{msg: msg, attempt: msg.Attempt, stored: msg.Stored}
 	w.Metrics.message(w.stage, d.attempt)
 	var err error
 	if d.subject, err = wire.ParseSubject(msg.Subject); err != nil {
 		w.drop(d, err) // no job to answer to
-		return
+		return true
 	}
 	switch d.subject.Kind {
 	case wire.KindCancel, wire.KindDeadline, wire.KindRedrive:
 		d.silent = true
 	}
 	ctx, cancel := context.WithCancelCause(w.hard)
-	stop := w.heartbeat(ctx, d, cancel, in)
+	stop, subject := w.heartbeat(ctx, d, cancel, in), d.subject
+	guard := w.watch(ctx, d, began, func(cause error) {
+		stop()
+		w.quarantine(d, subject, now().Sub(began), cause)
+		free()
+	})
 	if d.attempt > w.MaxDeliveries && !in.patient && !in.watches {
 		err = fault.New(fault.Internal, "pipeline: delivered %d times, and no worker came to its end", d.attempt-1)
 	} else {
 		err = w.attempt(ctx, d, in)
+	}
+	if !guard.returned() {
+		w.log.Warn("a handler that was given up has returned", "subject", msg.Subject, "took", now().Sub(began))
+		return false
 	}
 	stop()
 	cause := context.Cause(ctx)
@@ -86,13 +96,14 @@ func (w *worker) process(msg *bus.Delivered, in intake) {
 		level, err = slog.LevelDebug, nil
 	}
 	if !w.log.Enabled(w.hard, level) {
-		return
+		return true
 	}
 	log := w.log.With("subject", msg.Subject, "job", d.subject.Job, "lane", d.subject.Lane, "attempt", d.attempt)
 	if err != nil {
 		log = log.With("error", err)
 	}
 	log.Log(w.hard, level, "message", "outcome", outcome, "took", took)
+	return true
 }
 
 // attempt resolves the payload and calls the stage. A panic becomes an internal error: the message is at fault or the

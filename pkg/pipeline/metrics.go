@@ -20,6 +20,7 @@ type Metrics struct {
 	conflicts  *prometheus.CounterVec
 	swept      *prometheus.CounterVec
 	requests   *prometheus.HistogramVec
+	hung       *prometheus.CounterVec
 	caches     cacheMetrics
 
 	mu    sync.Mutex
@@ -38,6 +39,7 @@ func NewMetrics(stages ...Stage) *Metrics {
 		redelivery: counter("redeliveries_total", "Messages delivered again.", "stage"),
 		outcomes:   counter("outcomes_total", "What became of messages: done, held, later, retry, failed, dead.", "stage", "outcome"),
 		conflicts:  counter("conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage"),
+		hung:       counter("hung_total", "Handlers that were given up because they did not return after their context had ended.", "stage"),
 		swept:      counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "basetensor", Name: "message_seconds", Help: "Time from delivery to acknowledgement.",
@@ -48,7 +50,10 @@ func NewMetrics(stages ...Stage) *Metrics {
 		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 	}, []string{"outcome"})
-	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, &m.caches,
+	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "basetensor", Name: "lost_goroutines", Help: "Handlers that were given up and have not returned since.",
+		}, func() float64 { return float64(LostGoroutines()) }),
 		telemetry.BuildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if len(stages) == 0 {
 		stages = Stages()
@@ -61,7 +66,7 @@ func NewMetrics(stages ...Stage) *Metrics {
 func (m *Metrics) start(stages []Stage) {
 	for _, s := range stages {
 		stage := string(s)
-		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts} {
+		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts, m.hung} {
 			c.WithLabelValues(stage)
 		}
 		for _, outcome := range []string{outcomeDone, outcomeHeld, outcomeLater, outcomeRetry, outcomeFailed, outcomeDead} {
@@ -120,6 +125,12 @@ func (m *Metrics) settled(s Stage, outcome string, took time.Duration) {
 	}
 	m.outcomes.WithLabelValues(string(s), outcome).Inc()
 	m.seconds.WithLabelValues(string(s)).Observe(took.Seconds())
+}
+
+func (m *Metrics) hang(s Stage) {
+	if m != nil {
+		m.hung.WithLabelValues(string(s)).Inc()
+	}
 }
 
 func (m *Metrics) conflict(s Stage) {

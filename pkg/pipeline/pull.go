@@ -31,6 +31,9 @@ const (
 	burst    = 16
 	atOnce   = time.Millisecond
 	burstFor = 100 * time.Millisecond
+	// stuckFor is how long nothing may begin or end, with all slots taken, until one more message may begin, of a lane that has none in
+	// work: a tenant's slow messages, or such as never end, hold up that tenant alone.
+	stuckFor = time.Second
 	// handedBack is how often a message may be handed back unbegun: the server counts that as a delivery, and too many
 	// deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
@@ -46,6 +49,7 @@ type lane struct {
 	lost     time.Time
 	again    time.Time // not to be asked before
 	waiting  []*bus.Delivered
+	busy     int // messages in work
 }
 
 // puller works on the messages of all lanes of one intake, as many at a time as there are slots.
@@ -69,6 +73,8 @@ type puller struct {
 	taken  int // of the slots
 	turn   int // lane that is first
 	since  time.Time
+	spare  int           // slots beyond those, while nothing moves
+	moved  time.Time     // when a message last began or ended
 	took   time.Duration // of a message, on average
 	ended  time.Time     // when the last one ended
 	quick  int           // how many in a row took less than atOnce
@@ -79,13 +85,16 @@ type puller struct {
 // taken is a message that has its slots.
 type taken struct {
 	d     *bus.Delivered
+	of    *lane
 	slots int
 }
 
 // finished is a message that left its slots.
 type finished struct {
+	of    *lane
 	slots int
 	took  time.Duration
+	lost  bool // given up, and its hand with it
 }
 
 // consume works on the messages of an intake until ctx ends, hands back what it has not begun, and waits for the rest.
@@ -97,7 +106,7 @@ func (w *worker) consume(ctx context.Context, in intake, consumers []string) err
 		p.lanes, p.of[name] = append(p.lanes, l), l
 	}
 	p.into = make(chan *nats.Msg, 64+8*in.prefetch*len(p.lanes))
-	p.begun, p.done = make(chan taken, p.slots), make(chan finished, p.slots)
+	p.begun, p.done = make(chan taken, p.slots+len(p.lanes)), make(chan finished, p.slots+len(p.lanes))
 	defer close(p.begun)
 	err := p.run(ctx)
 	p.withdraw()
@@ -142,6 +151,7 @@ func (p *puller) run(ctx context.Context) error {
 				status = nil
 			}
 		case at := <-beat.C:
+			p.stuck(at)
 			if at.Sub(worked) >= p.w.Heartbeat {
 				worked = at
 				for _, l := range p.lanes {
@@ -205,24 +215,26 @@ func (p *puller) keep(d *bus.Delivered) {
 // begin starts waiting messages in the free slots, lane by lane in turn. One that needs more slots than are free has
 // the next turn.
 func (p *puller) begin() {
-	for p.taken < p.slots {
+	for p.free() > 0 {
 		l := p.next()
 		if l == nil {
 			break
 		}
 		d := l.waiting[0]
 		slots := p.weight(d)
-		if slots > p.slots-p.taken {
+		if slots > p.free() {
 			break
 		}
 		l.waiting = l.waiting[1:]
 		p.pass(l)
 		p.taken += slots
+		l.busy++
+		p.moved = now()
 		if p.busy++; p.busy > p.hands {
 			p.hands++
 			go p.hand()
 		}
-		p.begun <- taken{d, slots}
+		p.begun <- taken{d, l, slots}
 		if slots > 1 && p.taken == p.slots {
 			p.release()
 		}
@@ -234,19 +246,51 @@ func (p *puller) begin() {
 func (p *puller) hand() {
 	for t := range p.begun {
 		began := now()
-		p.w.process(t.d, p.in)
-		p.done <- finished{t.slots, now().Sub(began)}
+		free := func() { p.done <- finished{t.of, t.slots, now().Sub(began), true} }
+		if !p.w.process(t.d, p.in, free) {
+			return // another hand has taken its place
+		}
+		p.done <- finished{t.of, t.slots, now().Sub(began), false}
 	}
 }
 
-// next is the first lane in turn with a message that waits, or nil.
+// free is how many slots are, with the spare ones.
+func (p *puller) free() int { return p.slots + p.spare - p.taken }
+
+// may reports whether a message of the lane may begin: in a spare slot only if the lane has none in work.
+func (p *puller) may(l *lane) bool {
+	return p.taken < p.slots || p.spare > 0 && l.busy == 0 && p.free() > 0
+}
+
+// stuck adds a spare slot when nothing has begun or ended for a while. A message that takes several slots is expected to last.
+func (p *puller) stuck(at time.Time) {
+	if p.free() <= 0 && p.spare < len(p.lanes)-1 && at.Sub(p.moved) > stuckFor && !p.in.patient && p.busy == p.taken {
+		p.spare++
+		p.moved = at
+		p.asking, p.looked = true, 0
+		p.w.log.Debug("nothing moves: one more slot", "consumers", p.in.name, "spare", p.spare)
+	}
+}
+
+// next is the first lane in turn with a message that waits and may begin, or nil.
 func (p *puller) next() *lane {
 	for i := range p.lanes {
-		if l := p.lanes[(p.turn+i)%len(p.lanes)]; len(l.waiting) > 0 {
+		l := p.lanes[(p.turn+i)%len(p.lanes)]
+		if len(l.waiting) > 0 && p.may(l) {
 			return l
 		}
 	}
 	return nil
+}
+
+// holding reports whether any message waits here.
+func (p *puller) holding() bool {
+	for _, l := range p.lanes {
+		if len(l.waiting) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pass gives the turn to the lane after l.
@@ -259,7 +303,7 @@ func (p *puller) pass(l *lane) {
 }
 
 func (p *puller) weight(d *bus.Delivered) int {
-	if p.in.weigh == nil || p.w.Concurrency > 0 {
+	if p.in.weigh == nil || p.w.Concurrency > 0 || p.spare > 0 {
 		return 1
 	}
 	return min(p.in.weigh(d, p.slots), p.slots)
@@ -267,7 +311,7 @@ func (p *puller) weight(d *bus.Delivered) int {
 
 // hoarding gives up what is in hand or asked for when no slot has become free for a while.
 func (p *puller) hoarding() {
-	if p.taken < p.slots && p.next() == nil {
+	if p.free() > 0 && !p.holding() {
 		p.since = time.Time{}
 		return
 	}
@@ -336,6 +380,14 @@ func (p *puller) drain() {
 func (p *puller) finish(f finished) {
 	p.taken -= f.slots
 	p.busy--
+	f.of.busy--
+	if f.lost {
+		p.hands--
+	}
+	if p.taken < p.slots {
+		p.spare = 0
+	}
+	p.moved = now()
 	p.took += (f.took - p.took) / 8
 	p.ended = now()
 	if p.quick++; f.took > atOnce {
@@ -349,20 +401,23 @@ func (p *puller) finish(f finished) {
 
 // ask requests messages: a few of every lane, or one of the lane in turn while messages take long.
 func (p *puller) ask() {
-	if p.asking && p.looked >= len(p.lanes) && p.taken < p.slots {
+	if p.asking && p.looked >= len(p.lanes) && p.free() > 0 {
 		p.asking = false // nothing anywhere: wait at all lanes
 	}
 	at := now()
 	if p.asking {
-		if p.taken < p.slots && p.next() == nil {
+		if p.free() > 0 && p.next() == nil {
 			p.look(at)
 		}
 		return
 	}
-	if p.taken >= p.slots && p.took >= quickly && !p.in.patient {
+	if p.free() <= 0 && p.took >= quickly && !p.in.patient {
 		return
 	}
 	most, expiry := p.in.prefetch, pullExpiry
+	if p.spare > 0 {
+		most = 1
+	}
 	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
 		most, expiry = burst, burstFor
 	}
@@ -372,7 +427,7 @@ func (p *puller) ask() {
 			l.asked = 0
 		}
 		have := l.asked + len(l.waiting)
-		if have > most/2 || at.Before(l.again) || !p.room(l) {
+		if have > most/2 || at.Before(l.again) || p.spare > 0 && !p.may(l) || !p.room(l) {
 			continue
 		}
 		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
@@ -390,6 +445,10 @@ func (p *puller) look(at time.Time) {
 	for range p.lanes {
 		l := p.lanes[p.turn]
 		p.pass(l)
+		if !p.may(l) {
+			p.looked++
+			continue
+		}
 		if p.room(l) {
 			p.pull(l, 1, 0, at.Add(lookLost))
 			return

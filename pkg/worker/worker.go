@@ -3,6 +3,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +29,8 @@ type flags struct {
 	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
 	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
+	Ceiling     time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
+	Overdue     time.Duration `help:"How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. Then it becomes a dead letter, its job an error, and the worker ends with an exit code other than 0, to be started again." default:"10s"`
 	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it." placeholder:"ADDR"`
 }
 
@@ -57,6 +60,9 @@ func concurrency(stage pipeline.Stage) kong.Vars {
 	}
 	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
 }
+
+// configure is the last word on a worker's settings; tests make a stage hang.
+var configure = func(c pipeline.Config) pipeline.Config { return c }
 
 // Main runs one stage until SIGINT or SIGTERM and returns the exit code.
 func Main(stage pipeline.Stage, description string) int {
@@ -92,10 +98,17 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		defer server.Close()
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
-	err = pipeline.Run(ctx, pipeline.Config{
+	ctx, hang := context.WithCancelCause(ctx)
+	defer hang(nil)
+	err = pipeline.Run(ctx, configure(pipeline.Config{
 		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory), ChunkFlops: f.ChunkFlops,
-		Drain: f.Drain, Logger: logger, Metrics: metrics,
-	}, stage)
+		Drain: f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *pipeline.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
+	}), stage)
+	var hung *pipeline.HungError
+	if errors.As(context.Cause(ctx), &hung) { // what it computes nobody can end but the end of the process
+		logger.Error("stopped, to be started again", "error", hung)
+		return config.ExitCode(hung)
+	}
 	if err != nil && ctx.Err() == nil {
 		logger.Error("stopped", "error", err)
 		return config.ExitCode(err)

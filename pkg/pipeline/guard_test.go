@@ -1,0 +1,165 @@
+package pipeline_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// hanging is a configuration in which a stage ignores its context on jobs that are called hang-…, until release is called.
+func hanging(t *testing.T, c pipeline.Config, stage pipeline.Stage) (pipeline.Config, func()) {
+	block := make(chan struct{})
+	var once sync.Once
+	release := func() { once.Do(func() { close(block) }) }
+	t.Cleanup(release)
+	return c.WithHook(func(s pipeline.Stage, subject wire.Subject) {
+		if s == stage && strings.HasPrefix(subject.Job, "hang") {
+			<-block
+		}
+	}), release
+}
+
+// A handler that ignores the end of its context is given up, in every stage: its message is a dead letter, its job an error, its slot is
+// free, and its goroutine is counted until it returns. The process goes on.
+func TestHandlersThatDoNotReturn(t *testing.T) {
+	for _, stage := range pipeline.Stages() {
+		t.Run(string(stage), func(t *testing.T) {
+			before := pipeline.LostGoroutines()
+			r := newRig(t, embedded.Options{NoRedis: true}, quick)
+			c := quick
+			c.Ceiling, c.Overdue, c.Concurrency, c.Metrics = 200*time.Millisecond, 100*time.Millisecond, 1, pipeline.NewMetrics()
+			var told atomic.Pointer[pipeline.HungError]
+			c.Hung = func(e *pipeline.HungError) { told.Store(e) }
+			c, release := hanging(t, c, stage)
+			stop, _ := r.run(c, pipeline.Stages()...)
+			w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
+			w.Tenant = "ann"
+			r.submit(w)
+			a := r.failed("hang", wire.StatusError, fault.Internal, "did not return within 100ms after its context ended")
+			if a.Error.Stage != string(stage) {
+				t.Errorf("stage %s", a.Error.Stage)
+			}
+			letters, err := r.client.DeadLettersOf(r.ctx, "hang")
+			r.must(err)
+			if len(letters) != 1 || letters[0].Stage != string(stage) || letters[0].Deliveries != 1 || letters[0].Tenant != "ann" {
+				t.Errorf("dead letters %+v", letters)
+			}
+			r.eventually("the process is told", func() bool { return told.Load() != nil })
+			e := told.Load()
+			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != stage || e.Took < c.Ceiling || fault.CodeOf(e) != fault.Internal || e.Subject != letters[0].Subject {
+				t.Errorf("told %+v", e)
+			}
+			if n := pipeline.LostGoroutines() - before; n != 1 {
+				t.Errorf("%d goroutines are lost", n)
+			}
+			if n := gathered(t, c.Metrics, "basetensor_hung_total"); n != 1 {
+				t.Errorf("%v handlers were given up", n)
+			}
+			if n := gathered(t, c.Metrics, "basetensor_lost_goroutines"); n != float64(before+1) {
+				t.Errorf("%v lost goroutines in the metrics", n)
+			}
+			r.works("beside") // its only slot is free again
+			release()
+			r.eventually("the goroutine comes back", func() bool { return pipeline.LostGoroutines() == before })
+			r.works("after")
+			stop()
+			if n := r.messages("BTN_ANSWER"); n != 3 {
+				t.Errorf("%d answers", n)
+			}
+		})
+	}
+}
+
+// The end of a worker does not wait for a handler that ignores it.
+func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	c := quick
+	c.Drain, c.Overdue = 50*time.Millisecond, 100*time.Millisecond
+	var hung error
+	c.Hung = func(e *pipeline.HungError) { hung = e }
+	c, _ = hanging(t, c, pipeline.StageLearn)
+	stop, _ := r.run(c, pipeline.Stages()...)
+	w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
+	r.submit(w)
+	r.eventually("it hangs", func() bool {
+		s, err := r.js.Consumer(r.ctx, "BTN_NETWORK", laneConsumer("learn"))
+		r.must(err)
+		return s.CachedInfo().NumAckPending == 1
+	})
+	stop()
+	var e *pipeline.HungError
+	if !errors.As(hung, &e) || e.Job != "hang" {
+		t.Errorf("told %v", hung)
+	}
+	r.failed("hang", wire.StatusError, fault.Internal, "did not return")
+}
+
+// The four-hang test: messages that never end, as many as there are slots and more, hold up no other tenant, long before any of them is
+// given up.
+func TestOtherTenantsPassThoseThatHang(t *testing.T) {
+	for _, stage := range []pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract} {
+		t.Run(string(stage), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, embedded.Options{NoRedis: true}, quick)
+			c, _ := hanging(t, quick, stage)
+			c.Drain, c.Overdue = 50*time.Millisecond, 50*time.Millisecond
+			r.run(c, pipeline.Stages()...)
+			w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+			for i := range 8 {
+				w.Job, w.Tenant = fmt.Sprintf("hang-%d", i), "mallory"
+				r.submit(w)
+			}
+			want, err := infer.Run(r.ctx, p, nil)
+			r.must(err)
+			lanes := map[int]bool{wire.Lane("mallory"): true}
+			for i := 0; len(lanes) < wire.Lanes; i++ { // a tenant of every other lane, twice
+				w.Tenant = fmt.Sprintf("tenant-%d", i)
+				if lanes[wire.Lane(w.Tenant)] {
+					continue
+				}
+				lanes[wire.Lane(w.Tenant)] = true
+				for _, job := range []string{w.Tenant + "-a", w.Tenant + "-b"} {
+					w.Job = job
+					r.submit(w)
+				}
+				for _, job := range []string{w.Tenant + "-a", w.Tenant + "-b"} {
+					want[0].Job = job
+					if got, want := plain(t, r.wait(job).Results), plain(t, want); got != want {
+						t.Errorf("%s: got\n%s\nwant\n%s", job, got, want)
+					}
+				}
+			}
+			if pipeline.LostGoroutines() != 0 {
+				t.Error("a handler was given up meanwhile: the test shows nothing")
+			}
+		})
+	}
+}
+
+// gathered is the sum of a metric over its labels.
+func gathered(t *testing.T, m *pipeline.Metrics, name string) (sum float64) {
+	t.Helper()
+	families, err := m.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, c := range f.GetMetric() {
+				sum += c.GetCounter().GetValue() + c.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
