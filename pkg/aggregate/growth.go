@@ -43,6 +43,7 @@ type growth struct {
 	uncertainty *float64         // of the best
 	moved       bool             // the best has a predecessor in its own sequence
 	bp          *btn.Propagation // nil where it was not run
+	hard        bool             // some table of the network has zeros
 }
 
 // rung is an estimate with what it is made of.
@@ -68,7 +69,7 @@ func climb(in Input, parts []part, last bool) growth {
 	d := in.Decomposition
 	g := growth{best: -1}
 	if in.Assignment != nil {
-		g.bp = in.Assignment.Propagation
+		g.bp, g.hard = in.Assignment.Propagation, in.Assignment.Hard
 	}
 	whole := true
 	for k := range d.Growth.Rungs {
@@ -82,7 +83,7 @@ func climb(in Input, parts []part, last bool) growth {
 		}
 		g.rungs = append(g.rungs, r)
 		g.judge()
-		if g.best >= 0 && g.rungs[g.best].lossless() || g.moved && g.uncertainty != nil && *g.uncertainty <= d.Growth.Accuracy {
+		if g.settled(d.Growth.Accuracy) {
 			g.ended = endedSettled
 			return g
 		}
@@ -92,6 +93,30 @@ func climb(in Input, parts []part, last bool) growth {
 		g.ended = endedDeadline
 	}
 	return g
+}
+
+// settled reports whether what the rungs say needs no further one: the best dropped nothing, or it is known well enough, from
+// a sequence of its own and, for truncated legs, from another plan that has got as far.
+func (g *growth) settled(accuracy float64) bool {
+	if g.best < 0 {
+		return false
+	}
+	best := &g.rungs[g.best]
+	if best.lossless() {
+		return true
+	}
+	if !g.moved || g.uncertainty == nil || *g.uncertainty > accuracy {
+		return false
+	}
+	if best.Family == btn.FamilyRegions {
+		return true
+	}
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ != nil && r.track() != best.track() && r.level() >= best.level() {
+			return true
+		}
+	}
+	return false
 }
 
 // estimate sums a rung: Z̃ = Σ_s Z_s over its slices, Z_s = exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)) for regions.

@@ -55,7 +55,8 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 		want  float64
 	}{
 		"two rungs: their change":            {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
-		"three rungs: the next change":       {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.0625},
+		"three rungs of one plan: no hope":   {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.25},
+		"three rungs: the next change":       {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}, {1, 32, []float64{2.25}, true}}, 0.0625},
 		"never less than a part of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 0.01},
 		"two rungs of plans that approach":   {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true}, {0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.2},
 		"a sequence that diverges":           {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {0, 32, []float64{2.1}, true}}, 1},
@@ -78,10 +79,11 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 
 // The shortest settled sequence is the answer whatever else has arrived, and in any order: the same bits everywhere.
 func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
-	steps := []step{{0, 8, []float64{1, 2}, true}, {1, 8, []float64{1, 2}, true}, {0, 16, []float64{1, 2}, true}, {0, 32, []float64{5, 6}, true}}
-	in := ladder(1e-9, steps...)
+	one, other := []float64{1, 2}, []float64{5, 6}
+	steps := []step{{0, 8, one, true}, {1, 8, one, true}, {0, 16, one, true}, {1, 16, one, true}, {0, 32, other, true}}
+	in := dropping(1e-20, ladder(1e-9, steps...))
 	want := text(t, Result(in))
-	if r := Result(in); len(r.Estimates) != 3 || r.Ended != "settled" || math.Abs(*r.LogZ-math.Log(math.E+math.E*math.E)) > 1e-15 {
+	if r := Result(in); len(r.Estimates) != 4 || r.Ended != "settled" || math.Abs(*r.LogZ-math.Log(math.E+math.E*math.E)) > 1e-15 {
 		t.Fatalf("%s", want)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -91,10 +93,61 @@ func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
 			t.Fatalf("another order of arrival: %s, want %s", got, want)
 		}
 	}
-	fewer := ladder(1e-9, steps...)
-	fewer.Values = fewer.Values[:6]
+	fewer := dropping(1e-20, ladder(1e-9, steps...))
+	fewer.Values = fewer.Values[:8]
 	if got := text(t, Result(fewer)); got != want {
 		t.Errorf("without the later rungs: %s, want %s", got, want)
+	}
+}
+
+// dropping sets the share that every contraction left out.
+func dropping(share float64, in Input) Input {
+	for i := range in.Values {
+		in.Values[i].Value.Truncation.Discarded = share
+	}
+	return in
+}
+
+// TestAPlateauIsNoConvergence is the sequence of a parity code that was off by 4e-3, stated 7e-13 and settled: a change of exactly 0 along
+// one plan, while the other plan failed.
+func TestAPlateauIsNoConvergence(t *testing.T) {
+	plateau := []float64{-5.72155469}
+	in := dropping(0.03, ladder(1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true}))
+	in.Values[1].Value.Z = scaled.Number{}
+	r := Result(in)
+	if r.Ended == "settled" || r.Uncertainty == nil || *r.Uncertainty < 4.1e-3 {
+		t.Errorf("%s", text(t, r))
+	}
+	both := dropping(0.03, ladder(1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true}, step{1, 2, plateau, true}))
+	if r := Result(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
+		t.Errorf("two plans on one plateau: %s", text(t, r))
+	}
+	one := dropping(0, ladder(1e-9, step{0, 1, plateau, true}, step{0, 2, plateau, true}))
+	if r := Result(one); r.Ended == "settled" {
+		t.Errorf("settled on one plan: %s", text(t, r))
+	}
+}
+
+// TestWhatWidensAStatement: colourings were off by 0.63, stated 0.047.
+func TestWhatWidensAStatement(t *testing.T) {
+	colours := func() Input { // the estimates of 44 vertices in three colours, less ln Z
+		return ladder(1e-9, step{0, 1, []float64{1.034}, true}, step{1, 1, []float64{1.034}, true}, step{0, 2, []float64{0.388}, true},
+			step{1, 2, []float64{0.616}, true}, step{0, 4, []float64{0.158}, true}, step{1, 4, []float64{0.628}, true})
+	}
+	sure := Result(dropping(1e-12, colours()))
+	dropped := Result(dropping(0.2, colours()))
+	if e := math.Abs(*dropped.LogZ); e > 3**dropped.Uncertainty || *dropped.Uncertainty < 2**sure.Uncertainty {
+		t.Errorf("stated %v, %v where a fifth is dropped; off by %v", *sure.Uncertainty, *dropped.Uncertainty, e)
+	}
+	in := dropping(0.2, colours())
+	in.Assignment.Hard = true
+	if r := Result(in); *r.Uncertainty != 2**dropped.Uncertainty {
+		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
+	}
+	in = dropping(1e-12, colours())
+	in.Values[4].Value.Z = scaled.FromFloat(-1)
+	if r := Result(in); *r.Uncertainty < 1 {
+		t.Errorf("a total below 0 beside the best one: %s", text(t, r))
 	}
 }
 

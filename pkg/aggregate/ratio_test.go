@@ -51,6 +51,51 @@ func TestRatiosOfQueries(t *testing.T) {
 	}
 }
 
+// event is asked for a query whose evidence is that of the one it is asked over and more.
+func event(q int, exact bool, z float64, exp int64, over int) Input {
+	in := asked(q, exact, z, exp, over)
+	in.Assignment.Event = true
+	return in
+}
+
+// TestNoProbabilityIsAboveOne: ln P = 0.22 was given out.
+func TestNoProbabilityIsAboveOne(t *testing.T) {
+	results := Results([]Input{
+		asked(0, false, 1, 0, 0),
+		event(1, false, 1.25, 0, 1),      // an estimate of nothing stated
+		event(2, false, 1+1e-12, 0, 1),   // rounding
+		event(3, false, 0.5, 0, 1),       // a probability
+		asked(4, true, 1, 2000, 0),       // exact ones
+		event(5, true, 1+1e-12, 2000, 5), // rounding
+		asked(6, true, 2, 2000, 5),       // no event: whatever it is
+	})
+	if r := results[1]; r.Status != "error" || r.Error.Code != fault.FailedEstimate || r.LnRatio != nil || r.LogZ != nil || r.Exact {
+		t.Errorf("a probability of 1.25: %s", text(t, r))
+	}
+	if w := strings.Join(results[0].Warnings, ";"); !strings.Contains(w, "query 1, which restricts this one") {
+		t.Errorf("the other query does not say so: %q", w)
+	}
+	for q, want := range map[int]float64{2: 0, 3: math.Log(0.5), 5: 0, 6: math.Ln2} {
+		if r := results[q]; r.Status != "ok" || r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-15 {
+			t.Errorf("query %d: %s, want %v", q, text(t, r), want)
+		}
+	}
+}
+
+func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
+	result := func(lnZ, stated float64) *btn.Result {
+		return &btn.Result{Status: "ok", LogZ: finite(lnZ), Uncertainty: finite(stated), LnRatio: finite(lnZ)}
+	}
+	r, over := result(0.1, 0.08), result(0, 0.03)
+	if improbable(r, over); r.Status != "ok" || *r.LnRatio != 0 || len(r.Warnings) != 1 {
+		t.Errorf("within: %s", text(t, *r))
+	}
+	r = result(0.1, 0.05)
+	if improbable(r, over); r.Status != "error" || r.LnRatio != nil {
+		t.Errorf("beyond: %s", text(t, *r))
+	}
+}
+
 func TestRunSumsTheComponents(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
 	if r := Result(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 0 {

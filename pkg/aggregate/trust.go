@@ -25,6 +25,12 @@ const (
 	apart = 2
 	// alike is by how much two plans at their first bond may be closer to each other than to the truth.
 	alike = 10
+	// branches is by how much more the estimates of a model with forbidden combinations are uncertain: a small support loses whole
+	// branches, and the next bonds do not show them.
+	branches = 2
+	// lostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it came out at or below 0: its error
+	// was all of Z.
+	lostSign = 1
 )
 
 // judge chooses the best estimate so far and states its uncertainty.
@@ -33,8 +39,9 @@ const (
 //   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the change that its own
 //     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
-//     A plan that still moves ten times as much says little of the best one; where no other is left, a tenth of its distance and
-//     the last change count.
+//     What truncations dropped is withheld from that hope: see doubt.
+//     A plan that still moves ten times as much says little of the best one: a tenth of its distance counts. What changes and
+//     distances do not show has a say of its own: see cautious.
 //     Regions know one phase: theirs is at least what other fixed points of belief propagation would add to Z, and, where it
 //     did not converge, how far they are from its value. A family with the regions of the one before is no estimate of its own.
 //     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
@@ -65,16 +72,21 @@ func (g *growth) judge() {
 	last, moved := g.next(best, math.Inf(1)) // without help from others
 	spread, far, worse := 0.0, 0.0, 0
 	for _, other := range others {
+		distance := math.Abs(*other.LogZ - *best.LogZ)
 		if theirs, known := g.next(other, math.Inf(1)); known && moved && best.Family != btn.FamilyRegions && theirs > hopeless*last {
-			worse++ // its distance is its own error, in the main
-			far = max(far, math.Abs(*other.LogZ-*best.LogZ)/hopeless)
+			worse++ // its distance is its own error, in the main, as far as its truncations mean anything
+			far = max(far, distance/hopeless, distance*max(doubt(best), doubt(other)))
 			continue
 		}
-		spread = max(spread, math.Abs(*other.LogZ-*best.LogZ))
+		spread = max(spread, distance)
 	}
 	u, _ := g.next(best, spread)
-	if g.moved, u = moved, max(u, apart*spread); worse > 0 && worse == len(others) {
-		u = max(u, far, g.lastChange(best)) // nothing to compare with: no hope of the next change being smaller
+	g.moved, u = moved, max(u, apart*spread, far)
+	if best.Family != btn.FamilyRegions {
+		if last, _ := g.lastChange(best); worse == len(others) {
+			u = max(u, last) // nothing to compare with: no hope of the next change being smaller
+		}
+		u = g.cautious(best, u, len(others) == 0)
 	}
 	if best.Slices > 1 && best.Family == btn.FamilyRegions {
 		u = max(u, g.wholeNext(best))
@@ -92,6 +104,47 @@ func (g *growth) judge() {
 		return
 	}
 	g.uncertainty = finite(max(u, floor(*best.LogZ)))
+}
+
+// cautious is an uncertainty of truncated legs, u by their changes and distances, with what those do not show.
+//
+//   - A best estimate that no other plan stands beside (alone) is uncertain by the root of what it discarded, at least. So is one
+//     whose last change is exactly 0: that is a plateau and no convergence.
+//   - It is uncertain by the share that was discarded, whatever its plans agree about.
+//   - Estimates at or below 0, and forbidden combinations: lostSign, branches.
+func (g *growth) cautious(best *rung, u float64, alone bool) float64 {
+	change, known := g.lastChange(best)
+	if best.Discarded != nil {
+		share := max(*best.Discarded, 0)
+		u = max(u, share)
+		if alone || known && change == 0 {
+			u = max(u, math.Sqrt(share))
+		}
+	}
+	u = max(u, g.signs(best))
+	if g.hard {
+		u *= branches
+	}
+	return u
+}
+
+// doubt is how much of a change is not to be hoped away after a truncation that left out this share: its fourth root. A small
+// change after truncations that drop a percent is as likely an accident as a sign of convergence.
+func doubt(r *rung) float64 {
+	if r.Discarded == nil {
+		return 0
+	}
+	return math.Sqrt(math.Sqrt(max(*r.Discarded, 0)))
+}
+
+// signs is lostSign where an estimate of at least half the best one's bond came out at or below 0, else 0.
+func (g *growth) signs(best *rung) float64 {
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ == nil && r.Truncated && r.Family != btn.FamilyRegions && r.level() >= best.level()-1 {
+			return lostSign
+		}
+	}
+	return 0
 }
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
@@ -117,8 +170,8 @@ func unconverged(p *btn.Propagation, lnZ float64) float64 {
 	return math.Abs(lnZ - *p.LogZ)
 }
 
-// lastChange is how far an estimate is from the one before it in its sequence; 0 for none.
-func (g *growth) lastChange(best *rung) float64 {
+// lastChange is how far an estimate is from the one before it in its sequence; false where there is none.
+func (g *growth) lastChange(best *rung) (float64, bool) {
 	before := math.NaN()
 	for i := range g.rungs {
 		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() < best.level() {
@@ -126,9 +179,9 @@ func (g *growth) lastChange(best *rung) float64 {
 		}
 	}
 	if math.IsNaN(before) {
-		return 0
+		return 0, false
 	}
-	return math.Abs(*best.LogZ - before)
+	return math.Abs(*best.LogZ - before), true
 }
 
 // steadiest makes that estimate of the highest level the best whose own sequence has moved least; the first of equals.
@@ -186,12 +239,9 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 		return 0, false
 	}
 	last := math.Abs(values[n-1] - values[n-2])
-	if last == 0 {
-		return 0, true
-	}
 	if n == 2 {
 		if before := g.spreadBefore(best); before > 0 && best.Family != btn.FamilyRegions {
-			return last * min(1, max(slowest, spread/before)), true
+			return last * min(1, max(slowest, doubt(best), spread/before)), true
 		}
 		return last, true
 	}
@@ -202,7 +252,7 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	if before == 0 {
 		return last, true
 	}
-	return max(last*min(1, max(slowest, last/before)), accident*before), true
+	return max(last*min(1, max(slowest, doubt(best), last/before)), before*min(1, max(accident, doubt(best)))), true
 }
 
 // regionsNext is what a sequence of regions has still to go: at least its last change and a tenth of the one before,

@@ -18,7 +18,12 @@ type Assignment struct {
 	// Unsure says that the total may miss terms although every step is exact on paper: the answer is not marked exact.
 	Unsure bool
 	// Over is 0, or 1 + the query whose Z this one's is divided by: P(event | given) = Z(given ∧ event)/Z(given).
-	Over  int
+	Over int
+	// Event says that this query's evidence is the other's and more of it, so that Z is at most that of the other.
+	Event bool
+	// Hard says that tables of the simplified network forbid values together (entries of 0 over two indices or more):
+	// estimates that drop small directions can lose whole branches of such a model.
+	Hard  bool
 	Joint []int // variables whose joint marginal is wanted; exact way only
 	// Propagation is how belief propagation ended, where it was run; Messages restart it where the regions are contracted.
 	Propagation *Propagation

@@ -50,6 +50,7 @@ func AssignKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.S
 			}
 		}
 		assignment.Over = q.Over
+		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
 		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
 		a.job.Assignments = append(a.job.Assignments, assignment)
 	}

@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/truncated"
 )
@@ -81,7 +83,15 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression())}, nil
+}
+
+// forbids reports whether some table forbids values of two indices or more together: simplification has removed the
+// values that nothing allows, so that a zero is a constraint.
+func forbids(e *einsum.Expression) bool {
+	return slices.ContainsFunc(e.Tables, func(t einsum.Table) bool {
+		return len(t.Scope) > 1 && slices.Contains(t.Data, 0)
+	})
 }
 
 // modelPlans assigns the plans that depend on the model alone.
@@ -109,7 +119,7 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression())}, nil
 }
 
 // model returns the network without evidence, simplified such that every marginal can be recovered.

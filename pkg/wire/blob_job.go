@@ -82,6 +82,8 @@ type assignment struct {
 	Relearned     string           `msgpack:"relearned,omitempty"`
 	Unsure        bool             `msgpack:"unsure,omitempty"`
 	Over          int              `msgpack:"over,omitempty"`
+	Event         bool             `msgpack:"event,omitempty"`
+	Hard          bool             `msgpack:"hard,omitempty"`
 	Joint         []int            `msgpack:"joint,omitempty"`
 	Propagation   *btn.Propagation `msgpack:"bp,omitempty"`
 	Messages      []float64        `msgpack:"messages,omitempty"`
