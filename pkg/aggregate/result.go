@@ -78,7 +78,7 @@ func run(d *btn.Decomposition, parts []btn.Value) *btn.Run {
 	var r btn.Run
 	for i, v := range parts {
 		r.Flops += v.Flops
-		if q := d.Components[i]; d.Contraction != nil && q.Class == btn.ClassBase && q.Order == nil {
+		if q := d.Components[i]; d.Contraction != nil && len(d.Contraction.Groups) == 0 && q.Class == btn.ClassBase && q.Order == nil {
 			r.Slices += float64(max(0, q.To-q.From))
 		}
 	}

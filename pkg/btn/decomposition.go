@@ -45,6 +45,20 @@ type Contraction struct {
 	Count     int64  `msgpack:"count"`               // number of slices, 1 without
 	Joint     bool   `msgpack:"joint,omitempty"`     // with one more index over the cells of a joint marginal
 	Marginals bool   `msgpack:"marginals,omitempty"` // simplified so that every variable's marginal can be recovered
+	// Groups are marginals group by group, where that costs less than all of them at once: there is no tree over the whole then,
+	// Count is how many there are, and From and To of a component are groups.
+	Groups []MarginalGroup `msgpack:"groups,omitempty"`
+}
+
+// MarginalGroup is a contraction of the simplified network that has been simplified once more, for some of its indices.
+type MarginalGroup struct {
+	Keep    []int  `msgpack:"keep"`             // indices that the simplification keeps
+	Indices []int  `msgpack:"indices"`          // those whose marginals are taken from it
+	Shape   string `msgpack:"shape"`            // as of Contraction, as are the rest
+	Tables  int    `msgpack:"tables"`           //
+	Merges  []int  `msgpack:"merges"`           //
+	Slices  []int  `msgpack:"slices,omitempty"` //
+	Count   int64  `msgpack:"count"`            //
 }
 
 // Decomposition is B ≈ Σ_i Alpha[i] Components[i].

@@ -50,6 +50,9 @@ func (j job) slices(c *btn.Contraction) (btn.Value, error) {
 		return btn.Value{}, err
 	}
 	o := exact.Options{Memory: j.memory, Threads: j.threads, From: j.q.From, To: j.q.To}
+	if len(c.Groups) > 0 && j.m != nil {
+		return j.groups(p, c, o)
+	}
 	if j.m == nil && j.joint == nil {
 		z, flops, err := p.Contract(j.ctx, c, o)
 		return btn.Value{Z: z, Flops: flops}, err
@@ -73,6 +76,21 @@ func (j job) slices(c *btn.Contraction) (btn.Value, error) {
 	}
 	value.Marginals = j.m.result(scaled.One)
 	return value, nil
+}
+
+// groups contracts the component's groups of marginals: the first group of all has Z, the others 0, so that all add up.
+func (j job) groups(p *exact.Prepared, c *btn.Contraction, o exact.Options) (btn.Value, error) {
+	z, rows, flops, err := p.AnswerGroups(j.ctx, c, o)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for v, row := range rows {
+		copy(j.m.at[j.m.offset[v]:], row)
+	}
+	if err := j.m.finite(); err != nil {
+		return btn.Value{}, err
+	}
+	return btn.Value{Z: z, Flops: flops, Marginals: j.m.result(scaled.One)}, nil
 }
 
 // baseMarginals is base with a pass back over the same steps. A value that the network excludes has no place in its index

@@ -93,22 +93,32 @@ func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (A
 
 // rows returns the marginals of the network's variables from those of what was contracted.
 func (p *Prepared) rows(marginals [][]float64) (rows [][]float64, err error) {
-	for v, variable := range p.net.Variables {
-		i := p.given.Variables[v]
-		row, err := p.simple.Recover(i, marginals)
+	for v := range p.net.Variables {
+		row, err := p.row(v, marginals)
 		if err != nil {
-			return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
-		}
-		if support := p.given.Support[i]; support != nil {
-			full := make([]float64, variable.Domain)
-			for k, x := range support {
-				full[x] = row[k]
-			}
-			row = full
+			return nil, err
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// row returns the marginal of one variable likewise.
+func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
+	i := p.given.Variables[v]
+	row, err := p.simple.Recover(i, marginals)
+	if err != nil {
+		return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
+	}
+	support := p.given.Support[i]
+	if support == nil {
+		return row, nil
+	}
+	full := make([]float64, p.net.Variables[v].Domain)
+	for k, x := range support {
+		full[x] = row[k]
+	}
+	return full, nil
 }
 
 // fits says whether the contraction was planned for this network under this evidence.

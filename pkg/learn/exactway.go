@@ -154,6 +154,11 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+	if marginals && len(joint) == 0 {
+		if assignment, err := a.groups(conditioned, p); assignment != nil || err != nil {
+			return *assignment, err
+		}
+	}
 	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
 	if len(joint) > 0 {
 		settings += " joint"
