@@ -125,7 +125,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	if _, err := remote.Submit(ctx, message); err != nil {
 		return nil, err
 	}
-	answer, err := wait(ctx, remote, job, c.Deadline)
+	answer, err := wait(ctx, remote, job, c.Deadline, func(err error) { bar.clear(); t.say(err) })
 	if err != nil {
 		return nil, err
 	}
@@ -183,14 +183,14 @@ func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progr
 }
 
 // wait waits for the answer. An interrupt cancels the job.
-func wait(ctx context.Context, c *client.Client, job string, deadline time.Duration) (*wire.Answer, error) {
+func wait(ctx context.Context, c *client.Client, job string, deadline time.Duration, tell func(error)) (*wire.Answer, error) {
 	wait := ctx
 	if deadline > 0 {
 		var cancel context.CancelFunc
 		wait, cancel = context.WithTimeout(ctx, deadline+deadlineGrace)
 		defer cancel()
 	}
-	answer, err := c.Wait(wait, job)
+	answer, err := c.WaitTelling(wait, job, tell)
 	if err == nil {
 		return answer, nil
 	}

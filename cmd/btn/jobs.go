@@ -78,7 +78,7 @@ func (c *watchCmd) Run(ctx context.Context, t *terminal) error {
 		wait, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	answer, err := remote.Wait(wait, c.Job)
+	answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.clear(); t.say(err) })
 	bar.clear()
 	if err != nil {
 		if wait.Err() != nil && ctx.Err() == nil {

@@ -48,6 +48,9 @@ type terminal struct {
 	Out, Err io.Writer
 }
 
+// say tells people something while a command goes on.
+func (t *terminal) say(err error) { fmt.Fprintf(t.Err, "btn: %s; waiting\n", config.Message(err)) }
+
 // exitError ends a command with a code whose reason has been printed already.
 type exitError struct{ code int }
 

@@ -184,18 +184,12 @@ func decodeAnswer(b []byte) (*wire.Answer, error) {
 	return &a, nil
 }
 
-// Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the job.
+// Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the job. The error wraps ErrUnknownJob if
+// the job is not stored (any more), and ErrNotSetUp if there is no stream for it.
 //
 // It listens to the republished answer and never to the answer's own subject, where refused ones pass too.
 func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
-	if err := checkJob(job); err != nil {
-		return nil, err
-	}
-	data, err := c.bus.Answer(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-	return decodeAnswer(data)
+	return c.WaitTelling(ctx, job, nil)
 }
 
 func checkJob(job string) error {

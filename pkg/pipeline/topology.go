@@ -111,7 +111,7 @@ var (
 	feedRedrive  = feed{stream: bus.StreamControl, name: "redrive", kind: wire.KindRedrive, laned: true, pending: 8192}
 	feedNetwork  = feed{stream: bus.StreamNetwork, name: bus.ConsumerNetwork, kind: wire.KindNetwork, laned: true, pending: 8192}
 	feedTask     = feed{stream: bus.StreamTask, name: bus.ConsumerTask, kind: wire.KindTask, laned: true, pending: 8192}
-	feedPartial  = feed{stream: bus.StreamPartial, name: "aggregate", kind: wire.KindPartial, laned: true, pending: 65536}
+	feedPartial  = feed{stream: bus.StreamPartial, name: bus.ConsumerPartial, kind: wire.KindPartial, laned: true, pending: 65536}
 	feedDeadline = feed{stream: bus.StreamDeadline, name: "deadline", kind: wire.KindDeadline, pending: 8192}
 	feedCancel   = feed{stream: bus.StreamControl, name: "cancel", kind: wire.KindCancel, pending: 8192}
 	feedSweep    = feed{stream: bus.StreamModel, name: "sweep", kind: wire.KindModel, pending: 65536, headers: true}

@@ -89,6 +89,11 @@ func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawSt
 	return m, err
 }
 
+// Raw is Get with the payload as it is stored.
+func (b *Bus) Raw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	return b.getRaw(ctx, stream, subject)
+}
+
 // Has reports whether there is a message on a subject.
 func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
 	_, err := b.getRaw(ctx, stream, subject)
@@ -106,6 +111,11 @@ func (b *Bus) getRaw(ctx context.Context, stream, subject string) (*jetstream.Ra
 	m, err := s.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
+	}
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) { // deleted since the handle was had
+		if _, gone := b.JS.Stream(ctx, stream); errors.Is(gone, jetstream.ErrStreamNotFound) {
+			return nil, fault.New(fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, gone)
+		}
 	}
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)

@@ -20,6 +20,7 @@ const (
 	ConsumerModel   = "reparam"
 	ConsumerNetwork = "learn"
 	ConsumerTask    = "contract"
+	ConsumerPartial = "aggregate"
 )
 
 // MetadataBacklog is where the stream of models says how many jobs of one lane may wait before the first stage. Before each of the

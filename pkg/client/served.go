@@ -1,0 +1,142 @@
+package client
+
+// Waiting is not silent: that a job is unknown, or that nobody works on it, is said.
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	// ErrUnknownJob: neither the job nor an answer of it is stored: it never was, it has expired, or it was lost with its stream.
+	ErrUnknownJob = errors.New("client: the job is unknown: it is not stored, nor is an answer of it")
+	// ErrNoWorkers: no worker asks for the messages of the job's lane. The job is stored, and answered as soon as there are workers.
+	ErrNoWorkers = errors.New("client: nobody serves the job's lane")
+	// ErrNotSetUp: the server has no streams for jobs: `btn setup` has not been run.
+	ErrNotSetUp = bus.ErrNoStream
+)
+
+// stages are the workers through which every job passes, with the stream and the consumers from which they take it.
+var stages = []struct{ worker, stream, consumer string }{
+	{"reparam-worker", bus.StreamModel, bus.ConsumerModel},
+	{"learn-worker", bus.StreamNetwork, bus.ConsumerNetwork},
+	{"contract-worker", bus.StreamTask, bus.ConsumerTask},
+	{"aggregator", bus.StreamPartial, bus.ConsumerPartial},
+}
+
+// notLong is how many looks in a row must find that nobody asks for a lane while others are served: a busy worker asks lane after lane.
+const notLong = 3
+
+// quiet finds out why a job has no answer.
+type quiet struct {
+	c       *Client
+	job     string
+	tell    func(error)
+	unasked int    // looks that found the lane not served
+	told    string // last
+}
+
+// look is called about every other second without an answer. Its error ends the wait.
+func (q *quiet) look(ctx context.Context) error {
+	m, err := q.c.bus.Raw(ctx, bus.StreamModel, modelOf(q.job))
+	switch {
+	case errors.Is(err, bus.ErrNoStream):
+		return err
+	case errors.Is(err, ErrNotFound):
+		answered, err := q.c.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job)) // in this order: a model goes after its answer has come
+		if err == nil && !answered {
+			return fault.New(fault.BadInput, "%w: %s", ErrUnknownJob, q.job)
+		}
+		return nil
+	case err != nil:
+		return nil // the server is away: it may come back
+	}
+	if q.tell == nil {
+		return nil
+	}
+	subject, err := wire.ParseSubject(m.Subject)
+	if err != nil {
+		return nil
+	}
+	sure, err := q.c.served(ctx, subject.Lane)
+	if err == nil {
+		q.unasked = 0
+		return nil
+	}
+	if q.unasked++; (sure || q.unasked >= notLong) && q.told != err.Error() {
+		q.told = err.Error()
+		q.tell(err)
+	}
+	return nil
+}
+
+// Served returns nil if workers of all four stages ask for the messages of a tenant's lane, or work on some, else which do not. The error wraps
+// ErrNoWorkers or ErrNotSetUp. A worker that is busy with other lanes may seem not to serve this one for a moment.
+func (c *Client) Served(ctx context.Context, tenant string) error {
+	_, err := c.served(ctx, wire.Lane(tenant))
+	return err
+}
+
+// served is Served of a lane; sure if not even another lane of the stage is served.
+func (c *Client) served(ctx context.Context, lane int) (sure bool, err error) {
+	for _, stage := range stages {
+		s, err := c.bus.Stream(ctx, stage.stream)
+		if err != nil {
+			return true, err
+		}
+		names := []string{stage.consumer + "-" + strconv.Itoa(lane)}
+		for other := range wire.Lanes {
+			names = append(names, stage.consumer+"-"+strconv.Itoa(other))
+		}
+		names = append(names, stage.consumer)
+		missing, others := 0, false
+		mine := false
+		for i, name := range names {
+			consumer, err := s.Consumer(ctx, name)
+			if errors.Is(err, jetstream.ErrConsumerNotFound) {
+				missing++
+				continue
+			}
+			if err != nil {
+				return false, nil // not known
+			}
+			info := consumer.CachedInfo()
+			if asked := info.NumWaiting > 0 || info.NumAckPending > 0; asked && (i == 0 || i == len(names)-1) {
+				mine = true
+				break
+			} else if asked {
+				others = true
+			}
+		}
+		switch {
+		case mine:
+		case missing == len(names):
+			return true, fault.New(fault.Infrastructure, "%w: stream %s has no consumers", ErrNotSetUp, stage.stream)
+		case others:
+			return false, fault.New(fault.Infrastructure, "%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers, stage.worker, lane)
+		default:
+			return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker)
+		}
+	}
+	return false, nil
+}
+
+// WaitTelling is Wait, and calls tell when a second has passed without an answer and nobody serves the job, again when the reason is
+// another. The errors that tell gets wrap ErrNoWorkers or ErrNotSetUp; the wait goes on, since workers may come.
+func (c *Client) WaitTelling(ctx context.Context, job string, tell func(error)) (*wire.Answer, error) {
+	if err := checkJob(job); err != nil {
+		return nil, err
+	}
+	q := &quiet{c: c, job: job, tell: tell}
+	data, err := c.bus.AnswerOr(ctx, job, q.look)
+	if err != nil {
+		return nil, err
+	}
+	return decodeAnswer(data)
+}
