@@ -10,13 +10,11 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // formatError says that a format did not give back what was written.
@@ -114,8 +112,11 @@ func same(a, b *factorgraph.Model) error {
 	return nil
 }
 
-// comparedEntries bounds the entries of a factor that are all compared; of a larger one as many are, drawn at random.
-const comparedEntries = 1 << 10
+// comparedEntries bounds the entries of a factor that are all compared; of a larger one a few are, drawn at random.
+const (
+	comparedEntries = 1 << 10
+	drawnEntries    = 32
+)
 
 func sameEntries(a, b tensor.Tensor) bool {
 	dims := a.Dims()
@@ -126,7 +127,7 @@ func sameEntries(a, b tensor.Tensor) bool {
 		return slices.EqualFunc(Table(a), Table(b), Number.Equal)
 	}
 	rng, x := rand.New(rand.NewPCG(uint64(len(dims)), 1)), make([]int, len(dims))
-	for range comparedEntries {
+	for range drawnEntries {
 		for i, d := range dims {
 			x[i] = rng.IntN(d)
 		}
@@ -135,119 +136,4 @@ func sameEntries(a, b tensor.Tensor) bool {
 		}
 	}
 	return true
-}
-
-// throughWire does what infer.Run does, with everything between the stages through its bytes.
-func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
-	request, err := wireRequest(c)
-	if err != nil {
-		return nil, formatError{err}
-	}
-	m, err := request.Model.Decode()
-	if err == nil {
-		err = same(c.Model, m)
-	}
-	if err != nil {
-		return nil, formatError{err}
-	}
-	queries := make([]infer.Query, len(request.Queries))
-	for q, w := range request.Queries {
-		queries[q] = infer.Query{Evidence: w.Evidence, Marginals: w.Marginals, Over: w.Over, Joint: w.Joint}
-	}
-	if err := infer.CheckQueries(m.Domains, queries); err != nil {
-		return nil, err
-	}
-	net, err := infer.Reparameterise(ctx, m, request.Settings)
-	if err != nil {
-		return nil, err
-	}
-	if net, err = coded(net, wire.EncodeNetwork, wire.DecodeNetwork); err != nil {
-		return nil, err
-	}
-	job, err := infer.Learn(ctx, net, queries, request.Settings, nil)
-	if err != nil {
-		return nil, err
-	}
-	if job, err = coded(job, wire.EncodeJob, wire.DecodeJob); err != nil {
-		return nil, err
-	}
-	if err := wire.CheckJob(net, job); err != nil {
-		return nil, formatError{err}
-	}
-	values, err := contracted(ctx, net, job, queries, request.Settings.Memory)
-	if err != nil {
-		return nil, err
-	}
-	return wireAnswer(infer.Aggregate("truth", job, nil, values))
-}
-
-// coded is what comes back of x from its bytes.
-func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) (T, error) {
-	b, err := encode(x)
-	if err == nil {
-		x, err = decode(b)
-	}
-	if err != nil {
-		return x, formatError{err}
-	}
-	return x, nil
-}
-
-// message is what comes back of a message from its bytes, in to.
-func message(m, to wire.Message) error {
-	b, err := wire.Encode(m)
-	if err == nil {
-		err = wire.Decode(b, to)
-	}
-	if err != nil {
-		return formatError{err}
-	}
-	return nil
-}
-
-func wireRequest(c *Case) (*wire.Model, error) {
-	body, err := wire.NewModelBody(c.Model)
-	if err != nil {
-		return nil, err
-	}
-	m := &wire.Model{Job: "truth", Model: body, Settings: c.Settings}
-	for _, q := range c.Queries {
-		m.Queries = append(m.Queries, wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
-	}
-	var back wire.Model
-	return &back, message(m, &back)
-}
-
-// digest stands for that of a request.
-var digest = wire.Digest(nil)
-
-// contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
-func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []infer.Query, memory int64) ([]btn.UnitValue, error) {
-	var values []btn.UnitValue
-	chunks, ends := infer.Chunks(net, job)
-	shared, projectors := &contract.Shared{}, &contract.Recent{}
-	for k, units := range chunks {
-		part, err := infer.Contract(ctx, net, job, queries, units, infer.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
-		if err != nil {
-			return nil, err
-		}
-		var back wire.Partial
-		p := &wire.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: wire.NumericKind()}
-		if err := message(p, &back); err != nil {
-			return nil, err
-		}
-		values = append(values, back.Values...)
-		if slices.Contains(ends, k+1) && infer.Settled(job, values) {
-			break
-		}
-	}
-	return values, nil
-}
-
-func wireAnswer(results []btn.Result) ([]btn.Result, error) {
-	var back wire.Answer
-	if err := message(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
-		return nil, err
-	}
-	return back.Results, nil
 }
