@@ -83,11 +83,11 @@ func (n *messageNetwork) factor(ctx context.Context, j int, f factorgraph.Factor
 		return nil
 	}
 	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxWritten {
-		t, err := tensor.ToDense(f.Table, maxWritten)
-		if err != nil {
-			return err
+		if t, err := tensor.ToDense(f.Table, maxWritten); err == nil {
+			n.dense(at, f.Scope, t)
+		} else { // entries that no float64 holds
+			leaveOut(at)
 		}
-		n.dense(at, f.Scope, t)
 		return nil
 	}
 	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {

@@ -38,7 +38,25 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 	if err := finite(out.Data, "entry"); err != nil {
 		return nil, err
 	}
+	if err := notLost(t, out); err != nil {
+		return nil, err
+	}
 	return out, nil
+}
+
+// notLost checks that no entry of a table was taken below the normal range of float64, where it loses digits or is 0.
+func notLost(t Tensor, table *Dense) error {
+	const leastExponent = -1022
+	x := make([]int, len(table.Shape))
+	for i, v := range table.Data {
+		if math.Abs(v) < leastNormal {
+			if exact := At(t, x); !exact.IsZero() && exact.Exp < leastExponent {
+				return fmt.Errorf("%w: entry %d is %v·2^%d, below the range of float64", ErrNotFinite, i, exact.Mant, exact.Exp)
+			}
+		}
+		advance(x, table.Shape)
+	}
+	return nil
 }
 
 // vector returns the vector of term i on a mode; the unit vector where the vectors are the identity.

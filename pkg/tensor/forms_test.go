@@ -76,6 +76,30 @@ func TestToDenseRange(t *testing.T) {
 	}
 }
 
+// An entry below float64 is no 0: it is refused, in every form. What is 0 stays 0.
+func TestToDenseLosesNothing(t *testing.T) {
+	two := countspace.TwoLevels([]int{2})
+	tiny := scaled.Vector{Mant: []float64{1, 0}, Exp: []int64{-1100, 0}}
+	for _, form := range []Tensor{
+		&CP{Shape: []int{2}, Weights: []float64{1e-200}, Vectors: [][]float64{{1, 1e-200}}},
+		&Symmetric{Shape: []int{2}, Levels: two, Values: tiny},
+		&SymmetryCP{Shape: []int{2}, Levels: two, Terms: []SymmetryRankOne{{Alpha: 1, S: tiny}}},
+	} {
+		if _, err := ToDense(form, 2); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("%T: %v", form, err)
+		}
+		if c, ok := LowRank(form, 2); ok {
+			if got := At(c, []int{0}); got.IsZero() {
+				t.Errorf("%T of low rank: entry 0 is 0", form)
+			}
+		}
+	}
+	zero := &Symmetric{Shape: []int{2}, Levels: two, Values: scaled.Vector{Mant: []float64{1, 0}, Exp: []int64{0, -5000}}}
+	if d, err := ToDense(zero, 2); err != nil || d.Data[1] != 0 {
+		t.Errorf("a zero with an exponent: %v, %v", d, err)
+	}
+}
+
 func TestInnerAndNormSq(t *testing.T) {
 	for seed := range uint64(60) {
 		r := seeded(t, seed)
