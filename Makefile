@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build lint fuzz bench bench-models race acceptance chaos truth deps help
+.PHONY: test build lint fuzz bench bench-models race acceptance chaos truth deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -44,6 +44,10 @@ bench-models: ## every reference model against its solution: docs/benchmarks/exa
 	@test -n "$(BTN_DATA)" || { echo "no reference models: set BTN_DATA to their folder"; exit 1; }
 	$(GO) build -o bin/ ./cmd/btn
 	bin/btn bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
+
+figures: ## the figures of docs/ anew, from the CSV files beside them; nothing is measured
+	$(GO) run ./cmd/btn evaluate all --redraw --out docs/evaluation
+	$(GO) run ./cmd/btn bench --redraw docs/benchmarks/exact.csv
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
 	$(GO) test -count 1 -v ./pkg/internal/acceptance

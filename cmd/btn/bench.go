@@ -17,7 +17,7 @@ import (
 )
 
 type benchCmd struct {
-	Folder  string        `arg:"" help:"Folder of models (*.uai, also one folder down), each with its .evid, .PR and .MAR beside it."`
+	Folder  string        `arg:"" optional:"" help:"Folder of models (*.uai, also one folder down), each with its .evid, .PR and .MAR beside it."`
 	Timeout time.Duration `help:"Kill what takes longer; 0: never." default:"60s" placeholder:"D"`
 	Memory  config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
 	Filter  []string      `help:"Only models whose name (FOLDER/NAME without .uai, or its last part) matches, e.g. 'Grids_*'; repeat it for more." placeholder:"GLOB"`
@@ -25,6 +25,7 @@ type benchCmd struct {
 	Threads int           `help:"Threads of one contraction; 0: all processors." default:"0"`
 	Mar     bool          `help:"Ask for marginals and compare them as well."`
 	Compare []string      `help:"CSV file of an earlier run, to be drawn in the same plot; repeat it for more." placeholder:"FILE"`
+	Redraw  string        `help:"Measure nothing: draw the plot of this CSV file of an earlier run anew, beside it, up to --timeout." placeholder:"FILE"`
 	Out     string        `help:"Folder for the results." default:"bench" placeholder:"DIR"`
 	Name    string        `help:"Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg." placeholder:"NAME"`
 }
@@ -32,6 +33,8 @@ type benchCmd struct {
 // Validate refuses what the flag types let through; kong calls it.
 func (c *benchCmd) Validate() error {
 	switch {
+	case (c.Folder == "") == (c.Redraw == ""):
+		return errors.New("either a folder of models or --redraw is needed")
 	case c.Timeout < 0:
 		return fmt.Errorf("--timeout must not be negative, not %s", c.Timeout)
 	case c.Threads < 0:
@@ -45,6 +48,9 @@ func (c *benchCmd) Validate() error {
 // Run measures every model in a process of its own, prints a line for each as it ends, and writes the files. An interrupt
 // keeps what was measured until then. The exit code is 0 if all models were solved.
 func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
+	if c.Redraw != "" {
+		return c.redraw(t)
+	}
 	models, err := bench.Find(c.Folder, c.Filter)
 	if err != nil {
 		return err
@@ -172,4 +178,32 @@ func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Serie
 		os.WriteFile(filepath.Join(c.Out, data), csv.Bytes(), 0o644),
 		os.WriteFile(filepath.Join(c.Out, text), md.Bytes(), 0o644),
 		os.WriteFile(filepath.Join(c.Out, picture), svg.Bytes(), 0o644)))
+}
+
+// redraw draws the plot of an earlier run, with those that it is compared with.
+func (c *benchCmd) redraw(t *terminal) error {
+	others, err := c.compared()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(c.Redraw)
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	defer f.Close()
+	rows, err := bench.ReadCSV(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Redraw, err)
+	}
+	series := append(bench.SeriesOf(rows, c.Method), others...)
+	var svg bytes.Buffer
+	if err := bench.WriteSVG(&svg, "Benchmark: "+c.Method, series, c.Timeout.Seconds()); err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	file := strings.TrimSuffix(c.Redraw, filepath.Ext(c.Redraw)) + ".svg"
+	if err := os.WriteFile(file, svg.Bytes(), 0o644); err != nil {
+		return fault.Wrap(fault.Infrastructure, err)
+	}
+	fmt.Fprintf(t.Out, "%s drawn\n", file)
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 type evaluateCmd struct {
 	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), components (of symmetry-cp), time (errors while answers grow), uai (reference models), reuse (of projectors), calibration (errors against stated uncertainty), calibration-of-more or all." default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
+	Redraw     bool     `help:"Measure nothing: draw the figures anew from the CSV files in --out."`
 	Short      bool     `help:"Small models and few of them."`
 	Seeds      int      `help:"Models per setting; 0: 10, or 2 with --short." default:"0"`
 	Method     []string `help:"Only this method instead of those of strength, uai and calibration; repeat it for more." placeholder:"NAME"`
@@ -33,6 +34,9 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	if c.Redraw {
+		return c.redraw(experiments, t)
+	}
 	methods, err := evaluate.Named(c.Method...)
 	if err != nil {
 		return err
@@ -51,5 +55,22 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		fmt.Fprintf(t.Out, "%s: %s\n%swritten to %s\n", x.Name, x.Description, x.Summary(rows), c.Out)
 	}
+	return nil
+}
+
+// redraw draws the figures of experiments from what was measured before.
+func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *terminal) error {
+	all := 0
+	for _, x := range experiments {
+		n, err := evaluate.Redraw(c.Out, x)
+		if err != nil {
+			return err
+		}
+		all += n
+	}
+	if all == 0 {
+		return fault.New(fault.BadInput, "%s has no results of %s", c.Out, c.Experiment)
+	}
+	fmt.Fprintf(t.Out, "%d figures drawn in %s\n", all, c.Out)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/basetensor/basetensor/pkg/lab/chart"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -21,14 +22,15 @@ import (
 // WriteSVG draws the curves of the series: models solved within a time each, against that time on a logarithmic axis.
 // The axis ends at limit seconds, or at the slowest solved model where there is no limit (0).
 func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
-	p := plot.New()
+	p, legend, names := plot.New(), plot.NewLegend(), []string(nil)
+	legend.Top, legend.Left = true, true // beside the curves; the lines left of their names, which may be wider than measured
 	p.Title.Text, p.Title.Padding = title, vg.Points(8)
 	p.X.Label.Text, p.Y.Label.Text = "seconds per model (wall time)", "models solved within this time"
 	from, to, most := extent(series, limit)
 	p.X.Min, p.X.Max, p.X.Scale, p.X.Tick.Marker = from, to, plot.LogScale{}, plot.TickerFunc(timeTicks)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, float64(most), plot.TickerFunc(countTicks)
 	for text, size := range map[*font.Font]vg.Length{
-		&p.Title.TextStyle.Font: 14, &p.X.Label.TextStyle.Font: 12, &p.Y.Label.TextStyle.Font: 12, &p.Legend.TextStyle.Font: 12,
+		&p.Title.TextStyle.Font: 14, &p.X.Label.TextStyle.Font: 12, &p.Y.Label.TextStyle.Font: 12, &legend.TextStyle.Font: 12,
 		&p.X.Tick.Label.Font: 10, &p.Y.Tick.Label.Font: 10,
 	} {
 		text.Variant, text.Size = "Sans", size
@@ -48,27 +50,22 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 		}
 		line.LineStyle = curveStyle(i)
 		p.Add(line)
-		p.Legend.Add(s.label(), line)
+		legend.Add(s.label(), line)
+		names = append(names, s.label())
 	}
-	// Most models are quick or not solved at all: curves keep away from the lower right corner.
-	p.Legend.XOffs, p.Legend.YOffs = vg.Points(-40), vg.Points(14)
-	p.Legend.Padding, p.Legend.ThumbnailWidth = vg.Points(3), vg.Points(28)
-	canvas := vgsvg.New(18*vg.Centimeter, 12*vg.Centimeter)
-	margin := vg.Points(8)
-	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
+	legend.Padding, legend.ThumbnailWidth = vg.Points(3), vg.Points(28)
+	margin, beside := vg.Points(8), chart.LegendWidth(legend.TextStyle, names...)
+	canvas := vgsvg.New(18*vg.Centimeter+beside+margin, 12*vg.Centimeter)
+	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
+	p.Draw(draw.Crop(all, 0, -beside-margin, 0, 0))
+	legend.Draw(draw.Crop(all, all.Size().X-beside, 0, 0, -vg.Points(30)))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(typeface), []byte(typeface+fallback)))
+	_, err := w.Write(chart.Portable(b.Bytes()))
 	return err
 }
-
-// The typeface the drawing is set in need not be where it is shown; Arial has the same widths.
-const (
-	typeface = "font-family:Liberation Sans"
-	fallback = ",Arial,Helvetica,sans-serif"
-)
 
 // extent is the range of the axes: some room left of the quickest solved model, and above all models that were tried.
 func extent(series []Series, limit float64) (from, to float64, most int) {

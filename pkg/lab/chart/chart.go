@@ -9,10 +9,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -22,11 +24,14 @@ import (
 type Axis struct {
 	Label string // with the unit: "|Δ ln Z| (nats)"
 	Log   bool
-	Floor float64 // logarithmic axes: values below it, 0 above all, are drawn at it; 0: 1e-16
+	Floor float64 // logarithmic axes: values below it, 0 above all, are marked at it, and the legend says so; 0: 1e-16
 }
 
 // Point of a curve. Low and High are the ends of its band, equal to Y where there is none.
-type Point struct{ X, Y, Low, High float64 }
+type Point struct {
+	X, Y, Low, High float64
+	below           bool // the floor of an axis: the value is not what is drawn
+}
 
 // Summary returns the median of the values at x, with the quartiles as its band; NaN where there are none. Values that are NaN
 // do not count. Quantiles are interpolated between the sorted values, the least being 0 and the largest 1.
@@ -83,6 +88,7 @@ func (l Lines) WriteSVG(w io.Writer) error {
 	for i, c := range l.Curves {
 		f.curve(i, c.Name, f.usable(c.Points), true)
 	}
+	f.explain()
 	return f.write(w)
 }
 
@@ -99,6 +105,7 @@ func (s Scatter) WriteSVG(w io.Writer) error {
 	for i, factor := range s.Diagonals {
 		f.diagonal(i, factor)
 	}
+	f.explain()
 	return f.write(w)
 }
 
@@ -108,6 +115,8 @@ type figure struct {
 	x, y                   Axis
 	left, right, low, high float64 // extent of the data
 	legend                 plot.Legend
+	names                  []string // in the legend
+	below                  bool     // some point is below a floor
 }
 
 func newFigure(title string, x, y Axis) *figure {
@@ -118,20 +127,20 @@ func newFigure(title string, x, y Axis) *figure {
 	}
 	f := &figure{Plot: plot.New(), x: x, y: y, left: math.Inf(1), right: math.Inf(-1), low: math.Inf(1), high: math.Inf(-1)}
 	f.Title.Text, f.Title.Padding = title, vg.Points(8)
-	f.Plot.X.Label.Text, f.Plot.Y.Label.Text = x.Label, y.Label
+	f.Plot.X.Label.Text = x.Label // that of the y axis stands above it: see write
 	f.legend = plot.NewLegend()
 	f.legend.Top, f.legend.Left = true, true
-	f.legend.Padding, f.legend.ThumbnailWidth = vg.Points(3), vg.Points(28)
-	for text, size := range map[*font.Font]vg.Length{
+	f.legend.Padding, f.legend.ThumbnailWidth = vg.Points(3), thumbnail
+	for of, size := range map[*font.Font]vg.Length{
 		&f.Title.TextStyle.Font: 13, &f.Plot.X.Label.TextStyle.Font: 12, &f.Plot.Y.Label.TextStyle.Font: 12, &f.legend.TextStyle.Font: 11,
 		&f.Plot.X.Tick.Label.Font: 10, &f.Plot.Y.Tick.Label.Font: 10,
 	} {
-		text.Variant, text.Size = "Sans", size
+		of.Variant, of.Size = "Sans", size
 	}
 	return f
 }
 
-// usable are the points with finite numbers, raised to the floor of logarithmic axes.
+// usable are the points with finite numbers, raised to the floor of logarithmic axes, and marked there.
 func (f *figure) usable(points []Point) []Point {
 	var list []Point
 	for _, p := range points {
@@ -139,9 +148,11 @@ func (f *figure) usable(points []Point) []Point {
 			continue
 		}
 		if f.x.Log {
+			p.below = p.X < f.x.Floor
 			p.X = max(p.X, f.x.Floor)
 		}
 		if f.y.Log {
+			p.below = p.below || p.Y < f.y.Floor
 			p.Y, p.Low, p.High = max(p.Y, f.y.Floor), max(p.Low, f.y.Floor), max(p.High, f.y.Floor)
 		}
 		list = append(list, p)
@@ -182,11 +193,42 @@ func scale(a *plot.Axis, log bool, from, to float64) {
 	if room == 0 {
 		room = 1
 	}
-	a.Min, a.Max = from-room, to+room
+	a.Min, a.Max, a.Tick.Marker = from-room, to+room, plot.TickerFunc(steps)
 }
 
-// decades labels powers of ten, at most about ten of them; where the axis has fewer than two, also 2 and 5 times those.
+// steps labels multiples of 1, 2 or 5 times a power of ten, four to nine of them.
+func steps(from, to float64) []plot.Tick {
+	size := math.Pow(10, math.Floor(math.Log10((to-from)/4)))
+	for k := 0; (to-from)/size > 9; k++ {
+		size *= []float64{2, 2.5, 2}[k%3]
+	}
+	var ticks []plot.Tick
+	for k := math.Ceil(from / size); k*size <= to; k++ {
+		v, _ := strconv.ParseFloat(strconv.FormatFloat(k*size, 'g', 12, 64), 64) // 0.3 and not 0.30000000000000004
+		ticks = append(ticks, plot.Tick{Value: v, Label: label(v)})
+	}
+	return ticks
+}
+
+// label writes the value of a tick: 0.001, 20, 1e-6.
+func label(v float64) string {
+	s := strconv.FormatFloat(v+0, 'g', -1, 64) // 0 and not -0
+	if a := math.Abs(v); a != 0 && (a < 1e-3 || a >= 1e5) {
+		s = strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	mantissa, exponent, ok := strings.Cut(s, "e")
+	if !ok {
+		return s
+	}
+	return mantissa + "e" + strings.NewReplacer("+0", "", "-0", "-", "+", "").Replace(exponent)
+}
+
+// decades labels powers of ten, at most about ten of them; where the axis has few, also 2 and 5 times those, and where it spans less than
+// a factor of five, as steps does.
 func decades(from, to float64) []plot.Tick {
+	if to < 5*from {
+		return steps(from, to)
+	}
 	var ticks []plot.Tick
 	first, last := int(math.Floor(math.Log10(from))), int(math.Ceil(math.Log10(to)))
 	every := 1 + (last-first)/10
@@ -198,7 +240,7 @@ func decades(from, to float64) []plot.Tick {
 			}
 			t := plot.Tick{Value: v}
 			if digit == 1 && decade%every == 0 || (digit == 2 || digit == 5) && last-first <= 3 {
-				t.Label = strconv.FormatFloat(v, 'g', -1, 64)
+				t.Label = label(v)
 			}
 			ticks = append(ticks, t)
 		}
@@ -206,22 +248,51 @@ func decades(from, to float64) []plot.Tick {
 	return ticks
 }
 
+// The parts of a figure.
+const (
+	dataWidth  = 17 * vg.Centimeter
+	dataHeight = 12 * vg.Centimeter
+	margin     = vg.Length(8)
+	headline   = vg.Length(42) // title, and the label of the y axis
+	thumbnail  = vg.Length(28)
+)
+
 func (f *figure) write(w io.Writer) error {
-	canvas := vgsvg.New(22*vg.Centimeter, 12*vg.Centimeter)
-	margin, legend := vg.Points(8), 5*vg.Centimeter
+	legend := LegendWidth(f.legend.TextStyle, f.names...)
+	canvas := vgsvg.New(dataWidth+legend+3*margin, dataHeight)
 	all := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
-	f.Draw(draw.Crop(all, 0, -legend-margin, 0, 0))
-	f.legend.Draw(draw.Crop(all, all.Size().X-legend, 0, 0, -vg.Points(24)))
+	title := f.Title.TextStyle
+	title.XAlign, title.YAlign = draw.XLeft, draw.YTop
+	all.FillText(title, vg.Point{X: all.Min.X, Y: all.Max.Y}, f.Title.Text)
+	beside := f.Plot.Y.Label.TextStyle
+	beside.Rotation, beside.XAlign, beside.YAlign = 0, draw.XLeft, draw.YBottom
+	all.FillText(beside, vg.Point{X: all.Min.X, Y: all.Max.Y - headline + margin}, f.y.Label)
+	f.Title.Text = ""
+	f.Draw(draw.Crop(all, 0, -legend-margin, 0, -headline))
+	f.legend.Draw(draw.Crop(all, all.Size().X-legend, 0, 0, -headline))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(typeface), []byte(typeface+fallback)))
+	_, err := w.Write(Portable(b.Bytes()))
 	return err
 }
 
-// The typeface the drawing is set in need not be where it is shown; Arial has the same widths.
-const (
-	typeface = "font-family:Liberation Sans"
-	fallback = ",Arial,Helvetica,sans-serif"
-)
+// otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface is not at hand. DejaVu Sans, the widest of
+// the usual ones, is some 15 percent wider.
+const otherFonts = 1.3
+
+// LegendWidth returns the width of a legend with these names, whatever font it is shown in.
+func LegendWidth(style text.Style, names ...string) vg.Length {
+	widest := vg.Length(0)
+	for _, name := range names {
+		widest = max(widest, style.Width(name))
+	}
+	return thumbnail + margin + otherFonts*widest
+}
+
+// Portable names the fonts that take the place of the drawing's typeface where that is not at hand; Arial has the same widths.
+func Portable(svg []byte) []byte {
+	const typeface = "font-family:Liberation Sans"
+	return bytes.ReplaceAll(svg, []byte(typeface), []byte(typeface+",Arial,Helvetica,sans-serif"))
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -81,7 +82,7 @@ func TestFigures(t *testing.T) {
 func TestFloor(t *testing.T) {
 	f := newFigure("", Axis{Log: true, Floor: 1e-3}, Axis{Log: true})
 	got := f.usable([]Point{{X: 0, Y: 0}, {X: 1, Y: 1, Low: math.NaN()}, {X: 2, Y: -1, High: 5}})
-	if want := []Point{{1e-3, 1e-16, 1e-16, 1e-16}, {2, 1e-16, 1e-16, 5}}; !slices.Equal(got, want) {
+	if want := []Point{{1e-3, 1e-16, 1e-16, 1e-16, true}, {2, 1e-16, 1e-16, 5, true}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -108,10 +109,10 @@ func TestSummary(t *testing.T) {
 		values []float64
 		want   Point
 	}{
-		{[]float64{5}, Point{2, 5, 5, 5}},
-		{[]float64{4, math.NaN(), 1, 2, 3, 5}, Point{2, 3, 2, 4}},
-		{[]float64{1, 2}, Point{2, 1.5, 1.25, 1.75}},
-		{[]float64{1, math.Inf(1), math.Inf(1), 0, 2}, Point{2, 2, 1, math.Inf(1)}},
+		{[]float64{5}, Point{X: 2, Y: 5, Low: 5, High: 5}},
+		{[]float64{4, math.NaN(), 1, 2, 3, 5}, Point{X: 2, Y: 3, Low: 2, High: 4}},
+		{[]float64{1, 2}, Point{X: 2, Y: 1.5, Low: 1.25, High: 1.75}},
+		{[]float64{1, math.Inf(1), math.Inf(1), 0, 2}, Point{X: 2, Y: 2, Low: 1, High: math.Inf(1)}},
 	} {
 		if got := Summary(2, c.values); got != c.want {
 			t.Errorf("of %v: %v, want %v", c.values, got, c.want)
@@ -134,7 +135,7 @@ func TestDecades(t *testing.T) {
 	if got := labels(0.9, 60); !slices.Equal(got, []string{"1", "2", "5", "10", "20", "50"}) {
 		t.Errorf("0.9 to 60: %v", got)
 	}
-	if got := labels(1e-16, 10); len(got) < 6 || len(got) > 11 || got[0] != "1e-16" {
+	if got := labels(1e-16, 10); len(got) < 6 || len(got) > 11 || got[0] != "1e-16" || got[1] != "1e-14" {
 		t.Errorf("1e-16 to 10: %v", got)
 	}
 }
@@ -154,6 +155,128 @@ func TestCSV(t *testing.T) {
 	for want, rows := range map[string][][]any{"row 0 has 1 cells, there are 2": {{1}}, "row 1, column n: a []int is no cell": {{"a", 1}, {"a", []int{1}}}} {
 		if err := WriteCSV(io.Discard, []string{"name", "n"}, rows); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// drawn is what a test reads of a figure.
+type drawn struct {
+	Width  string  `xml:"width,attr"`
+	View   string  `xml:"viewBox,attr"`
+	Groups []group `xml:"g"`
+}
+
+type group struct {
+	Groups []group `xml:"g"`
+	Texts  []struct {
+		X     float64 `xml:"x,attr"`
+		Size  string  `xml:"style,attr"`
+		Value string  `xml:",chardata"`
+	} `xml:"text"`
+	Paths []struct {
+		D string `xml:"d,attr"`
+	} `xml:"path"`
+}
+
+// walk calls f for a group and all within.
+func (g group) walk(f func(group)) {
+	f(g)
+	for _, inner := range g.Groups {
+		inner.walk(f)
+	}
+}
+
+// TestLegendsAreWhole: every name of the legend is inside the picture, also in a font a fifth wider than the one it was measured in, and stands
+// right of the line that it explains; the font has generic substitutes.
+func TestLegendsAreWhole(t *testing.T) {
+	const long = "learned anew, bond 16"
+	l := lines()
+	l.Curves[2].Name = long
+	s := scatter()
+	s.Groups[0].Name = long
+	for kind, write := range map[string]func(io.Writer) error{"lines": l.WriteSVG, "scatter": s.WriteSVG} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if all, generic := strings.Count(b.String(), "font-family:"), strings.Count(b.String(), "font-family:Liberation Sans,Arial,Helvetica,sans-serif"); all == 0 || all != generic {
+			t.Errorf("%s: %d of %d texts have a generic font", kind, generic, all)
+		}
+		var d drawn
+		if err := xml.Unmarshal(b.Bytes(), &d); err != nil {
+			t.Fatal(err)
+		}
+		var left, top, width, height float64
+		if _, err := fmt.Sscan(d.View, &left, &top, &width, &height); err != nil {
+			t.Fatalf("%s: view %q: %v", kind, d.View, err)
+		}
+		names, lineEnd := 0, 0.0
+		for _, g := range d.Groups {
+			g.walk(func(g group) {
+				for _, text := range g.Texts {
+					if text.Value != long {
+						continue
+					}
+					names++
+					name := newFigure("", Axis{}, Axis{}).legend.TextStyle
+					if end := text.X + 1.2*float64(name.Width(long)); end > width {
+						t.Errorf("%s: the name ends at %.0f of %.0f", kind, end, width)
+					}
+					lineEnd = text.X
+				}
+			})
+		}
+		if names != 1 {
+			t.Fatalf("%s: %d times in the legend", kind, names)
+		}
+		for _, g := range d.Groups {
+			g.walk(func(g group) {
+				for _, path := range g.Paths {
+					var x1, y1, x2, y2 float64
+					if n, _ := fmt.Sscanf(path.D, "M%f,%fL%f,%f", &x1, &y1, &x2, &y2); n == 4 && x1 < lineEnd && x2 > lineEnd {
+						t.Errorf("%s: a line from %.0f to %.0f runs through names at %.0f", kind, x1, x2, lineEnd)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestBelowTheFloor: a value below the floor is marked and said, and no line goes there; one at the floor is a value.
+func TestBelowTheFloor(t *testing.T) {
+	var with, without bytes.Buffer
+	l := Lines{Y: Axis{Log: true, Floor: 1e-14}, Curves: []Curve{{Name: "c", Points: []Point{{X: 1, Y: 1, Low: 1, High: 1}, {X: 2, Y: 0}, {X: 3, Y: 1e-2, Low: 1e-2, High: 1e-2}}}}}
+	if err := l.WriteSVG(&with); err != nil {
+		t.Fatal(err)
+	}
+	l.Curves[0].Points[1] = Point{X: 2, Y: 1e-14, Low: 1e-14, High: 1e-14}
+	if err := l.WriteSVG(&without); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(with.String(), ">below 1e-14<") || strings.Contains(without.String(), "below") {
+		t.Error("what is below the floor is not said, or what is not below it is")
+	}
+	wide := func(b bytes.Buffer) int { return strings.Count(b.String(), "stroke-width:1.6") }
+	if wide(without) <= wide(with) {
+		t.Errorf("%d lines with a value below the floor, %d without", wide(with), wide(without))
+	}
+}
+
+func TestSteps(t *testing.T) {
+	for _, c := range []struct {
+		from, to float64
+		want     []string
+	}{
+		{0.03, 3.07, []string{"0.5", "1", "1.5", "2", "2.5", "3"}},
+		{-0.5, 20.5, []string{"0", "5", "10", "15", "20"}},
+		{0.8, 1.1, []string{"0.8", "0.85", "0.9", "0.95", "1", "1.05", "1.1"}},
+	} {
+		var got []string
+		for _, tick := range steps(c.from, c.to) {
+			got = append(got, tick.Label)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v to %v: %v, want %v", c.from, c.to, got, c.want)
 		}
 	}
 }

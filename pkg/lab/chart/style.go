@@ -35,21 +35,71 @@ func glyphStyle(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: palette[i%len(palette)], Radius: vg.Points(2.6), Shape: shapes[i%len(shapes)]}
 }
 
-// curve draws the i-th curve, or only its points, and names it in the legend.
+// curve draws the i-th curve, or only its points, and names it in the legend. What is below a floor is no point of the line: it is marked.
 func (f *figure) curve(i int, name string, points []Point, joined bool) {
-	xys := make(plotter.XYs, len(points))
-	for k, p := range points {
-		xys[k].X, xys[k].Y = p.X, p.Y
+	var known, below, run plotter.XYs
+	line := func() {
+		if joined && len(run) > 1 {
+			f.Add(&plotter.Line{XYs: run, LineStyle: lineStyle(i)})
+		}
+		run = nil
 	}
-	glyphs := &plotter.Scatter{XYs: xys, GlyphStyle: glyphStyle(i)}
-	if !joined {
-		f.Add(glyphs)
+	for _, p := range points {
+		at := plotter.XY{X: p.X, Y: p.Y}
+		if p.below {
+			below = append(below, at)
+			line()
+			continue
+		}
+		known, run = append(known, at), append(run, at)
+	}
+	line()
+	glyphs := &plotter.Scatter{XYs: known, GlyphStyle: glyphStyle(i)}
+	f.Add(glyphs)
+	if len(below) > 0 {
+		f.below = true
+		f.Add(&plotter.Scatter{XYs: below, GlyphStyle: belowStyle(palette[i%len(palette)])})
+	}
+	f.names = append(f.names, name)
+	if joined {
+		f.legend.Add(name, &plotter.Line{LineStyle: lineStyle(i)}, glyphs)
+	} else {
 		f.legend.Add(name, glyphs)
+	}
+}
+
+// explain says in the legend what the marks at a floor are.
+func (f *figure) explain() {
+	if !f.below {
 		return
 	}
-	line := &plotter.Line{XYs: xys, LineStyle: lineStyle(i)}
-	f.Add(line, glyphs)
-	f.legend.Add(name, line, glyphs)
+	floor := f.y.Floor
+	if !f.y.Log {
+		floor = f.x.Floor
+	}
+	name := "below " + label(floor)
+	f.names = append(f.names, name)
+	f.legend.Add(name, &plotter.Scatter{GlyphStyle: belowStyle(color.NRGBA{R: 60, G: 60, B: 60, A: 255})})
+}
+
+// belowStyle marks a value that is below the floor of its axis.
+func belowStyle(c color.NRGBA) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: c, Radius: vg.Points(4), Shape: downward{}}
+}
+
+// downward is an open triangle that points down.
+type downward struct{}
+
+// DrawGlyph draws it.
+func (downward) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	r := style.Radius
+	var p vg.Path
+	p.Move(vg.Point{X: at.X - r, Y: at.Y + 0.7*r})
+	p.Line(vg.Point{X: at.X + r, Y: at.Y + 0.7*r})
+	p.Line(vg.Point{X: at.X, Y: at.Y - r})
+	p.Close()
+	c.SetLineStyle(draw.LineStyle{Color: style.Color, Width: vg.Points(1)})
+	c.Stroke(p)
 }
 
 // band draws the spread of the i-th curve, where it has one.
@@ -89,5 +139,7 @@ func (f *figure) diagonal(i int, factor float64) {
 		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3 * float64(i))}
 	}
 	f.Add(line)
-	f.legend.Add("y = "+strconv.FormatFloat(factor, 'g', -1, 64)+" x", line)
+	name := "y = " + strconv.FormatFloat(factor, 'g', -1, 64) + " x"
+	f.names = append(f.names, name)
+	f.legend.Add(name, line)
 }
