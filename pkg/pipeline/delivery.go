@@ -201,6 +201,11 @@ func (w *worker) settle(d *delivery, in intake, err, cause error) string {
 	case w.rebuildable(d, err):
 		return w.rebuild(d, err)
 	}
+	if errors.Is(err, bus.ErrNoStream) {
+		if mended := w.mend(w.hard); mended != nil {
+			w.log.Warn("cannot make what is missing", "error", mended)
+		}
+	}
 	code := codeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:

@@ -194,11 +194,22 @@ func (p *puller) take(m *nats.Msg) error {
 	if errors.Is(got.Err, bus.ErrGone) {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.name, got.Err)
 	}
+	if got.Err != nil && p.gone(l) {
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.name, bus.ErrGone, l.consumer)
+	}
 	if got.Err != nil {
 		l.again = now().Add(pullRetry)
 		p.w.log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
 	}
 	return nil
+}
+
+// gone asks the server whether a consumer that does not answer exists.
+func (p *puller) gone(l *lane) bool {
+	ctx, cancel := context.WithTimeout(p.w.hard, lookLost)
+	defer cancel()
+	_, err := p.w.bus.JS.Consumer(ctx, p.in.stream, l.consumer)
+	return missing(err)
 }
 
 // keep puts a message into its lane.

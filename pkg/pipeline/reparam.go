@@ -81,7 +81,7 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 		return fault.Wrap(fault.BadInput, err)
 	}
 	d.digest, d.tenant, d.queries = digest, m.Tenant, len(m.Queries)
-	if d.attempt > 1 || d.subject.Kind == wire.KindRedrive {
+	if d.attempt > 1 || d.subject.Kind == wire.KindRedrive || now().Sub(stored) > replayed {
 		if err := w.unanswered(ctx, m.Job, digest); err != nil {
 			return err
 		}

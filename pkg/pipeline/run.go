@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -38,6 +39,7 @@ type worker struct {
 	checked  checked
 	ended    ended
 	rebuilds rebuilds
+	mending  sync.Mutex
 	floors   floors
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
@@ -145,7 +147,19 @@ func (w *worker) run(intakes []intake) error {
 	}
 	g, ctx := errgroup.WithContext(w.soft)
 	for i, in := range intakes {
-		g.Go(func() error { return w.consume(ctx, in, all[i]) })
+		g.Go(func() error {
+			for {
+				err := w.consume(ctx, in, all[i])
+				if !errors.Is(err, bus.ErrGone) || ctx.Err() != nil {
+					return err
+				}
+				w.log.Warn("consumers are gone", "error", err)
+				w.ended.clear() // their answers may be, too
+				if all[i], err = w.found(in.feed); err != nil {
+					return err
+				}
+			}
+		})
 	}
 	if w.stage == StageReparam {
 		g.Go(func() error { return w.serve(ctx) })
@@ -164,18 +178,32 @@ func (w *worker) ready() error {
 // startPatience is how long a worker that starts waits for a server that does not answer.
 const startPatience = 30 * time.Second
 
-// found is consumers, tried again while the server does not answer: it may be restarting. What is not there is an error at once.
+// setupRetry is how often a worker looks, and says, whether streams have been set up.
+const setupRetry = 2 * time.Second
+
+// found is consumers, tried again while the server does not answer: it may be restarting. What is missing is made, as the rest is; where
+// there is nothing at all the worker waits for somebody to run btn setup, and says so.
 func (w *worker) found(f feed) ([]string, error) {
 	for began := now(); ; {
 		names, err := w.consumers(w.soft, f)
-		missing := errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
-		if err == nil || missing || w.soft.Err() != nil || now().Sub(began) > startPatience {
+		pause := pullRetry
+		if missing(err) {
+			var mended error
+			if mended = w.mend(w.soft); mended == nil {
+				if names, err = w.consumers(w.soft, f); missing(err) {
+					return nil, err // lanes are named, and there is one consumer for all
+				}
+			} else if errors.Is(mended, bus.ErrNoStream) {
+				began, pause = now(), setupRetry // until somebody runs btn setup
+			}
+		}
+		if err == nil || w.soft.Err() != nil || now().Sub(began) > startPatience {
 			return names, err
 		}
 		w.log.Warn("cannot start yet", "error", err)
 		select {
 		case <-w.soft.Done():
-		case <-time.After(pullRetry):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -75,6 +75,12 @@ func (e *ended) add(job string) {
 	e.next = (e.next + 1) % keepEnded
 }
 
+func (e *ended) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.jobs)
+}
+
 // has reports whether the job is among them, and forgets it: it is asked for once.
 func (e *ended) has(job string) bool {
 	e.mu.Lock()

@@ -1,0 +1,129 @@
+package pipeline
+
+// Streams and consumers that somebody deleted are made again by the workers that need them, as those are that are left.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// replayed is the age from which on a model is taken for one that comes again: a consumer that was made anew begins with the oldest, and most
+// of those have their answer, which is looked up before anything is computed.
+const replayed = 10 * time.Second
+
+// missing reports whether an error says that a stream or a consumer does not exist.
+func missing(err error) bool {
+	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, bus.ErrGone)
+}
+
+// mend makes the streams and consumers that are missing. What they are to be like, how long things are kept and how much room there is, the others
+// tell. Where there are none, nobody has run `btn setup`, and the error wraps bus.ErrNoStream.
+func (w *worker) mend(ctx context.Context) error {
+	w.mending.Lock()
+	defer w.mending.Unlock()
+	c, room, have, err := w.settingsInUse(ctx)
+	if err != nil {
+		return err
+	}
+	for _, want := range topology(c) {
+		if have[want.Name] {
+			continue
+		}
+		want.MaxBytes *= room / shares
+		_, err := w.bus.JS.CreateStream(ctx, want)
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fault.New(fault.Infrastructure, "pipeline: stream %s, which is missing: %w", want.Name, err)
+		}
+		w.log.Error("a stream was missing and is made again, empty: what it held is lost", "stream", want.Name)
+	}
+	if err := setupObjects(ctx, w.bus.JS, c, bus.BucketBlob, "networks and job plans above the server's max payload", blobAge(c), objectShare*room/shares); err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: object store %s: %w", bus.BucketBlob, err)
+	}
+	if err := setupObjects(ctx, w.bus.JS, c, bus.BucketGraph, "registered models above the server's max payload", 0, graphShare*room/shares); err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: object store %s: %w", bus.BucketGraph, err)
+	}
+	if !have[bus.StreamAnswer] { // the sweeper looks at every stored job again
+		if err := w.bus.JS.DeleteConsumer(ctx, bus.StreamModel, feedSweep.name); err != nil && !missing(err) {
+			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
+		}
+	}
+	for _, f := range feeds {
+		if err := w.mendConsumers(ctx, f, c); err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: consumers of stream %s: %w", f.stream, err)
+		}
+	}
+	return nil
+}
+
+func (w *worker) mendConsumers(ctx context.Context, f feed, c Config) error {
+	s, err := w.bus.JS.Stream(ctx, f.stream)
+	if err != nil {
+		return err
+	}
+	existing := map[string]bool{}
+	names := s.ConsumerNames(ctx)
+	for name := range names.Name() {
+		existing[name] = true
+	}
+	if err := names.Err(); err != nil {
+		return err
+	}
+	for _, cc := range f.consumers(c) {
+		if existing[cc.Durable] {
+			continue
+		}
+		if _, err := s.CreateConsumer(ctx, cc); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+		}
+		w.log.Warn("a consumer was missing and is made again", "stream", f.stream, "consumer", cc.Durable)
+	}
+	return nil
+}
+
+// settingsInUse reads off what is there how the rest is to be.
+func (w *worker) settingsInUse(ctx context.Context) (c Config, room int64, have map[string]bool, err error) {
+	c, have = Config{}.withDefaults(), map[string]bool{}
+	for _, like := range topology(c) {
+		s, err := w.bus.JS.Stream(ctx, like.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: stream %s: %w", like.Name, err)
+		}
+		is := s.CachedInfo().Config
+		have[like.Name] = true
+		c.Replicas, c.InMemory = is.Replicas, is.Storage == jetstream.MemoryStorage
+		room = max(room, is.MaxBytes/like.MaxBytes*shares)
+		switch like.Name {
+		case bus.StreamModel, bus.StreamAnswer:
+			c.Keep = is.MaxAge
+		}
+		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
+			fmt.Sscan(n, &c.Backlog)
+		}
+		for _, f := range feeds {
+			if f.stream != like.Name || !f.laned {
+				continue
+			}
+			if _, err := s.Consumer(ctx, f.name); err == nil {
+				c.OneConsumer = true
+			}
+		}
+	}
+	if len(have) == 0 {
+		return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
+	}
+	if s, err := w.bus.JS.Stream(ctx, bus.StreamDeadline); err == nil {
+		if one, err := s.Consumer(ctx, feedDeadline.name); err == nil {
+			c.AckWait = one.CachedInfo().Config.AckWait
+		}
+	}
+	return c, room, have, nil
+}

@@ -1,0 +1,97 @@
+package pipeline_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Streams and consumers that are deleted under load are made again by the workers, which go on: every job that is still stored is answered
+// once and right, and who waits for one that is not learns that.
+func TestDeletedUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many servers")
+	}
+	t.Parallel()
+	deletions := []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB"}
+	lane := fmt.Sprintf("-%d", wire.Lane(""))
+	for _, consumer := range []string{
+		"BTN_MODEL/reparam" + lane, "BTN_CONTROL/redrive" + lane, "BTN_NETWORK/learn" + lane, "BTN_TASK/contract" + lane, "BTN_PARTIAL/aggregate" + lane,
+		"BTN_DEADLINE/deadline", "BTN_CONTROL/cancel", "BTN_MODEL/sweep",
+	} {
+		deletions = append(deletions, consumer)
+	}
+	for _, what := range deletions {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, embedded.Options{NoRedis: true}, quick)
+			c := quick
+			c.SweepAfter = 300 * time.Millisecond
+			r.run(c, pipeline.Stages()...)
+			w, p := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+			want, err := infer.Run(r.ctx, p, nil)
+			r.must(err)
+			const jobs = 40
+			for i := range jobs {
+				w.Job = fmt.Sprintf("job-%d", i)
+				r.eventually("submitted "+w.Job, func() bool { _, err := r.client.Submit(r.ctx, w); return err == nil })
+				if i != jobs/2 {
+					continue
+				}
+				if stream, consumer, is := cut(what); is {
+					r.must(r.js.DeleteConsumer(r.ctx, stream, consumer))
+				} else {
+					r.must(r.js.DeleteStream(r.ctx, what))
+				}
+			}
+			for i := range jobs {
+				job := fmt.Sprintf("job-%d", i)
+				a, err := r.client.Wait(r.ctx, job)
+				for ; errors.Is(err, client.ErrNotSetUp); a, err = r.client.Wait(r.ctx, job) { // until it is made again
+					time.Sleep(10 * time.Millisecond)
+				}
+				if errors.Is(err, client.ErrUnknownJob) && what == "BTN_MODEL" {
+					continue
+				}
+				r.must(err)
+				want[0].Job = job
+				if got, want := plain(t, a.Results), plain(t, want); got != want {
+					t.Errorf("%s: %s %+v\ngot\n%s\nwant\n%s", job, a.Status, a.Error, got, want)
+				}
+			}
+			r.works("after")
+		})
+	}
+}
+
+func cut(what string) (stream, consumer string, is bool) {
+	for i := range what {
+		if what[i] == '/' {
+			return what[:i], what[i+1:], true
+		}
+	}
+	return what, "", false
+}
+
+// A worker that finds nothing waits until somebody runs btn setup.
+func TestWorkersWaitForSetup(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	names := r.js.StreamNames(r.ctx)
+	for name := range names.Name() {
+		r.must(r.js.DeleteStream(r.ctx, name))
+	}
+	r.run(quick, pipeline.Stages()...)
+	c := quick
+	c.InMemory = true
+	r.must(pipeline.Setup(r.ctx, r.nc, c))
+	r.works("then")
+}
