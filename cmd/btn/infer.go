@@ -125,7 +125,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	if _, err := remote.Submit(ctx, message); err != nil {
 		return nil, err
 	}
-	answer, err := wait(ctx, remote, job, c.Deadline, func(err error) { bar.clear(); t.say(err) })
+	answer, err := wait(ctx, remote, job, c.deadline(), func(err error) { bar.clear(); t.say(err) })
 	if err != nil {
 		return nil, err
 	}

@@ -22,28 +22,28 @@ import (
 
 // requestFlags say what is asked: shared by infer, submit and plan.
 type requestFlags struct {
-	Model       string        `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a brace; '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a model that 'btn model put' registered on the server."`
-	Evid        []string      `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
-	Event       string        `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
-	Queries     string        `help:"File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, \"marginals\": true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order of the lines, two for a line with an event." placeholder:"FILE"`
-	Joint       []int         `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
-	Method      string        `help:"auto: exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, else truncated, or regions where that does not fit. exact: elimination, a contraction tree in slices, or a closed form. truncated: truncated legs with a growing bond. regions: regions around belief propagation. symmetry-cp: the learned decomposition." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
-	NoExact     bool          `help:"auto: never the exact way."`
-	Budget      time.Duration `help:"truncated, regions: work to spend at most, as seconds of one core, turned once into flops." default:"60s"`
-	Bond        int           `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`
-	Accuracy    float64       `help:"truncated, regions: stop growing when the stated uncertainty is within this, in nats." default:"1e-9"`
-	Components  int           `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
-	Maps        string        `help:"Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages of belief propagation (symmetry-cp only)." enum:"identity,orthogonal,bp" default:"identity"`
-	Cores       string        `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
-	Seed        uint64        `help:"Seed of the learning starts."`
-	Memory      config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
-	NonNegative bool          `help:"Keep the weights of symmetry-cp components at or above zero."`
-	LearnMaps   bool          `help:"Learn orthogonal maps as well (Procrustes steps)."`
-	Sweeps      int           `help:"Most joint sweeps of symmetry-cp." default:"20"`
-	Starts      int           `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
-	Mar         bool          `help:"The marginals of all variables as well."`
-	LearnFlops  float64       `help:"Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay within it." default:"5e10"`
-	Deadline    time.Duration `help:"Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 means never." placeholder:"D"`
+	Model       string         `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a brace; '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a model that 'btn model put' registered on the server."`
+	Evid        []string       `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
+	Event       string         `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
+	Queries     string         `help:"File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, \"marginals\": true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order of the lines, two for a line with an event." placeholder:"FILE"`
+	Joint       []int          `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
+	Method      string         `help:"auto: exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, else truncated, or regions where that does not fit. exact: elimination, a contraction tree in slices, or a closed form. truncated: truncated legs with a growing bond. regions: regions around belief propagation. symmetry-cp: the learned decomposition." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
+	NoExact     bool           `help:"auto: never the exact way."`
+	Budget      *time.Duration `help:"Work to spend at most, planning included: truncated and regions turn it once into flops, as seconds of one core, 60s without it; auto takes the exact way only where that is worth it. Given, it is time as well: the job ends with its best estimate a fifth later." placeholder:"D"`
+	Bond        int            `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`
+	Accuracy    float64        `help:"truncated, regions: stop growing when the stated uncertainty is within this, in nats." default:"1e-9"`
+	Components  int            `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
+	Maps        string         `help:"Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages of belief propagation (symmetry-cp only)." enum:"identity,orthogonal,bp" default:"identity"`
+	Cores       string         `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
+	Seed        uint64         `help:"Seed of the learning starts."`
+	Memory      config.Size    `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
+	NonNegative bool           `help:"Keep the weights of symmetry-cp components at or above zero."`
+	LearnMaps   bool           `help:"Learn orthogonal maps as well (Procrustes steps)."`
+	Sweeps      int            `help:"Most joint sweeps of symmetry-cp." default:"20"`
+	Starts      int            `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
+	Mar         bool           `help:"The marginals of all variables as well."`
+	LearnFlops  float64        `help:"Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay within it." default:"5e10"`
+	Deadline    time.Duration  `help:"Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 means never." placeholder:"D"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -56,8 +56,8 @@ func (r *requestFlags) Validate() error {
 		return errors.New("--queries has its own evidence and events: --evid and --event exclude it")
 	case r.Components < 0 || r.Components > 100_000:
 		return fmt.Errorf("--components must be between 0 and 100000, not %d", r.Components)
-	case r.Budget <= 0:
-		return fmt.Errorf("--budget must be above 0, not %s", r.Budget)
+	case r.Budget != nil && *r.Budget <= 0:
+		return fmt.Errorf("--budget must be above 0, not %s", *r.Budget)
 	case r.Bond < 0 || r.Bond > 1<<20:
 		return fmt.Errorf("--bond must be between 0 and 2^20, not %d", r.Bond)
 	case !(r.Accuracy > 0) || math.IsInf(r.Accuracy, 1):
@@ -90,8 +90,39 @@ func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
 		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps), Cores: btn.CoreChoice(r.Cores),
 		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps, Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
-		NoExact: r.NoExact, Bond: r.Bond, Budget: r.Budget.Seconds() * learn.Rate, Accuracy: r.Accuracy,
+		NoExact: r.NoExact, Bond: r.Bond, Budget: r.flops(), Accuracy: r.Accuracy,
 	}
+}
+
+// flops is the budget as the pipeline takes it; 0: the default.
+func (r *requestFlags) flops() float64 {
+	if r.Budget == nil {
+		return btn.DefaultBudget
+	}
+	return r.Budget.Seconds() * learn.Rate
+}
+
+// slack is how much longer than its budget a job may take: a budget is a prediction, and machines have other work.
+const slack = 1.2
+
+// longestBudget is what is no time limit any more: a stage keeps jobs for hours.
+const longestBudget = 12 * time.Hour
+
+// deadline is when the job ends with what it has, 0: never. A budget that was asked for is one too, unless a bond is to be reached
+// whatever it costs.
+func (r *requestFlags) deadline() time.Duration {
+	end := r.Deadline
+	if r.Budget != nil && r.Bond == 0 {
+		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget && (end == 0 || within < end) {
+			end = within
+		}
+	}
+	return end
+}
+
+// milliseconds rounds up: what is above 0 stays above 0, and 0 is none.
+func milliseconds(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
 // load reads the model and the queries: a registered model from the server at url.
@@ -161,7 +192,7 @@ func (r *requestFlags) loadFile(open opener, m *factorgraph.Model) ([]infer.Quer
 
 // message is the job as it travels.
 func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer.Query) (wire.Model, error) {
-	message := wire.Model{Job: job, Settings: r.settings(), DeadlineMS: r.Deadline.Milliseconds()}
+	message := wire.Model{Job: job, Settings: r.settings(), DeadlineMS: milliseconds(r.deadline())}
 	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
 		message.ModelDigest = digest
 	} else {

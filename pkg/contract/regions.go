@@ -110,7 +110,7 @@ func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
 			return s, err
 		}
 	}
-	states, err := Propagate(j.ctx, e, 0, nil)
+	states, err := Propagate(j.ctx, e, 0, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,16 @@ const (
 )
 
 // Propagate returns the distinct states of belief propagation from several seeded starts, the one to stand on first. The first
-// start is uniform, or warm if there is one (bp.Options.Warm).
-func Propagate(ctx context.Context, e *einsum.Expression, seed uint64, warm []float64) ([]*bp.State, error) {
+// start is uniform, or warm if there is one (bp.Options.Warm). updates bounds those of all starts together; 0: each has package bp's own bound.
+func Propagate(ctx context.Context, e *einsum.Expression, seed uint64, warm []float64, updates int64) ([]*bp.State, error) {
 	starts := phaseStarts
 	if len(e.Tables) > PhaseTables {
 		starts, seed = 1, 0
 	}
-	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: seed, Warm: warm})
+	if updates > 0 {
+		updates = max(updates/int64(starts), 1)
+	}
+	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: seed, Warm: warm, Updates: updates})
 }
 
 // onlyUpdates bounds the runs of OnlyState, per message entry: what takes longer is no good start.

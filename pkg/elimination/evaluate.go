@@ -27,6 +27,12 @@ func Evaluate(ctx context.Context, h Hypergraph, order []int) (btn.Plan, error) 
 	return plan, err
 }
 
+// EvaluateWithin is Evaluate that stops once the flops exceed a limit, with the figures so far.
+func EvaluateWithin(ctx context.Context, h Hypergraph, order []int, flops float64) (btn.Plan, error) {
+	plan, _, err := evaluate(ctx, h, order, flops)
+	return plan, err
+}
+
 // evaluate stops once the flops exceed limit, and says whether it went to the end.
 func evaluate(ctx context.Context, h Hypergraph, order []int, limit float64) (btn.Plan, bool, error) {
 	var m Meter

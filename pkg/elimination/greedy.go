@@ -5,6 +5,7 @@ package elimination
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/internal/pace"
@@ -33,6 +34,15 @@ func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 	return order, err
 }
 
+// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than 2^log2Table entries: within is
+// false then, and what is left of the order follows the weights at that point.
+func MinFillWithin(ctx context.Context, h Hypergraph, log2Table float64) (order []int, within bool, err error) {
+	g := newFillGraph(h, true, pace.New(ctx))
+	g.most = int64(min(log2Table*logUnit, math.MaxInt64/2))
+	order, _, err = g.greedy(h, byFill, 0)
+	return order, g.most > 0, err
+}
+
 // MinWeight is MinFill with the size of the table touched (the product of the dimensions of the index and its
 // neighbours) in place of the fill; ties go to the smallest number. It is faster, and better on some mixed domains.
 func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
@@ -58,7 +68,11 @@ func (k key) less(o key) bool {
 }
 
 func greedy(ctx context.Context, h Hypergraph, r rule, seed uint64) (order []int, moves int64, err error) {
-	g := newFillGraph(h, r != byWeight, pace.New(ctx))
+	return newFillGraph(h, r != byWeight, pace.New(ctx)).greedy(h, r, seed)
+}
+
+// greedy eliminates the whole graph. It gives up at a table above g.most, which becomes 0.
+func (g *fillGraph) greedy(h Hypergraph, r rule, seed uint64) (order []int, moves int64, err error) {
 	var q queue
 	for v, d := range h.Dims {
 		if d > 1 {
@@ -72,6 +86,10 @@ func greedy(ctx context.Context, h Hypergraph, r rule, seed uint64) (order []int
 		k := q.pop()
 		if done[k.v] || k != g.key(k.v, r, seed) {
 			continue
+		}
+		if g.most > 0 && g.weight[k.v] > g.most {
+			g.most = 0
+			break
 		}
 		done[k.v] = true
 		order = append(order, int(k.v))

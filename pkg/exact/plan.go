@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/ordering"
 	"github.com/basetensor/basetensor/pkg/pairwise"
 )
@@ -17,14 +19,39 @@ import (
 //
 // Errors wrap ordering.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
 func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Contraction, btn.Plan, error) {
+	return p.PlanWithin(ctx, PlanOptions{Memory: memory, Seed: seed})
+}
+
+// PlanOptions bound a plan and the search for it. The zero value of every field is its default.
+type PlanOptions struct {
+	Memory int64 // bytes for tables, default btn.DefaultMemory
+	Seed   uint64
+	Moves  int64   // of one search, default that of package ordering
+	Flops  float64 // what takes more for certain, or seems to by far, is refused without a search; 0: nothing is
+}
+
+// farOff is how many times more flops than allowed the min-fill order may take for a search to be worth it: annealing has been seen to
+// save a factor of 2^20 on grids and random graphs, never of 2^30.
+const farOff = 1 << 30
+
+// ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
+var ErrHopeless = errors.New("exact: out of reach")
+
+// PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the figure, where the graph has a minor that
+// no order contracts within o.Flops (elimination.LowerBound), and where the min-fill order has a table 2^30 times as large.
+func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Contraction, btn.Plan, error) {
+	memory, seed := o.Memory, o.Seed
 	if memory <= 0 {
 		memory = btn.DefaultMemory
 	}
 	h := p.Hypergraph()
+	if err := o.possible(ctx, h); err != nil {
+		return nil, btn.Plan{}, err
+	}
 	var last error
 	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
 	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
-		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget, Threads: searchThreads})
+		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
 		if err != nil {
 			if last != nil && errors.Is(err, ordering.ErrMemory) {
 				return nil, btn.Plan{}, last
@@ -49,6 +76,26 @@ func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Co
 		}, plan, nil
 	}
 	return nil, btn.Plan{}, last
+}
+
+// possible refuses what no order does within the flops allowed.
+func (o PlanOptions) possible(ctx context.Context, h elimination.Hypergraph) error {
+	if o.Flops <= 0 {
+		return nil
+	}
+	least, err := elimination.LowerBound(ctx, h)
+	if err != nil {
+		return err
+	}
+	if least > math.Log2(o.Flops) {
+		return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
+	}
+	most := math.Log2(farOff * o.Flops)
+	_, within, err := elimination.MinFillWithin(ctx, h, most)
+	if err != nil || within {
+		return err
+	}
+	return fault.New(fault.OverBudget, "%w: the min-fill order has a table of more than 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
 }
 
 // Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what

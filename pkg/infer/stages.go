@@ -200,7 +200,8 @@ func Failed(job string, queries int, err error, stage string) []btn.Result {
 	return results
 }
 
-// Run answers a request by the four stages in a row. memo may be nil. Failures of single queries are in their
+// Run answers a request by the four stages in a row. memo may be nil. Where ctx has a deadline and the answer grows, it is the best
+// estimate so far, as in the pipeline. Failures of single queries are in their
 // results; the error returned is the whole request's.
 func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
@@ -223,16 +224,35 @@ func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) 
 	for k, units := range chunks {
 		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory, Shared: shared, Projectors: projectors})
 		if err != nil {
-			return nil, err
+			return soFar(ctx, r, job, values, err)
 		}
 		values = append(values, part...)
 		if slices.Contains(ends, k+1) && Settled(job, values) {
 			break
 		}
 	}
+	return Aggregate(r.Job, job, r.files(), values), nil
+}
+
+// soFar answers what grows with the values there are, where the context's deadline ended the contraction; else it fails.
+func soFar(ctx context.Context, r Request, job *btn.Job, values []btn.UnitValue, err error) ([]btn.Result, error) {
+	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, err
+	}
+	results := AggregateNow(r.Job, job, r.files(), values)
+	for i := range results {
+		if results[i].Status == "ok" {
+			return results, nil
+		}
+	}
+	return nil, err
+}
+
+// files are the names of the queries' evidence files.
+func (r *Request) files() []string {
 	files := make([]string, len(r.Queries))
 	for q := range r.Queries {
 		files[q] = r.Queries[q].EvidenceFile
 	}
-	return Aggregate(r.Job, job, files, values), nil
+	return files
 }

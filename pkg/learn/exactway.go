@@ -26,6 +26,10 @@ const (
 	heavyFlops = 3e7
 	// AutoFlops is the work above which method auto does not take the exact way: minutes on two cores.
 	AutoFlops = 1e12
+	// ExactFlops is the work above which method exact refuses: years of a core.
+	ExactFlops = 1e18
+	// outOfReach ends the pricing of an order, in flops: whatever comes then, a tree is searched, or the exact way refused.
+	outOfReach = 1e24
 	// sliceFlops is what a task of slices shall cost: about a second of one core.
 	sliceFlops = 4e9
 )
@@ -35,6 +39,31 @@ const exactRate = 6
 
 // AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
 func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithDefaults().Budget) }
+
+// exactLimit is the work above which the exact way is not taken.
+func exactLimit(s btn.Settings) float64 {
+	if s.Method == btn.MethodAuto {
+		return AutoLimit(s)
+	}
+	return ExactFlops
+}
+
+const (
+	// planningShare is the part of a budget that a search for plans may take.
+	planningShare = 1.0 / 4
+	// exactShare is the part of the time for planning that method auto looks for an exact way in, where there is a deadline.
+	exactShare = 1.0 / 3
+	// moveFlops is how many flops of Budget one move of a search is worth: about a nanosecond.
+	moveFlops = Rate * 1e-9
+	// mostMoves bounds a search whatever the budget.
+	mostMoves = int64(1) << 32
+)
+
+// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so that the plan is the same
+// everywhere.
+func searchMoves(s btn.Settings) int64 {
+	return max(1, int64(min(planningShare*s.WithDefaults().Budget/moveFlops, float64(mostMoves))))
+}
 
 // exact assigns C = B. The first of these that applies:
 //
@@ -83,7 +112,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		}
 	}
 	order := base.Components[0].Order
-	plan, err := elimination.Evaluate(a.ctx, under, order)
+	plan, err := elimination.EvaluateWithin(a.ctx, under, order, outOfReach)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -98,13 +127,16 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			assignment.Decomposition = len(a.job.Decompositions)
 		}
 	}
+	if plan.Flops > heavyFlops {
+		return a.tree(conditioned, marginals, nil)
+	}
 	priced := plan
 	if marginals {
 		if priced, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
 			return btn.Assignment{}, err
 		}
 	}
-	if plan.Flops > heavyFlops || priced.Bytes > float64(a.settings.Memory) {
+	if priced.Bytes > float64(a.settings.Memory) {
 		return a.tree(conditioned, marginals, nil)
 	}
 	if assignment.Decomposition == len(a.job.Decompositions) {
@@ -160,6 +192,9 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		}
 	}
 	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
+	if moves := searchMoves(a.settings); moves < mostMoves {
+		settings += fmt.Sprintf(" moves=%d", moves)
+	}
 	if len(joint) > 0 {
 		settings += " joint"
 	}
@@ -170,8 +205,8 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		return btn.Assignment{}, err
 	}
 	plan := a.job.Decompositions[index].Plan
-	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && plan.Flops > limit {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, auto goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), limit)
+	if limit := exactLimit(a.settings); plan.Flops > limit {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), a.settings.Method, limit)
 	}
 	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
 	under, err := einsum.Shape(a.ctx, conditioned)
@@ -193,7 +228,15 @@ func (a *assigner) restricts(under elimination.Hypergraph) (bool, error) {
 
 // treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).
 func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Decomposition, error) {
-	c, plan, err := p.Plan(ctx, s.Memory, s.Seed)
+	planning, cancel := planningContext(ctx, exactShare)
+	defer cancel()
+	if s.Method != btn.MethodAuto {
+		planning = ctx // there is nothing else to answer with
+	}
+	c, plan, err := p.PlanWithin(planning, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
+	if outOfTime(ctx, planning, err) {
+		return nil, fault.New(fault.OverBudget, "learn: the exact way has no plan in the time that the deadline leaves")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -268,13 +311,17 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination
 	return baseDecomposition(order, plan), nil
 }
 
-// minFill returns the min-fill order of a shape and what it takes.
+// minFill returns the min-fill order of a shape and what it takes; where that is outOfReach, some order, and no less than that.
 func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Plan, error) {
-	order, err := elimination.MinFill(ctx, shape)
+	log2Table := math.Log2(outOfReach)
+	order, within, err := elimination.MinFillWithin(ctx, shape, log2Table)
 	if err != nil {
 		return nil, btn.Plan{}, err
 	}
-	plan, err := elimination.Evaluate(ctx, shape, order)
+	if !within {
+		return order, btn.Plan{Width: int(log2Table), Log2Table: log2Table, Flops: outOfReach, Bytes: 8 * outOfReach}, nil
+	}
+	plan, err := elimination.EvaluateWithin(ctx, shape, order, outOfReach)
 	return order, plan, err
 }
 

@@ -160,11 +160,7 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	if bond == 0 {
 		bond = searchBond
 	}
-	plans, err := p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals})
-	for s.Bond == 0 && bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
-		bond /= 2
-		plans, err = p.Search(ctx, truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals})
-	}
+	plans, bond, err := searchPlans(ctx, p, s, bond, marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +188,27 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	}
 	rungs = atMost(rungs, s.Components)
 	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), nil
+}
+
+// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for planning is over it takes
+// greedy ones for the least bond.
+func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) ([]btn.TruncatedPlan, int, error) {
+	planning, cancel := planningContext(ctx, 1)
+	defer cancel()
+	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
+	plans, err := p.Search(planning, o)
+	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
+		o.Bond /= 2
+		o.Moves = max(o.Moves/2, 1)
+		plans, err = p.Search(planning, o)
+	}
+	if outOfTime(ctx, planning, err) {
+		if s.Bond == 0 {
+			o.Bond = leastBond
+		}
+		plans, err = p.Greedy(ctx, o)
+	}
+	return plans, o.Bond, err
 }
 
 // atMost cuts a ladder off where it would take more than a number of components; 0 is no limit. The first rung stays.

@@ -12,6 +12,8 @@ import (
 const (
 	// firstBond is where truncated legs begin.
 	firstBond = 8
+	// firstShare is the part of the budget that the first rung may take, if a smaller bond makes it so.
+	firstShare = 1.0 / 16
 	// searchBond is what plans are compared at where no bond is asked for, leastBond where the memory has no room for more.
 	searchBond = 32
 	leastBond  = 4
@@ -48,7 +50,7 @@ func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 		return l.rungs, nil
 	}
 	first := firstBond
-	for first > 2 && !l.roomFor(first) {
+	for first > 2 && (!l.roomFor(first) || !l.cheap(first)) {
 		first /= 2
 	}
 	for bond := first; bond <= mostBond && len(l.rungs) < mostRungs; bond *= 2 {
@@ -67,6 +69,12 @@ func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 		}
 	}
 	return l.rungs, nil
+}
+
+// cheap reports whether a bond takes little of the budget: the first estimate shall be there early.
+func (l *ladder) cheap(bond int) bool {
+	flops, _, err := l.prices[0](bond)
+	return err == nil && flops <= firstShare*l.s.Budget
 }
 
 // roomFor reports whether some plan fits the memory at a bond.

@@ -35,7 +35,7 @@ func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, 
 		return nil, false, err
 	}
 	if m.messages == nil {
-		states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, nil)
+		states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, nil, updatesFor(e, a.settings))
 		return states, m.remembered, err
 	}
 	if q.Evidence.IsEmpty() {
@@ -46,7 +46,7 @@ func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, warm)
+	states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, warm, updatesFor(e, a.settings))
 	return states, m.remembered, err
 }
 
@@ -139,4 +139,29 @@ func messagesKey(e *einsum.Expression, seed uint64) string {
 	}
 	h.Write(buffer)
 	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, hex.EncodeToString(h.Sum(nil)))
+}
+
+const (
+	// messageShare is the part of a budget that belief propagation may take, updateFlops what one update of a message is worth: some
+	// 200 ns, whatever the table.
+	messageShare = 1.0 / 2
+	updateFlops  = 200e-9 * Rate
+	// ownUpdates is what package bp allows a message by itself.
+	ownUpdates = 2000
+	// leastUpdates take some 100 ms, whatever the budget.
+	leastUpdates = 400_000
+)
+
+// updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message is updated twice at least, so that there is
+// something to answer with.
+func updatesFor(e *einsum.Expression, s btn.Settings) int64 {
+	incidences := 0
+	for _, t := range e.Tables {
+		incidences += len(t.Scope)
+	}
+	most := messageShare * s.WithDefaults().Budget / updateFlops
+	if most >= ownUpdates*float64(incidences) {
+		return 0
+	}
+	return max(int64(most), 2*int64(incidences), leastUpdates)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -33,7 +35,8 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 		return err
 	}
 	began := now()
-	job, err := infer.LearnKnown(ctx, net, queries(m.Queries), m.Settings, w.memo, w.known)
+	planning, settings := inTime(ctx, &m)
+	job, err := infer.LearnKnown(planning, net, queries(m.Queries), settings, w.memo, w.known)
 	if err != nil {
 		return err
 	}
@@ -61,6 +64,25 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	}
 	w.progress(m.Job, w.stage, 1, 1)
 	return nil
+}
+
+const (
+	// workShare is the part of a deadline that the contractions of an approximate answer are planned for at most.
+	workShare = 0.7
+	// planShare is the part of a deadline after which no plan is searched for any more.
+	planShare = 0.5
+)
+
+// inTime fits the work of a job to its deadline. The budget becomes what the request's deadline is worth, whatever the time is now, so that
+// every worker plans the same; the clock decides only whether a search for plans goes on.
+func inTime(ctx context.Context, m *wire.Network) (context.Context, btn.Settings) {
+	s := m.Settings
+	if m.DeadlineMS == 0 {
+		return ctx, s
+	}
+	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
+	s.Budget = min(s.WithDefaults().Budget, workShare*deadline.Seconds()*learn.Rate)
+	return learn.PlanUntil(ctx, time.UnixMilli(m.Stored).Add(time.Duration(planShare*float64(deadline)))), s
 }
 
 // inlinePlan is how large a plan may be that travels in the messages of a job of one chunk: storing and fetching a blob takes longer

@@ -22,6 +22,8 @@ type SearchOptions struct {
 	// in the weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too,
 	// that other values of a variable would use. A sweep has a pass back of its own.
 	Marginals bool
+	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
+	Moves int64
 }
 
 // Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the
@@ -34,7 +36,11 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
-	moves := max(leastMoves, int64(min(quick.Flops, float64(mostMoves)))) // whether or not it fits the memory
+	most := mostMoves
+	if o.Moves > 0 {
+		most = min(most, o.Moves/searches)
+	}
+	moves := min(max(leastMoves, int64(min(quick.Flops, float64(mostMoves)))), most) // whether or not it fits the memory
 	tree, treeErr := p.tree(ctx, o, moves)
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(&tree.plan, o.Bond, true)
@@ -76,6 +82,8 @@ const (
 	// mostMoves and leastMoves bound a search, in operations of about a nanosecond.
 	mostMoves  = int64(1) << 30
 	leastMoves = int64(1) << 22
+	// searches is how many of them there are at most.
+	searches = 3
 	// sweepMove is how many of them a move of the search for a matrix product state takes.
 	sweepMove = 64
 	// unequal is how many times more flops one family may take to be compared with the other.
@@ -183,6 +191,15 @@ func decodeTree(lists [][]int) (compressed.Plan, error) {
 		p.Merges = append(p.Merges, [2]int(m[:2]))
 	}
 	return p, nil
+}
+
+// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables.
+func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, 1)
+	if err != nil {
+		return nil, err
+	}
+	return []btn.TruncatedPlan{found.plan, reversed(found.plan)}, nil
 }
 
 // Quick prices the best plan that is found without much search.

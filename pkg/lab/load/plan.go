@@ -69,7 +69,7 @@ func (p *planner) job() (*job, error) {
 	}
 	j.message = wire.Model{
 		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: source.Model, ModelDigest: source.ModelDigest,
-		Queries: queries, Settings: p.c.Settings, DeadlineMS: p.c.Deadline.Milliseconds(),
+		Queries: queries, Settings: p.c.Settings, DeadlineMS: int64((p.c.Deadline + time.Millisecond - 1) / time.Millisecond),
 	}
 	p.next++
 	return j, nil

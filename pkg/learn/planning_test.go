@@ -1,0 +1,85 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/generate"
+	"github.com/basetensor/basetensor/pkg/reparam"
+)
+
+// wide is the network of a complete graph, whose width nobody doubts.
+func wide(t *testing.T, n int) *btn.Network {
+	t.Helper()
+	m, err := generate.Complete(n, generate.Ising{Delta: 0.5, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}
+
+// TestWhatCannotFitIsRefusedWithoutASearch: by the lower bound, with its figure, for method exact and for auto.
+func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
+	net := wide(t, 70)
+	job, err := Assign(t.Context(), net, []Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := job.Assignments[0].Error; e == nil || e.Code != fault.OverBudget || !strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
+		t.Errorf("method exact: %+v", e)
+	}
+	job, err = Assign(t.Context(), net, []Query{{}}, btn.Settings{Budget: 1e8}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := job.Assignments[0]; a.Error != nil || !strings.Contains(strings.Join(a.Warnings, " "), "at least 2^70.0 entries") {
+		t.Errorf("method auto: %+v, %v", a.Error, a.Warnings)
+	}
+}
+
+// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and nothing of that where the
+// caller has gone.
+func TestNoTimeForPlanning(t *testing.T) {
+	net := wide(t, 40)
+	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
+	job, err := Assign(PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, []Query{{}}, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := job.Assignments[0].Error; e != nil {
+		t.Fatal(e.Message)
+	}
+	g := job.Decompositions[job.Assignments[0].Decomposition].Growth
+	if g == nil || len(g.Rungs) == 0 || len(g.Plans) != 2 {
+		t.Fatalf("the ladder is %+v", g)
+	}
+	back := slices.Clone(g.Plans[1].Order)
+	if slices.Reverse(back); !slices.Equal(back, g.Plans[0].Order) {
+		t.Errorf("the plans are %v and %v, a greedy one and its reverse are wanted", g.Plans[0].Order, g.Plans[1].Order)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Assign(PlanUntil(ctx, time.Now()), net, []Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSearchesGrowWithTheBudget: they are counted, and a quarter of it at most.
+func TestSearchesGrowWithTheBudget(t *testing.T) {
+	if got := searchMoves(btn.Settings{Budget: 3 * Rate}); got != 750_000_000 {
+		t.Errorf("3 s: %d moves", got)
+	}
+	if got := searchMoves(btn.Settings{}); got != mostMoves {
+		t.Errorf("by default: %d moves", got)
+	}
+}
