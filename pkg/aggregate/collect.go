@@ -57,6 +57,8 @@ func compareUnits(a, b btn.UnitValue) int {
 		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)),
 		compareMarginals(a.Value.Marginals, b.Value.Marginals),
 		compareMarginals(a.Value.Joint, b.Value.Joint),
+		cmp.Compare(math.Float64bits(a.Value.Digits), math.Float64bits(b.Value.Digits)),
+		cmp.Compare(a.Value.Doubt, b.Value.Doubt),
 		compareApproximate(a.Value, b.Value))
 	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
 }

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -37,7 +38,8 @@ type Input struct {
 // It never fails; everything that goes wrong is in the result, and no field holds NaN or Inf. TimingsMS is empty, for the
 // caller to fill.
 //
-//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is exactly 0.
+//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is exactly 0, beyond doubt.
+//   - unsupported: the total came out as 0, and terms may be missing.
 //   - failed_estimate: the total is negative, lost all its digits, or is an inexact 0.
 //   - bad_input: an exact total is negative, and not by rounding: the factors are no probability model.
 //   - internal: values are missing, contradict each other, belong elsewhere or are not finite.
@@ -65,12 +67,39 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		r.Status, r.Error = "error", failed
 		return r, z
 	}
-	// A total of exactly 0 has been checked against the zeros of the network where it was computed.
-	r.Status, r.Exact = "ok", in.Decomposition.Exact && (!in.Assignment.Unsure || r.Zero)
+	r.Status, r.Exact = "ok", in.Decomposition.Exact && !in.Assignment.Unsure
+	if doubt := doubts(parts, deref(r.CancellationDigits)); doubt != "" {
+		r.Exact = false
+		r.Warnings = append(r.Warnings, "not marked exact: "+doubt)
+	}
 	if !r.Exact {
 		r.Warnings = append(r.Warnings, unknownQuality)
 	}
 	return r, z
+}
+
+// trusted are the digits that may cancel between components of an exact total: each carries 13 or more.
+const trusted = 3
+
+// doubts says why a total is not known to be exact: the first component's reason, or the digits that cancelled between them.
+func doubts(parts []btn.Value, cancelled float64) string {
+	for _, v := range parts {
+		if v.Doubt != "" {
+			return v.Doubt
+		}
+	}
+	if cancelled > trusted && len(parts) > 1 {
+		return fmt.Sprintf("%.1f digits cancel between the components", cancelled)
+	}
+	return ""
+}
+
+// deref is a number of an answer, +Inf where there is none.
+func deref(x *float64) float64 {
+	if x == nil {
+		return math.Inf(1)
+	}
+	return *x
 }
 
 // run sums what the components took.
@@ -146,8 +175,14 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 	if errors.Is(err, ErrNotFinite) {
 		return none, failure(fault.Internal, "%v", err)
 	}
-	r.CancellationDigits = finite(e.CancellationDigits)
-	switch {
+	digits := e.CancellationDigits
+	for _, v := range parts {
+		digits = max(digits, v.Digits)
+	}
+	r.CancellationDigits = finite(digits)
+	switch doubt := doubts(parts, 0); {
+	case e.Total.IsZero() && err == nil && d.Exact && (doubt != "" || a.Unsure):
+		return none, failure(fault.Unsupported, "the total came out as 0, which proves nothing: %s", cmp.Or(doubt, "terms may be missing"))
 	case errors.Is(err, ErrNegative) && d.Exact && e.CancellationDigits < signDigits:
 		return none, failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
 	case err != nil:

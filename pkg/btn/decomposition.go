@@ -193,6 +193,10 @@ type Value struct {
 	// Truncation and Region are there for components of those classes. Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`
 	Region     *RegionPart `msgpack:"r,omitempty"`
+	// Digits is how many decimal digits of Z cancelled among terms of both signs inside the contraction: log10 of Σ|terms| over |Z|.
+	Digits float64 `msgpack:"g,omitempty"`
+	// Doubt says why Z is not known to be exact although every step is exact on paper; empty where it is.
+	Doubt string `msgpack:"o,omitempty"`
 }
 
 // Marginals are the unnormalised marginals of every variable of a network, for one component or summed over several:

@@ -3,9 +3,12 @@ package contract
 // C = B: the network itself, contracted exactly along an elimination order, or along a tree, slice by slice.
 
 import (
+	"errors"
+
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/exact"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -22,86 +25,131 @@ func (j job) base() (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
+	if e.Unfit != "" {
+		return j.wide(btn.Value{Doubt: e.Unfit}, false)
+	}
+	value, err := j.ordered(e)
+	switch {
+	case errors.Is(err, einsum.ErrNotFinite):
+		return j.wide(btn.Value{Doubt: err.Error()}, false)
+	case err != nil:
+		return btn.Value{}, err
+	case value.Doubt != "":
+		return j.wide(value, true)
+	}
+	return value, nil
+}
+
+// ordered contracts e in float64 along the component's order, and says what may be wrong with that.
+func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
+	o := einsum.Options{Memory: j.memory, Threads: j.threads}
+	var stats einsum.Stats
 	if j.m != nil {
-		return j.baseMarginals(e)
-	}
-	z, stats, err := einsum.Contract(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
-	if err == nil && z.IsZero() {
-		err = j.confirmZero(e)
+		value, stats, err = j.baseMarginals(e, o)
+	} else {
+		value.Z, stats, err = einsum.Contract(j.ctx, e, j.q.Order, o)
 	}
 	if err != nil {
 		return btn.Value{}, err
 	}
-	return btn.Value{Z: z, Flops: stats.Flops}, nil
+	value.Flops = stats.Flops
+	if stats.Lost {
+		value.Doubt = "entries span more than float64 holds, and terms of the total may be missing"
+	}
+	if !e.Signed() {
+		return value, nil
+	}
+	abs, stats, err := einsum.Contract(j.ctx, e.Abs(), j.q.Order, o)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	var doubt string
+	value.Flops += stats.Flops
+	if value.Digits, doubt = exact.Cancelled(value.Z, abs, 3*len(e.Tables)); value.Doubt == "" {
+		value.Doubt = doubt
+	}
+	return value, nil
 }
 
-// confirmZero holds a total of 0 against the network's zeros.
-func (j job) confirmZero(e *einsum.Expression) error {
-	return einsum.ConfirmZero(e, func(pattern *einsum.Expression) (scaled.Number, error) {
-		terms, _, err := einsum.Contract(j.ctx, pattern, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
-		return terms, err
-	})
+// wide is base in wide numbers, where float64 leaves a doubt of the value it found. Where that is too large, a total with a
+// doubt stays what it is, if there is one and it is not 0.
+func (j job) wide(value btn.Value, found bool) (btn.Value, error) {
+	a, err := exact.Wide(j.ctx, j.net, j.m != nil, j.joint, j.memory)
+	switch {
+	case err == nil:
+	case fault.CodeOf(err) != fault.OverBudget:
+		return btn.Value{}, err
+	case found && !value.Z.IsZero():
+		value.Doubt += "; " + err.Error()
+		return value, nil
+	default:
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", einsum.ErrSpan, value.Doubt, err)
+	}
+	a.Flops += value.Flops
+	return j.answer(a), nil
 }
 
-// slices contracts the component's slices of the simplified network. Its marginals are probabilities; times Z they add up.
-func (j job) slices(c *btn.Contraction) (btn.Value, error) {
-	p, err := exact.PrepareJoint(j.ctx, j.net, c.Marginals, j.joint, j.memory)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	o := exact.Options{Memory: j.memory, Threads: j.threads, From: j.q.From, To: j.q.To}
-	if len(c.Groups) > 0 && j.m != nil {
-		return j.groups(p, c, o)
-	}
-	if j.m == nil && j.joint == nil {
-		z, flops, err := p.Contract(j.ctx, c, o)
-		return btn.Value{Z: z, Flops: flops}, err
-	}
-	a, err := p.Answer(j.ctx, c, o)
-	if err != nil {
-		return btn.Value{}, err
-	}
-	value := btn.Value{Z: a.Z, Flops: a.Flops}
+// answer is a component's value of an answer: probabilities times Z add up.
+func (j job) answer(a exact.Answer) btn.Value {
+	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
 	if j.joint != nil {
 		value.Joint = j.jointValue(a.Joint, a.Z)
 	}
 	if j.m == nil {
-		return value, nil
+		return value
+	}
+	clear(j.m.at)
+	for v, row := range a.Marginals {
+		copy(j.m.at[j.m.offset[v]:], row)
 	}
 	for v, row := range a.Rows {
+		if a.Marginals != nil {
+			break
+		}
 		at := j.m.at[j.m.offset[v]:]
 		for x, q := range row {
 			at[x] = scaled.FromFloat(q).Mul(a.Z)
 		}
 	}
 	value.Marginals = j.m.result(scaled.One)
-	return value, nil
+	return value
 }
 
-// groups contracts the component's groups of marginals: the first group of all has Z, the others 0, so that all add up.
-func (j job) groups(p *exact.Prepared, c *btn.Contraction, o exact.Options) (btn.Value, error) {
-	z, rows, flops, err := p.AnswerGroups(j.ctx, c, o)
+// slices contracts the component's slices of the simplified network. A doubt of all slices together is settled in wide
+// numbers; one of some of them stays.
+func (j job) slices(c *btn.Contraction) (btn.Value, error) {
+	p, err := exact.PrepareJoint(j.ctx, j.net, c.Marginals, j.joint, j.memory)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	for v, row := range rows {
-		copy(j.m.at[j.m.offset[v]:], row)
+	o := exact.Options{Memory: j.memory, Threads: j.threads, From: j.q.From, To: j.q.To}
+	var a exact.Answer
+	if len(c.Groups) > 0 && j.m != nil {
+		a, err = p.AnswerGroups(j.ctx, c, o)
+	} else {
+		a, err = p.Answer(j.ctx, c, o)
 	}
-	if err := j.m.finite(); err != nil {
-		return btn.Value{}, err
-	}
-	return btn.Value{Z: z, Flops: flops, Marginals: j.m.result(scaled.One)}, nil
-}
-
-// baseMarginals is base with a pass back over the same steps. A value that the network excludes has no place in its index
-// and marginal 0.
-func (j job) baseMarginals(e *einsum.Expression) (btn.Value, error) {
-	r, stats, err := einsum.Marginals(j.ctx, e, j.q.Order, einsum.Options{Memory: j.memory, Threads: j.threads})
-	if err == nil && r.Z.IsZero() {
-		err = j.confirmZero(e)
+	if errors.Is(err, einsum.ErrSpan) || errors.Is(err, einsum.ErrNotFinite) {
+		if len(j.dec.Components) > 1 {
+			return btn.Value{}, err
+		}
+		return j.wide(btn.Value{Doubt: err.Error()}, false)
 	}
 	if err != nil {
 		return btn.Value{}, err
+	}
+	if value := j.answer(a); a.Doubt == "" || len(j.dec.Components) > 1 {
+		return value, nil
+	}
+	return j.wide(j.answer(a), true)
+}
+
+// baseMarginals is a contraction with a pass back over the same steps. A value that the network excludes has no place in its
+// index and marginal 0.
+func (j job) baseMarginals(e *einsum.Expression, o einsum.Options) (btn.Value, einsum.Stats, error) {
+	r, stats, err := einsum.Marginals(j.ctx, e, j.q.Order, o)
+	if err != nil {
+		return btn.Value{}, stats, err
 	}
 	for v, i := range e.Variables {
 		if e.Scale.IsZero() { // the network excludes everything
@@ -116,5 +164,5 @@ func (j job) baseMarginals(e *einsum.Expression) (btn.Value, error) {
 			at[x] = r.Marginals[i][k]
 		}
 	}
-	return btn.Value{Z: r.Z, Flops: stats.Flops, Marginals: j.m.result(scaled.One)}, nil
+	return btn.Value{Z: r.Z, Marginals: j.m.result(scaled.One)}, stats, nil
 }

@@ -114,14 +114,11 @@ func (j job) run() (btn.Value, error) {
 	case btn.ClassParts:
 		return j.byParts()
 	case btn.ClassRankOne:
-		z, err := j.rankOne(j.q.R, scaled.One)
-		return j.value(z, err)
+		return j.value(func(j job) (scaled.Number, error) { return j.rankOne(j.q.R, scaled.One) })
 	case btn.ClassCP:
-		z, err := j.cp()
-		return j.value(z, err)
+		return j.value(job.cp)
 	case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
-		z, err := j.symmetric()
-		return j.value(z, err)
+		return j.value(job.symmetric)
 	case btn.ClassTruncated:
 		return j.truncated()
 	case btn.ClassRegion:

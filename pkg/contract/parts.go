@@ -3,6 +3,7 @@ package contract
 // C = B part by part: connected parts of the network are multiplied, each by an exact decomposition of its own.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,8 @@ type partValue struct {
 	joint     []scaled.Number // of those variables of the set that it has, the last one fastest
 	variables []int           // of the network
 	set       []int           // places in the set
+	digits    float64         // that cancelled
+	doubt     string          // the first reason why z is not known to be exact
 }
 
 // byParts returns Scale · Π_p Z_p. A marginal is that of its part times all other Z_p; the joint marginal is the product of the
@@ -45,6 +48,10 @@ func (j job) byParts() (btn.Value, error) {
 		after = after.Mul(all[p].z)
 	}
 	value := btn.Value{Z: before, Flops: flops}
+	for p := range all {
+		value.Digits += all[p].digits
+		value.Doubt = cmp.Or(value.Doubt, all[p].doubt)
+	}
 	if j.m != nil {
 		for p, part := range all {
 			at := 0
@@ -109,6 +116,8 @@ func (j job) sumPart(v *partValue, net *btn.Network, d *btn.Decomposition, o Opt
 		}
 		z[i] = values[i].Z
 		flops += values[i].Flops
+		v.digits = max(v.digits, values[i].Digits)
+		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
 	}
 	v.z = scaled.SumProducts(d.Alpha, z)
 	sum := func(of func(btn.Value) *btn.Marginals) []scaled.Number {

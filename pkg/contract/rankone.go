@@ -15,7 +15,8 @@ import (
 var oneLevel = countspace.Levels{D: 1}
 
 // value is the outcome of a class whose cost is counted in j.ops: a multiply-add is two flops.
-func (j job) value(z scaled.Number, err error) (btn.Value, error) {
+func (j job) value(run func(job) (scaled.Number, error)) (btn.Value, error) {
+	z, err := run(j)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -26,8 +27,8 @@ func (j job) value(z scaled.Number, err error) (btn.Value, error) {
 		}
 		out.Marginals = j.m.result(j.net.Scale)
 	}
-	if j.joint == nil {
-		return out, nil
+	if err := j.judge(&out, run); err != nil || j.joint == nil {
+		return out, err
 	}
 	s, levels := j.q.S, j.dec.Levels
 	if j.q.Class == btn.ClassRankOne {
@@ -42,7 +43,7 @@ func (j job) value(z scaled.Number, err error) (btn.Value, error) {
 			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
 		}
 	}
-	out.Joint, out.Flops = j.jointOf(cells), 2*float64(j.ops.MulAdds)
+	out.Joint, out.Flops = j.jointOf(cells), max(out.Flops, 2*float64(j.ops.MulAdds))
 	return out, nil
 }
 

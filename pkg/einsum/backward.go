@@ -13,6 +13,7 @@ import (
 type derivative struct {
 	data []float64
 	exp  int64
+	depth
 }
 
 // backward returns the marginals of every index after a run that kept its tables. The tables are given up on the way.
@@ -74,6 +75,12 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 			clear(into[i])
 		}
 	}
+	depths := make([]depth, len(s.In))
+	for i := range s.In {
+		if into[i] != nil {
+			depths[i].low = c.descend(s, i, &by[out])
+		}
+	}
 	b := &c.back
 	c.kernel.prepare(c.dims, s, c.tables, by[out].data)
 	b.prepare(&c.kernel, c.dims, s, into)
@@ -84,8 +91,8 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 		if into[i] == nil {
 			continue
 		}
-		d := derivative{data: into[i], exp: by[out].exp - c.tape.shift[out]}
-		top := largestBits(d.data)
+		d := derivative{data: into[i], exp: by[out].exp - c.tape.shift[out], depth: depths[i]}
+		top := scaled.LargestBits(d.data)
 		switch {
 		case top >= infinity:
 			return fmt.Errorf("%w: in the derivative by table %d", ErrNotFinite, k)
@@ -93,8 +100,9 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 			c.arena.Put(d.data)
 			continue
 		case outside(top):
-			d.exp += rescale(d.data, top).Exp
+			d.exp += c.rescale(d.data, top, &d.depth).Exp
 		}
+		d.low = min(d.low, 0)
 		by[k] = d
 	}
 	return nil
@@ -102,6 +110,11 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 
 // read adds t[y]·∂Z/∂t[y] up by the value that y has at index i.
 func (c *contraction) read(m []scaled.Number, i int, t *live, by derivative) {
+	if t.low+by.low < scaled.Lowest {
+		t.measure(t.data)
+		by.measure(by.data)
+		c.lost = c.lost || t.low+by.low < scaled.Lowest
+	}
 	inner := 1
 	for a := len(t.scope) - 1; t.scope[a] != i; a-- {
 		inner *= c.dims[t.scope[a]]

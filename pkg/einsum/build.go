@@ -4,7 +4,6 @@ package einsum
 
 import (
 	"context"
-	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/elimination"
@@ -24,7 +23,7 @@ import (
 // Errors: those of Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors, more over those that have zeros.
 func Shape(ctx context.Context, net *btn.Network) (elimination.Hypergraph, error) {
-	l, err := lay(ctx, net)
+	l, err := lay(ctx, net, false)
 	if err != nil {
 		return elimination.Hypergraph{}, err
 	}
@@ -55,8 +54,19 @@ func Shape(ctx context.Context, net *btn.Network) (elimination.Hypergraph, error
 //     terms, that all its legs and the last counter share.
 //
 // Each table's largest entry is in [1, 2), the powers of two are in Scale. Errors and cost as for Shape.
-func Build(ctx context.Context, net *btn.Network) (*Expression, error) {
-	l, err := lay(ctx, net)
+//
+// Where an entry relative to others of its tensor is beyond float64, Unfit says so: the pattern of zeros is right and the value is not.
+func Build(ctx context.Context, net *btn.Network) (*Expression, error) { return build(ctx, net, false) }
+
+// BuildWide is Build with every entry as it is: tables have exponents where that takes some, symmetric tensors are chains of
+// plain counters, whose states are not joined, and maps are tables of their own. It is for package wide; the numbering of
+// its indices is not that of Shape.
+func BuildWide(ctx context.Context, net *btn.Network) (*Expression, error) {
+	return build(ctx, net, true)
+}
+
+func build(ctx context.Context, net *btn.Network, wide bool) (*Expression, error) {
+	l, err := lay(ctx, net, wide)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +83,7 @@ func Build(ctx context.Context, net *btn.Network) (*Expression, error) {
 			e.Support[i] = l.values(v)
 		}
 	}
+	e.Unfit = l.unfit
 	e.Tables = make([]Table, 0, len(l.tables))
 	var floats arena.Slab[float64]
 	for _, t := range l.tables {
@@ -82,14 +93,19 @@ func Build(ctx context.Context, net *btn.Network) (*Expression, error) {
 		if l.pace.Over(tableWork + int64(len(t.data))) {
 			return nil, l.pace.Err()
 		}
-		data := l.restrict(t, &floats)
-		if !loses(data) {
-			e.Scale = e.Scale.Mul(normalise(data))
+		data, exp := restrict(l, t, t.data, floats.Make), []int64(nil)
+		if t.exp != nil {
+			exp = restrict(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
+		} else if !wide && !loses(data) {
+			e.Scale = e.Scale.Mul(scaled.Normalise(data))
 		}
 		scope := l.scope(t, e.Dims)
-		if len(scope) > 0 {
-			e.Tables = append(e.Tables, Table{Scope: scope, Data: data})
-		} else {
+		switch {
+		case len(scope) > 0:
+			e.Tables = append(e.Tables, Table{Scope: scope, Data: data, Exp: exp})
+		case exp != nil:
+			e.Scale = e.Scale.Mul(scaled.Make(data[0], exp[0]))
+		default:
 			e.Scale = e.Scale.Mul(scaled.FromFloat(data[0]))
 		}
 	}
@@ -132,24 +148,26 @@ next:
 	return l.scopes.Copy(scope)
 }
 
-// restrict copies what is alive of t, axes in the sequence of scope.
-func (l *layout) restrict(t *raw, floats *arena.Slab[float64]) []float64 {
+// restrict copies what is alive of a list over the entries of t, axes in the sequence of scope, to what room gives.
+func restrict[T float64 | int64](l *layout, t *raw, list []T, room func(int) []T) []T {
 	if l.plain(t) {
-		return floats.Copy(t.data)
+		out := room(len(list))
+		copy(out, list)
+		return out
 	}
 	g := l.gather(t)
 	size := 1
 	for _, a := range g.axes {
 		size *= len(a.offset)
 	}
-	data := floats.Make(size)
+	out := room(size)
 	x := make([]int, len(g.axes))
-	for k := range data {
+	for k := range out {
 		at := 0
 		for a, i := range x {
 			at += g.axes[a].offset[i]
 		}
-		data[k] = t.data[at]
+		out[k] = list[at]
 		for a := len(x) - 1; a >= 0; a-- {
 			if x[a]++; x[a] < len(g.axes[a].offset) {
 				break
@@ -157,7 +175,7 @@ func (l *layout) restrict(t *raw, floats *arena.Slab[float64]) []float64 {
 			x[a] = 0
 		}
 	}
-	return data
+	return out
 }
 
 // plain reports whether all of t is alive and its modes are different indices.
@@ -176,34 +194,9 @@ func (l *layout) plain(t *raw) bool {
 	return true
 }
 
-// loses says whether normalise would take digits from small entries: such a table stays as it is, so that its zeros are those
+// loses says whether normalising would take digits from small entries: such a table stays as it is, so that its zeros are those
 // of the network.
 func loses(data []float64) bool {
-	low, top := math.Inf(1), 0.0
-	for _, x := range data {
-		if x = math.Abs(x); x > 0 {
-			low, top = min(low, x), max(top, x)
-		}
-	}
-	return top > 1 && low/top < 0x1p-1021
-}
-
-// normalise divides data by the power of two that puts its largest entry in [1, 2), and returns that power; 1 for zeros.
-func normalise(data []float64) scaled.Number {
-	top := 0.0
-	for _, x := range data {
-		top = max(top, math.Abs(x))
-	}
-	if top == 0 {
-		return scaled.One
-	}
-	_, exp := math.Frexp(top)
-	half := (1 - exp) / 2 // two factors: one alone may be out of range
-	f, g := math.Ldexp(1, half), math.Ldexp(1, 1-exp-half)
-	if exp != 1 {
-		for i := range data {
-			data[i] = data[i] * f * g
-		}
-	}
-	return scaled.Make(1, int64(exp-1))
+	top, low, _ := scaled.Extent(data)
+	return top > 0 && low-top < scaled.Lowest
 }

@@ -24,7 +24,11 @@ type state struct {
 	to     []int     // per level of the leg: class at the next layer, −1 for a dead end
 	weight []float64 // per level: relative to the state's gain, the largest being ±1
 	final  []float64 // at the last layer: α_i S^(i) of every term, relative to the gain
+	unfit  bool      // a weight or a final value is too small for a float64, and stands here as ±least
 }
+
+// least stands for values that are not 0 and too small: the pattern of zeros stays right.
+const least = 0x1p-1000
 
 // reach is what a count vector at a layer has become: a class and the factor it differs by; class −1 for zero.
 type reach struct {
@@ -36,10 +40,6 @@ type reach struct {
 // over (counter, term), and a matrix (term, leg) per leg with vectors. The entries of S are spread over the chain as
 // factors near 1, so that S may span any range. Hidden indices: a counter after every leg, and the terms.
 func (l *layout) addChain(what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) error {
-	if len(terms) == 0 {
-		l.zero = true
-		return nil
-	}
 	layers, start, err := automaton(dims, levels, terms)
 	if err != nil {
 		return fmt.Errorf("%s %d: %w", what, at, err)
@@ -55,7 +55,7 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 	}
 	l.scale = l.scale.Mul(start.gain)
 	for k, leg := range legs {
-		step := chainStep(layers[k], len(layers[k+1]), levels.Of[k], terms, k)
+		step := l.chainStep(layers[k], len(layers[k+1]), levels.Of[k], terms, k)
 		step.nodes = []int{counters[k], leg, counters[k+1]}
 		if k == 0 { // the counter before the first leg has one state and no index
 			step.nodes, step.dims = step.nodes[1:], step.dims[1:]
@@ -71,6 +71,13 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 	for _, s := range layers[len(legs)] {
 		final.data = append(final.data, s.final...)
 	}
+	for _, layer := range layers {
+		for _, s := range layer {
+			if s.unfit {
+				l.unfit = fmt.Sprintf("values of %s %d are further apart than float64 holds", what, at)
+			}
+		}
+	}
 	if len(legs) == 0 {
 		final.nodes, final.dims = final.nodes[1:], final.dims[1:]
 	}
@@ -79,7 +86,7 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 }
 
 // chainStep is the table of leg k over (counter before, value, counter after); a single term's vector is multiplied in.
-func chainStep(layer []state, next int, of []uint8, terms []tensor.SymmetryRankOne, k int) raw {
+func (l *layout) chainStep(layer []state, next int, of []uint8, terms []tensor.SymmetryRankOne, k int) raw {
 	dim := len(of)
 	r := raw{dims: []int{len(layer), dim, next}, data: make([]float64, len(layer)*dim*next)}
 	var v []float64
@@ -93,8 +100,16 @@ func chainStep(layer []state, next int, of []uint8, terms []tensor.SymmetryRankO
 				continue
 			}
 			w := s.weight[a]
+			if v != nil && v[x] == 0 {
+				continue
+			}
 			if v != nil {
-				w *= v[x]
+				p := w * v[x]
+				if top, low, _ := scaled.Extent([]float64{w, v[x]}); low+top < scaled.Lowest || p-p != 0 {
+					l.unfit = fmt.Sprintf("entries of a symmetric tensor are beyond float64: %g times %g", w, v[x])
+					p = math.Copysign(least, w) * math.Copysign(1, v[x]) // no zero
+				}
+				w = p
 			}
 			r.data[(i*dim+x)*next+j] = w
 		}
@@ -152,7 +167,9 @@ func automaton(dims []int, levels countspace.Levels, terms []tensor.SymmetryRank
 			}
 			key := s.key()
 			class, known := index[key]
-			if !known {
+			if known {
+				layers[k][class].unfit = layers[k][class].unfit || s.unfit
+			} else {
 				class = len(layers[k])
 				index[key] = class
 				layers[k] = append(layers[k], s)
@@ -209,7 +226,8 @@ func finalState(terms []tensor.SymmetryRankOne, c int) (state, scaled.Number) {
 		values[i] = t.S.At(c).Mul(scaled.FromFloat(t.Alpha))
 	}
 	gain := largest(values)
-	return state{final: relative(values, gain)}, gain
+	final, fits := relative(values, gain)
+	return state{final: final, unfit: !fits}, gain
 }
 
 func innerState(levels countspace.Levels, k int, strides []int, after []reach, c int) (state, scaled.Number) {
@@ -223,7 +241,9 @@ func innerState(levels countspace.Levels, k int, strides []int, after []reach, c
 		s.to[a], values[a] = r.class, r.gain
 	}
 	gain := largest(values)
-	s.weight = relative(values, gain)
+	var fits bool
+	s.weight, fits = relative(values, gain)
+	s.unfit = !fits
 	return s, gain
 }
 
@@ -238,14 +258,20 @@ func largest(values []scaled.Number) scaled.Number {
 	return top
 }
 
-func relative(values []scaled.Number, gain scaled.Number) []float64 {
-	out := make([]float64, len(values))
+// relative divides values by gain, the largest of them. It says no where a quotient that is not 0 is below least.
+func relative(values []scaled.Number, gain scaled.Number) (out []float64, fits bool) {
+	out, fits = make([]float64, len(values)), true
 	for i, v := range values {
-		if !v.IsZero() {
-			out[i] = v.Div(gain).Float64()
+		if v.IsZero() {
+			continue
 		}
+		q := v.Div(gain)
+		if q.Exp < -1000 {
+			q, fits = scaled.Make(math.Copysign(least, q.Mant), 0), false
+		}
+		out[i] = q.Float64()
 	}
-	return out
+	return out, fits
 }
 
 // key identifies a state: equal keys, equal futures.

@@ -27,6 +27,9 @@ type Options struct {
 type Stats struct {
 	Flops     float64 // multiplications and additions
 	PeakBytes int64   // largest total of live tables, those of the expression included
+	// Lost says that terms may be missing: somewhere a product of entries may have been below 2^-1020 beside others of its
+	// table, where a float64 has no digits for it. A total that is not Lost has all its terms, and one of 0 has none.
+	Lost bool
 }
 
 // Contract returns the value of e, summing out its indices in the given order (every index of dimension above 1 once;
@@ -35,7 +38,7 @@ type Stats struct {
 //	Z = Scale · Σ_x Π_t Tables[t][x]
 //
 // Every table carries an exponent of 2, so Z may have any size; within one table, entries 2^−1000 below the largest may
-// become 0. Z = 0 is an answer, not an error. The result has the same bits for any number of threads.
+// become 0, and Stats.Lost says so. Z = 0 is an answer, not an error. The result has the same bits for any number of threads.
 //
 // Errors: ErrOverBudget with the bytes and the width, before anything is computed; ErrExpression; ErrNotFinite; the
 // context's error, looked at between steps and within large ones.
@@ -66,7 +69,7 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 	}
 	err = c.run(e, h, order)
 	got := c.meter.Plan()
-	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes)}
+	stats := Stats{Flops: got.Flops, PeakBytes: int64(got.Bytes), Lost: c.lost}
 	if err != nil {
 		return scaled.Number{}, stats, err
 	}
@@ -100,6 +103,7 @@ type live struct {
 	scope []int
 	data  []float64
 	owned bool // from the arena
+	depth
 }
 
 type contraction struct {
@@ -113,6 +117,8 @@ type contraction struct {
 	kernel  kernel
 	tape    *tape // nil: tables are given up once they are consumed
 	back    backKernel
+	lost    bool // a product of entries may have been too small
+	signed  bool // an entry is below 0
 }
 
 func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) error {
@@ -180,20 +186,23 @@ func (c *contraction) vanish() {
 // range of float64.
 func (c *contraction) input(e *Expression, t int) error {
 	data := e.Tables[t].Data
-	top := largestBits(data)
-	if top >= infinity {
+	top, low, signed := scaled.Extent(data)
+	if top >= 1024 {
 		return fmt.Errorf("%w: table %d", ErrNotFinite, t)
 	}
+	c.signed = c.signed || signed
 	switch {
 	case len(data) == 1: // no index of dimension above 1
 		c.number(t, data[0])
-	case top == 0:
+	case scaled.LargestBits(data) == 0:
 		c.vanish()
-	case outside(top):
+	case top < -margin || top >= margin:
 		data = append([]float64(nil), data...)
-		c.power(t, normalise(data))
+		c.power(t, scaled.Normalise(data))
+		low -= top
+		c.lost = c.lost || low < scaled.Lowest && top > 0
 	}
-	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data})
+	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data, depth: depth{low: min(low, 0), measured: true}})
 	return nil
 }
 
@@ -204,6 +213,7 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 	}
 	c.meter.Begin(h, s)
 	out := live{scope: s.Out, data: c.arena.Get(int(s.Size)), owned: true}
+	out.low = c.descend(s, noTable, nil)
 	k := &c.kernel
 	k.prepare(c.dims, s, c.tables, out.data)
 	top, err := k.run(c.ctx, c.threads)
@@ -218,8 +228,9 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 	case top == 0:
 		c.vanish()
 	case outside(top):
-		c.power(len(c.tables), rescale(out.data, top))
+		c.power(len(c.tables), c.rescale(out.data, top, &out.depth))
 	}
+	out.low = min(out.low, 0)
 	if c.tape != nil {
 		c.tables = append(c.tables, out)
 		return nil
@@ -236,34 +247,12 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 }
 
 const (
-	infinity = uint64(0x7ff) << 52 // bits of +Inf; those of NaN are above
-	margin   = 16                  // largest entries stay within 2^±margin: products of maxOperands of them are harmless
+	infinity = scaled.Infinity
+	margin   = 16 // largest entries stay within 2^±margin: products of maxOperands of them are harmless
 )
 
 // outside says whether a largest entry, given as bits, needs rescaling.
 func outside(top uint64) bool {
 	exp := int(top>>52) - 1023
 	return exp < -margin || exp >= margin
-}
-
-// largestBits returns the bits of the largest absolute value: for finite numbers the order of bits is that of values.
-func largestBits(data []float64) uint64 {
-	var top uint64
-	for _, x := range data {
-		top = max(top, math.Float64bits(x)&^(1<<63))
-	}
-	return top
-}
-
-// rescale divides data by the power of two of its largest entry and returns that power.
-func rescale(data []float64, top uint64) scaled.Number {
-	exp := int(top>>52) - 1023
-	if exp < -1000 || exp > 1000 {
-		return normalise(data)
-	}
-	f := math.Ldexp(1, -exp)
-	for i := range data {
-		data[i] *= f
-	}
-	return scaled.Make(1, int64(exp))
 }

@@ -5,8 +5,10 @@ package einsum
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/basetensor/basetensor/pkg/elimination"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -31,12 +33,42 @@ type Expression struct {
 	// Variables[v] is the index over the values of variable v: the hidden index of the link that has its weights. Variables
 	// that the network forces to be equal may share one. Empty for a network without variables.
 	Variables []int
+	// Unfit says which entries do not fit float64 beside the others of their table, where that is so: nobody contracts it then
+	// but package wide, after BuildWide.
+	Unfit string
 }
 
 // Table is one dense tensor of an expression.
 type Table struct {
 	Scope []int     // its indices, each once
 	Data  []float64 // Π Dims[Scope] entries, the last index fastest
+	Exp   []int64   // entry k is Data[k]·2^Exp[k]; nil: Data[k]. Of BuildWide only
+}
+
+// Signed reports whether an entry of e is below 0: terms of its value may cancel. Linear time.
+func (e *Expression) Signed() bool {
+	for t := range e.Tables {
+		for _, x := range e.Tables[t].Data {
+			if x < 0 {
+				return true
+			}
+		}
+	}
+	return e.Scale.Sign() < 0
+}
+
+// Abs returns e with the absolute value of every entry: its value is the sum of the terms of e's without their signs.
+func (e *Expression) Abs() *Expression {
+	out := *e
+	out.Scale, out.Tables = e.Scale.Abs(), make([]Table, len(e.Tables))
+	for t, table := range e.Tables {
+		data := make([]float64, len(table.Data))
+		for k, x := range table.Data {
+			data[k] = math.Abs(x)
+		}
+		out.Tables[t] = Table{Scope: table.Scope, Data: data, Exp: table.Exp}
+	}
+	return &out
 }
 
 // Hypergraph returns the shape of e: edge t is the scope of table t. It shares memory with e.
@@ -56,8 +88,14 @@ func (e *Expression) validate() error {
 		}
 	}
 	last := make([]int, len(e.Dims))
+	if e.Unfit != "" {
+		return fault.New(fault.Unsupported, "%w: %s", ErrSpan, e.Unfit)
+	}
 	for t, table := range e.Tables {
 		size := 1
+		if table.Exp != nil {
+			return fmt.Errorf("%w: table %d has exponents of its own", ErrExpression, t)
+		}
 		for _, i := range table.Scope {
 			if i < 0 || i >= len(e.Dims) {
 				return fmt.Errorf("%w: table %d names index %d, there are %d", ErrExpression, t, i, len(e.Dims))

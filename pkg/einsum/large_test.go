@@ -43,7 +43,7 @@ func TestAllocationsPerTable(t *testing.T) {
 
 // What is not restricted is copied as it is: the same entries as axis by axis.
 func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
-	l, err := lay(context.Background(), ring(5))
+	l, err := lay(context.Background(), ring(5), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
 		}
 	}
 	diagonal := ring(1) // both modes of its one factor are the same variable
-	if l, err = lay(context.Background(), diagonal); err != nil || l.plain(l.tables[len(l.tables)-1]) {
+	if l, err = lay(context.Background(), diagonal, false); err != nil || l.plain(l.tables[len(l.tables)-1]) {
 		t.Errorf("a diagonal is taken for a plain table: %v", err)
 	}
 	if e, err = Build(context.Background(), diagonal); err != nil || len(e.Tables[1].Data) != 2 || e.Tables[1].Data[1]/e.Tables[1].Data[0] != 4 {

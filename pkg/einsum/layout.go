@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/internal/pace"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -17,9 +18,10 @@ type raw struct {
 	nodes  []int
 	dims   []int // of the stored data
 	data   []float64
-	maps   []*raw // maps[k]: matrix (nodes[k], what the mode is in data) yet to be applied along mode k, nil for none; nil when all are
-	matrix bool   // rank × dimension, rows the terms of a CP tensor
-	gone   bool   // absorbed into another table
+	exp    []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Of wide layouts only
+	maps   []*raw  // maps[k]: matrix (nodes[k], what the mode is in data) yet to be applied along mode k, nil for none; nil when all are
+	matrix bool    // rank × dimension, rows the terms of a CP tensor
+	gone   bool    // absorbed into another table
 }
 
 // layout is a network as raw tables. Nodes are the legs first, then the hidden indices of the links, then those of the
@@ -37,6 +39,8 @@ type layout struct {
 	alive    [][]bool // per root: values not yet excluded; nil: all
 	zero     bool     // Z is 0
 	pace     *pace.Pace
+	wide     bool   // every entry is exact, whatever its size
+	unfit    string // why the entries are not all there in float64; empty where they are
 
 	ints   arena.Slab[int]
 	scopes arena.Slab[int] // of what is made of the layout
@@ -45,7 +49,10 @@ type layout struct {
 
 // lay splits every tensor of net into raw tables. The numbering of the indices depends on the forms, shapes and
 // identities of the tensors only, never on entries, so that an order stays good under evidence.
-func lay(ctx context.Context, net *btn.Network) (*layout, error) {
+//
+// A wide layout has every entry of net as it is, in tables with exponents where that takes some: chains count without
+// joining states, and maps stay tables of their own. One that is not wide may be unfit.
+func lay(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -56,7 +63,7 @@ func lay(ctx context.Context, net *btn.Network) (*layout, error) {
 	l := &layout{
 		dims: append(make([]int, 0, nodes), net.Dims...), parent: make([]int, len(net.Dims), nodes), legs: len(net.Dims),
 		tables: make([]*raw, 0, tables), hidden: make([]int, 0, len(net.Links)), scale: net.Scale, zero: net.Scale.IsZero(),
-		pace: pace.New(ctx),
+		pace: pace.New(ctx), wide: wide,
 	}
 	for i := range l.parent {
 		l.parent[i] = i
@@ -75,7 +82,9 @@ func lay(ctx context.Context, net *btn.Network) (*layout, error) {
 	if l.pace.Over(0) {
 		return nil, l.pace.Err()
 	}
-	l.absorb()
+	if !wide {
+		l.absorb()
+	}
 	l.assign()
 	if !l.zero {
 		l.applyMaps()
@@ -98,11 +107,22 @@ func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
 		l.addCP(legs, t)
 	case *tensor.Symmetric:
 		one := tensor.SymmetryRankOne{Alpha: 1, S: t.Values}
-		return l.addChain(what, at, legs, t.Shape, t.Levels, []tensor.SymmetryRankOne{one})
+		return l.addSymmetric(what, at, legs, t.Shape, t.Levels, []tensor.SymmetryRankOne{one})
 	case *tensor.SymmetryCP:
-		return l.addChain(what, at, legs, t.Shape, t.Levels, t.Terms)
+		return l.addSymmetric(what, at, legs, t.Shape, t.Levels, t.Terms)
 	}
 	return nil
+}
+
+func (l *layout) addSymmetric(what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) error {
+	if len(terms) == 0 {
+		l.zero = true
+		return nil
+	}
+	if l.wide {
+		return l.addCounters(what, at, legs, dims, levels, terms)
+	}
+	return l.addChain(what, at, legs, dims, levels, terms)
 }
 
 // addCP makes a star: one hidden index over the terms with the weights, and a matrix per leg. A leg whose vectors are

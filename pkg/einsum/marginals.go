@@ -74,6 +74,7 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 		return Result{}, stats, err
 	}
 	m, err := c.backward()
+	stats.Lost = c.lost
 	if err != nil {
 		return Result{}, stats, err
 	}

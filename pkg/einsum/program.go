@@ -80,7 +80,7 @@ type step struct {
 
 // Compile prepares net, without evidence, for order. It says no where the general way is better or has something to say:
 // where that takes more than flops multiplications and additions, where Z is 0 by the zeros of net, where entries of a table
-// are further apart than a program deals with, and where net or the order are invalid.
+// are further apart than a program deals with or one is below 0, and where net or the order are invalid.
 //
 // Cost: that of Build and elimination.Evaluate; memory about 4 bytes per flop, and as much again for everyone who runs it at
 // the same time.
@@ -88,8 +88,8 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	bare := *net
 	bare.Scale = scaled.One     // evidence changes it
 	ctx := context.Background() // a program is of 2^18 flops at most: milliseconds
-	l, err := lay(ctx, &bare)
-	if err != nil || l.zero {
+	l, err := lay(ctx, &bare, false)
+	if err != nil || l.zero || l.unfit != "" {
 		return nil, false
 	}
 	p := &Program{dims: l.indexDims(), scale: l.scale, above: true}

@@ -74,12 +74,12 @@ func (w *space) seed() {
 
 // settleBack is settle for a derivative with an exponent, which a leaf's is multiplied with its entries.
 func (w *space) settleBack(t int, exp int64) bool {
-	top, low := extent(w.back[t])
+	top, low, _ := scaled.Extent(w.back[t])
 	if top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := rescale(w.back[t], uint64(top+1023)<<52)
+		n := scaled.Rescale(w.back[t], uint64(top+1023)<<52)
 		exp, low = exp+n.Exp, low-int(n.Exp)
 	}
 	w.backExp[t], w.backLow[t], w.none[t] = exp, low, false

@@ -3,8 +3,6 @@ package einsum
 // The leaves of a program: tables of the network, and which of them has a variable's weights.
 
 import (
-	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -46,22 +44,23 @@ func (t *raw) nodes0() int {
 	return t.nodes[0]
 }
 
-// addLeaves copies the tables that are no weights. It says no where the entries of one are too far apart.
+// addLeaves copies the tables that are no weights. It says no where the entries of one are too far apart, and where one is below 0:
+// terms may cancel then, and nobody would count it.
 func (p *Program) addLeaves(l *layout, of []int) bool {
 	var floats arena.Slab[float64]
 	for t, table := range l.tables {
 		if table.gone || of[t] >= 0 {
 			continue
 		}
-		data := l.restrict(table, &floats)
-		top, low := extent(data)
-		if top >= 1024 || top-low > spanLimit {
+		data := restrict(l, table, table.data, floats.Make)
+		top, low, negative := scaled.Extent(data)
+		if negative || top >= 1024 || top-low > spanLimit {
 			return false
 		}
 		for _, x := range data {
 			p.above = p.above && x > 0
 		}
-		n := normalise(data)
+		n := scaled.Normalise(data)
 		p.scale = p.scale.Mul(n)
 		scope := l.scope(table, p.dims)
 		if len(scope) == 0 {
@@ -129,27 +128,3 @@ const (
 	spanLimit = 500  // tables whose entries are further apart than 2^spanLimit are left to the general way
 	deepest   = -960 // products of entries stay above 2^deepest, or the general way is taken
 )
-
-// extent returns the exponents of the largest and the smallest absolute value that is not 0: 2^low ≤ |x| < 2^(top+1).
-// For zeros only both are 0.
-func extent(data []float64) (top, low int) {
-	var most uint64
-	least := ^uint64(0)
-	for _, x := range data {
-		b := math.Float64bits(x) &^ (1 << 63)
-		most = max(most, b)
-		least = min(least, b-1) // 0 becomes the largest
-	}
-	if most == 0 {
-		return 0, 0
-	}
-	return exponent(most), exponent(least + 1)
-}
-
-// exponent of a positive number given as bits; subnormal ones are counted bit by bit.
-func exponent(b uint64) int {
-	if e := int(b >> 52); e > 0 {
-		return e - 1023
-	}
-	return bits.Len64(b) - 1075
-}

@@ -210,12 +210,12 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 			own[k] = all[x]
 		}
 	}
-	top, low := extent(own)
-	if top-low > spanLimit || top >= 1024 {
+	top, low, negative := scaled.Extent(own)
+	if negative || top-low > spanLimit || top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := normalise(own).Exp
+		n := scaled.Normalise(own).Exp
 		w.exp, low = w.exp+n, low-int(n)
 	}
 	if w.low[t] += low; w.low[t] < deepest {
@@ -238,12 +238,12 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 
 // settle looks at a table that was computed, and divides it by a power of two where products could leave the range of float64.
 func (w *space) settle(t int) bool {
-	top, low := extent(w.data[t])
+	top, low, _ := scaled.Extent(w.data[t])
 	if top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := rescale(w.data[t], uint64(top+1023)<<52)
+		n := scaled.Rescale(w.data[t], uint64(top+1023)<<52)
 		w.exp, w.shift[t], low = w.exp+n.Exp, n.Exp, low-int(n.Exp)
 	}
 	w.low[t] = low

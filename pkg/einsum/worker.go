@@ -2,6 +2,8 @@ package einsum
 
 // The work of one goroutine on a step: block after block of the output.
 
+import "github.com/basetensor/basetensor/pkg/scaled"
+
 // worker is one goroutine's place in a step.
 type worker struct {
 	top     uint64
@@ -51,7 +53,7 @@ func (w *worker) span(k *kernel, from, to int) {
 		} else {
 			w.compute(k, out)
 		}
-		w.top = max(w.top, largestBits(out))
+		w.top = max(w.top, scaled.LargestBits(out))
 		w.advance(k)
 	}
 }

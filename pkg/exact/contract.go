@@ -20,30 +20,12 @@ type Options struct {
 	From, To int64 // slices, From ≤ s < To; To = 0 means all
 }
 
-// Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took.
+// Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took: Answer without marginals.
 //
-// Errors: ErrOtherNetwork (fault.Internal), einsum.ErrSpan where all slices together gave 0 and that is not the total, over budget with the bytes before anything is computed, the context's.
+// Errors: ErrOtherNetwork (fault.Internal), einsum.ErrSpan where entries are beyond float64 or a total of 0 is in doubt, over budget with the bytes before anything is computed, the context's.
 func (p *Prepared) Contract(ctx context.Context, c *btn.Contraction, o Options) (scaled.Number, float64, error) {
-	if err := p.fits(c); err != nil {
-		return scaled.Number{}, 0, err
-	}
-	z, stats, err := pairwise.Contract(ctx, p.simple.Expression, tree(c), options(c, o))
-	if err == nil && z.IsZero() {
-		err = p.confirmZero(ctx, c, o)
-	}
-	return z, stats.Flops, err
-}
-
-// confirmZero holds a total of 0 against the network's zeros. Part of the slices may be 0 for being far below the others:
-// only all of them together are looked at.
-func (p *Prepared) confirmZero(ctx context.Context, c *btn.Contraction, o Options) error {
-	if o.From > 0 || o.To > 0 && o.To < c.Count {
-		return nil
-	}
-	return einsum.ConfirmZero(p.simple.Expression, func(pattern *einsum.Expression) (scaled.Number, error) {
-		terms, _, err := pairwise.Contract(ctx, pattern, tree(c), options(c, o))
-		return terms, err
-	})
+	a, err := p.Answer(ctx, c, o)
+	return a.Z, a.Flops, a.unless(err)
 }
 
 // Marginals is Contract with the probabilities of every variable's values, given that the slices were all there is:
@@ -53,31 +35,45 @@ func (p *Prepared) Marginals(ctx context.Context, c *btn.Contraction, o Options)
 		return z, nil, 0, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
 	}
 	a, err := p.Answer(ctx, c, o)
-	return a.Z, a.Rows, a.Flops, err
+	return a.Z, a.Rows, a.Flops, a.unless(err)
 }
 
-// Answer is what Prepared.Answer returns. Probabilities are those given that the slices were all there is.
+// Answer is what Prepared.Answer and Wide return. Probabilities are those given that the slices were all there is.
 type Answer struct {
 	Z     scaled.Number
 	Rows  [][]float64 // the probabilities of every variable's values; nil where they were not prepared for, or Z is 0
 	Joint []float64   // the joint marginal of the set, the last variable fastest; nil likewise
 	Flops float64
+	// Digits is how many decimal digits of Z cancelled among terms of both signs: log10 of Σ|terms| over |Z|.
+	Digits float64
+	// Doubt says why Z is not known to be exact: terms that may be missing, digits that cancelled. Empty where it is.
+	Doubt string
+	// Marginals are those of the variables' values, not normalised, of Wide: also where Z is 0 and terms cancel.
+	Marginals [][]scaled.Number
 }
 
-// Answer is Contract with marginals, of every variable, of a set together, or both, as it was prepared and planned.
+// Answer is Contract with marginals, of every variable, of a set together, or both, as it was prepared and planned. Where an
+// entry is below 0 the sum of the absolute values of the terms is computed as well, along the same tree.
 func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
 	}
-	if !p.marginals && p.cells == nil {
-		return Answer{}, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
+	var r pairwise.Result
+	var stats pairwise.Stats
+	var err error
+	if p.marginals || p.cells != nil {
+		r, stats, err = pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
+	} else {
+		r.Z, stats, err = pairwise.Contract(ctx, p.simple.Expression, tree(c), options(c, o))
 	}
-	r, stats, err := pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
 	a := Answer{Z: r.Z, Flops: stats.Flops}
-	if err == nil && r.Z.IsZero() {
-		err = p.confirmZero(ctx, c, o)
+	if err != nil {
+		return a, err
 	}
-	if err != nil || r.Marginals == nil || p.given.Scale.IsZero() {
+	if err := p.judge(ctx, c, o, stats, &a); err != nil {
+		return a, err
+	}
+	if r.Marginals == nil || p.given.Scale.IsZero() {
 		return a, err
 	}
 	if p.cells != nil {
@@ -89,6 +85,23 @@ func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (A
 		a.Rows, err = p.rows(r.Marginals)
 	}
 	return a, err
+}
+
+// judge says what may be wrong with what a contraction found: terms that were lost, digits that cancelled.
+func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, stats pairwise.Stats, a *Answer) error {
+	if stats.Lost {
+		a.Doubt = lost
+	}
+	if !p.simple.Expression.Signed() {
+		return nil
+	}
+	abs, more, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
+	if err != nil {
+		return err
+	}
+	a.Flops += more.Flops
+	a.cancel(abs, len(p.given.Tables)+2*len(p.simple.Expression.Tables))
+	return nil
 }
 
 // rows returns the marginals of the network's variables from those of what was contracted.
@@ -110,15 +123,28 @@ func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
 	}
+	return p.full(v, i, row), nil
+}
+
+// valueOf is the value of a variable that the k-th value of its index i is.
+func (p *Prepared) valueOf(i, k int) int {
+	if support := p.given.Support[i]; support != nil {
+		return support[k]
+	}
+	return k
+}
+
+// full writes the row of index i as one over all values of variable v: those that the network excludes have probability 0.
+func (p *Prepared) full(v, i int, row []float64) []float64 {
 	support := p.given.Support[i]
 	if support == nil {
-		return row, nil
+		return row
 	}
-	full := make([]float64, p.net.Variables[v].Domain)
+	out := make([]float64, p.net.Variables[v].Domain)
 	for k, x := range support {
-		full[x] = row[k]
+		out[x] = row[k]
 	}
-	return full, nil
+	return out
 }
 
 // fits says whether the contraction was planned for this network under this evidence.

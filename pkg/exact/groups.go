@@ -3,6 +3,7 @@ package exact
 // Marginals group by group: what one group of indices does not need is summed out for it, where keeping all of them is dear.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -123,56 +124,59 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 }
 
 // AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them,
-// else 0; rows are those of the variables whose marginals these groups decide, nil for others, times Weights = Z as this group has it.
-func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.Contraction, o Options) (z scaled.Number, rows [][]scaled.Number, flops float64, err error) {
+// else 0; Marginals are those of the variables that these groups decide, nil for others, times Weights = Z as this group has it.
+func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.Contraction, o Options) (Answer, error) {
+	a := Answer{Marginals: make([][]scaled.Number, len(p.net.Variables))}
 	if err := p.fits(c); err != nil {
-		return z, nil, 0, err
+		return a, err
 	}
-	rows = make([][]scaled.Number, len(p.net.Variables))
 	if p.given.Scale.IsZero() || p.simple.Expression.Scale.IsZero() {
-		return z, rows, 0, nil
+		return a, nil
 	}
 	for k := o.From; k < o.To; k++ {
 		if k < 0 || k >= int64(len(c.Groups)) {
-			return z, nil, flops, fmt.Errorf("%w: no group %d", ErrOtherNetwork, k)
+			return a, fmt.Errorf("%w: no group %d", ErrOtherNetwork, k)
 		}
-		total, took, err := p.answerGroup(ctx, &c.Groups[k], o, k == 0, rows)
-		flops += took
+		part, err := p.answerGroup(ctx, &c.Groups[k], o, k == 0, a.Marginals)
+		a.Flops += part.Flops
 		if err != nil {
-			return z, nil, flops, fmt.Errorf("group %d: %w", k, err)
+			return a, fmt.Errorf("group %d: %w", k, err)
 		}
 		if k == 0 {
-			z = total
+			a.Z = part.Z
 		}
+		a.Digits = max(a.Digits, part.Digits)
+		a.Doubt = cmp.Or(a.Doubt, part.Doubt)
 	}
-	return z, rows, flops, nil
+	return a, nil
 }
 
 // answerGroup fills the rows of a group; the first one those of variables that no index decides, too.
-func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o Options, first bool, rows [][]scaled.Number) (scaled.Number, float64, error) {
+func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o Options, first bool, rows [][]scaled.Number) (Answer, error) {
 	g, err := p.group(ctx, group.Keep)
 	if err != nil {
-		return scaled.Number{}, 0, err
+		return Answer{}, err
 	}
 	own := &btn.Contraction{Shape: group.Shape, Tables: group.Tables, Merges: group.Merges, Slices: group.Slices, Count: group.Count, Marginals: true}
 	if err := g.fits(own); err != nil {
-		return scaled.Number{}, 0, err
+		return Answer{}, err
 	}
 	all := Options{Memory: o.Memory, Threads: o.Threads}
 	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(own), options(own, all))
-	if err == nil && r.Z.IsZero() {
-		err = g.confirmZero(ctx, own, all)
+	a := Answer{Z: r.Z, Flops: stats.Flops}
+	if err == nil {
+		err = g.judge(ctx, own, all, stats, &a)
 	}
 	if err != nil || r.Z.IsZero() {
-		return r.Z, stats.Flops, err
+		return a, err
 	}
 	left := make([][]float64, len(p.simple.Expression.Dims))
 	for _, i := range group.Indices {
 		if i < 0 || i >= len(left) {
-			return r.Z, stats.Flops, fmt.Errorf("%w: no index %d", ErrOtherNetwork, i)
+			return a, fmt.Errorf("%w: no index %d", ErrOtherNetwork, i)
 		}
 		if left[i], err = g.simple.Recover(i, r.Marginals); err != nil {
-			return r.Z, stats.Flops, err
+			return a, err
 		}
 	}
 	dims := p.simple.Expression.Dims
@@ -184,12 +188,12 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 		}
 		row, err := p.row(v, left)
 		if err != nil {
-			return r.Z, stats.Flops, err
+			return a, err
 		}
 		rows[v] = make([]scaled.Number, len(row))
 		for x, q := range row {
 			rows[v][x] = scaled.FromFloat(q).Mul(r.Z)
 		}
 	}
-	return r.Z, stats.Flops, nil
+	return a, nil
 }

@@ -132,12 +132,12 @@ func TestMarginalsGroupByGroup(t *testing.T) {
 		var z scaled.Number
 		rows := make([][]scaled.Number, len(m.Domains))
 		for _, part := range [][2]int64{{0, cut}, {cut, c.Count}} {
-			own, some, _, err := p.AnswerGroups(ctx, c, Options{From: part[0], To: part[1]})
+			a, err := p.AnswerGroups(ctx, c, Options{From: part[0], To: part[1]})
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			z = z.Add(own)
-			for v, row := range some {
+			z = z.Add(a.Z)
+			for v, row := range a.Marginals {
 				if row != nil && rows[v] != nil {
 					t.Fatalf("seed %d: variable %d is in two groups", seed, v)
 				}

@@ -111,17 +111,24 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 
 // joint returns the table of the joint marginal from the marginals of what was contracted.
 func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
-	table := make([]float64, p.cells.size)
 	if p.cells.index < 0 {
-		table[p.cells.at[0]] = 1
-		return table, nil
+		return p.table(nil), nil
 	}
 	row, err := p.simple.Recover(p.cells.index, marginals)
 	if err != nil {
 		return nil, err
 	}
-	for value, q := range row {
-		table[p.cells.at[value]] = q
+	return p.table(func(int) []float64 { return row }), nil
+}
+
+// table spreads the marginal of the index of cells over the table of the joint marginal.
+func (p *Prepared) table(marginal func(i int) []float64) []float64 {
+	out, row := make([]float64, p.cells.size), []float64{1}
+	if p.cells.index >= 0 {
+		row = marginal(p.cells.index)
 	}
-	return table, nil
+	for value, q := range row {
+		out[p.cells.at[value]] = q
+	}
+	return out
 }

@@ -288,18 +288,3 @@ func TestImpossibleEvidenceHasItsReason(t *testing.T) {
 	}
 	t.Log(results[0].Warnings[0])
 }
-
-func TestAnswersThatMayMissTermsAreNotMarkedExact(t *testing.T) {
-	m := &factorgraph.Model{Domains: make([]int, 8)}
-	for i := range m.Domains {
-		m.Domains[i] = 2
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, (i + 1) % 8}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-80, 1e40, 1}}})
-	}
-	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := results[0]; r.Status != "ok" || r.Exact || !strings.Contains(strings.Join(r.Warnings, " "), "may be missing") {
-		t.Errorf("got %+v", r)
-	}
-}

@@ -1,38 +1,207 @@
 package infer
 
+// Values beyond float64, and terms of both signs that cancel: what is called exact is right.
+
 import (
 	"context"
 	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestTablesWhoseSumsOverflow: sums of two of these entries are beyond float64. Infinite entries went to an eigenvalue routine
-// that never came back, neither at a deadline nor when cancelled.
-func TestTablesWhoseSumsOverflow(t *testing.T) {
-	data := []float64{1.7e308, 1.1e308, 0.9e308, 1.6e308, 1.2e308, 1.0e308, 1.5e308, 1.3e308}
-	m := &factorgraph.Model{
-		Domains: []int{2, 2, 2},
-		Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: data}}},
+// TestValuesBeyondFloat64: small models whose numbers span more than a float64, found by differential testing. Truths by hand and
+// by exact rational arithmetic.
+func TestValuesBeyondFloat64(t *testing.T) {
+	const two = `{"basetensor_model":1,"variables":[{"domain":2},{"domain":2}],"factors":[`
+	for _, c := range []struct {
+		name, model string
+		evidence    map[int]int
+		lnZ         float64
+		p0          float64 // P(x_0 = 0)
+	}{
+		{"a term that is 0 beside the largest", two + `{"scope":[0,1],"symmetry_cp":{"levels":"two","terms":[
+			{"alpha":1,"values":[1,1e100,1],"vectors":[[1e-13,1e7],[1,1]]},
+			{"alpha":1,"scaled":{"mantissas":[1,1,1],"exponents":[0,0,1900]},"vectors":[[0,0],[1,1]]}]}}]}`, nil, 246.3766049504, 1e-20},
+		{"a count that another factor excludes", two + `{"scope":[0,1],"symmetric":{"levels":"two","scaled":{"mantissas":[1,1,1],"exponents":[0,600,1900]}}},
+			{"scope":[0],"dense":{"values":[1,0]}}]}`, nil, 600 * math.Ln2, 1},
+		{"a value that only evidence reaches", two + `{"scope":[0,1],"symmetric":{"levels":"two","log_values":[-1000,0,1]}}]}`, map[int]int{0: 0, 1: 0}, -1000, 1},
+		{"terms far apart", `{"basetensor_model":1,"variables":[{"domain":2},{"domain":2},{"domain":2}],"factors":[
+			{"scope":[],"symmetry_cp":{"levels":"two","terms":[{"alpha":10312854.174087279,"scaled":{"mantissas":[1.1978414216299125],"exponents":[-215]}}]}},
+			{"scope":[0,2,1],"symmetry_cp":{"levels":"two","terms":[
+			{"alpha":0.43785992496823933,"values":[3.405502335994304e+92,2.2920543005495155e+136,4.022031728531537e-51,1.7214208824843104e+184],
+			 "vectors":[[2.821436273740083e-13,17855154.119949784],[0.993239328466813,0],[0.13227615282756633,0.9270963823863879]]},
+			{"alpha":0.8921054469389633,"scaled":{"mantissas":[1.2202082472271671,1.6670405450701427,1.7728157306843666,1.2898813042311574],"exponents":[1170,-568,1923,338]},
+			 "vectors":[[11355860.757129494,0.008368834774577727],[0,0],[0,0]]}]}}]}`, nil, 195.12609953, 1.1e-19},
+		{"entries below the rounding of a map", two + `{"scope":[0,1],"dense":{"values":[1,1e-9,1e-9,1e-17]}},{"scope":[0],"dense":{"values":[0,1]}}]}`, map[int]int{1: 1}, math.Log(1e-17), 0},
+		{"factors of order one", two + `{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},
+			{"scope":[0,1],"dense":{"values":[1,1,0,0]}}]}`, nil, math.Ln2 - 1800, 1},
+		{"subnormal entries", two + `{"scope":[0,1],"dense":{"values":[0,5e-324,1e-310,0]}},{"scope":[0,1],"dense":{"values":[1e308,5e-324,1e-310,1e308]}}]}`, nil,
+			-620 * math.Ln10, 0},
+	} {
+		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
+			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+				for _, joint := range [][]int{nil, {0}} {
+					m, err := modeljson.Decode(strings.NewReader(c.model), modeljson.Limits{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					r := Request{Job: "t", Model: m, Queries: []Query{{Evidence: factorgraph.Observe(c.evidence), Marginals: true, Joint: joint}},
+						Settings: btn.Settings{Method: btn.MethodExact, Maps: maps, Cores: cores}}
+					results, err := Run(context.Background(), r, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					a := results[0]
+					if a.Status != "ok" || !a.Exact || a.Zero || math.Abs(*a.LogZ-c.lnZ) > 1e-5 {
+						t.Fatalf("%s, maps %s, cores %s: ln Z %v, %+v", c.name, maps, cores, deref(a.LogZ), a)
+					}
+					if p := a.Marginals[0][0]; math.Abs(p-c.p0) > 1e-9+1e-2*c.p0*(1-c.p0) {
+						t.Errorf("%s, maps %s, cores %s: P(x_0 = 0) = %v, want %v", c.name, maps, cores, p, c.p0)
+					}
+					if joint != nil && math.Abs(a.Joint.P[0]-a.Marginals[0][0]) > 1e-9 {
+						t.Errorf("%s: joint %v, marginals %v", c.name, a.Joint.P, a.Marginals[0])
+					}
+				}
+			}
+		}
 	}
-	want := 0.0
-	for _, x := range data {
-		want += x / 1e308
+}
+
+// TestNoisyOrWithManyPositiveFindings: two layers, against inclusion and exclusion over the findings in 400 bits.
+func TestNoisyOrWithManyPositiveFindings(t *testing.T) {
+	const causes, findings = 30, 12
+	rng := rand.New(rand.NewPCG(8, 8))
+	m := &factorgraph.Model{}
+	prior, chance := make([]float64, causes), make([][]float64, findings)
+	for i := range prior {
+		prior[i] = 1e-3 * rng.Float64()
+		m.Domains = append(m.Domains, 2)
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - prior[i], prior[i]}}})
 	}
-	want = math.Log(want) + 308*math.Ln10
-	for _, method := range []btn.Method{btn.MethodSymmetryCP, btn.MethodExact, btn.MethodTruncated} {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		results, err := Run(ctx, Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: method}}, nil)
-		cancel()
+	evidence := map[int]int{}
+	for j := range findings {
+		chance[j] = make([]float64, causes)
+		var scope []int
+		var activate []float64
+		for i := range causes {
+			if rng.IntN(3) == 0 {
+				chance[j][i] = rng.Float64()
+				scope, activate = append(scope, i), append(activate, chance[j][i])
+			}
+		}
+		f, err := factorgraph.NoisyOr(0, activate...)
 		if err != nil {
-			t.Fatalf("%s: %v", method, err)
+			t.Fatal(err)
 		}
-		if r := results[0]; r.Status != "ok" || !(math.Abs(*r.LogZ-want) <= exactTolerance*want) {
-			t.Errorf("%s: %+v, want %v", method, r, want)
+		m.Domains = append(m.Domains, 2)
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: append(scope, causes+j), Table: f})
+		evidence[causes+j] = 1
+	}
+	number := func(x float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(x) }
+	z := number(0)
+	for set := range 1 << findings {
+		term := number(1)
+		for i := range causes {
+			on := number(prior[i])
+			for j := range findings {
+				if set>>j&1 == 1 && chance[j][i] > 0 {
+					on.Mul(on, number(1-chance[j][i]))
+				}
+			}
+			term.Mul(term, on.Add(on, number(1-prior[i])))
+		}
+		for j := range findings {
+			if set>>j&1 == 1 {
+				term.Neg(term)
+			}
+		}
+		z.Add(z, term)
+	}
+	f, _ := z.Float64()
+	want := math.Log(f)
+	for _, marginals := range []bool{false, true} {
+		r := Request{Job: "t", Model: m, Queries: []Query{{Evidence: factorgraph.Observe(evidence), Marginals: marginals}}, Settings: btn.Settings{Method: btn.MethodExact}}
+		results, err := Run(context.Background(), r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := results[0]; a.Status != "ok" || !a.Exact || math.Abs(*a.LogZ-want) > 1e-9*math.Abs(want) || *a.CancellationDigits < 8 {
+			t.Errorf("ln Z %v, want %v; exact %v, %v digits cancelled; %q", *a.LogZ, want, a.Exact, *a.CancellationDigits, a.Warnings)
 		}
 	}
+}
+
+// TestSignsThatCancelToNothingAreNoZero: 0.1 + 0.2 − 0.3 is 2^-55.2 in float64s, and 1 − 1 is 0.
+func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
+	for _, c := range []struct {
+		weights []float64
+		want    *float64
+	}{
+		{[]float64{0.1, 0.2, -0.3}, new(math.Log(0x1p-55))},
+		{[]float64{1, 1, -2}, nil},
+	} {
+		ones := []float64{1, 1, 1, 1, 1, 1}
+		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.CP{Shape: []int{2, 2}, Weights: c.weights, Vectors: [][]float64{ones, ones}}}}}
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch a := results[0]; {
+		case a.Status != "ok" || !a.Exact || a.Zero != (c.want == nil):
+			t.Errorf("weights %v: %+v", c.weights, a)
+		case c.want != nil && math.Abs(*a.LogZ-exactSum(c.weights)-math.Log(4)) > 1e-9:
+			t.Errorf("weights %v: ln Z %v, want %v", c.weights, *a.LogZ, exactSum(c.weights)+math.Log(4))
+		}
+	}
+}
+
+// exactSum is ln of a sum in 200 bits.
+func exactSum(xs []float64) float64 {
+	sum := new(big.Float).SetPrec(200)
+	for _, x := range xs {
+		sum.Add(sum, big.NewFloat(x))
+	}
+	f, _ := sum.Float64()
+	return math.Log(f)
+}
+
+// TestWhatIsTooLargeForWideNumbersIsNotMarkedExact: a grid whose entries span too much, and that takes too long in wide numbers.
+func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
+	const side = 18
+	m := &factorgraph.Model{Domains: make([]int, side*side)}
+	pair := func(a, b int) {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{a, b}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-180, 1e-180, 1e-200}}})
+	}
+	for i := range m.Domains {
+		m.Domains[i] = 2
+		if i%side > 0 {
+			pair(i-1, i)
+		}
+		if i >= side {
+			pair(i-side, i)
+		}
+	}
+	r := Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
+	results, err := Run(context.Background(), r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := results[0]
+	if a.Status != "ok" || a.Exact || !strings.Contains(strings.Join(a.Warnings, " "), "may be missing") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func deref(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
 }

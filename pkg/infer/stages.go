@@ -12,21 +12,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // Reparameterise is the first stage: the model as a base tensor network (Lemma 1), without any evidence.
-// Maps "bp" are for symmetry-cp, which learns in them: what contracts B itself gets the identity, whose zeros stay zeros.
-// Errors are the model's and carry fault.BadInput.
+// Maps are for symmetry-cp, which learns in them: what contracts B itself gets the identity, whatever the settings say. Z does
+// not depend on maps, and a table multiplied by one has lost what is 10^-16 of its largest entry.
+// Errors are the model's and carry fault.BadInput, or fault.Unsupported where its numbers are beyond what this version holds.
 func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
 	s = s.WithDefaults()
-	if s.Maps == btn.MapBP && s.Method != btn.MethodSymmetryCP {
+	if s.Method != btn.MethodSymmetryCP {
 		s.Maps = btn.MapIdentity
 	}
 	net, err := reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, btn.ErrRange) || errors.Is(err, tensor.ErrNotFinite):
+		return nil, fault.Wrap(fault.Unsupported, err)
+	case err != nil:
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
 	return net, nil

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -83,33 +84,33 @@ func (a *assigner) cacheState() string {
 	return "hit"
 }
 
-// caution says beforehand what float64 may lose in an exact contraction, and that such an answer is not sure to be exact. Numbers
-// in count space carry exponents of their own (inCounts): there only signs count.
-func (f *facts) caution(a *btn.Assignment, conditioned *btn.Network, inCounts bool) {
-	if inCounts {
-		a.Warnings = append(a.Warnings, f.signs...)
+// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's tensors were rounded by
+// maps, or, for closed forms of rank one, float64 may lose something. Who contracts C = B finds out what it has lost, and
+// numbers in count space carry exponents of their own.
+func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
+	if to.Decomposition < 0 || to.Decomposition >= len(a.job.Decompositions) {
 		return
 	}
-	span := f.span.warnings(conditioned)
-	a.Unsure = len(span) > 0
-	a.Warnings = append(append(a.Warnings, span...), f.signs...)
-}
-
-// isCounted reports whether an assignment's components are all count polynomials.
-func (a *assigner) isCounted(assignment *btn.Assignment) bool {
-	if d := assignment.Decomposition; d < 0 || d >= len(a.job.Decompositions) {
-		return false
+	d := a.job.Decompositions[to.Decomposition]
+	if !d.Exact || len(d.Components) == 0 {
+		return
 	}
-	return allCounts(a.job.Decompositions[assignment.Decomposition])
+	warnings := a.facts.mapped
+	if !carried(d) {
+		warnings = slices.Concat(warnings, a.facts.span.warnings(conditioned))
+	}
+	to.Unsure = len(warnings) > 0
+	to.Warnings = append(to.Warnings, warnings...)
 }
 
-func allCounts(d *btn.Decomposition) bool {
+// carried reports whether all numbers of a decomposition carry exponents, or what they lose is found out.
+func carried(d *btn.Decomposition) bool {
 	for _, c := range d.Components {
 		switch c.Class {
-		case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+		case btn.ClassBase, btn.ClassSymmetric, btn.ClassSymmetryRankOne:
 		case btn.ClassParts:
 			for _, part := range d.Parts {
-				if !allCounts(part.Decomposition) {
+				if !carried(part.Decomposition) {
 					return false
 				}
 			}
@@ -122,12 +123,17 @@ func allCounts(d *btn.Decomposition) bool {
 
 func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	conditioned, err := a.net.Condition(q.Evidence)
-	if err != nil {
+	switch {
+	case errors.Is(err, btn.ErrRange):
+		return btn.Assignment{}, fault.Wrap(fault.Unsupported, err)
+	case err != nil:
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
 	}
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
-		a.facts.caution(&joint, conditioned, a.isCounted(&joint))
+		if err == nil {
+			a.caution(&joint, conditioned)
+		}
 		return joint, err
 	}
 	switch a.settings.Method {
@@ -143,7 +149,9 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return a.approximate(conditioned, q, nil)
 	}
 	exact, err := a.exact(conditioned, q.Marginals)
-	a.facts.caution(&exact, conditioned, a.isCounted(&exact))
+	if err == nil {
+		a.caution(&exact, conditioned)
+	}
 	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
 		return exact, err
 	}
@@ -168,7 +176,9 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: btn.LnLinks(conditioned)}, nil
+	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: btn.LnLinks(conditioned)}
+	a.caution(&assignment, conditioned)
+	return assignment, nil
 }
 
 // settingsKey lists what a learned decomposition depends on beside the network.

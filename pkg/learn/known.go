@@ -36,7 +36,7 @@ type facts struct {
 	programs *einsum.Programs
 	digest   [sha256.Size]byte
 	span     span
-	signs    []string
+	mapped   []string
 
 	mu     sync.Mutex
 	shaped bool
@@ -74,7 +74,7 @@ func (k *Known) of(net *btn.Network) *facts {
 	if f := k.find(net); f != nil {
 		return f
 	}
-	f := &facts{net: weak.Make(net), programs: &k.programs, digest: net.Digest(), span: coreSpan(net), signs: signWarnings(net)}
+	f := &facts{net: weak.Make(net), programs: &k.programs, digest: net.Digest(), span: coreSpan(net), mapped: mapWarnings(net)}
 	if len(net.Cores)+len(net.Links) > keepTensors {
 		return f
 	}

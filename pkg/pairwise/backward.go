@@ -24,7 +24,7 @@ func (r *run) backward(o *op) error {
 		clear(b[o.out].data)
 	case opSum:
 		r.stats.Flops += float64(len(b[o.a].data))
-		addScaled(&b[o.out], &b[o.a])
+		r.addScaled(&b[o.out], &b[o.a])
 	case opAdjoint:
 		a := b[o.a]
 		var unused scaled.Number // an adjoint of 0 ends nothing
@@ -40,15 +40,16 @@ func (r *run) backward(o *op) error {
 }
 
 // addScaled adds one scaled table to another.
-func addScaled(sum, x *buffer) {
+func (r *run) addScaled(sum, x *buffer) {
 	if x.scale.IsZero() {
 		return
 	}
 	if sum.scale.IsZero() {
 		copy(sum.data, x.data)
-		sum.scale, sum.bound = x.scale, x.bound
+		sum.scale, sum.bound, sum.depth = x.scale, x.bound, x.depth
 		return
 	}
+	r.apart(sum, x)
 	if x.scale.Exp > sum.scale.Exp {
 		f := sum.scale.Div(x.scale).Float64()
 		for i := range sum.data {
@@ -58,5 +59,20 @@ func addScaled(sum, x *buffer) {
 	}
 	axpy(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
 	sum.bound = max(sum.bound, x.bound) + 2
-	sum.scale = sum.scale.Mul(settle(sum))
+	sum.low, sum.measured = r.cancelled(min(sum.low, x.low)), false
+	sum.scale = sum.scale.Mul(r.settle(sum))
+}
+
+// apart brings the depths of two scaled tables to the larger of their scales.
+func (r *run) apart(a, b *buffer) {
+	small, by := a, int(min(b.scale.Exp-a.scale.Exp, 4000))
+	if by < 0 {
+		small, by = b, int(min(a.scale.Exp-b.scale.Exp, 4000))
+	}
+	by++ // mantissas are in [1, 2)
+	if small.low-by < scaled.Lowest {
+		small.measure()
+		r.stats.Lost = r.stats.Lost || small.low-by < scaled.Lowest
+	}
+	small.low -= by
 }

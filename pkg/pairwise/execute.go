@@ -17,6 +17,7 @@ type buffer struct {
 	data  []float64
 	owned bool // from the arena
 	bound int
+	depth
 	scale scaled.Number // of adjoints: what the entries are to be multiplied with
 }
 
@@ -47,13 +48,13 @@ type run struct {
 	marginal marginals
 	reads    [][]int // by table
 	used     []bool  // by index: a table has it
+	signed   bool    // an entry is below 0
 }
 
 const (
-	infinity = uint64(0x7ff) << 52 // bits of +Inf; those of NaN are above
-	margin   = 64                  // largest entries within 2^±margin are left as they are
-	highest  = 256                 // bounds above this are measured
-	sampled  = 64                  // entries looked at to see that a table is not tiny
+	margin  = 64  // largest entries within 2^±margin are left as they are
+	highest = 256 // bounds above this are measured
+	sampled = 64  // entries looked at to see that a table is not tiny
 )
 
 // measure finds the range of every table, copies those out of it, and multiplies what is known into the scale.
@@ -66,20 +67,23 @@ func (r *run) measure(e *einsum.Expression) error {
 			r.used[v] = true
 		}
 		data := e.Tables[t].Data
-		top := largestBits(data)
-		if top >= infinity {
+		top, low, signed := scaled.Extent(data)
+		if top >= 1024 {
 			return fmt.Errorf("%w: table %d", einsum.ErrNotFinite, t)
 		}
-		bound := exponent(top) + 1
-		if top == 0 {
+		r.signed = r.signed || signed
+		bound := top + 1
+		if scaled.LargestBits(data) == 0 {
 			r.start, bound = scaled.Number{}, 0
 		} else if bound < -margin || bound > margin {
 			data = append([]float64(nil), data...)
 			r.copied += float64(len(data))
-			r.start = r.start.Mul(rescale(data, top))
+			r.start = r.start.Mul(scaled.Normalise(data))
+			low -= top
+			r.stats.Lost = r.stats.Lost || top > 0 && low < scaled.Lowest
 			bound = 1
 		}
-		r.raw[t] = buffer{data: data, bound: bound}
+		r.raw[t] = buffer{data: data, bound: bound, depth: depth{low: min(low, 0), measured: true}}
 	}
 	for v, d := range r.shape.dims {
 		if !r.used[v] && d > 1 {
@@ -188,7 +192,7 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 		return r.merge(o, scale)
 	case opTake:
 		*scale = scale.Mul(scaled.FromFloat(b[o.b].data[0]))
-		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound}
+		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound, depth: b[o.a].depth}
 		r.stats.Flops++
 		r.stats.Merges++
 	case opHand:
@@ -216,8 +220,8 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	}
 	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
 	r.stats.Flops += r.shape.presum(o.out)
-	out.bound = raw.bound + ceilLog2(alone)
-	f := settle(&out)
+	out.bound, out.low = raw.bound+ceilLog2(alone), r.cancelled(raw.low)
+	f := r.settle(&out)
 	*scale = scale.Mul(f)
 	r.keep(o.out, f)
 	r.buffers[o.out] = out
@@ -239,6 +243,7 @@ func (r *run) base(leaf int) int {
 
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
+	low := r.descend(a, b)
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	if err := r.kernel.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
@@ -246,8 +251,8 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	size := float64(o.spec.size)
 	r.stats.Flops += o.spec.work + (o.spec.work - size)
 	r.stats.Merges++
-	out.bound = a.bound + b.bound + ceilLog2(o.spec.work/size)
-	r.settled = settle(&out)
+	out.bound, out.low = a.bound+b.bound+ceilLog2(o.spec.work/size), low
+	r.settled = r.settle(&out)
 	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
 		r.settled = scaled.One
 	}
@@ -266,7 +271,7 @@ func (r *run) keep(table int, factor scaled.Number) {
 
 // settle keeps a table in range: bound limits it from above, a few entries show that it is not tiny. When they do not,
 // or the bound has grown, the largest entry is looked up and divided out. It returns the factor; 0 for a table of zeros.
-func settle(t *buffer) scaled.Number {
+func (r *run) settle(t *buffer) scaled.Number {
 	if t.bound < highest {
 		step := max(1, len(t.data)/sampled)
 		for i := 0; i < len(t.data); i += step {
@@ -275,48 +280,21 @@ func settle(t *buffer) scaled.Number {
 			}
 		}
 	}
-	top := largestBits(t.data)
+	top := scaled.LargestBits(t.data)
 	if top == 0 {
 		return scaled.Number{}
 	}
-	t.bound = exponent(top) + 1
+	exp := scaled.Exponent(top)
+	t.bound = exp + 1
 	if t.bound >= -margin && t.bound <= margin {
 		return scaled.One
 	}
-	t.bound = 1
-	return rescale(t.data, top)
-}
-
-// largestBits returns the bits of the largest absolute value: for finite numbers the order of bits is that of values.
-func largestBits(data []float64) uint64 {
-	const sign = 1 << 63
-	var t0, t1, t2, t3 uint64
-	for len(data) >= 4 {
-		t0 = max(t0, math.Float64bits(data[0])&^sign)
-		t1 = max(t1, math.Float64bits(data[1])&^sign)
-		t2 = max(t2, math.Float64bits(data[2])&^sign)
-		t3 = max(t3, math.Float64bits(data[3])&^sign)
-		data = data[4:]
+	if exp > 0 && t.low-exp < scaled.Lowest {
+		t.measure()
+		r.stats.Lost = r.stats.Lost || t.low-exp < scaled.Lowest
 	}
-	for _, x := range data {
-		t0 = max(t0, math.Float64bits(x)&^sign)
-	}
-	return max(t0, t1, t2, t3)
-}
-
-// exponent is floor(log2) of the number with the given bits, −1023 for subnormal ones.
-func exponent(bits uint64) int { return int(bits>>52) - 1023 }
-
-// rescale divides data by the power of two of its largest entry and returns that power.
-func rescale(data []float64, top uint64) scaled.Number {
-	_, exp := math.Frexp(math.Float64frombits(top))
-	exp--
-	half := -exp / 2 // two factors: one alone may be out of range
-	f, g := math.Ldexp(1, half), math.Ldexp(1, -exp-half)
-	for i := range data {
-		data[i] = data[i] * f * g
-	}
-	return scaled.Make(1, int64(exp))
+	t.bound, t.low = 1, min(t.low-exp, 0)
+	return scaled.Rescale(t.data, top)
 }
 
 func ceilLog2(x float64) int {

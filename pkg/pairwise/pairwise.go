@@ -44,6 +44,9 @@ type Stats struct {
 	PeakBytes int64   // largest total of live tables, those of the expression included
 	Slices    int64   // slices computed
 	Merges    int64   // merges computed
+	// Lost says that terms may be missing: somewhere a product of entries may have been below 2^-1020 beside others of its
+	// table, where a float64 has no digits for it. A total that is not Lost has all its terms, and one of 0 has none.
+	Lost bool
 }
 
 // Contract returns the value of e, contracted along t, or the part of it that the slices From ≤ s < To make up:
@@ -51,7 +54,7 @@ type Stats struct {
 //	Z = Scale · Σ_s Σ_x Π_t Tables[t][x, s]
 //
 // Subtrees without a sliced index are computed once, as far as there is memory to keep their results. The slices are added exactly and rounded once. Z = 0 is an answer.
-// Within one table, entries 2^−900 below the largest may become 0.
+// Within one table, entries 2^−900 below the largest may become 0, and Stats.Lost says so.
 //
 // Errors: einsum.ErrOverBudget with the bytes, before anything is computed; einsum.ErrExpression; ordering.ErrTree;
 // einsum.ErrNotFinite; the context's error, looked at between merges and within large ones.
@@ -102,6 +105,9 @@ func prepare(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Optio
 
 // validate checks scopes and sizes, so that nothing after it can be out of range.
 func validate(e *einsum.Expression) error {
+	if e.Unfit != "" {
+		return fault.New(fault.Unsupported, "%w: %s", einsum.ErrSpan, e.Unfit)
+	}
 	for i, d := range e.Dims {
 		if d < 1 {
 			return fmt.Errorf("%w: index %d has dimension %d", einsum.ErrExpression, i, d)

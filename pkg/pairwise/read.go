@@ -26,6 +26,11 @@ func (r *run) read(o *op) {
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
+	if r.raw != nil && o.a < s.leaves {
+		r.descend(&r.raw[o.a], &r.buffers[o.b])
+	} else {
+		r.descend(&r.buffers[o.a], &r.buffers[o.b])
+	}
 	adjoint, other := r.buffers[o.b].data, s.layouts[o.b]
 	axes := make([]axis, len(l.index))
 	for i, v := range l.index {

@@ -53,6 +53,7 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 		r.stats.Flops += w.stats.Flops
 		r.stats.Merges += w.stats.Merges
 		r.stats.Slices += w.stats.Slices
+		r.stats.Lost = r.stats.Lost || w.stats.Lost
 		r.beside += w.arena.Peak
 	}
 	// What lives before the slices is counted in r's arena, and its peak may be from there.
@@ -90,6 +91,6 @@ func together(team []*run, p *program, from int64, values []scaled.Number) error
 
 // fork returns a run for slices that reads what r has computed for all of them.
 func (r *run) fork(entries int) *run {
-	return &run{ctx: r.ctx, shape: r.shape, threads: 1, tables: r.tables, raw: r.raw, common: r.common,
+	return &run{ctx: r.ctx, shape: r.shape, threads: 1, tables: r.tables, raw: slices.Clone(r.raw), common: r.common, signed: r.signed,
 		digits: make([]int, len(r.digits)), buffers: slices.Clone(r.buffers), arena: arena.Arena{Limit: entries}}
 }

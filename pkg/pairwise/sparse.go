@@ -170,11 +170,11 @@ func (x *sparse) settle(t int) scaled.Number {
 	}
 	e.key, e.value = e.key[:n], e.value[:n]
 	x.stats.Largest = max(x.stats.Largest, n)
-	top := largestBits(e.value)
+	top := scaled.LargestBits(e.value)
 	if top == 0 {
 		return scaled.Number{}
 	}
-	return rescale(e.value, top)
+	return scaled.Rescale(e.value, top)
 }
 
 // fields lays out keys over a scope, those that stay longest in the lowest bits.

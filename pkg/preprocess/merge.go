@@ -112,7 +112,7 @@ func times(a, b []float64, shape, steps []int) ([]float64, bool) {
 }
 
 // product returns the product of tables over the indices out, summed over the indices sum, which together are all
-// theirs. It says no when a product that is not 0 is tiny, or infinite.
+// theirs. It says no when a product that is not 0 is tiny, or infinite, and where terms of both signs cancel and were rounded.
 func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 	axes := append(slices.Clone(out), sum...)
 	size, inner := 1, 1
@@ -130,6 +130,7 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 	data := make([]float64, size)
 	x, at := make([]int, len(axes)), make([]int, len(tables))
 	for o := range data {
+		var s signed
 		total := 0.0
 		for range inner {
 			p := 1.0
@@ -149,6 +150,9 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 					}
 				}
 			}
+			if w.signed {
+				s.add(factors, at, total, p)
+			}
 			total += p
 			for a := len(axes) - 1; a >= 0; a-- {
 				x[a]++
@@ -164,7 +168,9 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 				}
 			}
 		}
-		data[o] = total
+		if data[o] = total; !s.keeps(total) {
+			return nil, false
+		}
 	}
 	return data, true
 }

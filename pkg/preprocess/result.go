@@ -12,7 +12,7 @@ import (
 // result makes the expression of what is left.
 func (w *work) result(e *einsum.Expression) *Result {
 	r := &Result{Report: w.report, dims: e.Dims}
-	out := &einsum.Expression{Dims: w.dims, Scale: w.scale, Support: make([][]int, len(w.dims))}
+	out := &einsum.Expression{Dims: w.dims, Scale: w.scale, Support: make([][]int, len(w.dims)), Unfit: e.Unfit}
 	if w.zero != nil {
 		r.Report.Zero = w.zero
 		out.Scale = scaled.Number{}

@@ -37,7 +37,9 @@ type work struct {
 	filtering int
 
 	alive alive
-	pace  *pace.Pace // once it is over nothing goes on, and the state is of no use any more
+
+	signed bool       // an entry is below 0
+	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
 // alias says what became of an index that is gone: it follows index into, or has been summed out.
@@ -83,6 +85,7 @@ func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
 		return nil, fmt.Errorf("%w: the scale", einsum.ErrNotFinite)
 	}
 	w.report.Before = countExpression(e)
+	w.signed = e.Signed()
 	if e.Scale.IsZero() {
 		w.zero = &Reason{Index: -1, Table: -1}
 	}

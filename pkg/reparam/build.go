@@ -36,7 +36,8 @@ type Options struct {
 //	Z = Scale · Σ_x̄ Π_j T̄^(j)[x̄] Π_i V^(i)[x̄],   V^(i)[x̄] = Σ_x w_i(x) Π_{j∈N(i)} A^(i:j)[x, x̄_i:j]
 //
 // Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope. Factors of order one are
-// multiplied into w_i, of order zero into Scale, whatever their form. A variable in no factor of order ≥ 2 becomes a link
+// multiplied into w_i, of order zero into Scale, whatever their form; one whose product with the others spans more than weights
+// hold gets a leg like those of order two, with the identity. A variable in no factor of order ≥ 2 becomes a link
 // without legs whose value is Σ_x w_i(x). Variables[i] points at the link that holds w_i.
 //
 // Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i).
@@ -68,11 +69,11 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	}
 	b := builder{model: m, options: o}
 	b.net = &btn.Network{Scale: scaled.One, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
-	b.room()
 	weights, err := b.weights()
 	if err != nil {
 		return nil, err
 	}
+	b.room()
 	if o.Maps == btn.MapBP {
 		if b.gauge, err = newGauge(ctx, m, weights, b.net.Scale, o.BP); err != nil && !errors.Is(err, einsum.ErrSpan) {
 			return nil, fmt.Errorf("reparam: %w", err)
@@ -128,6 +129,7 @@ type builder struct {
 	pieces  []piece
 	shared  map[int]mapPair // orthogonal maps by dimension
 	gauge   *gauge          // of maps "bp", else nil
+	apart   []bool          // by factor: one of order one that does not fit the weights, and has a leg; nil for none
 
 	maps     []btn.Map // of the factor in hand
 	inverses [][]float64
@@ -140,7 +142,7 @@ type builder struct {
 func (b *builder) room() {
 	degree, pieces, legs := make([]int, len(b.model.Domains)), 0, 0
 	for j := range b.model.Factors {
-		if scope := b.model.Factors[j].Scope; len(scope) >= 2 {
+		if scope := b.model.Factors[j].Scope; b.hasLegs(j) {
 			pieces, legs = pieces+1, legs+len(scope)
 			for _, i := range scope {
 				degree[i]++

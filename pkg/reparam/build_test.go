@@ -299,10 +299,6 @@ func TestBuildErrors(t *testing.T) {
 		}
 		return nil
 	}
-	far := &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}
-	for range 2 {
-		far.Factors = append(far.Factors, factorgraph.Factor{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-300, 1}}})
-	}
 	for _, c := range []struct {
 		m    *factorgraph.Model
 		o    reparam.Options
@@ -314,12 +310,34 @@ func TestBuildErrors(t *testing.T) {
 		{m, reparam.Options{Maps: btn.MapGiven}, reparam.ErrOptions, "none are given"},
 		{m, reparam.Options{Maps: btn.MapGiven, Given: singular}, btn.ErrIllConditioned, "factor 0, variable 0: "},
 		{m, reparam.Options{Maps: btn.MapGiven, Given: func(int, int) []float64 { return []float64{1} }}, btn.ErrMap, "factor 0, variable 1: "},
-		{far, reparam.Options{}, btn.ErrRange, "variable 0: "},
 		{&factorgraph.Model{Domains: []int{0}}, reparam.Options{}, factorgraph.ErrModel, ""},
 	} {
 		_, err := reparam.Build(context.Background(), c.m, c.o)
 		if !errors.Is(err, c.is) || !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%+v: got %v, want %v with %q", c.o, err, c.is, c.want)
+		}
+	}
+}
+
+// TestFactorsOfOrderOneThatDoNotFitHaveLegs: their product spans 10^900, more than the weights of a variable hold.
+func TestFactorsOfOrderOneThatDoNotFitHaveLegs(t *testing.T) {
+	m := &factorgraph.Model{Domains: []int{2, 2}}
+	for range 3 {
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-300, 1}}})
+	}
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 0, 0}}})
+	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+		net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := net.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		want, _ := oracle.LogZ(m, factorgraph.Evidence{}) // ln 2e-900
+		z, _ := oracle.NetworkZ(net)
+		if got := oracle.Ln(z); math.Abs(got-want) > 1e-9*math.Abs(want) {
+			t.Errorf("cores %s: ln Z %v, want %v", cores, got, want)
 		}
 	}
 }

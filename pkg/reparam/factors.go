@@ -28,7 +28,7 @@ func (b *builder) factors(ctx context.Context) error {
 		if p.Over(64) {
 			return p.Err()
 		}
-		if len(f.Scope) < 2 {
+		if !b.hasLegs(j) {
 			continue
 		}
 		maps, inverses, err := b.mapsOf(j, f)
@@ -69,6 +69,9 @@ func reparameterise(t tensor.Tensor, inverses [][]float64) (tensor.Tensor, error
 // mapsOf returns the maps of factor j's incidences with their inverses, until the next call.
 func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, error) {
 	b.maps, b.inverses = b.maps[:0], b.inverses[:0]
+	if len(f.Scope) == 1 {
+		return append(b.maps, btn.Identity()), append(b.inverses, nil), nil
+	}
 	if b.gauge != nil {
 		for _, p := range b.gauge.maps(j, isSymmetric(f.Table)) {
 			b.maps, b.inverses = append(b.maps, p.m), append(b.inverses, p.inverse)
@@ -129,8 +132,8 @@ func (b *builder) weights() ([][]float64, error) {
 			numbers[i][x] = scaled.One
 		}
 	}
-	for _, f := range b.model.Factors {
-		b.absorb(f, numbers)
+	for j, f := range b.model.Factors {
+		b.absorb(j, f, numbers)
 	}
 	weights := make([][]float64, len(numbers))
 	for i := range numbers {
@@ -144,15 +147,31 @@ func (b *builder) weights() ([][]float64, error) {
 	return weights, nil
 }
 
-func (b *builder) absorb(f factorgraph.Factor, numbers [][]scaled.Number) {
+// hasLegs says whether factor j is a tensor of the network.
+func (b *builder) hasLegs(j int) bool {
+	order := len(b.model.Factors[j].Scope)
+	return order >= 2 || order == 1 && b.apart != nil && b.apart[j]
+}
+
+// absorb multiplies factor j into the weights of its variable, or into Scale.
+func (b *builder) absorb(j int, f factorgraph.Factor, numbers [][]scaled.Number) {
 	switch len(f.Scope) {
 	case 0:
 		b.net.Scale = b.net.Scale.Mul(tensor.At(f.Table, nil))
 	case 1:
 		w, at := numbers[f.Scope[0]], []int{0}
+		product := make([]scaled.Number, len(w))
 		for x := range w {
 			at[0] = x
-			w[x] = w[x].Mul(tensor.At(f.Table, at))
+			product[x] = w[x].Mul(tensor.At(f.Table, at))
 		}
+		if _, _, err := btn.FitWeights(product); err == nil {
+			copy(w, product)
+			return
+		}
+		if b.apart == nil {
+			b.apart = make([]bool, len(b.model.Factors))
+		}
+		b.apart[j] = true
 	}
 }

@@ -280,6 +280,9 @@ func checkValue(v btn.UnitValue) error {
 	if !finite(v.Value.Flops) || v.Value.Flops < 0 {
 		return invalid("v.f", "%v flops", v.Value.Flops)
 	}
+	if !finite(v.Value.Digits) || v.Value.Digits < 0 {
+		return invalid("v.g", "%v digits", v.Value.Digits)
+	}
 	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes)) {
 		return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
 	}

@@ -1,0 +1,41 @@
+package pairwise
+
+// How deep the entries of a table go: what products of them may lose.
+
+import "github.com/basetensor/basetensor/pkg/scaled"
+
+// depth bounds the entries of a table from below: all but the zeros are 2^low or more in size, low ≤ 0.
+type depth struct {
+	low      int
+	measured bool // low was looked up, no better bound is to be had
+}
+
+// cancelledBits is how much a sum of terms of both signs may be below the smallest of them without being 0: the bits of a term.
+const cancelledBits = 54
+
+// measure looks the smallest entry of a table up, once.
+func (t *buffer) measure() {
+	if !t.measured {
+		_, low, _ := scaled.Extent(t.data)
+		t.low, t.measured = min(low, 0), true
+	}
+}
+
+// descend bounds the products of the entries of two tables. Bounds are multiplied; only where that leads too deep are the
+// tables looked at. Where it still does, the total may have lost terms.
+func (r *run) descend(a, b *buffer) int {
+	if a.low+b.low < scaled.Lowest {
+		a.measure()
+		b.measure()
+		r.stats.Lost = r.stats.Lost || a.low+b.low < scaled.Lowest
+	}
+	return r.cancelled(a.low + b.low)
+}
+
+// cancelled bounds a sum of terms that are 2^low or more.
+func (r *run) cancelled(low int) int {
+	if r.signed {
+		return low - cancelledBits
+	}
+	return low
+}
