@@ -8,7 +8,8 @@ import (
 )
 
 // ToDense returns t as a table of at most maxEntries entries (t itself if it is dense).
-// Cost O(terms · entries). It returns ErrTooLarge if the table is larger, ErrNotFinite if an entry overflows float64.
+// Cost O(terms · entries). It returns ErrTooLarge if the table is larger, ErrNotFinite if an entry is beyond the
+// range of float64, above or below.
 func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 	if t == nil {
 		return nil, fmt.Errorf("%w: nil tensor", ErrShape)
