@@ -3,8 +3,10 @@ package aggregate
 // Approximate answers that grow: estimates rung by rung, what they say about each other, and when that is enough.
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -43,7 +45,8 @@ type growth struct {
 	uncertainty *float64         // of the best
 	moved       bool             // the best has a predecessor in its own sequence
 	bp          *btn.Propagation // nil where it was not run
-	hard        bool             // some table of the network has zeros
+	hard        bool             // tables forbid values together
+	unsure      bool             // entries may have been lost to the range of float64
 }
 
 // rung is an estimate with what it is made of.
@@ -69,11 +72,11 @@ func climb(in Input, parts []part, last bool) growth {
 	d := in.Decomposition
 	g := growth{best: -1}
 	if in.Assignment != nil {
-		g.bp, g.hard = in.Assignment.Propagation, in.Assignment.Hard
+		g.bp, g.hard, g.unsure = in.Assignment.Propagation, in.Assignment.Hard, in.Assignment.Unsure
 	}
 	whole := true
 	for k := range d.Growth.Rungs {
-		r, complete := estimate(d, k, parts)
+		r, complete := estimate(d, k, g.hard, parts)
 		if !complete {
 			whole = false
 			if !last {
@@ -102,7 +105,7 @@ func (g *growth) settled(accuracy float64) bool {
 		return false
 	}
 	best := &g.rungs[g.best]
-	if best.lossless() {
+	if best.lossless() && !g.unsure {
 		return true
 	}
 	if !g.moved || g.uncertainty == nil || *g.uncertainty > accuracy {
@@ -120,7 +123,7 @@ func (g *growth) settled(accuracy float64) bool {
 }
 
 // estimate sums a rung: Z̃ = Σ_s Z_s over its slices, Z_s = exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)) for regions.
-func estimate(d *btn.Decomposition, k int, parts []part) (rung, bool) {
+func estimate(d *btn.Decomposition, k int, hard bool, parts []part) (rung, bool) {
 	def := &d.Growth.Rungs[k]
 	r := rung{number: k, Estimate: btn.Estimate{
 		Family: def.Family, Plan: def.Plan, Bond: def.Bond, Kind: def.Kind, Size: def.Size, Slices: def.Count, Components: def.To - def.From,
@@ -146,6 +149,9 @@ func estimate(d *btn.Decomposition, k int, parts []part) (rung, bool) {
 	} else {
 		err = r.truncated()
 	}
+	if err == nil && hard && r.contradicted() {
+		err = errContradiction
+	}
 	if err == nil && r.z.IsZero() {
 		err = fmt.Errorf("the total is exactly 0, and an estimate cannot show that Z is 0")
 	}
@@ -156,6 +162,14 @@ func estimate(d *btn.Decomposition, k int, parts []part) (rung, bool) {
 	}
 	r.LogZ = finite(r.z.LogAbs())
 	return r, true
+}
+
+// errContradiction is why regions of constraints fail that leave nothing possible: ln Z of the others says nothing then.
+var errContradiction = errors.New("the constraints of a region contradict each other or nearly so: Z may be 0, which the exact way would show")
+
+// contradicted reports whether some region had nothing that is possible.
+func (r *rung) contradicted() bool {
+	return slices.ContainsFunc(r.parts, func(v btn.Value) bool { return v.Region != nil && v.Region.NonPositive > 0 })
 }
 
 func (r *rung) truncated() error {

@@ -55,7 +55,7 @@ func (g *growth) judge() {
 		if r.LogZ == nil {
 			continue
 		}
-		if r.lossless() {
+		if r.lossless() && !g.unsure {
 			g.best, g.uncertainty = i, finite(floor(*r.LogZ))
 			return
 		}
@@ -68,6 +68,9 @@ func (g *growth) judge() {
 	}
 	g.steadiest()
 	best := &g.rungs[g.best]
+	if g.unsure || g.plateau(best) {
+		return
+	}
 	others := g.others(best)
 	last, moved := g.next(best, math.Inf(1)) // without help from others
 	spread, far, worse := 0.0, 0.0, 0
@@ -89,7 +92,7 @@ func (g *growth) judge() {
 		u = g.cautious(best, u, len(others) == 0)
 	}
 	if best.Slices > 1 && best.Family == btn.FamilyRegions {
-		u = max(u, g.wholeNext(best))
+		u = max(u, g.wholeNext(best), g.fromWhole(best))
 	}
 	if best.Family == btn.FamilyRegions {
 		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ))
@@ -128,6 +131,13 @@ func (g *growth) cautious(best *rung, u float64, alone bool) float64 {
 	return u
 }
 
+// plateau reports whether regions of constraints did not change at all from one size to the next: belief propagation sees
+// nothing of constraints that are even everywhere, like parities, and neither do regions that close no cycle of them.
+func (g *growth) plateau(best *rung) bool {
+	change, known := g.lastChange(best)
+	return g.hard && best.Family == btn.FamilyRegions && known && change <= floor(*best.LogZ)
+}
+
 // doubt is how much of a change is not to be hoped away after a truncation that left out this share: its fourth root. A small
 // change after truncations that drop a percent is as likely an accident as a sign of convergence.
 func doubt(r *rung) float64 {
@@ -149,8 +159,8 @@ func (g *growth) signs(best *rung) float64 {
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
-// phases returns ln Σ_k exp(ln Z_k − ln Z_1) over the fixed points of belief propagation, the one that regions stand on first:
-// what the others add to Z if they are phases of their own. 0 where there is one.
+// phases returns what other fixed points of belief propagation may add to ln Z, the one that regions stand on being first: at least
+// ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k of them, for between those found lie others that were not. 0 where there is one.
 func phases(p *btn.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
@@ -159,7 +169,18 @@ func phases(p *btn.Propagation) float64 {
 	for _, z := range p.Phases {
 		sum += math.Exp(min(z-p.Phases[0], 0))
 	}
-	return math.Log(sum)
+	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
+}
+
+// fromWhole is how far regions in slices are from the last whole regions: slices of a smaller size lose loops that those have.
+func (g *growth) fromWhole(best *rung) float64 {
+	distance := 0.0
+	for i := range g.rungs {
+		if r := &g.rungs[i]; r.LogZ != nil && r.Family == btn.FamilyRegions && r.Slices == 1 {
+			distance = math.Abs(*r.LogZ - *best.LogZ)
+		}
+	}
+	return distance
 }
 
 // unconverged is how far regions are from a Bethe value whose messages still move; 0 at a fixed point.
@@ -336,7 +357,7 @@ func (g *growth) marginalChange(p [][]float64) *float64 {
 		}
 	}
 	if before == nil {
-		if g.rungs[g.best].lossless() {
+		if g.rungs[g.best].lossless() && !g.unsure {
 			return finite(rounding)
 		}
 		return nil
@@ -378,6 +399,10 @@ func (g *growth) warnings(in Input) []string {
 		warn("the deadline came before the estimates settled: this is the best one so far")
 	}
 	switch u := g.uncertainty; {
+	case g.unsure:
+		warn("the entries of the model span more than float64 holds side by side: terms may be lost, and nothing is known of the quality of this estimate")
+	case u == nil && len(g.rungs) > 1+failed && g.plateau(&g.rungs[g.best]):
+		warn("regions of constraints do not change with their size: nothing is known of the quality of this estimate")
 	case u == nil:
 		warn("this is a single estimate, and nothing is known of its quality")
 	case g.ended != endedSettled:

@@ -83,7 +83,42 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression())}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: wide(own.Expression())}, nil
+}
+
+const (
+	// widest is the span of a table's entries, as an exponent of 2, beyond which truncations may drop what counts in the end: they keep
+	// sixteen digits of every matrix. No model of ordinary numbers comes near.
+	widest = 200
+	// widestTogether is the same for the tables over one index, which meet in one tensor.
+	widestTogether = 600
+)
+
+// wide reports whether the entries of tables span so much, each or those over one index together, that a contraction in
+// float64 may lose terms.
+func wide(e *einsum.Expression) bool {
+	together := make([]float64, len(e.Dims))
+	for _, t := range e.Tables {
+		least, most := math.Inf(1), 0.0
+		for _, x := range t.Data {
+			if x = math.Abs(x); x > 0 {
+				least, most = min(least, x), max(most, x)
+			}
+		}
+		if most == 0 {
+			continue
+		}
+		span := math.Log2(most) - math.Log2(least)
+		if span > widest {
+			return true
+		}
+		for _, i := range t.Scope {
+			if together[i] += span; together[i] > widestTogether {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forbids reports whether some table forbids values of two indices or more together: simplification has removed the
@@ -119,7 +154,7 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression())}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: wide(p.Expression())}, nil
 }
 
 // model returns the network without evidence, simplified such that every marginal can be recovered.
