@@ -83,7 +83,7 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: wide(own.Expression())}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression())}, nil
 }
 
 const (
@@ -94,9 +94,9 @@ const (
 	widestTogether = 600
 )
 
-// wide reports whether the entries of tables span so much, each or those over one index together, that a contraction in
+// beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
 // float64 may lose terms.
-func wide(e *einsum.Expression) bool {
+func beyondRange(e *einsum.Expression) bool {
 	together := make([]float64, len(e.Dims))
 	for _, t := range e.Tables {
 		least, most := math.Inf(1), 0.0
@@ -154,7 +154,7 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: wide(p.Expression())}, nil
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: beyondRange(p.Expression())}, nil
 }
 
 // model returns the network without evidence, simplified such that every marginal can be recovered.

@@ -62,7 +62,7 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	}
 	assignment := btn.Assignment{
 		Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
-		Hard: forbids(e), Unsure: wide(e),
+		Hard: forbids(e), Unsure: beyondRange(e),
 	}
 	if own, err := a.restricts(h); err != nil {
 		return btn.Assignment{}, err

@@ -24,7 +24,7 @@ func TestTablesThatSpanTooMuchOrForbid(t *testing.T) {
 		{"a weight of 0", []einsum.Table{{Scope: []int{0}, Data: []float64{0, 1}}}, false, false},
 	} {
 		e := &einsum.Expression{Dims: []int{2, 2}, Tables: c.tables}
-		if got := wide(e); got != c.wide {
+		if got := beyondRange(e); got != c.wide {
 			t.Errorf("%s: wide %v", c.name, got)
 		}
 		if got := forbids(e); got != c.hard {
