@@ -3,6 +3,8 @@
 package tensor
 
 import (
+	"math/big"
+
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -18,41 +20,70 @@ func At(t Tensor, x []int) scaled.Number {
 		}
 		return scaled.FromFloat(t.Data[i])
 	case *CP:
-		var sum scaled.Number
-		for i := range t.Weights {
-			sum = sum.Add(t.termAt(i, x))
+		terms := make([][]scaled.Number, len(t.Weights))
+		for i := range terms {
+			terms[i] = t.termAt(i, x)
 		}
-		return sum
+		return sumOfProducts(terms)
 	case *Symmetric:
 		return t.Values.At(countIndex(t.Levels, x))
 	case *SymmetryCP:
 		c := countIndex(t.Levels, x)
-		var sum scaled.Number
-		for _, term := range t.Terms {
-			p := scaled.FromFloat(term.Alpha).Mul(term.S.At(c))
+		terms := make([][]scaled.Number, len(t.Terms))
+		for i, term := range t.Terms {
+			terms[i] = []scaled.Number{scaled.FromFloat(term.Alpha), term.S.At(c)}
 			for mode, v := range term.R {
 				if v != nil {
-					p = p.Mul(scaled.FromFloat(v[x[mode]]))
+					terms[i] = append(terms[i], scaled.FromFloat(v[x[mode]]))
 				}
 			}
-			sum = sum.Add(p)
 		}
-		return sum
+		return sumOfProducts(terms)
 	}
 	panic("tensor: unknown form")
 }
 
-// termAt returns Weights[i] Π_ℓ Vectors[ℓ][i, x_ℓ].
-func (t *CP) termAt(i int, x []int) scaled.Number {
-	p := scaled.FromFloat(t.Weights[i])
+// termAt returns the factors of Weights[i] Π_ℓ Vectors[ℓ][i, x_ℓ].
+func (t *CP) termAt(i int, x []int) []scaled.Number {
+	p := []scaled.Number{scaled.FromFloat(t.Weights[i])}
 	for mode, v := range t.Vectors {
 		if v != nil {
-			p = p.Mul(scaled.FromFloat(v[i*t.Shape[mode]+x[mode]]))
+			p = append(p, scaled.FromFloat(v[i*t.Shape[mode]+x[mode]]))
 		} else if x[mode] != i {
-			return scaled.Number{}
+			return []scaled.Number{{}}
 		}
 	}
 	return p
+}
+
+// entryBits is the precision of an entry whose terms have both signs: what cancels down to 10^-600 of them still has its digits.
+const entryBits = 2100
+
+// sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied and added with a rounding each; where both signs
+// meet, in entryBits.
+func sumOfProducts(terms [][]scaled.Number) scaled.Number {
+	var sum scaled.Number
+	above, below := false, false
+	for _, factors := range terms {
+		p := scaled.One
+		for _, f := range factors {
+			p = p.Mul(f)
+		}
+		above, below = above || p.Sign() > 0, below || p.Sign() < 0
+		sum = sum.Add(p)
+	}
+	if !above || !below || !sum.IsFinite() {
+		return sum
+	}
+	exact := new(big.Float).SetPrec(entryBits)
+	for _, factors := range terms {
+		p := new(big.Float).SetPrec(entryBits).SetInt64(1)
+		for _, f := range factors {
+			p.Mul(p, f.Wide().Big(entryBits))
+		}
+		exact.Add(exact, p)
+	}
+	return scaled.FromBig(exact)
 }
 
 // asSymmetryCP views t as a symmetry-CP tensor of one term.

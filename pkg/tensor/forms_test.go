@@ -280,3 +280,11 @@ func TestValidateErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestEntriesOfTermsThatCancel: (8·3e14 + 1e-15) − 8·3e14 is 1e-15.
+func TestEntriesOfTermsThatCancel(t *testing.T) {
+	c := &CP{Shape: []int{1}, Weights: []float64{8, 1e-15, -8}, Vectors: [][]float64{{3e14, 1, 3e14}}}
+	if got := At(c, []int{0}).Float64(); got != 1e-15 {
+		t.Errorf("got %v", got)
+	}
+}
