@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -66,7 +67,10 @@ func throughUAI(m *factorgraph.Model, queries []infer.Query) (*factorgraph.Model
 		}
 	}
 	var text bytes.Buffer
-	if err := uai.Write(&text, m); err != nil {
+	switch err := uai.Write(&text, m); {
+	case fault.CodeOf(err) == fault.Unsupported: // an entry in which a table would lose digits
+		return m, queries, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	back, err := uai.Read(&text, uai.Limits{})
