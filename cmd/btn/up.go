@@ -57,7 +57,7 @@ func startStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
 	widen()
-	servers, err := embedded.StartWith(ctx, o, pipeline.Config{MaxBytes: c.MaxBytes})
+	servers, err := embedded.StartWith(ctx, o, pipeline.Config{MaxBytes: c.MaxBytes, Keep: c.Keep, KeepAtLeast: c.KeepAtLeast})
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
@@ -95,16 +95,18 @@ func widen() {
 }
 
 type upCmd struct {
-	Dir         string      `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
-	Sync        bool        `help:"With --dir: models and answers are on disk before they are acknowledged."`
-	MaxBytes    config.Size `help:"Room for all streams together; without it what there is, at most 16 GiB in files and 4 GiB in memory." placeholder:"SIZE"`
-	Host        string      `help:"Address to listen on." default:"127.0.0.1"`
-	Port        int         `help:"Port of NATS; 0 picks a free one." default:"4222"`
-	RedisPort   int         `help:"Port of Redis; 0 picks a free one." default:"0"`
-	Redis       string      `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
-	Concurrency int         `help:"Contract workers." default:"0"`
-	Threads     int         `help:"Threads of one contraction; 0: all processors." default:"0"`
-	HTTP        string      `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+	Dir         string        `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
+	Sync        bool          `help:"With --dir: models and answers are on disk before they are acknowledged."`
+	MaxBytes    config.Size   `help:"Room for all streams together; without it what there is, at most 16 GiB in files and 4 GiB in memory." placeholder:"SIZE"`
+	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
+	KeepAtLeast time.Duration `help:"How long answers are kept at least: the oldest go earlier than --keep when room is needed, and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m." default:"0s"`
+	Host        string        `help:"Address to listen on." default:"127.0.0.1"`
+	Port        int           `help:"Port of NATS; 0 picks a free one." default:"4222"`
+	RedisPort   int           `help:"Port of Redis; 0 picks a free one." default:"0"`
+	Redis       string        `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
+	Concurrency int           `help:"Contract workers." default:"0"`
+	Threads     int           `help:"Threads of one contraction; 0: all processors." default:"0"`
+	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
 }
 
 // Run starts the stack, prints its URLs and stays until it is interrupted.
@@ -114,7 +116,8 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 	checkRedis(ctx, t.Err, c.Redis)
 	s, err := startStack(ctx, logger,
 		embedded.Options{Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
-		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
+		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
+			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
 	if err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (c *upCmd) Run(ctx context.Context, t *terminal, common *config.Common) err
 		fmt.Fprintf(t.Out, "redis  %s\n", url)
 	}
 	if c.HTTP != "" {
-		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready)
+		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
 		if err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
@@ -145,7 +148,8 @@ type setupCmd struct {
 	OneConsumer bool          `help:"One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running workers first."`
 	Backlog     int           `help:"Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096." default:"0"`
 	Replicas    int           `help:"Replicas of every stream." default:"1"`
-	Keep        time.Duration `help:"How long models and answers are kept; it bounds the longest deadline." default:"24h"`
+	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
+	KeepAtLeast time.Duration `help:"How long answers are kept at least: the oldest go earlier than --keep when room is needed, and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m." default:"0s"`
 	MaxBytes    config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
 	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
 }
@@ -155,9 +159,9 @@ func (c *setupCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	until := time.Now().Add(c.Wait)
 	for {
-		err := c.try(ctx, logger)
+		room, err := c.try(ctx, logger)
 		if err == nil {
-			fmt.Fprintln(t.Out, "streams and consumers are set up")
+			fmt.Fprint(t.Out, "streams and consumers are set up\n"+room)
 			return nil
 		}
 		if time.Now().After(until) || ctx.Err() != nil {
@@ -171,11 +175,19 @@ func (c *setupCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 	}
 }
 
-func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) error {
+// try sets up, and says what rate the room sustains.
+func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, err error) {
 	nc, err := pipeline.Connect(c.NATS, "btn-setup", logger)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer nc.Close()
-	return pipeline.Setup(ctx, nc, pipeline.Config{OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep, MaxBytes: int64(c.MaxBytes)})
+	err = pipeline.Setup(ctx, nc, pipeline.Config{
+		OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep, KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
+	})
+	if err != nil {
+		return "", err
+	}
+	sustains, err := pipeline.Sustains(ctx, nc)
+	return pipeline.SustainedText(sustains), err
 }

@@ -60,7 +60,7 @@ func New(nc *nats.Conn) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, bus: b, room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob)}, nil
+	return &Client{nc: nc, bus: b, room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob)}, nil
 }
 
 // Close closes the connection if Connect made it.
@@ -88,6 +88,9 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	if digest, err = m.Digest(); err != nil {
 		return "", err
 	}
+	if done, err := c.answered(ctx, m.Job, digest); err != nil || done {
+		return digest, err
+	}
 	if err := c.room.Enter(ctx, lane); err != nil && !c.stored(ctx, m.Job) {
 		return "", err
 	}
@@ -109,6 +112,29 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 		}
 	}
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
+}
+
+// answered reports whether the same request has its answer, and returns an error that wraps ErrJobTaken if another has. An answer outlives its
+// model, and its job's id is not free before it is gone.
+func (c *Client) answered(ctx context.Context, job, digest string) (bool, error) {
+	m, err := c.bus.Last(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if of := m.Header.Get(wire.HeaderDigest); of != "" {
+		if of == digest {
+			return true, nil
+		}
+		return false, fault.New(fault.BadInput, "%w: %s", ErrJobTaken, job)
+	}
+	a, err := decodeAnswer(m.Data)
+	if err == nil && a.Digest != digest {
+		err = fault.New(fault.BadInput, "%w: %s", ErrJobTaken, job)
+	}
+	return err == nil, err
 }
 
 type traceKey struct{}

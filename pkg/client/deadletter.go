@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sort"
-	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -77,14 +75,14 @@ func unreadable(m *jetstream.RawStreamMsg, err error) wire.DeadLetter {
 	return l
 }
 
-// Replay starts a failed job again from its stored model, after the cause has been removed: its error answer, its dead letters
+// Replay starts a failed job again from its stored model, which goes to the end of its stream, after the cause has been removed: its error answer, its dead letters
 // and whatever is left of it between the stages are deleted. It is the one place where an answer goes away before its time.
 // The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered, cancelled or past its deadline.
 func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := checkJob(job); err != nil {
 		return err
 	}
-	model, err := c.bus.Get(ctx, bus.StreamModel, modelOf(job))
+	model, err := c.bus.Last(ctx, bus.StreamModel, modelOf(job))
 	if err != nil {
 		return fmt.Errorf("client: replay: model of job %s: %w", job, err)
 	}
@@ -98,13 +96,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.purge(ctx, subject.Lane, job); err != nil {
 		return err
 	}
-	r := &wire.Redrive{Job: job, Reason: "replay", Time: time.Now().UnixMilli()}
-	b, err := wire.Encode(r)
-	if err != nil {
-		return err
-	}
-	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(subject.Lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
-	return err
+	return c.bus.StoreAgain(ctx, model)
 }
 
 // purge deletes what is left of a failed job. Its messages in the queues are deleted too, and after its answer: a worker that

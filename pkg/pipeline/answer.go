@@ -44,6 +44,29 @@ func (w *worker) unanswered(ctx context.Context, job, digest string) error {
 	return errAnswered
 }
 
+// over returns errAnswered if the job has its answer, or had it: where the model of an old job is gone, its answer may be gone too, and
+// the job is not done again. It returns errForeign if the answer is another request's. The job was stored then, in Unix milliseconds.
+func (w *worker) over(ctx context.Context, lane int, job, digest string, stored int64) error {
+	if err := w.unanswered(ctx, job, digest); err != nil {
+		return err
+	}
+	if stored <= 0 {
+		return nil // not known
+	}
+	s, err := w.bus.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return err
+	}
+	if now().Sub(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+		return nil
+	}
+	there, err := w.bus.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	if err == nil && len(there) == 0 {
+		return errAnswered
+	}
+	return err
+}
+
 // answer stores a terminal answer; the first one stays. It returns errForeign if that is another request's.
 func (w *worker) answer(ctx context.Context, a *wire.Answer) error {
 	b, err := wire.Encode(a)

@@ -49,7 +49,7 @@ func (w *worker) forward(ctx context.Context, stream, subject string, out wire.M
 func (w *worker) withRoom(ctx context.Context, store func() error) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := store()
-		if !errors.Is(err, bus.ErrFull) {
+		if !errors.Is(err, bus.ErrFull) || ctx.Value(impatient{}) != nil {
 			return err
 		}
 		w.log.Debug("waiting for room", "error", err)
@@ -61,6 +61,14 @@ func (w *worker) withRoom(ctx context.Context, store func() error) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// impatient is on contexts under which nobody waits for room.
+type impatient struct{}
+
+// withoutWaiting is for the sweeper: it is what it says of other jobs that makes room.
+func withoutWaiting(ctx context.Context) context.Context {
+	return context.WithValue(ctx, impatient{}, true)
 }
 
 // agree compares an earlier output with this one's. A difference is an alarm: the same work had two results.
@@ -142,7 +150,7 @@ func (d *delivery) fresh(stored int64) bool {
 // open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
 func (w *worker) open(ctx context.Context, d *delivery, job, digest string, stored, deadlineMS int64) error {
 	if !d.fresh(stored) {
-		if err := w.unanswered(ctx, job, digest); err != nil {
+		if err := w.over(ctx, d.subject.Lane, job, digest, stored); err != nil {
 			return err
 		}
 	}

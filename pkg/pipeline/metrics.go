@@ -22,6 +22,7 @@ type Metrics struct {
 	requests   *prometheus.HistogramVec
 	hung       *prometheus.CounterVec
 	caches     cacheMetrics
+	rooms      roomMetrics
 
 	mu    sync.Mutex
 	ready []func() error
@@ -50,7 +51,7 @@ func NewMetrics(stages ...Stage) *Metrics {
 		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 	}, []string{"outcome"})
-	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches,
+	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches, &m.rooms,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "basetensor", Name: "lost_goroutines", Help: "Handlers that were given up and have not returned since.",
 		}, func() float64 { return float64(LostGoroutines()) }),

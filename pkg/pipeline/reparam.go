@@ -16,7 +16,33 @@ import (
 
 // reparam turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
 func (w *worker) reparam(ctx context.Context, d *delivery) error {
+	if bus.Moved(d.msg.Header) {
+		return w.moved(ctx, d)
+	}
 	return w.reparameterise(ctx, d, d.stored)
+}
+
+// moved takes a model that was moved to the end of its stream, because its job takes long or is to be done again. Where the job is under
+// way only its timer is set again: that may have been left behind.
+func (w *worker) moved(ctx context.Context, d *delivery) error {
+	stored := bus.StoredAt(d.msg.Header, d.stored)
+	begun, err := w.begun(ctx, d.subject.Lane, d.subject.Job)
+	if err != nil {
+		return err
+	}
+	if !begun {
+		return w.reparameterise(ctx, d, stored)
+	}
+	var m wire.Model
+	if err := d.decode(&m); err != nil {
+		return err
+	}
+	digest, err := m.Digest()
+	if err != nil {
+		return fault.Wrap(fault.BadInput, err)
+	}
+	d.digest, d.tenant, d.queries = digest, m.Tenant, len(m.Queries)
+	return w.deadline(ctx, d, stored, m.DeadlineMS)
 }
 
 // redriven starts a stored job again. The kept model is the source. The message stays until the job has its answer, and comes
@@ -62,7 +88,7 @@ func (w *worker) restart(ctx context.Context, d *delivery, r *wire.Redrive) erro
 	}
 	again := *d
 	again.data, again.silent = m.Data, false
-	err = w.reparameterise(ctx, &again, m.Time)
+	err = w.reparameterise(ctx, &again, bus.StoredAt(m.Header, m.Time))
 	d.data, d.digest, d.tenant, d.queries, d.broken, d.silent = again.data, again.digest, again.tenant, again.queries, again.broken, false
 	return err
 }
@@ -81,7 +107,7 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 		return fault.Wrap(fault.BadInput, err)
 	}
 	d.digest, d.tenant, d.queries = digest, m.Tenant, len(m.Queries)
-	if d.attempt > 1 || d.subject.Kind == wire.KindRedrive || now().Sub(stored) > replayed {
+	if d.attempt > 1 || d.subject.Kind == wire.KindRedrive || bus.Moved(d.msg.Header) || now().Sub(stored) > replayed {
 		if err := w.unanswered(ctx, m.Job, digest); err != nil {
 			return err
 		}

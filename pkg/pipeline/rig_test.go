@@ -37,11 +37,15 @@ var quick = pipeline.Config{
 	AckWait: 300 * time.Millisecond, Heartbeat: 50 * time.Millisecond, SweepAfter: -1, Drain: 5 * time.Second,
 }
 
+// guard is how long a test may take before it is given up: it waits for conditions, and this is no measure of any.
+const guard = 5 * time.Minute
+
 // rig is an embedded server with a client on it. Workers are started by the tests.
 type rig struct {
 	t      *testing.T
 	ctx    context.Context
-	stack  *embedded.Stack
+	stack  *embedded.Stack // nil: a real server at url
+	url    string
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	client *client.Client
@@ -49,7 +53,7 @@ type rig struct {
 
 func newRig(t *testing.T, o embedded.Options, c pipeline.Config) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), guard)
 	s, err := embedded.StartWith(ctx, o, c)
 	if err != nil {
 		t.Fatal(err)
@@ -84,14 +88,18 @@ func logger() *slog.Logger {
 // run starts workers with a connection of their own. stop drains them; kill takes their connection away first.
 func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func()) {
 	r.t.Helper()
-	nc, err := r.stack.Connect("worker")
+	connect, work := func() (*nats.Conn, error) { return pipeline.Connect(r.url, "worker", logger()) }, pipeline.Run
+	if r.stack != nil {
+		connect, work = func() (*nats.Conn, error) { return r.stack.Connect("worker") }, r.stack.Run
+	}
+	nc, err := connect()
 	r.must(err)
 	c.NC, c.Logger = nc, logger()
 	ctx, cancel := context.WithCancel(r.ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.stack.Run(ctx, c, stages...)
+		work(ctx, c, stages...)
 		nc.Close()
 	}()
 	stop = func() { cancel(); <-done }

@@ -45,6 +45,7 @@ type worker struct {
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies
 	shared   shared
+	keeper   *keeper   // in an aggregator that sweeps
 	next     *bus.Room // before the next stage, of those that may outrun it
 }
 
@@ -163,6 +164,9 @@ func (w *worker) run(intakes []intake) error {
 	}
 	if w.stage == StageReparam {
 		g.Go(func() error { return w.serve(ctx) })
+	}
+	if w.keeper != nil {
+		g.Go(func() error { return w.keeper.watch(ctx) })
 	}
 	w.log.Info("running", "lanes", w.Lanes)
 	return g.Wait()

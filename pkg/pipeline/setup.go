@@ -123,6 +123,9 @@ func setupStream(ctx context.Context, js jetstream.JetStream, want jetstream.Str
 	if old := have.Metadata[bus.MetadataBacklog]; old != "" && want.Metadata[bus.MetadataBacklog] == "0" {
 		want.Metadata[bus.MetadataBacklog] = old
 	}
+	if old := have.Metadata[bus.MetadataKeepAtLeast]; old != "" && want.Metadata[bus.MetadataKeepAtLeast] == "" {
+		want.Metadata[bus.MetadataKeepAtLeast] = old
+	}
 	want.Storage, want.Retention, want.PersistMode = have.Storage, have.Retention, have.PersistMode
 	if !resize {
 		want.MaxBytes = have.MaxBytes

@@ -62,6 +62,7 @@ func (w *worker) intakes() []intake {
 			{feed: feedCancel, handle: w.cancelled, prefetch: short, parallel: 1},
 		}
 		if w.SweepAfter > 0 {
+			w.keeper = &keeper{w: w}
 			in = append(in, intake{feed: feedSweep, handle: w.sweep, prefetch: short, parallel: 1, patient: true})
 		}
 		return in

@@ -15,6 +15,9 @@ import (
 // sweepAckWait is the AckWait of the sweeper's consumer: its messages wait for their age in its hands.
 const sweepAckWait = time.Minute
 
+// longestRest is for how long a job that waits before the first stage is not looked at, at most.
+const longestRest = 30 * time.Second
+
 // sweep looks after stored jobs: a job of a certain age without answer, of which nothing is under way, is driven again.
 // Messages come in the order they were stored, so waiting for the age of one holds up none that is due.
 func (w *worker) sweep(ctx context.Context, d *delivery) error {
@@ -31,12 +34,24 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if w.ended.has(job) {
 		return nil
 	}
-	if waits, err := w.modelWaits(ctx, lane, d.msg.Sequence); err != nil {
+	waits, err := w.modelWaits(ctx, lane, d.msg.Sequence)
+	if err != nil {
 		return err
-	} else if waits { // as most jobs of an overloaded stack do: it must not look at them one by one
-		return errLater
+	}
+	if waits { // as most jobs of an overloaded stack do: it must not look at them one by one, or seldom
+		age := now().Sub(d.msg.Stored)
+		d.retry = min(max(w.SweepAfter, age/4), longestRest)
+		if age < 4*w.SweepAfter {
+			return errLater
+		}
 	}
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
+		return err
+	}
+	if waits {
+		return errLater
+	}
+	if carried, err := w.carry(ctx, d); err != nil || carried {
 		return err
 	}
 	busy, err := w.underWay(ctx, lane, job)
@@ -44,7 +59,7 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 		return err
 	}
 	if !busy {
-		if err := w.drive(ctx, lane, job); err != nil {
+		if err := w.drive(withoutWaiting(ctx), lane, job); err != nil {
 			return err
 		}
 	}

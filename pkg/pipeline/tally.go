@@ -47,6 +47,7 @@ type tallyKey struct {
 type tally struct {
 	key    tallyKey
 	digest string     // of the request, by the first partial
+	stored int64      // when that was, in Unix milliseconds
 	check  sync.Mutex // one check at a time
 
 	// Under tallies.mu:
@@ -77,13 +78,13 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 	if p.N == 1 {
 		if !d.fresh(p.Stored) {
 			t.w.progress(p.Job, StageContract, 1, 1)
-			if err := t.w.unanswered(ctx, p.Job, p.Digest); err != nil {
+			if err := t.w.over(ctx, d.subject.Lane, p.Job, p.Digest, p.Stored); err != nil {
 				return err
 			}
 		}
 		return t.w.sum(ctx, []*wire.Partial{&p})
 	}
-	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d, p.Ends)
+	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d, &p)
 	if full || seen*steps/p.N > (seen-1)*steps/p.N {
 		t.w.progress(p.Job, StageContract, seen, p.N)
 	}
@@ -99,15 +100,15 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 }
 
 // count adds a delivery to its job. If not every chunk has been seen with it, it is held.
-func (t *tallies) count(key tallyKey, d *delivery, ends []int) (j *tally, full bool, seen int) {
+func (t *tallies) count(key tallyKey, d *delivery, p *wire.Partial) (j *tally, full bool, seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j = t.jobs[key]
 	if j == nil {
-		j = &tally{key: key, digest: d.digest, seen: map[int]bool{}, pause: firstPause}
+		j = &tally{key: key, digest: d.digest, stored: p.Stored, seen: map[int]bool{}, pause: firstPause}
 		t.jobs[key] = j
 	}
-	j.ends = ends
+	j.ends = p.Ends
 	j.seen[d.subject.K] = true
 	if len(j.seen) == key.n {
 		return j, true, key.n
@@ -204,7 +205,7 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", t.w.stage, p)
 		}
 	}()
-	if err := t.w.unanswered(ctx, j.key.job, j.digest); err != nil {
+	if err := t.w.over(ctx, j.key.lane, j.key.job, j.digest, j.stored); err != nil {
 		return false, err
 	}
 	if !full {

@@ -17,12 +17,12 @@ const slack = time.Hour
 const deadFor = 7 * 24 * time.Hour
 
 // shares is the unit of topology's MaxBytes: the room for all streams over shares.
-const shares = 24
+const shares = 48
 
 // The parts of the object stores, for blobs and for registered models: what the streams leave.
 const (
-	objectShare = 6
-	graphShare  = 2
+	objectShare = 10
+	graphShare  = 3
 )
 
 // topology returns the streams, their MaxBytes in shares.
@@ -38,7 +38,10 @@ func topology(c Config) []jetstream.StreamConfig {
 		s := jetstream.StreamConfig{
 			Name: name, Description: description, Subjects: subjects, MaxBytes: share,
 			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true,
-			MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: time.Second, AllowDirect: true,
+			MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: time.Second, AllowDirect: true, Metadata: map[string]string{},
+		}
+		if c.KeepAtLeast > 0 {
+			s.Metadata[bus.MetadataKeepAtLeast] = strconv.FormatInt(c.KeepAtLeast.Milliseconds(), 10)
 		}
 		if c.InMemory {
 			s.Storage = jetstream.MemoryStorage
@@ -57,19 +60,19 @@ func topology(c Config) []jetstream.StreamConfig {
 		s.Retention = jetstream.WorkQueuePolicy
 		return s
 	}
-	answers := kept(bus.StreamAnswer, "one terminal answer per job", 2, wire.KindAnswer)
+	answers := kept(bus.StreamAnswer, "one terminal answer per job", 4, wire.KindAnswer)
 	answers.RePublish = &jetstream.RePublish{Source: wire.Filter(wire.KindAnswer), Destination: wire.Filter(wire.KindDone)}
 
-	partials := async(kept(bus.StreamPartial, "values of chunks", 2, wire.KindPartial))
-	partials.MaxAge = c.Keep + slack
+	partials := async(kept(bus.StreamPartial, "values of chunks", 6, wire.KindPartial))
+	partials.MaxAge, partials.AllowRollup = c.Keep+slack, true
 
-	// A blob in use is written again before it expires, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 3, wire.KindBlob)
+	// A blob in use is written again at the end, in the place of the old one.
+	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 7, wire.KindBlob)
 	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
 	// gives its place to one that is.
-	graphs := kept(bus.StreamGraph, "registered models under their digest", 1, wire.KindGraph)
+	graphs := kept(bus.StreamGraph, "registered models under their digest", 2, wire.KindGraph)
 	graphs.DiscardNewPerSubject, graphs.MaxAge = false, 0
 
 	dead := kept(bus.StreamDead, "what failed and why", 1, wire.KindDLQ)
@@ -79,22 +82,23 @@ func topology(c Config) []jetstream.StreamConfig {
 	control.DiscardNewPerSubject = false
 
 	// The server takes schedules only on a stream that discards the old.
-	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 1, wire.KindTimer, wire.KindDeadline))
+	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 2, wire.KindTimer, wire.KindDeadline))
 	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
-	models := kept(bus.StreamModel, "requests, the source of every replay", 3, wire.KindModel)
-	models.Metadata = map[string]string{bus.MetadataBacklog: strconv.Itoa(c.Backlog)}
+	models := kept(bus.StreamModel, "requests, the source of every replay", 8, wire.KindModel)
+	models.AllowRollup = true // a job that takes long moves to the end
+	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
 	return []jetstream.StreamConfig{
 		models,
-		async(queue(kept(bus.StreamNetwork, "networks to learn", 1, wire.KindNetwork))),
-		async(queue(kept(bus.StreamTask, "chunks to contract", 1, wire.KindTask))),
+		async(queue(kept(bus.StreamNetwork, "networks to learn", 2, wire.KindNetwork))),
+		async(queue(kept(bus.StreamTask, "chunks to contract", 2, wire.KindTask))),
 		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
 }
 
-// blobAge is how long blobs live. A blob past the half of it is written again when it is needed.
+// blobAge is how long blobs live. An object past the half of it is written again when it is needed.
 func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
 
 // feed is a durable consumer per lane of a kind, or one over all lanes.

@@ -22,7 +22,7 @@ type Server struct {
 
 // Serve listens on addr and serves /metrics from the registry, /healthz (the process runs) and /readyz (ready returns
 // nil; its error is the body of a 503 otherwise). Port 0 picks a free one; URL has it.
-func Serve(addr string, registry prometheus.Gatherer, ready func() error) (*Server, error) {
+func Serve(addr string, registry prometheus.Gatherer, ready func() error, notes ...func() string) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
@@ -36,6 +36,11 @@ func Serve(addr string, registry prometheus.Gatherer, ready func() error) (*Serv
 			return
 		}
 		fmt.Fprintln(w, "ready")
+		for _, note := range notes {
+			if text := note(); text != "" {
+				fmt.Fprintln(w, text)
+			}
+		}
 	})
 	s := &Server{URL: "http://" + listener.Addr().String(), http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}
 	go func() {

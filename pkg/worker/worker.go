@@ -90,7 +90,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	}
 	metrics := pipeline.NewMetrics(stage)
 	if f.HTTP != "" {
-		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready)
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
 		if err != nil {
 			logger.Error("cannot serve metrics and health", "error", err)
 			return config.ExitInfrastructure

@@ -63,7 +63,7 @@ type shelf struct {
 }
 
 var (
-	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject}    // expire
+	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject}    // go when no job needs them
 	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject} // stay
 )
 
@@ -74,9 +74,9 @@ var (
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
-// PutBlob stores data under its digest and returns that. A blob that is stored already is not written again, unless it is
-// past the half of its life: whoever puts a blob can rely on it for that long. Nor does it stay if it is not what its digest
-// says or if its object is gone, or every job that needs it would fail for that long. What exceeds the server's limit goes to the
+// PutBlob stores data under its digest and returns that. A blob that is stored already is not stored again, but moves to the end
+// of its stream if it is old: what a job relies on is younger than the job, or not much older, and stays until the job is answered.
+// Nor does it stay if it is not what its digest says or if its object is gone, or every job that needs it would fail. What exceeds the server's limit goes to the
 // object store, under a name of its own: writing an existing name again was seen to hang its readers.
 func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, blobs, data)
@@ -93,8 +93,13 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 		return "", err
 	default:
 		sound, err := b.intact(ctx, in, stored, digest)
-		if err != nil || sound && !b.ageing(in, stored) {
-			return digest, err
+		if err != nil {
+			return "", err
+		}
+		if sound {
+			if fresh, err := b.renew(ctx, in, stored); err != nil || fresh {
+				return digest, err
+			}
 		}
 		last = stored.Sequence
 	}
@@ -107,10 +112,14 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 		m.Data, m.Header[headerObject] = []byte(name), []string{name}
 	}
 	_, err = b.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
+	if err = refusal(subject, err); last > 0 && errors.Is(err, errTaken) { // what was there may have made room
+		_, err = b.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
+		err = refusal(subject, err)
+	}
 	if err == nil {
 		return digest, nil
 	}
-	if err = refusal(subject, err); !errors.Is(err, errTaken) {
+	if !errors.Is(err, errTaken) {
 		return "", err
 	}
 	// Somebody else stored it since; an object of ours is left to expire, or to Remove.
@@ -131,26 +140,63 @@ func (b *Bus) intact(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, d
 	return err == nil, err
 }
 
-// ageing reports whether a blob is past the half of its life.
-func (b *Bus) ageing(in shelf, m *jetstream.RawStreamMsg) bool {
+// renew has a blob younger than its stream's Times.Renew, by moving it to the end of the stream. An object moves with its pointer, and
+// that only in the first half of the object's life: false says that it has to be written again. Registered models do not age.
+func (b *Bus) renew(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (fresh bool, err error) {
 	b.mu.Lock()
-	s := b.streams[in.stream]
+	c := b.streams[in.stream].CachedInfo().Config
 	b.mu.Unlock()
-	age := s.CachedInfo().Config.MaxAge
-	return age > 0 && time.Since(m.Time) > age/2
+	if c.MaxAge == 0 || time.Since(m.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2) {
+		return true, nil
+	}
+	if name := m.Header[headerObject]; len(name) > 0 {
+		written, err := b.objectTime(ctx, in, name[0])
+		if errors.Is(err, ErrNotFound) || err == nil && time.Since(written) > c.MaxAge/2 {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	_, err = b.JS.PublishMsg(ctx, bare(m), jetstream.WithExpectLastSequencePerSubject(m.Sequence))
+	if err == nil {
+		return true, nil
+	}
+	if err = refusal(m.Subject, err); errors.Is(err, errTaken) { // somebody else renewed it, or it has just gone
+		return b.Has(ctx, in.stream, m.Subject)
+	}
+	return false, err
 }
 
-// HasBlob reports whether the blob of a digest is there, sound, and will be for at least half its life: what PutBlob
-// would not write again.
+// objectTime is when an object was written. The error wraps ErrNotFound if there is none.
+func (b *Bus) objectTime(ctx context.Context, in shelf, name string) (time.Time, error) {
+	o, err := b.store(ctx, in.bucket)
+	if err != nil {
+		return time.Time{}, err
+	}
+	info, err := o.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return time.Time{}, fmt.Errorf("%w: object %s", ErrNotFound, name)
+	}
+	if err != nil {
+		return time.Time{}, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
+	}
+	return info.ModTime, nil
+}
+
+// HasBlob reports whether the blob of a digest is there and sound, and renews it: it stays for a job that relies on it from now on.
 func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
 	m, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
-	if err != nil || b.ageing(blobs, m) {
+	if err != nil {
 		return false, err
 	}
-	return b.intact(ctx, blobs, m, digest)
+	if sound, err := b.intact(ctx, blobs, m, digest); err != nil || !sound {
+		return false, err
+	}
+	return b.renew(ctx, blobs, m)
 }
 
 // GetBlob returns the blob of a digest, and checks that it is that. The error wraps ErrLost if it is not there, or not sound; then the

@@ -126,6 +126,9 @@ const (
 // refusal tells a taken subject from a full stream. Both may arrive as 10077, told apart by text only; every publish
 // here says what sequence it expects, which is checked first and gives 10071.
 func refusal(subject string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var api *jetstream.APIError
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)

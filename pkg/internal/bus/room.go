@@ -116,7 +116,7 @@ func (r *Room) Enter(ctx context.Context, lane int) error {
 // busy is why there is no room. The caller holds r.mu.
 func (r *Room) busy(lane int) error {
 	if r.full != "" {
-		return fault.New(fault.Infrastructure, "%w: %s, nearly: what it keeps expires", ErrFull, r.full)
+		return fault.New(fault.Infrastructure, "%w: %s, nearly: what is answered makes room", ErrFull, r.full)
 	}
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }

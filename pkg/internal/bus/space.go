@@ -1,0 +1,234 @@
+package bus
+
+// What a stream needs so that old messages make room: where a time lies in it, its front removed in one call, a message moved to
+// its end.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MetadataKeepAtLeast is where streams say for how many milliseconds an answer is kept at least.
+const MetadataKeepAtLeast = "btn-keep-at-least"
+
+// DefaultKeepAtLeast holds where a stream does not say.
+const DefaultKeepAtLeast = time.Minute
+
+// headerStored is on a model or a partial that was moved to the end of its stream: when it was stored first, in Unix milliseconds.
+const headerStored = "Btn-Stored"
+
+// headerRollup has the server remove the earlier messages of a subject as it stores one.
+const headerRollup = "Nats-Rollup"
+
+// Times are those by which what is old makes room, from the least for which answers are kept.
+type Times struct {
+	Answers time.Duration // answers are kept at least
+	Grace   time.Duration // models of answered jobs are kept at least
+	Renew   time.Duration // a blob that is older is written again when a job needs it
+	Margin  time.Duration // between what a job stores and what is known to be older than the job
+}
+
+// TimesOf returns the times of a stream by its metadata.
+func TimesOf(metadata map[string]string) Times {
+	keep := DefaultKeepAtLeast
+	if ms, err := strconv.ParseInt(metadata[MetadataKeepAtLeast], 10, 64); err == nil && ms > 0 {
+		keep = time.Duration(ms) * time.Millisecond
+	}
+	return Times{Answers: keep, Grace: min(keep, 30*time.Second), Renew: min(keep/2, 30*time.Second), Margin: min(keep/4, 15*time.Second)}
+}
+
+// StoredAt is when a message was stored first, by what the server says of it and the header of those that were moved.
+func StoredAt(h nats.Header, at time.Time) time.Time {
+	v := h[headerStored]
+	if len(v) == 0 {
+		return at
+	}
+	ms, err := strconv.ParseInt(v[0], 10, 64)
+	if first := time.UnixMilli(ms); err == nil && first.Before(at) {
+		return first
+	}
+	return at
+}
+
+// Moved reports whether a message was moved to the end of its stream.
+func Moved(h nats.Header) bool { return len(h[headerStored]) > 0 }
+
+// From returns the first message of a stream from a sequence on and not older than a time, whichever is given. The error wraps
+// ErrNotFound if there is none.
+func (b *Bus) From(ctx context.Context, stream string, sequence uint64, at time.Time) (uint64, time.Time, error) {
+	ask := struct {
+		Seq   uint64     `json:"seq,omitempty"`
+		Start *time.Time `json:"start_time,omitempty"`
+		Next  string     `json:"next_by_subj"`
+	}{Seq: sequence, Next: ">"}
+	if sequence == 0 {
+		ask.Start = &at
+	}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return 0, time.Time{}, fault.Wrap(fault.Internal, err)
+	}
+	m, err := b.NC.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, body)
+	if err != nil {
+		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+	}
+	switch status := m.Header.Get("Status"); status {
+	case "":
+	case "404":
+		return 0, time.Time{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
+	default:
+		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %s %s", stream, status, m.Header.Get("Description"))
+	}
+	found, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+	}
+	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
+	if err != nil {
+		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+	}
+	return found, stored, nil
+}
+
+// PurgeTo removes all messages of a stream below a sequence.
+func (b *Bus) PurgeTo(ctx context.Context, stream string, sequence uint64) error {
+	s, err := b.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	if err := s.Purge(ctx, jetstream.WithPurgeSequence(sequence)); err != nil {
+		return fault.New(fault.Infrastructure, "bus: purge %s below %d: %w", stream, sequence, err)
+	}
+	return nil
+}
+
+// Last returns the last message on a subject, its payload as it is stored. The error wraps ErrNotFound if there is none.
+func (b *Bus) Last(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	return b.getRaw(ctx, stream, subject)
+}
+
+// MoveToEnd stores a message again at the end of its stream, in the place of the old one: the server does both at once. It moves
+// nothing, and says so, if the message is not the last one of its subject any more.
+func (b *Bus) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
+	return b.again(ctx, m, m.Sequence)
+}
+
+// StoreAgain is MoveToEnd for a message that comes back if it has gone meanwhile.
+func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
+	moved, err := b.again(ctx, m, m.Sequence)
+	if err == nil && !moved {
+		_, err = b.again(ctx, m, 0)
+	}
+	return err
+}
+
+// again stores a message at the end of its stream if the last one of its subject has that sequence; 0: if there is none.
+func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
+	msg := bare(m)
+	msg.Header[headerStored] = []string{strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10)}
+	msg.Header[headerRollup] = []string{"sub"}
+	_, err := b.JS.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
+	if err == nil {
+		return true, nil
+	}
+	if err = refusal(m.Subject, err); errors.Is(err, errTaken) {
+		return false, nil
+	}
+	return false, err
+}
+
+// bare is a stored message as it was published, without what the server and the client library wrote into it.
+func bare(m *jetstream.RawStreamMsg) *nats.Msg {
+	h := maps.Clone(m.Header)
+	if h == nil {
+		h = nats.Header{}
+	}
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, "Nats-") })
+	return &nats.Msg{Subject: m.Subject, Header: h, Data: slices.Clone(m.Data)}
+}
+
+// ObjectsBlob is the stream behind BucketBlob.
+const ObjectsBlob = "OBJ_" + BucketBlob
+
+// Named reports whether a message's payload is a blob.
+func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
+
+// RenewPayload renews the blob that is a message's payload, if it has one.
+func (b *Bus) RenewPayload(ctx context.Context, h nats.Header) error {
+	if !Named(h) {
+		return nil
+	}
+	_, err := b.HasBlob(ctx, h[headerBlob][0])
+	return err
+}
+
+// DropObjects removes objects of blobs, the oldest first, until all together take no more than so many bytes. Only those go whose blob was
+// not stored or renewed since a time.
+func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) error {
+	o, err := b.store(ctx, BucketBlob)
+	if err != nil {
+		return err
+	}
+	objects, err := o.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return fault.New(fault.Infrastructure, "bus: object store %s: %w", BucketBlob, err)
+	}
+	var all uint64
+	for _, info := range objects {
+		all += info.Size
+	}
+	slices.SortFunc(objects, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) })
+	for _, info := range objects {
+		if all <= most {
+			return nil
+		}
+		dropped, err := b.dropObject(ctx, o, info, before)
+		if err != nil {
+			return err
+		}
+		if dropped {
+			all -= info.Size
+		}
+	}
+	return nil
+}
+
+// dropObject removes an object and the blob that points to it, unless that is younger than a time.
+func (b *Bus) dropObject(ctx context.Context, o jetstream.ObjectStore, info *jetstream.ObjectInfo, before time.Time) (bool, error) {
+	if !info.ModTime.Before(before) {
+		return false, nil
+	}
+	digest, _, _ := strings.Cut(info.Name, "-")
+	pointer, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return false, err
+	}
+	if err == nil && slices.Contains(pointer.Header[headerObject], info.Name) {
+		if !pointer.Time.Before(before) {
+			return false, nil
+		}
+		s, err := b.Stream(ctx, StreamBlob)
+		if err != nil {
+			return false, err
+		}
+		if err := s.DeleteMsg(ctx, pointer.Sequence); err != nil { // renewed just now, or the server will say so again
+			return false, nil
+		}
+	}
+	if err := o.Delete(ctx, info.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return false, fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,73 @@
+package pipeline
+
+// What rate the room sustains, worked out as docs/operating.md does.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/nats-io/nats.go"
+)
+
+// lag is what passes until an answered job's model may go: it is looked after at 5 s, and the streams are looked at every second.
+const lag = 7 * time.Second
+
+// Sustained says what rate a stream's room sustains.
+type Sustained struct {
+	Stream string
+	Bytes  int64         // of the stream
+	Holds  time.Duration // for how long what comes in is held at least
+}
+
+// Rate is how many bytes a second the stream takes for ever: what comes in while nothing may go yet fits below three quarters.
+func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Holds.Seconds() }
+
+// Sustains asks the streams that grow with every job for their room.
+func Sustains(ctx context.Context, nc *nats.Conn) ([]Sustained, error) {
+	b, err := bus.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	var all []Sustained
+	for _, name := range []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob} {
+		s, err := b.Stream(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		c := s.CachedInfo().Config
+		if c.MaxBytes <= 0 {
+			return nil, fault.New(fault.Infrastructure, "pipeline: stream %s has no bound", name)
+		}
+		times := bus.TimesOf(c.Metadata)
+		holds := map[string]time.Duration{
+			bus.StreamModel:   max(times.Grace, lag),
+			bus.StreamPartial: lag + times.Margin,
+			bus.StreamAnswer:  max(times.Answers, times.Grace+2*times.Margin),
+			bus.StreamBlob:    lag + times.Margin + times.Renew,
+		}[name]
+		all = append(all, Sustained{name, c.MaxBytes, holds})
+	}
+	return all, nil
+}
+
+// Reference are the bytes that a job is taken to store in each stream, where people are told of jobs and not of bytes: a request
+// of 8 KiB with its own model.
+var Reference = map[string]float64{bus.StreamModel: 8 << 10, bus.StreamPartial: 4 << 10, bus.StreamAnswer: 2 << 10, bus.StreamBlob: 8 << 10}
+
+// SustainedText says it in a line per stream, and last the rate of jobs of the Reference.
+func SustainedText(all []Sustained) string {
+	var out strings.Builder
+	least, where := 0.0, ""
+	for _, s := range all {
+		fmt.Fprintf(&out, "%-12s %6d MiB, what comes is held for %v: %.1f MiB/s\n", s.Stream, s.Bytes>>20, s.Holds, s.Rate()/(1<<20))
+		if jobs := s.Rate() / Reference[s.Stream]; where == "" || jobs < least {
+			least, where = jobs, s.Stream
+		}
+	}
+	fmt.Fprintf(&out, "sustains about %.0f jobs/s of 8 KiB, each with a model of its own (%s is the first to fill)\n", least, where)
+	return out.String()
+}

@@ -1,0 +1,294 @@
+package pipeline
+
+// Room in the streams: what is answered goes, the oldest first, once a stream is more than half full.
+//
+// Which jobs are answered the server knows: the sweeper acknowledges a model when its job has an answer, so all models up to the
+// acknowledgement floor of its consumer are answered. What the streams hold from before the first model above that floor belongs
+// to answered jobs. Nothing is remembered between two looks, and purging twice is purging once: any number of aggregators may do it.
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Of a stream's MaxBytes: above half the oldest go, down to three eighths. Above three eighths jobs that take long are moved out of
+// the way. Above three quarters the clients are refused (bus.Room).
+const (
+	roomPressed = 0.5
+	roomLow     = 0.375
+)
+
+// roomEvery is how often the streams are looked at, or more often where answers are kept for seconds only.
+const roomEvery = time.Second
+
+// grown are the streams that grow with every job and are not emptied by acknowledgements.
+var grown = []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline, bus.ObjectsBlob}
+
+// keeper makes room, in an aggregator.
+type keeper struct {
+	w     *worker
+	rates map[string]*rate
+	mu    sync.Mutex
+	crowd crowd
+}
+
+// crowd is what the sweeper wants to know of the streams.
+type crowd struct {
+	before time.Time // jobs stored before are in the way; zero: none is
+	times  bus.Times
+}
+
+// watch makes room until ctx ends.
+func (k *keeper) watch(ctx context.Context) error {
+	for {
+		if err := k.look(ctx); err != nil && ctx.Err() == nil {
+			k.w.log.Warn("cannot make room", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(k.rest()):
+		}
+	}
+}
+
+// rest is the pause before the next look.
+func (k *keeper) rest() time.Duration {
+	if times := k.crowded().times; times.Margin > 0 {
+		return min(roomEvery, times.Margin)
+	}
+	return roomEvery
+}
+
+// space is a stream as the server says it is.
+type space struct {
+	*jetstream.StreamInfo
+	used float64 // of MaxBytes
+}
+
+// target is the sequence up to which a stream that is too full would be purged to be at its low mark, if messages were of one size.
+func (s space) target() uint64 {
+	if s.used <= roomPressed || s.State.Msgs == 0 {
+		return 0
+	}
+	all := float64(s.State.LastSeq - s.State.FirstSeq + 1)
+	return s.State.FirstSeq + uint64(all*(s.used-roomLow)/s.used)
+}
+
+// look looks at the streams once, and makes room where it is needed.
+func (k *keeper) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	spaces := map[string]space{}
+	for _, name := range grown {
+		s, err := k.w.bus.Stream(ctx, name)
+		if err != nil {
+			return err
+		}
+		info, err := s.Info(ctx)
+		if err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: room of %s: %w", name, err)
+		}
+		one := space{StreamInfo: info}
+		if most := info.Config.MaxBytes; most > 0 {
+			one.used = float64(info.State.Bytes) / float64(most)
+		}
+		spaces[name] = one
+	}
+	models := spaces[bus.StreamModel]
+	times := bus.TimesOf(models.Config.Metadata)
+	sweeper, err := k.sweeper(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := k.watermark(ctx, models, sweeper, times)
+	if err != nil {
+		return err
+	}
+	k.note(spaces, sweeper, w)
+	return k.purge(ctx, spaces, w)
+}
+
+// sweeper asks for the state of the sweeper's consumer.
+func (k *keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+	s, err := k.w.bus.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Consumer(ctx, feedSweep.name)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "pipeline: room: consumer %s of %s: %w", feedSweep.name, bus.StreamModel, err)
+	}
+	return c.CachedInfo(), nil
+}
+
+// watermark is below what the streams hold for answered jobs only.
+type watermark struct {
+	asked  time.Time // by the server's clock
+	floor  uint64    // models up to here are answered
+	oldest time.Time // when the first model above was stored, or asked
+	times  bus.Times
+}
+
+// frees is the time before which a stream holds what may go.
+func (w watermark) frees(stream string) time.Time {
+	before := w.oldest.Add(-w.times.Margin)
+	switch stream {
+	case bus.StreamModel:
+		if grace := w.asked.Add(-w.times.Grace); grace.Before(w.oldest) {
+			return grace
+		}
+		return w.oldest
+	case bus.StreamAnswer:
+		if keep := w.asked.Add(-w.times.Answers); keep.Before(before) {
+			return keep
+		}
+	case bus.StreamBlob, bus.ObjectsBlob:
+		return before.Add(-w.times.Renew)
+	}
+	return before
+}
+
+// watermark is taken from what the server says: the streams first, then the floor, then what is above it.
+func (k *keeper) watermark(ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times) (watermark, error) {
+	w := watermark{asked: models.TimeStamp, floor: sweeper.AckFloor.Stream, oldest: models.TimeStamp, times: times}
+	if w.floor >= models.State.LastSeq {
+		return w, nil
+	}
+	_, at, err := k.w.bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
+	switch {
+	case errors.Is(err, bus.ErrNotFound):
+		return w, nil
+	case err != nil:
+		return w, err
+	case at.Before(w.oldest):
+		w.oldest = at
+	}
+	return w, nil
+}
+
+// purge removes the oldest from the streams that are too full. A model goes before its answer, so that an id is taken for as long as either is
+// there; where answers need room the models before them go.
+func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark) error {
+	to := spaces[bus.StreamModel].target()
+	answers := spaces[bus.StreamAnswer].target()
+	if answers > 0 {
+		_, at, err := k.w.bus.From(ctx, bus.StreamAnswer, answers, time.Time{})
+		if errors.Is(err, bus.ErrNotFound) {
+			at, err = w.asked, nil
+		}
+		if err != nil {
+			return err
+		}
+		before, err := k.before(ctx, spaces[bus.StreamModel], at.Add(w.times.Margin))
+		if err != nil {
+			return err
+		}
+		to = max(to, before)
+	}
+	if to > 0 {
+		old, err := k.before(ctx, spaces[bus.StreamModel], w.frees(bus.StreamModel))
+		if err != nil {
+			return err
+		}
+		if err := k.purgeTo(ctx, spaces[bus.StreamModel], min(to, old, w.floor+1)); err != nil {
+			return err
+		}
+	}
+	if answers > 0 {
+		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answers, w); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
+		if err := k.purgeBefore(ctx, spaces[name], spaces[name].target(), w.frees(name)); err != nil {
+			return err
+		}
+	}
+	if spaces[bus.ObjectsBlob].used <= roomPressed {
+		return nil
+	}
+	return k.w.bus.DropObjects(ctx, w.frees(bus.ObjectsBlob), uint64(float64(spaces[bus.ObjectsBlob].Config.MaxBytes)*roomLow))
+}
+
+// purgeAnswers removes answers that have had their time and whose models are gone: those stored before the first model that is left.
+func (k *keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
+	before := w.frees(bus.StreamAnswer)
+	_, first, err := k.w.bus.From(ctx, bus.StreamModel, 1, time.Time{})
+	if errors.Is(err, bus.ErrNotFound) {
+		first, err = w.asked, nil
+	}
+	if err != nil {
+		return err
+	}
+	if left := first.Add(-w.times.Margin); left.Before(before) {
+		before = left
+	}
+	return k.purgeBefore(ctx, answers, to, before)
+}
+
+// purgeBefore removes what is below a sequence and older than a time.
+func (k *keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Time) error {
+	if to == 0 {
+		return nil
+	}
+	old, err := k.before(ctx, s, at)
+	if err != nil {
+		return err
+	}
+	return k.purgeTo(ctx, s, min(to, old))
+}
+
+// before is the sequence below which all is older than a time.
+func (k *keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
+	sequence, _, err := k.w.bus.From(ctx, s.Config.Name, 0, at)
+	if errors.Is(err, bus.ErrNotFound) {
+		return s.State.LastSeq + 1, nil
+	}
+	return sequence, err
+}
+
+func (k *keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
+	if sequence <= s.State.FirstSeq {
+		return nil
+	}
+	k.w.log.Debug("making room", "stream", s.Config.Name, "from", s.State.FirstSeq, "below", sequence)
+	return k.w.bus.PurgeTo(ctx, s.Config.Name, sequence)
+}
+
+// note tells the sweeper which jobs are in the way, and the metrics how much room there is.
+func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
+	c := crowd{times: w.times}
+	for _, s := range spaces {
+		// Where many jobs have no answer they are no stragglers: moving them would make no room.
+		if s.used <= roomLow || 4*uint64(sweeper.NumAckPending) >= s.State.Msgs {
+			continue
+		}
+		if middle := s.State.FirstTime.Add(w.asked.Sub(s.State.FirstTime) / 2); middle.After(c.before) {
+			c.before = middle
+		}
+	}
+	if old := w.asked.Add(-w.times.Grace); old.Before(c.before) {
+		c.before = old
+	}
+	k.mu.Lock()
+	k.crowd = c
+	k.mu.Unlock()
+	k.w.Metrics.room(k.measure(spaces, w))
+}
+
+// crowded returns what was seen last.
+func (k *keeper) crowded() crowd {
+	if k == nil {
+		return crowd{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.crowd
+}

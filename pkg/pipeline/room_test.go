@@ -1,0 +1,224 @@
+package pipeline_test
+
+// Streams much smaller than the jobs that pass through them.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/internal/testserver"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// narrow is little room, in which answers are kept for a second.
+var narrow = func() pipeline.Config {
+	c := quick
+	c.SweepAfter, c.MaxBytes, c.KeepAtLeast = 100*time.Millisecond, 6<<20, time.Second
+	return c
+}()
+
+// overReal is a rig on a real nats-server in place of the embedded one.
+func overReal(t *testing.T, c pipeline.Config) *rig {
+	t.Helper()
+	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
+	ctx, cancel := context.WithTimeout(t.Context(), guard)
+	t.Cleanup(cancel)
+	nc, err := pipeline.Connect(server.URL, "test", logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	r := &rig{t: t, ctx: ctx, nc: nc, url: server.URL}
+	r.must(pipeline.Setup(ctx, nc, c))
+	r.js, err = jetstream.New(nc)
+	r.must(err)
+	r.client, err = client.New(nc)
+	r.must(err)
+	return r
+}
+
+// bytes is how much a stream holds, and how much it may.
+func (r *rig) bytes(stream string) (used uint64, most int64) {
+	r.t.Helper()
+	s, err := r.js.Stream(r.ctx, stream)
+	r.must(err)
+	info := s.CachedInfo()
+	return info.State.Bytes, info.Config.MaxBytes
+}
+
+// pass sends jobs through the pipeline until so many bytes of models have passed, each with a model of its own, waits for every
+// answer and compares it. Who is refused asks again.
+func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
+	r.t.Helper()
+	var sent, jobs, answered atomic.Int64
+	var all sync.WaitGroup
+	done := r.client
+	for sender := range 4 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for i := 0; sent.Load() < bytes; i++ {
+				w, p := request(r.t, fmt.Sprintf("%s-%d-%d", name, sender, i), grid(r.t, 4, 4, uint64(i*4+sender)), btn.Settings{}, make([]factorgraph.Evidence, 8)...)
+				b, err := wire.Encode(&w)
+				if err != nil {
+					r.t.Error(err)
+					return
+				}
+				sent.Add(int64(len(b)))
+				jobs.Add(1)
+				a, err := r.ask(done, w)
+				if err != nil {
+					r.t.Errorf("%s: %v", w.Job, err)
+					return
+				}
+				want, err := infer.Run(r.ctx, p, nil)
+				if err != nil || a.Status != wire.StatusOK || plain(r.t, a.Results) != plain(r.t, want) {
+					r.t.Errorf("%s: %v %s %v", w.Job, err, a.Status, a.Error)
+				}
+				answered.Add(1)
+			}
+		}()
+	}
+	if midway != nil {
+		for sent.Load() < bytes && r.ctx.Err() == nil {
+			midway(float64(sent.Load()) / float64(bytes))
+			time.Sleep(time.Millisecond)
+		}
+	}
+	all.Wait()
+	if answered.Load() != jobs.Load() {
+		r.t.Errorf("%d of %d jobs answered", answered.Load(), jobs.Load())
+	}
+}
+
+// ask submits a job until it is accepted, and waits for its answer.
+func (r *rig) ask(c *client.Client, w wire.Model) (*wire.Answer, error) {
+	for {
+		_, err := c.Submit(r.ctx, w)
+		if err == nil {
+			return c.Wait(r.ctx, w.Job)
+		}
+		if !errors.Is(err, client.ErrFull) || r.ctx.Err() != nil {
+			return nil, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// countAnswers counts how many jobs are answered more than once.
+func (r *rig) countAnswers() (twice func() int) {
+	r.t.Helper()
+	var mu sync.Mutex
+	answers := map[string]int{}
+	sub, err := r.nc.Subscribe("btn.v1.done.>", func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
+		answers[m.Subject]++
+	})
+	r.must(err)
+	r.must(r.nc.Flush())
+	return func() int {
+		r.must(r.nc.Flush())
+		r.must(sub.Drain())
+		mu.Lock()
+		defer mu.Unlock()
+		n := 0
+		for _, times := range answers {
+			n += min(1, times-1)
+		}
+		return n
+	}
+}
+
+// sequence is where a stream has the message of a job.
+func (r *rig) sequence(stream, subject string) uint64 {
+	r.t.Helper()
+	s, err := r.js.Stream(r.ctx, stream)
+	r.must(err)
+	m, err := s.GetLastMsgForSubject(r.ctx, subject)
+	r.must(err)
+	return m.Sequence
+}
+
+// beginLong submits a job of four chunks, of which workers with the configuration that it returns hold the first until finish is called.
+func (r *rig) beginLong(c pipeline.Config) (w wire.Model, want []btn.Result, held pipeline.Config, finish func()) {
+	r.t.Helper()
+	w, p := request(r.t, "long", grid(r.t, 4, 4, 1), btn.Settings{}, observe(0), observe(1), observe(0, 1), observe(1, 1))
+	want, err := infer.Run(r.ctx, p, nil)
+	r.must(err)
+	c.ChunkFlops, c.MaxDeliveries = 1, 1000
+	stop, _ := r.run(c, pipeline.StageReparam, pipeline.StageLearn)
+	r.submit(w)
+	r.eventually("the long job's tasks", func() bool { return r.messages("BTN_TASK") == 4 && r.messages("BTN_NETWORK") == 0 })
+	stop()
+	done := make(chan struct{})
+	finish = sync.OnceFunc(func() { close(done) })
+	r.t.Cleanup(finish)
+	return w, want, c.WithHook(func(stage pipeline.Stage, s wire.Subject) {
+		if stage == pipeline.StageContract && s.Job == "long" && s.K == 0 {
+			<-done
+		}
+	}), finish
+}
+
+// Many times the room passes, in files and on a real server, while aggregators are killed and a job that takes long is under way.
+// Every job is answered once and right, the one that takes long too, and the streams stay in their bounds.
+func TestWhatIsAnsweredMakesRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some ten thousand jobs")
+	}
+	t.Parallel()
+	for name, start := range map[string]func(t *testing.T) *rig{
+		"memory": func(t *testing.T) *rig { return newRig(t, embedded.Options{}, narrow) },
+		"files":  func(t *testing.T) *rig { return newRig(t, embedded.Options{Dir: t.TempDir()}, narrow) },
+		"real":   func(t *testing.T) *rig { return overReal(t, narrow) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t)
+			twice := r.countAnswers()
+			long, want, c, finish := r.beginLong(narrow)
+			subject := wire.ModelSubject(wire.Lane(""), long.Job)
+			first := r.sequence("BTN_MODEL", subject)
+			r.run(c, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract)
+			_, kill := r.run(narrow, pipeline.StageAggregate)
+			killed := 0.0
+			_, most := r.bytes("BTN_MODEL")
+			r.pass("many", 6*most, func(done float64) {
+				for _, stream := range []string{"BTN_MODEL", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB"} {
+					if used, most := r.bytes(stream); int64(used) > most {
+						t.Errorf("%s holds %d of %d bytes", stream, used, most)
+					}
+				}
+				if done > killed+0.2 {
+					killed = done
+					kill()
+					_, kill = r.run(narrow, pipeline.StageAggregate)
+				}
+			})
+			if last := r.sequence("BTN_MODEL", subject); last == first {
+				t.Errorf("the long job's model is where it was, at %d", first)
+			}
+			finish()
+			if a := r.wait(long.Job); a.Status != wire.StatusOK || plain(t, a.Results) != plain(t, want) {
+				t.Errorf("the long job: %s %v", a.Status, a.Error)
+			}
+			if n := twice(); n > 0 {
+				t.Errorf("%d jobs were answered twice", n)
+			}
+		})
+	}
+}
