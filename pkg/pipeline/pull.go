@@ -71,6 +71,7 @@ type puller struct {
 	wake   chan struct{}
 	slots  int
 	taken  int // of the slots
+	heavy  int // messages begun and not finished that take several
 	turn   int // lane that is first
 	since  time.Time
 	spare  int           // slots beyond those, while nothing moves
@@ -236,6 +237,9 @@ func (p *puller) begin() {
 		if slots > p.free() {
 			break
 		}
+		if slots > 1 {
+			p.heavy++
+		}
 		l.waiting = l.waiting[1:]
 		p.pass(l)
 		p.taken += slots
@@ -246,7 +250,7 @@ func (p *puller) begin() {
 			go p.hand()
 		}
 		p.begun <- taken{d, l, slots}
-		if slots > 1 && p.taken == p.slots {
+		if slots > 1 { // the others of its kind may find a worker that is free
 			p.release()
 		}
 	}
@@ -283,11 +287,12 @@ func (p *puller) stuck(at time.Time) {
 	}
 }
 
-// next is the first lane in turn with a message that waits and may begin, or nil.
+// next is the first lane in turn with a message that waits and may begin, or nil. Lanes are passed over whose message takes several
+// slots while another such message is worked on.
 func (p *puller) next() *lane {
 	for i := range p.lanes {
 		l := p.lanes[(p.turn+i)%len(p.lanes)]
-		if len(l.waiting) > 0 && p.may(l) {
+		if len(l.waiting) > 0 && p.may(l) && (p.heavy == 0 || p.weight(l.waiting[0]) == 1) {
 			return l
 		}
 	}
@@ -390,6 +395,9 @@ func (p *puller) drain() {
 
 func (p *puller) finish(f finished) {
 	p.taken -= f.slots
+	if f.slots > 1 {
+		p.heavy--
+	}
 	p.busy--
 	f.of.busy--
 	if f.lost {

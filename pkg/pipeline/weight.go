@@ -13,10 +13,11 @@ const headerCost = "Btn-Cost"
 // operations, so all slots together hold tens of megabytes.
 const smallFlops = 1e6
 
-// weight is 1 for a small task; any other, also one that does not say what it costs, has the worker to itself.
+// weight is 1 for a small task; any other, also one that does not say what it costs, has the worker to itself but for one slot: what
+// takes minutes must not hold up what takes milliseconds.
 func weight(m *bus.Delivered, slots int) int {
 	if cost, err := strconv.ParseFloat(m.Header.Get(headerCost), 64); err == nil && cost >= 0 && cost <= smallFlops {
 		return 1
 	}
-	return slots
+	return max(1, slots-1)
 }
