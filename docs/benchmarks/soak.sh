@@ -54,7 +54,8 @@ slowly() {
   "$bin/btn" generate ising grid --rows "$long" --columns "$long" >"$dir/long.uai"
   while [ ! -e "$dir/end" ]; do
     began=$(date +%s)
-    if "$bin/btn" infer --nats "$nats" --tenant slow --method exact --memory 64MiB --json "$dir/long.uai" >"$dir/long.json" 2>>"$dir/long.err"; then
+    if job=$("$bin/btn" submit --nats "$nats" --tenant slow --method exact --memory 64MiB "$dir/long.uai" 2>>"$dir/long.err") &&
+      "$bin/btn" watch --nats "$nats" --json "$job" >"$dir/long.json" 2>>"$dir/long.err"; then
       echo "$(($(date +%s) - began)) s: $(tr -d ' \n' <"$dir/long.json" | sed 's/.*"log_z":\([^,]*\).*/\1/')" >>"$dir/long.txt"
     elif [ ! -e "$dir/end" ]; then
       echo "$(($(date +%s) - began)) s: failed" >>"$dir/long.txt"
