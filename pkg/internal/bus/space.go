@@ -46,7 +46,7 @@ func TimesOf(metadata map[string]string) Times {
 	if ms, err := strconv.ParseInt(metadata[MetadataKeepAtLeast], 10, 64); err == nil && ms > 0 {
 		keep = time.Duration(ms) * time.Millisecond
 	}
-	return Times{Answers: keep, Grace: min(keep, 30*time.Second), Renew: min(keep/2, 30*time.Second), Margin: min(keep/4, 15*time.Second)}
+	return Times{Answers: keep, Grace: min(keep, 15*time.Second), Renew: min(keep/2, 30*time.Second), Margin: min(keep/4, 15*time.Second)}
 }
 
 // StoredAt is when a message was stored first, by what the server says of it and the header of those that were moved.
