@@ -23,6 +23,8 @@ var (
 	ErrNotFound = bus.ErrNotFound
 	// ErrFull: the server has no room for the job. It may have later.
 	ErrFull = bus.ErrFull
+	// ErrStorage: the server answers, and stores nothing: its disk is full, or was. It takes room and a restart of nats-server.
+	ErrStorage = bus.ErrStorage
 	// ErrBusy: too many jobs of the tenant's lane wait already. It wraps ErrFull.
 	ErrBusy = bus.ErrBusy
 )

@@ -176,6 +176,9 @@ func (w *worker) run(intakes []intake) error {
 func (w *worker) ready() error {
 	ctx, cancel := context.WithTimeout(w.hard, 2*time.Second)
 	defer cancel()
+	if err := w.bus.Storage(); err != nil {
+		return err
+	}
 	return Healthy(ctx, w.bus.NC)
 }
 

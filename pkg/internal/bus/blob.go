@@ -111,9 +111,9 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 		}
 		m.Data, m.Header[headerObject] = []byte(name), []string{name}
 	}
-	_, err = b.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
+	err = b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
 	if err = refusal(subject, err); last > 0 && errors.Is(err, errTaken) { // what was there may have made room
-		_, err = b.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
+		err = b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
 		err = refusal(subject, err)
 	}
 	if err == nil {

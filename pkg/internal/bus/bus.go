@@ -43,6 +43,7 @@ type Bus struct {
 	NC *nats.Conn
 	JS jetstream.JetStream
 
+	storage storage
 	mu      sync.Mutex
 	streams map[string]jetstream.Stream
 	objects map[string]jetstream.ObjectStore

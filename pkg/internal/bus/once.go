@@ -37,7 +37,7 @@ func (b *Bus) OnceUnder(ctx context.Context, stream string, m *nats.Msg, filter 
 		expect = jetstream.WithExpectLastSequenceForSubject(0, filter)
 	}
 	for range attempts {
-		_, err = b.JS.PublishMsg(ctx, m, expect)
+		err = b.publish(ctx, m, expect)
 		if err == nil {
 			return nil, nil
 		}
@@ -109,7 +109,7 @@ func (b *Bus) Put(ctx context.Context, m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.JS.PublishMsg(ctx, m); err != nil {
+	if err := b.publish(ctx, m); err != nil {
 		return refusal(m.Subject, err)
 	}
 	return nil
@@ -130,6 +130,9 @@ func refusal(subject string, err error) error {
 		return nil
 	}
 	var api *jetstream.APIError
+	if errors.Is(err, ErrStorage) {
+		return err
+	}
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)
 	}
