@@ -192,6 +192,9 @@ func describeMethod(r *btn.Result) string {
 		if r.Plan.Slices > 0 {
 			way = "contraction tree, " + count(r.Plan.Slices, "slice")
 		}
+		if r.Plan.Groups > 0 {
+			way = "contraction trees, " + count(r.Plan.Groups, "group") + " of marginals"
+		}
 		return fmt.Sprintf("%s: %s, width %d, largest table 2^%.1f entries, %.3g flops, %s",
 			r.Method, way, r.Plan.Width, r.Plan.Log2Table, r.Plan.Flops, config.FormatBytes(r.Plan.Bytes))
 	case r.Exact:

@@ -165,8 +165,12 @@ func (f *forecast) describe() {
 		evidence = "none"
 	}
 	if p := f.Exact; p != nil {
+		parts := count(max(p.Slices, 1), "slice")
+		if p.Groups > 0 {
+			parts = count(p.Groups, "group") + " of marginals"
+		}
 		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %s, peak %s, %.3g flops, %s",
-			p.Width, p.Log2Table, count(max(p.Slices, 1), "slice"), config.FormatBytes(p.Bytes), p.Flops, count(float64(f.Components), "component"))
+			p.Width, p.Log2Table, parts, config.FormatBytes(p.Bytes), p.Flops, count(float64(f.Components), "component"))
 	} else if f.ClosedForm > 0 {
 		exact = fmt.Sprintf("closed form, %s%s", count(float64(f.ClosedForm), "component"), f.closed)
 	}

@@ -93,11 +93,12 @@ type Part struct {
 
 // Plan is what an exact contraction takes. Zero for components that need no elimination.
 type Plan struct {
-	Width     int     `msgpack:"w" json:"width"`            // largest number of indices in one table of the elimination, less one
-	Log2Table float64 `msgpack:"t" json:"log2_table"`       // log2 of the entries of the largest table
-	Flops     float64 `msgpack:"f" json:"flops"`            // multiplications and additions
-	Bytes     float64 `msgpack:"b" json:"peak_bytes"`       // peak of live tables, 8 bytes an entry
-	Slices    float64 `msgpack:"s,omitempty" json:"slices"` // parts that are contracted apart and added; 0 or 1: one
+	Width     int     `msgpack:"w" json:"width"`                      // largest number of indices in one table of the elimination, less one
+	Log2Table float64 `msgpack:"t" json:"log2_table"`                 // log2 of the entries of the largest table
+	Flops     float64 `msgpack:"f" json:"flops"`                      // multiplications and additions
+	Bytes     float64 `msgpack:"b" json:"peak_bytes"`                 // peak of live tables, 8 bytes an entry
+	Slices    float64 `msgpack:"s,omitempty" json:"slices"`           // parts that are contracted apart and added; 0 or 1: one
+	Groups    float64 `msgpack:"g,omitempty" json:"groups,omitempty"` // of marginals, each with a contraction of its own; 0: one pass
 }
 
 // Method names how a query is answered.
