@@ -101,6 +101,47 @@ func TestNothingIsHoarded(t *testing.T) {
 	}
 }
 
+// A task that takes long does not hold up what takes milliseconds, though there is one worker only.
+func TestSmallPassesLarge(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
+	block := make(chan struct{})
+	release := sync.OnceFunc(func() { close(block) })
+	t.Cleanup(release)
+	begun := make(chan struct{}, 100)
+	patient := quick
+	patient.MaxDeliveries = 1000
+	r.run(patient.WithHook(func(_ pipeline.Stage, s wire.Subject) {
+		if s.Job == "large" {
+			begun <- struct{}{}
+			<-block
+		}
+	}), pipeline.StageContract)
+	tenants := tenantsOf(3)
+	large, _ := request(t, "large", dear(t), btn.Settings{Method: btn.MethodExact})
+	large.Tenant = tenants[0]
+	r.submit(large)
+	<-begun
+	second := large
+	second.Job, second.Tenant = "second", tenants[1]
+	r.submit(second)
+	for i := range 50 {
+		small, _ := request(t, fmt.Sprintf("small-%d", i), grid(t, 2, 2, 1), btn.Settings{})
+		small.Tenant = tenants[2]
+		r.submit(small)
+		if a := r.wait(small.Job); a.Status != wire.StatusOK {
+			t.Errorf("%s: %s %v", small.Job, a.Status, a.Error)
+		}
+	}
+	if _, err := r.client.Answer(r.ctx, "second"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("two large ones at a time: %v", err)
+	}
+	release()
+	r.wait("large")
+	r.wait("second")
+}
+
 // A lane takes so many jobs and no more, whatever other lanes do; what is accepted is answered.
 func TestCrowdedLane(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ type lane struct {
 	asked    int // messages that the server was asked for and has not sent
 	lost     time.Time
 	again    time.Time // not to be asked before
+	rests    bool      // until the message that takes several slots is done
 	waiting  []*bus.Delivered
 	busy     int // messages in work
 }
@@ -222,6 +223,30 @@ func (p *puller) keep(d *bus.Delivered) {
 	}
 	l.asked = max(0, l.asked-1)
 	l.waiting = append(l.waiting, d)
+	p.passOn(l)
+}
+
+// passOn hands back the lane's messages that take several slots while another such one is worked on: another worker may be free. The
+// lane rests until then, so a message is handed back once by each worker. One that was handed back often waits here.
+func (p *puller) passOn(l *lane) {
+	if p.heavy == 0 {
+		return
+	}
+	kept := l.waiting[:0]
+	for _, d := range l.waiting {
+		if p.weight(d) == 1 {
+			kept = append(kept, d)
+			continue
+		}
+		l.rests = true
+		if d.Attempt > handedBack+1 {
+			kept = append(kept, d)
+			continue
+		}
+		d.Again(0)
+	}
+	clear(l.waiting[len(kept):])
+	l.waiting = kept
 }
 
 // begin starts waiting messages in the free slots, lane by lane in turn. One that needs more slots than are free has
@@ -250,8 +275,10 @@ func (p *puller) begin() {
 			go p.hand()
 		}
 		p.begun <- taken{d, l, slots}
-		if slots > 1 { // the others of its kind may find a worker that is free
-			p.release()
+		if slots > 1 {
+			for _, other := range p.lanes {
+				p.passOn(other)
+			}
 		}
 	}
 	p.hoarding()
@@ -299,10 +326,10 @@ func (p *puller) next() *lane {
 	return nil
 }
 
-// holding reports whether any message waits here.
+// holding reports whether a message waits here that waits for a slot, and not for the end of one of its kind.
 func (p *puller) holding() bool {
 	for _, l := range p.lanes {
-		if len(l.waiting) > 0 {
+		if len(l.waiting) > 0 && (p.heavy == 0 || p.weight(l.waiting[0]) == 1) {
 			return true
 		}
 	}
@@ -396,7 +423,11 @@ func (p *puller) drain() {
 func (p *puller) finish(f finished) {
 	p.taken -= f.slots
 	if f.slots > 1 {
-		p.heavy--
+		if p.heavy--; p.heavy == 0 {
+			for _, l := range p.lanes {
+				l.rests = false
+			}
+		}
 	}
 	p.busy--
 	f.of.busy--
@@ -446,7 +477,7 @@ func (p *puller) ask() {
 			l.asked = 0
 		}
 		have := l.asked + len(l.waiting)
-		if have > most/2 || at.Before(l.again) || p.spare > 0 && !p.may(l) || !p.room(l) {
+		if have > most/2 || at.Before(l.again) || l.rests || p.spare > 0 && !p.may(l) || !p.room(l) {
 			continue
 		}
 		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
@@ -464,7 +495,7 @@ func (p *puller) look(at time.Time) {
 	for range p.lanes {
 		l := p.lanes[p.turn]
 		p.pass(l)
-		if !p.may(l) {
+		if !p.may(l) || l.rests || len(l.waiting) > 0 {
 			p.looked++
 			continue
 		}
