@@ -76,6 +76,7 @@ func (w *work) multiply(u, n int) bool {
 	if !ok {
 		return false
 	}
+	big.rounded = w.signed && (big.rounded || small.rounded || rounds(data, big.data, small.data, w.shape(big), w.strides(small, big.scope)))
 	big.data, big.owned = data, true
 	big.from = &source{of: []*source{big.from, small.from}}
 	w.drop(n)
@@ -111,9 +112,29 @@ func times(a, b []float64, shape, steps []int) ([]float64, bool) {
 	return out, true
 }
 
+// rounds reports whether an entry of p is not exactly a[x]·b[steps·x].
+func rounds(p, a, b []float64, shape, steps []int) bool {
+	x, at := make([]int, len(shape)), 0
+	for from := range a {
+		if math.FMA(a[from], b[at], -p[from]) != 0 {
+			return true
+		}
+		for k := len(shape) - 1; k >= 0; k-- {
+			at += steps[k]
+			if x[k]++; x[k] < shape[k] {
+				break
+			}
+			at -= x[k] * steps[k]
+			x[k] = 0
+		}
+	}
+	return false
+}
+
 // product returns the product of tables over the indices out, summed over the indices sum, which together are all
-// theirs. It says no when a product that is not 0 is tiny, or infinite, and where terms of both signs cancel and were rounded.
-func (w *work) product(tables, out, sum []int) ([]float64, bool) {
+// theirs, and whether anything was rounded, where entries have both signs. It says no when a product that is not 0 is tiny, or
+// infinite, and where terms of both signs cancel and were rounded, here or before.
+func (w *work) product(tables, out, sum []int) (data []float64, rounded, ok bool) {
 	axes := append(slices.Clone(out), sum...)
 	size, inner := 1, 1
 	for _, i := range out {
@@ -124,13 +145,16 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 	}
 	step := make([][]int, len(tables)) // per table and axis
 	factors := make([][]float64, len(tables))
+	before := false
 	for k, n := range tables {
 		step[k], factors[k] = w.strides(w.tables[n], axes), w.tables[n].data
+		before = before || w.tables[n].rounded
 	}
-	data := make([]float64, size)
+	rounded = before
+	data = make([]float64, size)
 	x, at := make([]int, len(axes)), make([]int, len(tables))
 	for o := range data {
-		var s signed
+		s := signed{rounded: before}
 		total := 0.0
 		for range inner {
 			p := 1.0
@@ -139,14 +163,14 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 			}
 			if math.Abs(p) < tiny || p-p != 0 {
 				if p != 0 {
-					return nil, false
+					return nil, false, false
 				}
 				for k, f := range factors {
 					if f[at[k]] == 0 {
 						break
 					}
 					if k == len(factors)-1 {
-						return nil, false
+						return nil, false, false
 					}
 				}
 			}
@@ -169,10 +193,11 @@ func (w *work) product(tables, out, sum []int) ([]float64, bool) {
 			}
 		}
 		if data[o] = total; !s.keeps(total) {
-			return nil, false
+			return nil, false, false
 		}
+		rounded = rounded || s.rounded
 	}
-	return data, true
+	return data, rounded, true
 }
 
 // strides returns how far apart neighbours along every axis are in t, 0 for axes that t has not.

@@ -77,13 +77,13 @@ func (w *work) factorOut(n, k int) bool {
 	}
 	i := t.scope[k]
 	t.scope = slices.Delete(slices.Clone(t.scope), k, k+1)
-	t.data, t.owned = rest, true
+	t.data, t.owned, t.rounded = rest, true, w.signed
 	w.leave(n, i)
 	if constant {
 		w.report.ConstantModes++
 	} else {
 		w.report.Splits++
-		w.add(&table{scope: []int{i}, data: u, owned: true, from: t.from})
+		w.add(&table{scope: []int{i}, data: u, owned: true, from: t.from, rounded: w.signed})
 	}
 	w.changed(n)
 	return true
@@ -125,8 +125,8 @@ func (w *work) splitPair(n, a, b int) bool {
 			return false
 		}
 	}
-	left := &table{scope: slices.Delete(slices.Clone(t.scope), b, b+1), owned: true, from: t.from, wider: true}
-	right := &table{scope: slices.Delete(slices.Clone(t.scope), a, a+1), owned: true, from: t.from, wider: true}
+	left := &table{scope: slices.Delete(slices.Clone(t.scope), b, b+1), owned: true, from: t.from, wider: true, rounded: w.signed}
+	right := &table{scope: slices.Delete(slices.Clone(t.scope), a, a+1), owned: true, from: t.from, wider: true, rounded: w.signed}
 	left.data, right.data = make([]float64, len(t.data)/dy), make([]float64, len(t.data)/dx)
 	lx, ly := w.strides(left, t.scope)[a], w.strides(right, t.scope)[b]
 	lefts, rights := w.positions(left, rest), w.positions(right, rest)

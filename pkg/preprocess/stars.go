@@ -163,6 +163,9 @@ func (w *work) clone() *work {
 func (w *work) replace(p pieces) {
 	from := w.tables[p.table].from
 	w.drop(p.table)
+	w.signed = w.signed || slices.ContainsFunc(p.data, func(data []float64) bool {
+		return slices.ContainsFunc(data, func(x float64) bool { return x < 0 })
+	})
 	first := len(w.dims)
 	for _, d := range p.hidden {
 		w.grow(d)
@@ -174,7 +177,7 @@ func (w *work) replace(p pieces) {
 				scope[j] = first - 1 - i
 			}
 		}
-		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true})
+		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, rounded: w.signed})
 	}
 	if p.chain {
 		w.report.Chains++

@@ -22,6 +22,7 @@ type table struct {
 	support []int32 // positions of all non-zero entries, index by index; nil until asked for, empty for full tables
 	full    bool    // no entry is 0; valid with support
 	wider   bool    // its scope is new: tables inside it have not been looked for
+	rounded bool    // entries are not exactly what they stand for; known where entries have both signs
 }
 
 // normalise brings the largest entry of t into [1, 2), unless small entries would be lost.
