@@ -74,6 +74,26 @@ func TestFullDisk(t *testing.T) {
 		}
 		break
 	}
+	// Workers that have nothing to do find it too.
+	metrics := pipeline.NewMetrics()
+	if n := gathered(t, metrics, "basetensor_storage_stalled"); n != 0 {
+		t.Errorf("stalled %v from the start", n)
+	}
+	theirs, err := pipeline.Connect(server.URL, "idle", logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	idle, end := contextWithCancel(t)
+	ended := make(chan error, 1)
+	watching := withConn(quick, theirs)
+	watching.Metrics = metrics
+	go func() { ended <- pipeline.Run(idle, watching, pipeline.StageLearn) }()
+	await(t, "idle workers are not ready", func() bool { return errors.Is(metrics.Ready(), client.ErrStorage) })
+	await(t, "the metric", func() bool { return gathered(t, metrics, "basetensor_storage_stalled") == 1 })
+	if n := gathered(t, metrics, "basetensor_storage_stalled_total"); n != 1 {
+		t.Errorf("found %v times", n)
+	}
 	began := time.Now()
 	if _, err := remote.Submit(ctx, w); !errors.Is(err, client.ErrStorage) || time.Since(began) > time.Second {
 		t.Errorf("the next one, after %v: %v", time.Since(began), err)
@@ -81,7 +101,8 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := remote.Submit(ctx, w); !errors.Is(err, client.ErrStorage) {
+	await(t, "a try", func() bool { _, err = remote.Submit(ctx, w); return err != nil })
+	if !errors.Is(err, client.ErrStorage) {
 		t.Errorf("with room again, and no restart: %v", err)
 	}
 	if err := server.Restart(); err != nil {
@@ -90,6 +111,11 @@ func TestFullDisk(t *testing.T) {
 	for err = errors.New("away"); err != nil; time.Sleep(20 * time.Millisecond) {
 		_, err = remote.Submit(ctx, w)
 	}
+	await(t, "idle workers are ready again", func() bool {
+		return metrics.Ready() == nil && gathered(t, metrics, "basetensor_storage_stalled") == 0
+	})
+	end()
+	<-ended
 	running, stop := contextWithCancel(t)
 	done := make(chan error, 1)
 	go func() { done <- pipeline.Run(running, withConn(quick, nc), pipeline.Stages()...) }()
@@ -100,4 +126,14 @@ func TestFullDisk(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// await waits for a condition, half a minute at most.
+func await(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
 }

@@ -21,6 +21,8 @@ type Metrics struct {
 	swept      *prometheus.CounterVec
 	requests   *prometheus.HistogramVec
 	hung       *prometheus.CounterVec
+	stalled    prometheus.Gauge
+	stalls     prometheus.Counter
 	caches     cacheMetrics
 	rooms      roomMetrics
 
@@ -51,7 +53,13 @@ func NewMetrics(stages ...Stage) *Metrics {
 		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 	}, []string{"outcome"})
-	m.registry.MustRegister(m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches, &m.rooms,
+	m.stalled = prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "basetensor", Name: "storage_stalled", Help: "1 while the NATS server answers and stores nothing, else 0.",
+	})
+	m.stalls = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "basetensor", Name: "storage_stalled_total", Help: "How often the NATS server was found to store nothing.",
+	})
+	m.registry.MustRegister(m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches, &m.rooms,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "basetensor", Name: "lost_goroutines", Help: "Handlers that were given up and have not returned since.",
 		}, func() float64 { return float64(LostGoroutines()) }),
@@ -131,6 +139,18 @@ func (m *Metrics) settled(s Stage, outcome string, took time.Duration) {
 func (m *Metrics) hang(s Stage) {
 	if m != nil {
 		m.hung.WithLabelValues(string(s)).Inc()
+	}
+}
+
+// storage notes that the server stores nothing, or does again.
+func (m *Metrics) storage(stalled bool) {
+	switch {
+	case m == nil:
+	case stalled:
+		m.stalled.Set(1)
+		m.stalls.Inc()
+	default:
+		m.stalled.Set(0)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -51,6 +52,9 @@ func (k *keeper) measure(spaces map[string]space, w watermark) map[string]room {
 			k.rates[name] = &rate{}
 		}
 		perSec := k.rates[name].see(s.State.LastSeq, s.TimeStamp)
+		if name == bus.StreamBlob { // without what is stored for no job
+			perSec = max(0, perSec-2/bus.ProbeEvery.Seconds())
+		}
 		one := room{used: float64(s.State.Bytes), limit: float64(s.Config.MaxBytes), seconds: math.Inf(1)}
 		one.held = one.used * heldShare(s, w)
 		if perSec > 0 && s.State.Msgs > 0 {

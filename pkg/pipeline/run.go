@@ -83,6 +83,13 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		_ = store.Probe(ctx) // logs at once what would else be logged when the first job comes
 	}()
 	defer func() { <-probed }()
+	watched := make(chan struct{})
+	watching, unwatch := context.WithCancel(ctx)
+	go func() {
+		defer close(watched)
+		watchStorage(watching, b, c.Logger, c.Metrics)
+	}()
+	defer func() { unwatch(); <-watched }()
 	memo, sure := memoIn(c, store), &sure{}
 	pairs := &Projectors{}
 	if c.Redis != "" {

@@ -158,7 +158,7 @@ func (b *Bus) renew(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (f
 			return false, err
 		}
 	}
-	_, err = b.JS.PublishMsg(ctx, bare(m), jetstream.WithExpectLastSequencePerSubject(m.Sequence))
+	err = b.publish(ctx, bare(m), jetstream.WithExpectLastSequencePerSubject(m.Sequence))
 	if err == nil {
 		return true, nil
 	}
@@ -262,10 +262,34 @@ func (b *Bus) putObject(ctx context.Context, in shelf, digest string, data []byt
 	}
 	name = fmt.Sprintf("%s-%s", digest, nuid.Next())
 	meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: b.chunk()}}
-	if _, err := o.Put(ctx, meta, bytes.NewReader(data)); err != nil {
-		return "", refusal("object "+name, err)
+	chunks := "$O." + in.bucket + ".C."
+	if _, err := b.try(chunks); err != nil {
+		return "", err
 	}
-	return name, nil
+	if _, err = o.Put(ctx, meta, bytes.NewReader(data)); err == nil {
+		b.stored(chunks)
+		return name, nil
+	}
+	if !answered(err) && !errors.Is(err, context.Canceled) {
+		if err := b.probeObjects(ctx, in, chunks+name); errors.Is(err, ErrStorage) {
+			return "", err
+		}
+	}
+	return "", refusal("object "+name, err)
+}
+
+// probeObjects finds out whether the stream of an object store stores anything, by a chunk of no object that goes at once.
+func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*storeWithin)
+	defer cancel()
+	if err := b.publish(ctx, &nats.Msg{Subject: subject, Data: make([]byte, probeBytes)}); err != nil {
+		return err
+	}
+	s, err := b.Stream(ctx, "OBJ_"+in.bucket)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
 // chunk is the size in which objects are cut: the client library's own, or less where the server takes less.

@@ -20,7 +20,7 @@ import (
 
 func open(t *testing.T, o embedded.Options) (context.Context, *bus.Bus) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	o.NoRedis = true
 	s, err := embedded.Start(ctx, o)
 	if err != nil {

@@ -71,6 +71,12 @@ func (b *Bus) OnceAll(ctx context.Context, stream string, msgs []*nats.Msg) ([]*
 }
 
 func (b *Bus) onceBatch(ctx context.Context, stream string, msgs []*nats.Msg, earlier []*jetstream.RawStreamMsg) error {
+	known, err := b.try(msgs[0].Subject)
+	if err != nil {
+		return err
+	}
+	inner, done := b.watch(ctx, msgs[0].Subject, known)
+	defer done()
 	futures := make([]jetstream.PubAckFuture, len(msgs))
 	for i, m := range msgs {
 		m, err := b.Fit(ctx, m)
@@ -87,20 +93,40 @@ func (b *Bus) onceBatch(ctx context.Context, stream string, msgs []*nats.Msg, ea
 		}
 	}
 	for i, f := range futures {
-		select {
-		case <-f.Ok():
-		case err := <-f.Err():
-			if err = refusal(msgs[i].Subject, err); !errors.Is(err, errTaken) {
-				return err
-			}
-			if earlier[i], err = b.Once(ctx, stream, msgs[i]); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return fault.New(fault.Infrastructure, "bus: publish %s: %w", msgs[i].Subject, ctx.Err())
+		err := acknowledged(inner, f)
+		if answered(err) {
+			b.stored(msgs[i].Subject)
+		}
+		if err = refusal(msgs[i].Subject, err); err == nil {
+			continue
+		}
+		if !errors.Is(err, errTaken) {
+			return err
+		}
+		if earlier[i], err = b.Once(ctx, stream, msgs[i]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// acknowledged waits for what the stream says of a message, until ctx ends.
+func acknowledged(ctx context.Context, f jetstream.PubAckFuture) error {
+	select {
+	case <-f.Ok():
+		return nil
+	case err := <-f.Err():
+		return err
+	case <-ctx.Done():
+	}
+	select { // it may have been said long ago
+	case <-f.Ok():
+		return nil
+	case err := <-f.Err():
+		return err
+	default:
+		return context.Cause(ctx)
+	}
 }
 
 // Put stores m whatever its subject holds.

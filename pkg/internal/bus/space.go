@@ -139,7 +139,7 @@ func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64)
 	msg := bare(m)
 	msg.Header[headerStored] = []string{strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10)}
 	msg.Header[headerRollup] = []string{"sub"}
-	_, err := b.JS.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
+	err := b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
 	if err == nil {
 		return true, nil
 	}

@@ -1,91 +1,218 @@
 package bus
 
-// A server that answers but stores nothing: its disk is full, or was. It says nothing of it to those who publish.
+// A stream that answers but stores nothing: the server's disk is full, or was. It says nothing of it to those who publish.
 
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ErrStorage: the server answers, and does not say of what is published that it is stored. A stream of nats-server that could not write
 // stores nothing more, also when there is room again: that takes a restart. What it acknowledged is stored.
-var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? make room, then restart nats-server; what it accepted is not lost")
+var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? make room, then restart nats-server; " +
+	"what it accepted is not lost (a stream with replicas: or it has no majority)")
 
 const (
-	storeWithin = 2 * time.Second // a publish without an answer for so long is repeated, once, and the server asked whether it is there
-	probeWithin = time.Second
-	storageFor  = time.Second // how long what was found holds: publishes in that time fail at once
+	storeWithin = 2 * time.Second // after so long without an answer the stream is asked whether it has passed a publish over
+	askEvery    = 500 * time.Millisecond
+	askWithin   = 5 * time.Second
+	storageFor  = time.Second      // how long what was found holds: publishes in that time fail at once
+	forgetAfter = 30 * time.Second // what nobody found again for so long is no longer said
 )
 
-// storage remembers that the server stores nothing.
+// grace is how long after a later one a publish may be answered. The streams answer in the order in which messages came; those of several replicas,
+// and the subscriptions of this process, may be a little late.
+func grace(known bool) time.Duration {
+	if known {
+		return 200 * time.Millisecond
+	}
+	return time.Second
+}
+
+// storage remembers which streams store nothing.
 type storage struct {
-	mu    sync.Mutex
-	down  bool
-	until time.Time
+	mu         sync.Mutex
+	down       map[string]*stall
+	connection uint64 // reconnections so far: what was found before one holds no more
 }
 
-func (s *storage) turn(down bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.down = down; down {
-		s.until = time.Now().Add(storageFor)
+type stall struct{ found, until time.Time }
+
+// group is the part of a subject that tells its stream.
+func group(subject string) string {
+	if rest, ours := strings.CutPrefix(subject, wire.Prefix); ours {
+		kind, _, _ := strings.Cut(rest, ".")
+		return kind
 	}
+	parts := strings.SplitN(subject, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".") // of an object store: $O and its name
 }
 
-func (s *storage) now() (down, fresh bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.down, s.down && time.Now().Before(s.until)
+// stalls are the streams that store nothing, after a restart of the server none. The caller holds the mutex.
+func (b *Bus) stalls() map[string]*stall {
+	s := &b.storage
+	if again := b.NC.Stats().Reconnects; s.down == nil || again != s.connection {
+		s.down, s.connection = map[string]*stall{}, again
+	}
+	for of, one := range s.down {
+		if time.Since(one.found) > forgetAfter {
+			delete(s.down, of)
+		}
+	}
+	return s.down
 }
 
-// Storage returns ErrStorage if the last publish found that the server stores nothing.
+// Storage returns ErrStorage, with what they hold, if there are streams of which was found that they store nothing.
 func (b *Bus) Storage() error {
-	if down, _ := b.storage.now(); down {
-		return fault.New(fault.Infrastructure, "%w", ErrStorage)
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+	var which []string
+	for of := range b.stalls() {
+		which = append(which, of)
 	}
-	return nil
+	if len(which) == 0 {
+		return nil
+	}
+	slices.Sort(which)
+	return stores(strings.Join(which, ", "))
 }
 
-// publish stores a message. Where the server does not say whether it did, and answers otherwise, its storage is at fault; while that is
-// known nothing is tried, but for one publish a second.
-func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
-	down, fresh := b.storage.now()
-	if fresh {
-		return b.Storage()
+func stores(which string) error { return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which) }
+
+// stored notes that a stream answers what is published, whatever it says.
+func (b *Bus) stored(subject string) {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+	if len(b.storage.down) > 0 {
+		delete(b.storage.down, group(subject))
 	}
-	within := storeWithin
-	if down {
-		b.storage.turn(true) // others do not try meanwhile
-		within = probeWithin
+}
+
+// stalled notes that a stream stores nothing.
+func (b *Bus) stalled(subject string) error {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+	b.stalls()[group(subject)] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
+	return stores(group(subject))
+}
+
+// try reports whether a stream is known to store nothing, and returns an error if it has just been tried: one publish a second is.
+func (b *Bus) try(subject string) (known bool, err error) {
+	b.storage.mu.Lock()
+	defer b.storage.mu.Unlock()
+	one := b.stalls()[group(subject)]
+	if one == nil {
+		return false, nil
 	}
-	for try := 0; ; try++ {
-		inner, cancel := context.WithTimeout(ctx, within)
-		_, err := b.JS.PublishMsg(inner, m, opts...)
-		cancel()
-		silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
-		if !silent || ctx.Err() != nil {
-			if !silent {
-				b.storage.turn(false)
+	if time.Now().Before(one.until) {
+		return true, stores(group(subject))
+	}
+	one.until = time.Now().Add(storageFor)
+	return true, nil
+}
+
+// watch returns a context that ends with ErrStorage as its cause when the stream of a subject has answered what was published after this call,
+// and not what is published until then. A server that is merely slow answers in the order in which things come, so it is waited for.
+func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	connection, after := b.NC.Stats().Reconnects, storeWithin
+	if known {
+		after = askEvery
+	}
+	timer := time.AfterFunc(after, func() {
+		for inner.Err() == nil {
+			if b.passes(inner, subject) && b.NC.Stats().Reconnects == connection {
+				pause(inner, grace(known))
+				if inner.Err() == nil && b.NC.Stats().Reconnects == connection {
+					cancel(b.stalled(subject))
+				}
+				return
 			}
-			return err
+			pause(inner, askEvery)
 		}
-		if try == 0 && !down {
-			within = probeWithin
-			continue
-		}
-		flush, cancel := context.WithTimeout(ctx, probeWithin)
-		away := b.NC.FlushWithContext(flush)
-		cancel()
-		if away != nil {
-			return err
-		}
-		b.storage.turn(true)
-		return b.Storage()
+	})
+	return inner, func() {
+		timer.Stop()
+		cancel(nil)
 	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// passes reports whether a stream answers a message that it cannot take: it would have to be the successor of one that never comes.
+func (b *Bus) passes(ctx context.Context, subject string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	_, err := b.JS.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequence(1<<62), jetstream.WithRetryAttempts(0))
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
+}
+
+// publish stores a message. Where the stream passes it over without a word its storage is at fault; while that is known nothing is tried,
+// but for one publish a second.
+func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	known, err := b.try(m.Subject)
+	if err != nil {
+		return err
+	}
+	inner, done := b.watch(ctx, m.Subject, known)
+	defer done()
+	_, err = b.JS.PublishMsg(inner, m, opts...)
+	if found := context.Cause(inner); err != nil && errors.Is(found, ErrStorage) {
+		return found
+	}
+	if answered(err) {
+		b.stored(m.Subject)
+	}
+	return err
+}
+
+// answered reports whether a stream has answered a publish.
+func answered(err error) bool {
+	var api *jetstream.APIError
+	return err == nil || errors.As(err, &api)
+}
+
+const (
+	probeText  = "basetensor: does the server store anything?"
+	probeBytes = 4096 // the last page of a file may have room for less, also when the disk has none
+)
+
+// ProbeEvery is how often something is stored to see whether the server does, by all workers together.
+const ProbeEvery = 4 * time.Second
+
+// Probe finds out whether the server stores anything, for those who have nothing to store: it puts a small blob in its own place, unless
+// somebody has done so lately. What it finds Storage says.
+func (b *Bus) Probe(ctx context.Context) error {
+	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
+	subject := wire.BlobSubject(wire.Digest(data))
+	last, err := b.getRaw(ctx, StreamBlob, subject)
+	var sequence uint64
+	switch {
+	case err == nil && time.Since(last.Time) < ProbeEvery && b.Storage() == nil:
+		return nil
+	case err == nil:
+		sequence = last.Sequence
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	err = refusal(subject, b.publish(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(sequence)))
+	if errors.Is(err, errTaken) { // somebody else did
+		return nil
+	}
+	return err
 }
