@@ -22,6 +22,19 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 		return dense, nil
 	}
 	out := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
+	sumTerms(t, out)
+	if err := finite(out.Data, "entry"); err != nil {
+		return nil, err
+	}
+	keepDigits(t, out)
+	if err := notLost(t, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// sumTerms adds the terms of t to a table, in float64.
+func sumTerms(t Tensor, out *Dense) {
 	switch t := t.(type) {
 	case *CP:
 		row := make([][]float64, len(t.Shape))
@@ -36,13 +49,6 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 	case *SymmetryCP:
 		t.addTo(out)
 	}
-	if err := finite(out.Data, "entry"); err != nil {
-		return nil, err
-	}
-	if err := notLost(t, out); err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // notLost checks that no entry of a table was taken below the normal range of float64, where it loses digits or is 0.

@@ -288,3 +288,30 @@ func TestEntriesOfTermsThatCancel(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// TestTablesOfTermsThatCancel: (3e280 + 4e100) − 3e280 is 4e100, in the table and in the norm.
+func TestTablesOfTermsThatCancel(t *testing.T) {
+	levels, err := countspace.Identity([]int{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := scaled.Vector{Mant: []float64{3e280, 1}, Exp: []int64{0, 0}}
+	for _, x := range []Tensor{
+		&CP{Shape: []int{2}, Weights: []float64{1, 1, -1}, Vectors: [][]float64{{3e280, 1, 4e100, 1, 3e280, 1}}},
+		&SymmetryCP{Shape: []int{2}, Levels: levels, Terms: []SymmetryRankOne{
+			{Alpha: 1, S: half}, {Alpha: 4e100, S: scaled.Vector{Mant: []float64{1, 0x1p-300}, Exp: []int64{0, 0}}}, {Alpha: -1, S: half},
+		}},
+	} {
+		table, err := ToDense(x, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Data[0] != 4e100 {
+			t.Errorf("%T: entry %v", x, table.Data[0])
+		}
+		n, err := NormSq(x)
+		if want := 2 * math.Log(4e100); err != nil || !(math.Abs(n.LogAbs()-want) < 1e-9*want) {
+			t.Errorf("%T: ln ‖·‖² = %v, want %v (%v)", x, n.LogAbs(), want, err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package tensor
+
+// Terms of both signs: what is left of a sum in float64, and what is not.
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// lostShare is the least share of Σ|terms| that an entry added in float64 may be: 2^−43 of it is right then.
+const lostShare = 0x1p-10
+
+// keepDigits writes entries of a table anew, in more than float64, whose terms cancelled. Cost of the terms once more, and of At per
+// such entry; nothing where all terms have one sign.
+func keepDigits(t Tensor, table *Dense) {
+	size := absolute(t)
+	if size == nil {
+		return
+	}
+	sums := &Dense{Shape: table.Shape, Data: make([]float64, len(table.Data))}
+	sumTerms(size, sums)
+	x := make([]int, len(table.Shape))
+	for i, v := range table.Data {
+		if math.Abs(v) < lostShare*sums.Data[i] {
+			table.Data[i] = At(t, x).Float64()
+		}
+		advance(x, table.Shape)
+	}
+}
+
+// absolute returns t with all its numbers made positive; nil where none is negative, and for a table, whose entries are no sums.
+func absolute(t Tensor) Tensor {
+	any := false
+	abs := func(list []float64) []float64 {
+		if !slices.ContainsFunc(list, func(x float64) bool { return x < 0 }) {
+			return list
+		}
+		any = true
+		out := make([]float64, len(list))
+		for i, x := range list {
+			out[i] = math.Abs(x)
+		}
+		return out
+	}
+	var out Tensor
+	switch t := t.(type) {
+	case *CP:
+		c := &CP{Shape: t.Shape, Weights: abs(t.Weights), Vectors: make([][]float64, len(t.Vectors))}
+		for mode, v := range t.Vectors {
+			if c.Vectors[mode] = v; v != nil {
+				c.Vectors[mode] = abs(v)
+			}
+		}
+		out = c
+	case *SymmetryCP:
+		s := &SymmetryCP{Shape: t.Shape, Levels: t.Levels, Terms: slices.Clone(t.Terms)}
+		for i := range s.Terms {
+			term := &s.Terms[i]
+			any = any || term.Alpha < 0
+			term.Alpha = math.Abs(term.Alpha)
+			term.S = scaled.Vector{Mant: abs(term.S.Mant), Exp: term.S.Exp}
+			term.R = slices.Clone(term.R)
+			for leg, v := range term.R {
+				if v != nil {
+					term.R[leg] = abs(v)
+				}
+			}
+		}
+		out = s
+	}
+	if !any {
+		return nil
+	}
+	return out
+}
