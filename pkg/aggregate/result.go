@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -172,7 +173,10 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 		z[i], m[i], together[i] = v.Z, v.Marginals, v.Joint
 	}
 	e, err := Sum(d.Alpha, z)
-	if errors.Is(err, ErrNotFinite) {
+	switch {
+	case errors.Is(err, ErrNotFinite) && slices.ContainsFunc(z, overflown):
+		return none, failure(fault.Unsupported, "%v: a table left the range of float64 on the way", err)
+	case errors.Is(err, ErrNotFinite):
 		return none, failure(fault.Internal, "%v", err)
 	}
 	digits := e.CancellationDigits
@@ -183,7 +187,7 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 	switch doubt := doubts(parts, 0); {
 	case e.Total.IsZero() && err == nil && d.Exact && (doubt != "" || a.Unsure):
 		return none, failure(fault.Unsupported, "the total came out as 0, which proves nothing: %s", cmp.Or(doubt, "terms may be missing"))
-	case errors.Is(err, ErrNegative) && d.Exact && e.CancellationDigits < signDigits:
+	case errors.Is(err, ErrNegative) && d.Exact && doubt == "" && digits < signDigits:
 		return none, failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
 	case err != nil:
 		return none, failure(fault.FailedEstimate, "%v", err)
@@ -212,6 +216,9 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 	}
 	return e.Total, nil
 }
+
+// overflown reports whether a value is what float64 makes of too large a number.
+func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
 
 // finitePlan returns a copy of the plan fit for JSON: a cost beyond float64 is its largest value, a plan with NaN is none.
 func finitePlan(p *btn.Plan) *btn.Plan {

@@ -120,6 +120,9 @@ func TestFailures(t *testing.T) {
 		text string
 	}{
 		{"negative estimate", input(false, []float64{1, -1}, []float64{2, 5}), fault.FailedEstimate, "negative total: -3 as the sum of 2 components, 0.4 digits of which cancelled"},
+		{"overflow", input(true, []float64{1}, []float64{math.Inf(1)}), fault.Unsupported, "left the range of float64"},
+		{"negative and cancelled", with(input(true, []float64{1}, []float64{-1e-17}), func(in *Input) { in.Values[0].Value.Digits = 16 }), fault.FailedEstimate, "negative total"},
+		{"negative and doubtful", with(input(true, []float64{1}, []float64{-1}), func(in *Input) { in.Values[0].Value.Doubt = "terms are lost" }), fault.FailedEstimate, "negative total"},
 		{"negative exact", input(true, []float64{1, -1}, []float64{2, 5}), fault.BadInput, "the total is negative: not a probability model (Z is -3)"},
 		{"negative by rounding", input(true, []float64{1, -1}, []float64{1, 1 + 1e-12}), fault.FailedEstimate, "negative total: -1e-12 as the sum of 2 components, 12.3 digits"},
 		{"cancelled", input(true, []float64{1, -1}, []float64{1, 1 + 0x1p-52}), fault.FailedEstimate, "total lost all its digits"},
