@@ -108,7 +108,10 @@ func forest(h elimination.Hypergraph) bool {
 // report says how belief propagation ended.
 func report(states []*bp.State) *btn.Propagation {
 	s := states[0]
-	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: s.Change}
+	p := &btn.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64}
+	if s.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
+		p.Change = s.Change
+	}
 	for k, s := range states {
 		z := s.LnZ()
 		if math.IsInf(z, 0) || math.IsNaN(z) {
