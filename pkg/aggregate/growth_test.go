@@ -141,7 +141,7 @@ func TestWhatWidensAStatement(t *testing.T) {
 	}
 	in := dropping(0.2, colours())
 	in.Assignment.Hard = true
-	if r := Result(in); *r.Uncertainty != 2**dropped.Uncertainty {
+	if r := Result(in); *r.Uncertainty != branches**dropped.Uncertainty {
 		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
 	}
 	in = dropping(1e-12, colours())

@@ -27,7 +27,7 @@ const (
 	alike = 10
 	// branches is by how much more the estimates of a model with forbidden combinations are uncertain: a small support loses whole
 	// branches, and the next bonds do not show them.
-	branches = 2
+	branches = 4
 	// lostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it came out at or below 0: its error
 	// was all of Z.
 	lostSign = 1

@@ -88,9 +88,11 @@ func calibrationModels(o Options) []instance {
 // rounding, and are counted apart.
 const settled = 1e-9
 
-// calibrated are the figures of one method.
+// calibrated are the figures of one method, or of several.
 type calibrated struct {
 	models, failed, unstated, settled int
+	impossible                        int     // Z = 0, which no estimate can show: not among the models
+	answered                          int     // of those
 	within                            int     // of the others: |error| ≤ 3 · stated
 	stated, err                       float64 // medians of the others, nats
 }
@@ -98,10 +100,18 @@ type calibrated struct {
 // others is the number of models with an error and a stated uncertainty worth comparing.
 func (c calibrated) others() int { return c.models - c.failed - c.unstated - c.settled }
 
+// calibrate counts the rows of a method; "": of all.
 func calibrate(rows []Row, method string) (c calibrated) {
 	var stated, errs []float64
 	for _, r := range rows {
-		if r.Method != method {
+		if method != "" && r.Method != method {
+			continue
+		}
+		if math.IsInf(r.LnZ, -1) {
+			c.impossible++
+			if !math.IsNaN(r.Estimate) {
+				c.answered++
+			}
 			continue
 		}
 		c.models++
@@ -126,6 +136,9 @@ func calibrate(rows []Row, method string) (c calibrated) {
 // String says it in a line.
 func (c calibrated) String() string {
 	s := fmt.Sprintf("%d models, %d failed, %d without uncertainty, %d to rounding", c.models, c.failed, c.unstated, c.settled)
+	if c.impossible > 0 {
+		s = fmt.Sprintf("%d of Z = 0, %d answered; %s", c.impossible, c.answered, s)
+	}
 	if c.others() == 0 {
 		return s
 	}
@@ -141,23 +154,25 @@ func calibrationSummary(rows []Row) string {
 		for _, g := range groups(m.rows, Row.label) {
 			fmt.Fprintf(&b, "  %s: %s\n", g.name, calibrate(g.rows, m.name))
 		}
-		for _, r := range m.rows {
-			if r.Error > settled && r.Error > 3*r.Uncertainty {
-				fmt.Fprintf(&b, "  outside: %s, %d variables, Δ=%g, seed %d: error %s, stated %s\n", r.label(), r.Variables, r.Strength, r.Seed, short(r.Error), short(r.Uncertainty))
-			}
-		}
+		writeOutside(&b, m.rows)
 	}
 	return b.String()
+}
+
+// writeOutside names the models whose error is more than three times what was stated.
+func writeOutside(b *strings.Builder, rows []Row) {
+	for _, r := range rows {
+		if r.Error > settled && r.Error > 3*r.Uncertainty && !math.IsInf(r.LnZ, -1) {
+			fmt.Fprintf(b, "  outside: %s, %d variables, Δ=%g, seed %d, %s: error %s, stated %s\n",
+				r.label(), r.Variables, r.Strength, r.Seed, r.Method, short(r.Error), short(r.Uncertainty))
+		}
+	}
 }
 
 // calibrationFigures are a scatter per method.
 func calibrationFigures(rows []Row) (list []Figure) {
 	for _, m := range groups(rows, func(r Row) string { return r.Method }) {
-		s := chart.Scatter{Title: "Error against stated uncertainty: " + m.name, Diagonals: []float64{1, 3},
-			X: chart.Axis{Label: "stated uncertainty of ln Z (nats)", Log: true, Floor: 1e-14}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
-		for _, g := range groups(m.rows, func(r Row) string { return r.Family }) {
-			s.Groups = append(s.Groups, stated(g))
-		}
+		s := calibrationScatter("Error against stated uncertainty: "+m.name, groups(m.rows, func(r Row) string { return r.Family }))
 		list = append(list, Figure{Name: "calibration-" + m.name, Draw: s.WriteSVG})
 	}
 	return list

@@ -106,7 +106,7 @@ type Experiment struct {
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{strength(), components(), timing(), references(), reuse(), calibration(), calibrationOfMore()}
+	return []Experiment{strength(), components(), timing(), references(), reuse(), calibration(), calibrationOfMore(), calibrationOfConstraints()}
 }
 
 // Find returns the experiment of that name, or all of them for "all".
