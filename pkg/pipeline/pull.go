@@ -34,6 +34,8 @@ const (
 	// stuckFor is how long nothing may begin or end, with all slots taken, until one more message may begin, of a lane that has none in
 	// work: a tenant's slow messages, or such as never end, hold up that tenant alone.
 	stuckFor = time.Second
+	// dearFor is how long a message that takes several slots may keep others of its kind from beginning; then one of another lane may.
+	dearFor = 3 * time.Second
 	// handedBack is how often a message may be handed back unbegun: the server counts that as a delivery, and too many
 	// deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
@@ -71,9 +73,10 @@ type puller struct {
 	done   chan finished
 	wake   chan struct{}
 	slots  int
-	taken  int // of the slots
-	heavy  int // messages begun and not finished that take several
-	turn   int // lane that is first
+	taken  int       // of the slots
+	heavy  int       // messages begun and not finished that take several
+	dear   time.Time // when the last of these began
+	turn   int       // lane that is first
 	since  time.Time
 	spare  int           // slots beyond those, while nothing moves
 	moved  time.Time     // when a message last began or ended
@@ -234,7 +237,7 @@ func (p *puller) passOn(l *lane) {
 	}
 	kept := l.waiting[:0]
 	for _, d := range l.waiting {
-		if p.weight(d) == 1 {
+		if p.weight(l, d) == 1 {
 			kept = append(kept, d)
 			continue
 		}
@@ -258,12 +261,13 @@ func (p *puller) begin() {
 			break
 		}
 		d := l.waiting[0]
-		slots := p.weight(d)
+		slots := p.weight(l, d)
 		if slots > p.free() {
 			break
 		}
 		if slots > 1 {
 			p.heavy++
+			p.dear = now()
 		}
 		l.waiting = l.waiting[1:]
 		p.pass(l)
@@ -294,62 +298,6 @@ func (p *puller) hand() {
 		}
 		p.done <- finished{t.of, t.slots, now().Sub(began), false}
 	}
-}
-
-// free is how many slots are, with the spare ones.
-func (p *puller) free() int { return p.slots + p.spare - p.taken }
-
-// may reports whether a message of the lane may begin: in a spare slot only if the lane has none in work.
-func (p *puller) may(l *lane) bool {
-	return p.taken < p.slots || p.spare > 0 && l.busy == 0 && p.free() > 0
-}
-
-// stuck adds a spare slot when nothing has begun or ended for a while. A message that takes several slots is expected to last.
-func (p *puller) stuck(at time.Time) {
-	if p.free() <= 0 && p.spare < len(p.lanes)-1 && at.Sub(p.moved) > stuckFor && !p.in.patient && p.busy == p.taken {
-		p.spare++
-		p.moved = at
-		p.asking, p.looked = true, 0
-		p.w.log.Debug("nothing moves: one more slot", "consumers", p.in.name, "spare", p.spare)
-	}
-}
-
-// next is the first lane in turn with a message that waits and may begin, or nil. Lanes are passed over whose message takes several
-// slots while another such message is worked on.
-func (p *puller) next() *lane {
-	for i := range p.lanes {
-		l := p.lanes[(p.turn+i)%len(p.lanes)]
-		if len(l.waiting) > 0 && p.may(l) && (p.heavy == 0 || p.weight(l.waiting[0]) == 1) {
-			return l
-		}
-	}
-	return nil
-}
-
-// holding reports whether a message waits here that waits for a slot, and not for the end of one of its kind.
-func (p *puller) holding() bool {
-	for _, l := range p.lanes {
-		if len(l.waiting) > 0 && (p.heavy == 0 || p.weight(l.waiting[0]) == 1) {
-			return true
-		}
-	}
-	return false
-}
-
-// pass gives the turn to the lane after l.
-func (p *puller) pass(l *lane) {
-	for i := range p.lanes {
-		if p.lanes[i] == l {
-			p.turn = (i + 1) % len(p.lanes)
-		}
-	}
-}
-
-func (p *puller) weight(d *bus.Delivered) int {
-	if p.in.weigh == nil || p.w.Concurrency > 0 || p.spare > 0 {
-		return 1
-	}
-	return min(p.in.weigh(d, p.slots), p.slots)
 }
 
 // hoarding gives up what is in hand or asked for when no slot has become free for a while.
@@ -434,7 +382,7 @@ func (p *puller) finish(f finished) {
 	if f.lost {
 		p.hands--
 	}
-	if p.taken < p.slots {
+	if p.taken < p.slots && p.heavy == 0 {
 		p.spare = 0
 	}
 	p.moved = now()
