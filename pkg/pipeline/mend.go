@@ -74,16 +74,59 @@ func (w *worker) mendConsumers(ctx context.Context, f feed, c Config) error {
 	if err := names.Err(); err != nil {
 		return err
 	}
+	begin := func(*jetstream.ConsumerConfig) {}
+	for _, cc := range f.consumers(c) {
+		if !existing[cc.Durable] && f.laned {
+			if begin, err = w.afterAnswered(ctx, f); err != nil {
+				return err
+			}
+			break
+		}
+	}
 	for _, cc := range f.consumers(c) {
 		if existing[cc.Durable] {
 			continue
 		}
+		begin(&cc)
 		if _, err := s.CreateConsumer(ctx, cc); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
 			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 		}
 		w.log.Warn("a consumer was missing and is made again", "stream", f.stream, "consumer", cc.Durable)
 	}
 	return nil
+}
+
+// afterAnswered has a consumer that is made anew begin behind what belongs to answered jobs, as far as the sweeper knows them: a day of these takes
+// long to look up. The sweeper's own consumer begins with the first message: from what it acknowledges it is known which jobs are answered.
+func (w *worker) afterAnswered(ctx context.Context, f feed) (func(*jetstream.ConsumerConfig), error) {
+	all := func(*jetstream.ConsumerConfig) {}
+	if f.stream != bus.StreamModel && f.stream != bus.StreamPartial {
+		return all, nil // a work queue: what it holds is not done
+	}
+	s, err := w.bus.JS.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return nil, err
+	}
+	sweeper, err := s.Consumer(ctx, feedSweep.name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	models := space{StreamInfo: s.CachedInfo()}
+	mark, err := (&keeper{w: w}).watermark(ctx, models, sweeper.CachedInfo(), bus.TimesOf(models.Config.Metadata))
+	if err != nil || mark.floor == 0 {
+		return all, err
+	}
+	return func(cc *jetstream.ConsumerConfig) {
+		if f.stream == bus.StreamModel {
+			cc.DeliverPolicy, cc.OptStartSeq = jetstream.DeliverByStartSequencePolicy, mark.floor+1
+			return
+		}
+		before := mark.frees(bus.StreamPartial)
+		cc.DeliverPolicy, cc.OptStartTime = jetstream.DeliverByStartTimePolicy, &before
+	}, nil
 }
 
 // settingsInUse reads off what is there how the rest is to be.
@@ -107,6 +150,9 @@ func (w *worker) settingsInUse(ctx context.Context) (c Config, room int64, have 
 		}
 		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
 			fmt.Sscan(n, &c.Backlog)
+		}
+		if is.Metadata[bus.MetadataKeepAtLeast] != "" {
+			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers
 		}
 		for _, f := range feeds {
 			if f.stream != like.Name || !f.laned {

@@ -3,6 +3,8 @@ package pipeline_test
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,4 +96,66 @@ func TestWorkersWaitForSetup(t *testing.T) {
 	c.InMemory = true
 	r.must(pipeline.Setup(r.ctx, r.nc, c))
 	r.works("then")
+}
+
+// Consumers that are made anew do not replay what is answered, what is set up again keeps answers for as long as before, and `btn setup` takes
+// what workers made.
+func TestMadeAnewWithoutReplay(t *testing.T) {
+	t.Parallel()
+	setup := quick
+	setup.KeepAtLeast, setup.Keep = 7*time.Minute, time.Hour
+	r := newRig(t, embedded.Options{NoRedis: true}, setup)
+	c := quick
+	c.SweepAfter = 50 * time.Millisecond
+	stop, _ := r.run(c, pipeline.Stages()...)
+	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
+	const jobs = 300
+	for i := range jobs {
+		w.Job = fmt.Sprintf("old-%d", i)
+		r.submit(w)
+	}
+	for i := range jobs {
+		r.wait(fmt.Sprintf("old-%d", i))
+	}
+	r.eventually("all are known to be answered", func() bool {
+		sweep, err := r.js.Consumer(r.ctx, "BTN_MODEL", "sweep")
+		r.must(err)
+		info := sweep.CachedInfo()
+		return info.NumAckPending == 0 && info.NumPending == 0
+	})
+	stop()
+	w.Job = "waiting"
+	r.submit(w)
+	for _, what := range []string{"BTN_MODEL/reparam", "BTN_PARTIAL/aggregate"} {
+		stream, consumer, _ := cut(what)
+		r.must(r.js.DeleteConsumer(r.ctx, stream, laneConsumer(consumer)))
+	}
+	r.must(r.js.DeleteStream(r.ctx, "BTN_NETWORK"))
+	var replays atomic.Int64
+	c = c.WithHook(func(s pipeline.Stage, subject wire.Subject) {
+		if s == pipeline.StageReparam && strings.HasPrefix(subject.Job, "old") {
+			replays.Add(1)
+		}
+	})
+	began := time.Now()
+	r.run(c, pipeline.Stages()...)
+	r.wait("waiting")
+	t.Logf("answered %v after the start", time.Since(began))
+	r.works("new")
+	model, err := r.js.Consumer(r.ctx, "BTN_MODEL", laneConsumer("reparam"))
+	r.must(err)
+	if n := model.CachedInfo().NumPending; replays.Load() > 0 || n > 0 {
+		t.Errorf("%d answered jobs came again, %d wait", replays.Load(), n)
+	}
+	partial, err := r.js.Consumer(r.ctx, "BTN_PARTIAL", laneConsumer("aggregate"))
+	r.must(err)
+	if partial.CachedInfo().Config.OptStartTime == nil {
+		t.Error("partials of answered jobs come again")
+	}
+	network, err := r.js.Stream(r.ctx, "BTN_NETWORK")
+	r.must(err)
+	if keep := network.CachedInfo().Config.Metadata["btn-keep-at-least"]; keep != "420000" {
+		t.Errorf("the stream made anew keeps answers for %q ms", keep)
+	}
+	r.must(pipeline.Setup(r.ctx, r.nc, setup))
 }

@@ -165,6 +165,12 @@ func setupConsumers(ctx context.Context, js jetstream.JetStream, f feed, c Confi
 	g.SetLimit(wire.Lanes)
 	for _, cc := range f.consumers(c) {
 		g.Go(func() error {
+			if is, err := s.Consumer(ctx, cc.Durable); err == nil { // where it began is not to be changed
+				have := is.CachedInfo().Config
+				cc.DeliverPolicy, cc.OptStartSeq, cc.OptStartTime = have.DeliverPolicy, have.OptStartSeq, have.OptStartTime
+			} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
+			}
 			if _, err := s.CreateOrUpdateConsumer(ctx, cc); err != nil {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
