@@ -23,7 +23,7 @@ func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error
 		return err
 	}
 	value.Flops += 2 * float64(positive.ops.MulAdds)
-	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), 4*len(j.net.Dims)+len(j.net.Links))
+	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), float64(4*len(j.net.Dims)+len(j.net.Links)))
 	return nil
 }
 

@@ -93,6 +93,9 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 		a.Doubt = lost
 	}
 	if !p.simple.Expression.Signed() {
+		if p.given.Signed() {
+			a.cancel(a.Z.Abs(), p.roundings())
+		}
 		return nil
 	}
 	abs, more, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
@@ -100,8 +103,13 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 		return err
 	}
 	a.Flops += more.Flops
-	a.cancel(abs, len(p.given.Tables)+2*len(p.simple.Expression.Tables))
+	a.cancel(abs, p.roundings())
 	return nil
+}
+
+// roundings bounds how often a term of Z was rounded, on the way to the simplified expression and in it.
+func (p *Prepared) roundings() float64 {
+	return p.simple.Rounding + float64(len(p.given.Tables)+2*len(p.simple.Expression.Tables))
 }
 
 // rows returns the marginals of the network's variables from those of what was contracted.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -14,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // rounding bounds the error of ln Z and of probabilities for models without cancellation.
@@ -189,5 +191,41 @@ func TestThePlanDependsOnShapeBudgetAndSeedAlone(t *testing.T) {
 				t.Fatalf("seed %d: merge %d differs", seed, k/2)
 			}
 		}
+	}
+}
+
+// TestLossInSimplification: a difference of two outer products, 4e14 − 4e14 under evidence, is nothing that simplification may decide.
+func TestLossInSimplification(t *testing.T) {
+	const w = 0.12715100689038805
+	u := [][]float64{{104485204.30238102, 1, 0, 0.8172020796280227, 0.7443161655610552}, {52242602.15119051, 0.5465320283536962, 0, 0.8172020796280227, 0}}
+	v := [][]float64{{0.9551141575184757, 406152818720192.25, 0.053744216549745594, 0.7075028686322238, 0.2676496035038384}, {0.9551141575184757, 406152818720192.25, 0, 0.7075028686322238, 0}}
+	cp := &tensor.CP{Shape: []int{5, 5}, Weights: []float64{w, -w}, Vectors: [][]float64{slices.Concat(u...), slices.Concat(v...)}}
+	m := &factorgraph.Model{Domains: []int{5, 5}, Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: cp}}}
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if net, err = net.Condition(factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 3}}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = -3.3993367935209067
+	p, err := exact.Prepare(context.Background(), net, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := p.Plan(context.Background(), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := p.Answer(context.Background(), c, exact.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := math.Abs(a.Z.LogAbs() - want); a.Doubt == "" && off > 1e-9 || a.Digits < 10 {
+		t.Errorf("ln Z is off by %v, %v digits are said to be lost, doubt %q", off, a.Digits, a.Doubt)
+	}
+	a, err = exact.Wide(context.Background(), net, false, nil, 0)
+	if err != nil || a.Doubt != "" || math.Abs(a.Z.LogAbs()-want) > 1e-12 {
+		t.Errorf("in wide numbers: %v, %q, %v", a.Z.LogAbs(), a.Doubt, err)
 	}
 }

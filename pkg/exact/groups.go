@@ -37,10 +37,11 @@ func marginalPrice(ctx context.Context, h elimination.Hypergraph) (flops, bytes 
 
 // group is the network simplified once more, for a few indices.
 func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
-	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{Keep: keep, Probes: -1})
+	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{Keep: keep, Probes: -1, Roundings: p.simple.Roundings})
 	if err != nil {
 		return nil, err
 	}
+	simple.Rounding += p.simple.Rounding - sum(p.simple.Roundings) // of the scale
 	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
 }
 
@@ -196,4 +197,12 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 		}
 	}
 	return a, nil
+}
+
+func sum(list []float64) float64 {
+	total := 0.0
+	for _, x := range list {
+		total += x
+	}
+	return total
 }

@@ -23,7 +23,7 @@ const (
 // Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|, and a doubt where what
 // rounding leaves of it may be off by more than 1e-10: the terms have steps roundings each, a 2^-53 of its size at a time. A
 // total of 0 among terms that are not 0 is always doubted.
-func Cancelled(z, abs scaled.Number, steps int) (digits float64, doubt string) {
+func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
 	}
@@ -31,13 +31,13 @@ func Cancelled(z, abs scaled.Number, steps int) (digits float64, doubt string) {
 		return 0, "terms of both signs cancel to 0 in float64, which proves nothing"
 	}
 	digits = max(0, abs.Div(z.Abs()).Log10Abs())
-	if e := math.Ldexp(float64(steps), -53) * math.Pow(10, digits); !(e <= tolerance) {
+	if e := math.Ldexp(steps, -53) * math.Pow(10, digits); !(e <= tolerance) {
 		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z may be off by %.1g", digits, e)
 	}
 	return digits, ""
 }
 
-func (a *Answer) cancel(abs scaled.Number, steps int) {
+func (a *Answer) cancel(abs scaled.Number, steps float64) {
 	digits, doubt := Cancelled(a.Z, abs, steps)
 	a.Digits = digits
 	if a.Doubt == "" {

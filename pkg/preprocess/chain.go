@@ -59,6 +59,7 @@ func (w *work) chain(n int, place []int) (pieces, bool) {
 		}
 		states = next
 	}
+	p.err = w.tables[n].factorised(len(shape))
 	return p, len(shape) > 2
 }
 

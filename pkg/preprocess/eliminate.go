@@ -37,11 +37,11 @@ func (w *work) eliminate(i int) {
 	if !ok {
 		return
 	}
-	data, rounded, ok := w.product(tables, out, []int{i})
+	data, rounding, ok := w.product(tables, out, []int{i})
 	if !ok {
 		return
 	}
-	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, rounded: rounded}
+	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding}
 	var from []*source
 	for _, n := range tables {
 		from = append(from, w.tables[n].from)

@@ -76,7 +76,10 @@ func (w *work) multiply(u, n int) bool {
 	if !ok {
 		return false
 	}
-	big.rounded = w.signed && (big.rounded || small.rounded || rounds(data, big.data, small.data, w.shape(big), w.strides(small, big.scope)))
+	exact := big.err == 0 && small.err == 0 && (plain(big.data) || plain(small.data))
+	if big.err += small.err; !exact {
+		big.err++
+	}
 	big.data, big.owned = data, true
 	big.from = &source{of: []*source{big.from, small.from}}
 	w.drop(n)
@@ -112,29 +115,10 @@ func times(a, b []float64, shape, steps []int) ([]float64, bool) {
 	return out, true
 }
 
-// rounds reports whether an entry of p is not exactly a[x]·b[steps·x].
-func rounds(p, a, b []float64, shape, steps []int) bool {
-	x, at := make([]int, len(shape)), 0
-	for from := range a {
-		if math.FMA(a[from], b[at], -p[from]) != 0 {
-			return true
-		}
-		for k := len(shape) - 1; k >= 0; k-- {
-			at += steps[k]
-			if x[k]++; x[k] < shape[k] {
-				break
-			}
-			at -= x[k] * steps[k]
-			x[k] = 0
-		}
-	}
-	return false
-}
-
 // product returns the product of tables over the indices out, summed over the indices sum, which together are all
-// theirs, and whether anything was rounded, where entries have both signs. It says no when a product that is not 0 is tiny, or
-// infinite, and where terms of both signs cancel and were rounded, here or before.
-func (w *work) product(tables, out, sum []int) (data []float64, rounded, ok bool) {
+// theirs, as data and err of a table. It says no when a product that is not 0 is tiny, or infinite, and where terms of both signs
+// cancel and were rounded.
+func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok bool) {
 	axes := append(slices.Clone(out), sum...)
 	size, inner := 1, 1
 	for _, i := range out {
@@ -145,16 +129,15 @@ func (w *work) product(tables, out, sum []int) (data []float64, rounded, ok bool
 	}
 	step := make([][]int, len(tables)) // per table and axis
 	factors := make([][]float64, len(tables))
-	before := false
 	for k, n := range tables {
 		step[k], factors[k] = w.strides(w.tables[n], axes), w.tables[n].data
-		before = before || w.tables[n].rounded
+		err += w.tables[n].err
 	}
-	rounded = before
 	data = make([]float64, size)
+	sums := sums{given: err, roundings: float64(len(tables) - 1 + inner), signed: w.signed}
 	x, at := make([]int, len(axes)), make([]int, len(tables))
 	for o := range data {
-		s := signed{rounded: before}
+		s := signed{rounded: err > 0}
 		total := 0.0
 		for range inner {
 			p := 1.0
@@ -163,14 +146,14 @@ func (w *work) product(tables, out, sum []int) (data []float64, rounded, ok bool
 			}
 			if math.Abs(p) < tiny || p-p != 0 {
 				if p != 0 {
-					return nil, false, false
+					return nil, 0, false
 				}
 				for k, f := range factors {
 					if f[at[k]] == 0 {
 						break
 					}
 					if k == len(factors)-1 {
-						return nil, false, false
+						return nil, 0, false
 					}
 				}
 			}
@@ -192,12 +175,11 @@ func (w *work) product(tables, out, sum []int) (data []float64, rounded, ok bool
 				}
 			}
 		}
-		if data[o] = total; !s.keeps(total) {
-			return nil, false, false
+		if data[o] = total; !sums.take(&s, total) {
+			return nil, 0, false
 		}
-		rounded = rounded || s.rounded
 	}
-	return data, rounded, true
+	return data, sums.err(), true
 }
 
 // strides returns how far apart neighbours along every axis are in t, 0 for axes that t has not.

@@ -38,6 +38,10 @@ type Options struct {
 	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
 	NoStructure bool
 
+	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries that are neither 0 nor powers of two
+	// were rounded once.
+	Roundings []float64
+
 	always bool // stars and chains wherever there is one, whatever it costs: for tests
 }
 
@@ -51,8 +55,13 @@ type Result struct {
 	Origin []Origin
 	// Parts lists tables that are connected through indices, part by part in the order of their first tables: Z is the
 	// product of Scale, the values of the parts, and the dimensions of indices in no table.
-	Parts  [][]int
-	Report Report
+	Parts [][]int
+	// Roundings[t] bounds the error of every entry of table t, relative to that entry, in units of 2^-53: what was rounded when
+	// it was made, times what cancelled among terms of both signs. Rounding is their sum with that of Scale: the error of a
+	// term of Expression.
+	Roundings []float64
+	Rounding  float64
+	Report    Report
 
 	dims []int // of the expression given
 }

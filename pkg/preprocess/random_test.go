@@ -148,6 +148,12 @@ func TestRandomExpressions(t *testing.T) {
 			d.zeros /= 2
 		}
 		e := draw(rng, d)
+		switch round % 16 { // what tables drawn at random hardly ever are
+		case 4:
+			e = barren(rng)
+		case 8:
+			e = clauses(rng)
+		}
 		for _, o := range []preprocess.Options{{}, {Marginals: true}, {Keep: []int{rng.IntN(len(e.Dims))}, NoElimination: round%4 == 0, NoStructure: round%4 == 1, Probes: -1},
 			preprocess.Always(preprocess.Options{Marginals: round%2 == 0})} {
 			r := check(t, "seed 71", e, o)
@@ -224,6 +230,34 @@ func clauses(rng *rand.Rand) *einsum.Expression {
 			data[k] = 0
 		}
 		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+	}
+	return e
+}
+
+// barren draws a conditional probability P(y | x, z) of a y that nothing else has, beside tables that hold x and z apart.
+func barren(rng *rand.Rand) *einsum.Expression {
+	e := &einsum.Expression{Scale: scaled.One, Dims: []int{2 + rng.IntN(3), 2 + rng.IntN(3), 2 + rng.IntN(3), 2, 3}}
+	var p []float64
+	for range e.Dims[0] * e.Dims[1] {
+		sum := 0.0
+		row := make([]float64, e.Dims[2])
+		for y := range row {
+			row[y] = 0.05 + rng.Float64()
+			sum += row[y]
+		}
+		for _, x := range row {
+			p = append(p, x/sum)
+		}
+	}
+	e.Tables = []einsum.Table{{Scope: []int{0, 1, 2}, Data: p}}
+	for i := range 2 {
+		for j := 3; j < 5; j++ {
+			data := make([]float64, e.Dims[i]*e.Dims[j])
+			for k := range data {
+				data[k] = 0.05 + rng.Float64()
+			}
+			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: data})
+		}
 	}
 	return e
 }

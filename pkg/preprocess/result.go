@@ -11,7 +11,7 @@ import (
 
 // result makes the expression of what is left.
 func (w *work) result(e *einsum.Expression) *Result {
-	r := &Result{Report: w.report, dims: e.Dims}
+	r := &Result{Report: w.report, dims: e.Dims, Rounding: w.err}
 	out := &einsum.Expression{Dims: w.dims, Scale: w.scale, Support: make([][]int, len(w.dims)), Unfit: e.Unfit}
 	if w.zero != nil {
 		r.Report.Zero = w.zero
@@ -21,6 +21,8 @@ func (w *work) result(e *einsum.Expression) *Result {
 		for _, t := range w.tables {
 			if !t.gone {
 				out.Tables = append(out.Tables, einsum.Table{Scope: t.scope, Data: t.data})
+				r.Roundings = append(r.Roundings, t.err)
+				r.Rounding += t.err
 			}
 		}
 	}

@@ -1,16 +1,22 @@
 package preprocess
 
-// Sums of terms of both signs.
+// What sums of terms of both signs leave of their digits.
 
 import "math"
 
-// digitsKept is how far terms of both signs may cancel in a sum that was rounded: three digits of sixteen.
-const digitsKept = 0x1p-10
+const (
+	// digitsKept is how far terms of both signs may cancel in a sum that was rounded: three digits of sixteen.
+	digitsKept = 0x1p-10
+	// errorKept is the error, in units of 2^-53, above which nothing more may cancel: sums of sums lose three digits each.
+	errorKept = 1 << 16
+	// harmless is how far terms may always cancel.
+	harmless = 1.5
+)
 
 // signed watches one sum. The zero value is an empty sum.
 type signed struct {
 	size    float64 // Σ|terms|
-	rounded bool    // a product or an addition was
+	rounded bool    // a factor, a product or an addition was
 }
 
 // add takes the product of factors at some places, rounded to p, which is added to total.
@@ -30,7 +36,37 @@ func (s *signed) add(factors [][]float64, at []int, total, p float64) {
 	s.rounded = s.rounded || (total-(sum-v))+(p-v) != 0
 }
 
-// keeps says whether the digits of the sum are there: few have cancelled, or nothing was rounded.
-func (s *signed) keeps(total float64) bool {
-	return !s.rounded || math.Abs(total) >= digitsKept*s.size
+// sums watches the sums that make a table.
+type sums struct {
+	given     float64 // error of the factors together, in units of 2^-53
+	roundings float64 // of one sum
+	signed    bool
+	worst     float64 // Σ|terms| over |Σ terms| of a sum that was rounded, at most
+}
+
+// take says whether the digits of a sum are there: few have cancelled, or nothing was rounded.
+func (s *sums) take(one *signed, total float64) bool {
+	switch {
+	case !s.signed:
+		s.worst = 1
+	case !one.rounded || one.size == 0:
+	case math.Abs(total) < digitsKept*one.size:
+		return false
+	default:
+		s.worst = max(s.worst, one.size/math.Abs(total))
+	}
+	return s.worst <= harmless || s.err() <= errorKept
+}
+
+// err is the error of the table's entries.
+func (s *sums) err() float64 { return (s.given + s.roundings) * s.worst }
+
+// plain reports whether all entries are 0 or ± a power of two.
+func plain(data []float64) bool {
+	for _, x := range data {
+		if m, _ := math.Frexp(x); m != 0 && m != 0.5 && m != -0.5 {
+			return false
+		}
+	}
+	return true
 }

@@ -34,6 +34,17 @@ func (w *work) split(n int) {
 	}
 }
 
+// rounds is rounding in units of 2^-53: what a factorisation adds to the error of the entries.
+const rounds = rounding * 0x1p53
+
+// factorised is the error of what a table is a product of. Powers of two have quotients that are not rounded.
+func (t *table) factorised(pieces int) float64 {
+	if t.err == 0 && plain(t.data) {
+		return 0
+	}
+	return (t.err + rounds*float64(pieces)) / float64(pieces)
+}
+
 // equals says whether an entry is what a factorisation says, a zero exactly.
 func equals(entry, product float64) bool {
 	return entry == product || math.Abs(entry-product) <= rounding*math.Abs(entry) && product != 0
@@ -76,14 +87,15 @@ func (w *work) factorOut(n, k int) bool {
 		rest = append(rest, t.data[o+slice*inner:][:inner]...)
 	}
 	i := t.scope[k]
+	t.err = t.factorised(1)
 	t.scope = slices.Delete(slices.Clone(t.scope), k, k+1)
-	t.data, t.owned, t.rounded = rest, true, w.signed
+	t.data, t.owned = rest, true
 	w.leave(n, i)
 	if constant {
 		w.report.ConstantModes++
 	} else {
 		w.report.Splits++
-		w.add(&table{scope: []int{i}, data: u, owned: true, from: t.from, rounded: w.signed})
+		w.add(&table{scope: []int{i}, data: u, owned: true, from: t.from, err: min(t.err, 1)})
 	}
 	w.changed(n)
 	return true
@@ -125,8 +137,8 @@ func (w *work) splitPair(n, a, b int) bool {
 			return false
 		}
 	}
-	left := &table{scope: slices.Delete(slices.Clone(t.scope), b, b+1), owned: true, from: t.from, wider: true, rounded: w.signed}
-	right := &table{scope: slices.Delete(slices.Clone(t.scope), a, a+1), owned: true, from: t.from, wider: true, rounded: w.signed}
+	left := &table{scope: slices.Delete(slices.Clone(t.scope), b, b+1), owned: true, from: t.from, wider: true}
+	right := &table{scope: slices.Delete(slices.Clone(t.scope), a, a+1), owned: true, from: t.from, wider: true}
 	left.data, right.data = make([]float64, len(t.data)/dy), make([]float64, len(t.data)/dx)
 	lx, ly := w.strides(left, t.scope)[a], w.strides(right, t.scope)[b]
 	lefts, rights := w.positions(left, rest), w.positions(right, rest)
@@ -141,6 +153,8 @@ func (w *work) splitPair(n, a, b int) bool {
 			}
 		}
 	}
+	left.err = t.factorised(2)
+	right.err = left.err
 	w.drop(n)
 	w.report.Splits++
 	w.add(left)

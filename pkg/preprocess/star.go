@@ -36,7 +36,7 @@ func (w *work) star(n int) (pieces, bool) {
 		return pieces{}, false
 	}
 	r := len(cp.Weights)
-	p := pieces{table: n, arity: len(shape), hidden: []int{r}}
+	p := pieces{table: n, arity: len(shape), hidden: []int{r}, err: (t.err + starRounding*0x1p53) / float64(len(shape))}
 	for k, i := range t.scope {
 		v := vectors(cp, k)
 		if k == 0 {

@@ -27,6 +27,7 @@ type pieces struct {
 	scopes [][]int
 	data   [][]float64
 	chain  bool
+	err    float64 // of every piece
 }
 
 // simplified applies the rules to w, and to w with tables replaced by stars and chains if there are any, and returns
@@ -163,9 +164,6 @@ func (w *work) clone() *work {
 func (w *work) replace(p pieces) {
 	from := w.tables[p.table].from
 	w.drop(p.table)
-	w.signed = w.signed || slices.ContainsFunc(p.data, func(data []float64) bool {
-		return slices.ContainsFunc(data, func(x float64) bool { return x < 0 })
-	})
 	first := len(w.dims)
 	for _, d := range p.hidden {
 		w.grow(d)
@@ -177,7 +175,8 @@ func (w *work) replace(p pieces) {
 				scope[j] = first - 1 - i
 			}
 		}
-		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, rounded: w.signed})
+		w.signed = w.signed || slices.ContainsFunc(p.data[k], func(x float64) bool { return x < 0 })
+		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, err: p.err})
 	}
 	if p.chain {
 		w.report.Chains++

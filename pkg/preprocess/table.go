@@ -22,7 +22,7 @@ type table struct {
 	support []int32 // positions of all non-zero entries, index by index; nil until asked for, empty for full tables
 	full    bool    // no entry is 0; valid with support
 	wider   bool    // its scope is new: tables inside it have not been looked for
-	rounded bool    // entries are not exactly what they stand for; known where entries have both signs
+	err     float64 // bound of the error of every entry, relative to itself, in units of 2^-53; 0: nothing has been rounded
 }
 
 // normalise brings the largest entry of t into [1, 2), unless small entries would be lost.

@@ -39,6 +39,7 @@ type work struct {
 	alive alive
 
 	signed bool       // an entry is below 0
+	err    float64    // of the scale, as table.err
 	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
@@ -96,7 +97,14 @@ func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
 		if err := w.check(t, in); err != nil {
 			return nil, err
 		}
-		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: &source{table: t}})
+		err := 0.0
+		switch {
+		case t < len(o.Roundings):
+			err = o.Roundings[t]
+		case !plain(in.Data):
+			err = 1
+		}
+		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: &source{table: t}, err: err})
 	}
 	for i := range w.dims {
 		w.indices.push(i)
@@ -176,6 +184,7 @@ func (w *work) changed(n int) {
 	w.normalise(t)
 	if len(t.scope) == 0 {
 		w.scale = w.scale.Mul(scaled.FromFloat(t.data[0]))
+		w.err += t.err + 1
 		if t.data[0] == 0 && w.zero == nil {
 			r := &Reason{Index: -1, Tables: t.from.list()}
 			r.Table = r.Tables[0]
