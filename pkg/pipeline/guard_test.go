@@ -110,7 +110,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 // The four-hang test: messages that never end, as many as there are slots and more, hold up no other tenant, long before any of them is
 // given up. Dear tasks, of which a worker takes one at a time, hold up no other dear ones either.
 func TestOtherTenantsPassThoseThatHang(t *testing.T) {
-	costly, err := generate.Complete(16, generate.Ising{Delta: 0.3, Seed: 1})
+	costly, err := generate.Complete(19, generate.Ising{Delta: 0.3, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
