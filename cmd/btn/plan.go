@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/config"
@@ -17,8 +19,9 @@ import (
 
 type planCmd struct {
 	requestFlags
-	NATS string `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
-	JSON bool   `name:"json" help:"One JSON object per query."`
+	Within time.Duration `help:"Planning takes about this long at most, half of it for the exact way; what is not priced by then is said." default:"8s" placeholder:"D"`
+	NATS   string        `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
+	JSON   bool          `name:"json" help:"One JSON object per query."`
 }
 
 // forecast is what a query would take.
@@ -33,6 +36,7 @@ type forecast struct {
 	Exact       *btn.Plan  `json:"exact"` // null: closed form, or none within the budget
 	Memory      int64      `json:"memory"`
 	Fits        bool       `json:"fits"`
+	Unpriced    bool       `json:"unpriced,omitempty"`     // there was no time to price the exact way
 	ClosedForm  int        `json:"closed_form_components"` // 0: none looked for or found
 	LearnFlops  float64    `json:"learn_flops"`
 	Choice      btn.Method `json:"choice"`
@@ -58,7 +62,7 @@ func (c *planCmd) Run(ctx context.Context, t *terminal) error {
 		fmt.Fprintf(t.Err, "btn: %s\n", w)
 	}
 	for i, q := range queries {
-		f, err := c.forecast(ctx, m, net, q)
+		f, err := c.forecast(ctx, m, net, q, time.Now().Add(c.Within))
 		if err != nil {
 			return err
 		}
@@ -76,22 +80,62 @@ func (c *planCmd) Run(ctx context.Context, t *terminal) error {
 	return nil
 }
 
-func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.Network, q infer.Query) (*forecast, error) {
+// Validate refuses what the flag types let through; kong calls it.
+func (c *planCmd) Validate() error {
+	if c.Within <= 0 {
+		return fmt.Errorf("--within must be above 0, not %s", c.Within)
+	}
+	return c.requestFlags.Validate()
+}
+
+// errSlow is the end of the time for one part of planning.
+var errSlow = errors.New("not priced in the time that --within leaves")
+
+// inTime assigns a query until a time; errSlow if that comes first.
+func inTime(ctx context.Context, until time.Time, net *btn.Network, q learn.Query, s btn.Settings) (*btn.Job, error) {
+	left := time.Until(until)
+	planning, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	job, err := learn.Assign(learn.PriceUntil(planning, time.Now().Add(left*3/4)), net, []learn.Query{q}, s, nil)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, errSlow
+	}
+	return job, err
+}
+
+func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.Network, q infer.Query, until time.Time) (*forecast, error) {
 	stats := m.Stats()
 	s := c.settings()
 	f := &forecast{
 		Model: c.Model, Evidence: q.EvidenceFile, Variables: stats.Variables, Factors: stats.Factors, Legs: stats.Legs,
 		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1, LearnFlops: learn.Cost(net, s),
 	}
-	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	job, err := learn.Assign(ctx, net, []learn.Query{{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}}, s, nil)
-	if err != nil {
+	if err := c.exactly(ctx, net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
+	}
+	if err := c.chosen(ctx, net, q, f, until); err != nil {
+		return nil, err
+	}
+	f.describe()
+	return f, nil
+}
+
+// exactly fills what the exact way takes.
+func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, f *forecast, until time.Time) error {
+	s := c.settings()
+	s.Method = btn.MethodExact // what it would take, whatever auto would say
+	job, err := inTime(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
+	if errors.Is(err, errSlow) {
+		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	a := job.Assignments[0]
 	switch {
 	case a.Error != nil && a.Error.Code != fault.OverBudget:
-		return nil, fault.New(a.Error.Code, "%s", a.Error.Message)
+		return fault.New(a.Error.Code, "%s", a.Error.Message)
 	case a.Error != nil:
 		f.Why = a.Error.Message
 	case a.Plan == nil:
@@ -109,25 +153,25 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoLimit(s))
 		}
 	}
-	if err := c.chosen(ctx, net, q, f); err != nil {
-		return nil, err
-	}
 	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
 		if f.Simplified, err = simplified(ctx, net, q); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	f.describe()
-	return f, nil
+	return nil
 }
 
 // chosen fills what the settings asked for come to, where that is not the exact way.
-func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f *forecast) error {
+func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	job, err := learn.Assign(ctx, net, []learn.Query{{Evidence: q.Evidence, Marginals: q.Marginals}}, s, nil)
+	job, err := inTime(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	if errors.Is(err, errSlow) {
+		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -158,6 +202,9 @@ func simplified(ctx context.Context, net *btn.Network, q infer.Query) (string, e
 
 func (f *forecast) describe() {
 	evidence, exact, simple := f.Evidence, "none within the budget", ""
+	if f.Unpriced {
+		exact = errSlow.Error()
+	}
 	if f.Simplified != "" {
 		simple = "\nsimplified  " + f.Simplified
 	}

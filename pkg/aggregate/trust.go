@@ -319,14 +319,14 @@ func (g *growth) spreadBefore(best *rung) float64 {
 }
 
 // others are the highest estimates of the other tracks. Whole regions do not count beside regions in slices: where there
-// are several phases they know only one.
+// are several phases they know only one. The value of belief propagation is where regions begin, and no estimate beside them.
 func (g *growth) others(best *rung) []*rung {
 	latest := map[string]*rung{}
 	var tracks []string
 	top := math.Inf(-1)
 	for i := range g.rungs {
 		r := &g.rungs[i]
-		if r.LogZ == nil || r.track() == best.track() || best.Slices > 1 && r.Slices == 1 && r.Family == btn.FamilyRegions {
+		if r.LogZ == nil || r.track() == best.track() || r.Kind == btn.KindBethe || best.Slices > 1 && r.Slices == 1 && r.Family == btn.FamilyRegions {
 			continue
 		}
 		if _, known := latest[r.track()]; !known {

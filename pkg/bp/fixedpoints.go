@@ -19,7 +19,8 @@ const (
 
 // FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …) and returns the distinct
 // states: the converged ones first, the largest ln Z first among them, each as it was met first. Where the Bethe value has
-// several maxima (phases), these are among them. A warm start that does not converge is followed by the cold one of o.Seed.
+// several maxima (phases), these are among them. A warm start that does not converge is followed by the cold one of o.Seed. Once o.Enough has
+// ended no further start is made.
 // Errors and cost as for Run, times starts; a state keeps its messages.
 func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
@@ -37,7 +38,7 @@ func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Option
 		if err != nil {
 			return nil, err
 		}
-		if p.Warm != nil && !s.Converged {
+		if p.Warm != nil && !s.Converged && !o.enough() {
 			o.Warm, n = nil, -1
 		}
 		ln, known := s.LnZ(), false
@@ -46,6 +47,9 @@ func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Option
 		}
 		if !known {
 			found, values = append(found, s), append(values, ln)
+		}
+		if o.enough() {
+			break
 		}
 	}
 	by := &ranked{found, values}

@@ -2,6 +2,8 @@ package bp
 
 // Options: schedules, limits, and the phases that a run goes through.
 
+import "context"
+
 // Schedule is the sequence in which messages are updated.
 type Schedule int
 
@@ -24,6 +26,8 @@ type Options struct {
 	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then ignored. A value that its
 	// messages exclude is let in again. Sweeps leave messages out that are up to date, as long as that spares half of them.
 	Warm []float64
+	// Enough ends a run as spent updates do, with the messages there are: every one of them was computed once. Nil: never.
+	Enough context.Context
 }
 
 // Limits and steps of the defaults.
@@ -57,3 +61,6 @@ func (o *Options) phases() []phase {
 	}
 	return all
 }
+
+// enough reports whether a run shall end with what it has.
+func (o *Options) enough() bool { return o.Enough != nil && o.Enough.Err() != nil }

@@ -141,6 +141,9 @@ func (r *runner) send(i int) {
 func (r *runner) look(entries int) error {
 	if r.work += int64(entries) + 8; r.work > 1<<22 {
 		r.work = 0
+		if r.o.enough() {
+			r.o.Updates = min(r.o.Updates, max(r.Updates, 1))
+		}
 		return r.ctx.Err()
 	}
 	return nil

@@ -39,7 +39,7 @@ type Rung struct {
 	Family Family  `msgpack:"family"`
 	Plan   int     `msgpack:"plan,omitempty"`   // truncated legs: which of Growth.Plans
 	Bond   int     `msgpack:"bond,omitempty"`   // truncated legs: most values that a leg keeps
-	Kind   string  `msgpack:"kind,omitempty"`   // regions: windows, cycles, balls
+	Kind   string  `msgpack:"kind,omitempty"`   // regions: bethe, windows, cycles, balls
 	Size   int     `msgpack:"size,omitempty"`   // regions: of the seeds
 	Slices []int   `msgpack:"slices,omitempty"` // variables that are fixed, one slice per combination of their values
 	Count  int64   `msgpack:"count"`            // slices, 1 without
@@ -85,7 +85,7 @@ type Estimate struct {
 	Family     Family   `json:"family"`
 	Plan       int      `json:"plan"` // which tree or order; 0 for regions
 	Bond       int      `json:"bond"` // truncated legs: most values a leg may keep; 0 for regions
-	Kind       string   `json:"kind"` // of regions: windows, cycles, balls; empty for truncated legs
+	Kind       string   `json:"kind"` // of regions: bethe, windows, cycles, balls; empty for truncated legs
 	Size       int      `json:"size"` // of the seeds of regions; 0 for truncated legs
 	Slices     int64    `json:"slices"`
 	LogZ       *float64 `json:"log_z"`               // nats; null where this rung failed
@@ -100,3 +100,6 @@ type Estimate struct {
 	PeakBytes  float64  `json:"peak_bytes"`
 	Failed     string   `json:"failed"` // why there is no number; empty otherwise
 }
+
+// KindBethe is the kind of a rung of FamilyRegions that has no regions: the value and the beliefs of belief propagation.
+const KindBethe = "bethe"

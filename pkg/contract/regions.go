@@ -17,11 +17,11 @@ import (
 
 // RegionOptions are those of the family of a rung; marginals take all of a slice's regions in one component.
 func RegionOptions(r *btn.Rung, marginals bool) region.Options {
-	return region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals, Moves: planMoves}
+	return region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals, Moves: RegionMoves}
 }
 
-// planMoves bounds the planning of one family: dense graphs have no small regions, and that is to be known soon.
-const planMoves = 1 << 28
+// RegionMoves bounds the planning of one family: dense graphs have no small regions, and that is to be known soon.
+const RegionMoves = 1 << 28
 
 // regions contracts the component's regions. With marginals it has all of its slice's, and Value.Marginals are those of
 // the log-linear estimate; times the slice's Z they add up.
@@ -30,6 +30,9 @@ func (j job) regions() (btn.Value, error) {
 	g, err := j.ground(rung)
 	if err != nil || g.state == nil {
 		return btn.Value{}, err
+	}
+	if rung.Kind == btn.KindBethe {
+		return j.bethe(g), nil
 	}
 	f, err := region.Plan(j.ctx, g.e.Hypergraph(), RegionOptions(rung, j.m != nil))
 	if err != nil {
@@ -110,7 +113,7 @@ func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
 			return s, err
 		}
 	}
-	states, err := Propagate(j.ctx, e, 0, nil, 0)
+	states, err := Propagate(j.ctx, e, PropagateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -126,25 +129,46 @@ const (
 )
 
 // Propagate returns the distinct states of belief propagation from several seeded starts, the one to stand on first. The first
-// start is uniform, or warm if there is one (bp.Options.Warm). updates bounds those of all starts together; 0: each has package bp's own bound.
-func Propagate(ctx context.Context, e *einsum.Expression, seed uint64, warm []float64, updates int64) ([]*bp.State, error) {
+// start is uniform, or warm if there is one.
+func Propagate(ctx context.Context, e *einsum.Expression, o PropagateOptions) ([]*bp.State, error) {
 	starts := phaseStarts
 	if len(e.Tables) > PhaseTables {
-		starts, seed = 1, 0
+		starts, o.Seed = 1, 0
 	}
-	if updates > 0 {
-		updates = max(updates/int64(starts), 1)
+	if o.Updates > 0 {
+		o.Updates = max(o.Updates/int64(starts), 1)
 	}
-	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: seed, Warm: warm, Updates: updates})
+	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: o.Seed, Warm: o.Warm, Updates: o.Updates, Enough: o.Enough})
+}
+
+// PropagateOptions are those of Propagate. The zero value works.
+type PropagateOptions struct {
+	Seed    uint64
+	Warm    []float64       // see bp.Options.Warm
+	Updates int64           // of all starts together; 0: each has package bp's own bound
+	Enough  context.Context // see bp.Options.Enough
 }
 
 // onlyUpdates bounds the runs of OnlyState, per message entry: what takes longer is no good start.
 const onlyUpdates = 100
 
 // OnlyState returns the one state that belief propagation converges to from all of Propagate's starts, soon, or nil: what is a
-// good start under evidence. A state among several would decide the phase beforehand.
-func OnlyState(ctx context.Context, e *einsum.Expression, seed uint64) (*bp.State, error) {
-	return bp.Only(ctx, e, phaseStarts, bp.Options{Seed: seed, Updates: onlyUpdates * int64(bp.Entries(e))})
+// good start under evidence. A state among several would decide the phase beforehand. o.Warm and o.Updates have no meaning here.
+func OnlyState(ctx context.Context, e *einsum.Expression, o PropagateOptions) (*bp.State, error) {
+	return bp.Only(ctx, e, phaseStarts, bp.Options{Seed: o.Seed, Updates: onlyUpdates * int64(bp.Entries(e)), Enough: o.Enough})
+}
+
+// bethe is the component of a rung without regions: the value and the beliefs of belief propagation.
+func (j job) bethe(g *ground) btn.Value {
+	v := btn.Value{Z: scaled.FromLog(g.lnBethe), Region: &btn.RegionPart{LnBethe: g.lnBethe, Converged: g.state.Converged}}
+	if j.m != nil {
+		beliefs := make([][]float64, len(g.e.Dims))
+		for i := range beliefs {
+			beliefs[i] = g.state.Belief(i)
+		}
+		v.Marginals = j.weighted(j.rows(g.e, beliefs), v.Z)
+	}
+	return v
 }
 
 func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Family) (btn.Value, error) {
@@ -162,10 +186,16 @@ func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Fa
 	} else {
 		v.Region.Linear = scaled.One.Neg()
 	}
+	v.Marginals = j.weighted(j.rows(e, est.Marginals), z)
+	return v, nil
+}
+
+// rows brings the marginals of the expression's indices to the values of the model's variables.
+func (j job) rows(e *einsum.Expression, marginals [][]float64) [][]float64 {
 	rows := make([][]float64, len(j.net.Variables))
 	for variable, place := range j.net.Variables {
 		i := e.Variables[variable]
-		row := est.Marginals[i]
+		row := marginals[i]
 		if s := e.Support[i]; s != nil {
 			wide := make([]float64, place.Domain)
 			for k, x := range s {
@@ -175,6 +205,5 @@ func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Fa
 		}
 		rows[variable] = row
 	}
-	v.Marginals = j.weighted(rows, z)
-	return v, nil
+	return rows
 }

@@ -34,6 +34,9 @@ func describeGrowth(g *btn.Growth) string {
 		r := &g.Rungs[i]
 		flops, bytes = flops+r.Flops, max(bytes, r.Bytes)
 		step := fmt.Sprintf("%s %d", r.Kind, r.Size)
+		if r.Kind == btn.KindBethe {
+			step = "belief propagation"
+		}
 		if r.Family != btn.FamilyRegions {
 			step = fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
 		}

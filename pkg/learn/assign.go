@@ -148,7 +148,7 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 	if a.settings.Method == btn.MethodAuto && a.settings.NoExact {
 		return a.approximate(conditioned, q, nil)
 	}
-	exact, err := a.exact(conditioned, q.Marginals)
+	exact, err := a.exactInTime(conditioned, q.Marginals)
 	if err == nil {
 		a.caution(&exact, conditioned)
 	}
@@ -156,6 +156,18 @@ func (a *assigner) assign(q Query) (btn.Assignment, error) {
 		return exact, err
 	}
 	return a.approximate(conditioned, q, []string{"the exact way does not fit: " + err.Error()})
+}
+
+// exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
+func (a *assigner) exactInTime(conditioned *btn.Network, marginals bool) (assignment btn.Assignment, err error) {
+	if a.settings.Method != btn.MethodAuto {
+		return a.exact(conditioned, marginals)
+	}
+	err = a.within(exactShare, "a plan of the exact way", func() error {
+		assignment, err = a.exact(conditioned, marginals)
+		return err
+	})
+	return assignment, err
 }
 
 // symmetryCP assigns the paper's learned decomposition; a closed form with few enough terms is used where B has one.

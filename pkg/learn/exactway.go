@@ -228,15 +228,7 @@ func (a *assigner) restricts(under elimination.Hypergraph) (bool, error) {
 
 // treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).
 func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Decomposition, error) {
-	planning, cancel := planningContext(ctx, exactShare)
-	defer cancel()
-	if s.Method != btn.MethodAuto {
-		planning = ctx // there is nothing else to answer with
-	}
-	c, plan, err := p.PlanWithin(planning, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
-	if outOfTime(ctx, planning, err) {
-		return nil, fault.New(fault.OverBudget, "learn: the exact way has no plan in the time that the deadline leaves")
-	}
+	c, plan, err := p.PlanWithin(ctx, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ const (
 	misfit = 8
 	// researchFlops is the work of a contraction below which a plan of its own is not worth the search.
 	researchFlops = 2e8
+	// prepareShare is the part of the time for planning that method auto simplifies the network for truncated legs in.
+	prepareShare = 1.0 / 2
 	// mostTables is the largest network that plans of truncated legs are searched for.
 	mostTables = 50_000
 )
@@ -48,7 +50,7 @@ func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []str
 // leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
 // truncate.
 func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignment, error) {
-	own, err := truncated.Prepare(a.ctx, conditioned, q.Marginals)
+	own, err := a.prepareTruncated(conditioned, q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -84,6 +86,18 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 		return btn.Assignment{}, err
 	}
 	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression())}, nil
+}
+
+// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with, for half of the time.
+func (a *assigner) prepareTruncated(conditioned *btn.Network, marginals bool) (own *truncated.Prepared, err error) {
+	if a.settings.Method != btn.MethodAuto {
+		return truncated.Prepare(a.ctx, conditioned, marginals)
+	}
+	err = a.within(prepareShare, "the simplification for truncated legs", func() error {
+		own, err = truncated.Prepare(a.ctx, conditioned, marginals)
+		return err
+	})
+	return own, err
 }
 
 const (
@@ -214,6 +228,9 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	}
 	if len(rungs) == 0 {
 		return nil, fault.New(fault.OverBudget, "learn: no plan of truncated legs fits %d bytes", s.Memory)
+	}
+	if s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && rungs[0].Flops > s.Budget {
+		return nil, fault.New(fault.OverBudget, "learn: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", rungs[0].Bond, rungs[0].Flops, s.Budget)
 	}
 	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 
@@ -34,19 +35,21 @@ func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, 
 	if err != nil {
 		return nil, false, err
 	}
+	enough, cancel := planningContext(a.ctx, messageShare)
+	defer cancel()
+	o := contraction.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, a.settings), Enough: enough}
 	if m.messages == nil {
-		states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, nil, updatesFor(e, a.settings))
+		states, err := contraction.Propagate(a.ctx, e, o)
 		return states, m.remembered, err
 	}
 	if q.Evidence.IsEmpty() {
 		s, err := bp.Restore(e, m.messages)
 		return []*bp.State{s}, m.remembered, err
 	}
-	warm, err := bp.Carry(m.e, e, m.messages)
-	if err != nil {
+	if o.Warm, err = bp.Carry(m.e, e, m.messages); err != nil {
 		return nil, false, err
 	}
-	states, err := contraction.Propagate(a.ctx, e, a.settings.Seed, warm, updatesFor(e, a.settings))
+	states, err := contraction.Propagate(a.ctx, e, o)
 	return states, m.remembered, err
 }
 
@@ -79,9 +82,14 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 
 func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit bool, err error) {
 	compute := func(ctx context.Context) (*btn.Decomposition, error) {
-		s, err := contraction.OnlyState(ctx, e, a.settings.Seed)
+		enough, cancel := planningContext(ctx, ownShare)
+		defer cancel()
+		s, err := contraction.OnlyState(ctx, e, contraction.PropagateOptions{Seed: a.settings.Seed, Enough: enough})
 		if err != nil {
 			return nil, err
+		}
+		if s == nil && enough.Err() != nil && ctx.Err() == nil {
+			return nil, errNoTime // not what depends on the network alone: it shall not be remembered
 		}
 		g := &btn.Growth{}
 		if s != nil {
@@ -96,11 +104,16 @@ func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit 
 		d, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
 		a.anyMiss = a.anyMiss || !hit
 	}
+	if errors.Is(err, errNoTime) && a.ctx.Err() == nil {
+		return nil, false, nil
+	}
 	if err != nil || d.Growth == nil || len(d.Growth.Messages) == 0 {
 		return nil, hit, err
 	}
 	if len(d.Growth.Messages) != bp.Entries(e) { // not what was learned
-		d, err = compute(a.ctx)
+		if d, err = compute(a.ctx); errors.Is(err, errNoTime) {
+			return nil, false, nil
+		}
 		if err != nil {
 			return nil, false, err
 		}
@@ -146,6 +159,9 @@ const (
 	// 200 ns, whatever the table.
 	messageShare = 1.0 / 2
 	updateFlops  = 200e-9 * Rate
+	// ownShare is the part of the time for planning that the network's own messages may take, messageShare of what is left those under
+	// evidence.
+	ownShare = 1.0 / 4
 	// ownUpdates is what package bp allows a message by itself.
 	ownUpdates = 2000
 	// leastUpdates take some 100 ms, whatever the budget.

@@ -74,6 +74,84 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 }
 
+// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there is, and it is not remembered as the
+// families of the model. Who only asks for the price is told no such thing.
+func TestNoTimeForRegions(t *testing.T) {
+	net := wide(t, 8)
+	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
+	kinds := func(ctx context.Context, memo Memo) (kinds []string) {
+		t.Helper()
+		job, err := Assign(ctx, net, []Query{{}}, s, memo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := job.Assignments[0]
+		if a.Error != nil {
+			return []string{a.Error.Message}
+		}
+		if a.Propagation == nil || a.Propagation.LogZ == nil || len(a.Messages) == 0 {
+			t.Errorf("belief propagation: %+v", a.Propagation)
+		}
+		for _, r := range job.Decompositions[a.Decomposition].Growth.Rungs {
+			kinds = append(kinds, r.Kind)
+		}
+		return kinds
+	}
+	memo := &counting{}
+	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
+		t.Errorf("no time: %v", got)
+	}
+	if got := kinds(PlanUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
+		t.Errorf("under a deadline: %v", got)
+	}
+	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
+		t.Errorf("without a deadline: %v", got)
+	}
+	if got := kinds(PriceUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 1 || got[0] == btn.KindBethe {
+		t.Errorf("a price: %v", got)
+	}
+}
+
+// counting is a memo that remembers what is computed without an error.
+type counting struct{ known map[string]*btn.Decomposition }
+
+func (c *counting) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+	if d := c.known[key]; d != nil {
+		return d, true, nil
+	}
+	d, err := compute(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if c.known == nil {
+		c.known = map[string]*btn.Decomposition{}
+	}
+	c.known[key] = d
+	return d, false, nil
+}
+
+// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate alone is beyond the budget.
+func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
+	net := wide(t, 24)
+	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e4}
+	for _, c := range []struct {
+		ctx  context.Context
+		want btn.Method
+	}{{t.Context(), btn.MethodTruncated}, {PlanUntil(t.Context(), time.Now().Add(time.Hour)), btn.MethodRegions}} {
+		job, err := Assign(c.ctx, net, []Query{{}}, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := job.Assignments[0]
+		if a.Error != nil {
+			t.Fatal(a.Error.Message)
+		}
+		if got := job.Decompositions[a.Decomposition].Method; got != c.want {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}
+
 // TestSearchesGrowWithTheBudget: they are counted, and a quarter of it at most.
 func TestSearchesGrowWithTheBudget(t *testing.T) {
 	if got := searchMoves(btn.Settings{Budget: 3 * Rate}); got != 750_000_000 {

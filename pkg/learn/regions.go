@@ -4,6 +4,7 @@ package learn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,9 +52,7 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return a.exact(conditioned, q.Marginals) // Z = 0, which the exact way confirms
 	}
-	index, hit, err := a.remember(a.growthKey("regions", q.Marginals), h, func(ctx context.Context) (*btn.Decomposition, error) {
-		return regionDecomposition(ctx, h, a.settings, q.Marginals)
-	})
+	index, hit, err := a.families(h, q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -79,6 +78,34 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	}
 	return assignment, nil
 }
+
+// families returns the decomposition by regions of a shape. What the clock has cut short is not remembered.
+func (a *assigner) families(h elimination.Hypergraph, marginals bool) (index int, hit string, err error) {
+	kind := "regions"
+	if timed(a.ctx) {
+		kind += " from the value of belief propagation"
+	}
+	var short *btn.Decomposition
+	index, hit, err = a.remember(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Decomposition, error) {
+		d, whole, err := regionDecomposition(ctx, h, a.settings, marginals)
+		if err == nil && !whole {
+			short, err = d, errNoTime
+		}
+		return d, err
+	})
+	if !errors.Is(err, errNoTime) || a.ctx.Err() != nil {
+		return index, hit, err
+	}
+	if short == nil { // another job's planning ended
+		short = grown(btn.MethodRegions, &btn.Growth{Accuracy: a.settings.Accuracy})
+		addRegions(short, betheRung(), 1)
+	}
+	a.job.Decompositions = append(a.job.Decompositions, short)
+	a.anyMiss = true
+	return len(a.job.Decompositions) - 1, a.cacheState(), nil
+}
+
+func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }
 
 // forest reports whether the graph of tables and indices has no cycle.
 func forest(h elimination.Hypergraph) bool {
@@ -127,21 +154,40 @@ func report(states []*bp.State) *btn.Propagation {
 	return p
 }
 
-// regionDecomposition plans families of growing size within the budget.
-func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Settings, marginals bool) (*btn.Decomposition, error) {
+// regionDecomposition plans families of growing size within the budget. Under a deadline the first estimate is the value of belief
+// propagation, which is there at once. Families that are too large to plan are tried for as long as the share of the budget for searches
+// lasts. whole is false where the time for planning ended first.
+func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Settings, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
 	g := &btn.Growth{Accuracy: s.Accuracy}
 	d := grown(btn.MethodRegions, g)
 	left := s.Budget
-	seeds, whole := latticeSeeds, false
+	seeds, everything := latticeSeeds, false
+	bethe := 0
+	if timed(ctx) {
+		addRegions(d, betheRung(), 1)
+		bethe = 1
+	}
+	planning, cancel := planningContext(ctx, 1)
+	defer cancel()
+	searches := searchMoves(s)
 	var last error
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
 		if marginals && r.Kind == region.Loops { // good for ln Z; marginals beside partly included tables are worse than without
 			continue
 		}
-		f, err := region.Plan(ctx, h, contraction.RegionOptions(&r, marginals))
+		if searches <= 0 {
+			break
+		}
+		f, err := region.Plan(planning, h, contraction.RegionOptions(&r, marginals))
 		if ctxErr := ctx.Err(); ctxErr != nil {
-			return nil, ctxErr
+			return nil, false, ctxErr
+		}
+		if outOfTime(ctx, planning, err) {
+			return d, false, nil
+		}
+		if fault.CodeOf(err) == fault.OverBudget {
+			searches -= contraction.RegionMoves
 		}
 		switch {
 		case fault.CodeOf(err) == fault.Unsupported && r.Kind == region.Windows:
@@ -155,11 +201,11 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 			continue
 		}
 		flops := f.Flops
-		if n := len(g.Rungs); n > 0 && g.Rungs[n-1].Flops == flops && g.Rungs[n-1].Kind == r.Kind || whole && f.Regions == 1 {
+		if n := len(g.Rungs); n > 0 && g.Rungs[n-1].Flops == flops && g.Rungs[n-1].Kind == r.Kind || everything && f.Regions == 1 {
 			break // the same regions again, the whole model as a rule
 		}
-		whole = f.Regions == 1
-		if len(g.Rungs) > 0 && (regionRate*flops > left || s.Components > 0 && len(d.Components) >= s.Components) {
+		everything = f.Regions == 1
+		if len(g.Rungs) > bethe && (regionRate*flops > left || s.Components > 0 && len(d.Components) >= s.Components) {
 			break
 		}
 		left -= regionRate * flops
@@ -174,9 +220,9 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 		if last == nil {
 			last = fault.New(fault.OverBudget, "learn: no family of regions fits")
 		}
-		return nil, fmt.Errorf("learn: regions: %w", last)
+		return nil, false, fmt.Errorf("learn: regions: %w", last)
 	}
-	return d, nil
+	return d, true, nil
 }
 
 // slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables follow the query's
@@ -203,7 +249,12 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.
 	if base.Size == 0 {
 		return index, nil
 	}
-	variables, err := influential(a.ctx, conditioned, e, states)
+	planning, cancel := planningContext(a.ctx, 1)
+	defer cancel()
+	variables, err := influential(planning, conditioned, e, states)
+	if outOfTime(a.ctx, planning, err) {
+		return index, nil
+	}
 	if err != nil || len(variables) == 0 {
 		return index, err
 	}
