@@ -38,18 +38,18 @@ func TestOneIdOneRequest(t *testing.T) {
 	if _, err := r.client.Submit(r.ctx, other); !errors.Is(err, client.ErrJobTaken) {
 		t.Errorf("another model under the same id in another lane: %v", err)
 	}
-	// A publisher that does not say what it expects is refused too.
-	b, err := wire.Encode(&other)
-	r.must(err)
-	if _, err := r.js.Publish(r.ctx, wire.ModelSubject(wire.Lane(""), "same"), b); err == nil {
-		t.Error("a stored model was replaced")
-	}
 	r.run(quick, pipeline.Stages()...)
 	if a := r.wait("same"); a.Digest != digest {
 		t.Errorf("answer to %s, want %s", a.Digest, digest)
 	}
 	if again := r.submit(w); again != digest {
 		t.Error("submitted again after the answer: another digest")
+	}
+	// An answer is not replaced, by no publisher.
+	b, err := wire.Encode(&wire.Answer{Job: "same", Digest: digest, Status: wire.StatusCancelled, Error: &btn.ErrorInfo{Code: fault.Cancelled}})
+	r.must(err)
+	if _, err := r.js.Publish(r.ctx, wire.AnswerSubject("same"), b); err == nil {
+		t.Error("a stored answer was replaced")
 	}
 	if n := r.messages("BTN_MODEL"); n != 1 {
 		t.Errorf("%d models", n)

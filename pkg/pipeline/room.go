@@ -42,7 +42,11 @@ type keeper struct {
 type crowd struct {
 	before time.Time // jobs stored before are in the way; zero: none is
 	times  bus.Times
+	many   bool // jobs without answer, too many to look at often
 }
+
+// manyUnanswered is how many jobs without answer the sweeper looks at as often as each wants.
+const manyUnanswered = 1000
 
 // watch makes room until ctx ends.
 func (k *keeper) watch(ctx context.Context) error {
@@ -264,10 +268,10 @@ func (k *keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 
 // note tells the sweeper which jobs are in the way, and the metrics how much room there is.
 func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
-	c := crowd{times: w.times}
+	c := crowd{times: w.times, many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
 		// Where many jobs have no answer they are no stragglers: moving them would make no room.
-		if s.used <= roomLow || 4*uint64(sweeper.NumAckPending) >= s.State.Msgs {
+		if s.used <= roomLow || 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
 			continue
 		}
 		if middle := s.State.FirstTime.Add(w.asked.Sub(s.State.FirstTime) / 2); middle.After(c.before) {

@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -71,7 +70,7 @@ func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 		go func() {
 			defer all.Done()
 			for i := 0; sent.Load() < bytes; i++ {
-				w, p := request(r.t, fmt.Sprintf("%s-%d-%d", name, sender, i), grid(r.t, 4, 4, uint64(i*4+sender)), btn.Settings{}, make([]factorgraph.Evidence, 8)...)
+				w, p := request(r.t, fmt.Sprintf("%s-%d-%d", name, sender, i), grid(r.t, 4, 4, uint64(i*4+sender)), btn.Settings{})
 				b, err := wire.Encode(&w)
 				if err != nil {
 					r.t.Error(err)
@@ -164,6 +163,7 @@ func (r *rig) beginLong(c pipeline.Config) (w wire.Model, want []btn.Result, hel
 	r.submit(w)
 	r.eventually("the long job's tasks", func() bool { return r.messages("BTN_TASK") == 4 && r.messages("BTN_NETWORK") == 0 })
 	stop()
+	c.ChunkFlops = 0
 	done := make(chan struct{})
 	finish = sync.OnceFunc(func() { close(done) })
 	r.t.Cleanup(finish)
@@ -197,7 +197,7 @@ func TestWhatIsAnsweredMakesRoom(t *testing.T) {
 			_, kill := r.run(narrow, pipeline.StageAggregate)
 			killed := 0.0
 			_, most := r.bytes("BTN_MODEL")
-			r.pass("many", 6*most, func(done float64) {
+			r.pass("many", 3*most, func(done float64) {
 				for _, stream := range []string{"BTN_MODEL", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB"} {
 					if used, most := r.bytes(stream); int64(used) > most {
 						t.Errorf("%s holds %d of %d bytes", stream, used, most)

@@ -15,7 +15,7 @@ import (
 // sweepAckWait is the AckWait of the sweeper's consumer: its messages wait for their age in its hands.
 const sweepAckWait = time.Minute
 
-// longestRest is for how long a job that waits before the first stage is not looked at, at most.
+// longestRest is for how long a job is not looked at, at most.
 const longestRest = 30 * time.Second
 
 // sweep looks after stored jobs: a job of a certain age without answer, of which nothing is under way, is driven again.
@@ -38,12 +38,12 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return err
 	}
-	if waits { // as most jobs of an overloaded stack do: it must not look at them one by one, or seldom
-		age := now().Sub(d.msg.Stored)
+	age := now().Sub(d.msg.Stored)
+	if waits || w.keeper.crowded().many {
 		d.retry = min(max(w.SweepAfter, age/4), longestRest)
-		if age < 4*w.SweepAfter {
-			return errLater
-		}
+	}
+	if waits && age < 4*w.SweepAfter { // as most jobs of an overloaded stack do: it must not look at them one by one, or seldom
+		return errLater
 	}
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err

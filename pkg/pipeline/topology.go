@@ -27,8 +27,8 @@ const (
 
 // topology returns the streams, their MaxBytes in shares.
 //
-// Models and answers keep the first message of every subject and refuse others, also from a publisher that forgot to
-// say which sequence it expects.
+// Models, partials and answers keep the first message of every subject: publishers say that they expect none. Answers refuse others also
+// from a publisher that forgot to say so.
 func topology(c Config) []jetstream.StreamConfig {
 	kept := func(name, description string, share int64, kinds ...wire.Kind) jetstream.StreamConfig {
 		var subjects []string
@@ -64,7 +64,7 @@ func topology(c Config) []jetstream.StreamConfig {
 	answers.RePublish = &jetstream.RePublish{Source: wire.Filter(wire.KindAnswer), Destination: wire.Filter(wire.KindDone)}
 
 	partials := async(kept(bus.StreamPartial, "values of chunks", 6, wire.KindPartial))
-	partials.MaxAge, partials.AllowRollup = c.Keep+slack, true
+	partials.MaxAge, partials.DiscardNewPerSubject = c.Keep+slack, false // those of a job that takes long move to the end
 
 	// A blob in use is written again at the end, in the place of the old one.
 	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 7, wire.KindBlob)
@@ -87,7 +87,7 @@ func topology(c Config) []jetstream.StreamConfig {
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
 	models := kept(bus.StreamModel, "requests, the source of every replay", 8, wire.KindModel)
-	models.AllowRollup = true // a job that takes long moves to the end
+	models.DiscardNewPerSubject = false // that of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
 	return []jetstream.StreamConfig{

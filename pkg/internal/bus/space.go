@@ -29,9 +29,6 @@ const DefaultKeepAtLeast = time.Minute
 // headerStored is on a model or a partial that was moved to the end of its stream: when it was stored first, in Unix milliseconds.
 const headerStored = "Btn-Stored"
 
-// headerRollup has the server remove the earlier messages of a subject as it stores one.
-const headerRollup = "Nats-Rollup"
-
 // Times are those by which what is old makes room, from the least for which answers are kept.
 type Times struct {
 	Answers time.Duration // answers are kept at least
@@ -119,8 +116,10 @@ func (b *Bus) Last(ctx context.Context, stream, subject string) (*jetstream.RawS
 	return b.getRaw(ctx, stream, subject)
 }
 
-// MoveToEnd stores a message again at the end of its stream, in the place of the old one: the server does both at once. It moves
-// nothing, and says so, if the message is not the last one of its subject any more.
+// MoveToEnd stores a message again at the end of its stream, in the place of the old one: the server does both at once, where a
+// subject holds one message and a new one takes the place of the old. (A rollup does it too, but may move the acknowledgement floors
+// of the stream's consumers beyond messages that wait: nats-server 2.15.2.) It moves nothing, and says so, if the message is not the
+// last one of its subject any more.
 func (b *Bus) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
 	return b.again(ctx, m, m.Sequence)
 }
@@ -138,7 +137,6 @@ func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
 	msg := bare(m)
 	msg.Header[headerStored] = []string{strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10)}
-	msg.Header[headerRollup] = []string{"sub"}
 	err := b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
 	if err == nil {
 		return true, nil
