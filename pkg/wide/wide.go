@@ -81,7 +81,7 @@ func Contract(ctx context.Context, e *einsum.Expression, o Options) (Result, err
 		return Result{}, err
 	}
 	r.Flops += abs.Flops
-	if r.judge(abs.Z, math.Ldexp(p.operations()*n.worst, -102)) {
+	if r.judge(abs.Z, scaled.FromFloat(p.operations()*n.worst).Mul(scaled.Make(1, -102))) {
 		return r, nil
 	}
 	if !n.exact() { // nothing may be rounded now: once more from the beginning, if that is no larger
@@ -106,7 +106,7 @@ func zero(e *einsum.Expression, o Options) Result {
 }
 
 // judge compares a relative error with the sum of the absolute values of the terms, and says whether it can be told from 0.
-func (r *Result) judge(abs scaled.Number, rounding float64) bool {
+func (r *Result) judge(abs, rounding scaled.Number) bool {
 	r.Exact = abs.IsZero()
 	r.Digits = 0
 	if r.Z.IsZero() {
@@ -114,7 +114,7 @@ func (r *Result) judge(abs scaled.Number, rounding float64) bool {
 	}
 	ratio := abs.Div(r.Z.Abs())
 	r.Digits = max(0, ratio.Log10Abs())
-	r.Exact = ratio.Mul(scaled.FromFloat(rounding)).Cmp(scaled.FromFloat(Tolerance)) <= 0
+	r.Exact = ratio.Mul(rounding).Cmp(scaled.FromFloat(Tolerance)) <= 0
 	return r.Exact
 }
 
@@ -134,10 +134,10 @@ func (p *plan) again(ctx context.Context, n *network, r Result, abs scaled.Numbe
 		return Result{}, err
 	}
 	r.Flops += before
-	rounding := math.Ldexp(p.operations(), -precision)
+	rounding := scaled.FromFloat(p.operations()).Mul(scaled.Make(1, int64(-precision)))
 	exact := n.exact()
 	if !exact { // sums of before the order was made have a double's digits
-		rounding = math.Ldexp(p.operations()*n.worst, -102)
+		rounding = scaled.FromFloat(p.operations() * n.worst).Mul(scaled.Make(1, -102))
 	}
 	if r.judge(abs, rounding); exact && need <= precision {
 		r.Exact = true // nothing was rounded

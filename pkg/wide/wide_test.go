@@ -182,3 +182,19 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 		t.Error("a context that has ended is not looked at")
 	}
 }
+
+// TestMoreDigitsThanThereAre: 2^90000 + 1/3 − 2^90000, each times 1/3, takes more bits than numbers have here: the total is not exact, and
+// nobody takes a bound of 2^-16384 for none.
+func TestMoreDigitsThanThereAre(t *testing.T) {
+	e := &einsum.Expression{Dims: []int{4}, Scale: scaled.One, Tables: []einsum.Table{
+		{Scope: []int{0}, Data: []float64{1, 1.0 / 3, -1, 1}, Exp: []int64{90000, 0, 90000, 5}},
+		{Scope: []int{0}, Data: []float64{1.0 / 3, 1, 1.0 / 3, 1}},
+	}}
+	r, err := wide.Contract(context.Background(), e, wide.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := rational(e, -1, 0); r.Exact && off(r.Z, want, want) > 1e-11 {
+		t.Errorf("%+v is called exact, it is off by %g", r, off(r.Z, want, want))
+	}
+}
