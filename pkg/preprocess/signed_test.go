@@ -9,12 +9,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestSumsOfRoundedSums: Σ_t s_t (Σ_x v_t(x)) with s = (1, −1), v_1 = v_0 + 25 at one x, other entries of 4e17: the inner
-// sums are rounded, their difference is not, and still has no digit of 25. Nothing may take it for one.
+// TestSumsOfRoundedSums: Σ_t (Σ_y s_t(y)) (Σ_x v_t(x)) with Σ s = (1, −1) and Σ v_0 = Σ v_1 + 25 among entries of 4e17: the inner
+// sums are rounded, their difference is not, and has no digit of 25. Nothing may take it for that.
 func TestSumsOfRoundedSums(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{3, 2}, Scale: scaled.One, Tables: []einsum.Table{
-		{Scope: []int{1}, Data: []float64{1, -1}},
-		{Scope: []int{1, 0}, Data: []float64{4e17, 3e17, 75, 4e17, 3e17, 50}},
+	e := &einsum.Expression{Dims: []int{3, 2, 3}, Scale: scaled.One, Tables: []einsum.Table{
+		{Scope: []int{1, 2}, Data: []float64{0.5, 0.25, 0.25, -0.25, -0.5, -0.25}},
+		{Scope: []int{1, 0}, Data: []float64{4e17, 3e17, 75, 3e17, 4e17, 50}},
 	}}
 	r, err := Run(context.Background(), e, Options{})
 	if err != nil {
