@@ -261,7 +261,7 @@ func present(in Input) ([]part, *btn.ErrorInfo) {
 func grown(in Input) (btn.Result, scaled.Number) {
 	r, none := start(in), scaled.Number{}
 	r.Residual, r.LnExplained, r.ConditionGram = nil, nil, nil
-	r.Propagation = in.Assignment.Propagation
+	r.Propagation = finitePropagation(in.Assignment.Propagation)
 	fail := func(e *btn.ErrorInfo) (btn.Result, scaled.Number) {
 		r.Status, r.Error = "error", e
 		return r, none

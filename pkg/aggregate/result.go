@@ -187,7 +187,7 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 	switch doubt := doubts(parts, 0); {
 	case e.Total.IsZero() && err == nil && d.Exact && (doubt != "" || a.Unsure):
 		return none, failure(fault.Unsupported, "the total came out as 0, which proves nothing: %s", cmp.Or(doubt, "terms may be missing"))
-	case errors.Is(err, ErrNegative) && d.Exact && doubt == "" && digits < signDigits:
+	case errors.Is(err, ErrNegative) && d.Exact && digits < signDigits && doubt == "" && !a.Unsure:
 		return none, failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
 	case err != nil:
 		return none, failure(fault.FailedEstimate, "%v", err)
@@ -231,6 +231,28 @@ func finitePlan(p *btn.Plan) *btn.Plan {
 			return nil
 		}
 		*x = max(-math.MaxFloat64, min(math.MaxFloat64, *x))
+	}
+	return &q
+}
+
+// finitePropagation returns a copy fit for JSON: a change beyond float64 is its largest value, values that are no numbers are
+// left out.
+func finitePropagation(p *btn.Propagation) *btn.Propagation {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	if q.Change = min(math.MaxFloat64, q.Change); math.IsNaN(q.Change) {
+		q.Change = math.MaxFloat64
+	}
+	if q.LogZ != nil {
+		q.LogZ = finite(*q.LogZ)
+	}
+	q.Phases = nil
+	for _, x := range p.Phases {
+		if isFinite(x) {
+			q.Phases = append(q.Phases, x)
+		}
 	}
 	return &q
 }

@@ -5,6 +5,8 @@ package compressed
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // reuse returns the next projector, and notes how badly it fits.
@@ -83,11 +85,18 @@ func (r *run) residual(a, b int32, p Projector) (float64, error) {
 	if borrowed {
 		r.Put(x)
 	}
-	total := squares(z[:probes*rest])
-	if total == 0 {
+	unit := 0.0
+	for _, x := range z[:probes*rest] {
+		unit = max(unit, math.Abs(x))
+	}
+	if unit == 0 {
 		return 0, errZero
 	}
-	return squares(z[probes*rest:]) / total, nil
+	share := squares(z[probes*rest:], unit) / squares(z[:probes*rest], unit)
+	if share-share != 0 {
+		return 0, fault.New(fault.Unsupported, "compressed: a truncation of entries beyond the range of float64")
+	}
+	return share, nil
 }
 
 // flat is node a as a matrix (rest × bundle that leads to b), to be put back if it is borrowed.

@@ -158,7 +158,7 @@ func (r *run) learn(a, b int32, rows int) (Projector, error) {
 	if rank > r.o.Bond {
 		rank = r.o.Bond
 		r.value.Truncated = true
-		r.value.Discarded = max(r.value.Discarded, squares(s[rank:])/squares(s))
+		r.value.Discarded = max(r.value.Discarded, squares(s[rank:], s[0])/squares(s, s[0]))
 	}
 	for j := range rank {
 		f := 1 / math.Sqrt(s[j])
@@ -191,9 +191,11 @@ func columns(a []float64, rows, cols, few int) []float64 {
 	return out
 }
 
-func squares(s []float64) float64 {
+// squares returns Σ (x/unit)²: in a unit of the largest, squares stay within float64.
+func squares(s []float64, unit float64) float64 {
 	sum := 0.0
 	for _, x := range s {
+		x /= unit
 		sum += x * x
 	}
 	return sum

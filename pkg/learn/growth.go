@@ -4,6 +4,7 @@ package learn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -64,10 +65,10 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 	if n := len(own.Expression().Tables); n > mostTables {
 		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: truncated legs are for up to %d tables, %d are left", mostTables, n)
 	}
-	if q.Evidence.IsEmpty() {
-		return a.modelPlans(q)
-	}
 	model, err := a.modelPlans(q)
+	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
+		return model, err
+	}
 	if ctxErr := a.ctx.Err(); ctxErr != nil {
 		return model, ctxErr
 	}

@@ -172,6 +172,9 @@ func binaryNormalised(v []float64) ([]float64, int64, error) {
 	e := scaled.FromFloat(most).Exp
 	for x := range v {
 		out[x] = math.Ldexp(v[x], -int(e))
+		if math.Ldexp(out[x], int(e)) != v[x] { // below the range of float64 beside the largest
+			return append(out[:0], v...), 0, nil
+		}
 	}
 	return out, e, nil
 }

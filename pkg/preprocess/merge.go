@@ -175,7 +175,7 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 				}
 			}
 		}
-		if data[o] = total; !sums.take(&s, total) {
+		if data[o] = total; total-total != 0 || !sums.take(&s, total) {
 			return nil, 0, false
 		}
 	}

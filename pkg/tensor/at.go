@@ -3,6 +3,7 @@
 package tensor
 
 import (
+	"math"
 	"math/big"
 
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -56,30 +57,39 @@ func (t *CP) termAt(i int, x []int) []scaled.Number {
 	return p
 }
 
-// entryBits is the precision of an entry whose terms have both signs: what cancels down to 10^-600 of them still has its digits.
-const entryBits = 2100
+// The precision of an entry whose terms have both signs is what their exponents differ by, and entryBits: nothing is lost up to
+// maxEntryBits.
+const (
+	entryBits    = 2100
+	maxEntryBits = 1 << 20
+)
 
 // sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied and added with a rounding each; where both signs
 // meet, in entryBits.
 func sumOfProducts(terms [][]scaled.Number) scaled.Number {
 	var sum scaled.Number
 	above, below := false, false
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, factors := range terms {
 		p := scaled.One
 		for _, f := range factors {
 			p = p.Mul(f)
 		}
 		above, below = above || p.Sign() > 0, below || p.Sign() < 0
+		if !p.IsZero() {
+			low, high = min(low, p.Exp), max(high, p.Exp)
+		}
 		sum = sum.Add(p)
 	}
 	if !above || !below || !sum.IsFinite() {
 		return sum
 	}
-	exact := new(big.Float).SetPrec(entryBits)
+	bits := uint(min(high-low+entryBits, maxEntryBits))
+	exact := new(big.Float).SetPrec(bits)
 	for _, factors := range terms {
-		p := new(big.Float).SetPrec(entryBits).SetInt64(1)
+		p := new(big.Float).SetPrec(bits).SetInt64(1)
 		for _, f := range factors {
-			p.Mul(p, f.Wide().Big(entryBits))
+			p.Mul(p, f.Wide().Big(bits))
 		}
 		exact.Add(exact, p)
 	}

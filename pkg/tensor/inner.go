@@ -17,16 +17,34 @@ import (
 // Forms with numbers of both signs are written out where they have at most 2^16 entries; beyond, the Grams cancel where terms nearly do: the
 // error is relative to Σ_ij |G_ij|, not to the norm.
 func NormSq(t Tensor) (scaled.Number, error) {
-	if absolute(t) != nil { // terms that cancel: the squares of what is left do not
-		if table, err := ToDense(t, lowRankEntries); err == nil {
-			return Inner(table, table)
-		}
+	if absolute(t) == nil {
+		return Inner(t, t)
+	}
+	// Terms that cancel: the squares of what is left do not.
+	if table, err := ToDense(t, lowRankEntries); err == nil {
+		return Inner(table, table)
+	}
+	if size, err := sizeWithin(t.Dims(), lowRankEntries); err == nil { // entries beyond float64
+		return entryNormSq(t, size), nil
 	}
 	n, err := Inner(t, t)
-	if err == nil && n.Sign() < 0 {
-		return scaled.Number{}, nil // rounding of a difference that vanishes
+	if err == nil && n.Sign() <= 0 {
+		return scaled.Number{}, fmt.Errorf("%w: terms of both signs cancel in the norm", ErrNotFinite)
 	}
 	return n, err
+}
+
+// entryNormSq sums squares entry by entry.
+func entryNormSq(t Tensor, size int) scaled.Number {
+	var sum scaled.Number
+	dims := t.Dims()
+	x := make([]int, len(dims))
+	for range size {
+		e := At(t, x)
+		sum = sum.Add(e.Mul(e))
+		advance(x, dims)
+	}
+	return sum
 }
 
 // Inner returns ⟨a, b⟩ = Σ_x a[x] b[x] for any two forms of one shape:

@@ -1,0 +1,24 @@
+package truth
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestPastViolations runs what was violated once: testdata has the minimised cases.
+func TestPastViolations(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d cases: %v", len(paths), err)
+	}
+	for _, path := range paths {
+		c, err := Load(path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		for _, v := range Check(c, Solve(c.Model, c.Queries), Run(c, DefaultLimits)) {
+			t.Errorf("%s: query %d: %s: %s", path, v.Query, v.Class, v.Detail)
+		}
+	}
+}
