@@ -35,7 +35,7 @@ func TestPlanObeysSIGTERM(t *testing.T) {
 		t.Fatalf("generate: exit code %d", code)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{"plan", "--log-level", "debug", model}, "\n"))
+	cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{"plan", "--within", "1h", "--log-level", "debug", model}, "\n"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
