@@ -104,6 +104,9 @@ func TestNoTimeForRegions(t *testing.T) {
 	if got := kinds(PlanUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
 		t.Errorf("under a deadline: %v", got)
 	}
+	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
+		t.Errorf("no time for a price: %v", got)
+	}
 	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
 		t.Errorf("without a deadline: %v", got)
 	}

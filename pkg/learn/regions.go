@@ -184,6 +184,9 @@ func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Se
 			return nil, false, ctxErr
 		}
 		if outOfTime(ctx, planning, err) {
+			if len(g.Rungs) == 0 {
+				addRegions(d, betheRung(), 1)
+			}
 			return d, false, nil
 		}
 		if fault.CodeOf(err) == fault.OverBudget {
