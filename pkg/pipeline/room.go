@@ -22,6 +22,8 @@ import (
 const (
 	roomPressed = 0.5
 	roomLow     = 0.375
+	// Above this the jobs under way may find no room themselves, and then nothing would ever go.
+	roomFull = 0.875
 )
 
 // roomEvery is how often the streams are looked at, or more often where answers are kept for seconds only.
@@ -43,6 +45,7 @@ type crowd struct {
 	before time.Time // jobs stored before are in the way; zero: none is
 	times  bus.Times
 	many   bool // jobs without answer, too many to look at often
+	full   bool // jobs that wait before the first stage are moved too
 }
 
 // manyUnanswered is how many jobs without answer the sweeper looks at as often as each wants.
@@ -211,7 +214,12 @@ func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 		}
 	}
 	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
-		if err := k.purgeBefore(ctx, spaces[name], spaces[name].target(), w.frees(name)); err != nil {
+		before := w.frees(name)
+		// A job under way that misses a blob makes it again from its model.
+		if old := w.asked.Add(-w.times.Renew - w.times.Margin); name == bus.StreamBlob && spaces[name].used > roomFull && old.After(before) {
+			before = old
+		}
+		if err := k.purgeBefore(ctx, spaces[name], spaces[name].target(), before); err != nil {
 			return err
 		}
 	}
@@ -271,7 +279,9 @@ func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, 
 	c := crowd{times: w.times, many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
 		// Where many jobs have no answer they are no stragglers: moving them would make no room.
-		if s.used <= roomLow || 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
+		full := s.used > roomFull && s.Config.Name != bus.StreamModel
+		c.full = c.full || full
+		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
 			continue
 		}
 		if middle := s.State.FirstTime.Add(w.asked.Sub(s.State.FirstTime) / 2); middle.After(c.before) {
