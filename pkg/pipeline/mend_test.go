@@ -25,12 +25,10 @@ func TestDeletedUnderLoad(t *testing.T) {
 	t.Parallel()
 	deletions := []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB"}
 	lane := fmt.Sprintf("-%d", wire.Lane(""))
-	for _, consumer := range []string{
-		"BTN_MODEL/reparam" + lane, "BTN_CONTROL/redrive" + lane, "BTN_NETWORK/learn" + lane, "BTN_TASK/contract" + lane, "BTN_PARTIAL/aggregate" + lane,
+	deletions = append(deletions,
+		"BTN_MODEL/reparam"+lane, "BTN_CONTROL/redrive"+lane, "BTN_NETWORK/learn"+lane, "BTN_TASK/contract"+lane, "BTN_PARTIAL/aggregate"+lane,
 		"BTN_DEADLINE/deadline", "BTN_CONTROL/cancel", "BTN_MODEL/sweep",
-	} {
-		deletions = append(deletions, consumer)
-	}
+	)
 	for _, what := range deletions {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,7 @@ func TestErrorKeepsWhatItWraps(t *testing.T) {
 	for _, in := range []string{"nats://ann:s3/cret@host", "nats://ann:%zz@host", "nats://ann:s3,cret@host"} {
 		_, err := url.Parse(in)
 		if err == nil {
-			_, err = url.Parse("nats://ann:s3")
+			_, err = url.Parse(strings.TrimSuffix(in, "/cret@host"))
 		}
 		if got := Error(err, in); got != nil && strings.ContainsAny(got.Error(), "z") {
 			t.Errorf("%s: %v", in, got)
