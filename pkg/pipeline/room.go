@@ -22,8 +22,6 @@ import (
 const (
 	roomPressed = 0.5
 	roomLow     = 0.375
-	// Above this the jobs under way may find no room themselves, and then nothing would ever go.
-	roomFull = 0.875
 )
 
 // roomEvery is how often the streams are looked at, or more often where answers are kept for seconds only.
@@ -45,7 +43,6 @@ type crowd struct {
 	before time.Time // jobs stored before are in the way; zero: none is
 	times  bus.Times
 	many   bool // jobs without answer, too many to look at often
-	full   bool // jobs that wait before the first stage are moved too
 }
 
 // manyUnanswered is how many jobs without answer the sweeper looks at as often as each wants.
@@ -214,12 +211,7 @@ func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 		}
 	}
 	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
-		before := w.frees(name)
-		// A job under way that misses a blob makes it again from its model.
-		if old := w.asked.Add(-w.times.Renew - w.times.Margin); name == bus.StreamBlob && spaces[name].used > roomFull && old.After(before) {
-			before = old
-		}
-		if err := k.purgeBefore(ctx, spaces[name], spaces[name].target(), before); err != nil {
+		if err := k.purgeBefore(ctx, spaces[name], spaces[name].target(), w.frees(name)); err != nil {
 			return err
 		}
 	}
@@ -279,9 +271,7 @@ func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, 
 	c := crowd{times: w.times, many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
 		// Where many jobs have no answer they are no stragglers: moving them would make no room.
-		full := s.used > roomFull && s.Config.Name != bus.StreamModel
-		c.full = c.full || full
-		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
+		if s.used <= roomLow || 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
 			continue
 		}
 		if middle := s.State.FirstTime.Add(w.asked.Sub(s.State.FirstTime) / 2); middle.After(c.before) {

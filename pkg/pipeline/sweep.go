@@ -48,14 +48,11 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err
 	}
-	if waits && !w.keeper.crowded().full {
+	if waits {
 		return errLater
 	}
 	if carried, err := w.carry(ctx, d); err != nil || carried {
 		return err
-	}
-	if waits {
-		return errLater
 	}
 	busy, err := w.underWay(ctx, lane, job)
 	if err != nil {
