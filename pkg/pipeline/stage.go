@@ -54,7 +54,7 @@ func (w *worker) intakes() []intake {
 		w.next = w.bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
 		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4, room: w.next}}
 	case StageContract:
-		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 8, weigh: weight}}
+		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 4, weigh: weight}}
 	case StageAggregate:
 		in := []intake{
 			{feed: feedPartial, handle: w.tallies.partial, prefetch: short, parallel: 4},

@@ -13,11 +13,11 @@ const headerCost = "Btn-Cost"
 // operations, so all slots together hold tens of megabytes.
 const smallFlops = 1e6
 
-// weight is 1 for a small task. Any other, also one that does not say what it costs, takes two slots, and one such task is worked on at a
-// time: what takes minutes must not hold up what takes milliseconds, and those wait for the server more than they compute.
+// weight is 1 for a small task; any other, also one that does not say what it costs, has the worker to itself but for one slot: what
+// takes minutes must not hold up what takes milliseconds.
 func weight(m *bus.Delivered, slots int) int {
 	if cost, err := strconv.ParseFloat(m.Header.Get(headerCost), 64); err == nil && cost >= 0 && cost <= smallFlops {
 		return 1
 	}
-	return min(2, slots)
+	return max(1, slots-1)
 }
