@@ -29,7 +29,7 @@ type requestFlags struct {
 	Joint       []int          `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
 	Method      string         `help:"auto: exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, else truncated, or regions where that does not fit. exact: elimination, a contraction tree in slices, or a closed form. truncated: truncated legs with a growing bond. regions: regions around belief propagation. symmetry-cp: the learned decomposition." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
-	Budget      *time.Duration `help:"Work to spend at most, planning included: truncated and regions turn it once into flops, as seconds of one core, 60s without it; auto takes the exact way only where that is worth it. Given, it is time as well: the job ends with its best estimate a fifth later." placeholder:"D"`
+	Budget      *time.Duration `help:"Work to spend at most, planning included: truncated and regions turn it once into flops, as seconds of one core, 60s without it; auto takes the exact way only where that is worth it. Given without --deadline, it is time as well: the job ends with its best estimate a fifth later." placeholder:"D"`
 	Bond        int            `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`
 	Accuracy    float64        `help:"truncated, regions: stop growing when the stated uncertainty is within this, in nats." default:"1e-9"`
 	Components  int            `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
@@ -108,16 +108,15 @@ const slack = 1.2
 // longestBudget is what is no time limit any more: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
-// deadline is when the job ends with what it has, 0: never. A budget that was asked for is one too, unless a bond is to be reached
-// whatever it costs.
+// deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is given, unless a bond is to be
+// reached whatever it costs.
 func (r *requestFlags) deadline() time.Duration {
-	end := r.Deadline
-	if r.Budget != nil && r.Bond == 0 {
-		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget && (end == 0 || within < end) {
-			end = within
+	if r.Deadline == 0 && r.Budget != nil && r.Bond == 0 {
+		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget {
+			return within
 		}
 	}
-	return end
+	return r.Deadline
 }
 
 // milliseconds rounds up: what is above 0 stays above 0, and 0 is none.

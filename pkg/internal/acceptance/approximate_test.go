@@ -26,10 +26,10 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	regular := generated(t, "regular", "-n", "40", "--seed", "4")
 	for name, args := range map[string][]string{
 		"truncated, lossless": {grid, "--method", "truncated", "--bond", "32", "--mar"},
-		"truncated":           {grid, "--method", "truncated", "--memory", "128KiB", "--budget", "200ms", "--mar"},
-		"auto":                {regular, "--no-exact", "--memory", "64KiB", "--budget", "500ms"},
-		"regions":             {regular, "--method", "regions", "--budget", "100ms"},
-		"regions, marginals":  {mixed, "--method", "regions", "--budget", "20ms", "--mar"},
+		"truncated":           {grid, "--method", "truncated", "--memory", "128KiB", "--budget", "200ms", "--deadline", "10m", "--mar"},
+		"auto":                {regular, "--no-exact", "--memory", "64KiB", "--budget", "500ms", "--deadline", "10m"},
+		"regions":             {regular, "--method", "regions", "--budget", "100ms", "--deadline", "10m"},
+		"regions, marginals":  {mixed, "--method", "regions", "--budget", "20ms", "--deadline", "10m", "--mar"},
 	} {
 		here, there := (*deployment)(nil).infer(t, args...), d.infer(t, args...)
 		sameBits(t, name, there, here)
@@ -70,7 +70,7 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	for i, evidence := range []string{"0", "1 17 1", "3 5 0 80 1 143 1"} {
 		file := filepath.Join(t.TempDir(), "e.evid")
 		write(t, file, evidence)
-		args := []string{model, "--evid", file, "--method", "truncated", "--memory", "256KiB", "--budget", "200ms"}
+		args := []string{model, "--evid", file, "--method", "truncated", "--memory", "256KiB", "--budget", "200ms", "--deadline", "10m"}
 		r := d.infer(t, args...)
 		want := "hit"
 		if i == 0 {
@@ -87,10 +87,10 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	}
 }
 
-// At its deadline a job is answered with the best estimate there is, marked so.
+// At its deadline a job is answered with the best estimate there is, marked so: bond 128 takes minutes, a quarter of it seconds.
 func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
-	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--budget", "1h", "--deadline", "15s")[0]
+	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--bond", "128", "--deadline", "20s")[0]
 	if r.Status != "ok" || r.Ended != "deadline" || len(r.Estimates) == 0 {
 		t.Errorf("%+v, error %+v", r, r.Error)
 	}
