@@ -192,15 +192,19 @@ func expand(net *btn.Network, factors [][]factor, d *btn.Decomposition) {
 		}
 		d.Components = append(d.Components, q)
 		d.Alpha = append(d.Alpha, alpha)
-		c := len(choice) - 1
-		for ; c >= 0; c-- {
-			if choice[c]++; choice[c] < len(factors[c]) {
-				break
-			}
-			choice[c] = 0
-		}
-		if c < 0 {
+		if !nextChoice(choice, factors) {
 			return
 		}
 	}
+}
+
+// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false after the last one.
+func nextChoice[T any](choice []int, factors [][]T) bool {
+	for c := len(choice) - 1; c >= 0; c-- {
+		if choice[c]++; choice[c] < len(factors[c]) {
+			return true
+		}
+		choice[c] = 0
+	}
+	return false
 }

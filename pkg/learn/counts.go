@@ -276,14 +276,7 @@ func expandCounts(net *btn.Network, factors [][]countTerm, d *btn.Decomposition)
 		}
 		q.S = s
 		d.Components, d.Alpha = append(d.Components, q), append(d.Alpha, alpha)
-		c := len(choice) - 1
-		for ; c >= 0; c-- {
-			if choice[c]++; choice[c] < len(factors[c]) {
-				break
-			}
-			choice[c] = 0
-		}
-		if c < 0 {
+		if !nextChoice(choice, factors) {
 			return
 		}
 	}
