@@ -156,6 +156,16 @@ func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
 		c.stats.hit(key, true)
 		return value, true
 	}
+	value, ok := c.read(ctx, key)
+	if ok {
+		c.stats.hit(key, false)
+		c.hot.put(key, value)
+	}
+	return value, ok
+}
+
+// read returns the value that Redis has under key, if it can be trusted.
+func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 	var entry []byte
 	c.call(ctx, func(ctx context.Context) (err error) {
 		// As long as the largest entry, a value's or a digest's: whatever lies under our key, we take no more.
@@ -171,8 +181,6 @@ func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
 		c.stats.corrupt.Add(1)
 		return nil, false
 	}
-	c.stats.hit(key, false)
-	c.hot.put(key, value)
 	return value, true
 }
 
@@ -194,11 +202,20 @@ func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, err
 	return value, err
 }
 
-// Put stores value under key, here and in Redis. What cannot be stored is not.
-func (c *Cache) Put(ctx context.Context, key string, value []byte) {
+// Put stores value under key, here and in Redis, unless there is one that can be trusted: the first wins, so that all workers have the
+// same. It returns the one that is kept. What cannot be stored is not.
+func (c *Cache) Put(ctx context.Context, key string, value []byte) []byte {
+	if first, ok := c.add(ctx, key, value); ok {
+		value = first
+	}
 	c.hot.put(key, value)
+	return value
+}
+
+// add stores value in Redis; where there was one already, it returns that.
+func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte, there bool) {
 	if c.redis == nil {
-		return
+		return nil, false
 	}
 	entry := []byte(nil)
 	switch {
@@ -206,22 +223,34 @@ func (c *Cache) Put(ctx context.Context, key string, value []byte) {
 		entry = seal(c.o.Secret, key, here, value)
 	case c.o.Overflow == nil:
 		c.stats.tooLarge.Add(1)
-		return
+		return nil, false
 	default:
 		name := digest(value)
 		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 		defer cancel()
 		if err := c.o.Overflow.Put(ctx, name, value); err != nil {
 			c.stats.errors.Add(1)
-			return
+			return nil, false
 		}
 		c.stats.overflowed.Add(1)
 		entry = seal(c.o.Secret, key, elsewhere, []byte(name))
 	}
-	if c.call(ctx, func(ctx context.Context) error { return c.redis.Set(ctx, key, entry, c.ttl()).Err() }) {
+	stored := false
+	done := c.call(ctx, func(ctx context.Context) (err error) {
+		stored, err = c.redis.SetNX(ctx, key, entry, c.ttl()).Result()
+		return err
+	})
+	if done && !stored {
+		if first, there = c.read(ctx, key); there {
+			return first, true
+		}
+		stored = c.call(ctx, func(ctx context.Context) error { return c.redis.Set(ctx, key, entry, c.ttl()).Err() }) // over one that nobody can use
+	}
+	if stored {
 		c.stats.stored.Add(1)
 		c.states.turn("refusing", false, "", "cache: Redis takes entries again", nil)
 	}
+	return nil, false
 }
 
 // Forget drops the value under key everywhere: for a caller that finds it verified but unreadable.

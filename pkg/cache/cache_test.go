@@ -333,6 +333,36 @@ func TestComputesOnceAcrossWorkers(t *testing.T) {
 	}
 }
 
+// Two workers that both compute, because one did not hear of the other, have the same value in the end: the first one stored.
+func TestTheFirstValueWins(t *testing.T) {
+	r := mini(t)
+	slow, fast := open(t, "redis://"+r.Addr(), Options{LockWait: -1, Hot: 1 << 20}), open(t, "redis://"+r.Addr(), Options{})
+	v, hit, err := slow.GetOrCompute(ctx, "k", func(context.Context) ([]byte, error) {
+		if kept := fast.Put(ctx, "k", []byte("first")); string(kept) != "first" {
+			t.Errorf("the first is %q", kept)
+		}
+		return []byte("second"), nil
+	})
+	if err != nil || hit || string(v) != "first" {
+		t.Errorf("%q, %v, %v", v, hit, err)
+	}
+	for _, c := range []*Cache{slow, fast} {
+		if v, ok := c.Get(ctx, "k"); !ok || string(v) != "first" {
+			t.Errorf("kept %q, %v", v, ok)
+		}
+	}
+	if s := slow.Stats(); s.Stored != 0 {
+		t.Errorf("%+v", s)
+	}
+	r.Set("k", "what nobody can read")
+	if kept := fast.Put(ctx, "k", []byte("third")); string(kept) != "third" {
+		t.Errorf("over a corrupt entry %q is kept", kept)
+	}
+	if v, ok := fast.Get(ctx, "k"); !ok || string(v) != "third" {
+		t.Errorf("%q, %v", v, ok)
+	}
+}
+
 // A worker that died with the lock costs LockWait at most, and its lock is not taken from whoever has it by then.
 func TestDeadWorkersLock(t *testing.T) {
 	r := mini(t)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// GetOrCompute returns the value under key, and computes and stores it where there is none. hit says that this call did not
-// compute. Calls for one key in this process compute once. Across processes a lock in Redis lets one worker compute
+// GetOrCompute returns the value under key, and computes and stores it where there is none; where another worker has stored one meanwhile,
+// that is the value. hit says that this call did not compute. Calls for one key in this process compute once. Across processes a lock in Redis lets one worker compute
 // while others wait for at most LockWait; it saves work and guards nothing: with Redis away, both compute, and get the same.
 // The error is compute's own, or ctx's.
 func (c *Cache) GetOrCompute(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) (value []byte, hit bool, err error) {
@@ -57,8 +57,7 @@ func (c *Cache) fetch(ctx context.Context, key string, compute func(context.Cont
 	if err != nil {
 		return nil, false, err
 	}
-	c.Put(ctx, key, value)
-	return value, false, nil
+	return c.Put(ctx, key, value), false, nil
 }
 
 // unlockScript deletes the lock if it still holds our token: an expired lock may be another's by now.

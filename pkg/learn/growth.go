@@ -80,7 +80,7 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 	}
 	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
-	index, hit, err := a.remember(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+	index, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {
 		return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
 	})
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 	if p.Decided() {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
-	index, hit, err := a.remember(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+	index, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {
 		return truncatedDecomposition(ctx, p, a.settings, true, q.Marginals)
 	})
 	if err != nil {
@@ -204,15 +204,15 @@ func (a *assigner) growthKey(kind string, marginals bool) string {
 	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d", kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
 
-// truncatedDecomposition searches plans and builds the ladder along them.
-func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (*btn.Decomposition, error) {
+// truncatedDecomposition searches plans and builds the ladder along them. whole is false where the time for planning ended first.
+func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
 		bond = searchBond
 	}
-	plans, bond, err := searchPlans(ctx, p, s, bond, marginals)
+	plans, bond, whole, err := searchPlans(ctx, p, s, bond, marginals)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	prices := make([]price, len(plans))
 	for k := range plans {
@@ -225,13 +225,13 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []btn.Rung{{Bond: bond, Count: 1, Flops: c.Flops, Bytes: c.Bytes}}
 	} else if rungs, err = bonds(prices, s); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(rungs) == 0 {
-		return nil, fault.New(fault.OverBudget, "learn: no plan of truncated legs fits %d bytes", s.Memory)
+		return nil, false, fault.New(fault.OverBudget, "learn: no plan of truncated legs fits %d bytes", s.Memory)
 	}
 	if s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && rungs[0].Flops > s.Budget {
-		return nil, fault.New(fault.OverBudget, "learn: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", rungs[0].Bond, rungs[0].Flops, s.Budget)
+		return nil, false, fault.New(fault.OverBudget, "learn: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", rungs[0].Bond, rungs[0].Flops, s.Budget)
 	}
 	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
@@ -240,28 +240,30 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 		rungs[k].Family = plans[rungs[k].Plan].Family
 	}
 	rungs = atMost(rungs, s.Components)
-	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), nil
+	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), whole, nil
 }
 
 // searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for planning is over it takes
 // greedy ones for the least bond.
-func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) ([]btn.TruncatedPlan, int, error) {
+func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
-	plans, err := p.Search(planning, o)
+	plans, err = p.Search(planning, o)
 	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
 		o.Bond /= 2
 		o.Moves = max(o.Moves/2, 1)
 		plans, err = p.Search(planning, o)
 	}
+	whole = true
 	if outOfTime(ctx, planning, err) {
+		whole = false
 		if s.Bond == 0 {
 			o.Bond = leastBond
 		}
 		plans, err = p.Greedy(ctx, o)
 	}
-	return plans, o.Bond, err
+	return plans, o.Bond, whole, err
 }
 
 // atMost cuts a ladder off where it would take more than a number of components; 0 is no limit. The first rung stays.

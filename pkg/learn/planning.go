@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -60,6 +62,30 @@ func (a *assigner) within(share float64, what string, work func() error) error {
 		return fault.New(fault.OverBudget, "learn: %s: not done in the time that the deadline leaves", what)
 	}
 	return err
+}
+
+// rememberWhole is remember for what the clock may cut short: what is not whole serves this job alone, requests that have more time do
+// not find it.
+func (a *assigner) rememberWhole(settings string, shape elimination.Hypergraph, compute func(context.Context) (dec *btn.Decomposition, whole bool, err error)) (int, string, error) {
+	for {
+		var short *btn.Decomposition
+		index, hit, err := a.remember(settings, shape, func(ctx context.Context) (*btn.Decomposition, error) {
+			d, whole, err := compute(ctx)
+			if err == nil && !whole {
+				short, err = d, errNoTime
+			}
+			return d, err
+		})
+		if short == nil && errors.Is(err, errNoTime) && a.ctx.Err() == nil {
+			continue // another job's planning ended, whose result this one waited for
+		}
+		if !errors.Is(err, errNoTime) || a.ctx.Err() != nil {
+			return index, hit, err
+		}
+		a.job.Decompositions = append(a.job.Decompositions, short)
+		a.anyMiss = true
+		return len(a.job.Decompositions) - 1, a.cacheState(), nil
+	}
 }
 
 // outOfTime reports whether a search ended because its share of the time was over, and not because nobody waits for it any more.

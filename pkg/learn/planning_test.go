@@ -3,6 +3,7 @@ package learn
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,58 @@ func TestNoTimeForPlanning(t *testing.T) {
 	if _, err := Assign(PlanUntil(ctx, time.Now()), net, []Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+}
+
+// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where another job waited for it.
+func TestHastyPlansAreNotRemembered(t *testing.T) {
+	net := wide(t, 30)
+	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
+	memo := &counting{}
+	plan := func(ctx context.Context, memo Memo) ([]btn.TruncatedPlan, string) {
+		t.Helper()
+		job, err := Assign(ctx, net, []Query{{}}, s, memo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := job.Assignments[0]
+		if a.Error != nil {
+			t.Fatal(a.Error.Message)
+		}
+		return job.Decompositions[a.Decomposition].Growth.Plans, a.Cache
+	}
+	over := PlanUntil(t.Context(), time.Now().Add(-time.Second))
+	hasty, hit := plan(over, memo)
+	if hit != "miss" || len(memo.known) != 0 {
+		t.Errorf("cache %q, remembered: %v", hit, memo.known)
+	}
+	want, _ := plan(t.Context(), nil)
+	if reflect.DeepEqual(hasty, want) {
+		t.Fatal("the greedy plan is the one that is searched: there is nothing to see")
+	}
+	for i, hit := range []string{"miss", "hit"} {
+		if got, state := plan(t.Context(), memo); state != hit || !reflect.DeepEqual(got, want) {
+			t.Errorf("call %d: cache %q, the plan is not the one that is searched", i, state)
+		}
+	}
+	if got, state := plan(over, memo); state != "hit" || !reflect.DeepEqual(got, want) {
+		t.Errorf("no time: cache %q, and what is remembered is not taken", state)
+	}
+	if got, state := plan(t.Context(), &waited{}); state != "miss" || !reflect.DeepEqual(got, want) {
+		t.Errorf("behind another job: cache %q, the plan is not the one that is searched", state)
+	}
+}
+
+// waited is a memo whose first call waits for another job, of which the planning ends.
+type waited struct {
+	counting
+	calls int
+}
+
+func (w *waited) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+	if w.calls++; w.calls == 1 {
+		return nil, false, errNoTime
+	}
+	return w.counting.Do(ctx, key, compute)
 }
 
 // TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there is, and it is not remembered as the

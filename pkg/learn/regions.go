@@ -4,7 +4,6 @@ package learn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -79,30 +78,15 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	return assignment, nil
 }
 
-// families returns the decomposition by regions of a shape. What the clock has cut short is not remembered.
+// families returns the decomposition by regions of a shape.
 func (a *assigner) families(h elimination.Hypergraph, marginals bool) (index int, hit string, err error) {
 	kind := "regions"
 	if timed(a.ctx) {
 		kind += " from the value of belief propagation"
 	}
-	var short *btn.Decomposition
-	index, hit, err = a.remember(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Decomposition, error) {
-		d, whole, err := regionDecomposition(ctx, h, a.settings, marginals)
-		if err == nil && !whole {
-			short, err = d, errNoTime
-		}
-		return d, err
+	return a.rememberWhole(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Decomposition, bool, error) {
+		return regionDecomposition(ctx, h, a.settings, marginals)
 	})
-	if !errors.Is(err, errNoTime) || a.ctx.Err() != nil {
-		return index, hit, err
-	}
-	if short == nil { // another job's planning ended
-		short = grown(btn.MethodRegions, &btn.Growth{Accuracy: a.settings.Accuracy})
-		addRegions(short, betheRung(), 1)
-	}
-	a.job.Decompositions = append(a.job.Decompositions, short)
-	a.anyMiss = true
-	return len(a.job.Decompositions) - 1, a.cacheState(), nil
 }
 
 func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }

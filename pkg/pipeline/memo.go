@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -14,23 +15,25 @@ import (
 // Memo remembers decompositions in a cache, as bytes: it is the learn.Memo of learn-worker.
 type Memo struct{ Cache *cache.Cache }
 
-// Do returns the decomposition under key, or computes it and remembers it. An entry that was kept faithfully and yet
+// Do returns the decomposition under key, or computes it and remembers it; where another worker was first, it returns what that one has
+// computed. An entry that was kept faithfully and yet
 // cannot be decoded, written by another version perhaps, is forgotten and computed anew.
 func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
 	var dec *btn.Decomposition // set if this call computes
+	var own []byte
 	produce := func(ctx context.Context) ([]byte, error) {
 		var err error
 		if dec, err = compute(ctx); err != nil {
 			return nil, err
 		}
-		b, err := wire.EncodeDecomposition(dec)
-		return b, fault.Wrap(fault.Internal, err)
+		own, err = wire.EncodeDecomposition(dec)
+		return own, fault.Wrap(fault.Internal, err)
 	}
 	b, hit, err := m.Cache.GetOrCompute(ctx, key, produce)
 	if err != nil {
 		return nil, false, err
 	}
-	if dec != nil {
+	if dec != nil && bytes.Equal(b, own) {
 		return dec, false, nil
 	}
 	if dec, err = wire.DecodeDecomposition(b); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 var _ learn.Memo = pipeline.Memo{}
@@ -47,6 +48,20 @@ func TestMemoRemembersDecompositions(t *testing.T) {
 	m.Cache.Put(t.Context(), "odd", []byte("not a decomposition"))
 	if got, hit, err := m.Do(t.Context(), "odd", compute); err != nil || hit || got != want {
 		t.Errorf("odd entry: %v, hit %v, %v", got, hit, err)
+	}
+	// Where another worker has stored one meanwhile, that is the decomposition.
+	other := *want
+	other.Components = []btn.Component{{Class: btn.ClassBase, Order: []int{0, 1, 2}}}
+	got, hit, err := m.Do(t.Context(), "raced", func(ctx context.Context) (*btn.Decomposition, error) {
+		b, err := wire.EncodeDecomposition(&other)
+		if err != nil {
+			return nil, err
+		}
+		m.Cache.Put(ctx, "raced", b)
+		return want, nil
+	})
+	if err != nil || hit || !reflect.DeepEqual(got.Components, other.Components) {
+		t.Errorf("behind another worker: %+v, hit %v, %v", got, hit, err)
 	}
 	failure := errors.New("no decomposition")
 	if _, _, err := m.Do(t.Context(), "fails", func(context.Context) (*btn.Decomposition, error) { return nil, failure }); !errors.Is(err, failure) {
