@@ -26,7 +26,6 @@ type inferCmd struct {
 	Redis   string `name:"redis" help:"Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
-	over    []int  // of every query, 1 + the one that it is asked over
 	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
 }
 
@@ -51,10 +50,15 @@ func (c *inferCmd) Validate() error {
 func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
 	job := newJob(time.Now())
-	results, err := c.answer(ctx, t, common, job)
+	inTime, end := c.inTime(ctx, t.began)
+	defer end()
+	results, over, err := c.answer(inTime, t, common, job)
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			err = ctx.Err()
+		case inTime.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+			err = c.late()
 		}
 		if !c.JSON || errors.Is(err, context.Canceled) {
 			return err
@@ -65,7 +69,7 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 		}
 		results = infer.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
-	p.all, p.over = results, c.over
+	p.all, p.over = results, over
 	code := config.ExitOK
 	for i := range results {
 		if err := p.print(&results[i]); err != nil {
@@ -86,21 +90,57 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 	return nil
 }
 
-// answer loads, submits and waits.
-func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Common, job string) ([]btn.Result, error) {
+// inTime is ctx up to the deadline and deadlineGrace later, counted from when the command began.
+func (c *inferCmd) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+	d := c.deadline()
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, began.Add(d+deadlineGrace))
+}
+
+// deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is itself an answer.
+const deadlineGrace = time.Second
+
+// late says that no answer came in time.
+func (c *inferCmd) late() error {
+	if c.NATS != "" {
+		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?", deadlineGrace)
+	}
+	return fault.New(fault.Deadline, "there is nothing to answer with %s after the deadline", deadlineGrace)
+}
+
+// asked is what a command asks for.
+type asked struct {
+	message wire.Model
+	queries []infer.Query
+	over    []int // of every query, 1 + the one that it is asked over
+}
+
+// ask reads the model and the queries.
+func (c *inferCmd) ask(ctx context.Context, t *terminal, job string) (asked, error) {
 	m, queries, err := c.load(ctx, t, c.NATS)
 	if err != nil {
-		return nil, err
+		return asked{}, err
 	}
-	message, err := c.message(job, m, queries)
-	if err != nil {
-		return nil, err
+	a := asked{queries: queries}
+	if a.message, err = c.message(job, m, queries); err != nil {
+		return asked{}, err
 	}
 	for _, q := range queries {
-		c.over = append(c.over, q.Over)
+		a.over = append(a.over, q.Over)
 	}
-	if len(c.Evid) == 0 && c.Queries == "" && queries[0].EvidenceFile != "" && !c.JSON {
-		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", queries[0].EvidenceFile)
+	return a, nil
+}
+
+// answer loads, submits and waits.
+func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Common, job string) (results []btn.Result, over []int, err error) {
+	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(c.Evid) == 0 && c.Queries == "" && a.queries[0].EvidenceFile != "" && !c.JSON {
+		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", a.queries[0].EvidenceFile)
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	if c.NATS == "" {
@@ -108,7 +148,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	}
 	remote, closeRemote, err := c.connect(ctx, logger)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer closeRemote()
 	start := time.Now()
@@ -118,20 +158,32 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	}
 	stop, bar, err := watch(remote, job, say)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer bar.clear()
 	defer stop()
-	if _, err := remote.Submit(ctx, message); err != nil {
-		return nil, err
-	}
-	answer, err := wait(ctx, remote, job, c.deadline(), func(err error) { bar.clear(); t.say(err) })
+	left, err := c.remaining(t.began)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	results := answer.Results
+	a.message.DeadlineMS = milliseconds(left)
+	answer, err := promptly(ctx, func() (*wire.Answer, error) {
+		if _, err := remote.Submit(ctx, a.message); err != nil {
+			return nil, err
+		}
+		return remote.WaitTelling(ctx, job, func(err error) { bar.clear(); t.say(err) })
+	})
+	if err != nil && c.NATS != "" && errors.Is(ctx.Err(), context.Canceled) { // nobody waits any more: tell the workers
+		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		err = errors.Join(err, remote.Cancel(tell, job, "interrupted"))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	results = answer.Results
 	if answer.Status != wire.StatusOK && len(results) == 0 {
-		results = infer.Failed(job, len(queries), &fault.Error{Code: answer.Error.Code, Err: errors.New(answer.Error.Message)}, answer.Error.Stage)
+		results = infer.Failed(job, len(a.queries), &fault.Error{Code: answer.Error.Code, Err: errors.New(answer.Error.Message)}, answer.Error.Stage)
 	}
 	total := float64(time.Since(start).Microseconds()) / 1000
 	for i := range results {
@@ -140,7 +192,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 		}
 		results[i].TimingsMS["total"] = total
 	}
-	return results, nil
+	return results, a.over, nil
 }
 
 // connect reaches running workers, or starts the embedded stack.
@@ -157,14 +209,11 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		return nil, nil, err
 	}
 	limitMemory(c.Memory) // now: the server takes its room for streams from the limit
-	return stack.client, stack.close, nil
+	return stack.client, func() { stack.leave(patience) }, nil
 }
 
 // embeddedDrain is how long the workers of this process get to finish when nobody waits for them any more.
 const embeddedDrain = 50 * time.Millisecond
-
-// deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is itself an answer.
-const deadlineGrace = 10 * time.Second
 
 // watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out shows nothing.
 func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progressBar, err error) {
@@ -180,30 +229,4 @@ func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progr
 		bar.update(p.Stage, int(p.Done), int(p.Total))
 	})
 	return stop, bar, err
-}
-
-// wait waits for the answer. An interrupt cancels the job.
-func wait(ctx context.Context, c *client.Client, job string, deadline time.Duration, tell func(error)) (*wire.Answer, error) {
-	wait := ctx
-	if deadline > 0 {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeout(ctx, deadline+deadlineGrace)
-		defer cancel()
-	}
-	answer, err := c.WaitTelling(wait, job, tell)
-	if err == nil {
-		return answer, nil
-	}
-	if ctx.Err() != nil { // nobody waits any more: tell the workers
-		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		if cancelErr := c.Cancel(tell, job, "interrupted"); cancelErr != nil {
-			return nil, errors.Join(ctx.Err(), cancelErr)
-		}
-		return nil, ctx.Err()
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?", deadlineGrace)
-	}
-	return nil, err
 }

@@ -37,7 +37,7 @@ func (c *submitCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	message.Tenant = c.Tenant
+	message.Tenant, message.DeadlineMS = c.Tenant, milliseconds(c.deadline())
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/pkg/config"
@@ -46,10 +47,40 @@ func main() {
 type terminal struct {
 	In       io.Reader
 	Out, Err io.Writer
+	began    time.Time // when the command began, from which its time counts
 }
 
 // say tells people something while a command goes on.
 func (t *terminal) say(err error) { fmt.Fprintf(t.Err, "btn: %s; waiting\n", config.Message(err)) }
+
+// patience is how long a step that was told to end may take to do so before the command goes on without it.
+const patience = 150 * time.Millisecond
+
+// promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is left behind, in a process that is about to
+// end, and the error is the context's.
+func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := step()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-time.After(patience):
+		var none T
+		return none, ctx.Err()
+	}
+}
 
 // exitError ends a command with a code whose reason has been printed already.
 type exitError struct{ code int }
@@ -63,6 +94,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 
 func runOn(ctx context.Context, args []string, t *terminal) (code int) {
 	stdout, stderr := t.Out, t.Err
+	t.began = time.Now()
 	var c cli
 	exited := false
 	kctx, err := config.Parse(&c, args, stdout, stderr, func(int) { exited = true },

@@ -48,21 +48,18 @@ type forecast struct {
 	description string
 }
 
-// Run prints what answering would take, per query.
+// Run prints what answering would take, per query. The time for the first one counts from when the command began.
 func (c *planCmd) Run(ctx context.Context, t *terminal) error {
-	m, queries, err := c.load(ctx, t, c.NATS)
+	until := t.began.Add(c.Within)
+	p, err := c.read(ctx, t, until)
 	if err != nil {
 		return err
 	}
-	net, err := infer.Reparameterise(ctx, m, c.settings())
-	if err != nil {
-		return err
-	}
-	for _, w := range net.Warnings {
-		fmt.Fprintf(t.Err, "btn: %s\n", w)
-	}
-	for i, q := range queries {
-		f, err := c.forecast(ctx, m, net, q, time.Now().Add(c.Within))
+	for i, q := range p.queries {
+		if i > 0 {
+			until = time.Now().Add(c.Within)
+		}
+		f, err := c.forecast(ctx, p, q, until)
 		if err != nil {
 			return err
 		}
@@ -80,6 +77,42 @@ func (c *planCmd) Run(ctx context.Context, t *terminal) error {
 	return nil
 }
 
+// planned is what is to be planned for.
+type planned struct {
+	model   *factorgraph.Model
+	queries []infer.Query
+	net     *btn.Network // nil: there was no time to make it
+}
+
+// read reads the model and makes its network.
+func (c *planCmd) read(ctx context.Context, t *terminal, until time.Time) (p planned, err error) {
+	reading, cancel := context.WithDeadline(ctx, until.Add(c.late()))
+	defer cancel()
+	p, err = promptly(reading, func() (p planned, err error) {
+		p.model, p.queries, err = c.load(reading, t, c.NATS)
+		return p, err
+	})
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return p, fault.New(fault.Deadline, "reading the model took all of --within %s", c.Within)
+	}
+	if err != nil {
+		return p, err
+	}
+	p.net, err = promptly(reading, func() (*btn.Network, error) { return infer.Reparameterise(reading, p.model, c.settings()) })
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return p, nil
+	}
+	if err == nil {
+		for _, w := range p.net.Warnings {
+			fmt.Fprintf(t.Err, "btn: %s\n", w)
+		}
+	}
+	return p, err
+}
+
+// late is how much longer than --within the command goes on where it is not done.
+func (c *planCmd) late() time.Duration { return c.Within/4 + patience }
+
 // Validate refuses what the flag types let through; kong calls it.
 func (c *planCmd) Validate() error {
 	if c.Within <= 0 {
@@ -91,29 +124,40 @@ func (c *planCmd) Validate() error {
 // errSlow is the end of the time for one part of planning.
 var errSlow = errors.New("not priced in the time that --within leaves")
 
-// inTime assigns a query until a time; errSlow if that comes first.
-func inTime(ctx context.Context, until time.Time, net *btn.Network, q learn.Query, s btn.Settings) (*btn.Job, error) {
+// assign assigns a query until a time; errSlow if that comes first.
+func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network, q learn.Query, s btn.Settings) (*btn.Job, error) {
 	left := time.Until(until)
+	if left <= 0 {
+		return nil, errSlow
+	}
 	planning, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	job, err := learn.Assign(learn.PriceUntil(planning, time.Now().Add(left*3/4)), net, []learn.Query{q}, s, nil)
+	job, err := promptly(planning, func() (*btn.Job, error) {
+		return learn.Assign(learn.PriceUntil(planning, time.Now().Add(left*3/4)), net, []learn.Query{q}, s, nil)
+	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, errSlow
 	}
 	return job, err
 }
 
-func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.Network, q infer.Query, until time.Time) (*forecast, error) {
-	stats := m.Stats()
+func (c *planCmd) forecast(ctx context.Context, p planned, q infer.Query, until time.Time) (*forecast, error) {
+	stats := p.model.Stats()
 	s := c.settings()
 	f := &forecast{
 		Model: c.Model, Evidence: q.EvidenceFile, Variables: stats.Variables, Factors: stats.Factors, Legs: stats.Legs,
-		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1, LearnFlops: learn.Cost(net, s),
+		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1,
 	}
-	if err := c.exactly(ctx, net, q, f, until.Add(-time.Until(until)/2)); err != nil {
+	if p.net == nil {
+		f.Unpriced, f.Choice, f.Why, f.Components = true, s.Method, "nothing was "+errSlow.Error(), 0
+		f.describe()
+		return f, nil
+	}
+	f.LearnFlops = learn.Cost(p.net, s)
+	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.chosen(ctx, net, q, f, until); err != nil {
+	if err := c.chosen(ctx, p.net, q, f, until); err != nil {
 		return nil, err
 	}
 	f.describe()
@@ -124,7 +168,7 @@ func (c *planCmd) forecast(ctx context.Context, m *factorgraph.Model, net *btn.N
 func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	job, err := inTime(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
+	job, err := c.assign(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -154,7 +198,10 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, 
 		}
 	}
 	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
-		if f.Simplified, err = simplified(ctx, net, q); err != nil {
+		describing, cancel := context.WithDeadline(ctx, until.Add(c.late()))
+		defer cancel()
+		f.Simplified, err = promptly(describing, func() (string, error) { return simplified(describing, net, q) })
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return err
 		}
 	}
@@ -167,7 +214,7 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	job, err := inTime(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	job, err := c.assign(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil

@@ -119,6 +119,23 @@ func (r *requestFlags) deadline() time.Duration {
 	return r.Deadline
 }
 
+// remaining is what is left of the deadline once a command has read the model (0: there is none), in steps of a sixteenth: plans depend on the deadline, and
+// what is remembered of them is to be found again.
+func (r *requestFlags) remaining(since time.Time) (time.Duration, error) {
+	all := r.deadline()
+	if all == 0 {
+		return 0, nil
+	}
+	left := all - time.Since(since)
+	if left <= 0 {
+		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", all)
+	}
+	if step := all / 16; step > 0 && left > step {
+		left -= left % step
+	}
+	return left, nil
+}
+
 // milliseconds rounds up: what is above 0 stays above 0, and 0 is none.
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
@@ -189,9 +206,9 @@ func (r *requestFlags) loadFile(open opener, m *factorgraph.Model) ([]infer.Quer
 	return queries, nil
 }
 
-// message is the job as it travels.
+// message is the job as it travels, without its deadline.
 func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer.Query) (wire.Model, error) {
-	message := wire.Model{Job: job, Settings: r.settings(), DeadlineMS: milliseconds(r.deadline())}
+	message := wire.Model{Job: job, Settings: r.settings()}
 	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
 		message.ModelDigest = digest
 	} else {

@@ -25,8 +25,9 @@ const noCache = "off"
 type stack struct {
 	*embedded.Stack
 	client *client.Client
-	close  func()
-	failed chan error // what ended the workers
+	close  func()                // ends all of it, and waits
+	leave  func(d time.Duration) // close for a process that is about to end: what ends too slowly is left behind
+	failed chan error            // what ended the workers
 }
 
 // probePatience is how long a Redis has to answer before it is called away.
@@ -72,13 +73,14 @@ func startStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 		return nil, err
 	}
 	s := &stack{Stack: servers, client: own, failed: make(chan error, 1)}
-	// The workers outlive an interrupt by as long as it takes to tell them that the job is cancelled: Close ends them.
-	go func() { s.failed <- servers.Run(context.WithoutCancel(ctx), c) }()
-	s.close = func() {
-		if err := servers.Close(); err != nil {
+	go func() { s.failed <- servers.Run(context.WithoutCancel(ctx), c) }() // Close ends the workers
+	closed := func(err error) {
+		if err != nil {
 			logger.Warn("the embedded stack did not close cleanly", "error", err)
 		}
 	}
+	s.close = func() { closed(servers.Close()) }
+	s.leave = func(d time.Duration) { closed(servers.CloseWithin(d)) }
 	return s, nil
 }
 

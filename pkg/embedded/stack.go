@@ -146,7 +146,12 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 }
 
 // Close stops the workers and waits for them, then the servers, then removes the folder if it was a temporary one.
-func (s *Stack) Close() error {
+func (s *Stack) Close() error { return s.close(nil) }
+
+// CloseWithin is Close for a process that is about to end: where workers have not ended after a while, they and the servers are left behind.
+func (s *Stack) CloseWithin(d time.Duration) error { return s.close(time.After(d)) }
+
+func (s *Stack) close(enough <-chan time.Time) error {
 	s.mu.Lock()
 	s.closed = true
 	for _, cancel := range s.cancel {
@@ -154,7 +159,16 @@ func (s *Stack) Close() error {
 	}
 	s.cancel = nil
 	s.mu.Unlock()
-	s.work.Wait()
+	ended := make(chan struct{})
+	go func() { s.work.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-enough:
+		if s.temporary {
+			return removeFolder(s.dir)
+		}
+		return nil
+	}
 	s.mu.Lock()
 	conns := s.conns
 	s.conns = nil

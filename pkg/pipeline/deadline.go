@@ -43,6 +43,10 @@ func (w *worker) expired(ctx context.Context, d *delivery) error {
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
 		return err
 	}
+	// Estimates say themselves which request they are of: they are the answer before the model is looked at, which may be a large one.
+	if answered, err := w.soFar(ctx, d.subject.Lane, m.Job, m.Digest); err != nil && !errors.Is(err, bus.ErrLost) || answered {
+		return ignoreForeign(err)
+	}
 	digest, _, err := w.submitted(ctx, m.Job)
 	if errors.Is(err, bus.ErrNotFound) || err == nil && digest != m.Digest {
 		w.log.Info("no deadline of this job: it is another request, or was never stored", "job", m.Job)
@@ -50,9 +54,6 @@ func (w *worker) expired(ctx context.Context, d *delivery) error {
 	}
 	if err != nil {
 		return err
-	}
-	if answered, err := w.soFar(ctx, d.subject.Lane, m.Job, m.Digest); err != nil && !errors.Is(err, bus.ErrLost) || answered {
-		return ignoreForeign(err)
 	}
 	return ignoreForeign(w.answer(ctx, &wire.Answer{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusDeadline,

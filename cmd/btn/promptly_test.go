@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// TestPromptlyLeavesBehindWhatDoesNotEnd: a step that looks at its context is waited for, one that does not is not.
+func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
+	if v, err := promptly(t.Context(), func() (int, error) { return 3, nil }); v != 3 || err != nil {
+		t.Errorf("%d, %v", v, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	v, err := promptly(ctx, func() (int, error) {
+		cancel()
+		<-ctx.Done()
+		return 4, nil
+	})
+	if v != 4 || err != nil {
+		t.Errorf("a step that ends: %d, %v", v, err)
+	}
+	never := make(chan bool)
+	defer close(never)
+	if v, err := promptly(ctx, func() (int, error) { <-never; return 5, nil }); v != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("a step that does not end: %d, %v", v, err)
+	}
+}
+
+// TestDeadlineCountsFromTheBeginning: what reading took is taken off, in steps, so that plans are found again.
+func TestDeadlineCountsFromTheBeginning(t *testing.T) {
+	r := &requestFlags{}
+	if left, err := r.remaining(time.Now().Add(-time.Hour)); left != 0 || err != nil {
+		t.Errorf("no deadline: %v, %v", left, err)
+	}
+	r.Deadline = 16 * time.Hour
+	for _, c := range []struct{ gone, want time.Duration }{{time.Minute, 15 * time.Hour}, {59 * time.Minute, 15 * time.Hour}, {5*time.Hour + time.Minute, 10 * time.Hour}} {
+		if left, err := r.remaining(time.Now().Add(-c.gone)); left != c.want || err != nil {
+			t.Errorf("after %v: %v, %v", c.gone, left, err)
+		}
+	}
+	if left, err := r.remaining(time.Now().Add(-15*time.Hour - 30*time.Minute)); err != nil || left <= 0 || left > 30*time.Minute {
+		t.Errorf("at the end: %v, %v", left, err)
+	}
+	if _, err := r.remaining(time.Now().Add(-16 * time.Hour)); fault.CodeOf(err) != fault.Deadline {
+		t.Errorf("after the end: %v", err)
+	}
+	budget := 5 * time.Hour
+	r = &requestFlags{Budget: &budget}
+	if left, err := r.remaining(time.Now().Add(-time.Minute)); left != 6*time.Hour/16*15 || err != nil {
+		t.Errorf("of a budget: %v, %v", left, err)
+	}
+}
