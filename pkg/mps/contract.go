@@ -71,8 +71,11 @@ func checkTables(e *einsum.Expression) error {
 			return fault.New(fault.Internal, "%w: table %d has %d entries, which is not what its scope needs", einsum.ErrExpression, t, len(table.Data))
 		}
 		for k, v := range table.Data {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			switch {
+			case math.IsNaN(v):
 				return fault.New(fault.BadInput, "%w: entry %d of table %d is %g", einsum.ErrNotFinite, k, t, v)
+			case math.IsInf(v, 0): // what masks make of entries that are finite
+				return fault.New(fault.Unsupported, "%w: entry %d of table %d is %g", einsum.ErrNotFinite, k, t, v)
 			}
 		}
 	}
