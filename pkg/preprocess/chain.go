@@ -83,7 +83,7 @@ func class(known [][]float64, part []float64, gain float64) int {
 next:
 	for c, rest := range known {
 		for k, f := range rest {
-			if !equals(part[k], float64(gain*f)) {
+			if !equals(part[k], gain, f) {
 				continue next
 			}
 		}

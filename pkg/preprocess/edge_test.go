@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,67 @@ func TestLargeChainIsLinear(t *testing.T) {
 				if i == n-1 && math.Abs(p[1]-b) > 1e-12 {
 					t.Errorf("marginal of the last variable %v, want %v", p[1], b)
 				}
+			}
+		}
+	}
+}
+
+// TestEntriesFarApart: tables whose entries span all of float64, subnormal ones among them, some of them products. What is left is
+// within the error stated, whichever entries count in the end, and 0 where the value is.
+func TestEntriesFarApart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	far := func() float64 {
+		switch rng.IntN(8) {
+		case 0:
+			return 0
+		case 1:
+			return math.Ldexp(float64(1+rng.IntN(60)), -1074)
+		case 2, 3:
+			return 1
+		case 4:
+			return 0.25 + rng.Float64()
+		}
+		return math.Ldexp(1+rng.Float64(), rng.IntN(2040)-1020)
+	}
+	list := func(n int) []float64 {
+		out := make([]float64, n)
+		for k := range out {
+			out[k] = far()
+		}
+		return out
+	}
+	for round := range 20_000 {
+		e := &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}}
+		for range 2 + rng.IntN(4) {
+			i := rng.IntN(3)
+			switch u, v, w := list(2), list(4), list(4); rng.IntN(4) {
+			case 0:
+				e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: u})
+			case 1:
+				e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, (i + 1) % 3}, Data: v})
+			default: // a product, over two or three indices
+				var data []float64
+				for x := range 8 {
+					p := v[x>>1] * w[x>>2*2+x&1]
+					if p-p != 0 {
+						p = far()
+					}
+					data = append(data, p)
+				}
+				scope := []int{i, (i + 1) % 3, (i + 2) % 3}
+				if rng.IntN(2) == 0 {
+					data, scope = data[:4], scope[:2]
+				}
+				e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+			}
+		}
+		for _, o := range []preprocess.Options{{}, {Marginals: true}, preprocess.Always(preprocess.Options{})} {
+			r := run(t, e, o)
+			want, _, _ := enumerate(e)
+			got, size, _ := enumerate(r.Expression)
+			bound := math.Ldexp(r.Rounding+1, -53)
+			if d := away(got, want, size); d > bound || got.Sign() != want.Sign() {
+				t.Fatalf("round %d: %v, it is %v: off by %.3g of it, %.3g is stated\n%+v\n%+v", round, got, want, d, bound, e, r.Report)
 			}
 		}
 	}

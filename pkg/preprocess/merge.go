@@ -116,8 +116,8 @@ func times(a, b []float64, shape, steps []int) ([]float64, bool) {
 }
 
 // product returns the product of tables over the indices out, summed over the indices sum, which together are all
-// theirs, as data and err of a table. It says no when a product that is not 0 is tiny, or infinite, and where terms of both signs
-// cancel and were rounded.
+// theirs, as data and err of a table. It says no when a product that is not 0, or a part of one, is tiny, or infinite, and where
+// terms of both signs cancel and were rounded.
 func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok bool) {
 	axes := append(slices.Clone(out), sum...)
 	size, inner := 1, 1
@@ -140,11 +140,12 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 		s := signed{rounded: err > 0}
 		total := 0.0
 		for range inner {
-			p := 1.0
+			p, least := 1.0, 1.0
 			for k, f := range factors {
 				p = float64(p * f[at[k]])
+				least = min(least, math.Abs(p))
 			}
-			if math.Abs(p) < tiny || p-p != 0 {
+			if least < tiny || p-p != 0 { // also on the way: a factor may bring it up again, without its digits
 				if p != 0 {
 					return nil, 0, false
 				}

@@ -45,9 +45,14 @@ func (t *table) factorised(pieces int) float64 {
 	return (t.err + rounds*float64(pieces)) / float64(pieces)
 }
 
-// equals says whether an entry is what a factorisation says, a zero exactly.
-func equals(entry, product float64) bool {
-	return entry == product || math.Abs(entry-product) <= rounding*math.Abs(entry) && product != 0
+// equals says whether an entry is what a factorisation says: the product of a and b. A zero is one exactly, and no product that is
+// tiny is compared: it has lost digits, or is 0 and should not be.
+func equals(entry, a, b float64) bool {
+	if a == 0 || b == 0 {
+		return entry == 0
+	}
+	p := float64(a * b)
+	return math.Abs(entry-p) <= rounding*math.Abs(entry) && (math.Abs(p) >= tiny || entry == p && (a == 1 || b == 1))
 }
 
 // factorOut writes table n as u(x)·T'(rest), x being its mode k. A constant u is what summing a conditional probability
@@ -67,7 +72,7 @@ func (w *work) factorOut(n, k int) bool {
 	u, constant := make([]float64, d), true
 	for x := range u {
 		u[x] = t.data[at(x)] / t.data[pivot]
-		constant = constant && equals(1, u[x])
+		constant = constant && equals(1, u[x], 1)
 	}
 	if len(t.scope) == 1 && !constant {
 		return false
@@ -76,7 +81,7 @@ func (w *work) factorOut(n, k int) bool {
 		for i := range inner {
 			r := t.data[o+slice*inner+i]
 			for x, f := range u {
-				if !equals(t.data[o+x*inner+i], float64(f*r)) {
+				if !equals(t.data[o+x*inner+i], f, r) {
 					return false
 				}
 			}
@@ -148,9 +153,15 @@ func (w *work) splitPair(n, a, b int) bool {
 			left.data[lefts[r]+v*lx] = t.data[base+v*sx+py[r]*sy]
 		}
 		for v := range dy {
-			if pivot != 0 {
-				right.data[rights[r]+v*ly] = t.data[base+px[r]*sx+v*sy] / pivot
+			row := t.data[base+px[r]*sx+v*sy]
+			if row == 0 {
+				continue
 			}
+			q := row / pivot
+			if math.Abs(q) < tiny {
+				return false
+			}
+			right.data[rights[r]+v*ly] = q
 		}
 	}
 	left.err = t.factorised(2)
@@ -180,7 +191,7 @@ func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
 	for v := range dx {
 		f := m[v*sx+py*sy] / pivot
 		for u := range dy {
-			if !equals(m[v*sx+u*sy], float64(f*m[px*sx+u*sy])) {
+			if !equals(m[v*sx+u*sy], f, m[px*sx+u*sy]) {
 				return 0, 0, false
 			}
 		}

@@ -64,11 +64,14 @@ func vectors(cp *tensor.CP, k int) []float64 {
 	return v
 }
 
-// sound says whether every entry of cp is the table's to within rounding and not the difference of large numbers.
+// sound says whether every entry of cp is the table's to within rounding and not the difference of large numbers, nor a zero because
+// a product was too small.
 func sound(cp *tensor.CP, data []float64) bool {
 	size := &tensor.CP{Shape: cp.Shape, Weights: absolute(cp.Weights)}
+	terms := &tensor.CP{Shape: cp.Shape, Weights: pattern(cp.Weights)}
 	for k := range cp.Shape {
-		size.Vectors = append(size.Vectors, absolute(vectors(cp, k)))
+		v := vectors(cp, k)
+		size.Vectors, terms.Vectors = append(size.Vectors, absolute(v)), append(terms.Vectors, pattern(v))
 	}
 	got, err := tensor.ToDense(cp, len(data))
 	if err != nil {
@@ -78,7 +81,14 @@ func sound(cp *tensor.CP, data []float64) bool {
 	if err != nil {
 		return false
 	}
+	count, err := tensor.ToDense(terms, len(data))
+	if err != nil {
+		return false
+	}
 	for k, x := range data {
+		if x == 0 && count.Data[k] != 0 {
+			return false
+		}
 		if !(math.Abs(got.Data[k]-x) <= starRounding*math.Abs(x)) || !(bound.Data[k] <= cancellation*math.Abs(x)) {
 			return false
 		}
@@ -90,6 +100,17 @@ func absolute(list []float64) []float64 {
 	out := make([]float64, len(list))
 	for k, x := range list {
 		out[k] = math.Abs(x)
+	}
+	return out
+}
+
+// pattern is 1 where an entry is not 0.
+func pattern(list []float64) []float64 {
+	out := make([]float64, len(list))
+	for k, x := range list {
+		if x != 0 {
+			out[k] = 1
+		}
 	}
 	return out
 }
