@@ -44,6 +44,9 @@ func newGraph(e *einsum.Expression) (*graph, error) {
 	if count > math.MaxInt32 || len(e.Dims) > math.MaxInt32 || len(e.Tables) >= math.MaxInt32 {
 		return nil, fault.New(fault.OverBudget, "bp: %d incidences, at most %d", count, math.MaxInt32)
 	}
+	if err := e.Fits(); err != nil {
+		return nil, err
+	}
 	last := make([]int32, len(e.Dims))
 	for t := range e.Tables {
 		if err := g.checkTable(t, last); err != nil {

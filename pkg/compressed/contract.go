@@ -129,6 +129,9 @@ var errZero = errors.New("the value is 0")
 
 // checkTables says where e contradicts itself.
 func checkTables(e *einsum.Expression) error {
+	if err := e.Fits(); err != nil {
+		return err
+	}
 	h := e.Hypergraph()
 	if err := checkShape(h); err != nil {
 		return err

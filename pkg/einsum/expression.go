@@ -34,7 +34,7 @@ type Expression struct {
 	// that the network forces to be equal may share one. Empty for a network without variables.
 	Variables []int
 	// Unfit says which entries do not fit float64 beside the others of their table, where that is so: nobody contracts it then
-	// but package wide, after BuildWide.
+	// but package wide, after BuildWide. See Fits.
 	Unfit string
 }
 
@@ -55,6 +55,14 @@ func (e *Expression) Signed() bool {
 		}
 	}
 	return e.Scale.Sign() < 0
+}
+
+// Fits returns ErrSpan (fault.Unsupported) for an expression that is Unfit.
+func (e *Expression) Fits() error {
+	if e.Unfit == "" {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "%w: %s", ErrSpan, e.Unfit)
 }
 
 // Abs returns e with the absolute value of every entry: its value is the sum of the terms of e's without their signs.
@@ -88,8 +96,8 @@ func (e *Expression) validate() error {
 		}
 	}
 	last := make([]int, len(e.Dims))
-	if e.Unfit != "" {
-		return fault.New(fault.Unsupported, "%w: %s", ErrSpan, e.Unfit)
+	if err := e.Fits(); err != nil {
+		return err
 	}
 	for t, table := range e.Tables {
 		size := 1

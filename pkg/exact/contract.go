@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
@@ -131,7 +132,15 @@ func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
 	}
+	if !finite(row) {
+		return nil, fault.New(fault.Unsupported, "%w: marginal of variable %d", einsum.ErrNotFinite, v)
+	}
 	return p.full(v, i, row), nil
+}
+
+// finite reports whether all shares are numbers: those of terms that cancel may be more than float64 holds times the total.
+func finite(row []float64) bool {
+	return !slices.ContainsFunc(row, func(q float64) bool { return q-q != 0 })
 }
 
 // valueOf is the value of a variable that the k-th value of its index i is.

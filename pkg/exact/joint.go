@@ -118,6 +118,9 @@ func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !finite(row) {
+		return nil, fault.New(fault.Unsupported, "%w: joint marginal", einsum.ErrNotFinite)
+	}
 	return p.table(func(int) []float64 { return row }), nil
 }
 

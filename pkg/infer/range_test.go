@@ -11,8 +11,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -204,4 +207,42 @@ func deref(x *float64) float64 {
 		return math.NaN()
 	}
 	return *x
+}
+
+// TestEstimatesTakeNoStandIns: where the values of a symmetric factor are further apart than float64 holds, no estimate is made of
+// numbers that stand for those that are too small.
+func TestEstimatesTakeNoStandIns(t *testing.T) {
+	const n = 14
+	m := &factorgraph.Model{Domains: make([]int, n)}
+	values, scope := scaled.NewVector(n+1), make([]int, n)
+	of := make([][]uint8, n)
+	for i := range n {
+		m.Domains[i], scope[i], of[i] = 2, i, []uint8{0, 1}
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, (i + 1) % n}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-3, 1e-2, 1.25}}})
+	}
+	for c := range n + 1 {
+		values.Set(c, scaled.Make(1, int64(-1500*(c%2))))
+	}
+	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of}, Values: values}})
+	ask := func(s btn.Settings) btn.Result {
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return results[0]
+	}
+	want := ask(btn.Settings{Method: btn.MethodExact})
+	if want.Status != "ok" || !want.Exact {
+		t.Fatalf("exact: %+v", want)
+	}
+	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
+		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapBP} {
+			a := ask(btn.Settings{Method: method, Maps: maps})
+			switch {
+			case a.Status == "ok" && a.Exact && math.Abs(*a.LogZ-*want.LogZ) < 1e-9:
+			case a.Error == nil || a.Error.Code != fault.Unsupported:
+				t.Errorf("%s, maps %s: ln Z %v (exact: %v), it is %v; %+v", method, maps, deref(a.LogZ), a.Exact, *want.LogZ, a.Error)
+			}
+		}
+	}
 }

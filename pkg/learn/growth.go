@@ -62,6 +62,9 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignm
 		}
 		return assignment, err
 	}
+	if err := own.Expression().Fits(); err != nil {
+		return btn.Assignment{}, fmt.Errorf("learn: truncated legs: %w", err)
+	}
 	if n := len(own.Expression().Tables); n > mostTables {
 		return btn.Assignment{}, fault.New(fault.OverBudget, "learn: truncated legs are for up to %d tables, %d are left", mostTables, n)
 	}
@@ -160,7 +163,7 @@ func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
 			return btn.Assignment{}, truncated.ErrNoMask
 		}
 	}
-	if p.Decided() {
+	if p.Decided() || p.Expression().Unfit != "" {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
 	index, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {

@@ -71,7 +71,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 	if m.e, err = einsum.Build(a.ctx, a.net); err != nil {
 		return nil, err
 	}
-	if n := bp.Entries(m.e); n > 0 && n <= mostMessages {
+	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= mostMessages {
 		if m.messages, m.remembered, err = a.learnMessages(m.e); err != nil {
 			return nil, err
 		}

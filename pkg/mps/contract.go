@@ -57,6 +57,9 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 }
 
 func checkTables(e *einsum.Expression) error {
+	if err := e.Fits(); err != nil {
+		return err
+	}
 	for t, table := range e.Tables {
 		n := 1
 		for _, i := range table.Scope {

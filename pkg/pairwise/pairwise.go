@@ -105,8 +105,8 @@ func prepare(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Optio
 
 // validate checks scopes and sizes, so that nothing after it can be out of range.
 func validate(e *einsum.Expression) error {
-	if e.Unfit != "" {
-		return fault.New(fault.Unsupported, "%w: %s", einsum.ErrSpan, e.Unfit)
+	if err := e.Fits(); err != nil {
+		return err
 	}
 	for i, d := range e.Dims {
 		if d < 1 {

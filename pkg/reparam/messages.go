@@ -152,6 +152,10 @@ func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgrap
 	if err != nil {
 		return err
 	}
+	if e.Unfit != "" {
+		leaveOut(at)
+		return nil
+	}
 	n.e.Scale = n.e.Scale.Mul(e.Scale)
 	base := len(n.e.Dims)
 	n.e.Dims = append(n.e.Dims, e.Dims...)
