@@ -5,6 +5,7 @@ package btn
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -17,7 +18,8 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 // Condition returns the network under evidence: a shallow copy of n in which the weights of the observed variables are
 // multiplied by the evidence, w_i(x)·[x = observed] for an observation and w_i(x)·e(x) for a likelihood; both may be given for one
 // variable. Cores, maps and all other links are shared with n, which does not change. A power of two taken out of
-// extreme weights goes into Scale.
+// extreme weights goes into Scale. Rounded counts the likelihoods whose products with the weights were rounded: an error that cancellation
+// among terms of both signs makes larger.
 //
 // Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate (factorgraph.ErrEvidence),
 // ErrRange where the weights of one variable differ by more than a factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun, section 2 (queries by conditioning).
@@ -45,9 +47,14 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		return w
 	}
 	for _, s := range ev.Soft {
-		w := of(s.Var)
+		w, exact := of(s.Var), true
 		for x := range w {
-			w[x] = w[x].Mul(scaled.FromFloat(s.Weights[x]))
+			f := scaled.FromFloat(s.Weights[x])
+			exact = exact && math.FMA(w[x].Mant, f.Mant, -float64(w[x].Mant*f.Mant)) == 0
+			w[x] = w[x].Mul(f)
+		}
+		if !exact {
+			out.Rounded++
 		}
 	}
 	for _, h := range ev.Hard {

@@ -65,7 +65,7 @@ func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
 	}
 	var doubt string
 	value.Flops += stats.Flops
-	if value.Digits, doubt = exact.Cancelled(value.Z, abs, float64(3*len(e.Tables))); value.Doubt == "" {
+	if value.Digits, doubt = exact.Cancelled(value.Z, abs, j.net.Rounded+float64(3*len(e.Tables))); value.Doubt == "" {
 		value.Doubt = doubt
 	}
 	return value, nil

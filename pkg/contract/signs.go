@@ -23,7 +23,7 @@ func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error
 		return err
 	}
 	value.Flops += 2 * float64(positive.ops.MulAdds)
-	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), float64(4*len(j.net.Dims)+len(j.net.Links)))
+	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), j.net.Rounded+float64(4*len(j.net.Dims)+len(j.net.Links)))
 	return nil
 }
 
@@ -34,28 +34,10 @@ func (j job) signed() bool {
 	any := func(lists ...[]float64) bool {
 		return slices.ContainsFunc(lists, func(list []float64) bool { return slices.ContainsFunc(list, below) })
 	}
-	if any(j.q.S.Coef.Mant) || any(j.q.R...) || any(j.dec.Rotations...) || j.q.CP != nil && signedTensor(j.q.CP, any) {
+	if any(j.q.S.Coef.Mant) || any(j.q.R...) || any(j.dec.Rotations...) || j.q.CP != nil && tensor.Signed(j.q.CP) {
 		return true
 	}
-	return slices.ContainsFunc(j.net.Links, func(l btn.Link) bool { return signedTensor(l.T, any) })
-}
-
-func signedTensor(t tensor.Tensor, any func(...[]float64) bool) bool {
-	switch t := t.(type) {
-	case *tensor.Dense:
-		return any(t.Data)
-	case *tensor.CP:
-		return any(t.Weights) || any(t.Vectors...)
-	case *tensor.Symmetric:
-		return any(t.Values.Mant)
-	case *tensor.SymmetryCP:
-		for _, term := range t.Terms {
-			if term.Alpha < 0 || any(term.S.Mant) || any(term.R...) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
 // absolute is the contraction with the absolute value of every number.

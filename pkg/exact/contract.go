@@ -110,7 +110,7 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 
 // roundings bounds how often a term of Z was rounded, on the way to the simplified expression and in it.
 func (p *Prepared) roundings() float64 {
-	return p.simple.Rounding + float64(len(p.given.Tables)+2*len(p.simple.Expression.Tables))
+	return p.net.Rounded + p.simple.Rounding + float64(len(p.given.Tables)+2*len(p.simple.Expression.Tables))
 }
 
 // rows returns the marginals of the network's variables from those of what was contracted.

@@ -80,9 +80,17 @@ func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memo
 		return Answer{}, err
 	}
 	a := Answer{Z: r.Z, Flops: r.Flops, Digits: r.Digits}
+	rounded := 0.0 // what that of likelihoods has become
+	if net.Rounded > 0 && given.Signed() {
+		rounded = math.Ldexp(net.Rounded, -53) * math.Pow(10, r.Digits)
+	}
 	switch {
-	case r.Exact:
-	case r.Z.IsZero() || r.Digits > 300:
+	case r.Exact && rounded > 0 && r.Cancelled:
+		return Answer{}, fault.Wrap(fault.Unsupported, ErrCancelled)
+	case r.Exact && rounded <= tolerance:
+	case r.Exact && rounded < 1:
+		a.Doubt = fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods times weights have 16", r.Digits)
+	case r.Z.IsZero() || r.Digits > 300 || rounded >= 1:
 		return Answer{}, fault.Wrap(fault.Unsupported, ErrCancelled)
 	default:
 		a.Doubt = fmt.Sprintf("terms of both signs cancel: %.0f digits are lost, more than wide numbers have to spare", r.Digits)

@@ -246,3 +246,43 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 		}
 	}
 }
+
+// TestWeightsOfSignedModelsAreNotRounded: terms cancel to what the rounding of a product of two weights would be. Factors of order
+// one keep every digit; a likelihood on top of weights does not, and its answer is not called exact.
+func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
+	weights := [][]float64{{0.1, 0.2}, {0.3, 0.7}, {1, -math.Nextafter((0.1*0.3)/(0.2*0.7), 0)}}
+	total := new(big.Float).SetPrec(400)
+	for x := range 2 {
+		term := new(big.Float).SetPrec(400).SetInt64(3)
+		for _, w := range weights {
+			term.Mul(term, big.NewFloat(w[x]))
+		}
+		total.Add(total, term)
+	}
+	want, _ := total.Float64()
+	dense := func(shape []int, data ...float64) tensor.Tensor { return &tensor.Dense{Shape: shape, Data: data} }
+	for _, soft := range []bool{false, true} {
+		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: dense([]int{2, 2}, 1, 2, 1, 2)}}}
+		q := Query{}
+		for k, w := range weights {
+			if soft && k == 1 {
+				q.Evidence.Soft = []factorgraph.Likelihood{{Var: 0, Weights: w}}
+				continue
+			}
+			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
+		}
+		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := results[0]
+			switch {
+			case soft && (a.Exact || a.Zero):
+				t.Errorf("cores %s, a likelihood: %v is called exact, it is %v", cores, deref(a.LogZ), math.Log(want))
+			case !soft && (!a.Exact || math.Abs(deref(a.LogZ)-math.Log(want)) > 1e-9):
+				t.Errorf("cores %s: ln Z %v (exact: %v), it is %v", cores, deref(a.LogZ), a.Exact, math.Log(want))
+			}
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -132,8 +134,9 @@ func (b *builder) weights() ([][]float64, error) {
 			numbers[i][x] = scaled.One
 		}
 	}
+	signed := slices.ContainsFunc(b.model.Factors, func(f factorgraph.Factor) bool { return tensor.Signed(f.Table) })
 	for j, f := range b.model.Factors {
-		b.absorb(j, f, numbers)
+		b.absorb(j, f, numbers, signed)
 	}
 	weights := make([][]float64, len(numbers))
 	for i := range numbers {
@@ -147,25 +150,38 @@ func (b *builder) weights() ([][]float64, error) {
 	return weights, nil
 }
 
+// sums says whether entries of a factor of order one are sums or products of its numbers, which were rounded.
+func sums(t tensor.Tensor) bool {
+	switch t := t.(type) {
+	case *tensor.CP:
+		return t.Vectors[0] != nil
+	case *tensor.SymmetryCP:
+		return true
+	}
+	return false
+}
+
 // hasLegs says whether factor j is a tensor of the network.
 func (b *builder) hasLegs(j int) bool {
 	order := len(b.model.Factors[j].Scope)
 	return order >= 2 || order == 1 && b.apart != nil && b.apart[j]
 }
 
-// absorb multiplies factor j into the weights of its variable, or into Scale.
-func (b *builder) absorb(j int, f factorgraph.Factor, numbers [][]scaled.Number) {
+// absorb multiplies factor j into the weights of its variable, or into Scale. Where terms of both signs may cancel no weight is rounded.
+func (b *builder) absorb(j int, f factorgraph.Factor, numbers [][]scaled.Number, signed bool) {
 	switch len(f.Scope) {
 	case 0:
 		b.net.Scale = b.net.Scale.Mul(tensor.At(f.Table, nil))
 	case 1:
 		w, at := numbers[f.Scope[0]], []int{0}
-		product := make([]scaled.Number, len(w))
+		product, exact := make([]scaled.Number, len(w)), !sums(f.Table)
 		for x := range w {
 			at[0] = x
-			product[x] = w[x].Mul(tensor.At(f.Table, at))
+			factor := tensor.At(f.Table, at)
+			product[x] = w[x].Mul(factor)
+			exact = exact && math.FMA(w[x].Mant, factor.Mant, -float64(w[x].Mant*factor.Mant)) == 0
 		}
-		if _, _, err := btn.FitWeights(product); err == nil {
+		if _, _, err := btn.FitWeights(product); err == nil && (exact || !signed) {
 			copy(w, product)
 			return
 		}

@@ -30,6 +30,26 @@ func keepDigits(t Tensor, table *Dense) {
 	}
 }
 
+// Signed reports whether a number of t is below 0: terms of its entries, or of sums of them, may cancel. Linear time.
+func Signed(t Tensor) bool {
+	any := func(lists ...[]float64) bool {
+		return slices.ContainsFunc(lists, func(list []float64) bool { return slices.ContainsFunc(list, func(x float64) bool { return x < 0 }) })
+	}
+	switch t := t.(type) {
+	case *Dense:
+		return any(t.Data)
+	case *CP:
+		return any(t.Weights) || any(t.Vectors...)
+	case *Symmetric:
+		return any(t.Values.Mant)
+	case *SymmetryCP:
+		return slices.ContainsFunc(t.Terms, func(term SymmetryRankOne) bool {
+			return term.Alpha < 0 || any(term.S.Mant) || any(term.R...)
+		})
+	}
+	return false
+}
+
 // absolute returns t with all its numbers made positive; nil where none is negative, and for a table, whose entries are no sums.
 func absolute(t Tensor) Tensor {
 	any := false

@@ -40,6 +40,8 @@ type Result struct {
 	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. 0 where none has another
 	// sign, and for a total of 0.
 	Digits float64
+	// Cancelled says that terms that are not 0 have a total of 0.
+	Cancelled bool
 	// Exact says that the error of Z, and of every marginal relative to Z, is below Tolerance; of a total of 0, that no rounding was
 	// done on the way to it.
 	Exact bool
@@ -108,7 +110,7 @@ func zero(e *einsum.Expression, o Options) Result {
 // judge compares a relative error with the sum of the absolute values of the terms, and says whether it can be told from 0.
 func (r *Result) judge(abs, rounding scaled.Number) bool {
 	r.Exact = abs.IsZero()
-	r.Digits = 0
+	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
 	if r.Z.IsZero() {
 		return r.Exact
 	}
