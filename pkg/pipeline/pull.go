@@ -34,8 +34,10 @@ const (
 	// stuckFor is how long nothing may begin or end, with all slots taken, until one more message may begin, of a lane that has none in
 	// work: a tenant's slow messages, or such as never end, hold up that tenant alone.
 	stuckFor = time.Second
-	// dearFor is how long a message that takes several slots may keep others of its kind from beginning; then one of another lane may.
-	dearFor = 3 * time.Second
+	// dearFor is how long a dear message may keep others from beginning; then one of another lane may, until there are mostDear: they hold
+	// as much memory as their requests allow.
+	dearFor  = 2 * time.Second
+	mostDear = 4
 	// handedBack is how often a message may be handed back unbegun: the server counts that as a delivery, and too many
 	// deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
@@ -50,9 +52,10 @@ type lane struct {
 	asked    int // messages that the server was asked for and has not sent
 	lost     time.Time
 	again    time.Time // not to be asked before
-	rests    bool      // until the message that takes several slots is done
+	rests    bool      // until a dear message may begin
 	waiting  []*bus.Delivered
 	busy     int // messages in work
+	dear     int // of these, dear ones
 }
 
 // puller works on the messages of all lanes of one intake, as many at a time as there are slots.
@@ -69,13 +72,13 @@ type puller struct {
 	into   chan *nats.Msg
 	begun  chan taken // to the hands, which work on messages
 	hands  int        // there are so many; at most slots
-	busy   int        // messages begun and not finished
 	done   chan finished
 	wake   chan struct{}
 	slots  int
-	taken  int       // of the slots
-	heavy  int       // messages begun and not finished that take several
-	dear   time.Time // when the last of these began
+	taken  int       // of the slots: messages begun and not finished
+	dear   int       // of these, dear ones
+	more   int       // dear ones that may be in work beyond the first, while those in work last
+	lasts  time.Time // when the last of these began
 	turn   int       // lane that is first
 	since  time.Time
 	spare  int           // slots beyond those, while nothing moves
@@ -87,19 +90,19 @@ type puller struct {
 	asking bool          // one after the other
 }
 
-// taken is a message that has its slots.
+// taken is a message that has its slot.
 type taken struct {
-	d     *bus.Delivered
-	of    *lane
-	slots int
+	d    *bus.Delivered
+	of   *lane
+	dear bool
 }
 
-// finished is a message that left its slots.
+// finished is a message that left its slot.
 type finished struct {
-	of    *lane
-	slots int
-	took  time.Duration
-	lost  bool // given up, and its hand with it
+	of   *lane
+	dear bool
+	took time.Duration
+	lost bool // given up, and its hand with it
 }
 
 // consume works on the messages of an intake until ctx ends, hands back what it has not begun, and waits for the rest.
@@ -229,15 +232,15 @@ func (p *puller) keep(d *bus.Delivered) {
 	p.passOn(l)
 }
 
-// passOn hands back the lane's messages that take several slots while another such one is worked on: another worker may be free. The
-// lane rests until then, so a message is handed back once by each worker. One that was handed back often waits here.
+// passOn hands back the lane's dear messages while none may begin: another worker may be free. The lane rests until then, so a message is
+// handed back once by each worker. One that was handed back often waits here.
 func (p *puller) passOn(l *lane) {
-	if p.heavy == 0 {
+	if p.place(l) {
 		return
 	}
 	kept := l.waiting[:0]
 	for _, d := range l.waiting {
-		if p.weight(l, d) == 1 {
+		if !p.isDear(d) {
 			kept = append(kept, d)
 			continue
 		}
@@ -252,8 +255,7 @@ func (p *puller) passOn(l *lane) {
 	l.waiting = kept
 }
 
-// begin starts waiting messages in the free slots, lane by lane in turn. One that needs more slots than are free has
-// the next turn.
+// begin starts waiting messages in the free slots, lane by lane in turn.
 func (p *puller) begin() {
 	for p.free() > 0 {
 		l := p.next()
@@ -261,25 +263,20 @@ func (p *puller) begin() {
 			break
 		}
 		d := l.waiting[0]
-		slots := p.weight(l, d)
-		if slots > p.free() {
-			break
-		}
-		if slots > 1 {
-			p.heavy++
-			p.dear = now()
-		}
 		l.waiting = l.waiting[1:]
 		p.pass(l)
-		p.taken += slots
 		l.busy++
 		p.moved = now()
-		if p.busy++; p.busy > p.hands {
+		if p.taken++; p.taken > p.hands {
 			p.hands++
 			go p.hand()
 		}
-		p.begun <- taken{d, l, slots}
-		if slots > 1 {
+		isDear := p.isDear(d)
+		p.begun <- taken{d, l, isDear}
+		if isDear {
+			p.dear++
+			l.dear++
+			p.lasts = p.moved
 			for _, other := range p.lanes {
 				p.passOn(other)
 			}
@@ -292,11 +289,11 @@ func (p *puller) begin() {
 func (p *puller) hand() {
 	for t := range p.begun {
 		began := now()
-		free := func() { p.done <- finished{t.of, t.slots, now().Sub(began), true} }
+		free := func() { p.done <- finished{t.of, t.dear, now().Sub(began), true} }
 		if !p.w.process(t.d, p.in, free) {
 			return // another hand has taken its place
 		}
-		p.done <- finished{t.of, t.slots, now().Sub(began), false}
+		p.done <- finished{t.of, t.dear, now().Sub(began), false}
 	}
 }
 
@@ -369,29 +366,30 @@ func (p *puller) drain() {
 }
 
 func (p *puller) finish(f finished) {
-	p.taken -= f.slots
-	if f.slots > 1 {
-		if p.heavy--; p.heavy == 0 {
-			for _, l := range p.lanes {
-				l.rests = false
-			}
-		}
-	}
-	p.busy--
+	p.taken--
 	f.of.busy--
+	if f.dear {
+		p.dear--
+		f.of.dear--
+		p.more = min(p.more, p.dear)
+		p.rouse()
+	}
 	if f.lost {
 		p.hands--
 	}
-	if p.taken < p.slots && p.heavy == 0 {
+	if p.taken < p.slots {
 		p.spare = 0
 	}
 	p.moved = now()
+	p.since = time.Time{}
+	if f.dear { // it says nothing of how long the others take
+		return
+	}
 	p.took += (f.took - p.took) / 8
 	p.ended = now()
 	if p.quick++; f.took > atOnce {
 		p.quick = 0
 	}
-	p.since = time.Time{}
 	if p.took < quickly {
 		p.asking = false
 	}

@@ -29,13 +29,12 @@ type handler func(ctx context.Context, d *delivery) error
 type intake struct {
 	feed
 	handle   handler
-	prefetch int  // messages of a lane, in hand or asked for, while they are quick
-	parallel int  // messages worked on at a time, unless configured; 1: always
-	patient  bool // no limit of deliveries, nor of failures
-	watches  bool // no limit of deliveries: messages come back until their job has its answer
-	// weigh returns how many of so many slots a message takes; nil: one.
-	weigh func(m *bus.Delivered, slots int) int
-	room  *bus.Room // before the next stage; nil: not bounded by lanes
+	prefetch int                         // messages of a lane, in hand or asked for, while they are quick
+	parallel int                         // messages worked on at a time, unless configured; 1: always
+	patient  bool                        // no limit of deliveries, nor of failures
+	watches  bool                        // no limit of deliveries: messages come back until their job has its answer
+	dear     func(m *bus.Delivered) bool // whether a message may take long and much memory; nil: none does
+	room     *bus.Room                   // before the next stage; nil: not bounded by lanes
 }
 
 // short is the prefetch where a message never takes longer than milliseconds. Where one may take longer it is less: what waits
@@ -54,7 +53,7 @@ func (w *worker) intakes() []intake {
 		w.next = w.bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
 		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4, room: w.next}}
 	case StageContract:
-		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 4, weigh: weight}}
+		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 8, dear: dear}}
 	case StageAggregate:
 		in := []intake{
 			{feed: feedPartial, handle: w.tallies.partial, prefetch: short, parallel: 4},

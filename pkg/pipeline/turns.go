@@ -3,6 +3,7 @@ package pipeline
 // Which message of a puller begins next, and in which slots.
 
 import (
+	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/internal/bus"
@@ -16,44 +17,58 @@ func (p *puller) may(l *lane) bool {
 	return p.taken < p.slots || p.spare > 0 && l.busy == 0 && p.free() > 0
 }
 
-// stuck adds a spare slot when nothing has begun or ended for a while, or when a message that takes several slots lasts: others of its kind
-// would wait for it, although small ones pass.
+// stuck adds a spare slot when nothing has begun or ended for a while, and lets one more dear message begin when those in work last.
 func (p *puller) stuck(at time.Time) {
-	still := p.free() <= 0 && at.Sub(p.moved) > stuckFor
-	lasts := p.heavy > 0 && p.spare == 0 && at.Sub(p.dear) > dearFor
-	if !still && !lasts || p.spare >= len(p.lanes)-1 || p.in.patient {
+	if p.in.patient {
 		return
 	}
-	p.spare++
-	p.moved = at
-	for _, l := range p.lanes {
-		l.rests = l.rests && l.busy > 0
+	if p.free() <= 0 && at.Sub(p.moved) > stuckFor && p.spare < len(p.lanes)-1 {
+		p.spare++
+		p.moved = at
+		p.asking, p.looked = true, 0
+		p.w.log.Debug("nothing moves: one more slot", "consumers", p.in.name, "spare", p.spare)
 	}
-	p.asking, p.looked = true, 0
-	p.w.log.Debug("nothing moves: one more slot", "consumers", p.in.name, "spare", p.spare)
+	if p.dear > p.more && p.dear < min(mostDear, len(p.lanes)) && at.Sub(p.lasts) > dearFor {
+		p.more = p.dear
+		p.rouse()
+		p.w.log.Debug("dear messages last: one more may begin", "consumers", p.in.name, "in work", p.dear)
+	}
 }
 
-// next is the first lane in turn with a message that waits and may begin, or nil. Lanes are passed over whose message takes several
-// slots while another such message is worked on.
+// rouse ends the rest of the lanes of which a dear message may begin.
+func (p *puller) rouse() {
+	for _, l := range p.lanes {
+		l.rests = l.rests && !p.place(l)
+	}
+}
+
+// place reports whether a dear message of the lane may begin if there is a slot: where others last, one of a lane that has none in work.
+func (p *puller) place(l *lane) bool {
+	return p.dear == 0 || p.dear <= p.more && l.dear == 0
+}
+
+// isDear reports whether a message is. With a number of messages at a time that was asked for none is.
+func (p *puller) isDear(d *bus.Delivered) bool {
+	return p.in.dear != nil && p.w.Concurrency == 0 && p.in.dear(d)
+}
+
+// ready reports whether a message waits in the lane that needs a slot and nothing else.
+func (p *puller) ready(l *lane) bool {
+	return len(l.waiting) > 0 && (p.place(l) || !p.isDear(l.waiting[0]))
+}
+
+// next is the first lane in turn with a message that may begin, or nil.
 func (p *puller) next() *lane {
 	for i := range p.lanes {
-		l := p.lanes[(p.turn+i)%len(p.lanes)]
-		if len(l.waiting) > 0 && p.may(l) && (p.heavy == 0 || p.weight(l, l.waiting[0]) == 1) {
+		if l := p.lanes[(p.turn+i)%len(p.lanes)]; p.ready(l) && p.may(l) {
 			return l
 		}
 	}
 	return nil
 }
 
-// holding reports whether a message waits here that waits for a slot, and not for the end of one of its kind.
-func (p *puller) holding() bool {
-	for _, l := range p.lanes {
-		if len(l.waiting) > 0 && (p.heavy == 0 || p.weight(l, l.waiting[0]) == 1) {
-			return true
-		}
-	}
-	return false
-}
+// holding reports whether a message waits here that needs a slot and nothing else.
+func (p *puller) holding() bool { return slices.ContainsFunc(p.lanes, p.ready) }
 
 // pass gives the turn to the lane after l.
 func (p *puller) pass(l *lane) {
@@ -62,12 +77,4 @@ func (p *puller) pass(l *lane) {
 			p.turn = (i + 1) % len(p.lanes)
 		}
 	}
-}
-
-// weight is how many slots a message takes: one in a spare slot, which is for lanes that have nothing in work.
-func (p *puller) weight(l *lane, d *bus.Delivered) int {
-	if p.in.weigh == nil || p.w.Concurrency > 0 || p.spare > 0 && l.busy == 0 {
-		return 1
-	}
-	return min(p.in.weigh(d, p.slots), p.slots)
 }

@@ -13,11 +13,8 @@ const headerCost = "Btn-Cost"
 // operations, so all slots together hold tens of megabytes.
 const smallFlops = 1e6
 
-// weight is 1 for a small task; any other, also one that does not say what it costs, has the worker to itself but for one slot: what
-// takes minutes must not hold up what takes milliseconds.
-func weight(m *bus.Delivered, slots int) int {
-	if cost, err := strconv.ParseFloat(m.Header.Get(headerCost), 64); err == nil && cost >= 0 && cost <= smallFlops {
-		return 1
-	}
-	return max(1, slots-1)
+// dear reports whether a task is not small, or does not say what it costs.
+func dear(m *bus.Delivered) bool {
+	cost, err := strconv.ParseFloat(m.Header.Get(headerCost), 64)
+	return err != nil || !(cost >= 0 && cost <= smallFlops)
 }
