@@ -4,14 +4,14 @@
 # It prints one line per minute (disk, resident memory, room left) and the report of btn load per part, and exits with 1 if a job was
 # refused, lost or answered wrong, the disk went beyond its bound, or resident memory grew over the last half.
 #
-# RATE jobs per second (300), ROOM of all streams (1GiB), VERIFY answers compared per part (2000), PART seconds per part (300), LONG
+# RATE jobs per second (300), VARIANTS models that they are of (1; 100000: one each), ROOM of all streams (1GiB), VERIFY answers compared per part (2000), PART seconds per part (300), LONG
 # rows and columns of the grid of the jobs that take minutes (25; 0: none), BIN the built commands, REDIS_SERVER the server if it is not
 # on the PATH, OUT the folder for what is written.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-both}
 seconds=${2:-3600}
-rate=${RATE:-300} room=${ROOM:-1GiB} verify=${VERIFY:-2000} part=${PART:-300} long=${LONG:-25}
+rate=${RATE:-300} variants=${VARIANTS:-1} room=${ROOM:-1GiB} verify=${VERIFY:-2000} part=${PART:-300} long=${LONG:-25}
 out=${OUT:-$(mktemp -d)}
 mkdir -p "$out"
 if [ -n "${BIN:-}" ]; then bin=$BIN; else bin=$out/bin; go build -trimpath -o "$bin/" ./cmd/...; fi
@@ -76,7 +76,7 @@ load() {
     n=$((n + 1))
     left=$((until - $(date +%s)))
     [ "$left" -gt "$part" ] && left=$part
-    "$bin/btn" load --nats "$nats" --rate "$rate" --duration "${left}s" --warm-up 0s --drain 300s --seed "$n" --verify "$verify" \
+    "$bin/btn" load --nats "$nats" --rate "$rate" --variants "$variants" --zipf 0 --duration "${left}s" --warm-up 0s --drain 300s --seed "$n" --verify "$verify" \
       >"$dir/load-$n.txt" 2>&1 || echo "load-$n: exit code $?" | tee -a "$dir/failed.txt"
     sed -n '/^jobs/p;/^checked/p' "$dir/load-$n.txt"
   done

@@ -42,11 +42,10 @@ func (w *worker) mend(ctx context.Context) error {
 		}
 		w.log.Error("a stream was missing and is made again, empty: what it held is lost", "stream", want.Name)
 	}
-	if err := setupObjects(ctx, w.bus.JS, c, bus.BucketBlob, "networks and job plans above the server's max payload", blobAge(c), objectShare*room/shares); err != nil {
-		return fault.New(fault.Infrastructure, "pipeline: object store %s: %w", bus.BucketBlob, err)
-	}
-	if err := setupObjects(ctx, w.bus.JS, c, bus.BucketGraph, "registered models above the server's max payload", 0, graphShare*room/shares); err != nil {
-		return fault.New(fault.Infrastructure, "pipeline: object store %s: %w", bus.BucketGraph, err)
+	for _, o := range objectStores(c) {
+		if _, err := setupObjects(ctx, w.bus.JS, c, o, room, false); err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: %w", err)
+		}
 	}
 	if !have[bus.StreamAnswer] { // the sweeper looks at every stored job again
 		if err := w.bus.JS.DeleteConsumer(ctx, bus.StreamModel, feedSweep.name); err != nil && !missing(err) {

@@ -78,7 +78,8 @@ func (w *worker) build(ctx context.Context, model *factorgraph.Model, s btn.Sett
 	if err != nil {
 		return prepared{}, fault.Wrap(fault.Internal, err)
 	}
-	name, err := w.bus.PutBlob(ctx, blob)
+	var name string
+	err = w.withRoom(ctx, func() (err error) { name, err = w.bus.PutBlob(ctx, blob); return err })
 	return prepared{name, domains}, err
 }
 

@@ -18,10 +18,12 @@ import (
 )
 
 // Of a stream's MaxBytes: above half the oldest go, down to three eighths. Above three eighths jobs that take long are moved out of
-// the way. Above three quarters the clients are refused (bus.Room).
+// the way. Above three quarters the clients are refused (bus.Room). Above seven eighths the jobs that wait may themselves be what nothing can
+// go for, and are moved too.
 const (
 	roomPressed = 0.5
 	roomLow     = 0.375
+	roomFull    = 0.875
 )
 
 // roomEvery is how often the streams are looked at, or more often where answers are kept for seconds only.
@@ -43,6 +45,7 @@ type crowd struct {
 	before time.Time // jobs stored before are in the way; zero: none is
 	times  bus.Times
 	many   bool // jobs without answer, too many to look at often
+	full   bool // jobs that wait before the first stage are in the way as well
 }
 
 // manyUnanswered is how many jobs without answer the sweeper looks at as often as each wants.
@@ -270,8 +273,10 @@ func (k *keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
 	c := crowd{times: w.times, many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
-		// Where many jobs have no answer they are no stragglers: moving them would make no room.
-		if s.used <= roomLow || 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
+		// Where many jobs have no answer they are no stragglers: moving them would make no room, unless what is full is behind them.
+		full := s.used > roomFull && s.Config.Name != bus.StreamModel
+		c.full = c.full || full
+		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
 			continue
 		}
 		if middle := s.State.FirstTime.Add(w.asked.Sub(s.State.FirstTime) / 2); middle.After(c.before) {

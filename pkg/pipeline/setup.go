@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
@@ -77,6 +76,15 @@ func lacksRoom(err error) bool {
 }
 
 func setupStreams(ctx context.Context, js jetstream.JetStream, c Config, room int64) (created []string, err error) {
+	for _, o := range objectStores(c) { // first: what becomes smaller makes room for what becomes larger
+		fresh, err := setupObjects(ctx, js, c, o, room, c.MaxBytes > 0)
+		if err != nil {
+			return created, err
+		}
+		if fresh {
+			created = append(created, o.stream)
+		}
+	}
 	for _, want := range topology(c) {
 		want.MaxBytes *= room / shares
 		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
@@ -87,26 +95,25 @@ func setupStreams(ctx context.Context, js jetstream.JetStream, c Config, room in
 			created = append(created, want.Name)
 		}
 	}
-	if err := setupObjects(ctx, js, c, bus.BucketBlob, "networks and job plans above the server's max payload", blobAge(c), objectShare*room/shares); err != nil {
-		return created, err
-	}
-	return created, setupObjects(ctx, js, c, bus.BucketGraph, "registered models above the server's max payload", 0, graphShare*room/shares)
+	return created, nil
 }
 
-// setupObjects creates an object store if it is missing.
-func setupObjects(ctx context.Context, js jetstream.JetStream, c Config, bucket, description string, age time.Duration, room int64) error {
-	_, err := js.ObjectStore(ctx, bucket)
-	if !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return err
+// setupObjects creates an object store if it is missing, or gives it its size if it is to have that.
+func setupObjects(ctx context.Context, js jetstream.JetStream, c Config, o objectStore, room int64, resize bool) (fresh bool, err error) {
+	s, err := js.Stream(ctx, o.stream)
+	if err == nil && resize {
+		have := s.CachedInfo().Config
+		have.MaxBytes = o.MaxBytes * (room / shares)
+		_, err = js.UpdateStream(ctx, have)
 	}
-	storage := jetstream.FileStorage
-	if c.InMemory {
-		storage = jetstream.MemoryStorage
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		fresh, o.MaxBytes = true, o.MaxBytes*(room/shares)
+		_, err = js.CreateOrUpdateObjectStore(ctx, o.ObjectStoreConfig)
 	}
-	_, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: bucket, Description: description, TTL: age, MaxBytes: room, Storage: storage, Replicas: c.Replicas,
-	})
-	return err
+	if err != nil {
+		return false, fmt.Errorf("object store %s: %w", o.Bucket, err)
+	}
+	return fresh, nil
 }
 
 // setupStream creates a stream or updates what may be updated: storage and retention of an existing one stay.

@@ -12,8 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// sweepAckWait is the AckWait of the sweeper's consumer: its messages wait for their age in its hands.
-const sweepAckWait = time.Minute
+// sweepAckWait is the AckWait of the sweeper's consumer in those of the others. What a sweeper that died had in its hands holds the room of all
+// that came after it until then.
+const sweepAckWait = 3
 
 // longestRest is for how long a job is not looked at, at most.
 const longestRest = 30 * time.Second
@@ -48,11 +49,14 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err
 	}
-	if waits {
+	if waits && !w.keeper.crowded().full {
 		return errLater
 	}
 	if carried, err := w.carry(ctx, d); err != nil || carried {
 		return err
+	}
+	if waits {
+		return errLater
 	}
 	busy, err := w.underWay(ctx, lane, job)
 	if err != nil {

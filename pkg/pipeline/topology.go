@@ -19,11 +19,26 @@ const deadFor = 7 * 24 * time.Hour
 // shares is the unit of topology's MaxBytes: the room for all streams over shares.
 const shares = 48
 
-// The parts of the object stores, for blobs and for registered models: what the streams leave.
-const (
-	objectShare = 10
-	graphShare  = 3
-)
+// objectStore is an object store with the stream behind it, its MaxBytes in shares.
+type objectStore struct {
+	jetstream.ObjectStoreConfig
+	stream string
+}
+
+// objectStores returns the object stores.
+func objectStores(c Config) []objectStore {
+	of := func(bucket, description string, share int64, age time.Duration) objectStore {
+		o := objectStore{jetstream.ObjectStoreConfig{Bucket: bucket, Description: description, TTL: age, MaxBytes: share, Replicas: c.Replicas}, "OBJ_" + bucket}
+		if c.InMemory {
+			o.Storage = jetstream.MemoryStorage
+		}
+		return o
+	}
+	return []objectStore{
+		of(bus.BucketBlob, "networks and job plans above the server's max payload", 8, blobAge(c)),
+		of(bus.BucketGraph, "registered models above the server's max payload", 3, 0),
+	}
+}
 
 // topology returns the streams, their MaxBytes in shares.
 //
@@ -63,11 +78,11 @@ func topology(c Config) []jetstream.StreamConfig {
 	answers := kept(bus.StreamAnswer, "one terminal answer per job", 4, wire.KindAnswer)
 	answers.RePublish = &jetstream.RePublish{Source: wire.Filter(wire.KindAnswer), Destination: wire.Filter(wire.KindDone)}
 
-	partials := async(kept(bus.StreamPartial, "values of chunks", 6, wire.KindPartial))
+	partials := async(kept(bus.StreamPartial, "values of chunks", 4, wire.KindPartial))
 	partials.MaxAge, partials.DiscardNewPerSubject = c.Keep+slack, false // those of a job that takes long move to the end
 
 	// A blob in use is written again at the end, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 7, wire.KindBlob)
+	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 13, wire.KindBlob)
 	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
@@ -86,7 +101,7 @@ func topology(c Config) []jetstream.StreamConfig {
 	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
-	models := kept(bus.StreamModel, "requests, the source of every replay", 8, wire.KindModel)
+	models := kept(bus.StreamModel, "requests, the source of every replay", 6, wire.KindModel)
 	models.DiscardNewPerSubject = false // that of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
@@ -133,7 +148,7 @@ func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
 		MaxDeliver: -1, MaxAckPending: f.pending, MaxWaiting: 4096, HeadersOnly: f.headers, Replicas: c.Replicas,
 	}
 	if f.headers {
-		one.AckWait = max(c.AckWait, sweepAckWait)
+		one.AckWait *= sweepAckWait
 	}
 	if c.OneConsumer || !f.laned {
 		return []jetstream.ConsumerConfig{one}

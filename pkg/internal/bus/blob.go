@@ -111,7 +111,7 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 		}
 		m.Data, m.Header[headerObject] = []byte(name), []string{name}
 	}
-	err = b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
+	err = b.publish(ctx, spared(m), jetstream.WithExpectLastSequencePerSubject(last))
 	if err = refusal(subject, err); last > 0 && errors.Is(err, errTaken) { // what was there may have made room
 		err = b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
 		err = refusal(subject, err)

@@ -32,6 +32,9 @@ func (b *Bus) OnceUnder(ctx context.Context, stream string, m *nats.Msg, filter 
 	if err != nil {
 		return nil, err
 	}
+	if stream == StreamModel || stream == StreamPartial {
+		m = spared(m)
+	}
 	expect := jetstream.WithExpectLastSequencePerSubject(0)
 	if filter != m.Subject {
 		expect = jetstream.WithExpectLastSequenceForSubject(0, filter)

@@ -29,6 +29,16 @@ const DefaultKeepAtLeast = time.Minute
 // headerStored is on a model or a partial that was moved to the end of its stream: when it was stored first, in Unix milliseconds.
 const headerStored = "Btn-Stored"
 
+// headerSpare is on what may be moved while its stream is full: then only what is not larger takes the place of the old one, and a
+// message that was moved says more. It is left out when a message moves.
+const headerSpare = "Btn-Spare"
+
+// spared returns a message with that header.
+func spared(m *nats.Msg) *nats.Msg {
+	m.Header[headerSpare] = []string{"room for what a message says that was moved"}
+	return m
+}
+
 // Times are those by which what is old makes room, from the least for which answers are kept.
 type Times struct {
 	Answers time.Duration // answers are kept at least
@@ -43,7 +53,7 @@ func TimesOf(metadata map[string]string) Times {
 	if ms, err := strconv.ParseInt(metadata[MetadataKeepAtLeast], 10, 64); err == nil && ms > 0 {
 		keep = time.Duration(ms) * time.Millisecond
 	}
-	return Times{Answers: keep, Grace: min(keep, 15*time.Second), Renew: min(keep/2, 30*time.Second), Margin: min(keep/4, 15*time.Second)}
+	return Times{Answers: keep, Grace: min(keep, 15*time.Second), Renew: min(keep/2, 15*time.Second), Margin: min(keep/4, 15*time.Second)}
 }
 
 // StoredAt is when a message was stored first, by what the server says of it and the header of those that were moved.
@@ -153,7 +163,7 @@ func bare(m *jetstream.RawStreamMsg) *nats.Msg {
 	if h == nil {
 		h = nats.Header{}
 	}
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(name, "Nats-") })
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return name == headerSpare || strings.HasPrefix(name, "Nats-") })
 	return &nats.Msg{Subject: m.Subject, Header: h, Data: slices.Clone(m.Data)}
 }
 
