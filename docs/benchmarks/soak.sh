@@ -4,9 +4,10 @@
 # It prints one line per minute (disk, resident memory, room left) and the report of btn load per part, and exits with 1 if a job was
 # refused, lost or answered wrong, the disk went beyond its bound, or resident memory grew over the last half.
 #
-# RATE jobs per second (300), VARIANTS models that they are of (1; 100000: one each), ROOM of all streams (1GiB), VERIFY answers compared per part (2000), PART seconds per part (300), LONG
-# rows and columns of the grid of the jobs that take minutes (25; 0: none), BIN the built commands, REDIS_SERVER the server if it is not
-# on the PATH, OUT the folder for what is written.
+# RATE jobs per second (300), VARIANTS models that they are of (1; 100000: nearly one each, which costs 10 ms of planning per job), ROOM of all
+# streams (1GiB), VERIFY answers compared per part (2000), PART seconds per part (300), SAMPLE seconds between lines (60), LONG rows and columns
+# of the grid of the jobs that take minutes (25; 0: none), BIN the built commands, REDIS_SERVER the server if it is not on the PATH, OUT the
+# folder for what is written.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-both}
@@ -41,7 +42,7 @@ sample() {
   dir=$1 url=$2; shift 2
   began=$(date +%s)
   while [ ! -e "$dir/end" ]; do
-    disk=$(du -sm "$dir/streams" | cut -f1)
+    disk=$(du -sm "$dir/streams" 2>/dev/null | cut -f1)
     left=$(curl -fs --max-time 5 "$url/readyz" | sed -n 's/^room: //p' || true)
     echo "$(($(date +%s) - began)) s: disk $disk MiB, memory $(memory "$@") MiB, room ${left:-not known}" | tee -a "$dir/samples.txt"
     sleep "${SAMPLE:-60}"

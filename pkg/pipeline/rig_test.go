@@ -103,6 +103,9 @@ func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func(
 		nc.Close()
 	}()
 	stop = func() { cancel(); <-done }
+	if r.stack == nil { // whose end nobody waits for
+		r.t.Cleanup(stop)
+	}
 	return stop, func() { nc.Close(); cancel(); <-done }
 }
 

@@ -279,8 +279,8 @@ func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, 
 		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
 			continue
 		}
-		if middle := s.State.FirstTime.Add(w.asked.Sub(s.State.FirstTime) / 2); middle.After(c.before) {
-			c.before = middle
+		if late := w.asked.Add(-w.asked.Sub(s.State.FirstTime) / 3); late.After(c.before) {
+			c.before = late
 		}
 	}
 	if old := w.asked.Add(-w.times.Grace); old.Before(c.before) {

@@ -35,7 +35,7 @@ func objectStores(c Config) []objectStore {
 		return o
 	}
 	return []objectStore{
-		of(bus.BucketBlob, "networks and job plans above the server's max payload", 8, blobAge(c)),
+		of(bus.BucketBlob, "networks and job plans above the server's max payload", 7, blobAge(c)),
 		of(bus.BucketGraph, "registered models above the server's max payload", 3, 0),
 	}
 }
@@ -82,7 +82,7 @@ func topology(c Config) []jetstream.StreamConfig {
 	partials.MaxAge, partials.DiscardNewPerSubject = c.Keep+slack, false // those of a job that takes long move to the end
 
 	// A blob in use is written again at the end, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 13, wire.KindBlob)
+	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 12, wire.KindBlob)
 	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
@@ -101,7 +101,7 @@ func topology(c Config) []jetstream.StreamConfig {
 	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
-	models := kept(bus.StreamModel, "requests, the source of every replay", 6, wire.KindModel)
+	models := kept(bus.StreamModel, "requests, the source of every replay", 8, wire.KindModel)
 	models.DiscardNewPerSubject = false // that of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
