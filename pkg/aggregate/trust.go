@@ -224,8 +224,11 @@ func (g *growth) steadiest() {
 func (r *rung) lossless() bool { return !r.Truncated && r.Family == btn.FamilyTree }
 
 // level orders rungs by how much they keep: bond times slices, or the place in the ladder, for sizes of regions of different
-// kinds do not compare.
+// kinds do not compare. The value of belief propagation is below all of them.
 func (r *rung) level() float64 {
+	if r.Kind == btn.KindBethe {
+		return -1
+	}
 	if r.Family == btn.FamilyRegions {
 		return float64(r.number)
 	}

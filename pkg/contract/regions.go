@@ -132,6 +132,9 @@ const (
 // start is uniform, or warm if there is one.
 func Propagate(ctx context.Context, e *einsum.Expression, o PropagateOptions) ([]*bp.State, error) {
 	starts := phaseStarts
+	if o.Starts > 0 {
+		starts = o.Starts
+	}
 	if len(e.Tables) > PhaseTables {
 		starts, o.Seed = 1, 0
 	}
@@ -145,6 +148,7 @@ func Propagate(ctx context.Context, e *einsum.Expression, o PropagateOptions) ([
 type PropagateOptions struct {
 	Seed    uint64
 	Warm    []float64       // see bp.Options.Warm
+	Starts  int             // 0: as many as look for competing fixed points
 	Updates int64           // of all starts together; 0: each has package bp's own bound
 	Enough  context.Context // see bp.Options.Enough
 }

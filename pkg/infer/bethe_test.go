@@ -1,11 +1,14 @@
 package infer_test
 
 import (
+	"context"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/learn"
@@ -50,5 +53,66 @@ func TestBetheRungIsTheValueOfBeliefPropagation(t *testing.T) {
 				t.Errorf("P(x_%d = %d) = %v, exactly %v", v, x, r.Marginals[v][x], p)
 			}
 		}
+	}
+}
+
+// TestTruncatedLegsBehindBeliefPropagation: under a deadline the value of belief propagation is the answer until the first truncated legs
+// are there, and says nothing of them then; where there are none it is the answer.
+func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
+	m, err := generate.Grid(12, 12, generate.Ising{Delta: 0.2, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e7}
+	net, err := infer.Reparameterise(t.Context(), m, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := []infer.Query{{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})}, {Evidence: factorgraph.Observe(map[int]int{40: 0})}}
+	learned := func(ctx context.Context, s btn.Settings) *btn.Job {
+		t.Helper()
+		job, err := infer.Learn(ctx, net, queries, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	answers := func(job *btn.Job, chunks int) []btn.Result {
+		t.Helper()
+		all, _ := infer.Chunks(net, job)
+		var values []btn.UnitValue
+		for _, units := range all[:min(chunks, len(all))] {
+			v, err := infer.Contract(t.Context(), net, job, queries, units, infer.ContractOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, v...)
+		}
+		return infer.AggregateNow("j", job, nil, values)
+	}
+	timed := learn.PlanUntil(t.Context(), time.Now().Add(time.Hour))
+	job := learned(timed, s)
+	if a, b := job.Assignments[1].Decomposition, job.Assignments[2].Decomposition; a != b {
+		t.Errorf("two queries that one plan serves have decompositions %d and %d", a, b)
+	}
+	for q, r := range answers(job, 1) {
+		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || (r.Marginals != nil) != (q == 0) {
+			t.Errorf("query %d, the first chunk: %+v", q, r)
+		}
+	}
+	want := answers(learned(t.Context(), s), math.MaxInt)
+	for q, r := range answers(job, math.MaxInt) {
+		if len(r.Estimates) != len(want[q].Estimates)+1 || *r.LogZ != *want[q].LogZ || r.Uncertainty == nil || *r.Uncertainty != *want[q].Uncertainty {
+			t.Errorf("query %d: %+v, without belief propagation %+v", q, r, want[q])
+		}
+	}
+	s.Memory = 1 << 10
+	for q, r := range answers(learned(timed, s), math.MaxInt) {
+		if r.Status != "ok" || *r.LogZ != *r.Propagation.LogZ || !strings.Contains(strings.Join(r.Warnings, " "), "belief propagation only") {
+			t.Errorf("query %d without memory: %+v", q, r)
+		}
+	}
+	if r := answers(learned(t.Context(), s), math.MaxInt)[0]; r.Status == "ok" {
+		t.Errorf("without memory or deadline: %+v", r)
 	}
 }

@@ -70,6 +70,7 @@ type assigner struct {
 	known      map[string]int // key → index into job.Decompositions
 	anyMiss    bool
 	hits       map[string]bool
+	bethe      map[int]int         // decomposition → the one that begins with the value of belief propagation
 	simplified *truncated.Prepared // the network without evidence, once it was needed
 	messages   *modelMessages      // of the network without evidence, once they were needed
 }

@@ -36,11 +36,16 @@ func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []str
 		assignment, err = a.regions(conditioned, q)
 	} else {
 		assignment, err = a.truncatedLegs(conditioned, q)
-		if err != nil && a.settings.Method == btn.MethodAuto && fault.CodeOf(err) == fault.OverBudget {
-			legs := err
+		switch legs := err; {
+		case err == nil && timed(a.ctx):
+			err = a.betheFirst(&assignment, conditioned, nil)
+		case err == nil || fault.CodeOf(err) != fault.OverBudget:
+		case a.settings.Method == btn.MethodAuto:
 			if assignment, err = a.regions(conditioned, q); err != nil && a.ctx.Err() == nil {
 				err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
 			}
+		case timed(a.ctx):
+			err = a.betheFirst(&assignment, conditioned, legs)
 		}
 	}
 	assignment.Warnings = append(warnings, assignment.Warnings...)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/btn"
+	contraction "github.com/basetensor/basetensor/pkg/contract"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -142,14 +143,18 @@ func (l *ladder) largest(low, high int) error {
 	return nil
 }
 
-// grown makes the decomposition of a ladder: a component per slice of a rung.
+// grown makes the decomposition of a ladder: a component per slice of a rung, all regions of a slice together.
 func grown(method btn.Method, g *btn.Growth) *btn.Decomposition {
 	d := &btn.Decomposition{Method: method, Growth: g, Residual: 1, LnExplained: math.Inf(-1), LnNormError: math.NaN(), ConditionGram: 1}
 	for k := range g.Rungs {
 		r := &g.Rungs[k]
 		r.From = len(d.Components)
 		for slice := range r.Count {
-			d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: slice})
+			c := btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: slice}
+			if r.Family == btn.FamilyRegions {
+				c.Class, c.To = btn.ClassRegion, contraction.RegionShare(1, 1)
+			}
+			d.Components = append(d.Components, c)
 			d.Alpha = append(d.Alpha, scaled.One)
 		}
 		r.To = len(d.Components)

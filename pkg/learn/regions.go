@@ -89,8 +89,6 @@ func (a *assigner) families(h elimination.Hypergraph, marginals bool) (index int
 	})
 }
 
-func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }
-
 // forest reports whether the graph of tables and indices has no cycle.
 func forest(h elimination.Hypergraph) bool {
 	parent := make([]int, len(h.Dims))
