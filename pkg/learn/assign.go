@@ -174,13 +174,16 @@ func (a *assigner) exactInTime(conditioned *btn.Network, marginals bool) (assign
 // symmetryCP assigns the paper's learned decomposition; a closed form with few enough terms is used where B has one.
 func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) {
 	s := learning(a.settings)
+	if timed(a.ctx) {
+		s.LearnFlops = min(s.LearnFlops, learnShare*a.settings.Budget)
+	}
 	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
 		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
 		if err != nil || ok {
 			return closed, err
 		}
-		affordable, warning := Economise(a.net, s)
-		dec, err := Decompose(ctx, a.net, affordable)
+		affordable, warning := afford(a.net, s)
+		dec, err := Learn(ctx, a.net, affordable)
 		if err == nil && warning != "" {
 			dec.Warnings = append(dec.Warnings, warning)
 		}

@@ -46,9 +46,24 @@ func Cost(net *btn.Network, settings btn.Settings) float64 {
 	return total * float64(s.Starts)
 }
 
+// learnShare is what a deadline's budget is worth in flops of Cost: a core does some 5e8 of them in a second, and contraction shall have its time.
+const learnShare = 1.0 / 16
+
+// afford is Economise; where one component that counts is too much even so, it is one of rank one, whose sweeps take
+// time in proportion to the legs.
+func afford(net *btn.Network, settings btn.Settings) (Options, string) {
+	s, warning := Economise(net, settings)
+	o := Options{Settings: s}
+	if Cost(net, s) > s.LearnFlops {
+		o.Classes = []btn.Class{btn.ClassRankOne}
+		warning = fmt.Sprintf("%s; a symmetry-rank-one component takes %.3g, so it is one of rank one", warning, Cost(net, s))
+	}
+	return o, warning
+}
+
 // Economise returns settings under which learning costs at most settings.LearnFlops by Cost: one start, then fewer sweeps,
 // then fewer components, each halved until it fits, and a sentence that says so (empty if nothing was reduced). One
-// component with one start and one sweep is learned whatever it costs.
+// component with one start and one sweep remains whatever it costs.
 func Economise(net *btn.Network, settings btn.Settings) (affordable btn.Settings, warning string) {
 	s := learning(settings)
 	for _, field := range []*int{&s.Starts, &s.Sweeps, &s.Components} {

@@ -1,8 +1,10 @@
 package learn
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 )
@@ -36,5 +38,36 @@ func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
 		if c.flops > 1 && Cost(net, got) > c.flops {
 			t.Errorf("%g flops: costs %g", c.flops, Cost(net, got))
 		}
+	}
+}
+
+// TestWhatNobodyCanCountIsLearnedAtRankOne: where one component over counts is beyond --learn-flops, or beyond what a deadline is worth, there is an
+// answer all the same, and it says what it is.
+func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
+	net := wide(t, 40)
+	class := func(ctx context.Context, s btn.Settings) (btn.Class, int, string) {
+		t.Helper()
+		s.Method = btn.MethodSymmetryCP
+		job, err := Assign(ctx, net, []Query{{}}, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := job.Assignments[0]
+		if a.Error != nil {
+			t.Fatal(a.Error.Message)
+		}
+		d := job.Decompositions[a.Decomposition]
+		return d.Components[0].Class, len(d.Components), strings.Join(d.Warnings, " ")
+	}
+	least := Cost(net, learning(btn.Settings{Components: 1, Sweeps: 1, Starts: 1}))
+	if c, n, _ := class(t.Context(), btn.Settings{LearnFlops: 1.01 * least}); c != btn.ClassSymmetryRankOne || n != 1 {
+		t.Errorf("just enough: %d components, %s", n, c)
+	}
+	if c, n, w := class(t.Context(), btn.Settings{LearnFlops: 0.99 * least}); c != btn.ClassRankOne || n != 1 || !strings.Contains(w, "one of rank one") {
+		t.Errorf("not enough: %d components, %s, %s", n, c, w)
+	}
+	in := PlanUntil(t.Context(), time.Now().Add(time.Hour))
+	if c, n, w := class(in, btn.Settings{Budget: least / learnShare / 2}); c != btn.ClassRankOne || n != 1 || !strings.Contains(w, "one of rank one") {
+		t.Errorf("under a deadline: %d components, %s, %s", n, c, w)
 	}
 }
