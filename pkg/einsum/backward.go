@@ -53,7 +53,7 @@ func (c *contraction) backward() ([][]scaled.Number, error) {
 		for _, k := range s.In {
 			if k < len(t.reads) && by[k].data != nil {
 				for _, i := range t.reads[k] {
-					c.read(m[i], i, &c.tables[k], by[k])
+					c.read(m[i], i, k, by[k])
 				}
 				c.arena.Put(by[k].data)
 				by[k] = derivative{}
@@ -75,10 +75,19 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 			clear(into[i])
 		}
 	}
-	depths := make([]depth, len(s.In))
-	for i := range s.In {
-		if into[i] != nil {
-			depths[i].low = c.descend(s, i, &by[out])
+	depths, exp := make([]depth, len(s.In)), by[out].exp-c.tape.shift[out]
+	for i, k := range s.In {
+		if into[i] == nil {
+			continue
+		}
+		low, loses := c.descend(s, i, &by[out])
+		depths[i].low = max(low, smallest)
+		if loses && !c.lost {
+			up := upper(by[out].data)
+			for _, t := range s.In {
+				up += upper(c.tables[t].data)
+			}
+			c.lost = !c.spares(k, s.Full, up, exp)
 		}
 	}
 	b := &c.back
@@ -91,7 +100,7 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 		if into[i] == nil {
 			continue
 		}
-		d := derivative{data: into[i], exp: by[out].exp - c.tape.shift[out], depth: depths[i]}
+		d := derivative{data: into[i], exp: exp, depth: depths[i]}
 		top := scaled.LargestBits(d.data)
 		switch {
 		case top >= infinity:
@@ -100,20 +109,23 @@ func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) er
 			c.arena.Put(d.data)
 			continue
 		case outside(top):
-			d.exp += c.rescale(d.data, top, &d.depth).Exp
+			p, loses := rescale(d.data, top, &d.depth)
+			d.exp += p.Exp
+			c.lost = c.lost || loses && !c.spares(k, float64(len(d.data)), 0, d.exp)
 		}
-		d.low = min(d.low, 0)
+		d.low = min(max(d.low, smallest), 0)
 		by[k] = d
 	}
 	return nil
 }
 
-// read adds t[y]·∂Z/∂t[y] up by the value that y has at index i.
-func (c *contraction) read(m []scaled.Number, i int, t *live, by derivative) {
+// read adds t[y]·∂Z/∂t[y] of table k up by the value that y has at index i.
+func (c *contraction) read(m []scaled.Number, i, k int, by derivative) {
+	t := &c.tables[k]
 	if t.low+by.low < scaled.Lowest {
 		t.measure(t.data)
 		by.measure(by.data)
-		c.lost = c.lost || t.low+by.low < scaled.Lowest
+		c.lost = c.lost || t.low+by.low < scaled.Lowest && !c.spares(k, float64(len(t.data)), 0, by.exp)
 	}
 	inner := 1
 	for a := len(t.scope) - 1; t.scope[a] != i; a-- {

@@ -213,7 +213,8 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 	}
 	c.meter.Begin(h, s)
 	out := live{scope: s.Out, data: c.arena.Get(int(s.Size)), owned: true}
-	out.low = c.descend(s, noTable, nil)
+	low, loses := c.descend(s, noTable, nil)
+	out.low = low
 	k := &c.kernel
 	k.prepare(c.dims, s, c.tables, out.data)
 	top, err := k.run(c.ctx, c.threads)
@@ -228,8 +229,11 @@ func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error 
 	case top == 0:
 		c.vanish()
 	case outside(top):
-		c.power(len(c.tables), c.rescale(out.data, top, &out.depth))
+		by, more := rescale(out.data, top, &out.depth)
+		c.power(len(c.tables), by)
+		loses = loses || more
 	}
+	c.lost = c.lost || loses
 	out.low = min(out.low, 0)
 	if c.tape != nil {
 		c.tables = append(c.tables, out)

@@ -28,11 +28,19 @@ func (r *run) backward(o *op) error {
 	case opAdjoint:
 		a := b[o.a]
 		var unused scaled.Number // an adjoint of 0 ends nothing
+		lost := r.stats.Lost
 		if err := r.merge(o, &unused); err != nil {
 			return err
 		}
 		// The table C that a belongs to is the product of its two over C's factor.
-		b[o.out].scale = a.scale.Mul(r.settled).Div(r.factors[o.a-len(r.shape.scope)])
+		unit := a.scale.Div(r.factors[o.a-len(r.shape.scope)])
+		out := &b[o.out]
+		out.scale = unit.Mul(r.settled)
+		out.low = max(out.low, smallest)
+		if r.stats.Lost && !lost {
+			table := o.out - len(r.shape.scope)
+			r.stats.Lost = !r.spares(table, o.spec.work, unit) || !r.spares(table, o.spec.work, out.scale)
+		}
 	case opRead:
 		r.read(o)
 	}

@@ -2,7 +2,11 @@ package pairwise
 
 // How deep the entries of a table go: what products of them may lose.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // depth bounds the entries of a table from below: all but the zeros are 2^low or more in size, low ≤ 0.
 type depth struct {
@@ -38,4 +42,22 @@ func (r *run) cancelled(low int) int {
 		return low - cancelledBits
 	}
 	return low
+}
+
+const (
+	// smallest is the exponent of the least float64 that is not 0: no entry is deeper.
+	smallest = -1074
+	// besideZ is how far, as an exponent of 2, all that is lost on the way back has to be below Z.
+	besideZ = 64
+)
+
+// spares says whether so many terms of an adjoint of a table, lost or rounded where a float64 has no more digits, are nothing beside
+// the value of the slice. Each is 2^-1022 at most in units of a scale, and has a share of the value of that times an entry of the table.
+func (r *run) spares(table int, terms float64, unit scaled.Number) bool {
+	z := r.done.Mul(r.value)
+	if r.signed || z.IsZero() || unit.IsZero() {
+		return !r.signed // no term that is not 0 has been lost on the way to a value of 0
+	}
+	most := float64(max(0, r.bounds[table])-1022) + math.Log2(terms)
+	return most+besideZ <= float64(z.Exp-unit.Exp-1)
 }

@@ -45,6 +45,7 @@ type run struct {
 	stats    Stats
 	settled  scaled.Number   // the factor taken out of the last result
 	factors  []scaled.Number // by table: what settle took out of it, 0 for a table of the expression as it is
+	bounds   []int           // by table: its entries are at most 2^bound in size
 	marginal marginals
 	reads    [][]int // by table
 	used     []bool  // by index: a table has it
@@ -185,6 +186,7 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 	case opLoad:
 		if o.spec == nil {
 			b[o.out] = r.raw[o.out]
+			r.bound(o.out)
 			return nil
 		}
 		return r.load(o, scale)
@@ -193,6 +195,7 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 	case opTake:
 		*scale = scale.Mul(scaled.FromFloat(b[o.b].data[0]))
 		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound, depth: b[o.a].depth}
+		r.bound(o.out)
 		r.stats.Flops++
 		r.stats.Merges++
 	case opHand:
@@ -225,6 +228,7 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	*scale = scale.Mul(f)
 	r.keep(o.out, f)
 	r.buffers[o.out] = out
+	r.bound(o.out)
 	return nil
 }
 
@@ -259,6 +263,7 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	r.keep(o.out, r.settled)
 	*scale = scale.Mul(r.settled)
 	r.buffers[o.out] = out
+	r.bound(o.out)
 	return nil
 }
 
@@ -266,6 +271,13 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 func (r *run) keep(table int, factor scaled.Number) {
 	if table < len(r.factors) {
 		r.factors[table] = factor
+	}
+}
+
+// bound remembers the bound of a table for the way back.
+func (r *run) bound(table int) {
+	if table < len(r.bounds) {
+		r.bounds[table] = r.buffers[table].bound
 	}
 }
 

@@ -44,7 +44,7 @@ func Marginals(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Opt
 	}
 	s.layOut(p)
 	r.reads = p.reads
-	r.factors = make([]scaled.Number, len(s.scope))
+	r.factors, r.bounds = make([]scaled.Number, len(s.scope)), make([]int, len(s.scope))
 	r.marginal.at = make([][]scaled.Number, len(e.Dims))
 	for i, d := range e.Dims {
 		r.marginal.at[i] = make([]scaled.Number, d)

@@ -26,10 +26,13 @@ func (r *run) read(o *op) {
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
-	if r.raw != nil && o.a < s.leaves {
-		r.descend(&r.raw[o.a], &r.buffers[o.b])
-	} else {
-		r.descend(&r.buffers[o.a], &r.buffers[o.b])
+	t, lost := &r.buffers[o.a], r.stats.Lost
+	if o.a < s.leaves {
+		t = &r.raw[o.a]
+	}
+	r.descend(t, &r.buffers[o.b])
+	if r.stats.Lost && !lost {
+		r.stats.Lost = !r.spares(o.a, float64(len(t.data)), factor)
 	}
 	adjoint, other := r.buffers[o.b].data, s.layouts[o.b]
 	axes := make([]axis, len(l.index))
