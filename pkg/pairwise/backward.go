@@ -28,7 +28,6 @@ func (r *run) backward(o *op) error {
 	case opAdjoint:
 		a := b[o.a]
 		var unused scaled.Number // an adjoint of 0 ends nothing
-		lost := r.stats.Lost
 		if err := r.merge(o, &unused); err != nil {
 			return err
 		}
@@ -36,10 +35,10 @@ func (r *run) backward(o *op) error {
 		unit := a.scale.Div(r.factors[o.a-len(r.shape.scope)])
 		out := &b[o.out]
 		out.scale = unit.Mul(r.settled)
-		out.low = max(out.low, smallest)
-		if r.stats.Lost && !lost {
+		out.lost = false // what its tables lack is missing from the value as well
+		if r.loses {
 			table := o.out - len(r.shape.scope)
-			r.stats.Lost = !r.spares(table, o.spec.work, unit) || !r.spares(table, o.spec.work, out.scale)
+			r.stats.Lost = r.stats.Lost || !r.spares(table, o.spec.work, unit) || !r.spares(table, o.spec.work, out.scale)
 		}
 	case opRead:
 		r.read(o)

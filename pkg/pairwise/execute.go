@@ -47,9 +47,11 @@ type run struct {
 	factors  []scaled.Number // by table: what settle took out of it, 0 for a table of the expression as it is
 	bounds   []int           // by table: its entries are at most 2^bound in size
 	marginal marginals
-	reads    [][]int // by table
-	used     []bool  // by index: a table has it
-	signed   bool    // an entry is below 0
+	reads    [][]int       // by table
+	used     []bool        // by index: a table has it
+	signed   bool          // an entry is below 0
+	missing  scaled.Number // bounds what the values of the slices lack
+	loses    bool          // the last result may lack more than its two tables
 }
 
 const (
@@ -81,10 +83,12 @@ func (r *run) measure(e *einsum.Expression) error {
 			r.copied += float64(len(data))
 			r.start = r.start.Mul(scaled.Normalise(data))
 			low -= top
-			r.stats.Lost = r.stats.Lost || top > 0 && low < scaled.Lowest
 			bound = 1
 		}
 		r.raw[t] = buffer{data: data, bound: bound, depth: depth{low: min(low, 0), measured: true}}
+		if bound == 1 && top > 0 && low < scaled.Lowest { // divided by its largest entry
+			r.raw[t].lose(floor)
+		}
 	}
 	for v, d := range r.shape.dims {
 		if !r.used[v] && d > 1 {
@@ -114,6 +118,7 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 		return scaled.Number{}, err
 	}
 	total := sum.total()
+	r.stats.Lost = r.stats.Lost || r.short(total.Abs())
 	if !total.IsZero() {
 		rest := scaled.One
 		r.done, r.value = total, scaled.One
@@ -195,6 +200,12 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 	case opTake:
 		*scale = scale.Mul(scaled.FromFloat(b[o.b].data[0]))
 		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound, depth: b[o.a].depth}
+		switch by := &b[o.b]; {
+		case by.lost && by.data[0] == 0:
+			r.stats.Lost = true
+		case by.lost:
+			b[o.out].lose(by.off - by.upper() + 1 + b[o.a].upper())
+		}
 		r.bound(o.out)
 		r.stats.Flops++
 		r.stats.Merges++
@@ -208,6 +219,9 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 		r.free(o.a)
 	case opDone:
 		r.value, r.done = scaled.FromFloat(b[o.a].data[0]), *scale
+		if b[o.a].lost {
+			r.missing = r.missing.Add(scale.Abs().Mul(scaled.Make(1, int64(b[o.a].off))))
+		}
 	default:
 		return r.backward(o)
 	}
@@ -224,7 +238,11 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
 	r.stats.Flops += r.shape.presum(o.out)
 	out.bound, out.low = raw.bound+ceilLog2(alone), r.cancelled(raw.low)
+	if raw.lost {
+		out.lose(raw.off + ceilLog2(alone))
+	}
 	f := r.settle(&out)
+	r.stats.Lost = r.stats.Lost || out.lost && f.IsZero()
 	*scale = scale.Mul(f)
 	r.keep(o.out, f)
 	r.buffers[o.out] = out
@@ -247,7 +265,7 @@ func (r *run) base(leaf int) int {
 
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
-	low := r.descend(a, b)
+	low, loses := r.descend(a, b)
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	if err := r.kernel.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
@@ -255,8 +273,11 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	size := float64(o.spec.size)
 	r.stats.Flops += o.spec.work + (o.spec.work - size)
 	r.stats.Merges++
-	out.bound, out.low = a.bound+b.bound+ceilLog2(o.spec.work/size), low
+	terms := ceilLog2(o.spec.work / size)
+	out.bound, out.low, r.loses = a.bound+b.bound+terms, low, loses
+	out.inherit(a, b, terms, loses)
 	r.settled = r.settle(&out)
+	r.stats.Lost = r.stats.Lost || out.lost && r.settled.IsZero() && o.out < len(r.shape.scope)
 	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
 		r.settled = scaled.One
 	}
@@ -301,11 +322,16 @@ func (r *run) settle(t *buffer) scaled.Number {
 	if t.bound >= -margin && t.bound <= margin {
 		return scaled.One
 	}
-	if exp > 0 && t.low-exp < scaled.Lowest {
-		t.measure()
-		r.stats.Lost = r.stats.Lost || t.low-exp < scaled.Lowest
+	if t.lost {
+		t.off -= exp
 	}
-	t.bound, t.low = 1, min(t.low-exp, 0)
+	if exp > 0 && t.low-exp < scaled.Lowest {
+		if t.measure(); t.low-exp < scaled.Lowest {
+			t.lose(floor)
+			r.loses = true
+		}
+	}
+	t.bound, t.low = 1, max(min(t.low-exp, 0), smallest)
 	return scaled.Rescale(t.data, top)
 }
 

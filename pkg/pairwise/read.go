@@ -26,13 +26,12 @@ func (r *run) read(o *op) {
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
-	t, lost := &r.buffers[o.a], r.stats.Lost
+	t := &r.buffers[o.a]
 	if o.a < s.leaves {
 		t = &r.raw[o.a]
 	}
-	r.descend(t, &r.buffers[o.b])
-	if r.stats.Lost && !lost {
-		r.stats.Lost = !r.spares(o.a, float64(len(t.data)), factor)
+	if _, loses := r.descend(t, &r.buffers[o.b]); loses {
+		r.stats.Lost = r.stats.Lost || !r.spares(o.a, float64(len(t.data)), factor)
 	}
 	adjoint, other := r.buffers[o.b].data, s.layouts[o.b]
 	axes := make([]axis, len(l.index))

@@ -54,6 +54,7 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 		r.stats.Merges += w.stats.Merges
 		r.stats.Slices += w.stats.Slices
 		r.stats.Lost = r.stats.Lost || w.stats.Lost
+		r.missing = r.missing.Add(w.missing)
 		r.beside += w.arena.Peak
 	}
 	// What lives before the slices is counted in r's arena, and its peak may be from there.
