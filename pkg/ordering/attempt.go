@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 )
 
 const (
@@ -40,6 +42,9 @@ func (s *search) explore() {
 		}
 		var found [together]*slicing
 		s.concurrently(func(j int) { found[j] = s.attempt(i+j, share) })
+		if s.ctx.Err() != nil {
+			return
+		}
 		for _, f := range found {
 			p := s.score(f)
 			s.moves += f.w.moves
@@ -141,7 +146,7 @@ func (s *search) dissected(share int64, rng *rand.PCG) *slicing {
 		open:      []logs{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
 		small:     pieces,
 	}
-	merges, moves := dissect(s.n, d, rng)
+	merges, moves := dissect(s.n, d, rng, pace.New(s.ctx))
 	c := &slicing{whole: s.n, w: newWorking(s.n, merges)}
 	c.w.moves += moves
 	newReconfigurer(c.w, s.objective, pieces).run(c.w.moves + share/4)
@@ -158,6 +163,9 @@ func (s *search) greedy(share int64, rng *rand.PCG) *slicing {
 			temperature: logs(rng.Uint64() % uint64(oneBit)),
 		}
 		p := greedy(s.n, rule, rng)
+		if s.n.over() {
+			return &slicing{whole: s.n, w: s.best.w.clone()}
+		}
 		w := newWorking(s.n, p.finish())
 		moves += p.moves + w.moves
 		if t := w.logTotal(&s.objective); best == nil || t < least {

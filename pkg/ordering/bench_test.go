@@ -57,7 +57,7 @@ func BenchmarkDissect(b *testing.B) {
 	rng := rand.NewPCG(1, 1)
 	total := int64(0)
 	for b.Loop() {
-		_, moves := dissect(n, dissection{imbalance: 48, open: oneBit / 4, small: pieces}, rng)
+		_, moves := dissect(n, dissection{imbalance: 48, open: oneBit / 4, small: pieces}, rng, nil)
 		total += moves
 	}
 	b.ReportMetric(float64(total)/b.Elapsed().Seconds(), "moves/s")

@@ -2,7 +2,11 @@ package ordering
 
 // Trees by recursive bisection: nested dissection of the tensors.
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/pkg/internal/pace"
+)
 
 // dissection is how a network is cut up.
 type dissection struct {
@@ -13,9 +17,9 @@ type dissection struct {
 
 // dissect builds a tree from the top down: the tensors are split so that the indices in both parts are few, and each
 // part again. Parts of a few tensors are left as chains, for the reconfiguration to put in order.
-// Time: O(pins · log²) or so.
-func dissect(n *network, d dissection, rng *rand.PCG) (merges [][2]int, moves int64) {
-	c := &cutter{n: n, d: d, b: bisection{rng: rng, imbalance: d.imbalance}, local: make([]int32, len(n.of)), total: make([]int32, len(n.of))}
+// Time: O(pins · log²) or so. Once the pace has ended the rest is put together anyhow.
+func dissect(n *network, d dissection, rng *rand.PCG, p *pace.Pace) (merges [][2]int, moves int64) {
+	c := &cutter{n: n, d: d, b: bisection{rng: rng, imbalance: d.imbalance, pace: p}, local: make([]int32, len(n.of)), total: make([]int32, len(n.of))}
 	for i := range c.local {
 		c.local[i] = none
 	}
@@ -45,7 +49,7 @@ type cutter struct {
 
 // tree builds the tree of a part and returns its table.
 func (c *cutter) tree(part []int32) int {
-	if len(part) <= max(c.d.small, 1) {
+	if len(part) <= max(c.d.small, 1) || c.b.pace.Over(int64(len(part))) {
 		v := int(part[0])
 		for _, t := range part[1:] {
 			v = c.join(v, int(t))

@@ -17,15 +17,18 @@ type greedyRule struct {
 }
 
 // greedy builds a tree over n. Neighbours are pairs that share an index; of an index in more than hub tensors the first
-// ones only. Time: O(Σ over merges of the tensors that share an index with the result), times log for the queue.
+// ones only. Once the search has ended it stops where it is. Time: O(Σ over merges of the tensors that share an index with the result), times log for the queue.
 func greedy(n *network, r greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: r, rng: rng}
 	tables := 2 * len(n.edges)
 	g.common, g.closed, g.stamp = make([]logs, tables), make([]logs, tables), make([]int32, tables)
 	for t := range n.edges {
+		if n.over() {
+			break
+		}
 		g.offer(int32(t), true)
 	}
-	for len(g.queue) > 0 {
+	for len(g.queue) > 0 && !n.over() {
 		k := g.queue.pop()
 		if g.alive[k.a] && g.alive[k.b] {
 			g.offer(g.merge(k.a, k.b), false)

@@ -110,7 +110,7 @@ func TestGreedyAndBisectionMakeTrees(t *testing.T) {
 			checkWorking(t, newWorking(n, greedy(n, rule, rng).finish()))
 		}
 		for _, d := range []dissection{{small: 1}, {imbalance: 80, open: oneBit / 2, small: 8}, {imbalance: 255, open: oneBit, small: 2}} {
-			merges, _ := dissect(n, d, rng)
+			merges, _ := dissect(n, d, rng, nil)
 			checkWorking(t, newWorking(n, merges))
 		}
 	}
@@ -198,7 +198,7 @@ func TestRefinementCountsItsCut(t *testing.T) {
 			return cut
 		}
 		before := cutOf()
-		f := newRefinement(g, side, b.half(g))
+		f := newRefinement(g, side, b.half(g), nil)
 		balanced := f.over() == 0
 		for f.pass() {
 			if f.cut != cutOf() {
@@ -217,7 +217,7 @@ func TestRefinementCountsItsCut(t *testing.T) {
 			t.Errorf("seed %d: the cut went from %d to %d", seed, before, cutOf())
 		}
 		side = b.split(g)
-		if f := newRefinement(g, side, b.half(g)); f.over() > 0 || f.weight[0] == 0 || f.weight[1] == 0 {
+		if f := newRefinement(g, side, b.half(g), nil); f.over() > 0 || f.weight[0] == 0 || f.weight[1] == 0 {
 			t.Errorf("seed %d: sides of %v", seed, f.weight)
 		}
 	}
@@ -242,7 +242,7 @@ func TestBisectionOfAGrid(t *testing.T) {
 	g.link()
 	for seed := range uint64(10) {
 		b := bisection{rng: rand.NewPCG(seed, 12), imbalance: 26}
-		f := newRefinement(g, b.split(g), b.half(g))
+		f := newRefinement(g, b.split(g), b.half(g), nil)
 		if f.cut > (rows+2)*oneBit {
 			t.Errorf("seed %d: %d edges are cut, 8 are enough", seed, f.cut>>fraction)
 		}

@@ -5,6 +5,7 @@ package ordering
 
 import (
 	"cmp"
+	"context"
 	"math/bits"
 	"slices"
 
@@ -16,11 +17,15 @@ import (
 // Σ_w popcount(w)·log[w].
 type network struct {
 	words int
-	log   []logs    // by word: log2 of the dimension of its indices
-	dim   []int     // by word: that dimension
-	of    []int     // by number: the index of the hypergraph, −1 for none
-	edges [][]int32 // by tensor: sorted numbers
+	log   []logs          // by word: log2 of the dimension of its indices
+	dim   []int           // by word: that dimension
+	of    []int           // by number: the index of the hypergraph, −1 for none
+	edges [][]int32       // by tensor: sorted numbers
+	ctx   context.Context // of the search: what is made of the network once it has ended is of no use; nil: none
 }
+
+// over reports whether the search has ended.
+func (n *network) over() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
 // newNetwork takes the edges of h with the given indices left out.
 func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {

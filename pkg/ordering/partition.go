@@ -6,6 +6,8 @@ package ordering
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/basetensor/basetensor/pkg/internal/pace"
 )
 
 // hypergraph has vertices (groups of tensors) and nets (indices, or what is left of them).
@@ -36,12 +38,16 @@ type bisection struct {
 	rng       *rand.PCG
 	imbalance int64 // a side may weigh (1 + imbalance/256)/2 of the total
 	moves     int64
+	pace      *pace.Pace // once it has ended what is left is split anyhow, and soon
 }
 
-// split returns the side, 0 or 1, of every vertex. Both sides are in use when there are two vertices or more.
+// split returns the side, 0 or 1, of every vertex. Both sides are in use when there are two vertices or more, unless the time is over.
 func (b *bisection) split(g *hypergraph) []uint8 {
 	if len(g.weight) <= coarseEnough {
 		return b.splitCoarse(g)
+	}
+	if b.pace.Err() != nil {
+		return make([]uint8, len(g.weight))
 	}
 	c, group := b.coarsen(g)
 	if len(c.weight)*20 > len(g.weight)*19 {
@@ -74,7 +80,7 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 		near = near[:0]
 		for _, e := range g.of[v] {
 			pins := g.nets[e]
-			if len(pins) > wideNet {
+			if len(pins) > wideNet || b.pace.Over(int64(len(pins))) {
 				continue
 			}
 			r := g.cost[e]/logs(len(pins)-1) + 1
@@ -107,6 +113,9 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 		c.weight = append(c.weight, weight)
 	}
 	for e, pins := range g.nets {
+		if b.pace.Over(int64(8 * len(pins))) {
+			break
+		}
 		list := make([]int32, 0, len(pins))
 		for _, v := range pins {
 			list = append(list, group[v])
@@ -144,12 +153,12 @@ func (b *bisection) shuffled(n int) []int32 {
 func (b *bisection) splitCoarse(g *hypergraph) []uint8 {
 	var best []uint8
 	least := logs(0)
-	for range coarseTries {
+	for try := 0; try < coarseTries && (try == 0 || b.pace.Err() == nil); try++ {
 		side := make([]uint8, len(g.weight))
 		for v := range side {
 			side[v] = 1
 		}
-		f := newRefinement(g, side, b.half(g))
+		f := newRefinement(g, side, b.half(g), b.pace)
 		f.grow(int32(b.rng.Uint64() % uint64(len(side))))
 		b.moves += f.moves
 		cut := b.refine(g, side)
@@ -168,7 +177,7 @@ func (b *bisection) half(g *hypergraph) int64 {
 
 // refine improves a split until a pass gains nothing, and returns the cost of the nets cut.
 func (b *bisection) refine(g *hypergraph, side []uint8) logs {
-	f := newRefinement(g, side, b.half(g))
+	f := newRefinement(g, side, b.half(g), b.pace)
 	for pass := 0; pass < 8 && f.pass(); pass++ {
 	}
 	b.moves += f.moves

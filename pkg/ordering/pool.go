@@ -110,7 +110,8 @@ func (p *pool) finish() [][2]int {
 	left := p.rest()
 	slices.SortStableFunc(left, func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) })
 	for len(left) > 1 {
-		left = append([]int32{p.merge(left[0], left[1])}, left[2:]...)
+		left[1] = p.merge(left[0], left[1])
+		left = left[1:]
 	}
 	return p.merges
 }

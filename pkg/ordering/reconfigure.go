@@ -37,6 +37,9 @@ func (r *reconfigurer) run(limit int64) {
 			if w.left[v] == none || r.clean[v] || w.moves >= limit {
 				continue
 			}
+			if w.n.over() {
+				return
+			}
 			if r.improve(v, floor) {
 				changed = true
 			} else {

@@ -3,6 +3,8 @@ package ordering
 // Fiduccia–Mattheyses refinement of a bisection.
 // Source: C. M. Fiduccia, R. M. Mattheyses, A linear-time heuristic for improving network partitions (1982).
 
+import "github.com/basetensor/basetensor/pkg/internal/pace"
+
 // refinement moves single vertices between the sides. Gains are kept up to date; a heap that may hold outdated entries
 // finds the largest.
 type refinement struct {
@@ -17,10 +19,11 @@ type refinement struct {
 	offers uint64
 	cut    logs
 	moves  int64
+	pace   *pace.Pace
 }
 
-func newRefinement(g *hypergraph, side []uint8, half int64) *refinement {
-	f := &refinement{g: g, side: side, half: half, gain: make([]logs, len(side)), locked: make([]bool, len(side))}
+func newRefinement(g *hypergraph, side []uint8, half int64, p *pace.Pace) *refinement {
+	f := &refinement{g: g, side: side, half: half, pace: p, gain: make([]logs, len(side)), locked: make([]bool, len(side))}
 	f.count = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
 	for v, s := range side {
 		f.weight[s] += g.weight[v]
@@ -103,6 +106,7 @@ func (f *refinement) move(v int32) {
 		f.moves += int64(4 * len(f.g.nets[e]))
 	}
 	f.gain[v] = f.gainOf(v)
+	f.pace.Over(int64(16 + 4*len(f.g.of[v])))
 }
 
 // grow moves vertices from side 1 to side 0, beginning with seed, until side 0 has half of the weight.
@@ -115,6 +119,9 @@ func (f *refinement) grow(seed int32) {
 	for v := int32(0); 2*(f.weight[0]+f.g.weight[next]) <= total || f.weight[0] == 0; {
 		f.locked[next] = true
 		f.move(next)
+		if f.pace.Err() != nil {
+			return
+		}
 		next = none
 		for len(f.queue) > 0 && next == none {
 			if k := f.queue.pop(); !f.locked[k.a] && -k.score == f.gain[k.a] {
@@ -144,7 +151,7 @@ func (f *refinement) pass() bool {
 	var done []int32
 	start, startOver := f.cut, f.over()
 	best, bestOver, keep := start, startOver, 0
-	for len(f.queue) > 0 {
+	for len(f.queue) > 0 && f.pace.Err() == nil {
 		k := f.queue.pop()
 		v := k.a
 		if f.locked[v] || -k.score != f.gain[v] || !f.allowed(v) {
@@ -163,7 +170,7 @@ func (f *refinement) pass() bool {
 	for i := len(done) - 1; i >= keep; i-- {
 		f.move(done[i])
 	}
-	return bestOver < startOver || bestOver == startOver && best < start
+	return f.pace.Err() == nil && (bestOver < startOver || bestOver == startOver && best < start)
 }
 
 // over is by how much the heavier side is too heavy.

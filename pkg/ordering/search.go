@@ -79,6 +79,9 @@ func Search(ctx context.Context, h elimination.Hypergraph, o Options) (Plan, err
 		return s.orderOnly()
 	}
 	plan, err := s.first()
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return Plan{}, ctxErr // it may be cut short
+	}
 	if err != nil || plan.Cost.Flops < cheap && s.fits(plan) {
 		return plan, err
 	}
@@ -125,6 +128,7 @@ func newSearch(ctx context.Context, h elimination.Hypergraph, o Options) *search
 	s := &search{ctx: ctx, h: h, o: o}
 	s.reduced = reduce(fromHypergraph(h, nil))
 	s.n, s.left = s.reduced.kernel(h.Dims)
+	s.n.ctx = ctx
 	s.moves = s.reduced.moves
 	s.objective = objective{write: log2Float(o.WriteCost - 1), limit: s.tableLimit(), steep: oneBit / 2}
 	return s
@@ -250,6 +254,7 @@ func (s *search) finish() (Plan, error) {
 	merges := s.reduced.expand(s.left, s.best.w.merges())
 	plain, err := s.plan(merges, s.best.sliced)
 	n := fromHypergraph(s.h, plain.Slices)
+	n.ctx = s.ctx
 	if err != nil || len(n.edges)*n.words > mostWords {
 		return plain, err
 	}

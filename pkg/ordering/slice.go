@@ -54,7 +54,7 @@ func (s *slicing) price(o *objective) logs { return s.w.logTotal(o) + s.slices()
 func (s *slicing) narrow(o *objective, k int, limit int64) bool {
 	for s.w.largest() > o.limit {
 		v := s.best(o)
-		if v == none || s.slices() > mostSlices {
+		if v == none || s.slices() > mostSlices || s.whole.over() {
 			return false
 		}
 		*s = *s.reslice(append(slices.Clone(s.sliced), v))
@@ -79,6 +79,9 @@ func (s *slicing) best(o *objective) int32 {
 	base = max(base-500*oneBit, 0)
 	choice, least := none, 0.0
 	for _, v := range members(candidates, nil) {
+		if w.n.over() {
+			return choice
+		}
 		word, bit, d := int(v>>6), uint64(1)<<(v&63), w.n.weight(v)
 		sum := 0.0
 		for x := int32(w.leaves()); int(x) < len(w.left); x++ {
@@ -107,6 +110,9 @@ func (s *slicing) widen(o *objective) {
 		return int(min(max(s.whole.weight(b)-s.whole.weight(a), -1), 1))
 	})
 	for _, v := range order {
+		if s.whole.over() {
+			return
+		}
 		fewer := slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == v })
 		c := s.reslice(fewer)
 		if c.w.largest() <= o.limit && c.price(o) < s.price(o) {
@@ -120,7 +126,7 @@ func (s *slicing) widen(o *objective) {
 // exchange takes back one slice after the other and slices anew what that needs, where the price falls.
 func (s *slicing) exchange(o *objective, k int, limit int64) {
 	for _, v := range slices.Clone(s.sliced) {
-		if s.w.moves >= limit {
+		if s.w.moves >= limit || s.whole.over() {
 			return
 		}
 		c := s.reslice(slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == v }))
