@@ -210,3 +210,9 @@ type Marginals struct {
 	Mant    []float64 `msgpack:"m"` // Σ Domains entries
 	Exp     int64     `msgpack:"e"`
 }
+
+// ClosedFormRounding is how much the cores of a closed form may be off together, relative to the sums of the absolute values of their
+// terms and in units of 2^-53: 1e-13, and a few roundings a core and a leg.
+func ClosedFormRounding(net *Network) float64 {
+	return float64(1<<10 + 4*len(net.Cores) + 4*len(net.Dims))
+}

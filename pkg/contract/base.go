@@ -3,14 +3,18 @@ package contract
 // C = B: the network itself, contracted exactly along an elimination order, or along a tree, slice by slice.
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/exact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
+
+const lost = "entries span more than float64 holds, and terms of the total may be missing"
 
 // base returns Z(T) as an expression over dense tables, whose Scale includes the network's. The order names indices of that
 // expression; evidence changes their dimensions, never their numbers.
@@ -54,7 +58,7 @@ func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
 	}
 	value.Flops = stats.Flops
 	if stats.Lost {
-		value.Doubt = "entries span more than float64 holds, and terms of the total may be missing"
+		value.Doubt = lost
 	}
 	if !e.Signed() {
 		return value, nil
@@ -63,12 +67,17 @@ func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
-	var doubt string
-	value.Flops += stats.Flops
-	if value.Digits, doubt = exact.Cancelled(value.Z, abs, j.net.Rounded+float64(3*len(e.Tables))); value.Doubt == "" {
-		value.Doubt = doubt
+	steps := j.net.Rounded + float64(2*len(e.Tables))
+	err = elimination.Walk(j.ctx, e.Hypergraph(), j.q.Order, func(s *elimination.Step) bool {
+		steps += float64(len(s.In)) + scaled.SumRoundings(s.Full/s.Size)
+		return true
+	})
+	digits, doubt := exact.Cancelled(value.Z, abs, steps)
+	value.Flops, value.Digits, value.Doubt = value.Flops+stats.Flops, digits, cmp.Or(value.Doubt, doubt)
+	if stats.Lost && value.Doubt == "" {
+		value.Doubt = lost
 	}
-	return value, nil
+	return value, err
 }
 
 // wide is base in wide numbers, where float64 leaves a doubt of the value it found. Where that is too large, a total with a

@@ -4,6 +4,7 @@ package contract
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
@@ -23,7 +24,14 @@ func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error
 		return err
 	}
 	value.Flops += 2 * float64(positive.ops.MulAdds)
-	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), j.net.Rounded+float64(4*len(j.net.Dims)+len(j.net.Links)))
+	steps := j.net.Rounded + btn.ClosedFormRounding(j.net) + float64(4*len(j.net.Dims)+len(j.net.Links))
+	for _, d := range j.net.Dims {
+		steps += scaled.SumRoundings(float64(d))
+	}
+	if n := len(j.q.S.Coef.Mant); n > 1 { // once a level of the tree of products
+		steps += scaled.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.net.Dims))))
+	}
+	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), steps)
 	return nil
 }
 

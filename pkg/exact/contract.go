@@ -93,10 +93,15 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 	if stats.Lost {
 		a.Doubt = lost
 	}
+	if !p.given.Signed() {
+		return nil
+	}
+	steps, err := p.roundings(c)
+	if err != nil {
+		return err
+	}
 	if !p.simple.Expression.Signed() {
-		if p.given.Signed() {
-			a.cancel(a.Z.Abs(), p.roundings())
-		}
+		a.cancel(a.Z.Abs(), steps)
 		return nil
 	}
 	abs, more, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
@@ -104,13 +109,16 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 		return err
 	}
 	a.Flops += more.Flops
-	a.cancel(abs, p.roundings())
+	if a.cancel(abs, steps); more.Lost && a.Doubt == "" {
+		a.Doubt = lost
+	}
 	return nil
 }
 
 // roundings bounds how often a term of Z was rounded, on the way to the simplified expression and in it.
-func (p *Prepared) roundings() float64 {
-	return p.net.Rounded + p.simple.Rounding + float64(len(p.given.Tables)+2*len(p.simple.Expression.Tables))
+func (p *Prepared) roundings(c *btn.Contraction) (float64, error) {
+	steps, err := pairwise.Roundings(p.Hypergraph(), tree(c), c.Slices)
+	return p.net.Rounded + p.simple.Rounding + float64(len(p.given.Tables)) + steps, err
 }
 
 // rows returns the marginals of the network's variables from those of what was contracted.

@@ -19,7 +19,7 @@ import (
 //   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components with the levels
 //     of that core on its legs and level 0 on all others.
 //
-// Exact means up to rounding, as tensor.LowRank has verified. B = 0 and networks without legs are as in Decompose.
+// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to btn.ClosedFormRounding at most. B = 0 and networks without legs are as in Decompose.
 // ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is solved.
 // Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs, and the context's.
 func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error) {
@@ -42,8 +42,8 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decom
 		d.Method = btn.MethodExact
 		return d, true, nil
 	}
-	factors, symmetric, ok := factorise(ctx, net, maxTerms)
-	if err := ctx.Err(); err != nil || !ok {
+	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
+	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
 		return nil, false, err
 	}
 	d := &btn.Decomposition{
@@ -84,19 +84,21 @@ type factor struct {
 	s      *countspace.Poly
 }
 
-// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that saves most.
-func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, ok bool) {
+// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that saves most. off is what
+// they are off by together.
+func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, off float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
 	saved, product := 1.0, 1.0
 	for c, core := range net.Cores {
 		if ctx.Err() != nil {
-			return nil, -1, false
+			return nil, -1, 0, false
 		}
 		form := symmetryTerms(core.T)
-		cp, low := tensor.LowRank(core.T, maxTerms)
+		cp, apart, low := tensor.LowRank(core.T, maxTerms)
+		off += apart
 		if !low && form == nil {
-			return nil, -1, false
+			return nil, -1, 0, false
 		}
 		ratio := 1.0
 		switch {
@@ -110,26 +112,26 @@ func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][
 		}
 		if ratio > saved {
 			if math.IsInf(saved, 1) {
-				return nil, -1, false // two cores that cannot be written as few terms
+				return nil, -1, 0, false // two cores that cannot be written as few terms
 			}
 			product *= saved * float64(len(form.Terms))
 			saved, symmetric = ratio, c
 		} else {
 			if math.IsInf(ratio, 1) {
-				return nil, -1, false
+				return nil, -1, 0, false
 			}
 			product *= float64(len(factors[c]))
 		}
 		if product > float64(maxTerms) {
-			return nil, -1, false
+			return nil, -1, 0, false
 		}
 	}
 	if product*saved <= float64(maxTerms) {
-		return factors, -1, true // rank one throughout contracts fastest
+		return factors, -1, off, true // rank one throughout contracts fastest
 	}
 	form := symmetryTerms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
-	return factors, symmetric, true
+	return factors, symmetric, off, true
 }
 
 // symmetryTerms views a symmetric form as symmetry-CP; nil for other forms.

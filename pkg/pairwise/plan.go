@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/ordering"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Cost is what a contraction takes, to the last flop and byte, for tables whose largest entries are within 2^±64. Per
@@ -53,4 +54,20 @@ func (s *shape) cost(p *program) Cost {
 		PeakBytes:   finite(8 * p.peak),
 		Log2Table:   math.Max(s.largest(), 0),
 	}
+}
+
+// Roundings bounds how often a term of the value is rounded along a tree: products, and additions. Errors wrap ordering.ErrTree.
+func Roundings(h elimination.Hypergraph, t ordering.Tree, sliced []int) (float64, error) {
+	s, err := newShape(h, t, sliced)
+	if err != nil {
+		return 0, err
+	}
+	total := 2.0 // of the slices, and the scale
+	for leaf := range s.leaves {
+		total += scaled.SumRoundings(s.presum(leaf)/s.size[leaf] + 1)
+	}
+	for k, full := range s.full {
+		total += 2 + scaled.SumRoundings(full/s.size[s.leaves+k])
+	}
+	return finite(total), nil
 }

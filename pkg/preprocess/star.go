@@ -31,7 +31,7 @@ func (w *work) star(n int) (pieces, bool) {
 	if rank < 2 {
 		return pieces{}, false
 	}
-	cp, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
+	cp, _, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
 	if !ok || !sound(cp, t.data) {
 		return pieces{}, false
 	}

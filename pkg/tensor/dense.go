@@ -22,7 +22,13 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 		return dense, nil
 	}
 	out := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
-	sumTerms(t, out)
+	if sumTerms(t, out) {
+		x := make([]int, len(out.Shape))
+		for i := range out.Data {
+			out.Data[i] = At(t, x).Float64()
+			advance(x, out.Shape)
+		}
+	}
 	if err := finite(out.Data, "entry"); err != nil {
 		return nil, err
 	}
@@ -33,8 +39,8 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 	return out, nil
 }
 
-// sumTerms adds the terms of t to a table, in float64.
-func sumTerms(t Tensor, out *Dense) {
+// sumTerms adds the terms of t to a table, in float64, and says whether a product was too small for that on the way.
+func sumTerms(t Tensor, out *Dense) (lost bool) {
 	switch t := t.(type) {
 	case *CP:
 		row := make([][]float64, len(t.Shape))
@@ -42,13 +48,14 @@ func sumTerms(t Tensor, out *Dense) {
 			for mode, d := range t.Shape {
 				row[mode] = t.vector(i, mode, d)
 			}
-			addOuter(out.Data, w, row, t.Shape, nil)
+			lost = addOuter(out.Data, w, row, t.Shape, nil) || lost
 		}
 	case *Symmetric:
-		t.asSymmetryCP().addTo(out)
+		return t.asSymmetryCP().addTo(out)
 	case *SymmetryCP:
-		t.addTo(out)
+		return t.addTo(out)
 	}
+	return lost
 }
 
 // notLost checks that no entry of a table was taken below the normal range of float64, where it loses digits or is 0.
@@ -76,7 +83,7 @@ func (t *CP) vector(i, mode, d int) []float64 {
 	return e
 }
 
-func (t *SymmetryCP) addTo(out *Dense) {
+func (t *SymmetryCP) addTo(out *Dense) (lost bool) {
 	step := levelSteps(t.Levels)
 	count := make([]int, len(out.Data))
 	x := make([]int, len(t.Shape))
@@ -91,18 +98,19 @@ func (t *SymmetryCP) addTo(out *Dense) {
 		if row == nil {
 			row = make([][]float64, len(t.Shape))
 		}
-		addOuter(out.Data, term.Alpha, row, t.Shape, func(i int) (float64, int) {
+		lost = addOuter(out.Data, term.Alpha, row, t.Shape, func(i int) (float64, int) {
 			v := term.S.At(count[i])
 			return v.Mant, int(max(min(v.Exp, 1<<20), -1<<20))
-		})
+		}) || lost
 	}
+	return lost
 }
 
 // addOuter adds w · s(i) · ⊗ rows to data; a nil row is all ones, a nil s is 1. Rows are normalised by powers of two
-// and their exponents joined to those of s at the end, so that no partial product leaves the range of float64.
-func addOuter(data []float64, w float64, rows [][]float64, dims []int, s func(int) (float64, int)) {
+// and their exponents joined to those of s at the end, so that no partial product is too large; it says where one is too small.
+func addOuter(data []float64, w float64, rows [][]float64, dims []int, s func(int) (float64, int)) (lost bool) {
 	if w == 0 {
-		return
+		return false
 	}
 	mant, exp := math.Frexp(w)
 	part := make([]float64, 1, len(data))
@@ -120,7 +128,9 @@ func addOuter(data []float64, w float64, rows [][]float64, dims []int, s func(in
 			for x := d - 1; x >= 0; x-- {
 				part[i*d+x] = p
 				if row != nil {
-					part[i*d+x] = p * math.Ldexp(row[x], -e)
+					v := p * math.Ldexp(row[x], -e)
+					lost = lost || math.Abs(v) < leastNormal && p != 0 && row[x] != 0
+					part[i*d+x] = v
 				}
 			}
 		}
@@ -132,6 +142,7 @@ func addOuter(data []float64, w float64, rows [][]float64, dims []int, s func(in
 		}
 		data[i] += math.Ldexp(p*m, exp+e)
 	}
+	return lost
 }
 
 func maxAbs(list []float64) float64 {

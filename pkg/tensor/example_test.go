@@ -19,7 +19,7 @@ func ExampleLowRank() {
 		}
 		t.Data = append(t.Data, off, 1-off)
 	}
-	c, ok := tensor.LowRank(t, 2)
+	c, _, ok := tensor.LowRank(t, 2)
 	fmt.Println(ok, len(c.Weights))
 	fmt.Printf("%.4f %.4f\n", tensor.At(c, []int{1, 1, 0}).Float64(), tensor.At(c, []int{1, 1, 1}).Float64())
 	// Output:

@@ -88,7 +88,7 @@ func TestToDenseLosesNothing(t *testing.T) {
 		if _, err := ToDense(form, 2); !errors.Is(err, ErrNotFinite) {
 			t.Errorf("%T: %v", form, err)
 		}
-		if c, ok := LowRank(form, 2); ok {
+		if c, _, ok := LowRank(form, 2); ok {
 			if got := At(c, []int{0}); got.IsZero() {
 				t.Errorf("%T of low rank: entry 0 is 0", form)
 			}

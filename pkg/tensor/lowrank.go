@@ -26,50 +26,99 @@ const (
 //
 // Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of itself, zeros exactly
 // (symmetric: each value over its count class). So false does not mean that there is none, but true is never wrong.
+// off bounds the error of every entry, relative to the sum of the absolute values of its terms, in units of 2^-53.
 // The zero tensor has one term of weight 0. Cost about O(legs·maxRank·entries), and O(maxRank·entries) to
 // reject a table of full rank.
-func LowRank(t Tensor, maxRank int) (*CP, bool) {
+func LowRank(t Tensor, maxRank int) (c *CP, off float64, ok bool) {
 	if t == nil || maxRank < 1 {
-		return nil, false
+		return nil, 0, false
 	}
 	switch t := t.(type) {
 	case *Dense:
 		return lowRankTable(t, maxRank)
 	case *CP:
 		if c := t.withoutZeros(); len(c.Weights) <= maxRank {
-			return c, true
+			return c, 0, true
 		}
 	case *Symmetric:
-		if c, ok := t.asSymmetryCP().lowRank(maxRank); ok {
-			return c, true
+		if c, off, ok := t.asSymmetryCP().lowRank(maxRank); ok {
+			return c, off, true
 		}
 	case *SymmetryCP:
-		if c, ok := t.lowRank(maxRank); ok {
-			return c, true
+		if c, off, ok := t.lowRank(maxRank); ok {
+			return c, off, true
 		}
 	}
 	dense, err := ToDense(t, lowRankEntries)
 	if err != nil {
-		return nil, false
+		return nil, 0, false
 	}
 	return lowRankTable(dense, maxRank)
 }
 
 // lowRankTable is lowRankDense of a table whose entries may be near the ends of float64, where sums of a few of them overflow.
-func lowRankTable(t *Dense, maxRank int) (*CP, bool) {
+func lowRankTable(t *Dense, maxRank int) (*CP, float64, bool) {
 	level, e := levelled(t)
 	c, ok := lowRankDense(level, maxRank, mixtureDepth)
+	if !ok {
+		return nil, 0, false
+	}
+	off, ok := c.deviation(level)
 	if !ok || e == 0 {
-		return c, ok
+		return c, off, ok
 	}
 	for i, w := range c.Weights {
 		w = math.Ldexp(w, e)
 		if math.IsInf(w, 0) || w != 0 && math.Abs(w) < leastNormal {
-			return nil, false
+			return nil, 0, false
 		}
 		c.Weights[i] = w
 	}
-	return c, true
+	return c, off, true
+}
+
+// deviation is off of LowRank. It says no where a term of an entry of 0 was too small for a float64.
+func (t *CP) deviation(d *Dense) (off float64, ok bool) {
+	got, err := ToDense(t, len(d.Data))
+	sizes, terms := t.each(math.Abs), t.each(func(x float64) float64 {
+		if x != 0 {
+			return 1
+		}
+		return 0
+	})
+	size, err2 := ToDense(sizes, len(d.Data))
+	count, err3 := ToDense(terms, len(d.Data))
+	if err != nil || err2 != nil || err3 != nil {
+		return 0, false
+	}
+	for i, want := range d.Data {
+		switch {
+		case count.Data[i] == 0: // and want is 0: zeros have been compared
+		case size.Data[i] < leastNormal:
+			return 0, false
+		default:
+			off = max(off, math.Abs(got.Data[i]-want)/size.Data[i])
+		}
+	}
+	return math.Ldexp(off, 53) + float64(len(t.Shape)+len(t.Weights)), true
+}
+
+// each returns t with f of all its numbers, the identity written out.
+func (t *CP) each(f func(float64) float64) *CP {
+	apply := func(list []float64) []float64 {
+		out := make([]float64, len(list))
+		for k, x := range list {
+			out[k] = f(x)
+		}
+		return out
+	}
+	out := &CP{Shape: t.Shape, Weights: apply(t.Weights), Vectors: make([][]float64, len(t.Shape))}
+	for leg, v := range t.Vectors {
+		if v != nil { // else the identity, whose entries are 0 and 1
+			out.Vectors[leg] = apply(v)
+		}
+	}
+	return out
 }
 
 const (

@@ -20,7 +20,7 @@ func table(dims []int, f func(x []int) float64) *Dense {
 // checkLowRank expects a decomposition of exactly the given rank that agrees entry by entry by brute force.
 func checkLowRank(t *testing.T, what string, form Tensor, rank int) *CP {
 	t.Helper()
-	c, ok := LowRank(form, rank)
+	c, _, ok := LowRank(form, rank)
 	if !ok {
 		t.Errorf("%s over %v: no decomposition of rank %d", what, form.Dims(), rank)
 		return nil
@@ -36,7 +36,7 @@ func checkLowRank(t *testing.T, what string, form Tensor, rank int) *CP {
 		}
 	})
 	if rank > 1 {
-		if less, ok := LowRank(form, len(c.Weights)-1); ok && len(less.Weights) >= len(c.Weights) {
+		if less, _, ok := LowRank(form, len(c.Weights)-1); ok && len(less.Weights) >= len(c.Weights) {
 			t.Errorf("%s: asked for rank %d, got %d", what, len(c.Weights)-1, len(less.Weights))
 		}
 	}
@@ -151,10 +151,10 @@ func TestLowRankSmallOrders(t *testing.T) {
 		rows, cols := 1+r.IntN(5), 1+r.IntN(5)
 		checkLowRank(t, "matrix", randomDense(r, []int{rows, cols}), min(rows, cols))
 	}
-	if c, ok := LowRank(table([]int{2, 2}, func(x []int) float64 { return float64(x[0] ^ x[1]) }), 1); ok {
+	if c, _, ok := LowRank(table([]int{2, 2}, func(x []int) float64 { return float64(x[0] ^ x[1]) }), 1); ok {
 		t.Errorf("exclusive or has rank %d", len(c.Weights))
 	}
-	if _, ok := LowRank(&Dense{Shape: []int{1}, Data: []float64{1}}, 0); ok {
+	if _, _, ok := LowRank(&Dense{Shape: []int{1}, Data: []float64{1}}, 0); ok {
 		t.Error("rank 0 found")
 	}
 }
@@ -181,7 +181,7 @@ func TestLowRankPlanted(t *testing.T) {
 			}
 		}
 		dense := table(c.Shape, func(x []int) float64 { return naive(c, x) })
-		got, ok := LowRank(dense, rank)
+		got, _, ok := LowRank(dense, rank)
 		if !ok {
 			t.Logf("rank %d over %v not found", rank, c.Shape)
 			continue
@@ -206,18 +206,18 @@ func TestLowRankRefuses(t *testing.T) {
 	for seed := range uint64(30) {
 		r := seeded(t, seed)
 		dims := []int{3, 3, 3, 3}
-		if c, ok := LowRank(randomDense(r, dims), 4); ok {
+		if c, _, ok := LowRank(randomDense(r, dims), 4); ok {
 			t.Errorf("a random table has rank %d", len(c.Weights))
 		}
 		// A clause whose zero is really 1e-20, and parity off by 1e-11 in one entry.
 		spoiled := table([]int{2, 2, 2, 2}, func(x []int) float64 { return float64((x[0] + x[1] + x[2] + x[3]) % 2) })
 		spoiled.Data[r.IntN(16)] += 1e-11
-		if c, ok := LowRank(spoiled, 2); ok {
+		if c, _, ok := LowRank(spoiled, 2); ok {
 			t.Errorf("spoiled parity has rank %d", len(c.Weights))
 		}
 		tiny := table([]int{2, 2, 2}, func(x []int) float64 { return 1 })
 		tiny.Data[r.IntN(8)] = 1e-20
-		if c, ok := LowRank(tiny, 2); ok {
+		if c, _, ok := LowRank(tiny, 2); ok {
 			every(tiny.Shape, func(x []int) {
 				if got, want := naive(c, x), naive(tiny, x); math.Abs(got-want) > 1e-8*want {
 					t.Errorf("entry %v: %v, want %v", x, got, want)
@@ -226,7 +226,7 @@ func TestLowRankRefuses(t *testing.T) {
 		}
 	}
 	// At most one of five: of border rank 2, but of rank 5. The difference quotient must not pass.
-	if c, ok := LowRank(table([]int{2, 2, 2, 2, 2}, func(x []int) float64 {
+	if c, _, ok := LowRank(table([]int{2, 2, 2, 2, 2}, func(x []int) float64 {
 		if x[0]+x[1]+x[2]+x[3]+x[4] == 1 {
 			return 1
 		}
@@ -272,7 +272,7 @@ func TestLowRankSymmetric(t *testing.T) {
 			checkLowRank(t, c.what, symmetricOf(n, c.f), c.rank)
 		}
 	}
-	if _, ok := LowRank(symmetricOf(6, func(c int) float64 { return when(c == 1) }), 3); ok {
+	if _, _, ok := LowRank(symmetricOf(6, func(c int) float64 { return when(c == 1) }), 3); ok {
 		t.Error("exactly one of six has rank at most 3")
 	}
 }
@@ -287,7 +287,7 @@ func TestLowRankSymmetricLarge(t *testing.T) {
 		"quarter": func(c int) float64 { return 0.25 },
 	} {
 		s := symmetricOf(n, f)
-		c, ok := LowRank(s, 2)
+		c, _, ok := LowRank(s, 2)
 		if !ok {
 			t.Errorf("%s: not found", what)
 			continue
@@ -307,7 +307,7 @@ func TestLowRankSymmetricLarge(t *testing.T) {
 	for c := range s.Values.Mant {
 		s.Values.Exp = append(s.Values.Exp, int64(40*c))
 	}
-	c, ok := LowRank(s, 1)
+	c, _, ok := LowRank(s, 1)
 	if !ok {
 		t.Fatal("geometric values: not found")
 	}
@@ -340,7 +340,7 @@ func TestLowRankSymmetryCP(t *testing.T) {
 				form.Terms[i].S.Mant = append(form.Terms[i].S.Mant, a+b*math.Pow(-1, float64(c)))
 			}
 		}
-		c, ok := LowRank(form, 2*len(form.Terms))
+		c, _, ok := LowRank(form, 2*len(form.Terms))
 		if !ok {
 			continue
 		}

@@ -4,6 +4,7 @@ package tensor
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -14,26 +15,27 @@ import (
 // node is a term a^{n−c} b^c of the values of a symmetric tensor, c of n legs being at level 1; max(|a|, |b|) = 1.
 type node struct{ a, b float64 }
 
-// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes. Only two levels.
-func (t *SymmetryCP) lowRank(maxRank int) (*CP, bool) {
+// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes. Only two levels. off is that of LowRank.
+func (t *SymmetryCP) lowRank(maxRank int) (c *CP, off float64, ok bool) {
 	if t.Levels.D > 2 {
-		return nil, false
+		return nil, 0, false
 	}
 	free, offset := freeLegs(t.Levels)
 	var weights []float64
 	var terms [][][]float64
 	for _, term := range t.Terms {
 		s := valuesFrom(term.S, offset, free)
-		nodes, w, shift, ok := prony(s, maxRank-len(weights))
+		nodes, w, shift, apart, ok := prony(s, maxRank-len(weights))
 		if !ok {
-			return nil, false
+			return nil, 0, false
 		}
+		off = max(off, apart)
 		for i, node := range nodes {
 			node.b = math.Ldexp(node.b, shift)
 			vectors, ok := t.nodeVectors(term, node)
 			weight := w[i] * term.Alpha
 			if !ok || weight == 0 && term.Alpha != 0 {
-				return nil, false
+				return nil, 0, false
 			}
 			weights, terms = append(weights, weight), append(terms, vectors)
 		}
@@ -41,8 +43,9 @@ func (t *SymmetryCP) lowRank(maxRank int) (*CP, bool) {
 	if len(weights) == 0 {
 		weights, terms = []float64{0}, [][][]float64{ones(t.Shape)}
 	}
-	c := newCP(t.Shape, weights, terms)
-	return c, c.validate() == nil
+	c = newCP(t.Shape, weights, terms)
+	// Vectors were rounded once, weights too, and the values that were compared: powers of nodes, and their sums.
+	return c, math.Ldexp(off, 53) + float64(len(t.Shape)+len(weights)+2*bits.Len(uint(len(t.Shape)))+2), c.validate() == nil
 }
 
 // freeLegs returns how many legs have values at both levels, and how many are always at level 1.
@@ -91,14 +94,14 @@ func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (out [][]float64,
 
 // prony writes s_c = Σ_i w_i a_i^{n−c} (2^shift b_i)^c with at most maxRank real nodes, or returns false.
 // A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the nodes b/a are the roots of q; a root at infinity (a = 0) is a
-// vanishing leading coefficient. The values are first multiplied by 2^(−shift·c), which takes a geometric growth out of them.
-func prony(values []scaled.Number, maxRank int) (nodes []node, weights []float64, shift int, ok bool) {
+// vanishing leading coefficient. off is the largest difference of a value to its terms, relative to their absolute values. The values are first multiplied by 2^(−shift·c), which takes a geometric growth out of them.
+func prony(values []scaled.Number, maxRank int) (nodes []node, weights []float64, shift int, off float64, ok bool) {
 	s, shift, e, ok := tilted(values)
 	if !ok {
-		return nil, nil, 0, false
+		return nil, nil, 0, 0, false
 	}
 	if maxAbs(s) == 0 {
-		return nil, nil, 0, true
+		return nil, nil, 0, 0, true
 	}
 	n := len(s) - 1
 	for r := 1; r <= min(maxRank, n); r++ {
@@ -107,22 +110,28 @@ func prony(values []scaled.Number, maxRank int) (nodes []node, weights []float64
 			continue
 		}
 		weights, ok := nodeWeights(s, nodes)
-		if ok && !agrees(s, nodes, weights) {
+		if !ok {
+			continue
+		}
+		if off, ok = agrees(s, nodes, weights); !ok {
 			if nodes, ok = polished(s, nodes, weights); ok {
 				weights, ok = nodeWeights(s, nodes)
 			}
+			if ok {
+				off, ok = agrees(s, nodes, weights)
+			}
 		}
-		if ok && agrees(s, nodes, weights) {
+		if ok {
 			for i := range weights {
 				weights[i] = math.Ldexp(weights[i], e)
 			}
-			return nodes, weights, shift, true
+			return nodes, weights, shift, off, true
 		}
 	}
 	if n == 0 && maxRank > 0 {
-		return []node{{1, 1}}, []float64{math.Ldexp(s[0], e)}, shift, true
+		return []node{{1, 1}}, []float64{math.Ldexp(s[0], e)}, shift, 0, true
 	}
-	return nil, nil, 0, false
+	return nil, nil, 0, 0, false
 }
 
 // tilted returns values_c·2^(−shift·c−e) as float64, shift taken from the first and last value that are not 0.
@@ -222,11 +231,13 @@ func realRoots(q []float64) ([]float64, bool) {
 }
 
 // value returns a^{n−c} b^c; 0 for an exponent below 0.
-func (n node) value(legs, c int) float64 {
+func (n node) value(legs, c int) float64 { return n.number(legs, c).Float64() }
+
+func (n node) number(legs, c int) scaled.Number {
 	if c < 0 || c > legs {
-		return 0
+		return scaled.Number{}
 	}
-	return power([]float64{n.a}, 0, legs-c).Mul(power([]float64{n.b}, 0, c)).Float64()
+	return power([]float64{n.a}, 0, legs-c).Mul(power([]float64{n.b}, 0, c))
 }
 
 // nodeWeights solves for the weights at as many counts as there are nodes, chosen by elimination.
@@ -251,18 +262,27 @@ func nodeWeights(s []float64, nodes []node) ([]float64, bool) {
 	return w, err == nil
 }
 
-// agrees compares every value with the nodes' sum, with the tolerances of tables.
-func agrees(s []float64, nodes []node, weights []float64) bool {
+// agrees compares every value with the nodes' sum, with the tolerances of tables, and returns the largest difference relative to the
+// absolute values of the terms. Terms of a value of 0 that no float64 holds are none.
+func agrees(s []float64, nodes []node, weights []float64) (off float64, ok bool) {
 	n := len(s) - 1
 	limit := exactTolerance * maxAbs(s)
 	for c, want := range s {
-		got := 0.0
+		got, size := 0.0, 0.0
 		for i, node := range nodes {
-			got += float64(weights[i] * node.value(n, c))
+			v := node.number(n, c)
+			term := float64(weights[i] * v.Float64())
+			if term == 0 && want == 0 && weights[i] != 0 && !v.IsZero() {
+				return 0, false
+			}
+			got, size = got+term, size+math.Abs(term)
 		}
 		if !(math.Abs(got-want) <= min(limit, entryTolerance*math.Abs(want))) {
-			return false
+			return 0, false
+		}
+		if size > 0 {
+			off = max(off, math.Abs(got-want)/size)
 		}
 	}
-	return true
+	return off, true
 }
