@@ -69,7 +69,7 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		return r, z
 	}
 	r.Status, r.Exact = "ok", in.Decomposition.Exact && !in.Assignment.Unsure
-	if doubt := doubts(parts, deref(r.CancellationDigits)); doubt != "" {
+	if doubt := doubts(in.Decomposition.Alpha, parts); doubt != "" {
 		r.Exact = false
 		r.Warnings = append(r.Warnings, "not marked exact: "+doubt)
 	}
@@ -79,28 +79,43 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	return r, z
 }
 
-// trusted are the digits that may cancel between components of an exact total: each carries 13 or more.
-const trusted = 3
+const (
+	// trusted are the digits that may cancel in an exact total, in its components and between them: a sum of terms carries 13.
+	trusted = 3
+	// within is what may cancel between components that have all the digits of an exact one.
+	within = 0.3
+)
 
-// doubts says why a total is not known to be exact: the first component's reason, or the digits that cancelled between them.
-func doubts(parts []btn.Value, cancelled float64) string {
+// doubts says why a total is not known to be exact: the first component's reason, or the digits that cancelled between them on top of
+// those that did inside.
+func doubts(alpha []scaled.Number, parts []btn.Value) string {
+	if doubt := first(parts); doubt != "" {
+		return doubt
+	}
+	if between, all := cancelled(alpha, parts); all > trusted && between > within {
+		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
+	}
+	return ""
+}
+
+// first is the reason of the first component that has one.
+func first(parts []btn.Value) string {
 	for _, v := range parts {
 		if v.Doubt != "" {
 			return v.Doubt
 		}
 	}
-	if cancelled > trusted && len(parts) > 1 {
-		return fmt.Sprintf("%.1f digits cancel between the components", cancelled)
-	}
 	return ""
 }
 
-// deref is a number of an answer, +Inf where there is none.
-func deref(x *float64) float64 {
-	if x == nil {
-		return math.Inf(1)
+// cancelled returns the digits that cancel between components, and those with what cancelled in them: log10 of Σ|terms| over |Z|.
+func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) {
+	z, terms := make([]scaled.Number, len(parts)), make([]scaled.Number, len(parts))
+	for i, v := range parts {
+		z[i], terms[i] = v.Z, v.Z.Mul(scaled.FromLog(v.Digits*math.Ln10))
 	}
-	return *x
+	total := scaled.SumProducts(alpha, z)
+	return lostDigits(total, scaled.SumAbsProducts(alpha, z)), lostDigits(total, scaled.SumAbsProducts(alpha, terms))
 }
 
 // run sums what the components took.
@@ -180,11 +195,11 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 		return none, failure(fault.Internal, "%v", err)
 	}
 	digits := e.CancellationDigits
-	for _, v := range parts {
-		digits = max(digits, v.Digits)
+	if err == nil || !errors.Is(err, ErrNotFinite) {
+		_, digits = cancelled(d.Alpha, parts)
 	}
 	r.CancellationDigits = finite(digits)
-	switch doubt := doubts(parts, 0); {
+	switch doubt := first(parts); {
 	case e.Total.IsZero() && err == nil && d.Exact && (doubt != "" || a.Unsure):
 		return none, failure(fault.Unsupported, "the total came out as 0, which proves nothing: %s", cmp.Or(doubt, "terms may be missing"))
 	case errors.Is(err, ErrNegative) && d.Exact && digits < signDigits && doubt == "" && !a.Unsure:
