@@ -10,8 +10,10 @@ export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-test: deps ## all tests, against real servers where they can be had
-	$(GO) test ./...
+# TIMEOUT is that of one package, which a machine with one busy core needs a part of.
+TIMEOUT ?= 40m
+test: deps ## all tests, against real servers where they can be had (some minutes on two cores)
+	$(GO) test -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./pkg/internal/testserver/install
@@ -25,7 +27,7 @@ lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf)
 	$(GO) tool staticcheck ./...
 
 race: deps ## the tests under the race detector (slow; needs cgo)
-	$(GO) test -race -short ./...
+	$(GO) test -race -short -timeout $(TIMEOUT) ./...
 
 FUZZTIME ?= 10s
 fuzz: ## every fuzz target for FUZZTIME each (default 10s)
@@ -50,10 +52,10 @@ figures: ## the figures of docs/ anew, from the CSV files beside them; nothing i
 	$(GO) run ./cmd/btn bench --redraw docs/benchmarks/exact.csv
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
-	$(GO) test -count 1 -v ./pkg/internal/acceptance
+	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./pkg/internal/acceptance
 
 chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts (a minute)
-	BTN_CHAOS=1 $(GO) test -count 1 -v -run TestChaos ./pkg/internal/acceptance
+	BTN_CHAOS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run TestChaos ./pkg/internal/acceptance
 
 TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)

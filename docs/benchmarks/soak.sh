@@ -1,7 +1,7 @@
 #!/bin/sh
 # A stage that runs for long in little room: jobs at a steady rate, with jobs that take minutes amid them, through `btn up --dir` and
 # through the worker commands on a real nats-server and redis-server. Usage: soak.sh [embedded|real|both] [SECONDS, default 3600].
-# It prints one line per minute (disk, resident memory, room left) and the report of btn load per part, and exits with 1 if a job was
+# It prints one line per minute (disk, resident memory, processor time, room left) and the report of btn load per part, and exits with 1 if a job was
 # refused, lost or answered wrong, the disk went beyond its bound, or resident memory grew over the last half.
 #
 # RATE jobs per second (300), VARIANTS models that they are of (1; 100000: nearly one each, which costs 10 ms of planning per job), ROOM of all
@@ -37,6 +37,11 @@ memory() {
   echo $((total / 1024))
 }
 
+# spent PID…: seconds of processor time of processes
+spent() {
+  for pid in "$@"; do sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null || true; done | awk -v hz="$(getconf CLK_TCK)" '{t += $12 + $13} END {printf "%d", t / hz}'
+}
+
 # sample DIR URL PID…: a line per minute, until DIR/end is there
 sample() {
   dir=$1 url=$2; shift 2
@@ -44,7 +49,7 @@ sample() {
   while [ ! -e "$dir/end" ]; do
     disk=$(du -sm "$dir/streams" 2>/dev/null | cut -f1)
     left=$(curl -fs --max-time 5 "$url/readyz" | sed -n 's/^room: //p' || true)
-    echo "$(($(date +%s) - began)) s: disk $disk MiB, memory $(memory "$@") MiB, room ${left:-not known}" | tee -a "$dir/samples.txt"
+    echo "$(($(date +%s) - began)) s: disk $disk MiB, memory $(memory "$@") MiB, cpu $(spent "$@") s, room ${left:-not known}" | tee -a "$dir/samples.txt"
     sleep "${SAMPLE:-60}"
   done
 }

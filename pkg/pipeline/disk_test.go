@@ -128,12 +128,12 @@ func TestFullDisk(t *testing.T) {
 	<-done
 }
 
-// await waits for a condition, half a minute at most.
+// await waits for a condition for as long as a test may take.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(guard); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within %v: %s", guard, what)
 		}
 	}
 }

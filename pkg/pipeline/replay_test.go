@@ -71,7 +71,7 @@ func (r *rig) take(stream, consumer string) jetstream.Msg {
 	r.t.Helper()
 	c, err := r.js.Consumer(r.ctx, stream, laneConsumer(consumer))
 	r.must(err)
-	msg, err := c.Next(jetstream.FetchMaxWait(20 * time.Second))
+	msg, err := c.Next(jetstream.FetchMaxWait(time.Minute))
 	r.must(err)
 	go func() { // its heartbeat
 		for r.ctx.Err() == nil && msg.InProgress() == nil {

@@ -3,11 +3,13 @@ package pipeline_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,13 +118,58 @@ func (r *rig) submit(m wire.Model) string {
 	return digest
 }
 
+// wait waits for a job's answer for as long as anything moves.
 func (r *rig) wait(job string) *wire.Answer {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		look := time.NewTicker(stillEvery)
+		defer look.Stop()
+		for idle := r.idler(); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-look.C:
+			}
+			if idle() {
+				cancel(errors.New("nothing moves"))
+			}
+		}
+	})
 	a, err := r.client.Wait(ctx, job)
+	if err != nil {
+		err = fmt.Errorf("%s: %w (%w)", job, err, context.Cause(ctx))
+	}
+	cancel(nil)
+	looks.Wait()
 	r.must(err)
 	return a
+}
+
+// stillEvery is how often it is looked whether anything moves, and stillLooks how often nothing may have: a machine that is busy looks more
+// slowly, too.
+const (
+	stillEvery = time.Second
+	stillLooks = 30
+)
+
+// idler returns a function that reports whether nothing has come into any stream or left it in the last stillLooks calls. Blobs do not
+// count: workers with nothing to do store one now and then.
+func (r *rig) idler() func() bool {
+	last, still := "", 0
+	return func() bool {
+		now := ""
+		for _, name := range []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_DLQ"} {
+			if s, err := r.js.Stream(r.ctx, name); err == nil {
+				now += fmt.Sprint(s.CachedInfo().State.LastSeq, s.CachedInfo().State.Msgs, " ")
+			}
+		}
+		if still++; now != last {
+			last, still = now, 0
+		}
+		return still >= stillLooks
+	}
 }
 
 // publish stores a raw message.
@@ -147,15 +194,21 @@ func (r *rig) messages(stream string) uint64 {
 	return s.CachedInfo().State.Msgs
 }
 
-// eventually waits for a condition.
+// eventually waits for a condition for as long as anything moves.
 func (r *rig) eventually(what string, f func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	idle := r.idler()
+	for looked := time.Now(); r.ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		if f() {
 			return
 		}
+		if time.Since(looked) > stillEvery {
+			if looked = time.Now(); idle() {
+				break
+			}
+		}
 	}
-	r.t.Fatalf("not within 30 s: %s", what)
+	r.t.Fatalf("nothing moves, and not: %s", what)
 }
 
 // request is a wire.Model and what infer takes for the same.

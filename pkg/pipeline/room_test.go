@@ -226,3 +226,136 @@ func TestWhatIsAnsweredMakesRoom(t *testing.T) {
 		})
 	}
 }
+
+// Answers are kept for as long as was promised while streams are emptied for younger ones, and a job that is submitted again meanwhile is
+// not done again.
+func TestAnswersStayForTheirTime(t *testing.T) {
+	t.Parallel()
+	c := narrow
+	c.KeepAtLeast = 2 * time.Second
+	r := newRig(t, embedded.Options{NoRedis: true}, c)
+	twice := r.countAnswers()
+	r.run(c, pipeline.Stages()...)
+	answers, err := r.js.Stream(r.ctx, "BTN_ANSWER")
+	r.must(err)
+	shrunk := answers.CachedInfo().Config
+	shrunk.MaxBytes = 100_000
+	_, err = r.js.UpdateStream(r.ctx, shrunk)
+	r.must(err)
+	type kept struct {
+		w      wire.Model
+		stored time.Time
+	}
+	var all []kept
+	for i := 0; ; i++ {
+		info, err := answers.Info(r.ctx)
+		r.must(err)
+		if info.State.Bytes > uint64(shrunk.MaxBytes) {
+			t.Fatalf("%d bytes of answers", info.State.Bytes)
+		}
+		if info.State.FirstSeq > 100 {
+			break // a hundred have gone
+		}
+		w, _ := request(t, fmt.Sprintf("kept-%d", i), grid(t, 2, 2, 1), btn.Settings{})
+		a, err := r.ask(r.client, w)
+		r.must(err)
+		if a.Status != wire.StatusOK {
+			t.Fatalf("%s: %s %v", w.Job, a.Status, a.Error)
+		}
+		m, err := answers.GetLastMsgForSubject(r.ctx, wire.AnswerSubject(w.Job))
+		r.must(err)
+		all = append(all, kept{w, m.Time})
+		for _, k := range []int{i, i / 2, max(0, i-7)} {
+			old, asked := all[k], time.Now()
+			_, err := answers.GetLastMsgForSubject(r.ctx, wire.AnswerSubject(old.w.Job))
+			if age := asked.Sub(old.stored); err != nil && age < c.KeepAtLeast {
+				t.Errorf("%s: gone at the age of %v: %v", old.w.Job, age, err)
+			}
+		}
+		if _, err := r.client.Submit(r.ctx, w); err != nil && !errors.Is(err, client.ErrFull) {
+			t.Errorf("%s, again: %v", w.Job, err)
+		}
+	}
+	if n := twice(); n > 0 {
+		t.Errorf("%d jobs were answered twice", n)
+	}
+}
+
+// As many jobs as are accepted wait before workers come, with room for the networks of some of them: all are answered once, and then
+// there is room for more.
+func TestFullBacklogDrains(t *testing.T) {
+	t.Parallel()
+	c := narrow
+	c.MaxBytes = 3 << 20
+	r := newRig(t, embedded.Options{NoRedis: true}, c)
+	twice := r.countAnswers()
+	for stream, bytes := range map[string]int64{"BTN_BLOB": 80_000, "BTN_PARTIAL": 80_000, "BTN_ANSWER": 80_000} {
+		s, err := r.js.Stream(r.ctx, stream)
+		r.must(err)
+		shrunk := s.CachedInfo().Config
+		shrunk.MaxBytes = bytes
+		_, err = r.js.UpdateStream(r.ctx, shrunk)
+		r.must(err)
+	}
+	tenants := tenantsOf(3)
+	var refusal error
+	var all sync.WaitGroup
+	accepted := 0
+	for ; refusal == nil; accepted++ {
+		i := accepted
+		w, p := request(t, fmt.Sprintf("backlog-%d", i), grid(t, 3, 3, uint64(i)), btn.Settings{})
+		w.Tenant = tenants[i%len(tenants)]
+		want, err := infer.Run(r.ctx, p, nil)
+		r.must(err)
+		if _, refusal = r.client.Submit(r.ctx, w); refusal == nil {
+			all.Go(func() {
+				if a, err := r.client.Wait(r.ctx, w.Job); err != nil || a.Status != wire.StatusOK || plain(t, a.Results) != plain(t, want) {
+					t.Errorf("%s: %+v %v", w.Job, a, err)
+				}
+			})
+		}
+	}
+	if !errors.Is(refusal, client.ErrFull) || accepted < 100 {
+		t.Errorf("%d accepted, then %v", accepted, refusal)
+	}
+	r.run(c, pipeline.Stages()...)
+	all.Wait()
+	if n := twice(); n > 0 {
+		t.Errorf("%d jobs were answered twice", n)
+	}
+	w, _ := request(t, "more", grid(t, 3, 3, 1), btn.Settings{})
+	if a, err := r.ask(r.client, w); err != nil || a.Status != wire.StatusOK {
+		t.Errorf("one more: %+v %v", a, err)
+	}
+}
+
+// What exceeds the server's max_payload makes room in the object store as the rest does in the streams.
+func TestObjectsMakeRoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 12 << 10}, narrow)
+	r.run(narrow, pipeline.Stages()...)
+	objects, err := r.js.Stream(r.ctx, "OBJ_BTN_BLOB")
+	r.must(err)
+	most := objects.CachedInfo().Config.MaxBytes
+	passed := uint64(0)
+	for i := 0; passed < 2*uint64(most); i++ {
+		w, p := request(t, fmt.Sprintf("large-%d", i), grid(t, 10, 10, uint64(i)), btn.Settings{})
+		a, err := r.ask(r.client, w)
+		r.must(err)
+		want, err := infer.Run(r.ctx, p, nil)
+		r.must(err)
+		if a.Status != wire.StatusOK || plain(t, a.Results) != plain(t, want) {
+			t.Fatalf("%s: %s %v", w.Job, a.Status, a.Error)
+		}
+		info, err := objects.Info(r.ctx)
+		r.must(err)
+		if info.State.Bytes > uint64(most) {
+			t.Errorf("%d of %d bytes", info.State.Bytes, most)
+		}
+		size := info.State.Bytes / max(1, info.State.Msgs)
+		passed = info.State.LastSeq * size
+		if i > 5 && info.State.LastSeq == 0 {
+			t.Fatal("nothing goes through the object store")
+		}
+	}
+}

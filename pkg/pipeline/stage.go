@@ -62,7 +62,7 @@ func (w *worker) intakes() []intake {
 		}
 		if w.SweepAfter > 0 {
 			w.keeper = &keeper{w: w}
-			in = append(in, intake{feed: feedSweep, handle: w.sweep, prefetch: short, parallel: 1, patient: true})
+			in = append(in, intake{feed: feedSweep, handle: w.sweep, prefetch: sweepAhead, parallel: 1, patient: true})
 		}
 		return in
 	}

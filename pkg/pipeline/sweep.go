@@ -16,6 +16,9 @@ import (
 // that came after it until then.
 const sweepAckWait = 3
 
+// sweepAhead is how many jobs the sweeper has in hand: it looks at every job there is, on a machine that is busy too.
+const sweepAhead = 64
+
 // longestRest is for how long a job is not looked at, at most.
 const longestRest = 30 * time.Second
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -60,7 +59,7 @@ func TestWaitingForNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	wait := func() error {
-		ctx, cancel := context.WithTimeout(r.ctx, 20*time.Second)
+		ctx, cancel := context.WithTimeout(r.ctx, guard)
 		defer cancel()
 		_, err := r.client.Wait(ctx, "nobody")
 		return err

@@ -23,6 +23,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// chaosGuard is how long it may take before it is given up: jobs that are lost would be waited for.
+const chaosGuard = 10 * time.Minute
+
 // chaosJobs are submitted over chaosJobs · 30 ms, while something dies every second.
 const chaosJobs = 300
 
@@ -59,7 +62,7 @@ func TestChaos(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), chaosGuard)
 	defer cancel()
 	over, cancelChaos := context.WithCancel(ctx)
 	var chaos, jobs sync.WaitGroup

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // NATSOptions say how a nats-server runs. The zero value: JetStream, without a file.
@@ -103,7 +102,7 @@ func configure(o NATSOptions) ([]string, error) {
 
 // healthy asks the server itself; it says ok once JetStream has recovered its streams.
 func (s *NATSServer) healthy() error {
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: answerTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get(s.Monitoring + "/healthz")
 	if err != nil {
 		return err

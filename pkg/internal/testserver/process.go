@@ -22,8 +22,13 @@ import (
 // ErrUnavailable: the server's program is not on this machine. The error says what to do.
 var ErrUnavailable = errors.New("testserver: server not available")
 
-// startTimeout is generous: a loaded machine may take seconds to start a process.
-const startTimeout = 20 * time.Second
+// startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a machine that is busy, more seldom. An answer that does
+// not come within answerTimeout counts for lateLooks.
+const (
+	startLooks    = 3000
+	lateLooks     = 300
+	answerTimeout = 10 * time.Second
+)
 
 // process is a child that can be stopped, killed, paused and started again on its port.
 type process struct {
@@ -64,9 +69,12 @@ func (p *process) start() error {
 // await returns when the server answers, has ended, or does not answer in time.
 func (p *process) await() error {
 	var last error
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
+	for looks := 0; looks < startLooks; looks++ {
 		if last = p.answer(); last == nil {
 			return nil
+		}
+		if timeout := net.Error(nil); errors.As(last, &timeout) && timeout.Timeout() {
+			looks += lateLooks
 		}
 		select {
 		case <-p.done:
