@@ -51,8 +51,9 @@ func exactLimit(s btn.Settings) float64 {
 const (
 	// planningShare is the part of a budget that a search for plans may take.
 	planningShare = 1.0 / 4
-	// exactShare is the part of the time for planning that method auto looks for an exact way in, where there is a deadline.
-	exactShare = 1.0 / 3
+	// exactShare is the part of the time for planning that method auto looks for an exact way in, where there is a deadline: all moves of a search
+	// take half of that on a quiet machine.
+	exactShare = 2.0 / 3
 	// moveFlops is how many flops of Budget one move of a search is worth: about a nanosecond.
 	moveFlops = Rate * 1e-9
 	// mostMoves bounds a search whatever the budget.
