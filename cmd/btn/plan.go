@@ -38,7 +38,7 @@ type forecast struct {
 	Fits        bool       `json:"fits"`
 	Unpriced    bool       `json:"unpriced,omitempty"`     // there was no time to price the exact way
 	ClosedForm  int        `json:"closed_form_components"` // 0: none looked for or found
-	LearnFlops  float64    `json:"learn_flops"`
+	LearnFlops  *float64   `json:"learn_flops"`            // null where there was no time to build the network
 	Choice      btn.Method `json:"choice"`
 	Why         string     `json:"why"`
 	Components  int        `json:"components"`
@@ -149,11 +149,12 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q infer.Query, until 
 		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1,
 	}
 	if p.net == nil {
-		f.Unpriced, f.Choice, f.Why, f.Components = true, s.Method, "nothing was "+errSlow.Error(), 0
+		f.Unpriced, f.Choice, f.Why, f.Components = true, s.Method, errSlow.Error(), 0
 		f.describe()
 		return f, nil
 	}
-	f.LearnFlops = learn.Cost(p.net, s)
+	learning := learn.Cost(p.net, s)
+	f.LearnFlops = &learning
 	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
@@ -248,9 +249,12 @@ func simplified(ctx context.Context, net *btn.Network, q infer.Query) (string, e
 }
 
 func (f *forecast) describe() {
-	evidence, exact, simple := f.Evidence, "none within the budget", ""
+	evidence, exact, learning, simple := f.Evidence, "none within the budget", errSlow.Error(), ""
 	if f.Unpriced {
 		exact = errSlow.Error()
+	}
+	if f.LearnFlops != nil {
+		learning = fmt.Sprintf("%.3g flops to learn", *f.LearnFlops)
 	}
 	if f.Simplified != "" {
 		simple = "\nsimplified  " + f.Simplified
@@ -273,9 +277,9 @@ evidence    %s
 variables   %d, largest domain %d
 factors     %d, largest arity %d, %d legs
 exact       %s%s
-symmetry-cp %.3g flops to learn
+symmetry-cp %s
 choice      %s: %s
-`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, f.LearnFlops, f.Choice, f.Why)
+`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, learning, f.Choice, f.Why)
 	if f.Growth != "" {
 		f.description += fmt.Sprintf("estimates   %s\n", f.Growth)
 	}
