@@ -139,7 +139,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	if reused == 0 {
 		t.Errorf("nothing was reused: %+v", want[0].Estimates)
 	}
-	store, err := cache.Open(r.stack.RedisURL(), cache.Options{})
+	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: guard}) // stored it must be
 	r.must(err)
 	defer store.Close()
 	_, _, err = pipeline.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Decomposition, error) { return known.dec, nil })

@@ -235,6 +235,14 @@ func (b *Bus) dropObject(ctx context.Context, o jetstream.ObjectStore, info *jet
 			return false, nil
 		}
 	}
+	// Delete begins with a message that says so, and in a full store there is no room for it until the chunks are gone.
+	s, err := b.Stream(ctx, ObjectsBlob)
+	if err != nil {
+		return false, err
+	}
+	if err := s.Purge(ctx, jetstream.WithPurgeSubject("$O."+BucketBlob+".C."+info.NUID)); err != nil {
+		return false, fault.New(fault.Infrastructure, "bus: chunks of object %s: %w", info.Name, err)
+	}
 	if err := o.Delete(ctx, info.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return false, fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
 	}
