@@ -6,8 +6,8 @@
 #
 # RATE jobs per second (300), VARIANTS models that they are of (1; 100000: nearly one each, which costs 10 ms of planning per job), ROOM of all
 # streams (1GiB), VERIFY answers compared per part (2000), PART seconds per part (300), SAMPLE seconds between lines (60), LONG rows and columns
-# of the grid of the jobs that take minutes (25; 0: none), BIN the built commands, REDIS_SERVER the server if it is not on the PATH, OUT the
-# folder for what is written.
+# of the grid of the jobs that take minutes (25; 31: ten of them; 0: none), DELAY seconds before the first and PAUSE between them (0), BIN the
+# built commands, NATS_SERVER and REDIS_SERVER other servers than those at hand, OUT the folder for what is written.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-both}
@@ -54,15 +54,23 @@ sample() {
   done
 }
 
+# rests DIR SECONDS: waits so long, or until DIR/end is there
+rests() {
+  rest=0
+  while [ ! -e "$1/end" ] && [ "$rest" -lt "$2" ]; do sleep 1; rest=$((rest + 1)); done
+}
+
 # slowly DIR NATS: one job of minutes after the other, until DIR/end is there
 slowly() {
   dir=$1 nats=$2
   "$bin/btn" generate ising grid --rows "$long" --columns "$long" >"$dir/long.uai"
+  rests "$dir" "${DELAY:-0}"
   while [ ! -e "$dir/end" ]; do
     began=$(date +%s)
     if job=$("$bin/btn" submit --nats "$nats" --tenant slow --method exact --memory 64MiB "$dir/long.uai" 2>>"$dir/long.err") &&
       "$bin/btn" watch --nats "$nats" --json "$job" >"$dir/long.json" 2>>"$dir/long.err"; then
       echo "$(($(date +%s) - began)) s: $(tr -d ' \n' <"$dir/long.json" | sed 's/.*"log_z":\([^,]*\).*/\1/')" >>"$dir/long.txt"
+      rests "$dir" "${PAUSE:-0}"
     elif [ ! -e "$dir/end" ]; then
       echo "$(($(date +%s) - began)) s: failed" >>"$dir/long.txt"
       sleep 1
@@ -127,7 +135,7 @@ embedded() {
 real() {
   dir=$out/real port=${NATS_PORT:-14422} redis=${REDIS_PORT:-14423} http=${HTTP_PORT:-14424}
   mkdir -p "$dir/streams"
-  "$(go tool -n nats-server)" -js -a 127.0.0.1 -p "$port" -sd "$dir/streams" >"$dir/nats.log" 2>&1 &
+  "${NATS_SERVER:-$(go tool -n nats-server)}" -js -a 127.0.0.1 -p "$port" -sd "$dir/streams" >"$dir/nats.log" 2>&1 &
   pids=$!
   "${REDIS_SERVER:-redis-server}" --port "$redis" --save '' --maxmemory 512mb --maxmemory-policy allkeys-lru --dir "$dir" >"$dir/redis.log" 2>&1 &
   pids="$pids $!"
