@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -18,7 +19,7 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 // Condition returns the network under evidence: a shallow copy of n in which the weights of the observed variables are
 // multiplied by the evidence, w_i(x)·[x = observed] for an observation and w_i(x)·e(x) for a likelihood; both may be given for one
 // variable. Cores, maps and all other links are shared with n, which does not change. A power of two taken out of
-// extreme weights goes into Scale. Rounded counts the likelihoods whose products with the weights were rounded: an error that cancellation
+// extreme weights goes into Scale. Rounded names the links whose products with likelihoods were rounded: an error that cancellation
 // among terms of both signs makes larger.
 //
 // Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate (factorgraph.ErrEvidence),
@@ -54,7 +55,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 			w[x] = w[x].Mul(f)
 		}
 		if !exact {
-			out.Rounded++
+			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[s.Var].Link)
 		}
 	}
 	for _, h := range ev.Hard {

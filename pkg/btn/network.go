@@ -57,7 +57,7 @@ type Network struct {
 	Scale     scaled.Number // product of the factors of order zero, and of what was factored out of the weights
 	Choice    CoreChoice    // empty for a network built directly
 	Warnings  []string      // about the model, for every answer; no part of the digests
-	Rounded   float64       // how often Condition has rounded a term of Z; it stays where it was found out
+	Rounded   []int         // links whose weights Condition has rounded, once per likelihood; it stays where it was found out
 }
 
 // Variable places a variable's weights: Links[Link].T is a *tensor.CP whose Weights are w_i(x), one rank-one term per

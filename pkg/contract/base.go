@@ -67,7 +67,7 @@ func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
-	steps := j.net.Rounded + float64(2*len(e.Tables))
+	steps := float64(len(j.net.Rounded)) + float64(2*len(e.Tables))
 	err = elimination.Walk(j.ctx, e.Hypergraph(), j.q.Order, func(s *elimination.Step) bool {
 		steps += float64(len(s.In)) + scaled.SumRoundings(s.Full/s.Size)
 		return true

@@ -24,7 +24,7 @@ func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error
 		return err
 	}
 	value.Flops += 2 * float64(positive.ops.MulAdds)
-	steps := j.net.Rounded + btn.ClosedFormRounding(j.net) + float64(4*len(j.net.Dims)+len(j.net.Links))
+	steps := float64(len(j.net.Rounded)) + btn.ClosedFormRounding(j.net) + float64(4*len(j.net.Dims)+len(j.net.Links))
 	for _, d := range j.net.Dims {
 		steps += scaled.SumRoundings(float64(d))
 	}

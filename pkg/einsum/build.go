@@ -102,7 +102,7 @@ func build(ctx context.Context, net *btn.Network, wide bool) (*Expression, error
 		scope := l.scope(t, e.Dims)
 		switch {
 		case len(scope) > 0:
-			e.Tables = append(e.Tables, Table{Scope: scope, Data: data, Exp: exp})
+			e.Tables = append(e.Tables, Table{Scope: scope, Data: data, Exp: exp, Rounded: t.rounded})
 		case exp != nil:
 			e.Scale = e.Scale.Mul(scaled.Make(data[0], exp[0]))
 		default:

@@ -67,7 +67,7 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 			}
 		}
 	}
-	final := raw{nodes: []int{counters[len(legs)], term}, dims: []int{len(layers[len(legs)]), len(terms)}}
+	final := raw{nodes: []int{counters[len(legs)], term}, dims: []int{len(layers[len(legs)]), len(terms)}, rounded: true}
 	for _, s := range layers[len(legs)] {
 		final.data = append(final.data, s.final...)
 	}
@@ -88,7 +88,7 @@ func (l *layout) addChain(what string, at int, legs, dims []int, levels countspa
 // chainStep is the table of leg k over (counter before, value, counter after); a single term's vector is multiplied in.
 func (l *layout) chainStep(layer []state, next int, of []uint8, terms []tensor.SymmetryRankOne, k int) raw {
 	dim := len(of)
-	r := raw{dims: []int{len(layer), dim, next}, data: make([]float64, len(layer)*dim*next)}
+	r := raw{dims: []int{len(layer), dim, next}, data: make([]float64, len(layer)*dim*next), rounded: true}
 	var v []float64
 	if len(terms) == 1 && terms[0].R != nil {
 		v = terms[0].R[k]

@@ -43,6 +43,9 @@ type Table struct {
 	Scope []int     // its indices, each once
 	Data  []float64 // Π Dims[Scope] entries, the last index fastest
 	Exp   []int64   // entry k is Data[k]·2^Exp[k]; nil: Data[k]. Of BuildWide only
+	// Rounded says that an entry may have been rounded where the table was made of the network's numbers. Entries of tables
+	// that were not are what they are, to the last bit.
+	Rounded bool
 }
 
 // Signed reports whether an entry of e is below 0: terms of its value may cancel. Linear time.

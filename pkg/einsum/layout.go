@@ -4,6 +4,7 @@ package einsum
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
@@ -22,6 +23,8 @@ type raw struct {
 	maps   []*raw  // maps[k]: matrix (nodes[k], what the mode is in data) yet to be applied along mode k, nil for none; nil when all are
 	matrix bool    // rank × dimension, rows the terms of a CP tensor
 	gone   bool    // absorbed into another table
+
+	rounded bool // Table.Rounded
 }
 
 // layout is a network as raw tables. Nodes are the legs first, then the hidden indices of the links, then those of the
@@ -70,8 +73,12 @@ func lay(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
 	}
 	for j, k := range net.Links {
 		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
+		first := len(l.tables)
 		if err := l.add("link", j, k.Legs, k.T); err != nil {
 			return nil, err
+		}
+		if len(l.tables) > first && slices.Contains(net.Rounded, j) {
+			l.tables[first].rounded = true // the weights
 		}
 	}
 	for c, k := range net.Cores {

@@ -34,7 +34,7 @@ func (t *raw) applyMaps() {
 			data[i] = 0
 		}
 	}
-	t.data, t.maps = data, nil
+	t.data, t.maps, t.rounded = data, nil, true
 }
 
 func absolute(list []float64) []float64 {

@@ -118,7 +118,7 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 // roundings bounds how often a term of Z was rounded, on the way to the simplified expression and in it.
 func (p *Prepared) roundings(c *btn.Contraction) (float64, error) {
 	steps, err := pairwise.Roundings(p.Hypergraph(), tree(c), c.Slices)
-	return p.net.Rounded + p.simple.Rounding + float64(len(p.given.Tables)) + steps, err
+	return float64(len(p.net.Rounded)) + p.simple.Rounding + float64(len(p.given.Tables)) + steps, err
 }
 
 // rows returns the marginals of the network's variables from those of what was contracted.

@@ -81,8 +81,8 @@ func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memo
 	}
 	a := Answer{Z: r.Z, Flops: r.Flops, Digits: r.Digits}
 	rounded := 0.0 // what that of likelihoods has become
-	if net.Rounded > 0 && given.Signed() {
-		rounded = math.Ldexp(net.Rounded, -53) * math.Pow(10, r.Digits)
+	if len(net.Rounded) > 0 && given.Signed() {
+		rounded = math.Ldexp(float64(len(net.Rounded)), -53) * math.Pow(10, r.Digits)
 	}
 	switch {
 	case r.Exact && rounded > 0 && r.Cancelled:

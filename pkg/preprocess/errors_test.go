@@ -22,7 +22,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		for i := range 2 + rng.IntN(6) {
 			e.Dims = append(e.Dims, 2)
 			a, b := 1+rng.Float64(), 1+rng.Float64()
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{a, -a * near, -b * near, b}})
+			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{a, -a * near, -b * near, b}, Rounded: round%2 == 0})
 		}
 		r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 		if err != nil {
@@ -46,17 +46,27 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestInputsAreRounded: terms that cancel to 0 are no zero where the numbers themselves have been rounded on the way.
-func TestInputsAreRounded(t *testing.T) {
-	e := &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []einsum.Table{
+// TestRoundedTables: terms that cancel to 0 are no zero where the numbers themselves have been rounded on the way, and are one where
+// they have not.
+func TestRoundedTables(t *testing.T) {
+	for _, rounded := range []bool{false, true} {
+		e := &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []einsum.Table{
+			{Scope: []int{0, 1}, Data: []float64{0.99, 0.7, -0.99, -0.7}, Rounded: rounded},
+			{Scope: []int{1}, Data: []float64{0.3, 0.4}},
+		}}
+		if r := run(t, e, preprocess.Options{}); (len(r.Expression.Tables) == 0) == rounded || r.Expression.Scale.IsZero() == rounded {
+			t.Errorf("rounded %v: %v", rounded, r.Expression)
+		}
+	}
+}
+
+// TestRoundedSumsDoNotCancel: a sum that is rounded must not cancel with another.
+func TestRoundedSumsDoNotCancel(t *testing.T) {
+	r := run(t, &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []einsum.Table{
 		{Scope: []int{0, 1}, Data: []float64{0.1, 1e15, 0.3, 1e15}},
 		{Scope: []int{0}, Data: []float64{1, -1}},
-	}}
-	r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want, _, _ := enumerate(e); len(r.Expression.Tables) == 0 {
-		t.Errorf("decided: %v, it is %v", r.Expression.Scale, want)
+	}}, preprocess.Options{})
+	if z := r.Expression.Scale.Float64(); len(r.Expression.Tables) == 0 && math.Abs(z+0.2) > 1e-16 {
+		t.Errorf("decided: %v, it is -0.2", z)
 	}
 }

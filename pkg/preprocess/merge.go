@@ -20,9 +20,34 @@ func (w *work) inspect(n int) {
 			w.merges.push(s)
 		}
 	}
-	if u := w.around(t.scope, n); u >= 0 && w.multiply(u, n) {
+	if w.sumFirst(n) {
+		return
+	}
+	u := w.around(t.scope, n)
+	if u >= 0 && w.sumFirst(u) {
+		w.merges.push(n)
+		return
+	}
+	if u >= 0 && w.multiply(u, n) {
 		w.report.TablesMerged++
 	}
+}
+
+// sumFirst sums out an index that only table n has, before products with others round the terms, which may cancel: those of an
+// unobserved effect of independent causes cancel to 0. It says whether the table is gone.
+func (w *work) sumFirst(n int) bool {
+	t := w.tables[n]
+	if !w.signed {
+		return false
+	}
+	for _, i := range t.scope {
+		if len(w.at[i]) == 1 {
+			if w.eliminate(i); t.gone {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // around returns the smallest table over scope and possibly more, −1 for none; without is not it.
@@ -127,22 +152,21 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 	for _, i := range sum {
 		inner *= w.dims[i]
 	}
-	step := make([][]int, len(tables)) // per table and axis
+	at := w.walk(tables, axes)
 	factors := make([][]float64, len(tables))
 	for k, n := range tables {
-		step[k], factors[k] = w.strides(w.tables[n], axes), w.tables[n].data
+		factors[k] = w.tables[n].data
 		err += w.tables[n].err
 	}
 	data = make([]float64, size)
 	sums := sums{given: err, roundings: float64(len(tables) - 1 + inner), signed: w.signed}
-	x, at := make([]int, len(axes)), make([]int, len(tables))
 	for o := range data {
 		s := signed{rounded: err > 0}
 		total := 0.0
 		for range inner {
 			p, least := 1.0, 1.0
 			for k, f := range factors {
-				p = float64(p * f[at[k]])
+				p = float64(p * f[at.place[k]])
 				least = min(least, math.Abs(p))
 			}
 			if least < tiny || p-p != 0 { // also on the way: a factor may bring it up again, without its digits
@@ -150,7 +174,7 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 					return nil, 0, false
 				}
 				for k, f := range factors {
-					if f[at[k]] == 0 {
+					if f[at.place[k]] == 0 {
 						break
 					}
 					if k == len(factors)-1 {
@@ -159,21 +183,17 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 				}
 			}
 			if w.signed {
-				s.add(factors, at, total, p)
+				s.add(factors, at.place, total, p)
 			}
 			total += p
-			for a := len(axes) - 1; a >= 0; a-- {
-				x[a]++
-				move := 1
-				if x[a] == w.dims[axes[a]] {
-					x[a], move = 0, 1-w.dims[axes[a]]
-				}
-				for k := range at {
-					at[k] += move * step[k][a]
-				}
-				if move == 1 {
-					break
-				}
+			at.next()
+		}
+		if err == 0 && s.cancels(total) && len(factors) <= maxExactFactors {
+			at.seek(o * inner)
+			total = at.sum(factors, inner)
+			s.size = math.Abs(total) // it is rounded once
+			if total != 0 && s.size < tiny {
+				return nil, 0, false
 			}
 		}
 		if data[o] = total; total-total != 0 || !sums.take(&s, total) {

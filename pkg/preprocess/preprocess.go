@@ -38,8 +38,8 @@ type Options struct {
 	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
 	NoStructure bool
 
-	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries that are neither 0 nor powers of two
-	// were rounded once.
+	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries of tables that are Rounded
+	// were rounded once, unless they are 0 or powers of two, and others never.
 	Roundings []float64
 
 	always bool // stars and chains wherever there is one, whatever it costs: for tests

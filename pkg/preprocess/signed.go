@@ -36,6 +36,9 @@ func (s *signed) add(factors [][]float64, at []int, total, p float64) {
 	s.rounded = s.rounded || (total-(sum-v))+(p-v) != 0
 }
 
+// cancels says that digits are gone which the exact sum of the terms may have.
+func (s *signed) cancels(total float64) bool { return s.rounded && math.Abs(total)*harmless < s.size }
+
 // sums watches the sums that make a table.
 type sums struct {
 	given     float64 // error of the factors together, in units of 2^-53

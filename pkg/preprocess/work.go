@@ -101,7 +101,7 @@ func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
 		switch {
 		case t < len(o.Roundings):
 			err = o.Roundings[t]
-		case !plain(in.Data):
+		case in.Rounded && !plain(in.Data):
 			err = 1
 		}
 		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: &source{table: t}, err: err})
