@@ -4,7 +4,8 @@ package pipeline
 //
 // Which jobs are answered the server knows: the sweeper acknowledges a model when its job has an answer, so all models up to the
 // acknowledgement floor of its consumer are answered. What the streams hold from before the first model above that floor belongs
-// to answered jobs. Nothing is remembered between two looks, and purging twice is purging once: any number of aggregators may do it.
+// to answered jobs. What is remembered between two looks only saves work, and purging twice is purging once: any number of
+// aggregators may do it.
 
 import (
 	"context"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -36,8 +38,10 @@ var grown = []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.S
 type keeper struct {
 	w     *worker
 	rates map[string]*rate
-	mu    sync.Mutex
-	crowd crowd
+	// answered is up to where models were found answered, beside the floor.
+	answered uint64
+	mu       sync.Mutex
+	crowd    crowd
 }
 
 // crowd is what the sweeper wants to know of the streams.
@@ -168,16 +172,42 @@ func (k *keeper) watermark(ctx context.Context, models space, sweeper *jetstream
 	if w.floor >= models.State.LastSeq {
 		return w, nil
 	}
-	_, at, err := k.w.bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
-	switch {
-	case errors.Is(err, bus.ErrNotFound):
-		return w, nil
-	case err != nil:
-		return w, err
-	case at.Before(w.oldest):
-		w.oldest = at
+	w.floor = max(w.floor, k.answered)
+	for range answeredAtOnce {
+		first, err := k.w.bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
+		if errors.Is(err, bus.ErrNotFound) {
+			w.oldest = models.TimeStamp
+			return w, nil
+		}
+		if err != nil {
+			return w, err
+		}
+		if w.oldest = models.TimeStamp; first.Time.Before(w.oldest) {
+			w.oldest = first.Time
+		}
+		if k.w.SweepAfter < 0 || w.asked.Sub(first.Time) <= 2*k.w.SweepAfter {
+			return w, nil
+		}
+		if answered, err := k.isAnswered(ctx, first.Subject); err != nil || !answered {
+			return w, err
+		}
+		w.floor, k.answered = first.Sequence, first.Sequence
 	}
 	return w, nil
+}
+
+// answeredAtOnce is how many answered jobs above the floor one look passes.
+const answeredAtOnce = 1000
+
+// isAnswered reports whether the job of a model has its answer. It is asked where the sweeper should have acknowledged the model: the
+// server may leave an acknowledgement floor where it is for a minute and longer although all above has been acknowledged, when what it
+// waited for was moved (nats-server 2.15.2, checkPending).
+func (k *keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
+	model, err := wire.ParseSubject(subject)
+	if err != nil {
+		return false, nil // it is not ours
+	}
+	return k.w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
 // purge removes the oldest from the streams that are too full. A model goes before its answer, so that an id is taken for as long as either is
@@ -186,14 +216,14 @@ func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 	to := spaces[bus.StreamModel].target()
 	answers := spaces[bus.StreamAnswer].target()
 	if answers > 0 {
-		_, at, err := k.w.bus.From(ctx, bus.StreamAnswer, answers, time.Time{})
+		last, err := k.w.bus.From(ctx, bus.StreamAnswer, answers, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
-			at, err = w.asked, nil
+			last.Time, err = w.asked, nil
 		}
 		if err != nil {
 			return err
 		}
-		before, err := k.before(ctx, spaces[bus.StreamModel], at.Add(w.times.Margin))
+		before, err := k.before(ctx, spaces[bus.StreamModel], last.Time.Add(w.times.Margin))
 		if err != nil {
 			return err
 		}
@@ -227,14 +257,14 @@ func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 // purgeAnswers removes answers that have had their time and whose models are gone: those stored before the first model that is left.
 func (k *keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
 	before := w.frees(bus.StreamAnswer)
-	_, first, err := k.w.bus.From(ctx, bus.StreamModel, 1, time.Time{})
+	first, err := k.w.bus.From(ctx, bus.StreamModel, 1, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) {
-		first, err = w.asked, nil
+		first.Time, err = w.asked, nil
 	}
 	if err != nil {
 		return err
 	}
-	if left := first.Add(-w.times.Margin); left.Before(before) {
+	if left := first.Time.Add(-w.times.Margin); left.Before(before) {
 		before = left
 	}
 	return k.purgeBefore(ctx, answers, to, before)
@@ -254,11 +284,11 @@ func (k *keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Ti
 
 // before is the sequence below which all is older than a time.
 func (k *keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
-	sequence, _, err := k.w.bus.From(ctx, s.Config.Name, 0, at)
+	first, err := k.w.bus.From(ctx, s.Config.Name, 0, at)
 	if errors.Is(err, bus.ErrNotFound) {
 		return s.State.LastSeq + 1, nil
 	}
-	return sequence, err
+	return first.Sequence, err
 }
 
 func (k *keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {

@@ -284,9 +284,6 @@ func TestAnswersStayForTheirTime(t *testing.T) {
 // As many jobs as are accepted wait before workers come, with room for the networks of some of them: all are answered once, and then
 // there is room for more.
 func TestFullBacklogDrains(t *testing.T) {
-	if os.Getenv("BTN_ROOM") == "" {
-		t.Skip("set BTN_ROOM=1 to run it: streams of 80 kB stand still for minutes in some runs, and why is not known")
-	}
 	t.Parallel()
 	c := narrow
 	c.MaxBytes = 3 << 20

@@ -72,9 +72,16 @@ func StoredAt(h nats.Header, at time.Time) time.Time {
 // Moved reports whether a message was moved to the end of its stream.
 func Moved(h nats.Header) bool { return len(h[headerStored]) > 0 }
 
+// Place is where a message is in its stream.
+type Place struct {
+	Sequence uint64
+	Subject  string
+	Time     time.Time // when it was stored there
+}
+
 // From returns the first message of a stream from a sequence on and not older than a time, whichever is given. The error wraps
 // ErrNotFound if there is none.
-func (b *Bus) From(ctx context.Context, stream string, sequence uint64, at time.Time) (uint64, time.Time, error) {
+func (b *Bus) From(ctx context.Context, stream string, sequence uint64, at time.Time) (Place, error) {
 	ask := struct {
 		Seq   uint64     `json:"seq,omitempty"`
 		Start *time.Time `json:"start_time,omitempty"`
@@ -85,28 +92,28 @@ func (b *Bus) From(ctx context.Context, stream string, sequence uint64, at time.
 	}
 	body, err := json.Marshal(ask)
 	if err != nil {
-		return 0, time.Time{}, fault.Wrap(fault.Internal, err)
+		return Place{}, fault.Wrap(fault.Internal, err)
 	}
 	m, err := b.NC.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, body)
 	if err != nil {
-		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
 	}
 	switch status := m.Header.Get("Status"); status {
 	case "":
 	case "404":
-		return 0, time.Time{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
+		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
 	default:
-		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %s %s", stream, status, m.Header.Get("Description"))
+		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %s %s", stream, status, m.Header.Get("Description"))
 	}
 	found, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
-		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
 	}
 	stored, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
 	if err != nil {
-		return 0, time.Time{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
 	}
-	return found, stored, nil
+	return Place{found, m.Header.Get(jetstream.SubjectHeader), stored}, nil
 }
 
 // PurgeTo removes all messages of a stream below a sequence.
