@@ -19,6 +19,7 @@ type fillGraph struct {
 	weight []int64   // log2 of the table that eliminating the vertex now would touch
 	fill   []int64   // number of edges that eliminating the vertex now would add; nil when not kept
 	moves  int64     // elementary operations so far
+	limit  int64     // of moves: a greedy order ends there
 	stamp  []int32   // stamp[v] == round: v was touched by the last elimination
 	round  int32
 	touch  []int32 // vertices whose weight or fill the last elimination changed
@@ -30,7 +31,7 @@ type fillGraph struct {
 
 func newFillGraph(h Hypergraph, fill bool, p *pace.Pace) *fillGraph {
 	n := len(h.Dims)
-	g := &fillGraph{adj: make([][]int32, n), log: make([]int64, n), weight: make([]int64, n), stamp: make([]int32, n), pace: p}
+	g := &fillGraph{adj: make([][]int32, n), log: make([]int64, n), weight: make([]int64, n), stamp: make([]int32, n), limit: maxMoves, pace: p}
 	for v, d := range h.Dims {
 		g.log[v] = int64(math.Round(math.Log2(float64(d)) * logUnit))
 	}
@@ -170,7 +171,7 @@ func (g *fillGraph) eliminate(v int32) {
 // saturate merges near into the row of each of its members.
 func (g *fillGraph) saturate(near []int32) {
 	for _, a := range near {
-		if g.moves > maxMoves || g.pace.Over(int64(len(near))) { // the run ends here
+		if g.moves > g.limit || g.pace.Over(int64(len(near))) { // the run ends here
 			return
 		}
 		row := g.adj[a]
@@ -202,7 +203,7 @@ func (g *fillGraph) saturate(near []int32) {
 // common neighbour, and gives a (and b) one incomplete pair per neighbour that is not common.
 func (g *fillGraph) addMissing(near []int32) {
 	for i, a := range near {
-		if g.moves > maxMoves { // the run ends here; nothing reads the fill counts again
+		if g.moves > g.limit { // the run ends here; nothing reads the fill counts again
 			return
 		}
 		for _, b := range near[i+1:] {

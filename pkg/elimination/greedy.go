@@ -34,13 +34,14 @@ func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 	return order, err
 }
 
-// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than 2^log2Table entries: within is
-// false then, and what is left of the order follows the weights at that point.
-func MinFillWithin(ctx context.Context, h Hypergraph, log2Table float64) (order []int, within bool, err error) {
+// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than 2^log2Table entries, or after
+// moves operations: within is false then, and what is left of the order follows the weights at that point. Cost: at most moves operations,
+// some 10^8 a second.
+func MinFillWithin(ctx context.Context, h Hypergraph, log2Table float64, moves int64) (order []int, within bool, err error) {
 	g := newFillGraph(h, true, pace.New(ctx))
-	g.most = int64(min(log2Table*logUnit, math.MaxInt64/2))
+	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
 	order, _, err = g.greedy(h, byFill, 0)
-	return order, g.most > 0, err
+	return order, g.most > 0 && g.moves < moves, err
 }
 
 // MinWeight is MinFill with the size of the table touched (the product of the dimensions of the index and its
@@ -82,7 +83,7 @@ func (g *fillGraph) greedy(h Hypergraph, r rule, seed uint64) (order []int, move
 	q.init()
 	order = make([]int, 0, len(q))
 	done := make([]bool, len(h.Dims))
-	for len(q) > 0 && g.moves < maxMoves && !g.pace.Over(16) {
+	for len(q) > 0 && g.moves < g.limit && !g.pace.Over(16) {
 		k := q.pop()
 		if done[k.v] || k != g.key(k.v, r, seed) {
 			continue

@@ -132,9 +132,12 @@ func TestMinFillWithin(t *testing.T) {
 	want := orders.MinFill(h)
 	width := orders.Evaluate(h, want).Log2Table
 	for _, limit := range []float64{3, width - 1, width, 1000, math.Inf(1)} {
-		order, within, err := elimination.MinFillWithin(t.Context(), h, limit)
+		order, within, err := elimination.MinFillWithin(t.Context(), h, limit, 1<<20)
 		if err != nil || within != (limit >= width) || within && !slices.Equal(order, want) {
 			t.Errorf("within 2^%v: %v, %v", limit, within, err)
+		}
+		if _, within, err := elimination.MinFillWithin(t.Context(), h, limit, 1000); err != nil || within {
+			t.Errorf("within 2^%v: %v, %v after 1000 operations", limit, within, err)
 		}
 		if slices.Sort(order); len(order) != len(want) || len(slices.Compact(order)) != len(want) {
 			t.Errorf("within 2^%v: %d of %d indices", limit, len(order), len(want))

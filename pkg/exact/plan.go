@@ -34,6 +34,9 @@ type PlanOptions struct {
 // save a factor of 2^20 on grids and random graphs, never of 2^30.
 const farOff = 1 << 30
 
+// mostMoves bounds the search for that order: ten seconds, which takes a graph of a million indices.
+const mostMoves = 1 << 30
+
 // ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
 var ErrHopeless = errors.New("exact: out of reach")
 
@@ -91,11 +94,11 @@ func (o PlanOptions) possible(ctx context.Context, h elimination.Hypergraph) err
 		return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
 	}
 	most := math.Log2(farOff * o.Flops)
-	_, within, err := elimination.MinFillWithin(ctx, h, most)
+	_, within, err := elimination.MinFillWithin(ctx, h, most, mostMoves)
 	if err != nil || within {
 		return err
 	}
-	return fault.New(fault.OverBudget, "%w: the min-fill order has a table of more than 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
+	return fault.New(fault.OverBudget, "%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
 }
 
 // Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what

@@ -304,10 +304,13 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination
 	return baseDecomposition(order, plan), nil
 }
 
+// mostFill bounds the search for an order of a network that is not simplified yet, in operations: a second.
+const mostFill = 1 << 27
+
 // minFill returns the min-fill order of a shape and what it takes; where that is outOfReach, some order, and no less than that.
 func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Plan, error) {
 	log2Table := math.Log2(outOfReach)
-	order, within, err := elimination.MinFillWithin(ctx, shape, log2Table)
+	order, within, err := elimination.MinFillWithin(ctx, shape, log2Table, mostFill)
 	if err != nil {
 		return nil, btn.Plan{}, err
 	}

@@ -12,6 +12,9 @@ import (
 // manyTables is how many tables of one bucket are compared with each other; beyond, they are merged by size alone.
 const manyTables = 64
 
+// betweenLooks is how many elementary operations pass between two looks at the context: about a millisecond.
+const betweenLooks = 1 << 20
+
 // FromOrder returns the tree of eliminating h along order (elimination.Restrict is applied to it): the tables that have
 // the index are merged two at a time, the smallest with the partner that gives the smallest result; tables without
 // an index are multiplied at the end. Where a bucket has k ≤ 64 tables it takes O(k²) comparisons of scopes.
@@ -24,7 +27,8 @@ func FromOrder(h elimination.Hypergraph, order []int) (Tree, error) {
 	return New(len(h.Edges), alongOrder(n, elimination.Restrict(order, h)).finish())
 }
 
-// alongOrder eliminates the indices of n in a sequence of indices of the hypergraph; those it does not have are skipped.
+// alongOrder eliminates the indices of n in a sequence of indices of the hypergraph; those it does not have are skipped. It stops when
+// the context of n ends.
 func alongOrder(n *network, order []int) *pool {
 	p := newPool(n)
 	most := -1
@@ -40,9 +44,15 @@ func alongOrder(n *network, order []int) *pool {
 			number[v] = int32(i)
 		}
 	}
+	looked := int64(0)
 	for _, v := range order {
 		if v <= most && number[v] != none {
 			p.eliminate(number[v])
+		}
+		if p.moves-looked > betweenLooks {
+			if looked = p.moves; n.over() {
+				break
+			}
 		}
 	}
 	return p

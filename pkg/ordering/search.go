@@ -168,6 +168,9 @@ func (s *search) orderOnly() (Plan, error) {
 		return Plan{}, err
 	}
 	p := alongOrder(s.n, order)
+	if err := s.ctx.Err(); err != nil {
+		return Plan{}, err
+	}
 	s.moves += p.moves
 	plan, err := s.plan(s.reduced.expand(s.left, p.finish()), nil)
 	if err != nil {
