@@ -12,7 +12,7 @@ help: ## list the targets
 
 # TIMEOUT is that of one package, which a machine with one busy core needs a part of.
 TIMEOUT ?= 40m
-test: deps ## all tests, against real servers where they can be had (some minutes on two cores)
+test: deps ## all tests, against real servers where they can be had (3 minutes on two cores that have nothing else to do, 8 on busy ones)
 	$(GO) test -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
