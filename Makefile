@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build lint fuzz bench bench-models race acceptance chaos truth deps figures help
+.PHONY: test build lint fuzz bench bench-models race acceptance chaos truth goldens deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -60,3 +60,6 @@ chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts 
 TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)
 	$(GO) run ./pkg/internal/truth/run -seed $(TRUTH_SEED)
+
+goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
+	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./pkg/internal/golden -args $(GOLDENFLAGS)
