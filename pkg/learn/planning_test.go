@@ -82,11 +82,7 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 	memo := &counting{}
 	plan := func(ctx context.Context, memo Memo) ([]btn.TruncatedPlan, string) {
 		t.Helper()
-		job, err := Assign(ctx, net, []Query{{}}, s, memo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := job.Assignments[0]
+		job, a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
 			t.Fatal(a.Error.Message)
 		}
@@ -114,6 +110,16 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 	}
 }
 
+// assigned is the job of one query without evidence.
+func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo) (*btn.Job, btn.Assignment) {
+	t.Helper()
+	job, err := Assign(ctx, net, []Query{{}}, s, memo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job, job.Assignments[0]
+}
+
 // waited is a memo whose first call waits for another job, of which the planning ends.
 type waited struct {
 	counting
@@ -134,11 +140,7 @@ func TestNoTimeForRegions(t *testing.T) {
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
 	kinds := func(ctx context.Context, memo Memo) (kinds []string) {
 		t.Helper()
-		job, err := Assign(ctx, net, []Query{{}}, s, memo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := job.Assignments[0]
+		job, a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
 			return []string{a.Error.Message}
 		}
