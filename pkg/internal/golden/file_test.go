@@ -88,40 +88,56 @@ func decode(text []byte) (*goldens, error) {
 	return g, nil
 }
 
-// hold compares what was computed with the file of that name, or writes it. taken says which cases of the file were to be
-// computed; nil: all.
-func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string) bool) {
+func path(name string) string { return filepath.Join("testdata", kind(), name+".txt") }
+
+// read returns the goldens of a name. Where there are none of this numeric kind, the test is skipped.
+func read(t *testing.T, name string) *goldens {
 	t.Helper()
-	path := filepath.Join("testdata", kind(), name+".txt")
-	text, err := os.ReadFile(path)
-	if os.IsNotExist(err) && !*update {
-		t.Skipf("no goldens of numeric kind %s: go test ./pkg/internal/golden -update writes %s", kind(), path)
+	text, err := os.ReadFile(path(name))
+	if os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Dir(path(name))); err != nil && !*update {
+			t.Skipf("no goldens of numeric kind %s: go test ./pkg/internal/golden -update writes them", kind())
+		}
+		return newGoldens()
 	}
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	want, err := decode(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		for name, fields := range want.cases {
-			if taken != nil && !taken(name) {
-				g.cases[name] = fields
-			}
+	g, err := decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// hold compares what was computed with the goldens of that name, or writes it. taken says which of them were to be computed; nil: all.
+func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string) bool) {
+	t.Helper()
+	want, rest := read(t, name), newGoldens()
+	for name, fields := range want.cases {
+		if taken != nil && !taken(name) {
+			rest.cases[name] = fields
+			delete(want.cases, name)
 		}
-		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			err = os.WriteFile(path, g.encode(), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+	if !*update {
+		report(t, differences(want, g), len(g.cases), advice)
 		return
 	}
-	if taken != nil {
-		maps.DeleteFunc(want.cases, func(name, _ string) bool { return !taken(name) })
+	if advice == bump {
+		report(t, differences(want.only(g), g.only(want)), len(g.cases), advice)
 	}
-	report(t, differences(want, g), len(g.cases), advice)
+	if t.Failed() {
+		return
+	}
+	maps.Copy(rest.cases, g.cases)
+	err := os.MkdirAll(filepath.Dir(path(name)), 0o755)
+	if err == nil {
+		err = os.WriteFile(path(name), rest.encode(), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // mostShown bounds the cases that a failing test prints.
