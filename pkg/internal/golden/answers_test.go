@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -33,14 +34,19 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 		return
 	}
 	for q := range results {
-		a.results.add(fmt.Sprintf("%s q%d", name, q), fieldsOfResult(t, &results[q])...)
+		query := fmt.Sprintf("%s q%d", name, q)
+		fields, told := fieldsOfResult(t, &results[q])
+		a.results.add(query, fields...)
+		a.results.tell(query, told)
 	}
 	for k, d := range memo.made {
 		stored, err := wire.EncodeDecomposition(d)
 		if err != nil {
 			t.Errorf("%s: decomposition %d: %v", name, k, err)
 		}
-		a.decompositions.add(fmt.Sprintf("%s d%d", name, k), "what="+summary(d), "digest="+digest([]byte(canonical(d))), "stored="+digest(stored))
+		number, text := fmt.Sprintf("%s d%d", name, k), canonical(d)
+		a.decompositions.add(number, "what="+summary(d), "digest="+digest([]byte(text)), "stored="+digest(stored))
+		a.decompositions.tell(number, text)
 	}
 }
 
@@ -85,12 +91,13 @@ func (r *recorder) Do(ctx context.Context, key string, compute func(context.Cont
 }
 
 // fieldsOfResult are ln Z and the ratio in full, digests of what is long, of the other numbers (rest) and of what is said for people.
-func fieldsOfResult(t *testing.T, r *btn.Result) []string {
+// told is what the last two are made of.
+func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) {
 	t.Helper()
 	if r.Status != "ok" {
-		return []string{"code=" + string(r.Error.Code), "stage=" + r.Error.Stage}
+		return []string{"code=" + string(r.Error.Code), "stage=" + r.Error.Stage}, r.Error.Message
 	}
-	fields := []string{fmt.Sprintf("exact=%t", r.Exact)}
+	fields = []string{fmt.Sprintf("exact=%t", r.Exact)}
 	if r.Zero {
 		fields = append(fields, "zero=true")
 	}
@@ -112,7 +119,20 @@ func fieldsOfResult(t *testing.T, r *btn.Result) []string {
 	rest.Job, rest.Query, rest.Cache, rest.EvidenceFile, rest.TimingsMS = "", 0, "", nil, nil
 	rest.LogZ, rest.Log10Z, rest.LnRatio, rest.Uncertainty, rest.Marginals, rest.Joint = nil, nil, nil, nil, nil, nil
 	rest.Warnings, rest.Relearned, rest.Plan, rest.Run = nil, "", nil, nil
-	return append(fields, "rest="+digest(asJSON(t, rest)), "said="+digest(asJSON(t, said)))
+	numbers, words := asJSON(t, rest), asJSON(t, said)
+	told = fmt.Sprintf("%s; %s", short(numbers), short(words))
+	return append(fields, "rest="+digest(numbers), "said="+digest(words)), told
+}
+
+// short leaves out what is null, empty or 0.
+func short(text []byte) string {
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err.Error()
+	}
+	maps.DeleteFunc(fields, func(_ string, v any) bool { return v == nil || v == "" || v == false || v == 0.0 })
+	text, _ = json.Marshal(fields)
+	return string(text)
 }
 
 func asJSON(t *testing.T, x any) []byte {

@@ -29,11 +29,11 @@ func TestOneBitIsCaught(t *testing.T) {
 		says []string
 		nats float64
 	}{
-		{make(up(41.5), 0.3, -2, "over_budget"), []string{"grid exact:", "lnz was 41.5 (4044c00000000000), is 41.50000000000001 (4044c00000000001)", "differ by 7.11e-15 nats"}, up(41.5) - 41.5},
-		{make(41.5, up(0.3), -2, "over_budget"), []string{"grid exact:", "mar was"}, 0},
-		{make(41.5, 0.3001, -2, "over_budget"), []string{"grid exact:", "mar was", "differ by -6.18e-05"}, 0},
+		{make(up(41.5), 0.3, -2, "over_budget"), []string{"grid exact changed:", "lnz was 41.5 (4044c00000000000), is 41.50000000000001 (4044c00000000001)", "differ by 7.11e-15 nats"}, up(41.5) - 41.5},
+		{make(41.5, up(0.3), -2, "over_budget"), []string{"grid exact changed:", "mar was"}, 0},
+		{make(41.5, 0.3001, -2, "over_budget"), []string{"grid exact changed:", "mar was", "differ by -6.18e-05"}, 0},
 		{make(41.5, 0.3, up(-2), "over_budget"), []string{"ratio was -2 (c000000000000000)"}, 0},
-		{make(41.5, 0.3, -2, "unsupported"), []string{"grid regions:", "code was over_budget, is unsupported"}, 0},
+		{make(41.5, 0.3, -2, "unsupported"), []string{"grid regions changed:", "code was over_budget, is unsupported"}, 0},
 	} {
 		found := differences(want, c.got)
 		if len(found) != 1 || found[0].nats != c.nats {

@@ -40,9 +40,10 @@ func kind() string {
 type goldens struct {
 	mu    sync.Mutex
 	cases map[string]string
+	told  map[string]string // of those that were computed: what digests are made of, for people
 }
 
-func newGoldens() *goldens { return &goldens{cases: map[string]string{}} }
+func newGoldens() *goldens { return &goldens{cases: map[string]string{}, told: map[string]string{}} }
 
 func (g *goldens) add(name string, fields ...string) {
 	g.mu.Lock()
@@ -64,6 +65,13 @@ func (g *goldens) only(of *goldens) *goldens {
 		}
 	}
 	return out
+}
+
+// tell keeps what a failing test prints beside a digest.
+func (g *goldens) tell(name, text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.told[name] = text
 }
 
 const between = " | " // a case's name and its fields
@@ -140,8 +148,11 @@ func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string
 	}
 }
 
-// mostShown bounds the cases that a failing test prints.
-const mostShown = 25
+// mostShown bounds the cases that a failing test prints, mostTold what is told of each.
+const (
+	mostShown = 25
+	mostTold  = 600
+)
 
 func report(t *testing.T, found []difference, cases int, advice string) {
 	t.Helper()
@@ -151,7 +162,12 @@ func report(t *testing.T, found []difference, cases int, advice string) {
 	}
 	worst := 0.0
 	for i, d := range found {
-		if worst = max(worst, d.nats); i < mostShown {
+		worst = max(worst, d.nats)
+		switch {
+		case i >= mostShown:
+		case advice == bump:
+			t.Errorf("the decomposition of %s: bump AlgorithmVersion", d.text)
+		default:
 			t.Error(d.text)
 		}
 	}
@@ -176,7 +192,11 @@ func differences(want, got *goldens) (found []difference) {
 		case !there:
 			found = append(found, difference{text: name + ": the case is gone; it was " + was})
 		case was != is:
-			found = append(found, compare(name, was, is))
+			d := compare(name, was, is)
+			if told := got.told[name]; told != "" && !sameFields(was, is, "lnz", "mar", "joint", "ratio", "unsure") {
+				d.text += "\n\tnow " + told[:min(len(told), mostTold)]
+			}
+			found = append(found, d)
 		}
 	}
 	return found
@@ -184,7 +204,7 @@ func differences(want, got *goldens) (found []difference) {
 
 // compare says field by field what became of a case.
 func compare(name, was, is string) difference {
-	d := difference{text: name + ":"}
+	d := difference{text: name + " changed:"}
 	a, b := fieldsOf(was), fieldsOf(is)
 	keys := maps.Clone(a)
 	maps.Copy(keys, b)
@@ -209,6 +229,16 @@ func compare(name, was, is string) difference {
 		d.text += " nats"
 	}
 	return d
+}
+
+// sameFields reports whether two cases differ in nothing but some fields.
+func sameFields(was, is string, but ...string) bool {
+	a, b := fieldsOf(was), fieldsOf(is)
+	for _, key := range but {
+		delete(a, key)
+		delete(b, key)
+	}
+	return maps.Equal(a, b)
 }
 
 func fieldsOf(text string) map[string]string {
@@ -236,16 +266,20 @@ func shown(text string) string {
 	if text == "" {
 		return "absent"
 	}
-	if x, ok := number(text); ok {
+	x, ok := number(text)
+	switch digest, _, sum := strings.Cut(text, ":"); {
+	case ok && sum:
+		return fmt.Sprintf("%s with the weighted sum %v", digest, x)
+	case ok:
 		return fmt.Sprintf("%v (%s)", x, text)
 	}
 	return text
 }
 
-// digest is short: 64 bits tell a change from none.
+// digest is short: 48 bits tell a change from none.
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:6])
 }
 
 // many writes a list of numbers as the digest of all their bits and a sum with weights in [½, 3/2), which says how far apart two lists are.

@@ -82,8 +82,8 @@ var leftOut = map[string][]string{
 	"exact":          {"truth/qmr600_14.json.gz", "protein/pdb1f4p.uai.gz", "uai/2bitcomp_5.cnf.uai"},
 }
 
-// short are the models that are asked where BTN_GOLDENS is not set.
-var short = []string{"ising/grid10x10_mixed_1.0_s0.uai", "uai/Grids_11.uai", "uai/Pedigree_13.uai", "uai/Promedus_29.uai", "uai/Segmentation_11.uai",
+// quickModels are the models that are asked where BTN_GOLDENS is not set.
+var quickModels = []string{"ising/grid10x10_mixed_1.0_s0.uai", "uai/Grids_11.uai", "uai/Pedigree_13.uai", "uai/Promedus_29.uai", "uai/Segmentation_11.uai",
 	"truth/w1.json", "truth/w2.json", "truth/w4.json", "truth/wrong878.json", "truth/orth_min2.json", "truth/hang_exact.json"}
 
 // readReference reads a model and the evidence beside it, if there is any.
@@ -140,7 +140,7 @@ func TestReferenceModels(t *testing.T) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, name := range referenceModels(t, data) {
 		switch {
-		case os.Getenv("BTN_GOLDENS") == "" && !slices.Contains(short, name):
+		case os.Getenv("BTN_GOLDENS") == "" && !slices.Contains(quickModels, name):
 			continue
 		case !known[name] && !*update:
 			t.Logf("%s: there are no goldens of this model", name)

@@ -217,5 +217,5 @@ func decompositionsOf(models string) string {
 	return "decompositions-" + models + "-" + learn.AlgorithmVersion
 }
 
-const bump = "The decomposition of these requests changed: bump AlgorithmVersion (pkg/learn), " +
-	"then remove the goldens of the old version and write the new ones: go test ./pkg/internal/golden -update"
+const bump = "Bump AlgorithmVersion (pkg/learn): caches keep decompositions under it. " +
+	"Then remove the goldens of the old version and write the new ones: go test ./pkg/internal/golden -update"
