@@ -70,7 +70,9 @@ type recorder struct {
 }
 
 // Do is part of learn.Memo.
-func (r *recorder) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (r *recorder) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
+) (*btn.Decomposition, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d, ok := r.known[key]; ok {

@@ -33,7 +33,8 @@ func canonical(d *btn.Decomposition) string {
 
 func write(b *strings.Builder, indent string, d *btn.Decomposition) {
 	line := func(format string, args ...any) { fmt.Fprintf(b, indent+format+"\n", args...) }
-	line("%s exact %t ρ %s explained %s |B| %s |error| %s condition %s", d.Method, d.Exact, bits(d.Residual), bits(d.LnExplained), bits(d.LnNormB), bits(d.LnNormError), bits(d.ConditionGram))
+	line("%s exact %t ρ %s explained %s |B| %s |error| %s condition %s", d.Method, d.Exact,
+		bits(d.Residual), bits(d.LnExplained), bits(d.LnNormB), bits(d.LnNormError), bits(d.ConditionGram))
 	line("levels %d %v", d.Levels.D, d.Levels.Of)
 	for l, o := range d.Rotations {
 		line("rotation %d %s", l, list(o))
@@ -52,7 +53,8 @@ func write(b *strings.Builder, indent string, d *btn.Decomposition) {
 		}
 	}
 	if c := d.Contraction; c != nil {
-		line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t", c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
+		line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t",
+			c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
 		for _, g := range c.Groups {
 			line(" group keep %v of %v %s tables %d merges %v slices %v of %d", g.Keep, g.Indices, g.Shape, g.Tables, g.Merges, g.Slices, g.Count)
 		}
@@ -67,7 +69,8 @@ func write(b *strings.Builder, indent string, d *btn.Decomposition) {
 			line(" plan %s %s order %v position %v tree %v", p.Family, p.Shape, p.Order, p.Position, p.Tree)
 		}
 		for _, r := range g.Rungs {
-			line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s", r.Family, r.Plan, r.Bond, r.Kind, r.Size, r.Slices, r.Count, r.From, r.To, bits(r.Flops), bits(r.Bytes))
+			line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s",
+				r.Family, r.Plan, r.Bond, r.Kind, r.Size, r.Slices, r.Count, r.From, r.To, bits(r.Flops), bits(r.Bytes))
 		}
 	}
 }

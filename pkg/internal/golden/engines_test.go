@@ -35,7 +35,11 @@ import (
 // engineNetworks are large enough that tables are shared among threads, and in maps that no method takes by itself.
 func engineNetworks(ctx context.Context) map[string]*btn.Network {
 	grid := must(generate.Grid(9, 9, generate.Ising{Delta: 1, Seed: 21}))
-	mixed := oracle.RandomModel(rand.New(rand.NewPCG(22, 11)), oracle.Options{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
+	random := func(seed uint64, o oracle.Options) *factorgraph.Model {
+		return oracle.RandomModel(rand.New(rand.NewPCG(seed, 11)), o)
+	}
+	mixed := random(22, oracle.Options{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
+	regular := must(generate.RandomRegular(40, 3, generate.Ising{Delta: 0.7, Seed: 24, Domain: 3}))
 	given := func(variable, factor int) []float64 {
 		d, rng := mixed.Domains[variable], rand.New(rand.NewPCG(uint64(variable), uint64(factor)))
 		a := make([]float64, d*d)
@@ -52,12 +56,12 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 		"grid-observed": must(build(grid, reparam.Options{}).Condition(factorgraph.Observe(map[int]int{0: 1, 40: 0, 77: 1}))),
 		"grid-bp":       build(grid, reparam.Options{Maps: btn.MapBP}),
 		"complete":      build(must(generate.Complete(17, generate.Ising{Delta: 0.5, Seed: 23})), reparam.Options{}),
-		"regular":       build(must(generate.RandomRegular(40, 3, generate.Ising{Delta: 0.7, Seed: 24, Domain: 3})), reparam.Options{Cores: btn.CoresAreVariables}),
+		"regular":       build(regular, reparam.Options{Cores: btn.CoresAreVariables}),
 		"mixed":         build(mixed, reparam.Options{}),
 		"mixed-given":   build(mixed, reparam.Options{Maps: btn.MapGiven, Given: given}),
 		"mixed-turned":  build(mixed, reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables}),
-		"signed":        build(oracle.RandomModel(rand.New(rand.NewPCG(25, 11)), oracle.Options{Variables: 10, Factors: 14, Negative: true, MaxStates: 1 << 12}), reparam.Options{}),
-		"zeros":         build(oracle.RandomModel(rand.New(rand.NewPCG(26, 11)), oracle.Options{Variables: 12, Factors: 16, Zeros: 0.03, MaxStates: 1 << 14}), reparam.Options{}),
+		"signed":        build(random(25, oracle.Options{Variables: 10, Factors: 14, Negative: true, MaxStates: 1 << 12}), reparam.Options{}),
+		"zeros":         build(random(26, oracle.Options{Variables: 12, Factors: 16, Zeros: 0.03, MaxStates: 1 << 14}), reparam.Options{}),
 	}
 }
 
@@ -93,11 +97,13 @@ const engineBytes = 64 << 20
 
 var engines = map[string]engine{
 	"order": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
-		z, _, err := einsum.Contract(ctx, e, must(elimination.MinFill(ctx, e.Hypergraph())), einsum.Options{Memory: engineBytes, Threads: threads})
+		order := must(elimination.MinFill(ctx, e.Hypergraph()))
+		z, _, err := einsum.Contract(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(z, nil), err
 	},
 	"order-marginals": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
-		r, _, err := einsum.Marginals(ctx, e, must(elimination.MinWeight(ctx, e.Hypergraph())), einsum.Options{Memory: engineBytes, Threads: threads})
+		order := must(elimination.MinWeight(ctx, e.Hypergraph()))
+		r, _, err := einsum.Marginals(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(r.Z, floats(r.Marginals)), err
 	},
 	"compiled": func(ctx context.Context, net *btn.Network, _ *einsum.Expression, _ int) ([]string, error) {
@@ -246,11 +252,13 @@ func regions(o region.Options) engine {
 		if err != nil {
 			return nil, err
 		}
-		return []string{"lnz=" + bits(r.LnZ), "linear=" + bits(r.LnZLinear), "mar=" + many(r.Marginals...), "regions=" + bits(float64(r.Regions))}, nil
+		return []string{"lnz=" + bits(r.LnZ), "linear=" + bits(r.LnZLinear), "mar=" + many(r.Marginals...),
+			"regions=" + bits(float64(r.Regions))}, nil
 	}
 }
 
 func TestEngines(t *testing.T) {
+	here(t)
 	ctx, got := context.Background(), newGoldens()
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))

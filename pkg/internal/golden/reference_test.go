@@ -26,14 +26,15 @@ import (
 
 // referenceSettings are what every reference model is asked with.
 var referenceSettings = map[string]btn.Settings{
-	"auto":                  {Method: btn.MethodAuto, Budget: 1e9},
-	"auto-variables":        {Method: btn.MethodAuto, Budget: 1e8, Cores: btn.CoresAreVariables},
-	"truncated":             {Method: btn.MethodTruncated, Budget: 2e8, Bond: 8},
-	"regions":               {Method: btn.MethodRegions, Budget: 1e7},
-	"symmetry-cp":           {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8},
-	"symmetry-cp-bp":        {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8, Maps: btn.MapBP},
-	"symmetry-cp-variables": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables},
-	"exact":                 {Method: btn.MethodExact, Memory: 1 << 30},
+	"auto":           {Method: btn.MethodAuto, Budget: 1e9},
+	"auto-variables": {Method: btn.MethodAuto, Budget: 1e8, Cores: btn.CoresAreVariables},
+	"truncated":      {Method: btn.MethodTruncated, Budget: 2e8, Bond: 8},
+	"regions":        {Method: btn.MethodRegions, Budget: 1e7},
+	"symmetry-cp":    {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8},
+	"symmetry-cp-bp": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8, Maps: btn.MapBP},
+	"symmetry-cp-variables": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8, Maps: btn.MapOrthogonal,
+		Cores: btn.CoresAreVariables},
+	"exact": {Method: btn.MethodExact, Memory: 1 << 30},
 }
 
 var otherEvidence = map[string]string{"truth/orth_min2": "truth/om2.evid"}
@@ -74,7 +75,8 @@ func plain(t *testing.T, path string) []byte {
 // but in moves that Budget does not bound.
 var leftOut = map[string][]string{
 	"truncated": {"ising/grid100x14_attractive_0.5_s0.uai", "ising/grid100x14_attractive_1.0_s0.uai", "ising/grid100x14_mixed_0.5_s0.uai",
-		"ising/grid100x14_mixed_1.0_s0.uai", "protein/pdb1f4p.uai.gz", "protein/pdb1npl.uai.gz", "protein/pdb1wad.uai.gz", "truth/c1908.isc.cnf.uai.gz",
+		"ising/grid100x14_mixed_1.0_s0.uai", "protein/pdb1f4p.uai.gz", "protein/pdb1npl.uai.gz", "protein/pdb1wad.uai.gz",
+		"truth/c1908.isc.cnf.uai.gz",
 		"uai/linkage_11.uai", "uai/linkage_13.uai", "uai/linkage_15.uai", "uai/linkage_25.uai"},
 	"auto":           {"truth/qmr600_14.json.gz"},
 	"auto-variables": {"truth/qmr600_14.json.gz"},
@@ -83,7 +85,8 @@ var leftOut = map[string][]string{
 }
 
 // quickModels are the models that are asked where BTN_GOLDENS is not set.
-var quickModels = []string{"ising/grid10x10_mixed_1.0_s0.uai", "uai/Grids_11.uai", "uai/Pedigree_13.uai", "uai/Promedus_29.uai", "uai/Segmentation_11.uai",
+var quickModels = []string{"ising/grid10x10_mixed_1.0_s0.uai", "uai/Grids_11.uai", "uai/Pedigree_13.uai", "uai/Promedus_29.uai",
+	"uai/Segmentation_11.uai",
 	"truth/w1.json", "truth/w2.json", "truth/w4.json", "truth/wrong878.json", "truth/orth_min2.json", "truth/hang_exact.json"}
 
 // readReference reads a model and the evidence beside it, if there is any.
@@ -129,6 +132,7 @@ func TestReferenceModels(t *testing.T) {
 	if data == "" {
 		t.Skip("BTN_DATA names no folder of reference models")
 	}
+	here(t)
 	known := map[string]bool{}
 	for name := range read(t, "reference").cases {
 		model, _, _ := strings.Cut(name, " ")

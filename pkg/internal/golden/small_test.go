@@ -99,7 +99,8 @@ func apart() *factorgraph.Model {
 	for range 24 {
 		scope = append(scope, len(m.Domains))
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope[len(scope)-1:], Table: must(factorgraph.Table([]int{2}, []float64{rng.Float64(), 1}))})
+		field := must(factorgraph.Table([]int{2}, []float64{rng.Float64(), 1}))
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope[len(scope)-1:], Table: field})
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: must(factorgraph.AtMost(24, 7))})
 	return m
@@ -143,7 +144,10 @@ var quick = map[string]bool{"exact": true, "auto": true, "truncated": true}
 
 // refused are settings that no model is answered with.
 var refused = map[string]btn.Settings{
-	"method": {Method: "none"}, "maps": {Method: btn.MethodSymmetryCP, Maps: "none"}, "cores": {Cores: "none"}, "memory": {Method: btn.MethodExact, Memory: 1},
+	"method": {Method: "none"},
+	"maps":   {Method: btn.MethodSymmetryCP, Maps: "none"},
+	"cores":  {Cores: "none"},
+	"memory": {Method: btn.MethodExact, Memory: 1},
 }
 
 var mapKinds = []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven}
@@ -202,12 +206,14 @@ func answerSmall(t *testing.T) *answers {
 const meant = "If that is meant, say why in the commit and write them anew: go test ./pkg/internal/golden -update"
 
 func TestSmallModels(t *testing.T) {
+	here(t)
 	small()(t).results.hold(t, "small", meant, nil)
 }
 
 // TestDecompositions guards learn.AlgorithmVersion, which is part of the keys under which caches keep decompositions: they must not be
 // served to a program that would learn others.
 func TestDecompositions(t *testing.T) {
+	here(t)
 	small()(t).decompositions.hold(t, decompositionsOf("small"), bump, nil)
 }
 
