@@ -5,6 +5,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -220,7 +221,8 @@ func (p *puller) gone(l *lane) bool {
 	return missing(err)
 }
 
-// keep puts a message into its lane.
+// keep puts a message into its lane, behind those that were delivered as often: where workers die, every message in their hands has one
+// delivery less, begun or not, and what has few left begins first.
 func (p *puller) keep(d *bus.Delivered) {
 	l := p.of[d.Consumer]
 	if l == nil {
@@ -228,7 +230,11 @@ func (p *puller) keep(d *bus.Delivered) {
 		return
 	}
 	l.asked = max(0, l.asked-1)
-	l.waiting = append(l.waiting, d)
+	at := len(l.waiting)
+	for at > 0 && l.waiting[at-1].Attempt < d.Attempt {
+		at--
+	}
+	l.waiting = slices.Insert(l.waiting, at, d)
 	p.passOn(l)
 }
 
