@@ -10,12 +10,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/generate"
-	"github.com/basetensor/basetensor/pkg/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/reparam"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/elimination"
-	"github.com/basetensor/basetensor/pkg/internal/orders"
 )
 
 // widest returns log2 of the largest table of the best of all orders: by trying them, with sets of neighbours.

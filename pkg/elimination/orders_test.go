@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/elimination"
-	"github.com/basetensor/basetensor/pkg/internal/orders"
 )
 
 // grid returns the rows × columns lattice of binary variables, wrapped around when torus is set.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/elimination"
-	"github.com/basetensor/basetensor/pkg/internal/orders"
 )
 
 // TestWalkIsAContraction: whatever the order, every tensor is used once, every index is summed once and only when no

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/internal/oracle"
 )
 
 // propertyModels is how many random models the property test draws; BTN_RANDOM_MODELS overrides it.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/internal/oracle"
 )
 
 // P(event | given) by enumeration against the ratio of two queries, the event asked before and after what is given.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/internal/reference"
 	"github.com/basetensor/basetensor/pkg/ordering"
 	"github.com/basetensor/basetensor/pkg/pairwise"

@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/internal/oracle"
-	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/preprocess"
 	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/bp"
 	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/internal/orders"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/internal/oracle"
 )
 
 func small(t *testing.T) *factorgraph.Model {
