@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/lab/bench"
@@ -47,7 +48,7 @@ func (c *benchCmd) Validate() error {
 
 // Run measures every model in a process of its own, prints a line for each as it ends, and writes the files. An interrupt
 // keeps what was measured until then. The exit code is 0 if all models were solved.
-func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
+func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Redraw != "" {
 		return c.redraw(t)
 	}
@@ -86,7 +87,7 @@ func (c *benchCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	for _, r := range rows {
 		if !r.Status.Solved() {
-			return &exitError{config.ExitFailedEstimate}
+			return console.Exit(config.ExitFailedEstimate)
 		}
 	}
 	return nil
@@ -181,7 +182,7 @@ func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Serie
 }
 
 // redraw draws the plot of an earlier run, with those that it is compared with.
-func (c *benchCmd) redraw(t *terminal) error {
+func (c *benchCmd) redraw(t *console.Terminal) error {
 	others, err := c.compared()
 	if err != nil {
 		return err

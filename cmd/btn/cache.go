@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/cache"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -70,7 +71,7 @@ func newEntry(e cache.Entry) entry {
 }
 
 // Run prints a line per entry, and on standard error the sums by kind.
-func (c *cacheLsCmd) Run(ctx context.Context, t *terminal) error {
+func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ type cacheShowCmd struct {
 }
 
 // Run prints the entry as indented JSON. One that is not what was stored is bad input.
-func (c *cacheShowCmd) Run(ctx context.Context, t *terminal) error {
+func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (c *cacheRmCmd) Validate() error {
 }
 
 // Run removes and prints how many there were.
-func (c *cacheRmCmd) Run(ctx context.Context, t *terminal) error {
+func (c *cacheRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
 		return err

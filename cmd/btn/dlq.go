@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -25,7 +26,7 @@ type dlqListCmd struct {
 }
 
 // Run prints a line per dead letter.
-func (c *dlqListCmd) Run(ctx context.Context, t *terminal) error {
+func (c *dlqListCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err
@@ -49,7 +50,7 @@ type dlqShowCmd struct {
 }
 
 // Run prints the dead letters of a job as indented JSON.
-func (c *dlqShowCmd) Run(ctx context.Context, t *terminal) error {
+func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ type dlqReplayCmd struct {
 }
 
 // Run starts the job again.
-func (c *dlqReplayCmd) Run(ctx context.Context, t *terminal) error {
+func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/lab/evaluate"
 )
@@ -29,7 +30,7 @@ func (c *evaluateCmd) Validate() error {
 }
 
 // Run makes each experiment, says how far it is, and writes its files. An interrupt keeps what was measured until then.
-func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
+func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	experiments, err := evaluate.Find(c.Experiment)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal) error {
 }
 
 // redraw draws the figures of experiments from what was measured before.
-func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *terminal) error {
+func (c *evaluateCmd) redraw(experiments []evaluate.Experiment, t *console.Terminal) error {
 	all := 0
 	for _, x := range experiments {
 		n, err := evaluate.Redraw(c.Out, x)

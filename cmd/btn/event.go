@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -14,13 +15,13 @@ import (
 
 // withEvent returns the queries and behind them, for each, one with its evidence and the event in file, asked over it.
 // Errors name the file, and both files where evidence and event contradict each other.
-func withEvent(open opener, queries []infer.Query, file string, domains []int) ([]infer.Query, error) {
+func withEvent(open console.Opener, queries []infer.Query, file string, domains []int) ([]infer.Query, error) {
 	event, err := loadEvidence(open, file, domains)
 	if err != nil {
 		return nil, err
 	}
 	if event.IsEmpty() {
-		return nil, fault.New(fault.BadInput, "%s: the event says nothing", called(file))
+		return nil, fault.New(fault.BadInput, "%s: the event says nothing", console.Called(file))
 	}
 	n := len(queries)
 	for q := range n {

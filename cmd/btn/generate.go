@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/generate"
@@ -38,7 +39,7 @@ type isingCmd struct {
 }
 
 // Run writes the model in UAI form.
-func (c *isingCmd) Run(t *terminal) error {
+func (c *isingCmd) Run(t *console.Terminal) error {
 	m, err := c.model()
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
@@ -73,7 +74,7 @@ type randomCmd struct {
 }
 
 // Run writes the model in UAI form.
-func (c *randomCmd) Run(t *terminal) error {
+func (c *randomCmd) Run(t *console.Terminal) error {
 	m, err := generate.Random(generate.RandomOptions{
 		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain, MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
 	})
@@ -84,7 +85,7 @@ func (c *randomCmd) Run(t *terminal) error {
 }
 
 // write streams the model: the text of a large one is never in memory.
-func (d *destination) write(t *terminal, m *factorgraph.Model) error {
+func (d *destination) write(t *console.Terminal, m *factorgraph.Model) error {
 	if d.Out == "" {
 		return fault.Wrap(fault.Infrastructure, uai.Write(t.Out, m))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
@@ -47,10 +48,10 @@ func (c *inferCmd) Validate() error {
 }
 
 // Run answers the model and prints one result per query. The exit code is that of the first query without an answer.
-func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
+func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
-	job := newJob(time.Now())
-	inTime, end := c.inTime(ctx, t.began)
+	job := console.NewJob(time.Now())
+	inTime, end := c.inTime(ctx, t.Began)
 	defer end()
 	results, over, err := c.answer(inTime, t, common, job)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *inferCmd) Run(ctx context.Context, t *terminal, common *config.Common) 
 		}
 	}
 	if code != config.ExitOK {
-		return &exitError{code}
+		return console.Exit(code)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ type asked struct {
 }
 
 // ask reads the model and the queries.
-func (c *inferCmd) ask(ctx context.Context, t *terminal, job string) (asked, error) {
+func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (asked, error) {
 	m, queries, err := c.load(ctx, t, c.NATS)
 	if err != nil {
 		return asked{}, err
@@ -134,7 +135,7 @@ func (c *inferCmd) ask(ctx context.Context, t *terminal, job string) (asked, err
 }
 
 // answer loads, submits and waits.
-func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Common, job string) (results []btn.Result, over []int, err error) {
+func (c *inferCmd) answer(ctx context.Context, t *console.Terminal, common *config.Common, job string) (results []btn.Result, over []int, err error) {
 	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job) })
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +145,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	if c.NATS == "" {
-		checkRedis(ctx, t.Err, c.Redis)
+		t.CheckRedis(ctx, c.Redis)
 	}
 	remote, closeRemote, err := c.connect(ctx, logger)
 	if err != nil {
@@ -162,7 +163,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 	}
 	defer bar.clear()
 	defer stop()
-	left, err := c.remaining(t.began)
+	left, err := c.remaining(t.Began)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,7 +172,7 @@ func (c *inferCmd) answer(ctx context.Context, t *terminal, common *config.Commo
 		if _, err := remote.Submit(ctx, a.message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(ctx, job, func(err error) { bar.clear(); t.say(err) })
+		return remote.WaitTelling(ctx, job, func(err error) { bar.clear(); t.Say(err) })
 	})
 	if err != nil && c.NATS != "" && errors.Is(ctx.Err(), context.Canceled) { // nobody waits any more: tell the workers
 		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -204,16 +205,13 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		}
 		return remote, remote.Close, nil
 	}
-	stack, err := startStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads, Drain: embeddedDrain})
+	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads, Drain: console.Drain})
 	if err != nil {
 		return nil, nil, err
 	}
 	limitMemory(c.Memory) // now: the server takes its room for streams from the limit
-	return stack.client, func() { stack.leave(patience) }, nil
+	return stack.Client, func() { stack.Leave(patience) }, nil
 }
-
-// embeddedDrain is how long the workers of this process get to finish when nobody waits for them any more.
-const embeddedDrain = 50 * time.Millisecond
 
 // watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out shows nothing.
 func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progressBar, err error) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/config"
-	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // gz compresses a text.
@@ -31,7 +31,7 @@ func gz(t *testing.T, text string) string {
 func fed(t *testing.T, in string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, log bytes.Buffer
-	code = runOn(context.Background(), args, &terminal{In: strings.NewReader(in), Out: &out, Err: &log})
+	code = runOn(context.Background(), args, &console.Terminal{In: strings.NewReader(in), Out: &out, Err: &log})
 	return code, out.String(), log.String()
 }
 
@@ -116,26 +116,6 @@ func TestInputsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestDecompressionIsBounded: what decompresses to more than is read is a typed error and takes no memory.
-func TestDecompressionIsBounded(t *testing.T) {
-	const most = 1 << 16
-	for _, size := range []int{most, most + 1, 40 * most} {
-		for _, text := range []string{strings.Repeat(" ", size), gz(t, strings.Repeat(" ", size))} {
-			r, err := plain(strings.NewReader(text), most)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := io.Copy(io.Discard, r)
-			if size <= most && (err != nil || n != int64(size)) || size > most && (fault.CodeOf(err) != fault.BadInput || n > most) {
-				t.Errorf("%d bytes of %d: %d, %v", len(text), size, n, err)
-			}
-			if want := map[bool]string{true: "it has more than 64 KiB", false: "it decompresses to more than 64 KiB"}[len(text) == size]; err != nil && !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %q", err, want)
-			}
-		}
-	}
-}
-
 // TestInterruptEndsAReadThatWaits: a standard input that says nothing does not hold the command.
 func TestInterruptEndsAReadThatWaits(t *testing.T) {
 	r, w, err := os.Pipe()
@@ -145,7 +125,8 @@ func TestInterruptEndsAReadThatWaits(t *testing.T) {
 	defer w.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
-	go func() { done <- runOn(ctx, []string{"infer", "-"}, &terminal{In: r, Out: io.Discard, Err: io.Discard}) }()
+	silent := &console.Terminal{In: r, Out: io.Discard, Err: io.Discard}
+	go func() { done <- runOn(ctx, []string{"infer", "-"}, silent) }()
 	cancel()
 	select {
 	case code := <-done:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
@@ -25,13 +26,13 @@ type submitCmd struct {
 }
 
 // Run submits and prints the job's id.
-func (c *submitCmd) Run(ctx context.Context, t *terminal) error {
+func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	m, queries, err := c.load(ctx, t, c.NATS)
 	if err != nil {
 		return err
 	}
 	if c.Job == "" {
-		c.Job = newJob(time.Now())
+		c.Job = console.NewJob(time.Now())
 	}
 	message, err := c.message(c.Job, m, queries)
 	if err != nil {
@@ -58,7 +59,7 @@ type watchCmd struct {
 }
 
 // Run waits for the answer and prints it as infer does.
-func (c *watchCmd) Run(ctx context.Context, t *terminal) error {
+func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (c *watchCmd) Run(ctx context.Context, t *terminal) error {
 		wait, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.clear(); t.say(err) })
+	answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.clear(); t.Say(err) })
 	bar.clear()
 	if err != nil {
 		if wait.Err() != nil && ctx.Err() == nil {
@@ -90,10 +91,10 @@ func (c *watchCmd) Run(ctx context.Context, t *terminal) error {
 }
 
 // printAnswer prints every result and returns the exit code of the first without an answer.
-func printAnswer(answer *wire.Answer, p *printer, t *terminal) error {
+func printAnswer(answer *wire.Answer, p *printer, t *console.Terminal) error {
 	if len(answer.Results) == 0 {
 		fmt.Fprintf(t.Err, "btn: %s: %s (%s)\n", answer.Error.Code, answer.Error.Message, answer.Error.Stage)
-		return &exitError{config.ExitCodeOf(answer.Error.Code)}
+		return console.Exit(config.ExitCodeOf(answer.Error.Code))
 	}
 	var failed *btn.ErrorInfo
 	for i := range answer.Results {
@@ -106,7 +107,7 @@ func printAnswer(answer *wire.Answer, p *printer, t *terminal) error {
 		}
 	}
 	if failed != nil {
-		return &exitError{config.ExitCodeOf(failed.Code)}
+		return console.Exit(config.ExitCodeOf(failed.Code))
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ type cancelCmd struct {
 }
 
 // Run cancels and prints how the job ended: a job that had its answer keeps it.
-func (c *cancelCmd) Run(ctx context.Context, t *terminal) error {
+func (c *cancelCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err

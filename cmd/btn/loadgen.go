@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
@@ -85,8 +86,8 @@ func (c *loadCmd) verified() (int, error) {
 }
 
 // Run loads the workers, prints the report and writes the files. The exit code is 1 if an answer is wrong or missing.
-func (c *loadCmd) Run(ctx context.Context, t *terminal, common *config.Common) error {
-	settings, err := c.config(t.opener(ctx))
+func (c *loadCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	settings, err := c.config(t.Opener(ctx))
 	if err != nil {
 		return err
 	}
@@ -112,13 +113,13 @@ func (c *loadCmd) Run(ctx context.Context, t *terminal, common *config.Common) e
 		return err
 	}
 	if report.Missing > 0 || report.Verified != nil && report.Verified.Wrong > 0 {
-		return &exitError{config.ExitFailedEstimate}
+		return console.Exit(config.ExitFailedEstimate)
 	}
 	return nil
 }
 
 // config is the load as the flags say.
-func (c *loadCmd) config(open opener) (load.Config, error) {
+func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 	verify, err := c.verified()
 	if err != nil {
 		return load.Config{}, err
@@ -126,7 +127,7 @@ func (c *loadCmd) config(open opener) (load.Config, error) {
 	settings := load.Config{
 		Variants: c.Variants, Zipf: c.Zipf, Registered: c.Registered, Batch: c.Batch, Marginals: c.Mar, Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
 		Deadline: c.Deadline, ChunkFlops: c.ChunkFlops, Rate: c.Rate, Outstanding: c.Outstanding, Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
-		Prefix: newJob(time.Now()), Verify: verify,
+		Prefix: console.NewJob(time.Now()), Verify: verify,
 	}
 	if c.Observed == 0 {
 		settings.Observed = -1
@@ -142,7 +143,7 @@ func (c *loadCmd) config(open opener) (load.Config, error) {
 				path, weight = arg[:at], w
 			}
 		}
-		m, err := loadModel(open, path)
+		m, err := console.LoadModel(open, path)
 		if err != nil {
 			return load.Config{}, err
 		}
@@ -155,7 +156,7 @@ func (c *loadCmd) config(open opener) (load.Config, error) {
 }
 
 // connect reaches running workers, or starts the embedded stack.
-func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Common) (*client.Client, func(), error) {
+func (c *loadCmd) connect(ctx context.Context, t *console.Terminal, common *config.Common) (*client.Client, func(), error) {
 	if c.NATS != "" {
 		remote, err := client.Connect(c.NATS)
 		if err != nil {
@@ -164,13 +165,13 @@ func (c *loadCmd) connect(ctx context.Context, t *terminal, common *config.Commo
 		return remote, remote.Close, nil
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	checkRedis(ctx, t.Err, c.Redis)
-	s, err := startStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
-		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: embeddedDrain})
+	t.CheckRedis(ctx, c.Redis)
+	s, err := console.StartStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
+		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: console.Drain})
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.client, s.close, nil
+	return s.Client, s.Close, nil
 }
 
 // profiled runs f, under a profile if one is asked for.

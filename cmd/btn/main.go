@@ -3,15 +3,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/config"
 )
 
@@ -35,23 +33,11 @@ type cli struct {
 	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
 
-const exitCodes = `Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, 5 over a budget or deadline, 130 interrupted.`
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.
-type terminal struct {
-	In       io.Reader
-	Out, Err io.Writer
-	began    time.Time // when the command began, from which its time counts
-}
-
-// say tells people something while a command goes on.
-func (t *terminal) say(err error) { fmt.Fprintf(t.Err, "btn: %s; waiting\n", config.Message(err)) }
 
 // patience is how long a step that was told to end may take to do so before the command goes on without it.
 const patience = 150 * time.Millisecond
@@ -82,45 +68,13 @@ func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	}
 }
 
-// exitError ends a command with a code whose reason has been printed already.
-type exitError struct{ code int }
-
-func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
 // run parses args, runs one command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
-	return runOn(ctx, args, &terminal{In: os.Stdin, Out: stdout, Err: stderr})
+	return runOn(ctx, args, &console.Terminal{In: os.Stdin, Out: stdout, Err: stderr})
 }
 
-func runOn(ctx context.Context, args []string, t *terminal) (code int) {
-	stdout, stderr := t.Out, t.Err
-	t.began = time.Now()
+func runOn(ctx context.Context, args []string, t *console.Terminal) (code int) {
 	var c cli
-	exited := false
-	kctx, err := config.Parse(&c, args, stdout, stderr, func(int) { exited = true },
-		kong.Name("btn"),
-		kong.Description("Probabilistic inference by parametric tensor decomposition in base tensor networks.\n\n"+exitCodes),
-		kong.Vars{"log_level": "error"},
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(t))
-	if exited {
-		return config.ExitOK
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "btn: %s (btn --help shows what there is)\n", config.Message(err))
-		return config.ExitCode(err)
-	}
-	err = kctx.Run(&c.Common)
-	var done *exitError
-	if errors.As(err, &done) {
-		return done.code
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			fmt.Fprintln(stderr, "btn: interrupted")
-			return config.ExitInterrupted
-		}
-		fmt.Fprintf(stderr, "btn: %s\n", config.Message(err))
-	}
-	return config.ExitCode(err)
+	t.Name = "btn"
+	return t.Run(ctx, "Probabilistic inference by parametric tensor decomposition in base tensor networks.", &c, &c.Common, args)
 }

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -34,8 +35,8 @@ type modelPutCmd struct {
 }
 
 // Run registers and prints the digest.
-func (c *modelPutCmd) Run(ctx context.Context, t *terminal) error {
-	m, err := loadModel(t.opener(ctx), c.File)
+func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
+	m, err := console.LoadModel(t.Opener(ctx), c.File)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ type modelLsCmd struct {
 }
 
 // Run prints a line per model.
-func (c *modelLsCmd) Run(ctx context.Context, t *terminal) error {
+func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ type registered struct {
 }
 
 // Run prints one model.
-func (c *modelShowCmd) Run(ctx context.Context, t *terminal) error {
+func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	digest := strings.TrimPrefix(c.Digest, byDigest)
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
@@ -129,7 +130,7 @@ type modelRmCmd struct {
 }
 
 // Run removes models, up to the first that is not there.
-func (c *modelRmCmd) Run(ctx context.Context, t *terminal) error {
+func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/telemetry"
@@ -15,11 +16,11 @@ import (
 func up(t *testing.T) (nats, redis string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := startStack(ctx, telemetry.Logger(t.Output(), "error", "text"), embedded.Options{Listen: true, Host: "127.0.0.1"}, pipeline.Config{Threads: 1, Drain: embeddedDrain})
+	s, err := console.StartStack(ctx, telemetry.Logger(t.Output(), "error", "text"), embedded.Options{Listen: true, Host: "127.0.0.1"}, pipeline.Config{Threads: 1, Drain: console.Drain})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.close(); cancel() })
+	t.Cleanup(func() { s.Close(); cancel() })
 	return s.NATSURL(), s.RedisURL()
 }
 

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 func number(x float64) *float64 { return &x }
@@ -72,14 +70,6 @@ func TestJSONIsOneLinePerResult(t *testing.T) {
 	got := printed(t, printer{json: true}, btn.Result{Status: "ok", Warnings: []string{}})
 	if strings.Count(got, "\n") != 1 || !json.Valid([]byte(got)) || !strings.Contains(got, `"log_z":null`) {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestJobIdsAreValidAndDiffer(t *testing.T) {
-	now := time.Now()
-	a, b := newJob(now), newJob(now)
-	if a == b || !wire.ValidJob(a) || !wire.ValidJob(b) {
-		t.Errorf("%q and %q", a, b)
 	}
 }
 

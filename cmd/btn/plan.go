@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/exact"
@@ -49,8 +50,8 @@ type forecast struct {
 }
 
 // Run prints what answering would take, per query. The time for the first one counts from when the command began.
-func (c *planCmd) Run(ctx context.Context, t *terminal) error {
-	until := t.began.Add(c.Within)
+func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
+	until := t.Began.Add(c.Within)
 	p, err := c.read(ctx, t, until)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ type planned struct {
 }
 
 // read reads the model and makes its network.
-func (c *planCmd) read(ctx context.Context, t *terminal, until time.Time) (p planned, err error) {
+func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time) (p planned, err error) {
 	reading, cancel := context.WithDeadline(ctx, until.Add(c.late()))
 	defer cancel()
 	p, err = promptly(reading, func() (p planned, err error) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -84,7 +85,7 @@ func (v *values) UnmarshalJSON(b []byte) error {
 
 // queryFile reads the queries of a file. A line with an event gives two: what is given, and that with the event, asked over it.
 // Their labels are FILE:LINE. Errors have the code bad_input and the line.
-func queryFile(open opener, path string, m *factorgraph.Model) ([]infer.Query, error) {
+func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]infer.Query, error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func queryFile(open opener, path string, m *factorgraph.Model) ([]infer.Query, e
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
-			return nil, fault.New(codeOfInput(err), "%s: %w", called(path), err)
+			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(path), err)
 		}
 		label := fmt.Sprintf("%s:%d", path, n)
 		if line := bytes.TrimSpace(line); len(line) > 0 {
@@ -110,7 +111,7 @@ func queryFile(open opener, path string, m *factorgraph.Model) ([]infer.Query, e
 		}
 	}
 	if len(queries) == 0 {
-		return nil, fault.New(fault.BadInput, "%s: there is no query", called(path))
+		return nil, fault.New(fault.BadInput, "%s: there is no query", console.Called(path))
 	}
 	return queries, nil
 }

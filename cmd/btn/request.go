@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
@@ -49,7 +48,7 @@ type requestFlags struct {
 // Validate refuses what the flag types let through; kong calls it.
 func (r *requestFlags) Validate() error {
 	if n := r.fromStandardInput(); n > 1 {
-		return fmt.Errorf("standard input can be read once: %d inputs are %q", n, standardInput)
+		return fmt.Errorf("standard input can be read once: %d inputs are %q", n, console.StandardInput)
 	}
 	switch {
 	case r.Queries != "" && (len(r.Evid) > 0 || r.Event != ""):
@@ -78,7 +77,7 @@ func (r *requestFlags) Validate() error {
 func (r *requestFlags) fromStandardInput() int {
 	n := 0
 	for _, name := range append([]string{r.Model, r.Event, r.Queries}, r.Evid...) {
-		if name == standardInput {
+		if name == console.StandardInput {
 			n++
 		}
 	}
@@ -142,8 +141,8 @@ func milliseconds(d time.Duration) int64 {
 }
 
 // load reads the model and the queries: a registered model from the server at url.
-func (r *requestFlags) load(ctx context.Context, t *terminal, url string) (*factorgraph.Model, []infer.Query, error) {
-	open := t.opener(ctx)
+func (r *requestFlags) load(ctx context.Context, t *console.Terminal, url string) (*factorgraph.Model, []infer.Query, error) {
+	open := t.Opener(ctx)
 	m, err := r.loadModel(ctx, open, url)
 	if err != nil {
 		return nil, nil, err
@@ -168,10 +167,10 @@ func (r *requestFlags) load(ctx context.Context, t *terminal, url string) (*fact
 	return m, queries, err
 }
 
-func (r *requestFlags) loadModel(ctx context.Context, open opener, url string) (*factorgraph.Model, error) {
+func (r *requestFlags) loadModel(ctx context.Context, open console.Opener, url string) (*factorgraph.Model, error) {
 	digest, registered := strings.CutPrefix(r.Model, byDigest)
 	if !registered {
-		return loadModel(open, r.Model)
+		return console.LoadModel(open, r.Model)
 	}
 	if url == "" {
 		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)
@@ -185,7 +184,7 @@ func (r *requestFlags) loadModel(ctx context.Context, open opener, url string) (
 }
 
 // loadFile reads a file of queries. --mar and --joint are for those lines that do not say it themselves.
-func (r *requestFlags) loadFile(open opener, m *factorgraph.Model) ([]infer.Query, error) {
+func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]infer.Query, error) {
 	queries, err := queryFile(open, r.Queries, m)
 	if err != nil {
 		return nil, err
@@ -222,11 +221,4 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer
 		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
 	}
 	return message, nil
-}
-
-// newJob makes a job id that nobody else has: time first, so that lists sort.
-func newJob(now time.Time) string {
-	var random [6]byte
-	rand.Read(random[:]) // never fails on supported systems
-	return now.UTC().Format("20060102T150405") + "-" + hex.EncodeToString(random[:])
 }

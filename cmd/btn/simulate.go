@@ -7,6 +7,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/lab/simulate"
 )
@@ -54,7 +55,7 @@ type prediction struct {
 }
 
 // Run simulates every number of workers and prints a line for each.
-func (c *simulateCmd) Run(ctx context.Context, t *terminal) error {
+func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	f, err := os.Open(c.Measured)
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)

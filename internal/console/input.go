@@ -1,4 +1,4 @@
-package main
+package console
 
 // What commands read: files, standard input, either of them compressed with gzip.
 
@@ -16,17 +16,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// standardInput is the name of standard input where a file is asked for.
-const standardInput = "-"
+// StandardInput is the name of standard input where a file is asked for.
+const StandardInput = "-"
 
 // mostBytes is how much of an input is read, after decompression.
 const mostBytes = 1 << 30
 
-// opener opens an input by its name. What it returns is decompressed and bounded.
-type opener func(name string) (io.ReadCloser, error)
+// Opener opens an input by its name. What it returns is decompressed and bounded.
+type Opener func(name string) (io.ReadCloser, error)
 
-// opener returns how a command opens what it reads. Reading ends with ctx, also from a terminal or a pipe that says nothing.
-func (t *terminal) opener(ctx context.Context) opener {
+// Opener returns how a command opens what it reads. Reading ends with ctx, also from a terminal or a pipe that says nothing.
+func (t *Terminal) Opener(ctx context.Context) Opener {
 	return func(name string) (io.ReadCloser, error) {
 		raw, closeRaw, err := t.raw(ctx, name)
 		if err != nil {
@@ -35,15 +35,15 @@ func (t *terminal) opener(ctx context.Context) opener {
 		r, err := plain(raw, mostBytes)
 		if err != nil {
 			closeRaw()
-			return nil, fault.New(codeOfInput(err), "%s: %w", called(name), err)
+			return nil, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
 		}
 		return &input{r, closeRaw}, nil
 	}
 }
 
 // raw opens the bytes as they are stored.
-func (t *terminal) raw(ctx context.Context, name string) (io.Reader, func() error, error) {
-	if name == standardInput {
+func (t *Terminal) raw(ctx context.Context, name string) (io.Reader, func() error, error) {
+	if name == StandardInput {
 		return until(ctx, t.In), func() error { return nil }, nil
 	}
 	f, err := os.Open(name)
@@ -67,16 +67,16 @@ func until(ctx context.Context, r io.Reader) io.Reader {
 	return out
 }
 
-// called is an input's name in a sentence.
-func called(name string) string {
-	if name == standardInput {
+// Called is an input's name in a sentence.
+func Called(name string) string {
+	if name == StandardInput {
 		return "standard input"
 	}
 	return name
 }
 
-// codeOfInput is bad_input for everything but an interrupt.
-func codeOfInput(err error) fault.Code {
+// CodeOfInput is bad_input for everything but an interrupt.
+func CodeOfInput(err error) fault.Code {
 	if errors.Is(err, context.Canceled) {
 		return fault.Cancelled
 	}

@@ -1,0 +1,54 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// gz compresses a text.
+func gz(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, text)
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestDecompressionIsBounded: what decompresses to more than is read is a typed error and takes no memory.
+func TestDecompressionIsBounded(t *testing.T) {
+	const most = 1 << 16
+	for _, size := range []int{most, most + 1, 40 * most} {
+		for _, text := range []string{strings.Repeat(" ", size), gz(t, strings.Repeat(" ", size))} {
+			r, err := plain(strings.NewReader(text), most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := io.Copy(io.Discard, r)
+			if size <= most && (err != nil || n != int64(size)) || size > most && (fault.CodeOf(err) != fault.BadInput || n > most) {
+				t.Errorf("%d bytes of %d: %d, %v", len(text), size, n, err)
+			}
+			if want := map[bool]string{true: "it has more than 64 KiB", false: "it decompresses to more than 64 KiB"}[len(text) == size]; err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}
+}
+
+func TestJobIdsAreValidAndDiffer(t *testing.T) {
+	now := time.Now()
+	a, b := NewJob(now), NewJob(now)
+	if a == b || !wire.ValidJob(a) || !wire.ValidJob(b) {
+		t.Errorf("%q and %q", a, b)
+	}
+}
