@@ -14,27 +14,32 @@ help: ## list the targets
 TIMEOUT ?= 40m
 test: deps ## all tests, against real servers where they can be had (3 minutes on two cores that have nothing else to do, 8 on busy ones)
 	$(GO) test -timeout $(TIMEOUT) ./...
+	$(GO) test -C lab -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
 	$(GO) run ./pkg/internal/testserver/install
 
-build: ## the five commands, into bin/
+build: ## the six commands, into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
+	$(GO) build -C lab -trimpath -o ../bin/ ./cmd/...
 
 lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf)
-	@test -z "$$(gofmt -l cmd pkg internal schemas examples)" || { gofmt -l cmd pkg internal schemas examples; echo "not gofmt'ed"; exit 1; }
+	@test -z "$$(gofmt -l cmd pkg internal lab schemas examples)" || { gofmt -l cmd pkg internal lab schemas examples; echo "not gofmt'ed"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -C lab ./...
 	$(GO) tool staticcheck ./...
+	cd lab && "$$($(GO) tool -C .. -n staticcheck)" ./...
 
 race: deps ## the tests under the race detector (slow; needs cgo)
 	$(GO) test -race -short -timeout $(TIMEOUT) ./...
+	$(GO) test -C lab -race -short -timeout $(TIMEOUT) ./...
 
 FUZZTIME ?= 10s
 fuzz: ## every fuzz target for FUZZTIME each (default 10s)
-	@set -e; for pkg in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
-	  done; done
+	@set -e; for module in . lab; do for pkg in $$($(GO) list -C $$module ./...); do \
+	  for target in $$($(GO) test -C $$module -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -C $$module -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done; done
 
 bench: ## all benchmarks, ten runs each, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./pkg/...
@@ -45,11 +50,12 @@ MODELTIME ?= 60s
 bench-models: ## every reference model against its solution: docs/benchmarks/exact.md (about MODELTIME each at worst)
 	@test -n "$(BTN_DATA)" || { echo "no reference models: set BTN_DATA to their folder"; exit 1; }
 	$(GO) build -o bin/ ./cmd/btn
-	bin/btn bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
+	$(GO) build -C lab -o ../bin/ ./cmd/btnlab
+	bin/btnlab bench "$(BTN_DATA)" --timeout $(MODELTIME) --memory 8GiB --mar $(BENCHFLAGS) --out docs/benchmarks --name exact
 
 figures: ## the figures of docs/ anew, from the CSV files beside them; nothing is measured
-	$(GO) run ./cmd/btn evaluate all --redraw --out docs/evaluation
-	$(GO) run ./cmd/btn bench --redraw docs/benchmarks/exact.csv
+	$(GO) run -C lab ./cmd/btnlab evaluate all --redraw --out ../docs/evaluation
+	$(GO) run -C lab ./cmd/btnlab bench --redraw ../docs/benchmarks/exact.csv
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
 	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./pkg/internal/acceptance

@@ -27,10 +27,6 @@ type cli struct {
 	Cache    cacheCmd    `cmd:"" help:"List, show and remove what Redis remembers."`
 	DLQ      dlqCmd      `cmd:"" name:"dlq" help:"List, show and replay dead letters."`
 	Generate generateCmd `cmd:"" help:"Write a generated model."`
-	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
-	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
-	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
-	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
 
 func main() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two checkouts compared: BenchmarkAlarm (plain calls, pipeline), the kernels' benchmarks, and btn load in one process (batches of fifty queries,
+# Two checkouts compared: BenchmarkAlarm (plain calls, pipeline), the kernels' benchmarks, and btnlab load in one process (batches of fifty queries,
 # single jobs). Rounds of both take turns, and each begins every other round, so that whatever else the machine does meets both alike; benchstat then
 # says what differs significantly. Usage: compare.sh BASE HEAD [ROUNDS, default 10], both folders of checkouts:
 #
@@ -18,12 +18,12 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 echo "written to $out"
 
-# build SIDE DIR: the command, and a test binary per package with one of the benchmarks
+# build SIDE DIR: the command that loads (of a checkout without the laboratory's module it is btn), and a test binary per package with one of the benchmarks
 build() {
   mkdir -p "$out/$1.bin"
   : >"$out/$1.txt"
   : >"$out/$1.packages"
-  (cd "$2" && go build -o "$out/$1.bin/btn" ./cmd/btn)
+  if [ -d "$2/lab" ]; then (cd "$2/lab" && go build -o "$out/$1.bin/loader" ./cmd/btnlab); else (cd "$2" && go build -o "$out/$1.bin/loader" ./cmd/btn); fi
   named=$(echo "$bench" | sed 's/^^/func /; s/\$$/\\(/')
   for dir in $(cd "$2" && grep -rlE --include='*_test.go' "$named" . | xargs -n 1 dirname | sort -u); do
     binary=$out/$1.bin/$(echo "$dir" | tr / _).test
@@ -45,7 +45,7 @@ field() { sed -n "s/.*\"$1\": *\([0-9.e+-]*\).*/\1/p" | head -n 1; }
 # load SIDE NAME FLAGS…: one load, as a line of a benchmark
 load() {
   side=$1 name=$2; shift 2
-  "$out/$side.bin/btn" load "$@" --duration "$loadtime" --warm-up 1s --seed 1 --verify none --json | tr ',{}' '\n\n\n' >"$out/load.json"
+  "$out/$side.bin/loader" load "$@" --duration "$loadtime" --warm-up 1s --seed 1 --verify none --json | tr ',{}' '\n\n\n' >"$out/load.json"
   rate=$(field queries_per_s <"$out/load.json") cpu=$(field cpu_s <"$out/load.json") seconds=$(field seconds <"$out/load.json")
   awk -v name="$name" -v rate="$rate" -v cpu="$cpu" -v seconds="$seconds" 'BEGIN {
     if (rate * seconds == 0) {print "no answers" >"/dev/stderr"; exit 1}

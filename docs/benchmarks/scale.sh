@@ -1,6 +1,6 @@
 #!/bin/sh
 # The scale figures of docs/benchmarks/service.md: one job of at least 64 components on one and on two contract-worker processes,
-# each held to one core, and what btn simulate predicts for it. Needs Linux (taskset), two cores that do nothing else, redis-server.
+# each held to one core, and what btnlab simulate predicts for it. Needs Linux (taskset), two cores that do nothing else, redis-server.
 # Takes some four minutes. Logs, streams and reports go to $OUT, by default a new folder.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -9,6 +9,7 @@ nats_port=${NATS_PORT:-14222} redis_port=${REDIS_PORT:-16379} memory=${MEMORY:-1
 mkdir -p "$out/streams"
 echo "reports in $out"
 go build -trimpath -o bin/ ./cmd/...
+go build -C lab -trimpath -o ../bin/ ./cmd/...
 
 workers= servers=
 stop() {
@@ -19,8 +20,8 @@ trap 'stop; exit 1' INT TERM
 trap stop EXIT
 
 # What the stages take, measured in one process: where nothing waits, then with all cores busy.
-bin/btn load --rate 300 --duration 20s --record "$out/measured.json" >"$out/open.txt"
-bin/btn load --outstanding 64 --duration 20s --record "$out/measured.json" >"$out/closed.txt"
+bin/btnlab load --rate 300 --duration 20s --record "$out/measured.json" >"$out/open.txt"
+bin/btnlab load --outstanding 64 --duration 20s --record "$out/measured.json" >"$out/closed.txt"
 
 nats="nats://127.0.0.1:$nats_port" redis="redis://127.0.0.1:$redis_port"
 "$(go tool -n nats-server)" -js -p "$nats_port" -sd "$out/streams" >"$out/nats.log" 2>&1 &
@@ -57,5 +58,5 @@ chunk() { grep -o '"contract-worker": *[0-9.]*' "$out/$1.json" | grep -o '[0-9.]
 chunks=$(grep -o '"slices": *[0-9]*' "$out/one-1.json" | head -n 1 | grep -o '[0-9]*$')
 milliseconds=$(chunk one-1 | awk -v n="$chunks" '{ print $1 / n }')
 echo "$chunks chunks of $milliseconds ms; simulated:"
-bin/btn simulate "$out/measured.json" --workers 1,2,10,100,1000 --components "$chunks" --chunk-ms "$milliseconds" | tee "$out/simulated.txt"
+bin/btnlab simulate "$out/measured.json" --workers 1,2,10,100,1000 --components "$chunks" --chunk-ms "$milliseconds" | tee "$out/simulated.txt"
 echo "speed-up, runs in pairs: $(for run in 1 2 3; do echo "$(total one-$run) $(total two-$run)"; done | awk '{ printf "%.3f ", $1 / $2 }')"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The figures of docs/benchmarks/service.md: loads the embedded stack, then the worker commands on a real nats-server and
-# redis-server, and prints the reports of btn load. Usage: service.sh [SECONDS per figure, default 15]. It takes some
+# redis-server, and prints the reports of btnlab load. Usage: service.sh [SECONDS per figure, default 15]. It takes some
 # minutes; the machine should do nothing else. Reports, logs and streams go to $OUT, by default a new folder.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -11,6 +11,7 @@ mkdir -p "$out"
 echo "reports in $out"
 
 go build -trimpath -o bin/ ./cmd/...
+go build -C lab -trimpath -o ../bin/ ./cmd/...
 pids= worker_flags=
 stop() {
   # the servers were started first and stop last
@@ -23,8 +24,8 @@ trap stop EXIT
 # figure NAME FLAGS…: one report
 figure() {
   name=$1; shift
-  echo; echo "== $name: btn load $*"
-  bin/btn load "$@" --duration "${seconds}s" --html "$out/$name.html" >"$out/$name.txt" || echo "exit code $?"
+  echo; echo "== $name: btnlab load $*"
+  bin/btnlab load "$@" --duration "${seconds}s" --html "$out/$name.html" >"$out/$name.txt" || echo "exit code $?"
   cat "$out/$name.txt"
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A stage that runs for long in little room: jobs at a steady rate, with jobs that take minutes amid them, through `btn up --dir` and
 # through the worker commands on a real nats-server and redis-server. Usage: soak.sh [embedded|real|both] [SECONDS, default 3600].
-# It prints one line per minute (disk, resident memory, processor time, room left) and the report of btn load per part, and exits with 1 if a job was
+# It prints one line per minute (disk, resident memory, processor time, room left) and the report of btnlab load per part, and exits with 1 if a job was
 # refused, lost or answered wrong, the disk went beyond its bound, or resident memory grew over the last half.
 #
 # RATE jobs per second (300), VARIANTS models that they are of (1; 100000: nearly one each, which costs 10 ms of planning per job), ROOM of all
@@ -15,7 +15,8 @@ seconds=${2:-3600}
 rate=${RATE:-300} variants=${VARIANTS:-1} room=${ROOM:-1GiB} verify=${VERIFY:-2000} part=${PART:-300} long=${LONG:-25}
 out=${OUT:-$(mktemp -d)}
 mkdir -p "$out"
-if [ -n "${BIN:-}" ]; then bin=$BIN; else bin=$out/bin; go build -trimpath -o "$bin/" ./cmd/...; fi
+out=$(cd "$out" && pwd)
+if [ -n "${BIN:-}" ]; then bin=$BIN; else bin=$out/bin; go build -trimpath -o "$bin/" ./cmd/...; go build -C lab -trimpath -o "$bin/" ./cmd/...; fi
 echo "reports in $out"
 
 pids=
@@ -90,7 +91,7 @@ load() {
     n=$((n + 1))
     left=$((until - $(date +%s)))
     [ "$left" -gt "$part" ] && left=$part
-    "$bin/btn" load --nats "$nats" --rate "$rate" --variants "$variants" --zipf 0 --duration "${left}s" --warm-up 0s --drain 300s --seed "$n" --verify "$verify" \
+    "$bin/btnlab" load --nats "$nats" --rate "$rate" --variants "$variants" --zipf 0 --duration "${left}s" --warm-up 0s --drain 300s --seed "$n" --verify "$verify" \
       >"$dir/load-$n.txt" 2>&1 || echo "load-$n: exit code $?" | tee -a "$dir/failed.txt"
     sed -n '/^jobs/p;/^checked/p' "$dir/load-$n.txt"
   done

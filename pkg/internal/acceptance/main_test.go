@@ -28,9 +28,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds the five commands once.
+// built builds the six commands once, one of them of the laboratory's module.
 var built = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "build", "-o", bin, "github.com/basetensor/basetensor/cmd/...").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", bin, "github.com/basetensor/basetensor/cmd/...").CombinedOutput()
+	if err != nil {
+		return out, err
+	}
+	return exec.Command("go", "build", "-C", root+"lab", "-o", bin, "./cmd/...").CombinedOutput()
 })
 
 // needBinaries builds the commands, or skips with -short.

@@ -44,8 +44,8 @@ var notRun = map[string]string{
 	"docker compose -f deploy/compose.yaml up --build --scale contract-worker=3":                                                        needsTools,
 	"btn model put examples/alarm.uai":                                                                                                  needsServer,
 	"btn infer --nats URL digest:4f1c… --queries FILE":                                                                                  needsServer,
-	"btn load --rate 300 --duration 20s":                                                                                                takesLong,
-	"btn load --rate 300 --record m.json && btn simulate m.json":                                                                        takesLong,
+	"go run -C lab ./cmd/btnlab load --rate 300 --duration 20s":                                                                         takesLong,
+	"btnlab load --rate 300 --record m.json && btnlab simulate m.json":                                                                  takesLong,
 	"BTN_DATA=… go test ./pkg/bp -run 'TestReferenceModels|TestStartsMatter' -v":                                                        isTheTests,
 	"BTN_SCALING=1 go test ./pkg/bp -run TestLargeGrid -v":                                                                              isTheTests,
 	"BTN_COMPARE=1 go test ./pkg/infer -run TestSymmetryCPUnderMaps -v":                                                                 isTheTests,
@@ -54,14 +54,14 @@ var notRun = map[string]string{
 	"learn-worker    --nats URL --redis URL":                                                                                            needsServer,
 	"contract-worker --nats URL --redis URL":                                                                                            needsServer,
 	"aggregator      --nats URL --redis URL":                                                                                            needsServer,
-	"btn evaluate strength            --seeds 2 --out docs/evaluation":                                                                  needsData,
-	"btn evaluate components          --seeds 3 --out docs/evaluation":                                                                  needsData,
-	"btn evaluate time                          --out docs/evaluation":                                                                  needsData,
-	"btn evaluate uai --data DIR --model '*_11' --model '*_13' --out docs/evaluation":                                                   needsData,
-	"btn evaluate reuse               --seeds 5 --out docs/evaluation":                                                                  needsData,
-	"btn evaluate calibration                   --out docs/evaluation":                                                                  needsData,
-	"btn evaluate calibration-of-more           --out docs/evaluation":                                                                  needsData,
-	"btn evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":                                                          needsData,
+	"btnlab evaluate strength            --seeds 2 --out docs/evaluation":                                                               needsData,
+	"btnlab evaluate components          --seeds 3 --out docs/evaluation":                                                               needsData,
+	"btnlab evaluate time                          --out docs/evaluation":                                                               needsData,
+	"btnlab evaluate uai --data DIR --model '*_11' --model '*_13' --out docs/evaluation":                                                needsData,
+	"btnlab evaluate reuse               --seeds 5 --out docs/evaluation":                                                               needsData,
+	"btnlab evaluate calibration                   --out docs/evaluation":                                                               needsData,
+	"btnlab evaluate calibration-of-more           --out docs/evaluation":                                                               needsData,
+	"btnlab evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":                                                       needsData,
 	"go run ./examples/client-go":                                                                                                       needsServer,
 	"(cd examples/client-node && npm ci)":                                                                                               needsTools,
 	"go run ./examples/client-go --uai examples/alarm.uai --evid examples/alarm-low-pressure.evid --evid examples/alarm-no-breath.evid": needsServer,
@@ -69,7 +69,7 @@ var notRun = map[string]string{
 }
 
 // commandLine tells commands from equations, bytes and what was printed.
-var commandLine = regexp.MustCompile(`^(go (run|test) |btn |make |docker |node |cat |\(cd |[A-Z_]+=\S+ go |(reparam|learn|contract)-worker +-|aggregator +-)`)
+var commandLine = regexp.MustCompile(`^(go (run|test) |btn(lab)? |make |docker |node |cat |\(cd |[A-Z_]+=\S+ go |(reparam|learn|contract)-worker +-|aggregator +-)`)
 
 // comment is what follows a command on its line.
 var comment = regexp.MustCompile(`\s+# .*$`)

@@ -113,7 +113,7 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 			{"reparam-worker"}, {"learn-worker"}, {"contract-worker"}, {"aggregator"},
 			{"btn", "infer", model}, {"btn", "infer", model, "--json"}, {"btn", "submit", model}, {"btn", "watch", "job"}, {"btn", "cancel", "job"}, {"btn", "setup"},
 			{"btn", "dlq", "list"}, {"btn", "model", "ls"}, {"btn", "plan", "digest:" + strings.Repeat("0", 64)},
-			{"btn", "load", "--jobs", "1"},
+			{"btnlab", "load", "--rate", "1"},
 		} {
 			silent(t, nil, append(args, "--nats", url, "--log-level", "debug")...)
 		}
@@ -129,7 +129,7 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "settings.json")
 	write(t, file, `{"nats": "nats://ann:`+secret+`@host", "redis": "redis://:`+secret+`@host", "log-level": "debug"}`)
 	env := []string{"BTN_NATS=" + urls[0], "BTN_REDIS=redis://:" + secret + "@host"}
-	for _, program := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "btn"} {
+	for _, program := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "btn", "btnlab"} {
 		silent(t, env, program, "--help")
 		silent(t, env, program, "--config", file, "--help")
 		silent(t, env, program, "--config", file, "--nosuch="+urls[0])

@@ -2,7 +2,9 @@
 package architecture
 
 import (
+	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,15 +22,27 @@ var service = []string{
 	"pkg/wire", "pkg/client", "pkg/pipeline", "pkg/cache", "pkg/telemetry", "pkg/embedded", "pkg/config", "pkg/worker",
 }
 
+// laboratory are the packages of the nested module lab, which measures and draws.
+var laboratory = []string{"baseline", "bench", "chart", "cmd/btnlab", "evaluate", "load", "simulate"}
+
+// modules are the folders of the two modules.
+var modules = []string{"../../..", "../../../lab"}
+
+// list returns what go list prints in a folder, word by word.
+func list(t *testing.T, dir string, args ...string) []string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list", "-C", dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list %v in %s: %v\n%s", args, dir, err, out)
+	}
+	return strings.Fields(string(out))
+}
+
 func deps(t *testing.T, pkg string) map[string]bool {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", module+pkg).CombinedOutput()
-	if err != nil {
-		t.Fatalf("go list -deps %s: %v\n%s", pkg, err, out)
-	}
 	set := map[string]bool{}
-	for _, line := range strings.Fields(string(out)) {
-		set[line] = true
+	for _, path := range list(t, modules[0], "-deps", module+pkg) {
+		set[path] = true
 	}
 	return set
 }
@@ -82,52 +96,81 @@ func TestClientImportsNoPipeline(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Whoever wants a picture asks pkg/lab.
+// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Whoever imports this module gets none of them.
 func TestOnlyTheLabDraws(t *testing.T) {
-	const plot, lab = "gonum.org/v1/plot", module + "pkg/lab/"
-	out, err := exec.Command("go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
-{{end}}{{range .TestImports}}{{$p}} {{.}}
-{{end}}{{range .XTestImports}}{{$p}} {{.}}
-{{end}}`, module+"...").CombinedOutput()
+	const plot = "gonum.org/v1/plot"
+	for _, path := range list(t, modules[0], "-deps", "-test", "./...") {
+		if path == plot || strings.HasPrefix(path, plot+"/") || strings.HasPrefix(path, module+"lab/") {
+			t.Errorf("this module depends on %s", path)
+		}
+	}
+	if _, required := requirements(t, modules[0])[plot]; required {
+		t.Errorf("go.mod requires %s", plot)
+	}
+	if _, required := requirements(t, modules[1])[plot]; !required {
+		t.Errorf("lab/go.mod does not require %s: is this test still needed?", plot)
+	}
+}
+
+// TestPackagesOfTheLab: a package that goes there, or leaves, is named here.
+func TestPackagesOfTheLab(t *testing.T) {
+	var want []string
+	for _, pkg := range laboratory {
+		want = append(want, module+"lab/"+pkg)
+	}
+	if got := list(t, modules[1], "./..."); !slices.Equal(got, want) {
+		t.Errorf("lab has the packages %v, want %v", got, want)
+	}
+}
+
+// TestTheLabMeasuresWhatIsImported: with other versions of what both modules require it would measure another program.
+func TestTheLabMeasuresWhatIsImported(t *testing.T) {
+	lab, shared := requirements(t, modules[1]), 0
+	for path, version := range requirements(t, modules[0]) {
+		if there, both := lab[path]; both {
+			if shared++; there != version {
+				t.Errorf("%s: %s here and %s in lab/go.mod; go get -C lab %s@%s", path, version, there, path, version)
+			}
+		}
+	}
+	if shared == 0 {
+		t.Error("the two modules have no requirement in common")
+	}
+}
+
+// requirements returns the versions that a module's go.mod requires.
+func requirements(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out, err := exec.Command("go", "mod", "edit", "-C", dir, "-json").Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, out)
+		t.Fatalf("go mod edit in %s: %v", dir, err)
 	}
-	drawn := false
-	for line := range strings.Lines(string(out)) {
-		pkg, imported, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok || imported != plot && !strings.HasPrefix(imported, plot+"/") {
-			continue
-		}
-		if drawn = true; !strings.HasPrefix(pkg, lab) {
-			t.Errorf("%s imports %s", pkg, imported)
-		}
+	var file struct {
+		Require []struct{ Path, Version string }
 	}
-	if !drawn {
-		t.Errorf("nobody imports %s: is this test still needed?", plot)
+	if err := json.Unmarshal(out, &file); err != nil {
+		t.Fatal(err)
 	}
-	for _, pkg := range append(append([]string(nil), mathematics...), service...) {
-		if deps(t, pkg)[module+"pkg/lab/bench"] {
-			t.Errorf("%s depends on pkg/lab/bench", pkg)
-		}
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Path] = r.Version
 	}
+	return versions
 }
 
 // TestOnlyLinalgCallsLAPACK: some of its loops never end on entries that are not finite. pkg/linalg checks and scales what
 // goes in; whoever wants a decomposition asks it. Tests may use gonum as an oracle.
 func TestOnlyLinalgCallsLAPACK(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
-{{end}}`, module+"...").CombinedOutput()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, out)
-	}
 	called := false
-	for line := range strings.Lines(string(out)) {
-		pkg, imported, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok || !strings.HasPrefix(imported, "gonum.org/v1/gonum/") {
-			continue
-		}
-		if called = true; pkg != module+"pkg/linalg" {
-			t.Errorf("%s imports %s", pkg, imported)
+	for _, dir := range modules {
+		words := list(t, dir, "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
+{{end}}`, "./...")
+		for pair := range slices.Chunk(words, 2) {
+			if pkg, imported := pair[0], pair[1]; strings.HasPrefix(imported, "gonum.org/v1/gonum/") {
+				if called = true; pkg != module+"pkg/linalg" {
+					t.Errorf("%s imports %s", pkg, imported)
+				}
+			}
 		}
 	}
 	if !called {

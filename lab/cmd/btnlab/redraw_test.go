@@ -38,16 +38,16 @@ func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 			}
 		}
 	}
-	evaluation := copied("../../docs/evaluation", "*.csv")
+	evaluation := copied("../../../docs/evaluation", "*.csv")
 	if code, _, stderr := command(t, "evaluate", "all", "--redraw", "--out", evaluation); code != 0 {
 		t.Fatal(stderr)
 	}
-	same(evaluation, "../../docs/evaluation")
-	benchmarks := copied("../../docs/benchmarks", "exact.csv")
+	same(evaluation, "../../../docs/evaluation")
+	benchmarks := copied("../../../docs/benchmarks", "exact.csv")
 	if code, _, stderr := command(t, "bench", "--redraw", filepath.Join(benchmarks, "exact.csv")); code != 0 {
 		t.Fatal(stderr)
 	}
-	same(benchmarks, "../../docs/benchmarks")
+	same(benchmarks, "../../../docs/benchmarks")
 	if code, _, stderr := command(t, "evaluate", "time", "--redraw", "--out", t.TempDir()); code == 0 || !strings.Contains(stderr, "no results of time") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}

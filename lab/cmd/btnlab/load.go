@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/lab/load"
+	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/lab/load"
-	"github.com/basetensor/basetensor/pkg/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/telemetry"
 )
@@ -54,7 +54,7 @@ type loadCmd struct {
 	ChunkFlops  float64            `help:"About how many operations one task has; 0: learn-worker's default, 1: every query and component is a task. With --nats: what the learn-workers there have." default:"0"`
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
-	Record      string             `help:"Write service times for btn simulate here, at a rate at which nothing waits. A closed loop then replaces in the same file what a message costs when all are busy." placeholder:"FILE"`
+	Record      string             `help:"Write service times for btnlab simulate here, at a rate at which nothing waits. A closed loop then replaces in the same file what a message costs when all are busy." placeholder:"FILE"`
 	CPUProfile  string             `name:"cpu-profile" help:"Write a profile of this process here (pprof), of the load alone." placeholder:"FILE"`
 }
 
@@ -191,7 +191,7 @@ func (c *loadCmd) profiled(f func() (*load.Outcome, error)) (*load.Outcome, erro
 	return f()
 }
 
-// record writes what btn simulate reads.
+// record writes what btnlab simulate reads.
 func (c *loadCmd) record(ctx context.Context, o *load.Outcome) error {
 	if c.Record == "" {
 		return nil

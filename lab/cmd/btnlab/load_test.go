@@ -1,18 +1,37 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/lab/load"
+	"github.com/basetensor/basetensor/lab/load"
 )
+
+// write makes a file with the text and returns its path.
+func write(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// command runs btnlab and returns what it printed.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(t.Context(), args, &out, &err)
+	return code, out.String(), err.String()
+}
 
 func TestLoadOnTheEmbeddedStack(t *testing.T) {
 	folder := t.TempDir()
-	model, page := write(t, folder, "pair.uai", pair), filepath.Join(folder, "load.html")
+	model, page := write(t, folder, "pair.uai", "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 0\n"), filepath.Join(folder, "load.html")
 	code, stdout, stderr := command(t, "load", model+"=2", "--rate", "30", "--duration", "500ms", "--warm-up", "100ms", "--verify", "all", "--json", "--html", page, "--tenant", "a=1;b=2")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

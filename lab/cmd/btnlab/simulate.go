@@ -8,12 +8,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/lab/simulate"
 )
 
 type simulateCmd struct {
-	Measured   string  `arg:"" help:"File that btn load --record wrote."`
+	Measured   string  `arg:"" help:"File that btnlab load --record wrote."`
 	Workers    []int   `help:"Numbers of contract workers, each on a core of its own." default:"1,2,10,100,1000"`
 	Rate       float64 `help:"Jobs per second at which latencies are given; 0: seven tenths of the highest throughput." default:"0"`
 	Stages     int     `help:"Messages that each of the other stages works on at a time." default:"4"`

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/lab/bench"
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/lab/bench"
-	"github.com/basetensor/basetensor/pkg/lab/chart"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )

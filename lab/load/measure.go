@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

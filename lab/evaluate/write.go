@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/lab/chart"
 )
 
 // Write writes NAME.csv, NAME.txt with the summary, and the figures of an experiment to dir, which it makes.

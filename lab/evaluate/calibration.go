@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/basetensor/basetensor/pkg/lab/chart"
+	"github.com/basetensor/basetensor/lab/chart"
 )
 
 func calibration() Experiment {

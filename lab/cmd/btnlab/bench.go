@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/lab/bench"
 	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/lab/bench"
 )
 
 type benchCmd struct {
@@ -27,6 +28,7 @@ type benchCmd struct {
 	Mar     bool          `help:"Ask for marginals and compare them as well."`
 	Compare []string      `help:"CSV file of an earlier run, to be drawn in the same plot; repeat it for more." placeholder:"FILE"`
 	Redraw  string        `help:"Measure nothing: draw the plot of this CSV file of an earlier run anew, beside it, up to --timeout." placeholder:"FILE"`
+	BTN     string        `name:"btn" help:"The btn that answers; without it the one beside this program, or one built from the source of this laboratory." placeholder:"FILE"`
 	Out     string        `help:"Folder for the results." default:"bench" placeholder:"DIR"`
 	Name    string        `help:"Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg." placeholder:"NAME"`
 }
@@ -63,11 +65,11 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil { // before hours of measuring, not after
 		return fault.Wrap(fault.BadInput, err)
 	}
-	self, err := os.Executable()
+	program, err := c.answerer(ctx)
 	if err != nil {
-		return fault.Wrap(fault.Infrastructure, err)
+		return err
 	}
-	settings := bench.Config{Command: c.command(self), Timeout: c.Timeout, Mar: c.Mar, Set: c.Method, Folder: filepath.Clean(c.Folder)}
+	settings := bench.Config{Command: c.command(program), Timeout: c.Timeout, Mar: c.Mar, Set: c.Method, Folder: filepath.Clean(c.Folder)}
 	table := bench.NewTable(models, c.Mar)
 	fmt.Fprintln(t.Out, table.Head())
 	machine, start := bench.ThisMachine(), time.Now()
@@ -93,9 +95,32 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
+// source is the package of btn, for which go.mod has a replacement by the folder above.
+const source = "github.com/basetensor/basetensor/cmd/btn"
+
+// answerer returns the path of the btn that answers. In the laboratory's folder, where `go run` runs this program, go builds it.
+func (c *benchCmd) answerer(ctx context.Context) (string, error) {
+	if c.BTN != "" {
+		path, err := exec.LookPath(c.BTN)
+		return path, fault.Wrap(fault.BadInput, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fault.Wrap(fault.Infrastructure, err)
+	}
+	if beside, err := exec.LookPath(filepath.Join(filepath.Dir(self), "btn")); err == nil {
+		return beside, nil
+	}
+	built, err := exec.CommandContext(ctx, "go", "tool", "-n", source).Output()
+	if err != nil {
+		return "", fault.New(fault.BadInput, "there is no btn beside %s, and go builds none here (%w): --btn says where it is", self, err)
+	}
+	return strings.TrimSpace(string(built)), nil
+}
+
 // command is how one model is answered; its path is appended.
-func (c *benchCmd) command(self string) []string {
-	args := []string{self, "infer", "--json", "--method=" + c.Method, "--memory=" + strconv.FormatInt(int64(c.Memory), 10) + "B",
+func (c *benchCmd) command(program string) []string {
+	args := []string{program, "infer", "--json", "--method=" + c.Method, "--memory=" + strconv.FormatInt(int64(c.Memory), 10) + "B",
 		"--threads=" + strconv.Itoa(c.Threads)}
 	if c.Mar {
 		args = append(args, "--mar")
@@ -105,7 +130,7 @@ func (c *benchCmd) command(self string) []string {
 
 // typed is the command line that measures the same again. Folders with a place on this machine only are left out.
 func (c *benchCmd) typed() string {
-	args := []string{"btn", "bench", "FOLDER", "--method", c.Method, "--timeout", c.Timeout.String(), "--memory", strings.ReplaceAll(c.Memory.String(), " ", "")}
+	args := []string{"btnlab", "bench", "FOLDER", "--method", c.Method, "--timeout", c.Timeout.String(), "--memory", strings.ReplaceAll(c.Memory.String(), " ", "")}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
 			args = append(args, flag, v)
@@ -124,6 +149,9 @@ func (c *benchCmd) typed() string {
 		if filepath.IsLocal(f) {
 			add("--compare", f)
 		}
+	}
+	if filepath.IsLocal(c.BTN) {
+		add("--btn", c.BTN)
 	}
 	if filepath.IsLocal(c.Out) {
 		add("--out", c.Out)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/lab/evaluate"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/lab/evaluate"
 )
 
 type evaluateCmd struct {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/lab/chart"
 	"github.com/basetensor/basetensor/pkg/truncated"
 )
 

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/lab/chart"
 )
 
 func components() Experiment {

@@ -171,18 +171,22 @@ func TestCommand(t *testing.T) {
 		t.Skip("builds the program")
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "btn.exe")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/basetensor/basetensor/cmd/btn").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	build := func(command string) {
+		if out, err := exec.Command("go", "build", "-o", dir, "github.com/basetensor/basetensor/"+command).CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
 	}
+	build("lab/cmd/btnlab")
 	// Z = 1 + 2 + 3 + 4 = 10; with X_1 = 1 observed, 2 + 4 = 6.
 	const pair = "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
 	write(t, dir, map[string]string{
 		"models/free.uai": pair, "models/free.uai.PR": "PR\n1\n",
 		"models/in/seen.uai": pair, "models/in/seen.uai.evid": "1 1 1\n", "models/in/seen.uai.PR": "PR\n0.778151\n",
 	})
+	place := "" // here, where go finds the source of btn
 	bench := func(folder, out string) (string, int) {
-		cmd := exec.Command(program, "bench", filepath.Join(dir, folder), "--timeout=60s", "--out", filepath.Join(dir, out))
+		cmd := exec.Command(filepath.Join(dir, "btnlab"), "bench", filepath.Join(dir, folder), "--timeout=60s", "--out", filepath.Join(dir, out))
+		cmd.Dir = place
 		text, err := cmd.CombinedOutput()
 		if cmd.ProcessState == nil {
 			t.Fatal(err)
@@ -216,6 +220,14 @@ func TestCommand(t *testing.T) {
 	write(t, dir, map[string]string{"wrong/free.uai": pair, "wrong/free.uai.PR": "PR\n1.00002\n", "wrong/torn.uai": "MARKOV\n2\n2"})
 	if text, code = bench("wrong", "out2"); code != 1 || !strings.Contains(text, "wrong 1, bad_input 1") || !strings.Contains(text, "0 of 2 solved") {
 		t.Errorf("exit code %d\n%s", code, text)
+	}
+	place = dir
+	if text, code = bench("models", "out4"); code != 3 || !strings.Contains(text, "no btn beside") {
+		t.Errorf("no btn anywhere: exit code %d\n%s", code, text)
+	}
+	build("cmd/btn")
+	if text, code = bench("models", "out5"); code != 0 || !strings.Contains(text, "2 of 2 solved") {
+		t.Errorf("btn beside it: exit code %d\n%s", code, text)
 	}
 	if text, code = bench("absent", "out3"); code != 3 || !strings.Contains(text, "absent") {
 		t.Errorf("no such folder: exit code %d\n%s", code, text)

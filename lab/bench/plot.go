@@ -10,7 +10,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/basetensor/basetensor/pkg/lab/chart"
+	"github.com/basetensor/basetensor/lab/chart"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"

@@ -109,7 +109,7 @@ func TestSummary(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	page := Page{
 		Title: "Benchmark: exact", Machine: Machine{CPU: "Quick 9000", GOMAXPROCS: 2, Memory: 8 << 30, Go: "go1.26", Platform: "linux/amd64"},
-		Measured: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "btn bench FOLDER", Models: 4, Data: "results.csv", Picture: "cactus.svg",
+		Measured: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "btnlab bench FOLDER", Models: 4, Data: "results.csv", Picture: "cactus.svg",
 		Compared: []Series{{Name: "older", Times: []float64{1}, Total: 3}},
 	}
 	var b bytes.Buffer
@@ -120,7 +120,7 @@ func TestMarkdown(t *testing.T) {
 	for _, want := range []string{
 		"# Benchmark: exact\n", "**2 of 3 solved (unchecked 1, timeout 1)", "interrupted: 3 of 4 models",
 		"- machine: Quick 9000, GOMAXPROCS 2, 8 GiB of memory, go1.26, linux/amd64\n", "- measured: 2026-01-02\n",
-		"- command: `btn bench FOLDER`\n", "[results.csv](results.csv)", "](cactus.svg)", "- compared with: older, 1 of 3 solved\n",
+		"- command: `btnlab bench FOLDER`\n", "[results.csv](results.csv)", "](cactus.svg)", "- compared with: older, 1 of 3 solved\n",
 		`| grids/a\_b | 100 | 13 | 14.0 |`, `| zero\|x | 2 | – |`, "## Not solved\n\n- big: timeout; killed",
 	} {
 		if !strings.Contains(text, want) {

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Measured is what the model is fed with, the JSON of `btn load --record`. All times are milliseconds; lists are samples of
+// Measured is what the model is fed with, the JSON of `btnlab load --record`. All times are milliseconds; lists are samples of
 // a distribution, drawn from evenly.
 type Measured struct {
 	Reparam   []float64 `json:"reparam_ms"`   // per job

@@ -9,11 +9,11 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/compressed"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/lab/chart"
 	"github.com/basetensor/basetensor/pkg/truncated"
 )
 

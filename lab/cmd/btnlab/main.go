@@ -1,0 +1,35 @@
+// Command btnlab is the laboratory: it measures btn, its methods and its workers, and draws what was measured.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/pkg/config"
+)
+
+type cli struct {
+	config.Common
+
+	Bench    benchCmd    `cmd:"" help:"Measure a folder of models and compare with their reference solutions."`
+	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
+	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
+	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run parses args, runs one command and returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	var c cli
+	t := &console.Terminal{Name: "btnlab", In: os.Stdin, Out: stdout, Err: stderr}
+	return t.Run(ctx, "Measurements of basetensor, and their pictures.", &c, &c.Common, args)
+}
