@@ -211,11 +211,11 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer
 	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
 		message.ModelDigest = digest
 	} else {
-		body, err := wire.NewModelBody(m)
+		of, err := wire.NewModel(m)
 		if err != nil {
-			return wire.Model{}, fault.Wrap(fault.BadInput, err)
+			return wire.Model{}, err
 		}
-		message.Model = body
+		message.Model = of.Model
 	}
 	for _, q := range queries {
 		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})

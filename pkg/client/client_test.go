@@ -142,12 +142,7 @@ func Example() {
 	}
 	defer stack.Close()
 	go stack.Run(ctx, pipeline.Config{})
-	nc, err := stack.Connect("example") // in a deployment: client.Connect(url)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	c, err := client.New(nc)
+	c, err := stack.Client() // in a deployment: client.Connect(url)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/nats-io/nats-server/v2/server"
@@ -84,6 +85,15 @@ func (s *Stack) Connect(name string) (*nats.Conn, error) {
 	s.conns = append(s.conns, nc)
 	s.mu.Unlock()
 	return nc, nil
+}
+
+// Client returns a client within the process. Close closes it.
+func (s *Stack) Client() (*client.Client, error) {
+	nc, err := s.Connect("client")
+	if err != nil {
+		return nil, err
+	}
+	return client.New(nc)
 }
 
 // NATSURL is where the server listens, empty without Options.Listen.

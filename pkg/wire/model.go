@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Model is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is exactly one of
@@ -187,4 +188,17 @@ func (b *ModelBody) check() error {
 		}
 	}
 	return nil
+}
+
+// NewModel returns a request for m with the queries given, or for its ln Z alone, under no id and by default settings. It shares m's
+// slices. Errors have the code bad_input.
+func NewModel(m *factorgraph.Model, queries ...Query) (Model, error) {
+	body, err := NewModelBody(m)
+	if err != nil {
+		return Model{}, fault.Wrap(fault.BadInput, err)
+	}
+	if len(queries) == 0 {
+		queries = []Query{{}}
+	}
+	return Model{Model: body, Queries: queries}, nil
 }

@@ -126,16 +126,17 @@ func message(m, to wire.Message) error {
 }
 
 func wireRequest(c *Case) (*wire.Model, error) {
-	body, err := wire.NewModelBody(c.Model)
+	var queries []wire.Query
+	for _, q := range c.Queries {
+		queries = append(queries, wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
+	}
+	m, err := wire.NewModel(c.Model, queries...)
 	if err != nil {
 		return nil, err
 	}
-	m := &wire.Model{Job: "truth", Model: body, Settings: c.Settings}
-	for _, q := range c.Queries {
-		m.Queries = append(m.Queries, wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
-	}
+	m.Job, m.Settings = "truth", c.Settings
 	var back wire.Model
-	return &back, message(m, &back)
+	return &back, message(&m, &back)
 }
 
 // digest stands for that of a request.
