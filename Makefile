@@ -17,7 +17,7 @@ test: deps ## all tests, against real servers where they can be had (3 minutes o
 	$(GO) test -C lab -timeout $(TIMEOUT) ./...
 
 deps: ## find or install redis-server, build nats-server; says clearly what it could not get
-	$(GO) run ./pkg/internal/testserver/install
+	$(GO) run ./internal/testserver/install
 
 build: ## the six commands, into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
@@ -42,7 +42,7 @@ fuzz: ## every fuzz target for FUZZTIME each (default 10s)
 	  done; done; done
 
 bench: ## all benchmarks, ten runs each, for benchstat
-	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./pkg/...
+	$(GO) test -run '^$$' -bench . -benchmem -count 10 ./...
 
 # Fails when a model is not solved; the page is written all the same. Further flags: make bench-models BENCHFLAGS="--compare earlier.csv"
 BENCHFLAGS ?=
@@ -58,14 +58,14 @@ figures: ## the figures of docs/ anew, from the CSV files beside them; nothing i
 	$(GO) run -C lab ./cmd/btnlab bench --redraw ../docs/benchmarks/exact.csv
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
-	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./pkg/internal/acceptance
+	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/acceptance
 
 chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts (a minute)
-	BTN_CHAOS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run TestChaos ./pkg/internal/acceptance
+	BTN_CHAOS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run TestChaos ./internal/acceptance
 
 TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)
-	$(GO) run ./pkg/internal/truth/run -seed $(TRUTH_SEED)
+	$(GO) run ./internal/truth/run -seed $(TRUTH_SEED)
 
 goldens: ## all answers to the last bit: small models, engines, decompositions, every reference model (GOLDENFLAGS=-update writes them)
-	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./pkg/internal/golden -args $(GOLDENFLAGS)
+	BTN_GOLDENS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/golden -args $(GOLDENFLAGS)

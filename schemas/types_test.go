@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/schemas"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 func TestCacheCommands(t *testing.T) {

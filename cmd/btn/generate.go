@@ -7,9 +7,9 @@ import (
 	"os"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/pkg/config"
 )
 
 type cli struct {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"runtime/debug"
 
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/config"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
-	"github.com/basetensor/basetensor/pkg/telemetry"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

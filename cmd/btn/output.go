@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/config"
-	"github.com/basetensor/basetensor/pkg/exact"
+	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/learn"
 )
 
 type planCmd struct {

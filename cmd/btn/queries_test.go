@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // named is P(rain, wet) ∝ 1 2 / 3 0, with names.

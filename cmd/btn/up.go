@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
-	"github.com/basetensor/basetensor/pkg/telemetry"
 )
 
 type upCmd struct {

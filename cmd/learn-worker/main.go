@@ -4,8 +4,8 @@ package main
 import (
 	"os"
 
+	"github.com/basetensor/basetensor/internal/worker"
 	"github.com/basetensor/basetensor/pkg/pipeline"
-	"github.com/basetensor/basetensor/pkg/worker"
 )
 
 func main() {

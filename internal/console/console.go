@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/config"
 )
 
 // Terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.

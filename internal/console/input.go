@@ -12,7 +12,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

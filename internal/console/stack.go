@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/cache"
+	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"

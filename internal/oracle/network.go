@@ -5,7 +5,7 @@ package oracle
 import (
 	"math/big"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // NetworkZ returns Z = Scale · Σ_x Π_c B^(c)[x] Π_j L^(j)[x] by enumerating all entries, and the sum of the terms' absolute

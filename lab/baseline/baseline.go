@@ -5,7 +5,7 @@ package baseline
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

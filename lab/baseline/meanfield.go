@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/internal/einsum"
 )
 
 // MeanFieldOptions steer MeanField. The zero value works.

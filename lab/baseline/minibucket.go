@@ -5,7 +5,7 @@ package baseline
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/internal/einsum"
 )
 
 // MiniBucket returns an upper bound on ln Z: the tables at an index are split into mini-buckets of at most ibound+1

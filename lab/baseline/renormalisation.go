@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/einsum"
+	"github.com/basetensor/basetensor/internal/einsum"
 )
 
 // RenormalisationOptions steer BucketRenormalisation.

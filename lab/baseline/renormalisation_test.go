@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
-	"github.com/basetensor/basetensor/pkg/einsum"
-	"github.com/basetensor/basetensor/pkg/reparam"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/config"
 )
 
 // Machine is what figures have to be read with.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/config"
+	"github.com/basetensor/basetensor/internal/config"
 )
 
 // ending of a process.

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/lab/chart"
-	"github.com/basetensor/basetensor/pkg/btn"
 )
 
 func components() Experiment {

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/lab/chart"
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/generate"
 )
 
 // The families of constraints. Δ is the noise of a parity code's channel, the edges per vertex of a graph that takes three colours,

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated within 7e-13 and 0.047, and were off by

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 

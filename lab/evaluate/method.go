@@ -8,14 +8,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/lab/baseline"
-	"github.com/basetensor/basetensor/pkg/bp"
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/reparam"
 )
 
 // Method answers models.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/generate"
 )
 
 // family makes models of one kind. size means what its generator takes: rows, variables, or variables of a half.

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/lab/bench"
 	"github.com/basetensor/basetensor/lab/chart"
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"

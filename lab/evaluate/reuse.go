@@ -9,12 +9,12 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/lab/chart"
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/compressed"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/truncated"
 )
 
 func reuse() Experiment {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/lab/chart"
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/truncated"
 )
 
 func timing() Experiment {

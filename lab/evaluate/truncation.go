@@ -6,13 +6,13 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/compressed"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/mps"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/mps"
-	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/truncated"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/wire"
 )

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/learn"
 )
 
 // TestBetheRungIsTheValueOfBeliefPropagation: without time for regions the answer is what belief propagation says, with marginals, and

@@ -3,8 +3,8 @@ package infer
 // How the work of a job is cut into tasks.
 
 import (
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
 )
 
 // chunkFlops is what one task costs as a rule: about 100 ms of contraction on one core.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/contract"
-	"github.com/basetensor/basetensor/pkg/einsum"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // Describe says what the queries that grow will take: a line per query, empty where none grows.

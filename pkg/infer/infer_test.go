@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/internal/reference"
-	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -60,7 +59,7 @@ func ExampleRun() {
 			{Evidence: factorgraph.Observe(map[int]int{2: 1})},
 			{Evidence: factorgraph.Observe(map[int]int{0: 1, 2: 1}), Over: 1}, // P(rain | wet)
 		},
-		Settings: btn.Settings{Method: btn.MethodAuto},
+		Settings: infer.Settings{Method: infer.Auto},
 	}, nil)
 	if err != nil {
 		fmt.Println(err)

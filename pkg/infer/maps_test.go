@@ -9,11 +9,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/bp"
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/generate"
-	"github.com/basetensor/basetensor/pkg/reparam"
 )
 
 // TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity, orthogonal and bp maps: the table

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/pkg/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

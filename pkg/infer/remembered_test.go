@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/cache"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/generate"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/learn"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/aggregate"
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/internal/aggregate"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/learn"
-	"github.com/basetensor/basetensor/pkg/reparam"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"sync"
 
-	"github.com/basetensor/basetensor/pkg/cache"
+	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

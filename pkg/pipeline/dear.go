@@ -3,7 +3,7 @@ package pipeline
 import (
 	"strconv"
 
-	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/internal/bus"
 )
 
 // headerCost is on a task: the flops that it is expected to take. The payload says it too; this is to be read without decoding.

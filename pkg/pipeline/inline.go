@@ -5,7 +5,7 @@ package pipeline
 import (
 	"crypto/sha256"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/telemetry"
+	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/internal/bus"
 )
 
 // The sweeper ends a job for what is wrong with the job, and for nothing that passes.

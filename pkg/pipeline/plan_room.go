@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/internal/bus"
 	"github.com/nats-io/nats.go"
 )
 

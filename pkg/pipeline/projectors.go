@@ -3,10 +3,10 @@ package pipeline
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/pkg/cache"
-	"github.com/basetensor/basetensor/pkg/compressed"
-	"github.com/basetensor/basetensor/pkg/contract"
-	"github.com/basetensor/basetensor/pkg/learn"
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

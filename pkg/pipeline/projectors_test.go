@@ -9,16 +9,16 @@ import (
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/basetensor/basetensor/pkg/btn"
-	"github.com/basetensor/basetensor/pkg/cache"
-	"github.com/basetensor/basetensor/pkg/compressed"
-	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/truncated"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"testing"
 
-	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/internal/bus"
 )
 
 // TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but for those delivered more often.

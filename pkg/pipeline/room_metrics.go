@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

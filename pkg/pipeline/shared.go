@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/contract"
+	"github.com/basetensor/basetensor/internal/contract"
 )
 
 // keepShared is how long a worker without tasks keeps what the last one stood on: a gigabyte for a million variables.

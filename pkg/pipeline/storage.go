@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/internal/bus"
 )
 
 // watchStorage looks whether the server stores anything, also while no worker has anything to store, and says once when it does not and once

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/internal/bus"
+	"github.com/basetensor/basetensor/internal/bus"
 )
 
 // free is how many slots are, with the spare ones.

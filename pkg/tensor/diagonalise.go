@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/linalg"
+	"github.com/basetensor/basetensor/internal/linalg"
 )
 
 const (

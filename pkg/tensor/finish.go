@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/linalg"
+	"github.com/basetensor/basetensor/internal/linalg"
 )
 
 // snapTolerance is how near to 0, 1 or −1 an entry of a normalised vector is taken for it. Whether that was right, the

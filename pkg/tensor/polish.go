@@ -5,7 +5,7 @@ package tensor
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/pkg/linalg"
+	"github.com/basetensor/basetensor/internal/linalg"
 )
 
 // polishSteps is how many Gauss–Newton steps nodes get; from roots good to 1e-10 two reach rounding.

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
-	"github.com/basetensor/basetensor/pkg/linalg"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 

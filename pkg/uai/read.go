@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"reflect"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

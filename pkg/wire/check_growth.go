@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // checkGrowth checks that the rungs of an approximate decomposition and its components name each other, and that plans

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

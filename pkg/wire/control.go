@@ -3,7 +3,7 @@ package wire
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // Progress tells people how far a job is. It goes over core NATS; losing it loses nothing.

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/basetensor/basetensor/pkg/internal/arena"
+	"github.com/basetensor/basetensor/internal/arena"
 )
 
 // reader reads values against their shape. It trusts nothing that Scan has checked: both guard alone.

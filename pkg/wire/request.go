@@ -5,7 +5,7 @@ package wire
 import (
 	"time"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -3,7 +3,7 @@ package wire
 import (
 	"fmt"
 
-	"github.com/basetensor/basetensor/pkg/btn"
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // Network goes from reparam-worker to learn-worker: the base tensor network by the digest of its blob, and the queries.

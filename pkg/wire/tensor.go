@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/pkg/countspace"
-	"github.com/basetensor/basetensor/pkg/internal/arena"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )

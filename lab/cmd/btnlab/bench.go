@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/lab/bench"
-	"github.com/basetensor/basetensor/pkg/config"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 

@@ -8,8 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/pkg/config"
 )
 
 type cli struct {

@@ -1,0 +1,112 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Marginals from the unnormalised marginals of the components, which add up as Z does (Lemma 5).
+
+// negativeMarginal is how far below 0 rounding may put a marginal; below it an estimate has none to show.
+const negativeMarginal = 1e-9
+
+// marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable, each sum correctly
+// rounded, from the marginals of the components in order. It returns nil and no warning where nobody asked, and nil with
+// the reason where an estimate's marginals are negative or have no total.
+func marginals(alpha []scaled.Number, parts []*btn.Marginals) (p [][]float64, warning string, err error) {
+	if len(parts) == 0 || parts[0] == nil {
+		return nil, "", nil
+	}
+	domains, size := parts[0].Domains, 0
+	for _, d := range domains {
+		size += d
+	}
+	sums, err := sumMarginals(alpha, parts, domains, size)
+	if err != nil {
+		return nil, "", err
+	}
+	p = make([][]float64, 0, len(domains))
+	at, all := 0, make([]float64, size)
+	for v, d := range domains {
+		q, wrong := distribution(sums[at:at+d], all[at:at+d:at+d])
+		at += d
+		switch {
+		case q == nil:
+			return nil, fmt.Sprintf("no marginals: those of variable %d have no positive total", v), nil
+		case wrong >= 0:
+			return nil, fmt.Sprintf("no marginals: the estimate of P(x_%d = %d) is %.3g", v, wrong, q[wrong]), nil
+		}
+		p = append(p, q)
+	}
+	return p, "", nil
+}
+
+// joint returns the joint marginal of a set of variables likewise, one distribution over all cells.
+func joint(alpha []scaled.Number, parts []*btn.Marginals, set []int) (p *btn.Joint, warning string, err error) {
+	if len(parts) == 0 || len(set) == 0 {
+		return nil, "", nil
+	}
+	if parts[0] == nil || len(parts[0].Domains) != len(set) {
+		return nil, "", fmt.Errorf("component 0 has no joint marginal of %d variables", len(set))
+	}
+	shape, size := parts[0].Domains, 1
+	for _, d := range shape {
+		if d < 1 || d > btn.MaxJointCells/size {
+			return nil, "", fmt.Errorf("a joint marginal of shape %v", shape)
+		}
+		size *= d
+	}
+	sums, err := sumMarginals(alpha, parts, shape, size)
+	if err != nil {
+		return nil, "", err
+	}
+	q, wrong := distribution(sums, make([]float64, size))
+	switch {
+	case q == nil:
+		return nil, "no joint marginal: its cells have no positive total", nil
+	case wrong >= 0:
+		return nil, fmt.Sprintf("no joint marginal: cell %d is %.3g", wrong, q[wrong]), nil
+	}
+	return &btn.Joint{Variables: set, Shape: shape, P: q}, "", nil
+}
+
+// sumMarginals adds up size unnormalised marginals of the components, each sum correctly rounded.
+func sumMarginals(alpha []scaled.Number, parts []*btn.Marginals, domains []int, size int) ([]scaled.Number, error) {
+	for i, m := range parts {
+		if m == nil || len(m.Mant) != size || !slices.Equal(m.Domains, domains) {
+			return nil, fmt.Errorf("the marginals of component %d are missing or of another shape", i)
+		}
+	}
+	terms, sums := make([]scaled.Number, len(parts)), make([]scaled.Number, size)
+	for at := range sums {
+		for i, m := range parts {
+			terms[i] = scaled.Make(m.Mant[at], m.Exp)
+		}
+		sums[at] = scaled.SumProducts(alpha, terms)
+		if !sums[at].IsFinite() {
+			return nil, fmt.Errorf("marginal %d is not finite", at)
+		}
+	}
+	return sums, nil
+}
+
+// distribution divides sums by their total, into q. It returns nil where that is not positive, and the first place where a quotient
+// is no probability even for rounding, −1 for none.
+func distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
+	total := scaled.Sum(sums)
+	if total.Sign() <= 0 {
+		return nil, -1
+	}
+	for a := range q {
+		q[a] = sums[a].Div(total).Float64()
+		if q[a] < -negativeMarginal || q[a] > 1+negativeMarginal {
+			return q, a
+		}
+		q[a] = math.Min(1, math.Max(0, q[a]))
+	}
+	return q, -1
+}

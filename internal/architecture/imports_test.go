@@ -1,0 +1,281 @@
+// Package architecture holds the tests of how packages may depend on each other.
+package architecture
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/basetensor/basetensor/"
+
+// mathematics are the packages that compute. They know no network, clock, logger or environment.
+var mathematics = []string{
+	"pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "pkg/uai", "pkg/modeljson", "internal/btn", "internal/elimination",
+	"internal/einsum", "internal/bp", "internal/ordering", "internal/pairwise", "internal/preprocess", "internal/wide", "internal/exact", "internal/reparam", "internal/learn", "internal/contract", "internal/aggregate", "pkg/infer", "internal/generate", "pkg/fault", "internal/linalg", "internal/mps", "internal/compressed", "internal/truncated", "internal/region",
+}
+
+// service are the packages that carry.
+var service = []string{
+	"pkg/wire", "pkg/client", "pkg/pipeline", "internal/cache", "internal/telemetry", "pkg/embedded", "internal/config", "internal/worker",
+}
+
+// public are the packages that others may import. Their surface is a promise: see TestPublicSurface.
+var public = []string{
+	"client", "countspace", "embedded", "factorgraph", "fault", "infer", "modeljson", "pipeline", "scaled", "tensor", "uai", "wire",
+}
+
+// beside are the packages of commands, and those that only tests use.
+var beside = []string{
+	"internal/acceptance", "internal/architecture", "internal/arena", "internal/bus", "internal/console", "internal/golden", "internal/oracle", "internal/orders",
+	"internal/pace", "internal/redact", "internal/reference", "internal/testserver", "internal/testserver/install", "internal/truth", "internal/truth/run",
+	"cmd/aggregator", "cmd/btn", "cmd/contract-worker", "cmd/learn-worker", "cmd/reparam-worker", "examples", "examples/client-go", "schemas",
+}
+
+// laboratory are the packages of the nested module lab, which measures and draws.
+var laboratory = []string{"baseline", "bench", "chart", "cmd/btnlab", "evaluate", "load", "simulate"}
+
+// modules are the folders of the two modules.
+var modules = []string{"../..", "../../lab"}
+
+// list returns what go list prints in a folder, word by word.
+func list(t *testing.T, dir string, args ...string) []string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list", "-C", dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list %v in %s: %v\n%s", args, dir, err, out)
+	}
+	return strings.Fields(string(out))
+}
+
+func deps(t *testing.T, pkg string) map[string]bool {
+	t.Helper()
+	set := map[string]bool{}
+	for _, path := range list(t, modules[0], "-deps", module+pkg) {
+		set[path] = true
+	}
+	return set
+}
+
+// TestEveryPackageHasARule: a package that is new is mathematics, service, or beside both, and under pkg only if it is public.
+func TestEveryPackageHasARule(t *testing.T) {
+	ruled := map[string]bool{}
+	for _, pkg := range slices.Concat(mathematics, service, beside) {
+		if ruled[module+pkg] {
+			t.Errorf("%s is named twice", pkg)
+		}
+		ruled[module+pkg] = true
+	}
+	var outside []string
+	for _, path := range list(t, modules[0], "./...") {
+		if !ruled[path] {
+			t.Errorf("no rule names %s", path)
+		}
+		delete(ruled, path)
+		if name, ok := strings.CutPrefix(path, module+"pkg/"); ok {
+			outside = append(outside, name)
+		}
+	}
+	for path := range ruled {
+		t.Errorf("%s is named, and is not there", path)
+	}
+	if !slices.Equal(outside, public) {
+		t.Errorf("public are %v, want %v", outside, public)
+	}
+}
+
+// surface is how many functions, methods and types the public packages export. It may fall; whoever lets it grow says why.
+const surface = 338
+
+func TestPublicSurface(t *testing.T) {
+	total, of := 0, map[string]int{}
+	for _, pkg := range public {
+		files, err := filepath.Glob(modules[0] + "/pkg/" + pkg + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files of %s: %v", pkg, err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				of[pkg] += exported(t, file)
+			}
+		}
+		total += of[pkg]
+	}
+	if total != surface {
+		t.Errorf("%d exported functions, methods and types, %d are stated: %v", total, surface, of)
+	}
+}
+
+// exported counts the exported functions, methods and types of a file.
+func exported(t *testing.T, path string) (n int) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d.Recv.List[0].Type))) {
+				n++
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok && s.Name.IsExported() {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// receiver is the name of a receiver's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+func TestMathematicsImportsNoPipeline(t *testing.T) {
+	for _, pkg := range mathematics {
+		d := deps(t, pkg)
+		for _, s := range service {
+			if d[module+s] {
+				t.Errorf("%s depends on %s", pkg, s)
+			}
+		}
+		for _, outside := range []string{"net", "log/slog", "github.com/nats-io/nats.go", "github.com/redis/go-redis/v9"} {
+			if d[outside] {
+				t.Errorf("%s depends on %s", pkg, outside)
+			}
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	// Each package may depend only on those before it.
+	order := []string{"internal/linalg", "pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "internal/btn", "internal/elimination", "internal/einsum", "internal/wide", "internal/preprocess", "internal/exact", "internal/bp", "internal/region", "internal/mps", "internal/truncated", "internal/contract", "internal/learn", "pkg/infer"}
+	for i, pkg := range order {
+		d := deps(t, pkg)
+		for _, later := range order[i+1:] {
+			if d[module+later] {
+				t.Errorf("%s depends on %s, which comes after it", pkg, later)
+			}
+		}
+	}
+}
+
+func TestWorkersLinkNoServer(t *testing.T) {
+	for _, cmd := range []string{"cmd/reparam-worker", "cmd/learn-worker", "cmd/contract-worker", "cmd/aggregator"} {
+		d := deps(t, cmd)
+		for _, server := range []string{"github.com/nats-io/nats-server/v2/server", "github.com/alicebob/miniredis/v2", module + "pkg/embedded"} {
+			if d[server] {
+				t.Errorf("%s links %s", cmd, server)
+			}
+		}
+	}
+}
+
+func TestClientImportsNoPipeline(t *testing.T) {
+	d := deps(t, "pkg/client")
+	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "internal/learn", "internal/contract", "pkg/embedded"} {
+		if d[module+heavy] {
+			t.Errorf("pkg/client depends on %s", heavy)
+		}
+	}
+}
+
+// TestOnlyTheLabDraws: gonum/plot brings fonts, image and PDF packages. Whoever imports this module gets none of them.
+func TestOnlyTheLabDraws(t *testing.T) {
+	const plot = "gonum.org/v1/plot"
+	for _, path := range list(t, modules[0], "-deps", "-test", "./...") {
+		if path == plot || strings.HasPrefix(path, plot+"/") || strings.HasPrefix(path, module+"lab/") {
+			t.Errorf("this module depends on %s", path)
+		}
+	}
+	if _, required := requirements(t, modules[0])[plot]; required {
+		t.Errorf("go.mod requires %s", plot)
+	}
+	if _, required := requirements(t, modules[1])[plot]; !required {
+		t.Errorf("lab/go.mod does not require %s: is this test still needed?", plot)
+	}
+}
+
+// TestPackagesOfTheLab: a package that goes there, or leaves, is named here.
+func TestPackagesOfTheLab(t *testing.T) {
+	var want []string
+	for _, pkg := range laboratory {
+		want = append(want, module+"lab/"+pkg)
+	}
+	if got := list(t, modules[1], "./..."); !slices.Equal(got, want) {
+		t.Errorf("lab has the packages %v, want %v", got, want)
+	}
+}
+
+// TestTheLabMeasuresWhatIsImported: with other versions of what both modules require it would measure another program.
+func TestTheLabMeasuresWhatIsImported(t *testing.T) {
+	lab, shared := requirements(t, modules[1]), 0
+	for path, version := range requirements(t, modules[0]) {
+		if there, both := lab[path]; both {
+			if shared++; there != version {
+				t.Errorf("%s: %s here and %s in lab/go.mod; go get -C lab %s@%s", path, version, there, path, version)
+			}
+		}
+	}
+	if shared == 0 {
+		t.Error("the two modules have no requirement in common")
+	}
+}
+
+// requirements returns the versions that a module's go.mod requires.
+func requirements(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out, err := exec.Command("go", "mod", "edit", "-C", dir, "-json").Output()
+	if err != nil {
+		t.Fatalf("go mod edit in %s: %v", dir, err)
+	}
+	var file struct {
+		Require []struct{ Path, Version string }
+	}
+	if err := json.Unmarshal(out, &file); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Path] = r.Version
+	}
+	return versions
+}
+
+// TestOnlyLinalgCallsLAPACK: some of its loops never end on entries that are not finite. internal/linalg checks and scales what
+// goes in; whoever wants a decomposition asks it. Tests may use gonum as an oracle.
+func TestOnlyLinalgCallsLAPACK(t *testing.T) {
+	called := false
+	for _, dir := range modules {
+		words := list(t, dir, "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}
+{{end}}`, "./...")
+		for pair := range slices.Chunk(words, 2) {
+			if pkg, imported := pair[0], pair[1]; strings.HasPrefix(imported, "gonum.org/v1/gonum/") {
+				if called = true; pkg != module+"internal/linalg" {
+					t.Errorf("%s imports %s", pkg, imported)
+				}
+			}
+		}
+	}
+	if !called {
+		t.Error("nobody imports gonum: is this test still needed?")
+	}
+}

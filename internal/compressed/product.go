@@ -1,0 +1,151 @@
+package compressed
+
+// The product of two tensors over labelled axes:
+//
+//	out[b, m, n] = Σ_k A[b, m, k] · B[b, k, n]
+//
+// A label that one operand alone has is summed, one that the result alone has is repeated, and one that a tensor has
+// twice runs along its diagonal.
+
+import (
+	"github.com/basetensor/basetensor/internal/arena"
+	"github.com/basetensor/basetensor/internal/linalg"
+)
+
+// A kernel's buffers come from its arena and go back to it.
+type kernel struct {
+	linalg.Work
+	arena.Arena
+	stride []int
+	axes   []axis
+	flops  float64
+}
+
+// product fills out.data; out.labels say its layout. An operand with nil data is the number 1.
+func (k *kernel) product(out, a, b array, dims []int) {
+	where := make([]uint8, len(dims))
+	for i, t := range [3]array{a, b, out} {
+		for _, l := range t.labels {
+			where[l] |= 1 << i
+		}
+	}
+	var alone, both, first, second, sum []int32
+	seen := make([]bool, len(dims))
+	for _, labels := range [3][]int32{out.labels, a.labels, b.labels} {
+		for _, l := range labels {
+			if seen[l] {
+				continue
+			}
+			seen[l] = true
+			switch where[l] {
+			case inFirst | inSecond | inResult:
+				both = append(both, l)
+			case inFirst | inResult:
+				first = append(first, l)
+			case inSecond | inResult:
+				second = append(second, l)
+			case inFirst | inSecond:
+				sum = append(sum, l)
+			case inResult:
+				alone = append(alone, l)
+			}
+		}
+	}
+	batches, m, n, inner := volume(dims, both), volume(dims, first), volume(dims, second), volume(dims, sum)
+	x, xBorrowed := k.pack(a, dims, both, first, sum)
+	y, yBorrowed := k.pack(b, dims, both, sum, second)
+	layout := append(append(append([]int32(nil), both...), first...), second...)
+	k.stride = array{labels: layout}.strides(dims, k.stride)
+	k.axes = k.axes[:0]
+	to := out.strides(dims, nil)
+	diagonal := volume(dims, out.labels) != batches*m*n
+	for _, l := range append(append([]int32(nil), alone...), layout...) {
+		k.axes = append(k.axes, axis{dims[l], to[l], k.stride[l]})
+	}
+	k.flops += 2 * float64(batches) * float64(m) * float64(n) * float64(inner)
+	if !diagonal && contiguous(k.axes) {
+		k.multiply(out.data, x, y, batches, m, inner, n)
+	} else {
+		z := k.Get(batches * m * n)
+		k.multiply(z, x, y, batches, m, inner, n)
+		clear(out.data)
+		spread(out.data, z, k.axes)
+		k.Put(z)
+	}
+	if xBorrowed {
+		k.Put(x)
+	}
+	if yBorrowed {
+		k.Put(y)
+	}
+}
+
+// pack lays a out as [x, y, z], summing over every label that is in none of them; it returns a's own entries if they
+// are laid out like that, and otherwise a buffer to be put back.
+func (k *kernel) pack(a array, dims []int, x, y, z []int32) (packed []float64, borrowed bool) {
+	if a.data == nil {
+		return []float64{1}, false
+	}
+	from := a.strides(dims, nil)
+	layout := append(append(append([]int32(nil), x...), y...), z...)
+	k.stride = array{labels: layout}.strides(dims, k.stride)
+	size := volume(dims, layout)
+	k.axes = k.axes[:0]
+	wanted := make([]bool, len(dims))
+	for _, l := range layout {
+		wanted[l] = true
+	}
+	summed := false
+	for _, l := range a.labels {
+		if !wanted[l] {
+			wanted[l], summed = true, summed || dims[l] > 1
+			k.axes = append(k.axes, axis{dims[l], 0, from[l]})
+		}
+	}
+	for _, l := range layout {
+		k.axes = append(k.axes, axis{dims[l], k.stride[l], from[l]})
+	}
+	if !summed && len(a.data) == size && contiguous(k.axes) {
+		return a.data, false
+	}
+	out := k.Get(size)
+	if !summed {
+		spread(out, a.data, k.axes)
+		return out, true
+	}
+	clear(out)
+	accumulate(out, a.data, k.axes)
+	return out, true
+}
+
+const fewProducts = 512 // below which plain loops are faster than a call
+
+// multiply computes z[b] = x[b]·y[b] for batches of m × inner by inner × n.
+func (k *kernel) multiply(z, x, y []float64, batches, m, inner, n int) {
+	switch {
+	case m == 1 && n == 1 && inner == 1:
+		for i := range z {
+			z[i] = x[i] * y[i]
+		}
+	case m*inner*n > fewProducts:
+		for b := range batches {
+			k.Mul(z[b*m*n:(b+1)*m*n], x[b*m*inner:], y[b*inner*n:], m, inner, n)
+		}
+	default:
+		for b := range batches {
+			small(z[b*m*n:(b+1)*m*n], x[b*m*inner:], y[b*inner*n:], m, inner, n)
+		}
+	}
+}
+
+func small(z, x, y []float64, m, inner, n int) {
+	clear(z)
+	for i := range m {
+		row := z[i*n : (i+1)*n]
+		for k, v := range x[i*inner : (i+1)*inner] {
+			for j, w := range y[k*n : k*n+n] {
+				row[j] += v * w
+			}
+		}
+	}
+}

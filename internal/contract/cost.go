@@ -1,0 +1,186 @@
+package contract
+
+// Costs before the work: what decides how components are grouped into tasks.
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// Cost estimates the flops of Component(net, dec, i), without doing any of them: dense links by their entries, links in CP form
+// by their terms, products in count space by their boxes, the class base by its plan. It is within a small factor of
+// Value.Flops and grows like it. 0 for an index out of range. Cost O(legs + links).
+func Cost(net *btn.Network, dec *btn.Decomposition, i int) float64 {
+	if i < 0 || i >= len(dec.Components) {
+		return 0
+	}
+	q := &dec.Components[i]
+	switch q.Class {
+	case btn.ClassRankOne:
+		return 2 * (rotationCost(net, dec) + linksCost(net, oneLevel))
+	case btn.ClassCP:
+		rank := 0.0
+		if q.CP != nil {
+			rank = float64(len(q.CP.Weights))
+		}
+		return 2 * rank * (rotationCost(net, dec) + linksCost(net, oneLevel))
+	case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+		levels := dec.Levels
+		if levels.Validate(net.Dims) != nil {
+			return 0
+		}
+		boxes := make([][]float64, len(net.Links))
+		for j, link := range net.Links {
+			boxes[j] = boxOf(link.Legs, levels)
+		}
+		products, whole := productCost(boxes, levels.D-1)
+		return 2 * (rotationCost(net, dec) + linksCost(net, levels) + products + volume(whole))
+	case btn.ClassParts:
+		cost := 0.0
+		for _, part := range dec.Parts {
+			cost += part.Decomposition.Plan.Flops
+		}
+		return cost
+	case btn.ClassBase:
+		if c := dec.Contraction; c != nil && c.Count > 1 && q.To > q.From {
+			return dec.Plan.Flops * float64(q.To-q.From) / float64(c.Count)
+		}
+		return dec.Plan.Flops
+	}
+	return 0
+}
+
+// CostWithMarginals estimates the flops of Component with Options.Marginals: three times Cost, for the class base, whose
+// steps multiply more than two tables at once, four times. einsum.PlanMarginals has the exact figure for that class.
+func CostWithMarginals(net *btn.Network, dec *btn.Decomposition, i int) float64 {
+	cost := 3 * Cost(net, dec, i)
+	if i >= 0 && i < len(dec.Components) && dec.Components[i].Class == btn.ClassBase {
+		cost = 4 * Cost(net, dec, i)
+	}
+	return cost
+}
+
+// rotationCost is that of Σ_y O[x, y] v[y] on every leg that has a learned map.
+func rotationCost(net *btn.Network, dec *btn.Decomposition) float64 {
+	cost := 0.0
+	for l, o := range dec.Rotations {
+		if o != nil && l < len(net.Dims) {
+			cost += float64(net.Dims[l]) * float64(net.Dims[l])
+		}
+	}
+	return cost
+}
+
+// linksCost adds up the count polynomials of all links.
+func linksCost(net *btn.Network, levels countspace.Levels) float64 {
+	cost := 0.0
+	for _, link := range net.Links {
+		cost += linkCost(link, levels)
+	}
+	return cost
+}
+
+func linkCost(link btn.Link, levels countspace.Levels) float64 {
+	whole := volume(boxOf(link.Legs, levels))
+	switch t := link.T.(type) {
+	case *tensor.Dense:
+		return denseCost(t.Shape, link.Legs, levels)
+	case *tensor.CP:
+		dims := 0.0
+		for l, d := range t.Shape {
+			if t.Vectors[l] != nil {
+				dims += float64(d * levels.D)
+			}
+			dims++
+		}
+		return float64(len(t.Weights)) * (dims + pairCost(whole, levels))
+	case *tensor.Symmetric:
+		return symmetricCost(len(t.Shape), t.Levels, whole)
+	case *tensor.SymmetryCP:
+		return float64(len(t.Terms)) * symmetricCost(len(t.Shape), t.Levels, whole)
+	}
+	return 0
+}
+
+// denseCost contracts legs from the last to the first: with m legs left, Π_{l<m} d_l entries over the box of the others.
+func denseCost(shape, legs []int, levels countspace.Levels) float64 {
+	cost, left := 0.0, 1.0
+	for k, d := range shape {
+		left *= float64(d)
+		cost += left * volume(boxOf(legs[k+1:], levels)) * float64(levels.D)
+	}
+	return cost
+}
+
+// symmetricCost is that of a product tree over the tensor's own levels, joined with the component's.
+func symmetricCost(legs int, own countspace.Levels, whole float64) float64 {
+	size := 1.0
+	for _, s := range own.Shape() {
+		size *= float64(s)
+	}
+	joint := math.Max(size, whole)
+	if whole > 1 && whole != size {
+		joint = size * whole // both kinds of counts are carried, unless one decides the other
+	}
+	return joint*joint/2 + float64(legs)
+}
+
+// pairCost is the multiply-adds of a product tree over a box: a pair of coefficients meets once.
+func pairCost(size float64, levels countspace.Levels) float64 {
+	if levels.D == 1 {
+		return 0
+	}
+	return size * size / 2
+}
+
+// boxOf returns the box of counts of some legs.
+func boxOf(legs []int, levels countspace.Levels) []float64 {
+	shape := make([]float64, levels.D-1)
+	for a := range shape {
+		shape[a] = 1
+	}
+	for _, l := range legs {
+		for a := 1; a < levels.D; a++ {
+			for _, level := range levels.Of[l] {
+				if int(level) == a {
+					shape[a-1]++
+					break
+				}
+			}
+		}
+	}
+	return shape
+}
+
+// productCost is the multiply-adds of product, and the box of its result.
+func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
+	whole = make([]float64, vars)
+	for a := range whole {
+		whole[a] = 1
+	}
+	if vars > 1 {
+		boxes = slices.Clone(boxes)
+		slices.SortStableFunc(boxes, func(a, b []float64) int { return cmp.Compare(volume(b), volume(a)) })
+	}
+	// In one variable the order does not matter: Σ_{i<j} degree_i·degree_j, and lower terms.
+	for _, box := range boxes {
+		cost += volume(whole) * volume(box)
+		for a := range whole {
+			whole[a] += box[a] - 1
+		}
+	}
+	return cost, whole
+}
+
+func volume(shape []float64) float64 {
+	v := 1.0
+	for _, s := range shape {
+		v *= s
+	}
+	return v
+}

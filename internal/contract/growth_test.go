@@ -1,0 +1,169 @@
+package contract_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// uniform is a network of n legs of dimension d with dense links of exactly widest legs, and components of rank r.
+type uniform struct {
+	net *btn.Network
+	dec *btn.Decomposition
+	s   contract.Shape
+}
+
+func newUniform(n, widest, d, r int, class btn.Class) uniform {
+	rng := rand.New(rand.NewPCG(uint64(n), uint64(d)))
+	dims := mixedDims(rng, n, d, d)
+	levels, _ := countspace.Identity(dims)
+	u := uniform{
+		net: &btn.Network{Dims: dims, Scale: scaled.One},
+		dec: &btn.Decomposition{Levels: levels},
+		s:   contract.Shape{Legs: n, Links: n / widest, Widest: widest, Dim: d, Rank: r},
+	}
+	for first := 0; first < n; first += widest {
+		legs := make([]int, widest)
+		for k := range legs {
+			legs[k] = first + k
+		}
+		u.net.Links = append(u.net.Links, btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:widest], oracle.Options{})})
+	}
+	size, _ := levels.Size()
+	for range r {
+		q := btn.Component{Class: class}
+		switch class {
+		case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+			q.S = countspace.Poly{Shape: levels.Shape(), Coef: scaled.Vector{Mant: make([]float64, size)}}
+			for c := range size {
+				q.S.Coef.Mant[c] = 1 + rng.Float64()
+			}
+		case btn.ClassCP:
+			q.CP = oracle.RandomTensor(rng, oracle.CP, dims, oracle.Options{}).(*tensor.CP)
+			q.CP.Weights = q.CP.Weights[:1]
+			for l, v := range q.CP.Vectors {
+				if v == nil {
+					q.CP.Vectors[l] = []float64{1, 2, 3, 4, 5, 6, 7}[:d]
+				} else {
+					q.CP.Vectors[l] = v[:d]
+				}
+			}
+		}
+		u.dec.Components = append(u.dec.Components, q)
+	}
+	return u
+}
+
+// flops is what all components take, counted.
+func (u uniform) flops(t *testing.T) float64 {
+	t.Helper()
+	total := 0.0
+	for i := range u.dec.Components {
+		v, err := contract.Component(context.Background(), u.net, u.dec, i, contract.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += v.Flops
+	}
+	if total == 0 {
+		t.Fatal("no operation was counted")
+	}
+	return total
+}
+
+// grows checks that counted operations rise from case to case no faster than the bound (slack for lower-order terms), and
+// stay below constant times it.
+func grows(t *testing.T, cases []uniform, bound func(contract.Shape) float64, constant float64) {
+	t.Helper()
+	const slack = 1.1
+	var flops, bounds float64
+	for i, u := range cases {
+		f, b := u.flops(t), bound(u.s)
+		if f > constant*b {
+			t.Errorf("%+v: %.4g operations, the bound is %.4g times a constant of %v", u.s, f, b, constant)
+		}
+		if i > 0 && f/flops > slack*b/bounds {
+			t.Errorf("%+v: operations grew by %.3f, the bound by %.3f", u.s, f/flops, b/bounds)
+		}
+		flops, bounds = f, b
+	}
+}
+
+func TestLemma2Growth(t *testing.T) {
+	const constant = 4 // a multiplication and an addition, and partial sums Σ d^m ≤ 2·d^n_max
+	grow := func(cases ...uniform) {
+		t.Helper()
+		grows(t, cases, contract.Shape.PaperCostCP, constant)
+	}
+	c := btn.ClassCP
+	grow(newUniform(30, 3, 2, 1, c), newUniform(60, 3, 2, 1, c), newUniform(480, 3, 2, 1, c)) // k
+	grow(newUniform(12, 4, 2, 1, c), newUniform(12, 6, 2, 1, c), newUniform(12, 12, 2, 1, c)) // n_max
+	grow(newUniform(30, 3, 2, 1, c), newUniform(30, 3, 3, 1, c), newUniform(30, 3, 5, 1, c))  // d
+	grow(newUniform(30, 3, 2, 1, c), newUniform(30, 3, 2, 2, c), newUniform(30, 3, 2, 8, c))  // r
+}
+
+func TestLemma3Growth(t *testing.T) {
+	grow := func(cases ...uniform) {
+		t.Helper()
+		constant := 4.0 // a multiplication and an addition each, in the links and in the products
+		for a := 2; a < cases[0].s.Dim; a++ {
+			constant *= float64(a) // a box holds up to (D−1)! times the feasible counts, which c_2 counts
+		}
+		grows(t, cases, contract.Shape.PaperCostSymmetryCP, constant)
+	}
+	c := btn.ClassSymmetric
+	grow(newUniform(60, 3, 2, 1, c), newUniform(120, 3, 2, 1, c), newUniform(480, 3, 2, 1, c), newUniform(1920, 3, 2, 1, c))
+	grow(newUniform(24, 3, 3, 1, c), newUniform(48, 3, 3, 1, c), newUniform(96, 3, 3, 1, c))
+	grow(newUniform(8, 2, 4, 1, c), newUniform(16, 2, 4, 1, c), newUniform(24, 2, 4, 1, c))
+}
+
+func TestLemma4Growth(t *testing.T) {
+	const constant = 4 // as for Lemma 3
+	c := btn.ClassSymmetryRankOne
+	grows(t, []uniform{newUniform(120, 3, 2, 1, c), newUniform(120, 3, 2, 2, c), newUniform(120, 3, 2, 8, c), newUniform(480, 3, 2, 8, c)},
+		contract.Shape.PaperCostSymmetryCP, constant)
+}
+
+// TestCostIsNearWhatIsCounted: grouping into tasks needs no more than the right magnitude, and the right growth.
+func TestCostIsNearWhatIsCounted(t *testing.T) {
+	const factor = 4
+	near := func(what string, net *btn.Network, dec *btn.Decomposition) {
+		t.Helper()
+		for i, q := range dec.Components {
+			v, err := contract.Component(context.Background(), net, dec, i, contract.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cost := contract.Cost(net, dec, i); cost > factor*v.Flops || v.Flops > factor*cost {
+				t.Errorf("%s, class %s: cost %.4g, counted %.4g", what, q.Class, cost, v.Flops)
+			}
+		}
+	}
+	for _, class := range []btn.Class{btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassRankOne} {
+		for _, u := range []uniform{newUniform(60, 3, 2, 1, class), newUniform(960, 2, 2, 1, class), newUniform(36, 3, 3, 1, class)} {
+			near("dense links", u.net, u.dec)
+		}
+	}
+	for _, n := range []int{100, 1000} { // links in CP form, one of them wide
+		rng := rand.New(rand.NewPCG(uint64(n), 9))
+		u := newUniform(n, 1, 2, 1, btn.ClassSymmetryRankOne)
+		legs := make([]int, n/2)
+		for l := range legs {
+			legs[l] = l
+		}
+		wide := oracle.RandomTensor(rng, oracle.CP, u.net.Dims[:n/2], oracle.Options{})
+		u.net.Links = append(u.net.Links[n/2:], btn.Link{Legs: legs, T: wide})
+		near("wide CP link", u.net, u.dec)
+	}
+	u := newUniform(30, 3, 2, 1, btn.ClassCP)
+	if contract.Cost(u.net, u.dec, 1) != 0 || contract.Cost(u.net, u.dec, -1) != 0 {
+		t.Error("a component that does not exist costs something")
+	}
+}

@@ -1,0 +1,128 @@
+package contract
+
+// The joint marginal of a set of variables, unnormalised.
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// checkJoint says whether this component can have the joint marginal of a set.
+func (j job) checkJoint(set []int) error {
+	domains := make([]int, len(j.net.Variables))
+	for v := range domains {
+		domains[v] = j.net.Variables[v].Domain
+	}
+	if err := btn.CheckJoint(domains, set); err != nil {
+		return err
+	}
+	switch j.q.Class {
+	case btn.ClassRankOne, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassParts:
+		return nil
+	case btn.ClassBase:
+		if j.q.Order == nil && j.dec.Contraction != nil {
+			return nil
+		}
+	}
+	return fault.Wrap(fault.Unsupported, fmt.Errorf("%w: a joint marginal needs a contraction tree or a closed form", ErrComponent))
+}
+
+// jointCounts returns the joint marginal of a set for the classes of rank one and the symmetric ones, cell by cell,
+//
+//	M(x) = Σ_c S_c [z^c] Π_{v in set} w_v(x_v) p_v,x_v(z) · Π_{other links} p_j(z)
+//
+// where the product over the other links is formed once and S contracted with it, so that a cell costs a few small products.
+func (j job) jointCounts(s countspace.Poly, r [][]float64, levels countspace.Levels) ([]scaled.Number, error) {
+	weights := j.legWeights(r, levels)
+	asked := make(map[int]bool, len(j.joint))
+	for _, v := range j.joint {
+		asked[j.net.Variables[v].Link] = true
+	}
+	var polys []countspace.Poly
+	for k, link := range j.net.Links {
+		if err := j.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if asked[k] {
+			continue
+		}
+		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), levels.D, j.ops)
+		if err != nil {
+			return nil, fmt.Errorf("link %d: %w", k, err)
+		}
+		polys = append(polys, p)
+	}
+	p, err := product(j.ctx, levels.D-1, polys, j.ops)
+	if err != nil {
+		return nil, err
+	}
+	c := jointCells{job: j, left: countspace.Correlate(s, p, j.ops)}
+	for _, v := range j.joint {
+		link := j.net.Links[j.net.Variables[v].Link]
+		cp := link.T.(*tensor.CP)
+		term := termOf(cp, on(link.Legs, weights), levels.D, j.ops)
+		row := make([]countspace.Poly, len(cp.Weights))
+		for x, w := range cp.Weights {
+			if row[x], err = term.poly(j.ctx, x); err != nil {
+				return nil, err
+			}
+			row[x] = row[x].Scale(scaled.FromFloat(w))
+		}
+		c.terms = append(c.terms, row)
+	}
+	if err := c.add(0, countspace.Constant(levels.D-1, scaled.One)); err != nil {
+		return nil, err
+	}
+	return c.out, nil
+}
+
+// jointCells walks the cells of a set, the last variable fastest.
+type jointCells struct {
+	job
+	left  countspace.Poly     // S contracted with all other links
+	terms [][]countspace.Poly // per variable of the set and value
+	out   []scaled.Number
+}
+
+// jointValue returns probabilities times Z over the domains of the set; nil probabilities are zeros.
+func (j job) jointValue(p []float64, z scaled.Number) *btn.Marginals {
+	size := 1
+	for _, v := range j.joint {
+		size *= j.net.Variables[v].Domain
+	}
+	cells := make([]scaled.Number, size)
+	for x, q := range p {
+		cells[x] = scaled.FromFloat(q).Mul(z)
+	}
+	return j.jointOf(cells)
+}
+
+// jointOf returns the cells of the set under one exponent.
+func (j job) jointOf(cells []scaled.Number) *btn.Marginals {
+	domains := make([]int, len(j.joint))
+	for k, v := range j.joint {
+		domains[k] = j.net.Variables[v].Domain
+	}
+	m := (&collected{at: cells}).result(scaled.One)
+	m.Domains = domains
+	return m
+}
+
+// add appends the cells that begin with the values whose product is p.
+func (c *jointCells) add(k int, p countspace.Poly) error {
+	if k == len(c.terms) {
+		c.out = append(c.out, countspace.Dot(c.left, p, c.ops))
+		return c.ctx.Err()
+	}
+	for _, term := range c.terms[k] {
+		if err := c.add(k+1, p.Mul(term, c.ops)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package contract
+
+// C = B part by part: connected parts of the network are multiplied, each by an exact decomposition of its own.
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// partValue is what one part contributes.
+type partValue struct {
+	z         scaled.Number
+	marginals []scaled.Number // of its variables, one after the other
+	joint     []scaled.Number // of those variables of the set that it has, the last one fastest
+	variables []int           // of the network
+	set       []int           // places in the set
+	digits    float64         // that cancelled
+	doubt     string          // the first reason why z is not known to be exact
+}
+
+// byParts returns Scale · Π_p Z_p. A marginal is that of its part times all other Z_p; the joint marginal is the product of the
+// parts' own, for parts are independent. Nothing is divided by.
+func (j job) byParts() (btn.Value, error) {
+	all := make([]partValue, len(j.dec.Parts))
+	flops := 0.0
+	for p, part := range j.dec.Parts {
+		var took float64
+		var err error
+		if all[p], took, err = j.part(part); err != nil {
+			return btn.Value{}, fmt.Errorf("part %d: %w", p, err)
+		}
+		flops += took
+	}
+	others := make([]scaled.Number, len(all))
+	before, after := j.net.Scale, scaled.One
+	for p := range all {
+		others[p] = before
+		before = before.Mul(all[p].z)
+	}
+	for p := len(all) - 1; p >= 0; p-- {
+		others[p] = others[p].Mul(after)
+		after = after.Mul(all[p].z)
+	}
+	value := btn.Value{Z: before, Flops: flops}
+	for p := range all {
+		value.Digits += all[p].digits
+		value.Doubt = cmp.Or(value.Doubt, all[p].doubt)
+	}
+	if j.m != nil {
+		for p, part := range all {
+			at := 0
+			for _, v := range part.variables {
+				for x := range j.net.Variables[v].Domain {
+					j.m.at[j.m.offset[v]+x] = part.marginals[at].Mul(others[p])
+					at++
+				}
+			}
+		}
+		if err := j.m.finite(); err != nil {
+			return btn.Value{}, err
+		}
+		value.Marginals = j.m.result(scaled.One)
+	}
+	if j.joint != nil {
+		value.Joint = j.jointOf(j.productOfJoints(all))
+	}
+	return value, nil
+}
+
+// part contracts one part.
+func (j job) part(part btn.Part) (partValue, float64, error) {
+	var v partValue
+	var net *btn.Network
+	net, v.variables = j.net.Sub(part.Links)
+	here := make(map[int]int, len(v.variables))
+	for local, variable := range v.variables {
+		here[variable] = local
+	}
+	var set []int
+	for at, variable := range j.joint {
+		if local, ok := here[variable]; ok {
+			v.set, set = append(v.set, at), append(set, local)
+		}
+	}
+	o := Options{Memory: j.memory, Threads: j.threads, Marginals: j.m != nil && len(v.variables) > 0}
+	enumerated := false
+	if d := part.Decomposition; len(set) > 0 {
+		enumerated = d.Components[0].Class == btn.ClassBase
+		if !enumerated {
+			o.Joint = set
+		}
+	}
+	flops, err := j.sumPart(&v, net, part.Decomposition, o)
+	if err != nil || !enumerated {
+		return v, flops, err
+	}
+	more, err := j.enumerate(&v, net, part.Decomposition, set)
+	return v, flops + more, err
+}
+
+// sumPart adds the components of a part's decomposition up.
+func (j job) sumPart(v *partValue, net *btn.Network, d *btn.Decomposition, o Options) (float64, error) {
+	values := make([]btn.Value, len(d.Components))
+	z := make([]scaled.Number, len(values))
+	flops := 0.0
+	for i := range values {
+		var err error
+		if values[i], err = Component(j.ctx, net, d, i, o); err != nil {
+			return 0, err
+		}
+		z[i] = values[i].Z
+		flops += values[i].Flops
+		v.digits = max(v.digits, values[i].Digits)
+		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
+	}
+	v.z = scaled.SumProducts(d.Alpha, z)
+	sum := func(of func(btn.Value) *btn.Marginals) []scaled.Number {
+		if of(values[0]) == nil {
+			return nil
+		}
+		out, terms := make([]scaled.Number, len(of(values[0]).Mant)), make([]scaled.Number, len(values))
+		for at := range out {
+			for i, value := range values {
+				terms[i] = scaled.Make(of(value).Mant[at], of(value).Exp)
+			}
+			out[at] = scaled.SumProducts(d.Alpha, terms)
+		}
+		return out
+	}
+	v.marginals = sum(func(x btn.Value) *btn.Marginals { return x.Marginals })
+	v.joint = sum(func(x btn.Value) *btn.Marginals { return x.Joint })
+	return flops, nil
+}
+
+// enumerate fills the joint marginal of a part that follows an elimination order: a contraction per cell.
+func (j job) enumerate(v *partValue, net *btn.Network, d *btn.Decomposition, set []int) (flops float64, err error) {
+	cells := 1
+	for _, local := range set {
+		cells *= net.Variables[local].Domain
+	}
+	if price := float64(cells) * d.Plan.Flops; price > maxEnumerated {
+		return 0, fault.New(fault.OverBudget, "the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, d.Plan.Flops, maxEnumerated)
+	}
+	v.joint = make([]scaled.Number, cells)
+	for cell := range v.joint {
+		var ev factorgraph.Evidence
+		rest := cell
+		for k := len(set) - 1; k >= 0; k-- {
+			domain := net.Variables[set[k]].Domain
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: set[k], Value: rest % domain})
+			rest /= domain
+		}
+		slices.SortFunc(ev.Hard, func(a, b factorgraph.Observation) int { return a.Var - b.Var })
+		given, err := net.Condition(ev)
+		if err != nil {
+			return flops, err
+		}
+		var c partValue
+		took, err := j.sumPart(&c, given, d, Options{Memory: j.memory, Threads: j.threads})
+		if err != nil {
+			return flops, err
+		}
+		v.joint[cell] = c.z
+		flops += took
+	}
+	return flops, nil
+}
+
+// maxEnumerated bounds the flops of enumerate.
+const maxEnumerated = 1e12
+
+// productOfJoints returns the cells of the set from those of the parts, times the values of the parts that have none of it.
+func (j job) productOfJoints(all []partValue) []scaled.Number {
+	size := 1
+	for _, v := range j.joint {
+		size *= j.net.Variables[v].Domain
+	}
+	cells := make([]scaled.Number, size)
+	value := make([]int, len(j.joint))
+	for cell := range cells {
+		rest := cell
+		for k := len(j.joint) - 1; k >= 0; k-- {
+			domain := j.net.Variables[j.joint[k]].Domain
+			value[k] = rest % domain
+			rest /= domain
+		}
+		product := j.net.Scale
+		for _, part := range all {
+			if len(part.set) == 0 {
+				product = product.Mul(part.z)
+				continue
+			}
+			at := 0
+			for _, k := range part.set {
+				at = at*j.net.Variables[j.joint[k]].Domain + value[k]
+			}
+			product = product.Mul(part.joint[at])
+		}
+		cells[cell] = product
+	}
+	return cells
+}

@@ -1,0 +1,132 @@
+package contract
+
+// Lemma 2: a base tensor of rank one, or in CP form, contracts link by link.
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// oneLevel is the count space of tensors that count nothing.
+var oneLevel = countspace.Levels{D: 1}
+
+// value is the outcome of a class whose cost is counted in j.ops: a multiply-add is two flops.
+func (j job) value(run func(job) (scaled.Number, error)) (btn.Value, error) {
+	z, err := run(j)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	out := btn.Value{Z: z.Mul(j.net.Scale), Flops: 2 * float64(j.ops.MulAdds)}
+	if j.m != nil {
+		if err := j.m.finite(); err != nil {
+			return btn.Value{}, err
+		}
+		out.Marginals = j.m.result(j.net.Scale)
+	}
+	if err := j.judge(&out, run); err != nil || j.joint == nil {
+		return out, err
+	}
+	s, levels := j.q.S, j.dec.Levels
+	if j.q.Class == btn.ClassRankOne {
+		s, levels = countspace.Constant(0, scaled.One), oneLevel
+	}
+	cells, err := j.jointCounts(s, j.q.R, levels)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	for x := range cells {
+		if cells[x] = cells[x].Mul(j.net.Scale); !cells[x].IsFinite() {
+			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
+		}
+	}
+	out.Joint, out.Flops = j.jointOf(cells), max(out.Flops, 2*float64(j.ops.MulAdds))
+	return out, nil
+}
+
+// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight times its marginals up when they are asked
+// for. Otherwise a zero link ends it early.
+func (j job) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
+	weights := j.legWeights(r, oneLevel)
+	z := scaled.One
+	parts := make([]scaled.Number, len(j.net.Links))
+	for k, link := range j.net.Links {
+		if err := j.ctx.Err(); err != nil {
+			return scaled.Number{}, err
+		}
+		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), 1, j.ops)
+		if err != nil {
+			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
+		}
+		parts[k] = p.At(nil)
+		if z = z.Mul(parts[k]); z.IsZero() && j.m == nil {
+			break
+		}
+	}
+	if j.m == nil {
+		return z, nil
+	}
+	return z, j.rankOneMarginals(parts, weight, weights)
+}
+
+// rankOneMarginals adds what each link's terms are times the product of all other links. The products of those before
+// and after are formed without a division, since any link may be 0.
+func (j job) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights) error {
+	others := make([]scaled.Number, len(parts))
+	p := weight
+	for k, x := range parts {
+		others[k] = p
+		p = p.Mul(x)
+	}
+	p = scaled.One
+	for k := len(parts) - 1; k >= 0; k-- {
+		others[k] = others[k].Mul(p)
+		p = p.Mul(parts[k])
+	}
+	j.ops.Add(3 * len(parts))
+	one := countspace.Constant(0, scaled.One)
+	for k := range parts {
+		if err := j.ctx.Err(); err != nil {
+			return err
+		}
+		if err := j.link(k, one, others[k], weights); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cp returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding; their marginals add up
+// one after the other.
+func (j job) cp() (scaled.Number, error) {
+	t := j.q.CP
+	terms := make([]scaled.Number, 0, len(t.Weights))
+	for i, w := range t.Weights {
+		if w == 0 {
+			continue
+		}
+		z, err := j.rankOne(termVectors(t, i), scaled.FromFloat(w))
+		if err != nil {
+			return scaled.Number{}, fmt.Errorf("term %d: %w", i, err)
+		}
+		terms = append(terms, z.Mul(scaled.FromFloat(w)))
+	}
+	return scaled.Sum(terms), nil
+}
+
+// termVectors returns the vectors of term i, unit vectors where t has the identity.
+func termVectors(t *tensor.CP, i int) [][]float64 {
+	r := make([][]float64, len(t.Shape))
+	for l, d := range t.Shape {
+		if v := t.Vectors[l]; v != nil {
+			r[l] = v[i*d : (i+1)*d]
+			continue
+		}
+		r[l] = make([]float64, d)
+		r[l][i] = 1
+	}
+	return r
+}

@@ -1,0 +1,109 @@
+package contract
+
+// Terms of both signs in closed forms: what cancels is measured by the same contraction without signs.
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// judge fills Digits and Doubt of a component of a closed form that is exact on paper.
+func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error {
+	if !j.dec.Exact || !j.signed() {
+		return nil
+	}
+	positive := j.absolute()
+	z, err := run(positive)
+	if err != nil {
+		return err
+	}
+	value.Flops += 2 * float64(positive.ops.MulAdds)
+	steps := float64(len(j.net.Rounded)) + btn.ClosedFormRounding(j.net) + float64(4*len(j.net.Dims)+len(j.net.Links))
+	for _, d := range j.net.Dims {
+		steps += scaled.SumRoundings(float64(d))
+	}
+	if n := len(j.q.S.Coef.Mant); n > 1 { // once a level of the tree of products
+		steps += scaled.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.net.Dims))))
+	}
+	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), steps)
+	return nil
+}
+
+func below(x float64) bool { return x < 0 }
+
+// signed reports whether a number of the component or of a link is below 0.
+func (j job) signed() bool {
+	any := func(lists ...[]float64) bool {
+		return slices.ContainsFunc(lists, func(list []float64) bool { return slices.ContainsFunc(list, below) })
+	}
+	if any(j.q.S.Coef.Mant) || any(j.q.R...) || any(j.dec.Rotations...) || j.q.CP != nil && tensor.Signed(j.q.CP) {
+		return true
+	}
+	return slices.ContainsFunc(j.net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
+}
+
+// absolute is the contraction with the absolute value of every number.
+func (j job) absolute() job {
+	net, dec, q := *j.net, *j.dec, *j.q
+	net.Links = slices.Clone(net.Links)
+	for k := range net.Links {
+		net.Links[k].T = absolute(net.Links[k].T)
+	}
+	dec.Rotations = absoluteLists(dec.Rotations)
+	q.S.Coef.Mant, q.R = absoluteList(q.S.Coef.Mant), absoluteLists(q.R)
+	if q.CP != nil {
+		q.CP = absolute(q.CP).(*tensor.CP)
+	}
+	j.net, j.dec, j.q, j.m = &net, &dec, &q, nil
+	ops := *j.ops
+	ops.MulAdds = 0
+	j.ops = &ops
+	return j
+}
+
+func absolute(t tensor.Tensor) tensor.Tensor {
+	switch t := t.(type) {
+	case *tensor.Dense:
+		return &tensor.Dense{Shape: t.Shape, Data: absoluteList(t.Data)}
+	case *tensor.CP:
+		return &tensor.CP{Shape: t.Shape, Weights: absoluteList(t.Weights), Vectors: absoluteLists(t.Vectors)}
+	case *tensor.Symmetric:
+		return &tensor.Symmetric{Shape: t.Shape, Levels: t.Levels, Values: scaled.Vector{Mant: absoluteList(t.Values.Mant), Exp: t.Values.Exp}}
+	case *tensor.SymmetryCP:
+		out := &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels}
+		for _, term := range t.Terms {
+			s := scaled.Vector{Mant: absoluteList(term.S.Mant), Exp: term.S.Exp}
+			out.Terms = append(out.Terms, tensor.SymmetryRankOne{Alpha: math.Abs(term.Alpha), S: s, R: absoluteLists(term.R)})
+		}
+		return out
+	}
+	return t
+}
+
+func absoluteLists(lists [][]float64) [][]float64 {
+	if lists == nil {
+		return nil
+	}
+	out := make([][]float64, len(lists))
+	for k, list := range lists {
+		out[k] = absoluteList(list)
+	}
+	return out
+}
+
+func absoluteList(list []float64) []float64 {
+	if list == nil {
+		return nil
+	}
+	out := make([]float64, len(list))
+	for k, x := range list {
+		out[k] = math.Abs(x)
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package einsum
+
+// The way back over a tape: derivatives by every table that leads to a marginal.
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// derivative is ∂Z/∂table = data·2^exp; data nil stands for 0.
+type derivative struct {
+	data []float64
+	exp  int64
+	depth
+}
+
+// backward returns the marginals of every index after a run that kept its tables. The tables are given up on the way.
+func (c *contraction) backward() ([][]scaled.Number, error) {
+	t := c.tape
+	m := make([][]scaled.Number, len(c.dims))
+	for i, d := range c.dims {
+		m[i] = make([]scaled.Number, d)
+		switch {
+		case d == 1:
+			m[i][0] = c.scale
+		case !t.used[i]:
+			for x := range m[i] {
+				m[i][x] = c.scale.Div(scaled.FromFloat(float64(d)))
+			}
+		}
+	}
+	by := make([]derivative, len(c.tables))
+	for n, seed := range t.seeds() {
+		if k := t.tables[n]; k >= len(t.h.Edges) && t.need[k] && !seed.IsZero() {
+			by[k] = derivative{data: c.arena.Get(1), exp: seed.Exp}
+			by[k].data[0] = seed.Mant
+		}
+	}
+	for n := len(t.steps) - 1; n >= 0; n-- {
+		s, out := t.steps[n], len(t.h.Edges)+n
+		c.arena.Put(c.tables[out].data)
+		c.tables[out].data = nil
+		if by[out].data == nil {
+			continue
+		}
+		if err := c.stepBack(s, out, by); err != nil {
+			return nil, err
+		}
+		c.arena.Put(by[out].data)
+		by[out] = derivative{}
+		for _, k := range s.In {
+			if k < len(t.reads) && by[k].data != nil {
+				for _, i := range t.reads[k] {
+					c.read(m[i], i, k, by[k])
+				}
+				c.arena.Put(by[k].data)
+				by[k] = derivative{}
+			}
+		}
+	}
+	return m, nil
+}
+
+// stepBack computes the derivatives by the inputs of a step from the one by its output.
+func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	into := make([][]float64, len(s.In))
+	for i, k := range s.In {
+		if c.tape.need[k] {
+			into[i] = c.arena.Get(int(c.tape.of(k)))
+			clear(into[i])
+		}
+	}
+	depths, exp := make([]depth, len(s.In)), by[out].exp-c.tape.shift[out]
+	for i, k := range s.In {
+		if into[i] == nil {
+			continue
+		}
+		low, loses := c.descend(s, i, &by[out])
+		depths[i].low = max(low, smallest)
+		if loses && !c.lost {
+			up := upper(by[out].data)
+			for _, t := range s.In {
+				up += upper(c.tables[t].data)
+			}
+			c.lost = !c.spares(k, s.Full, up, exp)
+		}
+	}
+	b := &c.back
+	c.kernel.prepare(c.dims, s, c.tables, by[out].data)
+	b.prepare(&c.kernel, c.dims, s, into)
+	if err := b.run(c.ctx, c.threads); err != nil {
+		return err
+	}
+	for i, k := range s.In {
+		if into[i] == nil {
+			continue
+		}
+		d := derivative{data: into[i], exp: exp, depth: depths[i]}
+		top := scaled.LargestBits(d.data)
+		switch {
+		case top >= infinity:
+			return fmt.Errorf("%w: in the derivative by table %d", ErrNotFinite, k)
+		case top == 0:
+			c.arena.Put(d.data)
+			continue
+		case outside(top):
+			p, loses := rescale(d.data, top, &d.depth)
+			d.exp += p.Exp
+			c.lost = c.lost || loses && !c.spares(k, float64(len(d.data)), 0, d.exp)
+		}
+		d.low = min(max(d.low, smallest), 0)
+		by[k] = d
+	}
+	return nil
+}
+
+// read adds t[y]·∂Z/∂t[y] of table k up by the value that y has at index i.
+func (c *contraction) read(m []scaled.Number, i, k int, by derivative) {
+	t := &c.tables[k]
+	if t.low+by.low < scaled.Lowest {
+		t.measure(t.data)
+		by.measure(by.data)
+		c.lost = c.lost || t.low+by.low < scaled.Lowest && !c.spares(k, float64(len(t.data)), 0, by.exp)
+	}
+	inner := 1
+	for a := len(t.scope) - 1; t.scope[a] != i; a-- {
+		inner *= c.dims[t.scope[a]]
+	}
+	for x := range m {
+		sum := 0.0
+		for at := x * inner; at < len(t.data); at += inner * len(m) {
+			for j := at; j < at+inner; j++ {
+				sum += float64(t.data[j] * by.data[j])
+			}
+		}
+		m[x] = scaled.Make(sum, by.exp)
+	}
+}

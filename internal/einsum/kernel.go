@@ -1,0 +1,226 @@
+package einsum
+
+// The kernel: one step of an elimination, out[o] = Σ_s Π_k in_k[o, s].
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/basetensor/basetensor/internal/elimination"
+)
+
+const (
+	minBlock  = 64      // entries of the output computed at a time, at least: the loops over them dominate
+	blockSize = 512     // and preferably: all operands stay in the first cache
+	maxBlock  = 4096    // and at most, unless one axis is longer
+	chunkWork = 1 << 17 // multiplications between two looks at the context, and the unit that threads share out
+)
+
+// kernel holds a prepared step. The output is cut into blocks of its fastest axes; within a block every operand is
+// one number, a contiguous run or, where it lacks some of the axes, a run through an index list; blocks are independent.
+type kernel struct {
+	out      []float64
+	block    int   // entries of a block
+	blocks   int   // number of blocks
+	sums     int   // Π of the dimensions summed out
+	outer    []int // dimensions of the axes outside the block
+	operands []operand
+	scalars  []*operand // those that are one number in a block
+	vectors  []*operand // the others
+	stride   []int      // scratch: stride by index of one operand
+	workers  []worker
+}
+
+type operand struct {
+	data  []float64
+	outer []int   // stride on every outer axis
+	sum   []int   // offset of every value summed over
+	index []int32 // offsets within a block; empty when contiguous or one number
+}
+
+// prepare computes strides and offsets of a step. Tables may have their axes in any sequence; outputs of earlier steps
+// have theirs in this one, so that their runs are contiguous.
+func (k *kernel) prepare(dims []int, s *elimination.Step, tables []live, out []float64) {
+	if k.stride == nil {
+		k.stride = make([]int, len(dims))
+	}
+	k.out = out
+	k.sums = 1
+	for _, i := range s.Sum {
+		k.sums *= dims[i]
+	}
+	k.operands = grow(k.operands, len(s.In))
+	for n, t := range s.In {
+		k.operands[n].prepare(dims, s, &tables[t], k.stride)
+	}
+	k.outer = k.outer[:0]
+	for _, i := range s.Out {
+		k.outer = append(k.outer, dims[i])
+	}
+	split := k.split(k.outer)
+	k.block = 1
+	for _, d := range k.outer[split:] {
+		k.block *= d
+	}
+	k.blocks = len(out) / k.block
+	k.scalars, k.vectors = k.scalars[:0], k.vectors[:0]
+	for n := range k.operands {
+		o := &k.operands[n]
+		if o.classify(k.outer, split) == scalar {
+			k.scalars = append(k.scalars, o)
+		} else {
+			k.vectors = append(k.vectors, o)
+		}
+	}
+	k.outer = k.outer[:split]
+}
+
+// split chooses the first axis within a block: among blocks of minBlock to maxBlock entries the one with the fewest
+// operands that need an index list, the one next to blockSize among those. A smaller output is one block.
+func (k *kernel) split(dims []int) int {
+	best, bestIndexed, size := 0, len(k.operands)+1, 1
+	for a := len(dims) - 1; a >= 0; a-- {
+		size *= dims[a]
+		if size > maxBlock && bestIndexed <= len(k.operands) {
+			break
+		}
+		if size < minBlock && a > 0 {
+			continue
+		}
+		indexed := 0
+		for n := range k.operands {
+			if k.operands[n].shape(dims, a) == indirect {
+				indexed++
+			}
+		}
+		if indexed < bestIndexed || indexed == bestIndexed && size <= blockSize {
+			best, bestIndexed = a, indexed
+		}
+		if size >= blockSize && bestIndexed == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// grow returns list with n elements, keeping those beyond its length that its memory still holds.
+func grow(list []operand, n int) []operand {
+	for cap(list) < n {
+		list = append(list[:cap(list)], operand{})
+	}
+	return list[:n]
+}
+
+// prepare computes the strides of a table on every axis of the output and its offset for every value summed over.
+// stride is scratch by index, all 0 before and after.
+func (o *operand) prepare(dims []int, s *elimination.Step, t *live, stride []int) {
+	o.data = t.data
+	step := 1
+	for a := len(t.scope) - 1; a >= 0; a-- {
+		stride[t.scope[a]] = step
+		step *= dims[t.scope[a]]
+	}
+	o.outer = o.outer[:0]
+	for _, i := range s.Out {
+		o.outer = append(o.outer, stride[i])
+	}
+	o.sum = append(o.sum[:0], 0)
+	for _, i := range s.Sum {
+		o.sum = spread(o.sum, dims[i], stride[i])
+	}
+	for _, i := range t.scope {
+		stride[i] = 0
+	}
+}
+
+// access is how an operand varies within a block.
+type access int
+
+const (
+	scalar access = iota // not at all
+	direct               // as the output does
+	indirect
+)
+
+// shape returns how the operand varies over axes split to the last.
+func (o *operand) shape(dims []int, split int) access {
+	isScalar, isDirect, run := true, true, 1
+	for a := len(dims) - 1; a >= split; a-- {
+		isScalar = isScalar && o.outer[a] == 0
+		isDirect = isDirect && o.outer[a] == run
+		run *= dims[a]
+	}
+	switch {
+	case isScalar:
+		return scalar
+	case isDirect:
+		return direct
+	}
+	return indirect
+}
+
+// classify fixes the block: the index list is made, and outer keeps the axes outside.
+func (o *operand) classify(dims []int, split int) access {
+	kind := o.shape(dims, split)
+	o.index = o.index[:0]
+	if kind == indirect {
+		o.index = append(o.index, 0)
+		for a := split; a < len(dims); a++ {
+			o.index = spread(o.index, dims[a], o.outer[a])
+		}
+	}
+	o.outer = o.outer[:split]
+	return kind
+}
+
+// spread replaces every offset by dim offsets, stride apart.
+func spread[T int | int32](offsets []T, dim, stride int) []T {
+	n := len(offsets)
+	for range (dim - 1) * n {
+		offsets = append(offsets, 0)
+	}
+	for i := n - 1; i >= 0; i-- {
+		base := offsets[i]
+		for x := dim - 1; x >= 0; x-- {
+			offsets[i*dim+x] = base + T(x*stride)
+		}
+	}
+	return offsets
+}
+
+// run executes the step and returns the bits of the largest absolute value of the output.
+func (k *kernel) run(ctx context.Context, threads int) (uint64, error) {
+	perBlock := k.block * k.sums * (len(k.vectors) + 1)
+	chunk := max(1, chunkWork/perBlock)
+	chunks := (k.blocks + chunk - 1) / chunk
+	threads = min(threads, chunks)
+	for len(k.workers) < threads {
+		k.workers = append(k.workers, worker{})
+	}
+	var next atomic.Int64
+	work := func(w *worker) {
+		w.start(k)
+		for {
+			c := int(next.Add(1)) - 1
+			if c >= chunks || ctx.Err() != nil {
+				return
+			}
+			w.span(k, c*chunk, min((c+1)*chunk, k.blocks))
+		}
+	}
+	if threads == 1 {
+		work(&k.workers[0])
+	} else {
+		var group sync.WaitGroup
+		for i := range threads {
+			group.Go(func() { work(&k.workers[i]) })
+		}
+		group.Wait()
+	}
+	var top uint64
+	for i := range threads {
+		top = max(top, k.workers[i].top)
+	}
+	return top, ctx.Err()
+}

@@ -1,0 +1,205 @@
+package einsum
+
+// Programs: a small network compiled once for one order, and run under any evidence.
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// ProgramFlops is the work up to which a network is worth compiling: what Build and Contract do beside their flops, per
+// query, costs as much there.
+const ProgramFlops = 1 << 18
+
+// Program is a network along an elimination order, ready to be contracted under any evidence: evidence changes weights of
+// variables, and nothing else is done anew. An excluded value has weight 0 and keeps its place, so no shape depends on a
+// query. A Program does not change and may be used by several goroutines.
+type Program struct {
+	dims    []int
+	leaves  []leaf
+	weights []weights
+	steps   []step
+	scale   scaled.Number // of the tables, without the network's own
+	above   bool          // all entries are above 0
+	forth   btn.Plan      // of Contract
+	both    btn.Plan      // of Marginals
+	places  []place       // per variable, where its marginals are
+
+	mu   sync.Mutex
+	free []*space // of runs that have ended
+}
+
+// leaf is a table of the network. Weights of variables are multiplied into one of the tables that have the variable.
+type leaf struct {
+	scope  []int
+	data   []float64 // without weights
+	low    int       // every entry but 0 is 2^low or more in size
+	hosted []int     // weights multiplied in
+	ready  *weighed  // with the weights that net has without evidence; nil: they need the general way
+	read   bool      // its derivative is needed
+}
+
+// weighed is a leaf with weights multiplied in: data·2^exp.
+type weighed struct {
+	data  []float64
+	low   int
+	exp   int64
+	shift int64 // of exp, what the table was divided by at last
+}
+
+// weights are those of one variable.
+type weights struct {
+	own    []float64 // without evidence
+	link   int
+	values []int // those that zeros of the network leave, nil: all
+	dim    int
+	leaf   int // that has them, −1 where one value is left: they are a number
+	inner  int // entries of the leaf between one value and the next
+}
+
+// place is where a variable's marginals are read.
+type place struct {
+	offset, domain int
+	values         []int // nil: all
+	index          int
+	leaf, inner    int // leaf −1: the only value has all
+}
+
+// step is out[o] = Σ_s Π_k in_k[at_k[o, s]].
+type step struct {
+	in         []int     // tables: leaves first, then the outputs of the steps in sequence
+	at         [][]int32 // per input, the sum fastest
+	size, sums int
+	need       []bool // per input: its derivative leads to a marginal
+}
+
+// Compile prepares net, without evidence, for order. It says no where the general way is better or has something to say:
+// where that takes more than flops multiplications and additions, where Z is 0 by the zeros of net, where entries of a table
+// are further apart than a program deals with or one is below 0, and where net or the order are invalid.
+//
+// Cost: that of Build and elimination.Evaluate; memory about 4 bytes per flop, and as much again for everyone who runs it at
+// the same time.
+func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
+	bare := *net
+	bare.Scale = scaled.One     // evidence changes it
+	ctx := context.Background() // a program is of 2^18 flops at most: milliseconds
+	l, err := lay(ctx, &bare, false)
+	if err != nil || l.zero || l.unfit != "" {
+		return nil, false
+	}
+	p := &Program{dims: l.indexDims(), scale: l.scale, above: true}
+	of := p.weightsOf(l, net)
+	if !p.addLeaves(l, of) {
+		return nil, false
+	}
+	p.host(l)
+	h := elimination.Hypergraph{Dims: p.dims, Edges: make([][]int, len(p.leaves))}
+	for t := range p.leaves {
+		h.Edges[t] = p.leaves[t].scope
+	}
+	if (&Expression{Dims: p.dims}).validateOrder(order) != nil {
+		return nil, false
+	}
+	if p.forth, err = elimination.Evaluate(ctx, h, order); err != nil || p.forth.Flops > flops {
+		return nil, false
+	}
+	tape, err := newTape(ctx, h, order, scaled.One)
+	if err != nil {
+		return nil, false
+	}
+	p.both = tape.plan()
+	p.compile(h, tape)
+	p.placeMarginals(l, net)
+	p.price()
+	p.weighAll(net)
+	return p, true
+}
+
+// Plan is what one run takes: flops as for Contract or Marginals along the order, and the bytes of the program with all
+// that a run of it holds.
+func (p *Program) Plan(marginals bool) btn.Plan {
+	if marginals {
+		return p.both
+	}
+	return p.forth
+}
+
+// compile lists the offsets of every step.
+func (p *Program) compile(h elimination.Hypergraph, tape *tape) {
+	for k := range p.leaves {
+		p.leaves[k].read = tape.need[k]
+	}
+	stride := make([]int, len(p.dims))
+	scope := func(k int) []int {
+		if k < len(h.Edges) {
+			return h.Edges[k]
+		}
+		return tape.steps[k-len(h.Edges)].Out
+	}
+	for _, s := range tape.steps {
+		c := step{in: s.In, size: int(s.Size), sums: int(s.Full / s.Size)}
+		for _, k := range s.In {
+			of, inner := scope(k), 1
+			for a := len(of) - 1; a >= 0; a-- {
+				stride[of[a]] = inner
+				inner *= p.dims[of[a]]
+			}
+			at := append(make([]int32, 0, int(s.Full)), 0)
+			for _, i := range s.Out {
+				at = spread(at, p.dims[i], stride[i])
+			}
+			for _, i := range s.Sum {
+				at = spread(at, p.dims[i], stride[i])
+			}
+			for _, i := range of {
+				stride[i] = 0
+			}
+			c.at, c.need = append(c.at, at), append(c.need, tape.need[k])
+		}
+		p.steps = append(p.steps, c)
+	}
+}
+
+// placeMarginals says where every variable's marginals are read.
+func (p *Program) placeMarginals(l *layout, net *btn.Network) {
+	reader := slices.Repeat([]int{noTable}, len(p.dims))
+	for t, leaf := range p.leaves {
+		for _, i := range leaf.scope {
+			if reader[i] < 0 || len(leaf.data) < len(p.leaves[reader[i]].data) {
+				reader[i] = t
+			}
+		}
+	}
+	offset := 0
+	for v, at := range net.Variables {
+		i := l.number[l.find(l.hidden[at.Link])]
+		q := place{offset: offset, domain: at.Domain, values: p.weights[v].values, index: i, leaf: noTable}
+		if p.dims[i] > 1 {
+			q.leaf = reader[i]
+			q.inner = p.inner(p.leaves[q.leaf].scope, i)
+		}
+		p.places = append(p.places, q)
+		offset += at.Domain
+	}
+}
+
+// price puts the bytes of the program and of a run into the plans.
+func (p *Program) price() {
+	numbers, offsets := 0, 0
+	for _, l := range p.leaves {
+		numbers += 3 * len(l.data)
+	}
+	for _, s := range p.steps {
+		numbers += s.size
+		for _, at := range s.at {
+			offsets += len(at)
+		}
+	}
+	p.forth.Bytes = float64(8*numbers + 4*offsets)
+	p.both.Bytes = float64(16*numbers + 4*offsets)
+}

@@ -1,0 +1,208 @@
+package exact
+
+// Marginals group by group: what one group of indices does not need is summed out for it, where keeping all of them is dear.
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	// easyGroup is the price up to which the next group has twice as many indices, mostGroup how many at most.
+	easyGroup = 1e6
+	mostGroup = 64
+)
+
+// JointPrice returns the flops and bytes of all marginals from one pass along a quick order: what groups are compared with.
+func (p *Prepared) JointPrice(ctx context.Context) (flops, bytes float64, err error) {
+	return marginalPrice(ctx, p.Hypergraph())
+}
+
+func marginalPrice(ctx context.Context, h elimination.Hypergraph) (flops, bytes float64, err error) {
+	order, err := elimination.MinFill(ctx, h)
+	if err != nil {
+		return 0, 0, err
+	}
+	plan, err := einsum.PlanMarginals(ctx, h, order)
+	return plan.Flops, plan.Bytes, err
+}
+
+// group is the network simplified once more, for a few indices.
+func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
+	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{Keep: keep, Probes: -1, Roundings: p.simple.Roundings})
+	if err != nil {
+		return nil, err
+	}
+	simple.Rounding += p.simple.Rounding - sum(p.simple.Roundings) // of the scale
+	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
+}
+
+// needed lists the indices left whose marginals decide those of the variables.
+func (p *Prepared) needed() []bool {
+	need := make([]bool, len(p.simple.Expression.Dims))
+	for _, i := range p.given.Variables {
+		if o := p.simple.Origin[i]; o.Index >= 0 && p.simple.Expression.Dims[o.Index] > 1 {
+			need[o.Index] = true
+		}
+	}
+	return need
+}
+
+// PlanGroups plans marginals group by group: the last index whose marginal is still missing is kept, everything else that need not
+// stay is summed out (barren variables above all), and all indices that are left come out of one pass together. Groups have
+// several indices to keep as long as that is cheap. It returns nil where groups take more than most flops together, by quick
+// orders; the flops of each group beside its plan. What is left for a group depends on the network's entries, not on its shape alone.
+//
+// Errors: as Plan. Cost: a simplification per group, and Plan's.
+func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, most float64) (*btn.Contraction, []btn.Plan, error) {
+	missing := p.needed()
+	var groups []*Prepared
+	c := &btn.Contraction{Shape: p.Shape(), Marginals: true}
+	total, batch := 0.0, 1
+	for last := len(missing) - 1; last >= 0; {
+		var keep []int
+		for i := last; i >= 0 && len(keep) < batch; i-- {
+			if missing[i] {
+				keep = append(keep, i)
+			}
+		}
+		if len(keep) == 0 {
+			break
+		}
+		g, err := p.group(ctx, keep)
+		if err != nil {
+			return nil, nil, err
+		}
+		flops, _, err := marginalPrice(ctx, g.Hypergraph())
+		if err != nil {
+			return nil, nil, err
+		}
+		if flops > easyGroup && batch > 1 {
+			batch = 1
+			continue
+		}
+		if flops <= easyGroup {
+			batch = min(2*batch, mostGroup)
+		}
+		if total += flops; total > most {
+			return nil, nil, nil
+		}
+		group := btn.MarginalGroup{Keep: keep}
+		for i, open := range missing {
+			if o := g.simple.Origin[i]; open && (o.From != nil || o.Given != nil) {
+				missing[i] = false
+				group.Indices = append(group.Indices, i)
+			}
+		}
+		for last >= 0 && !missing[last] {
+			last--
+		}
+		groups, c.Groups = append(groups, g), append(c.Groups, group)
+	}
+	if len(groups) == 0 {
+		return nil, nil, nil
+	}
+	plans := make([]btn.Plan, len(groups))
+	for k, g := range groups {
+		own, plan, err := g.Plan(ctx, memory, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		group := &c.Groups[k]
+		group.Shape, group.Tables, group.Merges, group.Slices, group.Count = own.Shape, own.Tables, own.Merges, own.Slices, own.Count
+		plans[k] = plan
+	}
+	c.Count = int64(len(groups))
+	return c, plans, nil
+}
+
+// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them,
+// else 0; Marginals are those of the variables that these groups decide, nil for others, times Weights = Z as this group has it.
+func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.Contraction, o Options) (Answer, error) {
+	a := Answer{Marginals: make([][]scaled.Number, len(p.net.Variables))}
+	if err := p.fits(c); err != nil {
+		return a, err
+	}
+	if p.given.Scale.IsZero() || p.simple.Expression.Scale.IsZero() {
+		return a, nil
+	}
+	for k := o.From; k < o.To; k++ {
+		if k < 0 || k >= int64(len(c.Groups)) {
+			return a, fmt.Errorf("%w: no group %d", ErrOtherNetwork, k)
+		}
+		part, err := p.answerGroup(ctx, &c.Groups[k], o, k == 0, a.Marginals)
+		a.Flops += part.Flops
+		if err != nil {
+			return a, fmt.Errorf("group %d: %w", k, err)
+		}
+		if k == 0 {
+			a.Z = part.Z
+		}
+		a.Digits = max(a.Digits, part.Digits)
+		a.Doubt = cmp.Or(a.Doubt, part.Doubt)
+	}
+	return a, nil
+}
+
+// answerGroup fills the rows of a group; the first one those of variables that no index decides, too.
+func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o Options, first bool, rows [][]scaled.Number) (Answer, error) {
+	g, err := p.group(ctx, group.Keep)
+	if err != nil {
+		return Answer{}, err
+	}
+	own := &btn.Contraction{Shape: group.Shape, Tables: group.Tables, Merges: group.Merges, Slices: group.Slices, Count: group.Count, Marginals: true}
+	if err := g.fits(own); err != nil {
+		return Answer{}, err
+	}
+	all := Options{Memory: o.Memory, Threads: o.Threads}
+	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(own), options(own, all))
+	a := Answer{Z: r.Z, Flops: stats.Flops}
+	if err == nil {
+		err = g.judge(ctx, own, all, stats, &a)
+	}
+	if err != nil || r.Z.IsZero() {
+		return a, err
+	}
+	left := make([][]float64, len(p.simple.Expression.Dims))
+	for _, i := range group.Indices {
+		if i < 0 || i >= len(left) {
+			return a, fmt.Errorf("%w: no index %d", ErrOtherNetwork, i)
+		}
+		if left[i], err = g.simple.Recover(i, r.Marginals); err != nil {
+			return a, err
+		}
+	}
+	dims := p.simple.Expression.Dims
+	for v := range p.net.Variables {
+		index := p.simple.Origin[p.given.Variables[v]].Index
+		decided := index < 0 || dims[index] == 1
+		if decided && !first || !decided && left[index] == nil {
+			continue
+		}
+		row, err := p.row(v, left)
+		if err != nil {
+			return a, err
+		}
+		rows[v] = make([]scaled.Number, len(row))
+		for x, q := range row {
+			rows[v][x] = scaled.FromFloat(q).Mul(r.Z)
+		}
+	}
+	return a, nil
+}
+
+func sum(list []float64) float64 {
+	total := 0.0
+	for _, x := range list {
+		total += x
+	}
+	return total
+}

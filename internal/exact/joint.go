@@ -1,0 +1,137 @@
+package exact
+
+// The joint marginal of a set of variables: one more index, over its cells.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// cells says where the values of the index of cells are in the table of the joint marginal.
+type cells struct {
+	index int   // −1: the evidence leaves one cell, and no index is needed
+	at    []int // per value of index: its cell, the last variable of the set fastest
+	size  int   // of the table: Π domains of the set
+}
+
+// PrepareJoint is Prepare with the joint marginal of a set of variables in view (nil: none), which CheckJoint has passed.
+// The expression gets one more index J over the combinations of the values that the evidence leaves the set,
+// K = Π_i d_i over the distinct indices i of its variables with more than one value, and a table per such index:
+//
+//	selector_i(J, x_i) = 1 where the digit of J for i is x_i, else 0;  M_J = Σ of the terms of Z in which the set has cell J
+//
+// so that the marginal of J is the joint marginal. Variables that share an index share a digit: cells in which they differ
+// are 0. Cost: K·Σ_i d_i entries beside Prepare's, and up to K times the flops.
+//
+// Errors: those of Prepare; over budget before anything is built, where the selectors do not fit memory bytes (0:
+// btn.DefaultMemory); bad_input for a network without variables.
+func PrepareJoint(ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64) (*Prepared, error) {
+	given, err := einsum.Build(ctx, net)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{net: net, given: given, marginals: marginals}
+	o := preprocess.Options{Marginals: marginals}
+	if len(set) > 0 {
+		if memory <= 0 {
+			memory = btn.DefaultMemory
+		}
+		if err := p.addCells(set, memory); err != nil {
+			return nil, err
+		}
+		if p.cells.index >= 0 {
+			o.Keep = []int{p.cells.index}
+		}
+	}
+	if p.simple, err = preprocess.Run(ctx, p.given, o); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// addCells appends the index of cells and its selectors to the expression.
+func (p *Prepared) addCells(set []int, memory int64) error {
+	e := p.given
+	if len(e.Variables) == 0 {
+		return fault.New(fault.BadInput, "exact: the network has no variables, so there is no joint marginal")
+	}
+	var free []int // distinct indices of the set with more than one value
+	values, entries := 1, 0
+	for _, v := range set {
+		if i := e.Variables[v]; e.Dims[i] > 1 && !slices.Contains(free, i) {
+			free = append(free, i)
+			values, entries = values*e.Dims[i], entries+e.Dims[i]
+		}
+	}
+	if need := 8 * float64(values) * float64(entries); need > float64(memory) {
+		return fault.New(fault.OverBudget, "exact: the joint marginal of %d variables with %d cells needs %.0f bytes of selectors, the budget is %d bytes", len(set), values, need, memory)
+	}
+	c := &cells{index: -1, at: make([]int, values), size: 1}
+	digit := func(i, value int) int { // of the value of the index of cells, for index i
+		for k := len(free) - 1; free[k] != i; k-- {
+			value /= e.Dims[free[k]]
+		}
+		return value % e.Dims[i]
+	}
+	for k := len(set) - 1; k >= 0; k-- {
+		i := e.Variables[set[k]]
+		for value := range c.at {
+			x := 0
+			if e.Dims[i] > 1 {
+				x = digit(i, value)
+			}
+			if s := e.Support[i]; s != nil {
+				x = s[x]
+			}
+			c.at[value] += x * c.size
+		}
+		c.size *= p.net.Variables[set[k]].Domain
+	}
+	p.cells = c
+	if len(free) == 0 {
+		return nil
+	}
+	c.index = len(e.Dims)
+	e.Dims, e.Support = append(e.Dims, values), append(e.Support, nil)
+	for _, i := range free {
+		d := e.Dims[i]
+		data := make([]float64, values*d)
+		for value := range values {
+			data[value*d+digit(i, value)] = 1
+		}
+		e.Tables = append(e.Tables, einsum.Table{Scope: []int{c.index, i}, Data: data})
+	}
+	return nil
+}
+
+// joint returns the table of the joint marginal from the marginals of what was contracted.
+func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
+	if p.cells.index < 0 {
+		return p.table(nil), nil
+	}
+	row, err := p.simple.Recover(p.cells.index, marginals)
+	if err != nil {
+		return nil, err
+	}
+	if !finite(row) {
+		return nil, fault.New(fault.Unsupported, "%w: joint marginal", einsum.ErrNotFinite)
+	}
+	return p.table(func(int) []float64 { return row }), nil
+}
+
+// table spreads the marginal of the index of cells over the table of the joint marginal.
+func (p *Prepared) table(marginal func(i int) []float64) []float64 {
+	out, row := make([]float64, p.cells.size), []float64{1}
+	if p.cells.index >= 0 {
+		row = marginal(p.cells.index)
+	}
+	for value, q := range row {
+		out[p.cells.at[value]] = q
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Plan searches how to contract what is left within memory bytes (0: btn.DefaultMemory): a tree and, where a table would not
+// fit, indices to slice. The search is counted in moves, grows with the cost of the contraction, and is a function of
+// Hypergraph, memory and seed alone. The plan's flops are those of one task that computes all slices, its bytes the peak of
+// live tables.
+//
+// Errors wrap ordering.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
+func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Contraction, btn.Plan, error) {
+	return p.PlanWithin(ctx, PlanOptions{Memory: memory, Seed: seed})
+}
+
+// PlanOptions bound a plan and the search for it. The zero value of every field is its default.
+type PlanOptions struct {
+	Memory int64 // bytes for tables, default btn.DefaultMemory
+	Seed   uint64
+	Moves  int64   // of one search, default that of package ordering
+	Flops  float64 // what takes more for certain, or seems to by far, is refused without a search; 0: nothing is
+}
+
+// farOff is how many times more flops than allowed the min-fill order may take for a search to be worth it: annealing has been seen to
+// save a factor of 2^20 on grids and random graphs, never of 2^30.
+const farOff = 1 << 30
+
+// mostMoves bounds the search for that order: ten seconds, which takes a graph of a million indices.
+const mostMoves = 1 << 30
+
+// ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
+var ErrHopeless = errors.New("exact: out of reach")
+
+// PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the figure, where the graph has a minor that
+// no order contracts within o.Flops (elimination.LowerBound), and where the min-fill order has a table 2^30 times as large.
+func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Contraction, btn.Plan, error) {
+	memory, seed := o.Memory, o.Seed
+	if memory <= 0 {
+		memory = btn.DefaultMemory
+	}
+	h := p.Hypergraph()
+	if err := o.possible(ctx, h); err != nil {
+		return nil, btn.Plan{}, err
+	}
+	var last error
+	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
+	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
+		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
+		if err != nil {
+			if last != nil && errors.Is(err, ordering.ErrMemory) {
+				return nil, btn.Plan{}, last
+			}
+			return nil, btn.Plan{}, err
+		}
+		cost, err := pairwise.Plan(h, found.Tree, found.Slices)
+		if err == nil && (p.marginals || p.cells != nil) {
+			cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
+		}
+		if err != nil {
+			return nil, btn.Plan{}, err
+		}
+		plan := btn.Plan{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices), Bytes: cost.PeakBytes, Slices: cost.Slices}
+		if cost.PeakBytes > float64(memory) || cost.Slices >= math.MaxInt64 {
+			last = overBudget(plan, memory)
+			continue
+		}
+		return &btn.Contraction{
+			Shape: Digest(h), Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Slices: found.Slices,
+			Count: int64(cost.Slices), Marginals: p.marginals, Joint: p.cells != nil,
+		}, plan, nil
+	}
+	return nil, btn.Plan{}, last
+}
+
+// possible refuses what no order does within the flops allowed.
+func (o PlanOptions) possible(ctx context.Context, h elimination.Hypergraph) error {
+	if o.Flops <= 0 {
+		return nil
+	}
+	least, err := elimination.LowerBound(ctx, h)
+	if err != nil {
+		return err
+	}
+	if least > math.Log2(o.Flops) {
+		return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
+	}
+	most := math.Log2(farOff * o.Flops)
+	_, within, err := elimination.MinFillWithin(ctx, h, most, mostMoves)
+	if err != nil || within {
+		return err
+	}
+	return fault.New(fault.OverBudget, "%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
+}
+
+// Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what
+// all slices share, which every task computes again, is at most a tenth of it. Between 1 and the number of slices.
+func (p *Prepared) Chunks(c *btn.Contraction, chunkFlops float64) (int64, error) {
+	if c.Count <= 1 {
+		return 1, nil
+	}
+	cost, err := pairwise.Plan(p.Hypergraph(), tree(c), c.Slices)
+	if err != nil {
+		return 0, err
+	}
+	slices := cost.SliceFlops * cost.Slices
+	n := math.Min(slices/math.Max(chunkFlops, 10*cost.CommonFlops), maxChunks)
+	return int64(math.Max(1, math.Min(n, float64(c.Count)))), nil
+}
+
+// searchThreads of the tree search; the plan does not depend on it.
+const searchThreads = 2
+
+// maxChunks bounds the tasks of one query.
+const maxChunks = 1024
+
+func tree(c *btn.Contraction) ordering.Tree {
+	t := ordering.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
+	for k := range t.Merges {
+		t.Merges[k] = [2]int{c.Merges[2*k], c.Merges[2*k+1]}
+	}
+	return t
+}
+
+func flatten(merges [][2]int) []int {
+	out := make([]int, 0, 2*len(merges))
+	for _, m := range merges {
+		out = append(out, m[0], m[1])
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+// Package exact is C = B on networks that one elimination order is not good enough for: simplify the network under its
+// evidence, search a contraction tree and slices, contract the slices. It joins packages preprocess, ordering and pairwise.
+package exact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/preprocess"
+)
+
+// ErrOtherNetwork says that a contraction was planned for another network, or for other evidence.
+var ErrOtherNetwork = errors.New("exact: the contraction was planned for another network")
+
+// Prepared is a conditioned network, simplified.
+type Prepared struct {
+	net       *btn.Network
+	given     *einsum.Expression
+	simple    *preprocess.Result
+	marginals bool
+	cells     *cells // nil: no joint marginal
+}
+
+// Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies it. With marginals nothing is
+// summed out whose marginal could not be recovered. The same network gives the same bits. Errors and cost: those of
+// einsum.Build and preprocess.Run.
+func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
+	return PrepareJoint(ctx, net, marginals, nil, 0)
+}
+
+// Hypergraph returns the shape of what is left to contract.
+func (p *Prepared) Hypergraph() elimination.Hypergraph { return p.simple.Expression.Hypergraph() }
+
+// Report says what the simplification did.
+func (p *Prepared) Report() preprocess.Report { return p.simple.Report }
+
+// Shape returns the digest of Hypergraph: what a tree depends on.
+func (p *Prepared) Shape() string { return Digest(p.Hypergraph()) }
+
+// Digest returns SHA-256, in hexadecimal digits, of a hypergraph.
+func Digest(h elimination.Hypergraph) string {
+	sum := sha256.New()
+	var word [8]byte
+	number := func(x int) {
+		binary.LittleEndian.PutUint64(word[:], uint64(x))
+		sum.Write(word[:])
+	}
+	number(len(h.Dims))
+	for _, d := range h.Dims {
+		number(d)
+	}
+	for _, edge := range h.Edges {
+		number(len(edge))
+		for _, i := range edge {
+			number(i)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,121 @@
+package generate
+
+// Random tensors of the tractable forms, with the decomposition that each one is.
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+type drawer struct {
+	rng      *rand.Rand
+	negative bool
+}
+
+func (d drawer) number() float64 {
+	x := 0.5 + d.rng.Float64()
+	if d.negative && d.rng.IntN(2) == 0 {
+		x = -x
+	}
+	return x
+}
+
+func (d drawer) numbers(n int) []float64 {
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = d.number()
+	}
+	return list
+}
+
+// links deals the legs, shuffled, to dense links of 1 to widest legs.
+func (d drawer) links(dims []int, widest int) []btn.Link {
+	var links []btn.Link
+	for legs := d.rng.Perm(len(dims)); len(legs) > 0; {
+		n := min(1+d.rng.IntN(widest), len(legs))
+		shape, size := make([]int, n), 1
+		for k, l := range legs[:n] {
+			shape[k] = dims[l]
+			size *= dims[l]
+		}
+		links = append(links, btn.Link{Legs: legs[:n:n], T: &tensor.Dense{Shape: shape, Data: d.numbers(size)}})
+		legs = legs[n:]
+	}
+	return links
+}
+
+// core draws the core tensor and returns it with its exact decomposition.
+func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Decomposition, error) {
+	if o.Core == CoreCP {
+		t := &tensor.CP{Shape: dims, Weights: d.numbers(o.Rank), Vectors: make([][]float64, len(dims))}
+		for l, dim := range dims {
+			t.Vectors[l] = d.numbers(o.Rank * dim)
+		}
+		q := btn.Component{Class: btn.ClassCP, CP: t}
+		return t, &btn.Decomposition{Components: []btn.Component{q}, Alpha: []scaled.Number{scaled.One}}, nil
+	}
+	levels, err := levelsOf(o, dims)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Core == CoreSymmetric {
+		s, err := d.symmetric(levels)
+		if err != nil {
+			return nil, nil, err
+		}
+		q := btn.Component{Class: btn.ClassSymmetric, S: s}
+		dec := &btn.Decomposition{Levels: levels, Components: []btn.Component{q}, Alpha: []scaled.Number{scaled.One}}
+		return &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}, dec, nil
+	}
+	t := &tensor.SymmetryCP{Shape: dims, Levels: levels}
+	dec := &btn.Decomposition{Levels: levels}
+	for range o.Rank {
+		s, err := d.symmetric(levels)
+		if err != nil {
+			return nil, nil, err
+		}
+		term := tensor.SymmetryRankOne{Alpha: d.number(), S: s.Coef, R: make([][]float64, len(dims))}
+		for l, dim := range dims {
+			term.R[l] = d.numbers(dim)
+		}
+		t.Terms = append(t.Terms, term)
+		dec.Alpha = append(dec.Alpha, scaled.FromFloat(term.Alpha))
+		dec.Components = append(dec.Components, btn.Component{Class: btn.ClassSymmetryRankOne, S: s, R: term.R})
+	}
+	return t, dec, nil
+}
+
+// levelsOf is the paper's λ = identity for equal dimensions, {0, the rest} for mixed ones.
+func levelsOf(o Options, dims []int) (countspace.Levels, error) {
+	if o.Dim == o.MaxDim {
+		return countspace.Identity(dims)
+	}
+	return countspace.TwoLevels(dims), nil
+}
+
+// symmetric draws S over the count space: ln |S| walks by up to ½ from each entry to the next.
+func (d drawer) symmetric(levels countspace.Levels) (countspace.Poly, error) {
+	size, err := levels.Size()
+	if err != nil {
+		return countspace.Poly{}, err
+	}
+	if size > maxTable {
+		return countspace.Poly{}, fmt.Errorf("%w: a count space of %d entries, at most %d", ErrOptions, size, maxTable)
+	}
+	s := countspace.New(levels.Shape())
+	ln := 0.0
+	for i := range size {
+		x := scaled.FromLog(ln)
+		if d.negative && d.rng.IntN(2) == 0 {
+			x = x.Neg()
+		}
+		s.Coef.Mant[i], s.Coef.Exp[i] = x.Mant, x.Exp
+		ln += d.rng.Float64() - 0.5
+	}
+	return s, nil
+}

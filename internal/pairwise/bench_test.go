@@ -1,0 +1,167 @@
+package pairwise
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// merging is one merge A[b, m, k] · B[b, k, n] over indices of dimension 2, numbers being log2, in layouts as results
+// have them: what is summed first, the rest mixed as long as it lives, or shuffled.
+func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, work float64) {
+	s := &shape{}
+	var la, lb layout
+	var stays []int
+	rng := rand.New(rand.NewPCG(1, 2))
+	add := func(in [2]bool, out bool) {
+		v := len(s.dims)
+		s.dims = append(s.dims, 2)
+		s.sumAt = append(s.sumAt, v)
+		if in[0] {
+			la.index = append(la.index, v)
+		}
+		if in[1] {
+			lb.index = append(lb.index, v)
+		}
+		if out {
+			stays = append(stays, v)
+		}
+	}
+	for range k {
+		add([2]bool{true, true}, false)
+	}
+	for batch+m+n > 0 {
+		for _, c := range []struct {
+			left *int
+			in   [2]bool
+		}{{&batch, [2]bool{true, true}}, {&m, [2]bool{true, false}}, {&n, [2]bool{false, true}}} {
+			if *c.left > 0 {
+				*c.left--
+				add(c.in, true)
+			}
+		}
+	}
+	for _, l := range []*layout{&la, &lb} {
+		if shuffled {
+			rng.Shuffle(len(l.index), func(i, j int) { l.index[i], l.index[j] = l.index[j], l.index[i] })
+		}
+		l.stride = make([]int, len(l.index))
+		for i := range l.stride {
+			l.stride[i] = 1 << (len(l.index) - 1 - i)
+		}
+	}
+	x, _ = s.plan(la, lb, stays)
+	a, b, out = make([]float64, 1<<len(la.index)), make([]float64, 1<<len(lb.index)), make([]float64, x.size)
+	for i := range a {
+		a[i] = 1 + float64(i%7)
+	}
+	for i := range b {
+		b[i] = 1 + float64(i%5)
+	}
+	return x, a, b, out, x.work
+}
+
+// BenchmarkMerge gives GFLOP/s and GB/s (every table read or written once) by shape.
+func BenchmarkMerge(b *testing.B) {
+	kinds := map[kind]string{tiny: "tiny", panel: "panel", blend: "blend", inner: "inner"}
+	for _, s := range []struct {
+		name           string
+		batch, m, n, k int
+	}{
+		{"square64", 0, 6, 6, 6}, {"square256", 0, 8, 8, 8}, {"square512", 0, 9, 9, 9},
+		{"skinny_K2", 0, 10, 10, 1}, {"skinny_K4", 0, 10, 10, 2}, {"skinny_K8", 0, 10, 10, 3},
+		{"batched_4x4x4", 14, 2, 2, 2}, {"batched_8x8x8", 11, 3, 3, 3}, {"batched_32x32x32", 6, 5, 5, 5},
+		{"message_K2", 1, 19, 0, 1}, {"message_K2_batch3", 3, 17, 0, 1}, {"message_new", 3, 16, 1, 1},
+		{"elementwise", 20, 0, 0, 0}, {"inner", 0, 0, 0, 20},
+	} {
+		for _, shuffled := range []bool{false, true} {
+			x, p, q, out, work := merging(s.batch, s.m, s.n, s.k, shuffled)
+			name := fmt.Sprintf("%s/%s", s.name, kinds[x.kind])
+			if shuffled {
+				name += "/shuffled"
+			}
+			b.Run(name, func(b *testing.B) {
+				var k kernel
+				for b.Loop() {
+					if err := k.run(context.Background(), 1, x, p, q, out); err != nil {
+						b.Fatal(err)
+					}
+				}
+				times := float64(b.N) / 1e9 / b.Elapsed().Seconds()
+				b.ReportMetric((2*work-float64(len(out)))*times, "GFLOP/s")
+				b.ReportMetric(8*float64(len(p)+len(q)+len(out))*times, "GB/s")
+			})
+		}
+	}
+}
+
+// BenchmarkGonum is the square product by gonum, for matrices that lie ready.
+func BenchmarkGonum(b *testing.B) {
+	for _, n := range []int{64, 256, 512} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
+			y, z := x, x
+			y.Data, z.Data = make([]float64, n*n), make([]float64, n*n)
+			for i := range x.Data {
+				x.Data[i], y.Data[i] = 1+float64(i%7), 1+float64(i%5)
+			}
+			for b.Loop() {
+				blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, y, 0, z)
+			}
+			b.ReportMetric(2*float64(n*n*n)*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+		})
+	}
+}
+
+// BenchmarkPeak is what the machine does: the loop of panels on data in the first cache, and copying 64 MiB.
+func BenchmarkPeak(b *testing.B) {
+	b.Run("loop", func(b *testing.B) {
+		const rows, depth, n = 8, 256, 16
+		v, s, out, at := make([]float64, depth*n), make([]float64, rows*depth), make([]float64, rows*n), make([]int, depth)
+		for k := range at {
+			at[k] = k * n
+		}
+		for b.Loop() {
+			addPanel(out, n, rows, n, s, v, at, true)
+		}
+		b.ReportMetric(2*rows*depth*n*float64(b.N)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+	})
+	b.Run("copy", func(b *testing.B) {
+		from, to := make([]float64, 1<<23), make([]float64, 1<<23)
+		copy(to, from) // the first time memory is mapped
+		for b.Loop() {
+			copy(to, from)
+		}
+		b.ReportMetric(16*float64(len(to))*float64(b.N)/1e9/b.Elapsed().Seconds(), "GB/s")
+	})
+}
+
+// BenchmarkChain is many small merges: what each costs beside its arithmetic.
+func BenchmarkChain(b *testing.B) {
+	const n = 100_000
+	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
+	t := ordering.Tree{Leaves: n - 1}
+	for i := range n - 1 {
+		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
+		switch {
+		case i == 1:
+			t.Merges = append(t.Merges, [2]int{0, 1})
+		case i > 1:
+			t.Merges = append(t.Merges, [2]int{n - 3 + i, i})
+		}
+	}
+	for b.Loop() {
+		if _, _, err := Contract(context.Background(), e, t, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n-2), "ns/merge")
+}

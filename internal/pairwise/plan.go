@@ -1,0 +1,73 @@
+package pairwise
+
+// Plans: what a contraction takes, before it is done.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Cost is what a contraction takes, to the last flop and byte, for tables whose largest entries are within 2^±64. Per
+// merge of tables over S(a), S(b) into S(v): |S(a) ∪ S(b)| multiplications and |S(a) ∪ S(b)| − |S(v)| additions; a scalar
+// costs one multiplication, whatever its partner; an index that only one tensor has is summed before its merge. It
+// differs from ordering.Evaluate in that: what has no sliced index is priced once, scalars cost nothing.
+// Figures are float64, at most MaxFloat64.
+type Cost struct {
+	Slices      float64 // Π of the dimensions of the sliced indices
+	CommonFlops float64 // of what all slices share: every task that computes some of the slices spends them
+	SliceFlops  float64 // of one slice
+	PeakBytes   float64 // most memory for tables at once, those of the expression included
+	Log2Table   float64 // log2 of the entries of the largest table
+}
+
+// Flops is what n slices take in one call.
+func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
+
+// Plan predicts Contract's Stats where memory is no concern. Errors wrap ordering.ErrTree.
+// Time: Σ over the merges of the length of their scopes.
+func Plan(h elimination.Hypergraph, t ordering.Tree, sliced []int) (Cost, error) {
+	s, err := newShape(h, t, sliced)
+	if err != nil {
+		return Cost{}, err
+	}
+	return s.cost(s.forward()), nil
+}
+
+// PlanWithin predicts the Stats of Contract with one thread and a budget of memory bytes (0: 2 GiB): what does not fit is
+// computed again in every slice, down to what ordering.Evaluate prices. PeakBytes exceed the budget when that does.
+func PlanWithin(h elimination.Hypergraph, t ordering.Tree, sliced []int, memory int64) (Cost, error) {
+	s, err := newShape(h, t, sliced)
+	if err != nil {
+		return Cost{}, err
+	}
+	return s.cost(s.within(budget(memory), s.forward)), nil
+}
+
+func (s *shape) cost(p *program) Cost {
+	return Cost{
+		Slices:      s.slices,
+		CommonFlops: finite(p.flops[0] + p.flops[2]),
+		SliceFlops:  p.flops[1],
+		PeakBytes:   finite(8 * p.peak),
+		Log2Table:   math.Max(s.largest(), 0),
+	}
+}
+
+// Roundings bounds how often a term of the value is rounded along a tree: products, and additions. Errors wrap ordering.ErrTree.
+func Roundings(h elimination.Hypergraph, t ordering.Tree, sliced []int) (float64, error) {
+	s, err := newShape(h, t, sliced)
+	if err != nil {
+		return 0, err
+	}
+	total := 2.0 // of the slices, and the scale
+	for leaf := range s.leaves {
+		total += scaled.SumRoundings(s.presum(leaf)/s.size[leaf] + 1)
+	}
+	for k, full := range s.full {
+		total += 2 + scaled.SumRoundings(full/s.size[s.leaves+k])
+	}
+	return finite(total), nil
+}

@@ -1,0 +1,221 @@
+package preprocess
+
+// The expression while it is being simplified.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// work is the state between two rules. Every table in at is as large as the dimensions of its indices say.
+type work struct {
+	options Options
+	dims    []int
+	first   []int   // per index: how many values it had at first
+	values  [][]int // per index: the values of the expression given that are left, in the order of the positions
+	keep    []bool
+	alias   []alias
+	left    []int // indices with an alias, in the sequence in which they went
+	tables  []*table
+	at      [][]int // per index: tables that have it, ascending in time
+	scale   scaled.Number
+	zero    *Reason
+	report  Report
+
+	domains   agenda // tables whose zeros have to be looked at
+	merges    agenda // tables whose scope or entries are new
+	indices   agenda // indices whose tables are new
+	splits    agenda // tables whose structure is unknown
+	probes    agenda // indices whose values have not been assumed
+	probing   int    // entries probing has looked at
+	filters   agenda // tables whose zeros have not been carried over to others
+	filtering int
+
+	alive alive
+
+	signed bool       // an entry is below 0
+	err    float64    // of the scale, as table.err
+	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
+}
+
+// alias says what became of an index that is gone: it follows index into, or has been summed out.
+type alias struct {
+	into int
+	of   []int // per value of the expression given of index into: the value that follows, −1 for a value that is gone
+	// given is what is known of an index that was summed out: row v is P(value | value v of index into), all values as in
+	// the expression given; one row for into < 0; nil if nothing is known.
+	given []float64
+}
+
+const (
+	itself = -1
+	summed = -2
+)
+
+func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = defaultMaxEntries
+	}
+	if o.Probes == 0 {
+		o.Probes = defaultProbes
+	}
+	w := &work{options: o, dims: slices.Clone(e.Dims), first: slices.Clone(e.Dims), scale: e.Scale, at: make([][]int, len(e.Dims)), pace: pace.New(ctx)}
+	w.keep = make([]bool, len(e.Dims))
+	for _, i := range o.Keep {
+		if i < 0 || i >= len(e.Dims) {
+			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d", einsum.ErrExpression, i, len(e.Dims))
+		}
+		w.keep[i] = true
+	}
+	w.alive.empty = -1
+	w.values, w.alias = make([][]int, len(e.Dims)), make([]alias, len(e.Dims))
+	for i, d := range e.Dims {
+		if d < 1 {
+			return nil, fmt.Errorf("%w: index %d has dimension %d", einsum.ErrExpression, i, d)
+		}
+		w.resize(i, count(d))
+		w.alias[i].into = itself
+		w.keep[i] = w.keep[i] || o.Marginals
+	}
+	if !e.Scale.IsFinite() {
+		return nil, fmt.Errorf("%w: the scale", einsum.ErrNotFinite)
+	}
+	w.report.Before = countExpression(e)
+	w.signed = e.Signed()
+	if e.Scale.IsZero() {
+		w.zero = &Reason{Index: -1, Table: -1}
+	}
+	for t, in := range e.Tables {
+		if w.pace.Over(int64(ruleWork + len(in.Data))) {
+			return nil, w.pace.Err()
+		}
+		if err := w.check(t, in); err != nil {
+			return nil, err
+		}
+		err := 0.0
+		switch {
+		case t < len(o.Roundings):
+			err = o.Roundings[t]
+		case in.Rounded && !plain(in.Data):
+			err = 1
+		}
+		w.add(&table{scope: slices.Clone(in.Scope), data: in.Data, from: &source{table: t}, err: err})
+	}
+	for i := range w.dims {
+		w.indices.push(i)
+	}
+	return w, nil
+}
+
+// count lists 0 … n−1.
+func count(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}
+
+// check validates one table of the expression given.
+func (w *work) check(t int, in einsum.Table) error {
+	size := 1
+	for k, i := range in.Scope {
+		if i < 0 || i >= len(w.dims) {
+			return fmt.Errorf("%w: table %d names index %d, there are %d", einsum.ErrExpression, t, i, len(w.dims))
+		}
+		if slices.Contains(in.Scope[:k], i) {
+			return fmt.Errorf("%w: table %d names index %d twice", einsum.ErrExpression, t, i)
+		}
+		if size > len(in.Data) {
+			break
+		}
+		size *= w.dims[i]
+	}
+	if size != len(in.Data) {
+		return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", einsum.ErrExpression, t, len(in.Data), in.Scope)
+	}
+	for _, x := range in.Data {
+		if x-x != 0 {
+			return fmt.Errorf("%w: table %d", einsum.ErrNotFinite, t)
+		}
+	}
+	return nil
+}
+
+// add takes a new table in, and returns its number.
+func (w *work) add(t *table) int {
+	n := len(w.tables)
+	w.tables = append(w.tables, t)
+	for _, i := range t.scope {
+		w.at[i] = append(w.at[i], n)
+	}
+	w.changed(n)
+	return n
+}
+
+// drop takes table n out.
+func (w *work) drop(n int) {
+	t := w.tables[n]
+	t.gone = true
+	for _, i := range t.scope {
+		w.leave(n, i)
+	}
+	t.data, t.support = nil, nil
+}
+
+// leave takes table n out of the list of index i.
+func (w *work) leave(n, i int) {
+	k := slices.Index(w.at[i], n)
+	w.at[i] = slices.Delete(w.at[i], k, k+1)
+	w.indices.push(i)
+}
+
+// changed puts table n, whose entries or scope are new, where the rules will find it: modes of one value go, the
+// largest entry comes into [1, 2), and a table without indices goes into the scale.
+func (w *work) changed(n int) {
+	t := w.tables[n]
+	t.support, t.full = nil, false
+	w.trim(n)
+	w.normalise(t)
+	if len(t.scope) == 0 {
+		w.scale = w.scale.Mul(scaled.FromFloat(t.data[0]))
+		w.err += t.err + 1
+		if t.data[0] == 0 && w.zero == nil {
+			r := &Reason{Index: -1, Tables: t.from.list()}
+			r.Table = r.Tables[0]
+			w.zero = r
+		}
+		w.drop(n)
+		return
+	}
+	w.domains.push(n)
+	w.merges.push(n)
+	w.filters.push(n)
+	w.splits.push(n)
+	for _, i := range t.scope {
+		w.indices.push(i)
+		w.probes.push(i)
+	}
+}
+
+// trim removes the modes of table n that have one value.
+func (w *work) trim(n int) {
+	t := w.tables[n]
+	if !slices.ContainsFunc(t.scope, func(i int) bool { return w.dims[i] == 1 }) {
+		return
+	}
+	scope := make([]int, 0, len(t.scope))
+	for _, i := range t.scope {
+		if w.dims[i] > 1 {
+			scope = append(scope, i)
+		} else {
+			w.leave(n, i)
+		}
+	}
+	t.scope = scope
+}

@@ -1,0 +1,107 @@
+package region
+
+// The estimate that the parts make up.
+
+import (
+	"context"
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Estimate is what regions make of belief propagation's answer. Logarithms are in nats.
+type Estimate struct {
+	LnZ         float64 // ln |Z_BP| + Σ α_r ln (Z_r / Z_BP), the default
+	Sign        int     // of Z_BP, and of Z where no region is left out
+	LnZBP       float64
+	LnZLinear   float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1)); 0 unless LinearOK
+	LinearOK    bool    // the sum is positive and half its digits are left
+	Regions     int
+	Widest      int
+	Flops       float64     // done
+	NonPositive int         // regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are doubtful
+	Negative    int         // marginals inside regions left out
+	Marginals   [][]float64 // per index of the expression; nil where none were asked for
+}
+
+// Combine adds up parts that cover all regions, given in order, without gaps. The bits depend on the bounds of the parts.
+func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
+	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.f.Len(), Widest: p.f.Widest}
+	var lnZ, linear, absolute sum
+	next := 0
+	for _, part := range parts {
+		if part.From != next {
+			return nil, fault.New(fault.Internal, "region: a part begins at region %d, %d is next", part.From, next)
+		}
+		next = part.To
+		lnZ.plus(part.LnZ)
+		linear.plus(part.Linear)
+		absolute.plus(part.Absolute)
+		est.Flops += part.Flops
+		est.NonPositive += part.NonPositive
+		est.Negative += part.Negative
+	}
+	if next != p.f.Len() {
+		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.f.Len())
+	}
+	ln := lnZ
+	ln.add(p.lnZBP)
+	est.LnZ = ln.value()
+	one := linear
+	one.add(1)
+	est.LinearOK = one.value() > lostDigits*(1+absolute.value())
+	if est.LinearOK {
+		est.LnZLinear = p.lnZBP + math.Log1p(linear.value())
+	}
+	if p.f.Options.Marginals {
+		est.Marginals = p.marginals(parts)
+	}
+	return est, nil
+}
+
+// lostDigits is the part of its terms that a sum must keep.
+const lostDigits = 1e-8
+
+// chunkRegions is the most regions in a part of Run's.
+const chunkRegions = 4096
+
+// Chunks returns the bounds of the parts that Run makes: part k is regions [bounds[k], bounds[k+1]).
+func (f *Family) Chunks() []int {
+	n := f.Len()
+	size := max(1, min(chunkRegions, (n+63)/64))
+	bounds := []int{0}
+	for at := size; at < n; at += size {
+		bounds = append(bounds, at)
+	}
+	return append(bounds, n)
+}
+
+// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits for any number.
+func Run(ctx context.Context, e *einsum.Expression, s *bp.State, f *Family, threads int) (*Estimate, error) {
+	p, err := Prepare(ctx, e, s, f)
+	if err != nil {
+		return nil, err
+	}
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	bounds := f.Chunks()
+	parts := make([]*Part, len(bounds)-1)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(threads)
+	for k := range parts {
+		group.Go(func() (err error) {
+			parts[k], err = p.Part(ctx, bounds[k], bounds[k+1])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return p.Combine(parts)
+}

@@ -1,0 +1,172 @@
+package region
+
+// Parts of the sums, for one worker each.
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's regions. It may be used by
+// several goroutines.
+type Prepared struct {
+	f     *Family
+	e     *einsum.Expression
+	s     *bp.State
+	lnZBP float64
+	sign  int
+	y     *gauge
+
+	mu   sync.Mutex
+	idle []*worker
+}
+
+// Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and memory are linear in
+// the model. Errors: fault.FailedEstimate where belief propagation found a contradiction; the context's.
+func Prepare(ctx context.Context, e *einsum.Expression, s *bp.State, f *Family) (*Prepared, error) {
+	ln, sign := s.Z()
+	if sign == 0 {
+		return nil, fault.New(fault.FailedEstimate, "region: belief propagation has no beliefs: its value is 0")
+	}
+	y, err := newGauge(ctx, f.g, e, s)
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
+}
+
+// With returns p for another family that is planned for the same hypergraph, sharing what depends on the expression and the
+// state alone. With nil it is that and nothing else: to keep for further families.
+func (p *Prepared) With(f *Family) *Prepared {
+	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, y: p.y}
+}
+
+// Part is what the regions From ≤ r < To add to the sums.
+type Part struct {
+	From, To    int
+	LnZ         sum     // Σ α_r ln (Z_r / Z_BP)
+	Linear      sum     // Σ α_r (Z_r / Z_BP − 1)
+	Absolute    sum     // Σ |α_r (Z_r / Z_BP − 1)|
+	NonPositive int     // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
+	Flops       float64 // done
+	Negative    int     // marginals left out because an entry is negative
+	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices, one after the other; −Inf
+	// for values that some region excludes.
+	Indices []int
+	Logs    []float64
+}
+
+// Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each rounded once.
+func (part *Part) Sums() (ln, linear float64) { return part.LnZ.value(), part.Linear.value() }
+
+// worker takes one from the idle, or makes one.
+func (p *Prepared) worker(ctx context.Context) *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		w.ctx = ctx
+		return w
+	}
+	return newWorker(ctx, p.f.g, p.y)
+}
+
+func (p *Prepared) release(w *worker) {
+	p.mu.Lock()
+	p.idle = append(p.idle, w)
+	p.mu.Unlock()
+}
+
+// Part contracts the regions from ≤ r < to of the family. The bits depend on from and to only.
+func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
+	if from < 0 || to > p.f.Len() || from > to {
+		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.f.Len())
+	}
+	w := p.worker(ctx)
+	defer p.release(w)
+	part := &Part{From: from, To: to}
+	for r := from; r < to; r++ {
+		if (r-from)%64 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if legs, alpha := p.f.source.region(r, w); len(legs) > 0 {
+			part.add(w, legs, alpha, p.f.Options.Marginals)
+		}
+	}
+	if p.f.Options.Marginals {
+		part.Indices, part.Logs = w.collect()
+	}
+	return part, nil
+}
+
+func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
+	ratio, prog := w.ratio(legs)
+	part.Flops += prog.flops
+	a := float64(alpha)
+	if !math.IsNaN(ratio) && !math.IsInf(ratio, 0) {
+		part.Linear.add(a * (ratio - 1))
+		part.Absolute.add(math.Abs(a * (ratio - 1)))
+	}
+	if !usable(ratio) {
+		part.NonPositive++
+		return
+	}
+	part.LnZ.add(a * math.Log(ratio))
+	if marginals {
+		part.Flops += (marginalFlops - 1) * prog.flops
+		w.backward(prog, w.tables, w.beliefs, func(v int, marginal []float64) {
+			if !w.note(w.index[v], marginal, a) {
+				part.Negative++
+			}
+		})
+	}
+}
+
+// note adds α ln (P_r / P_BP) of an index; false if an entry is negative, and nothing is added.
+func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
+	total := 0.0
+	for _, p := range marginal {
+		if p < 0 {
+			return false
+		}
+		total += p
+	}
+	if !usable(total) {
+		return false
+	}
+	if w.logs == nil {
+		w.logs = make([][]float64, len(w.g.dims))
+	}
+	if w.logs[i] == nil {
+		w.logs[i] = make([]float64, len(marginal))
+		w.noted = append(w.noted, i)
+	}
+	for x, p := range marginal {
+		switch b := w.y.belief[i][x]; {
+		case p == 0:
+			w.logs[i][x] = math.Inf(-1)
+		case b > 0 && !math.IsInf(w.logs[i][x], -1):
+			w.logs[i][x] += alpha * math.Log(p/total/b)
+		}
+	}
+	return true
+}
+
+// collect returns what has been noted, by index, and forgets it.
+func (w *worker) collect() (indices []int, logs []float64) {
+	slices.Sort(w.noted)
+	for _, i := range w.noted {
+		indices = append(indices, int(i))
+		logs = append(logs, w.logs[i]...)
+		w.logs[i] = nil
+	}
+	w.noted = w.noted[:0]
+	return indices, logs
+}

@@ -1,0 +1,204 @@
+package reparam
+
+// The model as an expression whose belief propagation has the messages between factors and variables, whatever form a factor has.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+const (
+	// maxWritten is the largest symmetric factor that is written out as a table for belief propagation.
+	maxWritten = 1 << 12
+	// maxChain bounds the entries of the tables of one chain of counters.
+	maxChain = 1 << 24
+)
+
+// incidence is where an expression has the messages between a factor and the k-th variable of its scope: those of
+// index k of table t. Table −1: the factor takes no part in belief propagation.
+type incidence struct{ table, k int }
+
+// messageNetwork builds the expression: index i is variable i, and each factor is a tree of tables, so that the messages to its
+// variables are sums over the factor.
+type messageNetwork struct {
+	model *factorgraph.Model
+	e     *einsum.Expression
+	at    [][]incidence // per factor, per position of its scope; nil below order 2
+}
+
+// newMessageNetwork takes the weights w_i of the variables, and the factors of order ≥ 2:
+//
+//   - dense: one table;
+//   - CP: a star, a table (term, value) per variable;
+//   - symmetric: the chain of counters of einsum.Build, with a table (value, value the chain has) per variable; up to 4,096
+//     entries one table;
+//   - symmetry-CP as symmetric; of several terms, which share an index in einsum.Build's chain and make it no tree, a chain that
+//     carries the term along.
+//
+// A factor too large for its form takes no part.
+func newMessageNetwork(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*messageNetwork, error) {
+	n := &messageNetwork{model: m, at: make([][]incidence, len(m.Factors))}
+	n.e = &einsum.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
+	for i, w := range weights {
+		n.add([]int{i}, w)
+	}
+	for j, f := range m.Factors {
+		if len(f.Scope) < 2 {
+			continue
+		}
+		if err := n.factor(ctx, j, f); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// add appends a table and returns its number.
+func (n *messageNetwork) add(scope []int, data []float64) int {
+	n.e.Tables = append(n.e.Tables, einsum.Table{Scope: scope, Data: data})
+	return len(n.e.Tables) - 1
+}
+
+// index appends an index and returns its number.
+func (n *messageNetwork) index(dim int) int {
+	n.e.Dims = append(n.e.Dims, dim)
+	return len(n.e.Dims) - 1
+}
+
+func (n *messageNetwork) factor(ctx context.Context, j int, f factorgraph.Factor) error {
+	at := make([]incidence, len(f.Scope))
+	n.at[j] = at
+	switch t := f.Table.(type) {
+	case *tensor.Dense:
+		n.dense(at, f.Scope, t)
+		return nil
+	case *tensor.CP:
+		n.star(at, f.Scope, t)
+		return nil
+	}
+	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxWritten {
+		if t, err := tensor.ToDense(f.Table, maxWritten); err == nil {
+			n.dense(at, f.Scope, t)
+		} else { // entries that no float64 holds
+			leaveOut(at)
+		}
+		return nil
+	}
+	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {
+		if !n.termChain(at, f.Scope, t) {
+			leaveOut(at)
+		}
+		return nil
+	}
+	return n.chain(ctx, at, f)
+}
+
+func leaveOut(at []incidence) {
+	for k := range at {
+		at[k].table = -1
+	}
+}
+
+func (n *messageNetwork) dense(at []incidence, scope []int, t *tensor.Dense) {
+	table := n.add(scope, t.Data)
+	for k := range at {
+		at[k] = incidence{table, k}
+	}
+}
+
+func (n *messageNetwork) star(at []incidence, scope []int, t *tensor.CP) {
+	rank := len(t.Weights)
+	if rank == 0 { // a factor of zeros: no value is left
+		for k, i := range scope {
+			at[k] = incidence{n.add([]int{i}, make([]float64, n.e.Dims[i])), 0}
+		}
+		return
+	}
+	hidden := n.index(rank)
+	n.add([]int{hidden}, t.Weights)
+	for k, i := range scope {
+		data := t.Vectors[k]
+		if data == nil {
+			data = selection(rank, nil)
+		}
+		at[k] = incidence{n.add([]int{hidden, i}, data), 1}
+	}
+}
+
+// chain embeds the expression of the factor alone, with a table between each variable and the index that stands for it.
+func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgraph.Factor) error {
+	alone := &factorgraph.Model{Domains: f.Table.Dims(), Factors: []factorgraph.Factor{{Scope: make([]int, len(f.Scope)), Table: f.Table}}}
+	for k := range f.Scope {
+		alone.Factors[0].Scope[k] = k
+	}
+	net, err := Build(ctx, alone, Options{})
+	if err != nil {
+		return err
+	}
+	if shape, err := einsum.Shape(ctx, net); err != nil || entries(shape) > maxChain {
+		if ctxErr := ctx.Err(); ctxErr != nil {
+			return ctxErr
+		}
+		leaveOut(at) // no chain of counters can be written down
+		return nil
+	}
+	e, err := einsum.Build(ctx, net)
+	if err != nil {
+		return err
+	}
+	if e.Unfit != "" {
+		leaveOut(at)
+		return nil
+	}
+	n.e.Scale = n.e.Scale.Mul(e.Scale)
+	base := len(n.e.Dims)
+	n.e.Dims = append(n.e.Dims, e.Dims...)
+	for _, t := range e.Tables {
+		scope := make([]int, len(t.Scope))
+		for k, i := range t.Scope {
+			scope[k] = base + i
+		}
+		n.add(scope, t.Data)
+	}
+	for k, i := range f.Scope {
+		local := e.Variables[k]
+		data := selection(n.model.Domains[i], e.Support[local])
+		at[k] = incidence{n.add([]int{i, base + local}, data), 0}
+	}
+	return nil
+}
+
+func entries(h elimination.Hypergraph) float64 {
+	total := 0.0
+	for _, edge := range h.Edges {
+		size := 1.0
+		for _, i := range edge {
+			size *= float64(h.Dims[i])
+		}
+		total += size
+	}
+	return min(total, math.MaxFloat64)
+}
+
+// selection is the matrix of d values and those in support, 1 where they are the same; nil: all of them.
+func selection(d int, support []int) []float64 {
+	columns := len(support)
+	if support == nil {
+		columns = d
+	}
+	data := make([]float64, d*columns)
+	for c := range columns {
+		x := c
+		if support != nil {
+			x = support[c]
+		}
+		data[x*columns+c] = 1
+	}
+	return data
+}

@@ -1,0 +1,78 @@
+package truncated
+
+// One contraction: a plan, a bond, under evidence and one slice.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/mps"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Answer is the outcome of a contraction.
+type Answer struct {
+	Z          scaled.Number // of either sign
+	Rows       [][]float64   // P(x_v = a) of the network's variables; nil where they were not asked for, or Z is not above 0
+	Flops      float64
+	Truncation btn.Truncation
+}
+
+// Contract contracts the network along a plan with at most bond values kept on a leg, within memory bytes (0:
+// btn.DefaultMemory). Marginals are there if the network was prepared for them and they are asked for.
+// Errors: over budget with the bytes, before anything is computed; the context's.
+func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool) (Answer, error) {
+	e := p.simple.Expression
+	if memory <= 0 {
+		memory = btn.DefaultMemory
+	}
+	if e.Scale.IsZero() {
+		return Answer{}, nil
+	}
+	var a Answer
+	var rows [][]float64
+	if plan.Family == btn.FamilySweep {
+		v, err := mps.Contract(ctx, e, p.sweepPlan(plan), mps.Options{Bond: bond, Memory: memory, Marginals: marginals})
+		if err != nil {
+			return Answer{}, err
+		}
+		a = Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes}}
+		rows = v.Marginals
+	} else {
+		tree, err := decodeTree(plan.Tree)
+		if err != nil {
+			return Answer{}, err
+		}
+		if marginals || p.whole(tree, bond, memory) { // see SearchOptions.Marginals
+			bond = mostBond
+		}
+		v, err := compressed.Contract(ctx, e, tree, compressed.Options{Bond: bond, Gauge: 3, Memory: memory, Marginals: marginals})
+		if err != nil {
+			return Answer{}, err
+		}
+		a = Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes}}
+		rows = v.Marginals
+	}
+	if !marginals || a.Z.Sign() <= 0 || rows == nil {
+		return a, nil
+	}
+	var err error
+	a.Rows, err = p.rows(rows)
+	return a, err
+}
+
+// dearer is how many times more flops a contraction may take that truncates nothing at all, not even what is null.
+const dearer = 4
+
+// whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null
+// directions are dropped within rounding of the largest, and may count for more than that in the end.
+func (p *Prepared) whole(tree compressed.Plan, bond int, memory int64) bool {
+	h := p.Hypergraph()
+	now, err := compressed.Evaluate(h, tree, bond)
+	if err != nil || now.Loss > 0 {
+		return false
+	}
+	c, err := compressed.Evaluate(h, tree, mostBond)
+	return err == nil && c.PeakBytes <= float64(memory) && c.Flops <= dearer*now.Flops+1e6
+}

@@ -1,0 +1,165 @@
+package truncated
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Z and all marginals of a network under a mask are those of the network conditioned on the same evidence.
+func TestMaskIsConditioning(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	masked := 0
+	for range 400 {
+		m := oracle.RandomModel(rng, oracle.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prepare(context.Background(), net, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ev factorgraph.Evidence
+		for v, d := range m.Domains {
+			if !p.Masks(v) {
+				continue
+			}
+			switch rng.IntN(4) {
+			case 0:
+				ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(d)})
+			case 1:
+				w := make([]float64, d)
+				for x := range w {
+					w[x] = rng.Float64()
+				}
+				ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: w})
+			}
+		}
+		q, err := p.Mask(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ev.IsEmpty() {
+			masked++
+		}
+		conditioned, err := net.Condition(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := einsum.Build(context.Background(), conditioned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, index := exactly(t, given)
+		wantRows := func(v, x int) float64 {
+			i := given.Variables[v]
+			if s := given.Support[i]; s != nil {
+				if x = slices.Index(s, x); x < 0 {
+					return 0
+				}
+			}
+			return index[i][x]
+		}
+		z, marginals := exactly(t, q.Expression())
+		if want.IsZero() {
+			if !z.IsZero() && math.Abs(z.LogAbs()) < 600 && z.LogAbs() > -30 {
+				t.Fatalf("Z %v under a mask, 0 conditioned", z)
+			}
+			continue
+		}
+		if math.Abs(z.LogAbs()-want.LogAbs()) > 1e-9 {
+			t.Fatalf("ln Z %v under a mask, %v conditioned", z.LogAbs(), want.LogAbs())
+		}
+		rows, err := q.rows(marginals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := range m.Domains {
+			for x := range rows[v] {
+				if math.Abs(rows[v][x]-wantRows(v, x)) > 1e-9 {
+					t.Fatalf("P(x_%d = %d) is %v under a mask, %v conditioned", v, x, rows[v][x], wantRows(v, x))
+				}
+			}
+		}
+	}
+	if masked < 200 {
+		t.Errorf("only %d masks", masked)
+	}
+}
+
+// exactly contracts an expression by elimination.
+func exactly(t *testing.T, e *einsum.Expression) (scaled.Number, [][]float64) {
+	t.Helper()
+	r, _, err := einsum.Marginals(t.Context(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([][]float64, len(r.Marginals))
+	for i, row := range r.Marginals {
+		for _, x := range row {
+			rows[i] = append(rows[i], x.Div(r.Z).Float64())
+		}
+	}
+	return r.Z, rows
+}
+
+// A sweep planned without evidence serves a network under a mask, and is priced there.
+func TestSweepUnderMask(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 4))
+	compared := 0
+	for range 60 {
+		m := oracle.RandomModel(rng, oracle.Options{})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Prepare(context.Background(), net, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Decided() {
+			continue
+		}
+		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, leastMoves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ev factorgraph.Evidence
+		for v, d := range m.Domains {
+			if p.Masks(v) && rng.IntN(3) == 0 {
+				ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(d)})
+			}
+		}
+		q, err := p.Mask(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := exactly(t, q.Expression())
+		got, err := q.Contract(t.Context(), &sweep.plan, 1<<12, 0, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.Price(&sweep.plan, 8, false); err != nil {
+			t.Fatal(err)
+		}
+		if want.Sign() > 0 && math.Abs(got.Z.LogAbs()-want.LogAbs()) > 1e-9 {
+			t.Fatalf("ln Z %v, want %v", got.Z.LogAbs(), want.LogAbs())
+		}
+		if want.Sign() > 0 && len(ev.Hard) > 0 {
+			compared++
+		}
+	}
+	if compared < 20 {
+		t.Errorf("only %d compared", compared)
+	}
+}

@@ -1,0 +1,209 @@
+package truncated
+
+// Plans: what they are in messages, how they are found, and what they cost.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/mps"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// SearchOptions of Search. Bond is the one that plans are compared at.
+type SearchOptions struct {
+	Bond   int
+	Memory int64
+	Seed   uint64
+	// Marginals are wanted too: then trees are only for contractions without any truncation. With fixed projectors Z is linear
+	// in the weights, but projectors keep what the weights as they are make of a table, and drop directions, null ones too,
+	// that other values of a variable would use. A sweep has a pass back of its own.
+	Marginals bool
+	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
+	Moves int64
+}
+
+// Search returns plans for what is left, the one to trust most first: a tree alone where it truncates nothing, else the
+// cheaper of the best matrix product state and the best tree and then the other; where no tree fits the memory, two
+// matrix product states from different seeds. The search is counted in moves, about as many as the contraction takes flops,
+// and a function of the hypergraph and the options alone.
+// Errors: over budget where no plan fits the memory at this bond, the context's.
+func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
+	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return nil, ctxErr
+	}
+	most := mostMoves
+	if o.Moves > 0 {
+		most = min(most, o.Moves/searches)
+	}
+	moves := min(max(leastMoves, int64(min(quick.Flops, float64(mostMoves)))), most) // whether or not it fits the memory
+	tree, treeErr := p.tree(ctx, o, moves)
+	if treeErr == nil && o.Marginals {
+		c, err := p.Price(&tree.plan, o.Bond, true)
+		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
+			treeErr = errTruncates
+		}
+	}
+	if treeErr == nil && tree.loss == 0 {
+		return []btn.TruncatedPlan{tree.plan}, nil
+	}
+	sweep, sweepErr := p.sweep(ctx, o, o.Seed, moves)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case sweepErr != nil && treeErr != nil:
+		return nil, sweepErr
+	case sweepErr != nil:
+		return []btn.TruncatedPlan{tree.plan}, nil
+	case treeErr != nil || tree.flops > unequal*sweep.flops:
+		other, err := p.sweep(ctx, o, o.Seed+1, moves)
+		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
+			other.plan = reversed(sweep.plan)
+		}
+		return []btn.TruncatedPlan{sweep.plan, other.plan}, ctx.Err()
+	case sweep.flops > unequal*tree.flops:
+		o.Seed++
+		other, err := p.tree(ctx, o, moves)
+		if err != nil {
+			other = sweep
+		}
+		return []btn.TruncatedPlan{tree.plan, other.plan}, ctx.Err()
+	case sweep.flops <= tree.flops:
+		return []btn.TruncatedPlan{sweep.plan, tree.plan}, nil
+	}
+	return []btn.TruncatedPlan{tree.plan, sweep.plan}, nil
+}
+
+const (
+	// mostMoves and leastMoves bound a search, in operations of about a nanosecond.
+	mostMoves  = int64(1) << 30
+	leastMoves = int64(1) << 22
+	// searches is how many of them there are at most.
+	searches = 3
+	// sweepMove is how many of them a move of the search for a matrix product state takes.
+	sweepMove = 64
+	// unequal is how many times more flops one family may take to be compared with the other.
+	unequal = 4
+)
+
+var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
+
+// priced is a plan with what it takes at the bond of the search.
+type priced struct {
+	plan  btn.TruncatedPlan
+	flops float64
+	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
+}
+
+func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
+	found, cost, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/sweepMove, 1)})
+	return priced{plan: btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}, flops: cost.Flops}, err
+}
+
+func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
+	found, cost, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
+	return priced{plan: btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}, flops: treeFlops * cost.Flops, loss: cost.Loss}, err
+}
+
+// treeFlops is how many flops of a sweep a flop along a tree takes the time of, as measured: large tensors are permuted.
+const treeFlops = 4
+
+// reversed is the sweep that comes from the other end.
+func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
+	p.Order = slices.Clone(p.Order)
+	slices.Reverse(p.Order)
+	return p
+}
+
+// Cost is what a contraction along a plan takes at a bond: flops predicted, in those of a sweep, and bytes at most.
+type Cost struct {
+	Flops, Bytes float64
+	Lossless     bool // along a tree: nothing is truncated
+}
+
+// Price predicts a contraction, with marginals if they are wanted. Errors: ErrOtherNetwork, plans that contradict themselves.
+func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cost, error) {
+	h := p.Hypergraph()
+	if plan.Family == btn.FamilySweep {
+		evaluate := mps.Evaluate
+		if marginals {
+			evaluate = mps.EvaluateMarginals
+		}
+		c, err := evaluate(h, p.sweepPlan(plan), bond)
+		return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
+	}
+	tree, err := decodeTree(plan.Tree)
+	if err != nil {
+		return Cost{}, err
+	}
+	if marginals {
+		c, err := compressed.Evaluate(h, tree, mostBond)
+		return Cost{backFlops * treeFlops * c.Flops, c.MarginalBytes, c.Loss == 0}, err
+	}
+	c, err := compressed.Evaluate(h, tree, bond)
+	return Cost{treeFlops * c.Flops, c.PeakBytes, c.Loss == 0}, err
+}
+
+// sweepPlan leaves out the indices that a mask has fixed.
+func (p *Prepared) sweepPlan(plan *btn.TruncatedPlan) mps.Plan {
+	return mps.Plan{Order: plan.Order, Position: plan.Position}.Restrict(p.Hypergraph())
+}
+
+// mostBond is beyond all bonds.
+const mostBond = 1 << 20
+
+// backFlops is how many times the flops of a contraction its marginals take together with it.
+const backFlops = 3
+
+// Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
+func (p *Prepared) Check(plan *btn.TruncatedPlan) error {
+	if shape := p.Shape(); plan.Shape != shape {
+		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
+	}
+	return nil
+}
+
+// encodeTree writes a plan of package compressed as lists: tables, hosts, copies, wires, merges.
+func encodeTree(p compressed.Plan) [][]int {
+	var wires, merges []int
+	for _, w := range p.Wires {
+		wires = append(wires, w[:]...)
+	}
+	for _, m := range p.Merges {
+		merges = append(merges, m[:]...)
+	}
+	return [][]int{{p.Tables}, p.Hosts, p.Copies, wires, merges}
+}
+
+func decodeTree(lists [][]int) (compressed.Plan, error) {
+	if len(lists) != 5 || len(lists[0]) != 1 || len(lists[3])%3 != 0 || len(lists[4])%2 != 0 {
+		return compressed.Plan{}, fault.New(fault.BadInput, "truncated: %d lists are no tree", len(lists))
+	}
+	p := compressed.Plan{Tables: lists[0][0], Hosts: lists[1], Copies: lists[2]}
+	for w := lists[3]; len(w) > 0; w = w[3:] {
+		p.Wires = append(p.Wires, [3]int(w[:3]))
+	}
+	for m := lists[4]; len(m) > 0; m = m[2:] {
+		p.Merges = append(p.Merges, [2]int(m[:2]))
+	}
+	return p, nil
+}
+
+// Greedy returns the plan of a sweep that is found without much search, in milliseconds for a thousand tables.
+func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]btn.TruncatedPlan, error) {
+	found, err := p.sweep(ctx, o, o.Seed, 1)
+	if err != nil {
+		return nil, err
+	}
+	return []btn.TruncatedPlan{found.plan, reversed(found.plan)}, nil
+}
+
+// Quick prices the best plan that is found without much search.
+func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
+	_, c, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: bond, Memory: memory, Seed: seed, Moves: 1})
+	return Cost{Flops: c.Flops, Bytes: c.PeakBytes}, err
+}

@@ -1,0 +1,194 @@
+package truth
+
+// A case: a model, what is asked of it, how, and which way the request takes.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/modeljson"
+)
+
+// Route is the way that a request takes.
+type Route string
+
+const (
+	RoutePlain Route = "plain" // infer.Run
+	RouteJSON  Route = "json"  // the model through the native format
+	RouteUAI   Route = "uai"   // model and observations through UAI text; where it cannot hold them, as plain
+	RouteWire  Route = "wire"  // every message and blob through its bytes
+)
+
+// Case is one request.
+type Case struct {
+	Name     string
+	Model    *factorgraph.Model
+	Queries  []infer.Query
+	Settings btn.Settings
+	Route    Route
+	Timeout  time.Duration // of the context; 0: the harness's own
+}
+
+// Draw returns case i of a profile: the same for the same seed.
+func Draw(p Profile, seed, i uint64) *Case {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", p, seed)
+	rng := rand.New(rand.NewPCG(h.Sum64(), i))
+	d := newDrawer(rng, p)
+	c := &Case{Name: fmt.Sprintf("%s-%d-%d", p, seed, i), Model: d.model()}
+	c.Settings = d.settings()
+	c.Queries = d.queries(c.Model, c.Settings)
+	c.Route = pick(rng, RoutePlain, RoutePlain, RoutePlain, RouteJSON, RouteUAI, RouteWire)
+	if d.chance(0.02) {
+		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
+	}
+	return c
+}
+
+// Named draws the case of a name that Draw or DrawFamily gave.
+func Named(name string) (*Case, []Truth, error) {
+	var seed, i uint64
+	family, rest, _ := strings.Cut(name, "-")
+	if _, err := fmt.Sscanf(rest, "%d-%d", &seed, &i); err != nil {
+		return nil, nil, fmt.Errorf("%q is not the name of a case: %w", name, err)
+	}
+	switch {
+	case family == string(Wild) || family == string(Tame):
+		return Draw(Profile(family), seed, i), nil, nil
+	case slices.Contains(Families, family):
+		c, truth := DrawFamily(seed, i)
+		return c, truth, nil
+	}
+	return nil, nil, fmt.Errorf("%q is none of wild, tame, %s", family, strings.Join(Families, ", "))
+}
+
+// settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of cases.
+func (d *drawer) settings() btn.Settings {
+	s := btn.Settings{
+		Method: pick(d.rng, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact, btn.MethodExact, btn.MethodExact,
+			btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions),
+		Maps:   pick(d.rng, btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal, btn.MapBP),
+		Cores:  pick(d.rng, btn.CoresAreFactors, btn.CoresAreFactors, btn.CoresAreVariables),
+		Memory: pick[int64](d.rng, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
+		Seed:   d.rng.Uint64N(3),
+	}
+	if s.Method == btn.MethodAuto {
+		s.NoExact = d.chance(0.3)
+	}
+	switch s.Method {
+	case btn.MethodSymmetryCP:
+		s.Components, s.Sweeps, s.Starts = 1+d.rng.IntN(4), 1+d.rng.IntN(4), 1
+		s.LearnFlops = pick(d.rng, 1e6, 1e7)
+		s.NonNegative, s.LearnMaps = d.chance(0.2), d.chance(0.2)
+	case btn.MethodTruncated, btn.MethodRegions, btn.MethodAuto:
+		s.Bond = pick(d.rng, 0, 1, 2, 3, 4, 8)
+		s.Budget = pick(d.rng, 1e5, 1e6, 1e7)
+		if d.chance(0.2) {
+			s.Accuracy = 1e-3
+		}
+	}
+	return s
+}
+
+// queries draws a query, at times a second one, at times an event asked over the first.
+func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []infer.Query {
+	first := infer.Query{Evidence: d.evidence(m), Marginals: d.chance(0.5)}
+	if n := len(m.Domains); n > 0 && d.chance(0.15) && (s.Method == btn.MethodAuto || s.Method == btn.MethodExact) && !s.NoExact {
+		first.Joint = d.shuffled(all(n))[:min(n, 1+d.rng.IntN(3))]
+	}
+	queries := []infer.Query{first}
+	if d.chance(0.2) {
+		queries = append(queries, infer.Query{Evidence: d.evidence(m), Marginals: d.chance(0.3)})
+	}
+	if d.chance(0.4) {
+		queries = append(queries, infer.Query{Evidence: d.event(m, first.Evidence), Over: 1, Marginals: d.chance(0.2)})
+	}
+	return queries
+}
+
+// evidence draws observations and likelihoods; a variable may have both.
+func (d *drawer) evidence(m *factorgraph.Model) factorgraph.Evidence {
+	var ev factorgraph.Evidence
+	hard, soft := pick(d.rng, 0, 0, 0.2, 0.5), pick(d.rng, 0, 0, 0.2, 0.5)
+	for v, n := range m.Domains {
+		if d.chance(hard) {
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: d.rng.IntN(n)})
+		}
+		if d.chance(soft) {
+			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: d.numbers(n)})
+		}
+	}
+	return ev
+}
+
+// event is given and more.
+func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorgraph.Evidence {
+	hard, soft := map[int]int{}, map[int][]float64{}
+	for _, h := range given.Hard {
+		hard[h.Var] = h.Value
+	}
+	for _, s := range given.Soft {
+		soft[s.Var] = s.Weights
+	}
+	for v, n := range m.Domains {
+		if _, ok := hard[v]; !ok && d.chance(0.4) {
+			hard[v] = d.rng.IntN(n)
+		}
+	}
+	var ev factorgraph.Evidence
+	for v := range m.Domains {
+		if value, ok := hard[v]; ok {
+			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: value})
+		}
+		if w, ok := soft[v]; ok {
+			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: w})
+		}
+	}
+	return ev
+}
+
+// caseFile is a case as it is written down.
+type caseFile struct {
+	Name     string          `json:"name"`
+	Route    Route           `json:"route"`
+	Timeout  time.Duration   `json:"timeout_ns,omitempty"`
+	Settings btn.Settings    `json:"settings"`
+	Queries  []infer.Query   `json:"queries"`
+	Model    json.RawMessage `json:"model"` // in the native format
+}
+
+// MarshalJSON writes a case with its model in the native format.
+func (c *Case) MarshalJSON() ([]byte, error) {
+	var model bytes.Buffer
+	if err := modeljson.Encode(&model, c.Model); err != nil {
+		return nil, err
+	}
+	return json.Marshal(caseFile{Name: c.Name, Route: c.Route, Timeout: c.Timeout, Settings: c.Settings, Queries: c.Queries, Model: model.Bytes()})
+}
+
+// Load reads a case that was written down.
+func Load(path string) (*Case, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var f caseFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
+	}
+	m, err := modeljson.Decode(bytes.NewReader(f.Model), modeljson.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return &Case{Name: f.Name, Route: f.Route, Timeout: f.Timeout, Settings: f.Settings, Queries: f.Queries, Model: m}, nil
+}

@@ -1,0 +1,174 @@
+package truth
+
+// The stages as the pipeline has them: everything between them as bytes, decompositions remembered.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// throughWire does what infer.Run does, with everything between the stages through its bytes.
+func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
+	request, err := wireRequest(c)
+	if err != nil {
+		return nil, formatError{err}
+	}
+	m, err := request.Model.Decode()
+	if err == nil {
+		err = same(c.Model, m)
+	}
+	if err != nil {
+		return nil, formatError{err}
+	}
+	queries := make([]infer.Query, len(request.Queries))
+	for q, w := range request.Queries {
+		queries[q] = infer.Query{Evidence: w.Evidence, Marginals: w.Marginals, Over: w.Over, Joint: w.Joint}
+	}
+	if err := infer.CheckQueries(m.Domains, queries); err != nil {
+		return nil, err
+	}
+	net, err := infer.Reparameterise(ctx, m, request.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if net, err = coded(net, wire.EncodeNetwork, wire.DecodeNetwork); err != nil {
+		return nil, err
+	}
+	w := worker{net: net, settings: request.Settings, memo: memory{}}
+	if len(queries)%2 == 0 { // the model was asked for before, without evidence
+		_, _ = w.answer(ctx, []infer.Query{{}}) // what comes of it does not matter
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	results, err := w.answer(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	return wireAnswer(results)
+}
+
+// worker is what the workers of the pipeline remember of one model.
+type worker struct {
+	net      *btn.Network
+	settings btn.Settings
+	memo     memory
+	known    learn.Known
+}
+
+// memory remembers decompositions by their bytes.
+type memory map[string][]byte
+
+// Do returns what is remembered under a key, or computes and remembers it.
+func (m memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+	if b, ok := m[key]; ok {
+		d, err := wire.DecodeDecomposition(b)
+		return d, true, err
+	}
+	d, err := compute(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if m[key], err = wire.EncodeDecomposition(d); err != nil {
+		return nil, false, formatError{err}
+	}
+	return d, false, nil
+}
+
+// answer does what learn-worker, contract-worker and aggregator do.
+func (w *worker) answer(ctx context.Context, queries []infer.Query) ([]btn.Result, error) {
+	net := w.net
+	job, err := infer.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
+	if err != nil {
+		return nil, err
+	}
+	if job, err = coded(job, wire.EncodeJob, wire.DecodeJob); err != nil {
+		return nil, err
+	}
+	if err := wire.CheckJob(net, job); err != nil {
+		return nil, formatError{err}
+	}
+	values, err := contracted(ctx, net, job, queries, w.settings.Memory)
+	if err != nil {
+		return nil, err
+	}
+	return infer.Aggregate("truth", job, nil, values), nil
+}
+
+// coded is what comes back of x from its bytes.
+func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) (T, error) {
+	b, err := encode(x)
+	if err == nil {
+		x, err = decode(b)
+	}
+	if err != nil {
+		return x, formatError{err}
+	}
+	return x, nil
+}
+
+// message is what comes back of a message from its bytes, in to.
+func message(m, to wire.Message) error {
+	b, err := wire.Encode(m)
+	if err == nil {
+		err = wire.Decode(b, to)
+	}
+	if err != nil {
+		return formatError{err}
+	}
+	return nil
+}
+
+func wireRequest(c *Case) (*wire.Model, error) {
+	var queries []wire.Query
+	for _, q := range c.Queries {
+		queries = append(queries, wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
+	}
+	m, err := wire.NewModel(c.Model, queries...)
+	if err != nil {
+		return nil, err
+	}
+	m.Job, m.Settings = "truth", c.Settings
+	var back wire.Model
+	return &back, message(&m, &back)
+}
+
+// digest stands for that of a request.
+var digest = wire.Digest(nil)
+
+// contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
+func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []infer.Query, memory int64) ([]btn.UnitValue, error) {
+	var values []btn.UnitValue
+	chunks, ends := infer.Chunks(net, job)
+	shared, projectors := &contract.Shared{}, &contract.Recent{}
+	for k, units := range chunks {
+		part, err := infer.Contract(ctx, net, job, queries, units, infer.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
+		if err != nil {
+			return nil, err
+		}
+		var back wire.Partial
+		p := &wire.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: wire.NumericKind()}
+		if err := message(p, &back); err != nil {
+			return nil, err
+		}
+		values = append(values, back.Values...)
+		if slices.Contains(ends, k+1) && infer.Settled(job, values) {
+			break
+		}
+	}
+	return values, nil
+}
+
+func wireAnswer(results []btn.Result) ([]btn.Result, error) {
+	var back wire.Answer
+	if err := message(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
+		return nil, err
+	}
+	return back.Results, nil
+}

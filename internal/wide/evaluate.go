@@ -1,0 +1,281 @@
+package wide
+
+// The elimination itself: plain loops, table after table, and back.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// lookEvery is how many terms are added between two looks at the context.
+const lookEvery = 1 << 16
+
+// machine is one contraction.
+type machine[T any, F field[T]] struct {
+	f      F
+	ctx    context.Context
+	p      *plan
+	scopes [][]int // by table: those of the expression, then the outputs of the steps
+	tables [][]T
+	by     [][]T // derivatives of Z by tables, where they are
+	terms  int
+	flops  float64
+}
+
+// evaluate contracts e in an arithmetic.
+func evaluate[T any, F field[T]](ctx context.Context, p *plan, n *network, f F) (Result, error) {
+	m := &machine[T, F]{f: f, ctx: ctx, p: p}
+	for _, t := range n.tables {
+		m.scopes = append(m.scopes, t.scope)
+		m.tables = append(m.tables, m.load(t))
+	}
+	for _, s := range p.steps {
+		if err := m.step(s); err != nil {
+			return Result{}, err
+		}
+	}
+	factors, places := m.numbers(n)
+	z := n.scale
+	total := f.of(z)
+	for _, x := range factors {
+		total = f.mul(total, x)
+	}
+	r := Result{Z: f.number(total), Flops: m.flops}
+	if !p.marginals {
+		return r, nil
+	}
+	err := m.back(n, factors, places, &r)
+	r.Flops = m.flops
+	return r, err
+}
+
+func (m *machine[T, F]) load(t table) []T {
+	out := make([]T, len(t.data))
+	for k, a := range t.data {
+		out[k] = m.f.wide(a)
+	}
+	return out
+}
+
+// numbers returns the factors of Z that are tables without indices, whose tables they are, and the dimensions of indices in no
+// table, which belong to none (−1).
+func (m *machine[T, F]) numbers(n *network) (factors []T, places []int) {
+	used := make([]bool, len(n.dims))
+	for t, scope := range m.scopes {
+		if len(scope) == 0 {
+			factors, places = append(factors, m.tables[t][0]), append(places, t)
+		}
+		for _, i := range scope {
+			used[i] = true
+		}
+	}
+	for i, d := range n.dims {
+		if !used[i] && d > 1 {
+			factors, places = append(factors, m.f.of(scaled.FromFloat(float64(d)))), append(places, -1)
+		}
+	}
+	return factors, places
+}
+
+// walker visits the full table of a step, indices summed over fastest, with the place in every input.
+type walker struct {
+	dims   []int
+	stride [][]int // by input and axis
+	x      []int
+	at     []int
+	sums   int
+}
+
+func (m *machine[T, F]) walker(s *elimination.Step) *walker {
+	axes := append(append([]int(nil), s.Out...), s.Sum...)
+	w := &walker{x: make([]int, len(axes)), at: make([]int, len(s.In)), sums: 1}
+	for _, i := range axes {
+		w.dims = append(w.dims, m.p.h.Dims[i])
+	}
+	for _, i := range s.Sum {
+		w.sums *= m.p.h.Dims[i]
+	}
+	for _, t := range s.In {
+		place, step := map[int]int{}, 1
+		scope := m.scopes[t]
+		for k := len(scope) - 1; k >= 0; k-- {
+			place[scope[k]] = step
+			step *= m.p.h.Dims[scope[k]]
+		}
+		stride := make([]int, len(axes))
+		for k, i := range axes {
+			stride[k] = place[i]
+		}
+		w.stride = append(w.stride, stride)
+	}
+	return w
+}
+
+func (w *walker) next() {
+	for a := len(w.x) - 1; a >= 0; a-- {
+		w.x[a]++
+		if w.x[a] < w.dims[a] {
+			for i := range w.at {
+				w.at[i] += w.stride[i][a]
+			}
+			return
+		}
+		w.x[a] = 0
+		for i := range w.at {
+			w.at[i] -= (w.dims[a] - 1) * w.stride[i][a]
+		}
+	}
+}
+
+// look looks at the context now and then.
+func (m *machine[T, F]) look() error {
+	if m.terms++; m.terms%lookEvery != 0 {
+		return nil
+	}
+	return m.ctx.Err()
+}
+
+// step computes out[Out] = Σ_Sum Π_k in_k.
+func (m *machine[T, F]) step(s *elimination.Step) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	w, out := m.walker(s), make([]T, int(s.Size))
+	for o := range out {
+		var sum T
+		for range w.sums {
+			if err := m.look(); err != nil {
+				return err
+			}
+			p := m.tables[s.In[0]][w.at[0]]
+			for k := 1; k < len(s.In) && !m.f.isZero(p); k++ {
+				p = m.f.mul(p, m.tables[s.In[k]][w.at[k]])
+			}
+			if !m.f.isZero(p) {
+				sum = m.f.add(sum, p)
+			}
+			w.next()
+		}
+		out[o] = sum
+	}
+	m.flops += s.Flops()
+	if !m.p.marginals {
+		for _, t := range s.In {
+			m.tables[t] = nil
+		}
+	}
+	m.scopes, m.tables = append(m.scopes, s.Out), append(m.tables, out)
+	return nil
+}
+
+// back computes the derivatives by all tables, step by step backwards, and reads the marginals.
+func (m *machine[T, F]) back(n *network, factors []T, places []int, r *Result) error {
+	m.by = make([][]T, len(m.tables))
+	m.seed(n.scale, factors, places)
+	for k := len(m.p.steps) - 1; k >= 0; k-- {
+		if err := m.stepBack(m.p.steps[k], len(n.tables)+k); err != nil {
+			return err
+		}
+	}
+	r.Marginals = make([][]scaled.Number, len(n.dims))
+	reader := map[int]int{}
+	for t := range n.tables {
+		for _, i := range n.tables[t].scope {
+			if k, known := reader[i]; !known || len(n.tables[t].data) < len(n.tables[k].data) {
+				reader[i] = t
+			}
+		}
+	}
+	for i, d := range n.dims {
+		t, known := reader[i]
+		switch {
+		case known && d > 1:
+			r.Marginals[i] = m.read(t, i)
+		default:
+			r.Marginals[i] = make([]scaled.Number, d)
+			for x := range d {
+				r.Marginals[i][x] = r.Z.Div(scaled.FromFloat(float64(d)))
+			}
+		}
+	}
+	return nil
+}
+
+// seed sets the derivatives by the numbers whose product is Z: the product of the others, without a division.
+func (m *machine[T, F]) seed(scale scaled.Number, factors []T, places []int) {
+	seeds := make([]T, len(factors))
+	p := m.f.of(scale)
+	for i, x := range factors {
+		seeds[i] = p
+		p = m.f.mul(p, x)
+	}
+	p = m.f.of(scaled.One)
+	for i := len(factors) - 1; i >= 0; i-- {
+		if places[i] >= 0 {
+			m.by[places[i]] = []T{m.f.mul(seeds[i], p)}
+		}
+		p = m.f.mul(p, factors[i])
+	}
+}
+
+// stepBack adds Σ ∂Z/∂out · Π_{m≠k} in_m to the derivative by every input k.
+func (m *machine[T, F]) stepBack(s *elimination.Step, out int) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	for _, t := range s.In {
+		m.by[t] = make([]T, len(m.tables[t]))
+	}
+	w := m.walker(s)
+	for _, g := range m.by[out] {
+		for range w.sums {
+			if err := m.look(); err != nil {
+				return err
+			}
+			if !m.f.isZero(g) {
+				m.share(s, w, g)
+			}
+			w.next()
+		}
+	}
+	m.flops += 3 * float64(len(s.In)) * s.Full
+	m.by[out], m.tables[out] = nil, nil
+	return nil
+}
+
+func (m *machine[T, F]) share(s *elimination.Step, w *walker, g T) {
+	var front [elimination.MaxOperands]T
+	p := g
+	for k, t := range s.In {
+		front[k] = p
+		p = m.f.mul(p, m.tables[t][w.at[k]])
+	}
+	p = m.f.of(scaled.One)
+	for k := len(s.In) - 1; k >= 0; k-- {
+		d := &m.by[s.In[k]][w.at[k]]
+		*d = m.f.add(*d, m.f.mul(front[k], p))
+		p = m.f.mul(p, m.tables[s.In[k]][w.at[k]])
+	}
+}
+
+// read adds t[y]·∂Z/∂t[y] up by the value that y has at index i.
+func (m *machine[T, F]) read(t, i int) []scaled.Number {
+	inner := 1
+	for a := len(m.scopes[t]) - 1; m.scopes[t][a] != i; a-- {
+		inner *= m.p.h.Dims[m.scopes[t][a]]
+	}
+	sums := make([]T, m.p.h.Dims[i])
+	if m.by[t] != nil {
+		for k, x := range m.tables[t] {
+			v := &sums[k/inner%len(sums)]
+			*v = m.f.add(*v, m.f.mul(x, m.by[t][k]))
+		}
+	}
+	out := make([]scaled.Number, len(sums))
+	for v, x := range sums {
+		out[v] = m.f.number(x)
+	}
+	return out
+}

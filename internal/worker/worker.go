@@ -1,0 +1,118 @@
+// Package worker is the main function of the four worker commands: settings, connection, one stage, exit code.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+)
+
+// flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
+// flag that changes nothing in a stage is not shown by its help.
+type flags struct {
+	config.Common
+	config.Servers
+	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
+	Concurrency int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
+	Threads     int           `help:"Threads of one contraction." default:"1"`
+	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
+	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
+	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
+	Ceiling     time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
+	Overdue     time.Duration `help:"How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. Then it becomes a dead letter, its job an error, and the worker ends with an exit code other than 0, to be started again." default:"10s"`
+	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it." placeholder:"ADDR"`
+}
+
+// onlyOf are the flags that change something in some stages only.
+var onlyOf = map[string][]pipeline.Stage{
+	"redis":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
+	"chunk-flops": {pipeline.StageLearn},
+	"threads":     {pipeline.StageContract},
+	"memory":      {pipeline.StageContract},
+}
+
+// matters hides the flags that change nothing in a stage.
+func matters(stage pipeline.Stage) kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		for _, flag := range k.Model.Flags {
+			stages, some := onlyOf[flag.Name]
+			flag.Hidden = flag.Hidden || some && !slices.Contains(stages, stage)
+		}
+		return nil
+	})
+}
+
+// concurrency says what --concurrency 0 is.
+func concurrency(stage pipeline.Stage) kong.Vars {
+	if stage == pipeline.StageContract {
+		return kong.Vars{"concurrency": "a few small ones, any other alone"}
+	}
+	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
+}
+
+// configure is the last word on a worker's settings; tests make a stage hang.
+var configure = func(c pipeline.Config) pipeline.Config { return c }
+
+// Main runs one stage until SIGINT or SIGTERM and returns the exit code.
+func Main(stage pipeline.Stage, description string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, stage, description, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+func run(ctx context.Context, stage pipeline.Stage, description string, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	exited := false
+	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
+		kong.Name(string(stage)), kong.Description(description), concurrency(stage), matters(stage))
+	if exited {
+		return config.ExitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
+		return config.ExitCode(err)
+	}
+	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
+	redis := f.Redis
+	if redis == "off" {
+		redis = ""
+	}
+	metrics := pipeline.NewMetrics(stage)
+	if f.HTTP != "" {
+		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
+		if err != nil {
+			logger.Error("cannot serve metrics and health", "error", err)
+			return config.ExitInfrastructure
+		}
+		defer server.Close()
+		logger.Info("serving metrics and health", "url", server.URL)
+	}
+	ctx, hang := context.WithCancelCause(ctx)
+	defer hang(nil)
+	err = pipeline.Run(ctx, configure(pipeline.Config{
+		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory), ChunkFlops: f.ChunkFlops,
+		Drain: f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *pipeline.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
+	}), stage)
+	var hung *pipeline.HungError
+	if errors.As(context.Cause(ctx), &hung) { // what it computes nobody can end but the end of the process
+		logger.Error("stopped, to be started again", "error", hung)
+		return config.ExitCode(hung)
+	}
+	if err != nil && ctx.Err() == nil {
+		logger.Error("stopped", "error", err)
+		return config.ExitCode(err)
+	}
+	logger.Info("drained")
+	return config.ExitOK
+}
