@@ -55,11 +55,24 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		room /= 2
 	}
 	for _, f := range feeds {
-		if err := setupConsumers(ctx, js, f, c); err != nil {
+		err := setupConsumers(ctx, js, f, c)
+		for tries := 0; tries < setupTries && overlaps(err); tries++ { // a worker has just made those again that were in the way
+			err = setupConsumers(ctx, js, f, c)
+		}
+		if err != nil {
 			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.stream, err)
 		}
 	}
 	return nil
+}
+
+// setupTries is how often consumers are set up that overlap with others: every worker makes those anew that it misses once.
+const setupTries = 100
+
+// overlaps reports whether the server refused a consumer because another of the work queue takes the same subjects.
+func overlaps(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100)
 }
 
 // lacksRoom reports whether the server refused to reserve that many bytes.
