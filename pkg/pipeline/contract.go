@@ -61,7 +61,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	timings[string(w.stage)] = milliseconds(began)
 	out := &wire.Partial{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, Plan: m.Plan, K: m.K, N: m.N, Values: values,
-		NumericKind: wire.NumericKind(), Files: m.Files, Ends: m.Ends, Stored: m.Stored, Timings: timings,
+		NumericKind: numericKind(), Files: m.Files, Ends: m.Ends, Stored: m.Stored, Timings: timings,
 	}
 	return w.forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }

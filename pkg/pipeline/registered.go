@@ -131,7 +131,7 @@ func networkKey(m *wire.Model) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.BadInput, err)
 	}
-	return cache.NetworkKey(networkVersion, m.ModelDigest, settings+wire.NumericKind()), nil
+	return cache.NetworkKey(networkVersion, m.ModelDigest, settings+numericKind()), nil
 }
 
 // registered reads a registered model. That there is none, or none that can be read, is the request's fault.
