@@ -133,11 +133,18 @@ func twoLayers(t *testing.T, rng *rand.Rand, causes, findings, positive, negativ
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j%2 == 1 { // the same tensor with its weights in the vectors of the finding
-			f.Weights, f.Vectors[len(scope)] = []float64{1, 1}, []float64{0, 1, 1 - leak, leak - 1}
+		scope = append(scope, causes+j)
+		switch j % 3 { // the same tensor with its weights in the vectors of the finding, and in both, whose products are rounded, the finding first
+		case 1:
+			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 1}, []float64{0, 1, 1 - leak, leak - 1}
+		case 2:
+			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 0.9}, []float64{0, 1, (1 - leak) / 0.9, (leak - 1) / 0.9}
+			last := len(scope) - 1
+			scope[0], scope[last] = scope[last], scope[0]
+			f.Vectors[0], f.Vectors[last] = f.Vectors[last], f.Vectors[0]
 		}
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: append(scope, causes+j), Table: f})
+		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: f})
 		if j < positive+negative {
 			evidence[causes+j] = 0
 		}
@@ -161,7 +168,11 @@ func twoLayers(t *testing.T, rng *rand.Rand, causes, findings, positive, negativ
 		}
 		for j := range positive + negative {
 			if set>>j&1 == 1 {
-				term.Mul(term, number(1-leak))
+				if j%3 == 2 {
+					term.Mul(term, number(0.9)).Mul(term, number((1-leak)/0.9))
+				} else {
+					term.Mul(term, number(1-leak))
+				}
 			}
 			if set>>j&1 == 1 && j < positive {
 				term.Neg(term)
