@@ -231,7 +231,7 @@ func describeTrust(r *btn.Result) string {
 }
 
 // describeEstimate writes one rung of an approximate answer.
-func describeEstimate(e *btn.Estimate) string {
+func describeEstimate(e *btn.EstimateResult) string {
 	s := fmt.Sprintf("%s %d", e.Kind, e.Size)
 	if e.Family != btn.FamilyRegions {
 		s = fmt.Sprintf("%s, bond %d", e.Family, e.Bond)

@@ -34,7 +34,7 @@ type forecast struct {
 	Legs        int        `json:"legs"`
 	MaxDomain   int        `json:"max_domain"`
 	MaxArity    int        `json:"max_arity"`
-	Exact       *btn.Plan  `json:"exact"` // null: closed form, or none within the budget
+	Exact       *btn.Cost  `json:"exact"` // null: closed form, or none within the budget
 	Memory      int64      `json:"memory"`
 	Fits        bool       `json:"fits"`
 	Unpriced    bool       `json:"unpriced,omitempty"`     // there was no time to price the exact way

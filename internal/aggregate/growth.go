@@ -51,7 +51,7 @@ type growth struct {
 
 // rung is an estimate with what it is made of.
 type rung struct {
-	btn.Estimate
+	btn.EstimateResult
 	number int // of the decomposition's rungs
 	z      scaled.Number
 	parts  []btn.Value
@@ -125,7 +125,7 @@ func (g *growth) settled(accuracy float64) bool {
 // estimate sums a rung: Z̃ = Σ_s Z_s over its slices, Z_s = exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)) for regions.
 func estimate(d *btn.Decomposition, k int, hard bool, parts []part) (rung, bool) {
 	def := &d.Growth.Rungs[k]
-	r := rung{number: k, Estimate: btn.Estimate{
+	r := rung{number: k, EstimateResult: btn.EstimateResult{
 		Family: def.Family, Plan: def.Plan, Bond: def.Bond, Kind: def.Kind, Size: def.Size, Slices: def.Count, Components: def.To - def.From,
 	}}
 	for i := def.From; i < def.To; i++ {
@@ -276,7 +276,7 @@ func grown(in Input) (btn.Result, scaled.Number) {
 	}
 	r.Ended, r.Run, r.Components = g.ended, &btn.Run{}, 0
 	for _, e := range g.rungs {
-		r.Estimates = append(r.Estimates, e.Estimate)
+		r.Estimates = append(r.Estimates, e.EstimateResult)
 		r.Run.Flops += e.Flops
 		r.Components += e.Components
 	}

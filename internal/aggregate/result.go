@@ -236,7 +236,7 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
 
 // finitePlan returns a copy of the plan fit for JSON: a cost beyond float64 is its largest value, a plan with NaN is none.
-func finitePlan(p *btn.Plan) *btn.Plan {
+func finitePlan(p *btn.Cost) *btn.Cost {
 	if p == nil {
 		return nil
 	}

@@ -43,7 +43,7 @@ func text(t *testing.T, r btn.Result) string {
 func TestExactResult(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
 	in.EvidenceFile = "a.evid"
-	in.Assignment.Plan = &btn.Plan{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
+	in.Assignment.Plan = &btn.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
 	r := Result(in)
 	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != btn.MethodExact || r.Zero || r.Components != 2 || r.Job != "j-1" || r.Query != 3 {
 		t.Fatalf("%s", text(t, r))
@@ -183,7 +183,7 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 
 func TestPlanFitsJSON(t *testing.T) {
 	in := input(true, []float64{1}, []float64{5})
-	in.Assignment.Plan = &btn.Plan{Width: 3000, Log2Table: 3000, Flops: math.Inf(1), Bytes: math.Inf(1)}
+	in.Assignment.Plan = &btn.Cost{Width: 3000, Log2Table: 3000, Flops: math.Inf(1), Bytes: math.Inf(1)}
 	if r := Result(in); r.Plan == nil || r.Plan.Flops != math.MaxFloat64 || r.Plan.Log2Table != 3000 {
 		t.Errorf("a plan beyond float64: %s", text(t, r))
 	}

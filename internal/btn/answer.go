@@ -28,14 +28,14 @@ type Result struct {
 	Cache        string   `json:"cache"` // "hit", "miss" or "off"
 	// Relearned says what was learned for this evidence, where what the model alone has does not serve; else empty.
 	Relearned string `json:"relearned,omitempty"`
-	Plan      *Plan  `json:"plan"`
+	Plan      *Cost  `json:"plan"`
 	Run       *Run   `json:"run"` // null where nothing was contracted
 	// Uncertainty is the stated error of log_z in nats, from the last changes of the estimates and their spread over trees and
 	// orders; null for exact answers and where nothing is known.
-	Uncertainty         *float64     `json:"uncertainty"`
-	MarginalUncertainty *float64     `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
-	Estimates           []Estimate   `json:"estimates"`            // the rungs of an approximate answer, in sequence; null without
-	Propagation         *Propagation `json:"bp"`                   // belief propagation, where it was used
+	Uncertainty         *float64         `json:"uncertainty"`
+	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
+	Estimates           []EstimateResult `json:"estimates"`            // the rungs of an approximate answer, in sequence; null without
+	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
 	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
 	Ended     string             `json:"ended"`
 	TimingsMS map[string]float64 `json:"timings_ms"`

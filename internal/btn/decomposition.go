@@ -34,10 +34,10 @@ type Component struct {
 	Slice    int64 // classes truncated and region: digits of the rung's sliced variables, the last one fastest
 }
 
-// Contraction is how components of class base without Order are contracted: the network, conditioned on the query's
+// Tree is how components of class base without Order are contracted: the network, conditioned on the query's
 // evidence, is simplified (package preprocess), and what is left is contracted along a tree, slice by slice. A slice fixes
 // some indices to one value each: C = B, R the indicator of those values, α = 1 (Lemma 5).
-type Contraction struct {
+type Tree struct {
 	Shape     string `msgpack:"shape"`               // digest of the simplified network's hypergraph: the tree fits no other
 	Tables    int    `msgpack:"tables"`              // leaves of the tree
 	Merges    []int  `msgpack:"merges"`              // two tables per merge; merge k makes table Tables+k
@@ -68,7 +68,7 @@ type Decomposition struct {
 	Rotations  [][]float64       // learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major; nil entry: identity
 	Components []Component
 	// Contraction is set where components of class base follow a tree and not an order.
-	Contraction *Contraction
+	Contraction *Tree
 	// Parts are set for a component of class parts: together they have every link once.
 	Parts []Part
 	// Growth is set for methods truncated and regions: the value is then not Σ α_i Z_i but what its rungs say.
@@ -81,7 +81,7 @@ type Decomposition struct {
 	LnNormB       float64 // ln ‖B‖ in nats
 	LnNormError   float64 // ln ‖B−B̃‖ in nats, −Inf when Exact; what the certificate multiplies
 	ConditionGram float64 // condition number of G, 1 for one component
-	Plan          Plan
+	Plan          Cost
 	Warnings      []string
 }
 
@@ -91,8 +91,8 @@ type Part struct {
 	Decomposition *Decomposition
 }
 
-// Plan is what an exact contraction takes. Zero for components that need no elimination.
-type Plan struct {
+// Cost is what an exact contraction takes. Zero for components that need no elimination.
+type Cost struct {
 	Width     int     `msgpack:"w" json:"width"`                      // largest number of indices in one table of the elimination, less one
 	Log2Table float64 `msgpack:"t" json:"log2_table"`                 // log2 of the entries of the largest table
 	Flops     float64 `msgpack:"f" json:"flops"`                      // multiplications and additions

@@ -80,8 +80,8 @@ type Propagation struct {
 	Phases []float64 `msgpack:"p,omitempty" json:"phases"`
 }
 
-// Estimate is one rung of an approximate answer.
-type Estimate struct {
+// EstimateResult is one rung of an approximate answer.
+type EstimateResult struct {
 	Family     Family   `json:"family"`
 	Plan       int      `json:"plan"` // which tree or order; 0 for regions
 	Bond       int      `json:"bond"` // truncated legs: most values a leg may keep; 0 for regions

@@ -11,7 +11,7 @@ type Assignment struct {
 	Decomposition int      // index into Job.Decompositions, −1 when Error is set
 	Cache         string   // "hit", "miss" or "off"
 	LnLinks       float64  // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
-	Plan          *Plan    // exact way only
+	Plan          *Cost    // exact way only
 	Warnings      []string //
 	// Relearned says what was learned for this query's evidence, where what the model alone has does not serve; else empty.
 	Relearned string

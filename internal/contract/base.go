@@ -126,7 +126,7 @@ func (j job) answer(a exact.Answer) btn.Value {
 
 // slices contracts the component's slices of the simplified network. A doubt of all slices together is settled in wide
 // numbers; one of some of them stays.
-func (j job) slices(c *btn.Contraction) (btn.Value, error) {
+func (j job) slices(c *btn.Tree) (btn.Value, error) {
 	p, err := exact.PrepareJoint(j.ctx, j.net, c.Marginals, j.joint, j.memory)
 	if err != nil {
 		return btn.Value{}, err

@@ -77,7 +77,7 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 }
 
 // check compares a plan with the budget.
-func (o Options) check(plan btn.Plan) error {
+func (o Options) check(plan btn.Cost) error {
 	memory := o.Memory
 	if memory <= 0 {
 		memory = btn.DefaultMemory
@@ -89,7 +89,7 @@ func (o Options) check(plan btn.Plan) error {
 }
 
 // OverBudget is the error of a plan that needs more than memory bytes.
-func OverBudget(plan btn.Plan, memory int64) error {
+func OverBudget(plan btn.Cost, memory int64) error {
 	bytes := fmt.Sprintf("%.0f bytes", plan.Bytes)
 	if plan.Bytes > 1e15 {
 		bytes = fmt.Sprintf("2^%.1f bytes", math.Log2(plan.Bytes))

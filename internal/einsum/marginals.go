@@ -83,14 +83,14 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 
 // PlanMarginals prices Marginals as elimination.Evaluate prices Contract: the flops of both passes, and the peak of the
 // tables and derivatives that live together, 8 bytes an entry. The only error is the context's.
-func PlanMarginals(ctx context.Context, h elimination.Hypergraph, order []int) (btn.Plan, error) {
+func PlanMarginals(ctx context.Context, h elimination.Hypergraph, order []int) (btn.Cost, error) {
 	plan, err := elimination.Evaluate(ctx, h, order)
 	if err != nil || plan.Log2Table >= hopeless {
 		return plan, err // nobody will compute this; the steps need not be listed
 	}
 	t, err := newTape(ctx, h, order, scaled.One)
 	if err != nil {
-		return btn.Plan{}, err
+		return btn.Cost{}, err
 	}
 	return t.plan(), nil
 }
@@ -99,7 +99,7 @@ func PlanMarginals(ctx context.Context, h elimination.Hypergraph, order []int) (
 const hopeless = 1000
 
 // checkMarginals compares a plan of both passes with the budget.
-func (o Options) checkMarginals(plan btn.Plan) error {
+func (o Options) checkMarginals(plan btn.Cost) error {
 	memory := o.Memory
 	if memory <= 0 {
 		memory = btn.DefaultMemory

@@ -26,8 +26,8 @@ type Program struct {
 	steps   []step
 	scale   scaled.Number // of the tables, without the network's own
 	above   bool          // all entries are above 0
-	forth   btn.Plan      // of Contract
-	both    btn.Plan      // of Marginals
+	forth   btn.Cost      // of Contract
+	both    btn.Cost      // of Marginals
 	places  []place       // per variable, where its marginals are
 
 	mu   sync.Mutex
@@ -122,7 +122,7 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 
 // Plan is what one run takes: flops as for Contract or Marginals along the order, and the bytes of the program with all
 // that a run of it holds.
-func (p *Program) Plan(marginals bool) btn.Plan {
+func (p *Program) Plan(marginals bool) btn.Cost {
 	if marginals {
 		return p.both
 	}

@@ -119,7 +119,7 @@ func (t *tape) backFlops(s *elimination.Step) float64 {
 
 // plan adds the way back to the plan of the way forth. Tables live until the way back has passed the step that made them,
 // derivatives from the step that consumed the table to the one that made it.
-func (t *tape) plan() btn.Plan {
+func (t *tape) plan() btn.Cost {
 	var m elimination.Meter
 	m.Start(t.h)
 	for _, s := range t.steps {

@@ -22,19 +22,19 @@ const hopeless = 1000
 //
 // All in float64: a table of 2^46 entries, or of 2^900, is reported. Beyond a table of 2^1000 entries the walk stops
 // and the figures are lower bounds. A network of numbers only has width 0. The only error is the context's.
-func Evaluate(ctx context.Context, h Hypergraph, order []int) (btn.Plan, error) {
+func Evaluate(ctx context.Context, h Hypergraph, order []int) (btn.Cost, error) {
 	plan, _, err := evaluate(ctx, h, order, math.Inf(1))
 	return plan, err
 }
 
 // EvaluateWithin is Evaluate that stops once the flops exceed a limit, with the figures so far.
-func EvaluateWithin(ctx context.Context, h Hypergraph, order []int, flops float64) (btn.Plan, error) {
+func EvaluateWithin(ctx context.Context, h Hypergraph, order []int, flops float64) (btn.Cost, error) {
 	plan, _, err := evaluate(ctx, h, order, flops)
 	return plan, err
 }
 
 // evaluate stops once the flops exceed limit, and says whether it went to the end.
-func evaluate(ctx context.Context, h Hypergraph, order []int, limit float64) (btn.Plan, bool, error) {
+func evaluate(ctx context.Context, h Hypergraph, order []int, limit float64) (btn.Cost, bool, error) {
 	var m Meter
 	m.Start(h)
 	within := true
@@ -49,7 +49,7 @@ func evaluate(ctx context.Context, h Hypergraph, order []int, limit float64) (bt
 
 // Meter adds up the cost of steps in sequence. Evaluate and the contraction itself use the same one.
 type Meter struct {
-	plan  btn.Plan
+	plan  btn.Cost
 	live  float64   // entries of all live tables
 	sizes []float64 // entries by table number; 0 for tensors of the network, which stay live
 }
@@ -94,6 +94,6 @@ func (m *Meter) End(s *Step) {
 }
 
 // Plan returns the figures so far.
-func (m *Meter) Plan() btn.Plan { return m.plan }
+func (m *Meter) Plan() btn.Cost { return m.plan }
 
 func (m *Meter) peak() { m.plan.Bytes = max(m.plan.Bytes, finite(8*m.live)) }

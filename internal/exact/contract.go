@@ -24,14 +24,14 @@ type Options struct {
 // Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took: Answer without marginals.
 //
 // Errors: ErrOtherNetwork (fault.Internal), einsum.ErrSpan where entries are beyond float64 or a total of 0 is in doubt, over budget with the bytes before anything is computed, the context's.
-func (p *Prepared) Contract(ctx context.Context, c *btn.Contraction, o Options) (scaled.Number, float64, error) {
+func (p *Prepared) Contract(ctx context.Context, c *btn.Tree, o Options) (scaled.Number, float64, error) {
 	a, err := p.Answer(ctx, c, o)
 	return a.Z, a.Flops, a.unless(err)
 }
 
 // Marginals is Contract with the probabilities of every variable's values, given that the slices were all there is:
 // rows per variable of the network, nil where the part of Z is 0. The contraction must have been planned for marginals.
-func (p *Prepared) Marginals(ctx context.Context, c *btn.Contraction, o Options) (z scaled.Number, rows [][]float64, flops float64, err error) {
+func (p *Prepared) Marginals(ctx context.Context, c *btn.Tree, o Options) (z scaled.Number, rows [][]float64, flops float64, err error) {
 	if !p.marginals {
 		return z, nil, 0, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
 	}
@@ -55,7 +55,7 @@ type Answer struct {
 
 // Answer is Contract with marginals, of every variable, of a set together, or both, as it was prepared and planned. Where an
 // entry is below 0 the sum of the absolute values of the terms is computed as well, along the same tree.
-func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (Answer, error) {
+func (p *Prepared) Answer(ctx context.Context, c *btn.Tree, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
 	}
@@ -89,7 +89,7 @@ func (p *Prepared) Answer(ctx context.Context, c *btn.Contraction, o Options) (A
 }
 
 // judge says what may be wrong with what a contraction found: terms that were lost, digits that cancelled.
-func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, stats pairwise.Stats, a *Answer) error {
+func (p *Prepared) judge(ctx context.Context, c *btn.Tree, o Options, stats pairwise.Stats, a *Answer) error {
 	if stats.Lost {
 		a.Doubt = lost
 	}
@@ -116,7 +116,7 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Contraction, o Options, sta
 }
 
 // roundings bounds how often a term of Z was rounded, on the way to the simplified expression and in it.
-func (p *Prepared) roundings(c *btn.Contraction) (float64, error) {
+func (p *Prepared) roundings(c *btn.Tree) (float64, error) {
 	steps, err := pairwise.Roundings(p.Hypergraph(), tree(c), c.Slices)
 	return float64(len(p.net.Rounded)) + p.simple.Rounding + float64(len(p.given.Tables)) + steps, err
 }
@@ -173,18 +173,18 @@ func (p *Prepared) full(v, i int, row []float64) []float64 {
 }
 
 // fits says whether the contraction was planned for this network under this evidence.
-func (p *Prepared) fits(c *btn.Contraction) error {
+func (p *Prepared) fits(c *btn.Tree) error {
 	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals || c.Joint != (p.cells != nil) {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
 	}
 	return nil
 }
 
-func options(c *btn.Contraction, o Options) pairwise.Options {
+func options(c *btn.Tree, o Options) pairwise.Options {
 	return pairwise.Options{Memory: o.Memory, Threads: o.Threads, Slices: c.Slices, From: o.From, To: o.To}
 }
 
-func overBudget(plan btn.Plan, memory int64) error { return einsum.OverBudget(plan, memory) }
+func overBudget(plan btn.Cost, memory int64) error { return einsum.OverBudget(plan, memory) }
 
 // Why returns the reason why a network is 0, in words: variables and factors that contradict each other. It returns ""
 // for a network whose zero only a contraction shows.

@@ -42,10 +42,10 @@ func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidenc
 }
 
 // least plans with the smallest budget that a plan is found for, so that there are slices where there can be.
-func least(t *testing.T, p *exact.Prepared) (*btn.Contraction, btn.Plan) {
+func least(t *testing.T, p *exact.Prepared) (*btn.Tree, btn.Cost) {
 	t.Helper()
-	var c *btn.Contraction
-	var plan btn.Plan
+	var c *btn.Tree
+	var plan btn.Cost
 	for memory := int64(1 << 20); memory > 64; memory = memory * 3 / 4 {
 		next, with, err := p.Plan(context.Background(), memory, 1)
 		if err != nil {
@@ -171,7 +171,7 @@ func TestAPlanForAnotherNetworkIsRefused(t *testing.T) {
 func TestThePlanDependsOnShapeBudgetAndSeedAlone(t *testing.T) {
 	for seed := range uint64(10) {
 		_, _, net := network(t, seed)
-		plan := func() *btn.Contraction {
+		plan := func() *btn.Tree {
 			p, err := exact.Prepare(context.Background(), net, false)
 			if err != nil {
 				t.Fatal(err)

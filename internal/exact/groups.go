@@ -62,10 +62,10 @@ func (p *Prepared) needed() []bool {
 // orders; the flops of each group beside its plan. What is left for a group depends on the network's entries, not on its shape alone.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
-func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, most float64) (*btn.Contraction, []btn.Plan, error) {
+func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, most float64) (*btn.Tree, []btn.Cost, error) {
 	missing := p.needed()
 	var groups []*Prepared
-	c := &btn.Contraction{Shape: p.Shape(), Marginals: true}
+	c := &btn.Tree{Shape: p.Shape(), Marginals: true}
 	total, batch := 0.0, 1
 	for last := len(missing) - 1; last >= 0; {
 		var keep []int
@@ -110,7 +110,7 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 	if len(groups) == 0 {
 		return nil, nil, nil
 	}
-	plans := make([]btn.Plan, len(groups))
+	plans := make([]btn.Cost, len(groups))
 	for k, g := range groups {
 		own, plan, err := g.Plan(ctx, memory, seed)
 		if err != nil {
@@ -126,7 +126,7 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 
 // AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them,
 // else 0; Marginals are those of the variables that these groups decide, nil for others, times Weights = Z as this group has it.
-func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.Contraction, o Options) (Answer, error) {
+func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.Tree, o Options) (Answer, error) {
 	a := Answer{Marginals: make([][]scaled.Number, len(p.net.Variables))}
 	if err := p.fits(c); err != nil {
 		return a, err
@@ -158,7 +158,7 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 	if err != nil {
 		return Answer{}, err
 	}
-	own := &btn.Contraction{Shape: group.Shape, Tables: group.Tables, Merges: group.Merges, Slices: group.Slices, Count: group.Count, Marginals: true}
+	own := &btn.Tree{Shape: group.Shape, Tables: group.Tables, Merges: group.Merges, Slices: group.Slices, Count: group.Count, Marginals: true}
 	if err := g.fits(own); err != nil {
 		return Answer{}, err
 	}

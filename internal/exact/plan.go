@@ -18,7 +18,7 @@ import (
 // live tables.
 //
 // Errors wrap ordering.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
-func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Contraction, btn.Plan, error) {
+func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Tree, btn.Cost, error) {
 	return p.PlanWithin(ctx, PlanOptions{Memory: memory, Seed: seed})
 }
 
@@ -42,14 +42,14 @@ var ErrHopeless = errors.New("exact: out of reach")
 
 // PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the figure, where the graph has a minor that
 // no order contracts within o.Flops (elimination.LowerBound), and where the min-fill order has a table 2^30 times as large.
-func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Contraction, btn.Plan, error) {
+func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, btn.Cost, error) {
 	memory, seed := o.Memory, o.Seed
 	if memory <= 0 {
 		memory = btn.DefaultMemory
 	}
 	h := p.Hypergraph()
 	if err := o.possible(ctx, h); err != nil {
-		return nil, btn.Plan{}, err
+		return nil, btn.Cost{}, err
 	}
 	var last error
 	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
@@ -57,28 +57,28 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Contract
 		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
 		if err != nil {
 			if last != nil && errors.Is(err, ordering.ErrMemory) {
-				return nil, btn.Plan{}, last
+				return nil, btn.Cost{}, last
 			}
-			return nil, btn.Plan{}, err
+			return nil, btn.Cost{}, err
 		}
 		cost, err := pairwise.Plan(h, found.Tree, found.Slices)
 		if err == nil && (p.marginals || p.cells != nil) {
 			cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
 		}
 		if err != nil {
-			return nil, btn.Plan{}, err
+			return nil, btn.Cost{}, err
 		}
-		plan := btn.Plan{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices), Bytes: cost.PeakBytes, Slices: cost.Slices}
+		plan := btn.Cost{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices), Bytes: cost.PeakBytes, Slices: cost.Slices}
 		if cost.PeakBytes > float64(memory) || cost.Slices >= math.MaxInt64 {
 			last = overBudget(plan, memory)
 			continue
 		}
-		return &btn.Contraction{
+		return &btn.Tree{
 			Shape: Digest(h), Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Slices: found.Slices,
 			Count: int64(cost.Slices), Marginals: p.marginals, Joint: p.cells != nil,
 		}, plan, nil
 	}
-	return nil, btn.Plan{}, last
+	return nil, btn.Cost{}, last
 }
 
 // possible refuses what no order does within the flops allowed.
@@ -103,7 +103,7 @@ func (o PlanOptions) possible(ctx context.Context, h elimination.Hypergraph) err
 
 // Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what
 // all slices share, which every task computes again, is at most a tenth of it. Between 1 and the number of slices.
-func (p *Prepared) Chunks(c *btn.Contraction, chunkFlops float64) (int64, error) {
+func (p *Prepared) Chunks(c *btn.Tree, chunkFlops float64) (int64, error) {
 	if c.Count <= 1 {
 		return 1, nil
 	}
@@ -122,7 +122,7 @@ const searchThreads = 2
 // maxChunks bounds the tasks of one query.
 const maxChunks = 1024
 
-func tree(c *btn.Contraction) ordering.Tree {
+func tree(c *btn.Tree) ordering.Tree {
 	t := ordering.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
 	for k := range t.Merges {
 		t.Merges[k] = [2]int{c.Merges[2*k], c.Merges[2*k+1]}

@@ -49,7 +49,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Decompos
 	if len(long) == 1 && !hasLegs(net, rest) {
 		return countForm(ctx, net, memory)
 	}
-	whole := baseDecomposition(nil, btn.Plan{})
+	whole := baseDecomposition(nil, btn.Cost{})
 	whole.Components = []btn.Component{{Class: btn.ClassParts}}
 	if len(rest) > 0 {
 		long = append(long, rest)

@@ -308,20 +308,20 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination
 const mostFill = 1 << 27
 
 // minFill returns the min-fill order of a shape and what it takes; where that is outOfReach, some order, and no less than that.
-func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Plan, error) {
+func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Cost, error) {
 	log2Table := math.Log2(outOfReach)
 	order, within, err := elimination.MinFillWithin(ctx, shape, log2Table, mostFill)
 	if err != nil {
-		return nil, btn.Plan{}, err
+		return nil, btn.Cost{}, err
 	}
 	if !within {
-		return order, btn.Plan{Width: int(log2Table), Log2Table: log2Table, Flops: outOfReach, Bytes: 8 * outOfReach}, nil
+		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: outOfReach, Bytes: 8 * outOfReach}, nil
 	}
 	plan, err := elimination.EvaluateWithin(ctx, shape, order, outOfReach)
 	return order, plan, err
 }
 
-func baseDecomposition(order []int, plan btn.Plan) *btn.Decomposition {
+func baseDecomposition(order []int, plan btn.Cost) *btn.Decomposition {
 	return &btn.Decomposition{
 		Method:        btn.MethodExact,
 		Components:    []btn.Component{{Class: btn.ClassBase, Order: order}},

@@ -54,8 +54,8 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 }
 
 // groupDecomposition cuts groups into components of about sliceFlops.
-func groupDecomposition(c *btn.Contraction, plans []btn.Plan) *btn.Decomposition {
-	d := baseDecomposition(nil, btn.Plan{Groups: float64(len(plans))})
+func groupDecomposition(c *btn.Tree, plans []btn.Cost) *btn.Decomposition {
+	d := baseDecomposition(nil, btn.Cost{Groups: float64(len(plans))})
 	d.Contraction, d.Components, d.Alpha = c, nil, nil
 	from, flops := 0, 0.0
 	for k, plan := range plans {

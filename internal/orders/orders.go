@@ -23,7 +23,7 @@ func MinWeight(h elimination.Hypergraph) []int {
 func Best(h elimination.Hypergraph) []int { return must(elimination.Best(context.Background(), h)) }
 
 // Evaluate is elimination.Evaluate.
-func Evaluate(h elimination.Hypergraph, order []int) btn.Plan {
+func Evaluate(h elimination.Hypergraph, order []int) btn.Cost {
 	return must(elimination.Evaluate(context.Background(), h, order))
 }
 
@@ -36,6 +36,6 @@ func must[T any](x T, err error) T {
 }
 
 // PlanMarginals is einsum.PlanMarginals.
-func PlanMarginals(h elimination.Hypergraph, order []int) btn.Plan {
+func PlanMarginals(h elimination.Hypergraph, order []int) btn.Cost {
 	return must(einsum.PlanMarginals(context.Background(), h, order))
 }

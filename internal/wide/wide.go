@@ -202,7 +202,7 @@ type plan struct {
 	h         elimination.Hypergraph
 	steps     []*elimination.Step
 	marginals bool
-	cost      btn.Plan
+	cost      btn.Cost
 }
 
 const entryBytes = 24

@@ -208,7 +208,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	for i := range dec.Components {
 		dec.Components[i] = btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
 	}
-	heavy := &btn.Plan{Flops: 5 * chunkFlops} // of all five components
+	heavy := &btn.Cost{Flops: 5 * chunkFlops} // of all five components
 	job := &btn.Job{Decompositions: []*btn.Decomposition{dec}, Assignments: []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}}}
 	chunks, _ := Chunks(net, job)
 	var units []btn.Unit

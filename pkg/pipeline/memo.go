@@ -49,7 +49,7 @@ type Cached struct {
 	Method     btn.Method `json:"method,omitempty"` // of a decomposition
 	Exact      bool       `json:"exact,omitempty"`
 	Components int        `json:"components,omitempty"`
-	Plan       *btn.Plan  `json:"plan,omitempty"`
+	Plan       *btn.Cost  `json:"plan,omitempty"`
 	Warnings   []string   `json:"warnings,omitempty"`
 	Network    string     `json:"network,omitempty"` // of a registered model: the digest of its network's bytes
 	Variables  int        `json:"variables,omitempty"`

@@ -12,23 +12,23 @@ import (
 
 // decompositionBlob is a btn.Decomposition on the wire.
 type decompositionBlob struct {
-	Method        string           `msgpack:"method"`
-	Levels        Levels           `msgpack:"levels"`
-	Rotations     [][]float64      `msgpack:"rotations,omitempty"`
-	Components    []component      `msgpack:"components"`
-	AlphaMant     []float64        `msgpack:"alpha_m"`
-	AlphaExp      []int64          `msgpack:"alpha_e"`
-	Exact         bool             `msgpack:"exact,omitempty"`
-	Residual      float64          `msgpack:"residual"`
-	LnExplained   float64          `msgpack:"ln_explained"`
-	LnNormB       float64          `msgpack:"ln_norm_b"`
-	LnNormError   float64          `msgpack:"ln_norm_error"`
-	ConditionGram float64          `msgpack:"condition_gram"`
-	Plan          btn.Plan         `msgpack:"plan"`
-	Warnings      []string         `msgpack:"warnings,omitempty"`
-	Contraction   *btn.Contraction `msgpack:"contraction,omitempty"`
-	Growth        *btn.Growth      `msgpack:"growth,omitempty"`
-	Parts         []partBlob       `msgpack:"parts,omitempty"`
+	Method        string      `msgpack:"method"`
+	Levels        Levels      `msgpack:"levels"`
+	Rotations     [][]float64 `msgpack:"rotations,omitempty"`
+	Components    []component `msgpack:"components"`
+	AlphaMant     []float64   `msgpack:"alpha_m"`
+	AlphaExp      []int64     `msgpack:"alpha_e"`
+	Exact         bool        `msgpack:"exact,omitempty"`
+	Residual      float64     `msgpack:"residual"`
+	LnExplained   float64     `msgpack:"ln_explained"`
+	LnNormB       float64     `msgpack:"ln_norm_b"`
+	LnNormError   float64     `msgpack:"ln_norm_error"`
+	ConditionGram float64     `msgpack:"condition_gram"`
+	Plan          btn.Cost    `msgpack:"plan"`
+	Warnings      []string    `msgpack:"warnings,omitempty"`
+	Contraction   *btn.Tree   `msgpack:"contraction,omitempty"`
+	Growth        *btn.Growth `msgpack:"growth,omitempty"`
+	Parts         []partBlob  `msgpack:"parts,omitempty"`
 }
 
 // partBlob is a btn.Part on the wire: what differs between exact decompositions.
@@ -38,7 +38,7 @@ type partBlob struct {
 	Components []component `msgpack:"components"`
 	AlphaMant  []float64   `msgpack:"alpha_m"`
 	AlphaExp   []int64     `msgpack:"alpha_e"`
-	Plan       btn.Plan    `msgpack:"plan"`
+	Plan       btn.Cost    `msgpack:"plan"`
 }
 
 func newPart(part btn.Part) (partBlob, error) {
@@ -77,7 +77,7 @@ type assignment struct {
 	Decomposition int              `msgpack:"decomposition"`
 	Cache         string           `msgpack:"cache"`
 	LnLinks       float64          `msgpack:"ln_links"`
-	Plan          *btn.Plan        `msgpack:"plan,omitempty"`
+	Plan          *btn.Cost        `msgpack:"plan,omitempty"`
 	Warnings      []string         `msgpack:"warnings,omitempty"`
 	Relearned     string           `msgpack:"relearned,omitempty"`
 	Unsure        bool             `msgpack:"unsure,omitempty"`

@@ -263,7 +263,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{answer(func(r *btn.Result) { r.Status = "cancelled" }), "results[0].status"},
 		{answer(func(r *btn.Result) { r.Status = "error" }), "results[0].error"},
 		{answer(func(r *btn.Result) { r.LogZ = pointer(math.Inf(-1)) }), "results[0].log_z: wire: invalid message: -Inf is not finite"},
-		{answer(func(r *btn.Result) { r.Plan = &btn.Plan{Flops: math.Inf(1)} }), "results[0].plan.flops"},
+		{answer(func(r *btn.Result) { r.Plan = &btn.Cost{Flops: math.Inf(1)} }), "results[0].plan.flops"},
 		{answer(func(r *btn.Result) { r.TimingsMS = map[string]float64{"x": math.NaN()} }), "results[0].timings_ms.x"},
 		{&Answer{Job: "j", Digest: digestA, Status: StatusOK}, "results: wire: invalid message: an answer that is ok has at least one"},
 		{&Answer{Job: "j", Digest: digestA, Status: StatusCancelled}, `error: wire: invalid message: status "cancelled" needs it`},

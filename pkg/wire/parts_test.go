@@ -20,7 +20,7 @@ func twoParts() (*btn.Network, *btn.Decomposition) {
 		return btn.Part{Links: links, Decomposition: &btn.Decomposition{
 			Method: btn.MethodExact, Levels: levels, Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1, Alpha: []scaled.Number{scaled.One},
 			Components: []btn.Component{{Class: btn.ClassSymmetryRankOne, S: countspace.Poly{Shape: []int{3}, Coef: scaled.FromFloats([]float64{1, 2, 3})}}},
-			Plan:       btn.Plan{Flops: 7, Bytes: 192},
+			Plan:       btn.Cost{Flops: 7, Bytes: 192},
 		}}
 	}
 	for c := range 2 {

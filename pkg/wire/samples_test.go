@@ -35,7 +35,7 @@ func sampleMessages() []Message {
 		Components: 1, Residual: pointer(0.0), LnExplained: pointer(0.0), ConditionGram: pointer(1.0),
 		Certificate:        &btn.Certificate{LnBound: -20, LnLower: pointer(-3.5), LnUpper: -3},
 		CancellationDigits: pointer(0.5), EvidenceFile: pointer("a.evid"), Warnings: []string{"an estimate"}, Cache: "miss",
-		Plan: &btn.Plan{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
+		Plan: &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
 	failed := btn.Result{Job: "job-1", Status: "error", Error: &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"}, Cache: "off"}
 	return []Message{
 		&Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
@@ -215,7 +215,7 @@ func (r random) network() *btn.Network {
 
 func (r random) decomposition(dims []int) *btn.Decomposition {
 	d := &btn.Decomposition{Method: btn.MethodSymmetryCP, Exact: r.IntN(2) == 0, Residual: r.float(), LnExplained: r.float(), LnNormB: r.float(),
-		LnNormError: math.Inf(-1), ConditionGram: r.float(), Plan: btn.Plan{Width: r.IntN(9), Log2Table: r.float(), Flops: r.float(), Bytes: r.float()}}
+		LnNormError: math.Inf(-1), ConditionGram: r.float(), Plan: btn.Cost{Width: r.IntN(9), Log2Table: r.float(), Flops: r.float(), Bytes: r.float()}}
 	if r.IntN(3) > 0 {
 		d.Levels = r.levels(dims)
 	}
