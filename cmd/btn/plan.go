@@ -12,7 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/exact"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -126,7 +127,7 @@ func (c *planCmd) Validate() error {
 var errSlow = errors.New("not priced in the time that --within leaves")
 
 // assign assigns a query until a time; errSlow if that comes first.
-func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network, q learn.Query, s btn.Settings) (*btn.Job, error) {
+func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network, q plan.Query, s btn.Settings) (*btn.Job, error) {
 	left := time.Until(until)
 	if left <= 0 {
 		return nil, errSlow
@@ -134,7 +135,7 @@ func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network,
 	planning, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	job, err := promptly(planning, func() (*btn.Job, error) {
-		return learn.Assign(learn.PriceUntil(planning, time.Now().Add(left*3/4)), net, []learn.Query{q}, s, nil)
+		return plan.Assign(plan.PriceUntil(planning, time.Now().Add(left*3/4)), net, []plan.Query{q}, s, nil)
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, errSlow
@@ -154,7 +155,7 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q infer.Query, until 
 		f.describe()
 		return f, nil
 	}
-	learning := learn.Cost(p.net, s)
+	learning := frobenius.Cost(p.net, s)
 	f.LearnFlops = &learning
 	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q infer.Query, until 
 func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	job, err := c.assign(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
+	job, err := c.assign(ctx, until, net, plan.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -193,10 +194,10 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, 
 		}
 	default:
 		f.Exact, f.Components = a.Plan, len(job.Decompositions[a.Decomposition].Components)
-		f.Fits = a.Plan.Flops <= learn.AutoLimit(s)
+		f.Fits = a.Plan.Flops <= plan.AutoLimit(s)
 		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Plan.Bytes), config.FormatBytes(float64(s.Memory)))
 		if !f.Fits {
-			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, learn.AutoLimit(s))
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, plan.AutoLimit(s))
 		}
 	}
 	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
@@ -216,7 +217,7 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	job, err := c.assign(ctx, until, net, learn.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	job, err := c.assign(ctx, until, net, plan.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil

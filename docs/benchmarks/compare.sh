@@ -7,7 +7,7 @@
 #
 # Ten rounds of 130 benchmarks take about half an hour of a machine that does nothing else. Twice is better than once: of many benchmarks one in twenty differs by chance.
 # BENCH the benchmarks (a regular expression), BENCHTIME of each per round (300ms), LOADTIME of each load per round (5s; 0s: none), RENAME a sed
-# expression that gives packages that have moved one name ('s/^pkg: tree$/pkg: pairwise/'), OUT the folder for what is written (base.txt, head.txt).
+# expression that gives packages that have moved one name ('s/^pkg: tree$/pkg: pairwise/;s/internal\/learn$/internal\/frobenius/'), OUT the folder for what is written (base.txt, head.txt).
 set -eu
 [ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")/../.." && pwd)

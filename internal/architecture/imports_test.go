@@ -18,7 +18,7 @@ const module = "github.com/basetensor/basetensor/"
 // mathematics are the packages that compute. They know no network, clock, logger or environment.
 var mathematics = []string{
 	"pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "pkg/uai", "pkg/modeljson", "internal/btn", "internal/elimination",
-	"internal/einsum", "internal/bp", "internal/ordering", "internal/pairwise", "internal/preprocess", "internal/wide", "internal/exact", "internal/reparam", "internal/learn", "internal/contract", "internal/aggregate", "pkg/infer", "internal/generate", "pkg/fault", "internal/linalg", "internal/mps", "internal/compressed", "internal/truncated", "internal/region",
+	"internal/einsum", "internal/bp", "internal/ordering", "internal/pairwise", "internal/preprocess", "internal/wide", "internal/exact", "internal/reparam", "internal/frobenius", "internal/plan", "internal/contract", "internal/aggregate", "pkg/infer", "internal/generate", "pkg/fault", "internal/linalg", "internal/mps", "internal/compressed", "internal/truncated", "internal/region",
 }
 
 // service are the packages that carry.
@@ -167,7 +167,7 @@ func TestMathematicsImportsNoPipeline(t *testing.T) {
 
 func TestImportsPointOneWay(t *testing.T) {
 	// Each package may depend only on those before it.
-	order := []string{"internal/linalg", "pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "internal/btn", "internal/elimination", "internal/einsum", "internal/wide", "internal/preprocess", "internal/exact", "internal/bp", "internal/region", "internal/mps", "internal/truncated", "internal/contract", "internal/learn", "pkg/infer"}
+	order := []string{"internal/linalg", "pkg/scaled", "pkg/countspace", "pkg/tensor", "pkg/factorgraph", "internal/btn", "internal/frobenius", "internal/elimination", "internal/einsum", "internal/wide", "internal/preprocess", "internal/exact", "internal/bp", "internal/region", "internal/mps", "internal/truncated", "internal/contract", "internal/plan", "pkg/infer"}
 	for i, pkg := range order {
 		d := deps(t, pkg)
 		for _, later := range order[i+1:] {
@@ -191,7 +191,7 @@ func TestWorkersLinkNoServer(t *testing.T) {
 
 func TestClientImportsNoPipeline(t *testing.T) {
 	d := deps(t, "pkg/client")
-	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "internal/learn", "internal/contract", "pkg/embedded"} {
+	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "internal/plan", "internal/contract", "pkg/embedded"} {
 		if d[module+heavy] {
 			t.Errorf("pkg/client depends on %s", heavy)
 		}

@@ -69,7 +69,7 @@ type recorder struct {
 	made  []*btn.Decomposition
 }
 
-// Do is part of learn.Memo.
+// Do is part of plan.Memo.
 func (r *recorder) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
 ) (*btn.Decomposition, bool, error) {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -210,7 +210,7 @@ func TestSmallModels(t *testing.T) {
 	small()(t).results.hold(t, "small", meant, nil)
 }
 
-// TestDecompositions guards learn.AlgorithmVersion, which is part of the keys under which caches keep decompositions: they must not be
+// TestDecompositions guards plan.AlgorithmVersion, which is part of the keys under which caches keep decompositions: they must not be
 // served to a program that would learn others.
 func TestDecompositions(t *testing.T) {
 	here(t)
@@ -220,8 +220,8 @@ func TestDecompositions(t *testing.T) {
 // decompositionsOf names the goldens of the decompositions of some models. Another version has other goldens; -update does not
 // overwrite one with another under the same version.
 func decompositionsOf(models string) string {
-	return "decompositions-" + models + "-" + learn.AlgorithmVersion
+	return "decompositions-" + models + "-" + plan.AlgorithmVersion
 }
 
-const bump = "Bump AlgorithmVersion (internal/learn): caches keep decompositions under it. " +
+const bump = "Bump AlgorithmVersion (internal/plan): caches keep decompositions under it. " +
 	"Then remove the goldens of the old version and write the new ones: go test ./internal/golden -update"

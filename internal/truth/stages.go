@@ -8,7 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -59,7 +59,7 @@ type worker struct {
 	net      *btn.Network
 	settings btn.Settings
 	memo     memory
-	known    learn.Known
+	known    plan.Known
 }
 
 // memory remembers decompositions by their bytes.

@@ -81,7 +81,7 @@ func same(a, b []btn.Result) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// memory is a learn.Memo in this process.
+// memory is a plan.Memo in this process.
 type memory struct {
 	mu     sync.Mutex
 	have   map[string]*btn.Decomposition

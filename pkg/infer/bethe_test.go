@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 )
@@ -27,7 +27,7 @@ func TestBetheRungIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []infer.Query{{Marginals: true}}
-	job, err := infer.Learn(learn.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
+	job, err := infer.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		}
 		return infer.AggregateNow("j", job, nil, values)
 	}
-	timed := learn.PlanUntil(t.Context(), time.Now().Add(time.Hour))
+	timed := plan.PlanUntil(t.Context(), time.Now().Add(time.Hour))
 	job := learned(timed, s)
 	if a, b := job.Assignments[1].Decomposition, job.Assignments[2].Decomposition; a != b {
 		t.Errorf("two queries that one plan serves have decompositions %d and %d", a, b)

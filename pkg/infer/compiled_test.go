@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -44,7 +44,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, shared, possible := &learn.Known{}, &contract.Shared{}, 0
+	known, shared, possible := &plan.Known{}, &contract.Shared{}, 0
 	for q := range queries {
 		job, err := LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
 		if err != nil {
@@ -139,7 +139,7 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 
 // TestKnownNetworksAreAssignedTheSame: whatever was asked before, of this network or of others.
 func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
-	known := &learn.Known{}
+	known := &plan.Known{}
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2), Negative: seed%5 == 0})

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/learn"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -224,7 +224,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	if got, _ := Chunks(net, &btn.Job{}); len(got) != 1 || len(got[0]) != 0 {
 		t.Errorf("a job without units has %v", got)
 	}
-	var _ learn.Memo = (*countingMemo)(nil)
+	var _ plan.Memo = (*countingMemo)(nil)
 }
 
 func TestReferenceModels(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -24,7 +24,7 @@ import (
 
 // memory is the memo of learn-worker, entries as bytes, with the keys that it was asked for and how many it had.
 type memory struct {
-	learn.Memo
+	plan.Memo
 	keys map[string]bool
 	hits int
 }
@@ -87,7 +87,7 @@ func questions(n int) []infer.Query {
 	}
 }
 
-func answers(t *testing.T, c remembering, queries []infer.Query, memo learn.Memo) []btn.Result {
+func answers(t *testing.T, c remembering, queries []infer.Query, memo plan.Memo) []btn.Result {
 	t.Helper()
 	results, err := infer.Run(t.Context(), infer.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/aggregate"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -62,17 +62,17 @@ func CheckQueries(domains []int, queries []Query) error {
 }
 
 // Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).
-func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo) (*btn.Job, error) {
-	return LearnKnown(ctx, net, queries, s, memo, &learn.Known{})
+func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo plan.Memo) (*btn.Job, error) {
+	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
 // LearnKnown is Learn for networks that may be known from earlier calls.
-func LearnKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo learn.Memo, known *learn.Known) (*btn.Job, error) {
-	asked := make([]learn.Query, len(queries))
+func LearnKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo plan.Memo, known *plan.Known) (*btn.Job, error) {
+	asked := make([]plan.Query, len(queries))
 	for q := range queries {
-		asked[q] = learn.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over, Joint: queries[q].Joint}
+		asked[q] = plan.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over, Joint: queries[q].Joint}
 	}
-	return learn.AssignKnown(ctx, net, asked, s, memo, known)
+	return plan.AssignKnown(ctx, net, asked, s, memo, known)
 }
 
 // ContractOptions bound one worker's contraction.
@@ -208,7 +208,7 @@ func Failed(job string, queries int, err error, stage string) []btn.Result {
 // Run answers a request by the four stages in a row. memo may be nil. Where ctx has a deadline and the answer grows, it is the best
 // estimate so far, as in the pipeline. Failures of single queries are in their
 // results; the error returned is the whole request's.
-func Run(ctx context.Context, r Request, memo learn.Memo) ([]btn.Result, error) {
+func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
 	}

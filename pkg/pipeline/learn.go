@@ -8,7 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -50,7 +50,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 		return fault.Wrap(fault.Internal, err)
 	}
 	chunks, flops, ends := infer.ChunksAndCosts(net, job, w.ChunkFlops)
-	of := plan{digest: wire.Digest(blob)}
+	of := encodedPlan{digest: wire.Digest(blob)}
 	if len(chunks) == 1 && len(blob) <= inlinePlan {
 		of.inline = blob
 	} else if err := w.withRoom(ctx, func() error { _, err := w.bus.PutBlob(ctx, blob); return err }); err != nil {
@@ -81,22 +81,22 @@ func inTime(ctx context.Context, m *wire.Network) (context.Context, btn.Settings
 		return ctx, s
 	}
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
-	s.Budget = min(s.WithDefaults().Budget, workShare*deadline.Seconds()*learn.Rate)
-	return learn.PlanUntil(ctx, time.UnixMilli(m.Stored).Add(time.Duration(planShare*float64(deadline)))), s
+	s.Budget = min(s.WithDefaults().Budget, workShare*deadline.Seconds()*plan.Rate)
+	return plan.PlanUntil(ctx, time.UnixMilli(m.Stored).Add(time.Duration(planShare*float64(deadline)))), s
 }
 
 // inlinePlan is how large a plan may be that travels in the messages of a job of one chunk: storing and fetching a blob takes longer
 // than the whole of a small job.
 const inlinePlan = 16 << 10
 
-// plan is the encoded btn.Job by its digest, under which it is stored if it is not inline.
-type plan struct {
+// encodedPlan is a btn.Job as bytes, named by its digest, under which it is stored if it is not inline.
+type encodedPlan struct {
 	digest string
 	inline []byte
 }
 
 // publishTasks stores one task per chunk, all under way at the same time.
-func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, of plan, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
+func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, of encodedPlan, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*wire.Task, len(chunks))
 	for k, units := range chunks {

@@ -7,12 +7,12 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Memo remembers decompositions in a cache, as bytes: it is the learn.Memo of learn-worker.
+// Memo remembers decompositions in a cache, as bytes: it is the plan.Memo of learn-worker.
 type Memo struct{ Cache *cache.Cache }
 
 // Do returns the decomposition under key, or computes it and remembers it; where another worker was first, it returns what that one has
@@ -81,7 +81,7 @@ func openCache(c Config, b *bus.Bus) (*cache.Cache, error) {
 }
 
 // memoIn is the memo of learn-worker; without a Redis there is none, and every decomposition says "off".
-func memoIn(c Config, store *cache.Cache) learn.Memo {
+func memoIn(c Config, store *cache.Cache) plan.Memo {
 	if c.Redis == "" {
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-var _ learn.Memo = pipeline.Memo{}
+var _ plan.Memo = pipeline.Memo{}
 
 func TestMemoRemembersDecompositions(t *testing.T) {
 	server := miniredis.RunT(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 )
 
 // Projectors remembers projectors of truncated trees: the last ones in this process, smaller ones in a cache too. It is the
@@ -26,7 +26,7 @@ func (p *Projectors) Do(ctx context.Context, key string, compute func(context.Co
 		if p.Cache == nil {
 			return compute(ctx)
 		}
-		key := "btn:v1:projectors:" + learn.AlgorithmVersion + ":" + numericKind() + ":" + key
+		key := "btn:v1:projectors:" + plan.AlgorithmVersion + ":" + numericKind() + ":" + key
 		if b, ok := p.Cache.Get(ctx, key); ok {
 			value := new(compressed.Projectors)
 			if value.UnmarshalBinary(b) == nil {

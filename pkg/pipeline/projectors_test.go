@@ -99,7 +99,7 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Decompositio
 	return d
 }
 
-// planned is a learn.Memo that knows what along made, and under which key it was asked for.
+// planned is a plan.Memo that knows what along made, and under which key it was asked for.
 type planned struct {
 	dec *btn.Decomposition
 	key string

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/learn"
+	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
@@ -31,8 +31,8 @@ type worker struct {
 	hard     context.Context // ends when the drain is over: work in progress is given up
 	soft     context.Context // ends when Run shall: nothing new is begun
 	cache    *cache.Cache
-	memo     learn.Memo
-	known    *learn.Known
+	memo     plan.Memo
+	known    *plan.Known
 	pairs    *Projectors
 	sure     *sure
 	inline   inline
@@ -102,7 +102,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	grace := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
 	defer grace()
 
-	networks, jobs, known := newDecoded(decodeNetwork), newDecoded(decodeJob), &learn.Known{}
+	networks, jobs, known := newDecoded(decodeNetwork), newDecoded(decodeJob), &plan.Known{}
 	g, soft := errgroup.WithContext(ctx)
 	var ready []func() error
 	for _, stage := range stages {

@@ -1,0 +1,57 @@
+package frobenius
+
+// Learned decompositions, contracted with the links (Lemma 5): the conventions of both packages agree.
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+)
+
+// contracted is Σ_i α_i Z(T^{Q^(i)}).
+func contracted(t *testing.T, net *btn.Network, d *btn.Decomposition) float64 {
+	t.Helper()
+	sum := 0.0
+	for i := range d.Components {
+		v, err := contract.Component(context.Background(), net, d, i, contract.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += d.Alpha[i].Mul(v.Z).Float64()
+	}
+	return sum
+}
+
+// TestLemma5OnLearnedDecompositions: contraction of the components gives Z of the materialised B̃, maps included.
+func TestLemma5OnLearnedDecompositions(t *testing.T) {
+	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
+		for name, opts := range map[string]Options{
+			"default": {}, "mixed": {Classes: mixed}, "maps": {Settings: btn.Settings{LearnMaps: true}, Classes: mixed},
+		} {
+			opts.Components, opts.Sweeps, opts.Starts = 3, 3, 1
+			d, err := Learn(context.Background(), net, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "maps" && d.Rotations == nil {
+				t.Error("no maps were learned")
+			}
+			size := 0.0 // Σ|B̃|·|L|, what rounding is relative to
+			approx := materialiseSum(net.Dims, d)
+			at := 0
+			indices(net.Dims, func(x []int) {
+				p := approx[at]
+				for _, link := range net.Links {
+					p *= entry(link.T, pick(x, link.Legs))
+				}
+				size += math.Abs(p)
+				at++
+			})
+			near(t, name+": Z̃", contracted(t, net, d), partition(net, approx), 1e-11, size+1)
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package frobenius
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/reparam"
+)
+
+// TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the rest, whatever the domains.
+func TestGaugeHasTwoLevels(t *testing.T) {
+	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{MinDomain: 3, MaxDomain: 3, Variables: 4, Factors: 3, Kinds: []oracle.Kind{oracle.Dense}})
+	for maps, want := range map[btn.MapKind]int{btn.MapIdentity: 3, btn.MapBP: 2} {
+		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: 1, Sweeps: 1, Starts: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Levels.D != want {
+			t.Errorf("maps %s: %d levels, want %d", maps, d.Levels.D, want)
+		}
+	}
+}
+
+// TestGaugeWarnings: messages that have not converged are said to, converged ones are not.
+func TestGaugeWarnings(t *testing.T) {
+	m := oracle.RandomModel(rand.New(rand.NewPCG(2, 7)), oracle.Options{Variables: 4, Factors: 8, MinDomain: 2, Kinds: []oracle.Kind{oracle.Dense}})
+	for _, c := range []struct {
+		updates int64
+		want    string
+	}{{0, ""}, {1, "belief propagation did not converge"}} {
+		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP, BP: bp.Options{Updates: c.updates}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(gaugeWarnings(net), "; ")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%d updates: %q, want %q", c.updates, got, c.want)
+		}
+	}
+	net, err := reparam.Build(context.Background(), m, reparam.Options{})
+	if err != nil || gaugeWarnings(net) != nil {
+		t.Error("identity maps are no gauge")
+	}
+}

@@ -1,0 +1,141 @@
+package frobenius
+
+// Orthogonal maps on the legs, learned in closed form: one Procrustes step per leg.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// procrustes visits every leg once and replaces its map by the orthogonal O that minimises ‖B − B̃ ×_ℓ O‖: with
+//
+//	M[x, y] = ⟨B with leg ℓ = x, B̃ with leg ℓ = y⟩ = U Σ Vᵀ,   O = U Vᵀ
+//
+// maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. B is in the network's own coordinates and y in the learned ones, so O
+// replaces the leg's map outright and nothing accumulates. G does not change; b is recomputed and α refitted.
+// Legs of large symmetric cores keep the maps they have. Cost: one backward and one forward pass over the cores per component, and an SVD of d × d per leg.
+func (m *model) procrustes(ctx context.Context) error {
+	before := m.snapshot()
+	chains := make([]*chain, len(m.parts))
+	depth := make([]int, len(m.parts))
+	for k, p := range m.parts {
+		core, d := p.core(m.sp.levels)
+		depth[k] = d
+		var err error
+		chains[k], err = newChain(core, len(m.sp.cores), m.sp.ops, func(c int) (countspace.Poly, error) {
+			return m.sp.corePoly(c, p.r, d)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for c := range m.sp.cores {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.rotateCore(c, chains, depth); err != nil {
+			return err
+		}
+	}
+	for k, p := range m.parts {
+		s, _ := p.core(m.sp.levels)
+		m.b[k] = countspace.Dot(s, chains[k].prefix, m.sp.ops)
+	}
+	if err := m.refit(); err != nil {
+		return err
+	}
+	if m.fellFrom(before.fit) {
+		*m = *before
+	}
+	return nil
+}
+
+// rotateCore takes the step on every leg of core c and moves the chains past it.
+func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
+	env := make([]countspace.Poly, len(chains))
+	for k := range chains {
+		var err error
+		if env[k], err = chains[k].environment(m.sp.coreBox(c, depth[k])); err != nil {
+			return err
+		}
+	}
+	for mode, leg := range m.sp.cores[c].Legs {
+		if !m.sp.rotatable(c) {
+			break
+		}
+		overlap := square(m.sp.dims[leg])
+		for k, p := range m.parts {
+			if m.fit.Alpha[k].IsZero() {
+				continue
+			}
+			polys, err := m.sp.legPolys(c, mode, p.r, depth[k])
+			if err != nil {
+				return err
+			}
+			products := m.sp.shiftedProducts(polys, env[k], depth[k])
+			for x := range overlap {
+				for y, v := range p.r[leg] {
+					t := products[x][m.sp.level(leg, y, depth[k])].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
+					overlap[x][y] = overlap[x][y].Add(t)
+				}
+			}
+		}
+		if o := nearestOrthogonal(overlap); o != nil {
+			m.sp.rot[leg] = o
+		}
+	}
+	for k, p := range m.parts {
+		poly, err := m.sp.corePoly(c, p.r, depth[k])
+		if err != nil {
+			return err
+		}
+		chains[k].advance(poly)
+	}
+	return nil
+}
+
+// largestMapped is the number of legs up to which a symmetric core takes maps: seen through them it is no longer a function
+// of one count, and its polynomials cost O(n³) at two levels.
+const largestMapped = 12
+
+// rotatable reports whether the legs of core c take learned maps.
+func (sp *space) rotatable(c int) bool {
+	switch sp.cores[c].T.(type) {
+	case *tensor.Symmetric, *tensor.SymmetryCP:
+		return len(sp.cores[c].Legs) <= largestMapped
+	}
+	return true
+}
+
+// nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row-major; nil if m is 0 or its decomposition fails, where every map is as good.
+func nearestOrthogonal(m [][]scaled.Number) []float64 {
+	d := len(m)
+	var most scaled.Number
+	for _, row := range m {
+		for _, x := range row {
+			if a := x.Abs(); a.Cmp(most) > 0 {
+				most = a
+			}
+		}
+	}
+	if most.IsZero() || !most.IsFinite() {
+		return nil
+	}
+	a := make([]float64, 0, d*d)
+	for _, row := range m {
+		for _, v := range row {
+			a = append(a, v.Div(most).Float64())
+		}
+	}
+	var w linalg.Work
+	u, s, vt := make([]float64, d*d), make([]float64, d), make([]float64, d*d)
+	if err := w.SVD(a, d, d, u, s, vt); err != nil {
+		return nil
+	}
+	w.Mul(a, u, vt, d, d, d)
+	return a
+}

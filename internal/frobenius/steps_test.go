@@ -1,0 +1,432 @@
+package frobenius
+
+// One step at a time against least squares on materialised tensors.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// newModel draws parts of the given classes and fits their weights.
+func newModel(t *testing.T, rng *rand.Rand, net *btn.Network, levels countspace.Levels, rot [][]float64, classes ...btn.Class) *model {
+	t.Helper()
+	sp, err := newSpace(net, levels, rot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	norm2, err := sp.normSq()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &model{sp: sp, norm2: norm2}
+	for _, class := range classes {
+		p := &part{class: class, term: term{r: make([][]float64, len(net.Dims))}}
+		for leg, d := range net.Dims {
+			p.r[leg] = normal(rng, d)
+			if class == btn.ClassSymmetric {
+				p.r[leg] = ones(d)
+			}
+		}
+		if class != btn.ClassRankOne {
+			s := countspace.New(sp.shape)
+			c := make([]int, len(sp.shape))
+			for range s.Size() {
+				s.Set(c, scaled.FromFloat(rng.NormFloat64()))
+				advanceIndex(c, sp.shape)
+			}
+			p.s = &s
+		}
+		m.grow(p)
+	}
+	if err := m.system(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// part as a component, for the brute-force side.
+func (p *part) component() btn.Component {
+	c := btn.Component{Class: p.class, R: p.r}
+	if p.s != nil {
+		c.S = *p.s
+	}
+	return c
+}
+
+// rest materialises B less the components other than i, in the learned coordinates.
+func (m *model) rest(net *btn.Network, i int) []float64 {
+	out := materialise(net)
+	for leg, o := range m.sp.rot {
+		out = rotate(out, net.Dims, leg, transposed(o, net.Dims[leg]))
+	}
+	for k, p := range m.parts {
+		if k != i {
+			for x, q := range materialiseComponent(net.Dims, m.sp.levels, p.component()) {
+				out[x] -= m.fit.Alpha[k].Float64() * q
+			}
+		}
+	}
+	return out
+}
+
+func transposed(o []float64, d int) []float64 {
+	if o == nil {
+		return nil
+	}
+	t := make([]float64, len(o))
+	for x := range d {
+		for y := range d {
+			t[y*d+x] = o[x*d+y]
+		}
+	}
+	return t
+}
+
+var mixed = []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne, btn.ClassSymmetric, btn.ClassSymmetryRankOne}
+
+// forEachSetting runs f for all forms of cores, levels with D = 2 and 3, with and without maps.
+func forEachSetting(t *testing.T, f func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model)) {
+	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
+		for _, levels := range []countspace.Levels{countspace.TwoLevels(net.Dims), randomLevels(rng, net.Dims, 3)} {
+			for _, rotated := range []bool{false, true} {
+				var rot [][]float64
+				if rotated {
+					rot = make([][]float64, len(net.Dims))
+					for leg, d := range net.Dims {
+						rot[leg] = randomRotation(rng, d)
+					}
+				}
+				f(t, rng, net, newModel(t, rng, net, levels, rot, mixed...))
+			}
+		}
+	})
+}
+
+// TestSymmetricStepIsTheProjectionOnCountClasses: S_c = P_c/N_c with both sums over all entries, up to one common factor.
+func TestSymmetricStepIsTheProjectionOnCountClasses(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
+		for i, p := range m.parts {
+			if p.s == nil {
+				continue
+			}
+			p.r[0][0] = 0 // a hole: some N_c may vanish
+			q, err := m.measure(i, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := m.symmetricStep(i, q)
+			rest := m.rest(net, i)
+			top, bottom := make([]float64, got.Size()), make([]float64, got.Size())
+			at := 0
+			indices(net.Dims, func(x []int) {
+				r := 1.0
+				for leg, v := range p.r {
+					r *= v[x[leg]]
+				}
+				c := countPlace(m.sp.levels, x)
+				top[c] += rest[at] * r
+				bottom[c] += r * r
+				at++
+			})
+			size := 0.0
+			for c := range top {
+				if bottom[c] > 0 {
+					size += top[c] * top[c] / bottom[c]
+				}
+			}
+			for c := range top {
+				if bottom[c] == 0 {
+					if !got.Coef.At(c).IsZero() {
+						t.Errorf("part %d: S[%d] = %v where N is 0", i, c, got.Coef.At(c).Float64())
+					}
+					continue
+				}
+				weight := math.Sqrt(bottom[c]) // compare what the coefficient does, not its bare value
+				near(t, fmt.Sprintf("part %d, S[%d]", i, c), got.Coef.At(c).Float64()*weight, top[c]/bottom[c]/math.Sqrt(size)*weight, 1e-11, 1)
+			}
+		}
+	})
+}
+
+// TestVectorSweepIsLeastSquaresLegByLeg solves every leg by least squares on all entries, in the same order.
+func TestVectorSweepIsLeastSquaresLegByLeg(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
+		for i, p := range m.parts {
+			if p.class == btn.ClassSymmetric {
+				continue
+			}
+			got, q, err := m.vectorSweep(context.Background(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := m.bruteSweep(net, i)
+			for leg := range want {
+				for x := range want[leg] {
+					near(t, fmt.Sprintf("part %d leg %d value %d", i, leg, x), got.r[leg][x], want[leg][x], 1e-8, 1)
+				}
+			}
+			checkProducts(t, m, i, got, q)
+		}
+	})
+}
+
+func (m *model) bruteSweep(net *btn.Network, i int) [][]float64 {
+	rest := m.rest(net, i)
+	c := m.parts[i].component()
+	c.R = append([][]float64(nil), c.R...)
+	for _, core := range net.Cores {
+		for _, leg := range core.Legs {
+			c.R[leg] = ones(net.Dims[leg]) // Q with weight 1 on this leg
+			q := materialiseComponent(net.Dims, m.sp.levels, c)
+			v, norm := make([]float64, net.Dims[leg]), 0.0
+			den := make([]float64, len(v))
+			at := 0
+			indices(net.Dims, func(x []int) {
+				v[x[leg]] += rest[at] * q[at]
+				den[x[leg]] += q[at] * q[at]
+				at++
+			})
+			for x := range v {
+				v[x] /= den[x]
+				norm += v[x] * v[x]
+			}
+			for x := range v {
+				v[x] /= math.Sqrt(norm)
+			}
+			c.R[leg] = v
+		}
+	}
+	return c.R
+}
+
+// checkProducts compares what the passes built up with product trees over the final vectors.
+func checkProducts(t *testing.T, m *model, i int, p *part, got products) {
+	t.Helper()
+	want, err := m.measure(i, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, a, b countspace.Poly) {
+		size := 0.0
+		for j := range b.Size() {
+			size = math.Max(size, math.Abs(b.Coef.At(j).Float64()))
+		}
+		shape := a.Shape
+		for c := range shape {
+			shape[c] = max(shape[c], b.Shape[c])
+		}
+		d := countspace.Crop(a.Sub(b), shape)
+		for j := range d.Size() {
+			near(t, what, d.Coef.At(j).Float64(), 0, 1e-11, size)
+		}
+	}
+	same("⟨B, R⟩", got.base, want.base)
+	same("N", got.self, want.self)
+	for k := range want.others {
+		if k != i {
+			same("pair", got.others[k], want.others[k])
+		}
+	}
+}
+
+// TestSweepKeepsEntriesWithoutEquation: a value whose level S never uses keeps its entry.
+func TestSweepKeepsEntriesWithoutEquation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	net := randomNetwork(rng, []int{2, 2, 2, 2}, []int{2, 2}, 0)
+	m := newModel(t, rng, net, countspace.TwoLevels(net.Dims), nil, btn.ClassSymmetryRankOne)
+	s := countspace.New([]int{5})
+	s.Set([]int{0}, scaled.One) // only the entry with all legs at 0
+	m.parts[0].s = &s
+	if err := m.system(); err != nil {
+		t.Fatal(err)
+	}
+	old := m.parts[0].r
+	p, q, err := m.vectorSweep(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for leg := range old {
+		if p.r[leg][1] == 0 {
+			t.Errorf("leg %d: an entry without an equation became 0", leg)
+		}
+	}
+	// The one entry was already fitted by α: the step may be refused for rounding, but not change anything.
+	if _, err := m.place(0, p, q); err != nil {
+		t.Fatal(err)
+	}
+	b := materialise(net)
+	near(t, "explained", m.fit.Explained.Float64(), b[0]*b[0]/inner(b, b), 1e-13, 1)
+}
+
+// TestProcrustesSteps: ρ does not rise and is what materialised tensors say, and the maps are orthogonal.
+func TestProcrustesSteps(t *testing.T) {
+	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
+		before := m.fit.Residual
+		if err := m.procrustes(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if m.fit.Residual > before+1e-14 {
+			t.Errorf("ρ rose from %v to %v", before, m.fit.Residual)
+		}
+		d := m.decomposition()
+		b := materialise(net)
+		now := materialiseSum(net.Dims, d)
+		near(t, "ρ", m.fit.Residual, distanceSq(b, now)/inner(b, b), 1e-12, 1)
+		for leg, o := range m.sp.rot {
+			n := net.Dims[leg]
+			for x := range n {
+				for y := range n {
+					dot := 0.0
+					for z := range n {
+						dot += o[x*n+z] * o[y*n+z]
+					}
+					want := 0.0
+					if x == y {
+						want = 1
+					}
+					near(t, "OOᵀ", dot, want, 1e-13, 1)
+				}
+			}
+		}
+	})
+}
+
+// TestProcrustesStepIsOptimal: with one component no rotation or reflection of the leg visited last does better.
+func TestProcrustesStepIsOptimal(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 30))
+		net := randomNetwork(rng, []int{2, 3, 2, 2}, []int{2, 2}, 0)
+		last := net.Cores[1].Legs[1]
+		if net.Dims[last] != 2 {
+			continue
+		}
+		m := newModel(t, rng, net, countspace.TwoLevels(net.Dims), nil, btn.ClassSymmetryRankOne)
+		if err := m.procrustes(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		b := materialise(net)
+		q := materialiseComponent(net.Dims, m.sp.levels, m.parts[0].component())
+		for leg, o := range m.sp.rot {
+			if leg != last {
+				q = rotate(q, net.Dims, leg, o)
+			}
+		}
+		best := 0.0
+		for k := range 3600 {
+			s, c := math.Sincos(2 * math.Pi * float64(k) / 3600)
+			for _, o := range [][]float64{{c, -s, s, c}, {c, s, s, -c}} {
+				best = math.Max(best, math.Abs(inner(b, rotate(q, net.Dims, last, o))))
+			}
+		}
+		got := math.Abs(inner(b, rotate(q, net.Dims, last, m.sp.rot[last])))
+		if got < best*(1-1e-12) || got > best*(1+1e-5) {
+			t.Errorf("seed %d: ⟨B, B̃⟩ = %v, the best of 7200 maps has %v", seed, got, best)
+		}
+	}
+}
+
+// TestChainEnvironments: every environment equals the product of all other pieces contracted with S, in any number of variables.
+func TestChainEnvironments(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		vars, n := rng.IntN(3), 1+rng.IntN(12)
+		pieces := make([]countspace.Poly, n)
+		box := make([]int, vars)
+		for a := range box {
+			box[a] = n + 1
+		}
+		for j := range pieces {
+			row := normal(rng, vars+1)
+			if vars > 0 && rng.IntN(4) == 0 {
+				row[1+rng.IntN(vars)] = 0
+			}
+			pieces[j] = countspace.Linear(row)
+		}
+		s := countspace.New(box)
+		c := make([]int, vars)
+		for range s.Size() {
+			s.Set(c, scaled.FromFloat(rng.NormFloat64()))
+			advanceIndex(c, box)
+		}
+		ch, err := newChain(s, n, nil, func(j int) (countspace.Poly, error) { return pieces[j], nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seed%2 == 0 { // as long chains do
+			if ch, err = newStridedChain(s, n, 1+rng.IntN(4), nil, func(j int) (countspace.Poly, error) { return pieces[j], nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for j := range pieces {
+			env, err := ch.legEnvironment(vars + 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			others := append(append([]countspace.Poly(nil), pieces[:j]...), pieces[j+1:]...)
+			for a := range env {
+				unit := make([]float64, vars+1)
+				unit[a] = 1
+				p := countspace.Product(vars, append(others, countspace.Linear(unit)), nil)
+				near(t, fmt.Sprintf("seed %d piece %d level %d", seed, j, a), env[a].Float64(), countspace.Dot(s, p, nil).Float64(), 1e-9, 1)
+			}
+			pieces[j] = countspace.Linear(normal(rng, vars+1)) // changes behind the walk must not matter to what is ahead
+			ch.advance(pieces[j])
+		}
+	}
+}
+
+// TestLargeCoresWalkLikeSmallOnes: the walks of CP and symmetric cores against the polynomials of one leg at a time.
+func TestLargeCoresWalkLikeSmallOnes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	dims := []int{2, 3, 2, 2, 3, 2, 2}
+	for form := 1; form < 4; form++ {
+		net := randomNetwork(rng, dims, []int{7}, form)
+		sp, err := newSpace(net, countspace.TwoLevels(dims), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []int{1, 2} {
+			r := make([][]float64, len(dims))
+			for leg, n := range dims {
+				r[leg] = normal(rng, n)
+			}
+			box := sp.coreBox(0, d)
+			env := countspace.New(box)
+			for j := range env.Size() {
+				c := []int{j}[:len(box)]
+				env.Set(c, scaled.FromFloat(rng.NormFloat64()))
+			}
+			fast, err := sp.newCoreWalk(0, r, env, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := fast.(*termWalk); !ok {
+				t.Errorf("form %d, %d levels: %T", form, d, fast)
+			}
+			slow := &polyWalk{sp: sp, core: 0, d: d, r: r, t: env}
+			for _, leg := range net.Cores[0].Legs {
+				x, err := fast.numerator()
+				if err != nil {
+					t.Fatal(err)
+				}
+				y, err := slow.numerator()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for a := range x {
+					near(t, "numerator", x[a].Float64(), y[a].Float64(), 1e-10, 1+math.Abs(y[a].Float64()))
+				}
+				r[leg] = normal(rng, dims[leg])
+				fast.advance()
+				slow.advance()
+			}
+		}
+	}
+}

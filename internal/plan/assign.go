@@ -1,0 +1,277 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Query is what Assign needs to know of a query.
+type Query struct {
+	Evidence  factorgraph.Evidence
+	Marginals bool  // the answer shall have marginals
+	Joint     []int // variables whose joint marginal is wanted
+	Over      int   // 0, or 1 + the query whose Z this one's is divided by
+}
+
+// Assign decides for every query which decomposition of net's base tensor answers it, learning what is not in memo
+// (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
+// C = B is contracted is adapted to a query's evidence, where that is cheaper.
+//
+// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
+// approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
+func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo) (*btn.Job, error) {
+	return AssignKnown(ctx, net, queries, s, memo, &Known{})
+}
+
+// AssignKnown is Assign for networks that may be known from earlier calls.
+func AssignKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo, known *Known) (*btn.Job, error) {
+	s = s.WithDefaults()
+	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, job: &btn.Job{}, known: map[string]int{}, facts: known.of(net)}
+	for _, q := range queries {
+		assignment, err := a.assign(q)
+		if err != nil {
+			if ctxErr := ctx.Err(); ctxErr != nil {
+				return nil, ctxErr
+			}
+			assignment = btn.Assignment{
+				Decomposition: -1,
+				Cache:         a.cacheState(),
+				Error:         &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: "learn-worker"},
+			}
+		}
+		assignment.Over = q.Over
+		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
+		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
+		a.job.Assignments = append(a.job.Assignments, assignment)
+	}
+	return a.job, nil
+}
+
+// assigner carries one job's decisions. Decompositions are computed at most once per job and key.
+type assigner struct {
+	ctx        context.Context
+	net        *btn.Network
+	settings   btn.Settings
+	memo       Memo
+	job        *btn.Job
+	facts      *facts
+	exactKey   string         // of the exact way, once it was needed
+	known      map[string]int // key → index into job.Decompositions
+	anyMiss    bool
+	hits       map[string]bool
+	bethe      map[int]int         // decomposition → the one that begins with the value of belief propagation
+	simplified *truncated.Prepared // the network without evidence, once it was needed
+	messages   *modelMessages      // of the network without evidence, once they were needed
+}
+
+func (a *assigner) cacheState() string {
+	switch {
+	case a.memo == nil:
+		return "off"
+	case a.anyMiss:
+		return "miss"
+	}
+	return "hit"
+}
+
+// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's tensors were rounded by
+// maps, or, for closed forms of rank one, float64 may lose something. Who contracts C = B finds out what it has lost, and
+// numbers in count space carry exponents of their own.
+func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
+	if to.Decomposition < 0 || to.Decomposition >= len(a.job.Decompositions) {
+		return
+	}
+	d := a.job.Decompositions[to.Decomposition]
+	if !d.Exact || len(d.Components) == 0 {
+		return
+	}
+	warnings := a.facts.mapped
+	if !carried(d) {
+		warnings = slices.Concat(warnings, a.facts.span.warnings(conditioned))
+	}
+	to.Unsure = len(warnings) > 0
+	to.Warnings = append(to.Warnings, warnings...)
+}
+
+// carried reports whether all numbers of a decomposition carry exponents, or what they lose is found out.
+func carried(d *btn.Decomposition) bool {
+	for _, c := range d.Components {
+		switch c.Class {
+		case btn.ClassBase, btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+		case btn.ClassParts:
+			for _, part := range d.Parts {
+				if !carried(part.Decomposition) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (a *assigner) assign(q Query) (btn.Assignment, error) {
+	conditioned, err := a.net.Condition(q.Evidence)
+	switch {
+	case errors.Is(err, btn.ErrRange):
+		return btn.Assignment{}, fault.Wrap(fault.Unsupported, err)
+	case err != nil:
+		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
+	}
+	if len(q.Joint) > 0 {
+		joint, err := a.joint(conditioned, q)
+		if err == nil {
+			a.caution(&joint, conditioned)
+		}
+		return joint, err
+	}
+	switch a.settings.Method {
+	case btn.MethodSymmetryCP:
+		return a.symmetryCP(conditioned)
+	case btn.MethodTruncated, btn.MethodRegions:
+		return a.approximate(conditioned, q, nil)
+	case btn.MethodExact, btn.MethodAuto:
+	default:
+		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)
+	}
+	if a.settings.Method == btn.MethodAuto && a.settings.NoExact {
+		return a.approximate(conditioned, q, nil)
+	}
+	exact, err := a.exactInTime(conditioned, q.Marginals)
+	if err == nil {
+		a.caution(&exact, conditioned)
+	}
+	if err == nil || a.settings.Method == btn.MethodExact || fault.CodeOf(err) != fault.OverBudget {
+		return exact, err
+	}
+	return a.approximate(conditioned, q, []string{"the exact way does not fit: " + err.Error()})
+}
+
+// exactInTime is exact for a share of the time for planning where method auto has something else to answer with.
+func (a *assigner) exactInTime(conditioned *btn.Network, marginals bool) (assignment btn.Assignment, err error) {
+	if a.settings.Method != btn.MethodAuto {
+		return a.exact(conditioned, marginals)
+	}
+	err = a.within(exactShare, "a plan of the exact way", func() error {
+		assignment, err = a.exact(conditioned, marginals)
+		return err
+	})
+	return assignment, err
+}
+
+// symmetryCP assigns the paper's learned decomposition; a closed form with few enough terms is used where B has one.
+func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) {
+	s := frobenius.Settings(a.settings)
+	if timed(a.ctx) {
+		s.LearnFlops = min(s.LearnFlops, learnShare*a.settings.Budget)
+	}
+	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
+		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
+		if err != nil || ok {
+			return closed, err
+		}
+		affordable, warning := afford(a.net, s)
+		dec, err := frobenius.Learn(ctx, a.net, affordable)
+		if err == nil && warning != "" {
+			dec.Warnings = append(dec.Warnings, warning)
+		}
+		return dec, err
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: btn.LnLinks(conditioned)}
+	a.caution(&assignment, conditioned)
+	return assignment, nil
+}
+
+// settingsKey lists what a learned decomposition depends on beside the network.
+func settingsKey(s btn.Settings) string {
+	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g", s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
+}
+
+// remember returns the index of the decomposition of a key, computing it through the memo at most once per job.
+func (a *assigner) remember(settings string, shape elimination.Hypergraph, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
+	return a.recall(a.key(settings, shape), compute)
+}
+
+// recall is remember for a key.
+func (a *assigner) recall(key string, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
+	if index, ok := a.known[key]; ok {
+		if a.memo == nil {
+			return index, "off", nil
+		}
+		if a.hits[key] {
+			return index, "hit", nil
+		}
+		return index, "miss", nil
+	}
+	var dec *btn.Decomposition
+	var err error
+	hit := false
+	if a.memo == nil {
+		dec, err = compute(a.ctx)
+	} else {
+		dec, hit, err = a.memo.Do(a.ctx, key, compute)
+	}
+	if err != nil {
+		return -1, "", err
+	}
+	if a.hits == nil {
+		a.hits = map[string]bool{}
+	}
+	a.known[key], a.hits[key] = len(a.job.Decompositions), hit
+	a.anyMiss = a.anyMiss || !hit
+	a.job.Decompositions = append(a.job.Decompositions, dec)
+	return a.recall(key, compute)
+}
+
+// key identifies a decomposition by everything it depends on: algorithm version, base tensor, settings and, for an
+// elimination order, the shape of the network it orders and the budget that chose between order and closed form.
+func (a *assigner) key(settings string, shape elimination.Hypergraph) string {
+	h := sha256.New()
+	h.Write(a.facts.digest[:])
+	h.Write([]byte(settings))
+	var word [8]byte
+	number := func(x int) {
+		binary.LittleEndian.PutUint64(word[:], uint64(x))
+		h.Write(word[:])
+	}
+	number(int(a.settings.Memory))
+	number(len(shape.Dims))
+	for _, d := range shape.Dims {
+		number(d)
+	}
+	for _, edge := range shape.Edges {
+		number(len(edge))
+		for _, v := range edge {
+			number(v)
+		}
+	}
+	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + hex.EncodeToString(h.Sum(nil))
+}
+
+func sameDims(a, b elimination.Hypergraph) bool {
+	if len(a.Dims) != len(b.Dims) {
+		return false
+	}
+	for i := range a.Dims {
+		if a.Dims[i] != b.Dims[i] {
+			return false
+		}
+	}
+	return true
+}

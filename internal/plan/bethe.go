@@ -1,0 +1,77 @@
+package plan
+
+// The value of belief propagation before everything else: what a job with a deadline answers with if nothing better is there in time.
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/einsum"
+)
+
+const (
+	// soonShare is the part of a budget within which the first rung of truncated legs is sure to be there.
+	soonShare = 1.0 / 256
+	// betheShare is the part of a budget that belief propagation may take before truncated legs.
+	betheShare = 1.0 / 16
+)
+
+func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }
+
+// betheFirst puts a rung with the value of belief propagation before those of truncated legs; legs is why there are none, nil where there are.
+// Where the first of them is cheap, or belief propagation has no value, nothing changes.
+func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs error) error {
+	from := -1
+	if legs == nil {
+		from = to.Decomposition
+		if g := a.job.Decompositions[from].Growth; g == nil || len(g.Rungs) == 0 || g.Rungs[0].Flops <= soonShare*a.settings.Budget {
+			return nil
+		}
+	}
+	e, err := einsum.Build(a.ctx, conditioned)
+	if err != nil {
+		return err
+	}
+	if decided(e.Hypergraph()) {
+		return legs
+	}
+	enough, cancel := planningContext(a.ctx, messageShare)
+	defer cancel()
+	short := a.settings
+	short.Budget *= betheShare / messageShare
+	states, err := contraction.Propagate(a.ctx, e, contraction.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
+	if err != nil {
+		return err
+	}
+	p := report(states)
+	if s := states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
+		return legs
+	}
+	if legs != nil {
+		*to = btn.Assignment{Cache: a.cacheState(), LnLinks: math.Inf(-1), Hard: forbids(e), Unsure: beyondRange(e),
+			Warnings: []string{"there is the value of belief propagation only: " + legs.Error()}}
+	}
+	to.Propagation, to.Messages, to.Decomposition = p, states[0].Messages(), a.afterBethe(from)
+	return nil
+}
+
+// afterBethe returns the decomposition with the rungs of another one, −1 for none, behind the value of belief propagation.
+func (a *assigner) afterBethe(from int) int {
+	index, known := a.bethe[from]
+	if known {
+		return index
+	}
+	growth := btn.Growth{Accuracy: a.settings.Accuracy}
+	if from >= 0 {
+		growth = *a.job.Decompositions[from].Growth
+	}
+	growth.Rungs = append([]btn.Rung{betheRung()}, slices.Clone(growth.Rungs)...)
+	if a.bethe == nil {
+		a.bethe = map[int]int{}
+	}
+	a.bethe[from] = len(a.job.Decompositions)
+	a.job.Decompositions = append(a.job.Decompositions, grown(btn.MethodTruncated, &growth))
+	return a.bethe[from]
+}

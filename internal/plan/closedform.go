@@ -1,0 +1,210 @@
+package plan
+
+// Exact decompositions in closed form: when the cores' own ranks multiply to a small number, nothing has to be learned.
+
+import (
+	"context"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/pkg/countspace"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// ClosedForm returns an exact decomposition of at most maxTerms components, or false if it finds none:
+//
+//   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a term in every
+//     core; cores of rank one multiply into all of them and add none;
+//   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components with the levels
+//     of that core on its legs and level 0 on all others.
+//
+// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to btn.ClosedFormRounding at most. B = 0 and networks without legs are as in Decompose.
+// ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is solved.
+// Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs, and the context's.
+func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error) {
+	norm2, err := frobenius.NormSq(net)
+	if err != nil {
+		return nil, false, err
+	}
+	if maxTerms < 1 {
+		return nil, false, nil
+	}
+	if len(net.Dims) == 0 || norm2.IsZero() {
+		d, err := frobenius.Trivial(net, norm2)
+		if err != nil {
+			return nil, false, err
+		}
+		d.Method = btn.MethodExact
+		return d, true, nil
+	}
+	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
+	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
+		return nil, false, err
+	}
+	d := &btn.Decomposition{
+		Method: btn.MethodExact, Exact: true, LnNormB: norm2.LogAbs() / 2, LnNormError: math.Inf(-1),
+	}
+	if symmetric >= 0 {
+		d.Levels = spread(net, symmetric)
+	}
+	expand(net, factors, d)
+	if len(d.Components) == 1 {
+		d.ConditionGram = 1
+	}
+	return d, true, nil
+}
+
+func zeroLevels(dims []int) [][]uint8 {
+	of := make([][]uint8, len(dims))
+	for leg, d := range dims {
+		of[leg] = make([]uint8, d)
+	}
+	return of
+}
+
+// spread returns the levels of one core, level 0 on the legs of all others.
+func spread(net *btn.Network, core int) countspace.Levels {
+	own := symmetryTerms(net.Cores[core].T).Levels
+	levels := countspace.Levels{D: own.D, Of: zeroLevels(net.Dims)}
+	for mode, leg := range net.Cores[core].Legs {
+		levels.Of[leg] = own.Of[mode]
+	}
+	return levels
+}
+
+// factor is one term of one core: weight, vectors by mode (nil: all ones), and S for the core that stays symmetric.
+type factor struct {
+	weight float64
+	r      [][]float64
+	s      *countspace.Poly
+}
+
+// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that saves most. off is what
+// they are off by together.
+func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, off float64, ok bool) {
+	factors = make([][]factor, len(net.Cores))
+	symmetric = -1
+	saved, product := 1.0, 1.0
+	for c, core := range net.Cores {
+		if ctx.Err() != nil {
+			return nil, -1, 0, false
+		}
+		form := symmetryTerms(core.T)
+		cp, apart, low := tensor.LowRank(core.T, maxTerms)
+		off += apart
+		if !low && form == nil {
+			return nil, -1, 0, false
+		}
+		ratio := 1.0
+		switch {
+		case !low:
+			ratio = math.Inf(1)
+		case form != nil:
+			ratio = float64(len(cp.Weights)) / float64(len(form.Terms))
+		}
+		if low {
+			factors[c] = cpFactors(cp)
+		}
+		if ratio > saved {
+			if math.IsInf(saved, 1) {
+				return nil, -1, 0, false // two cores that cannot be written as few terms
+			}
+			product *= saved * float64(len(form.Terms))
+			saved, symmetric = ratio, c
+		} else {
+			if math.IsInf(ratio, 1) {
+				return nil, -1, 0, false
+			}
+			product *= float64(len(factors[c]))
+		}
+		if product > float64(maxTerms) {
+			return nil, -1, 0, false
+		}
+	}
+	if product*saved <= float64(maxTerms) {
+		return factors, -1, off, true // rank one throughout contracts fastest
+	}
+	form := symmetryTerms(net.Cores[symmetric].T)
+	factors[symmetric] = symmetricFactors(form)
+	return factors, symmetric, off, true
+}
+
+// symmetryTerms views a symmetric form as symmetry-CP; nil for other forms.
+func symmetryTerms(t tensor.Tensor) *tensor.SymmetryCP {
+	switch t := t.(type) {
+	case *tensor.Symmetric:
+		return &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels, Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: t.Values}}}
+	case *tensor.SymmetryCP:
+		return t
+	}
+	return nil
+}
+
+func symmetricFactors(form *tensor.SymmetryCP) []factor {
+	var out []factor
+	for _, term := range form.Terms {
+		s := countspace.Crop(countspace.Poly{Shape: form.Levels.Shape(), Coef: term.S}, form.Levels.Shape()) // normalised
+		out = append(out, factor{weight: term.Alpha, r: term.R, s: &s})
+	}
+	return out
+}
+
+func cpFactors(cp *tensor.CP) []factor {
+	out := make([]factor, len(cp.Weights))
+	for i, w := range cp.Weights {
+		r := make([][]float64, len(cp.Shape))
+		for mode, d := range cp.Shape {
+			if cp.Vectors[mode] == nil {
+				r[mode] = make([]float64, d)
+				r[mode][i] = 1
+			} else {
+				r[mode] = cp.Vectors[mode][i*d : (i+1)*d]
+			}
+		}
+		out[i] = factor{weight: w, r: r}
+	}
+	return out
+}
+
+// expand appends the product of all sums as components. Vectors are normalised by powers of two, exactly.
+func expand(net *btn.Network, factors [][]factor, d *btn.Decomposition) {
+	choice := make([]int, len(factors))
+	for {
+		q := btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
+		alpha := scaled.One
+		for c, i := range choice {
+			f := factors[c][i]
+			alpha = alpha.Mul(scaled.FromFloat(f.weight))
+			if f.s != nil {
+				q.Class, q.S = btn.ClassSymmetryRankOne, *f.s
+			}
+			for mode, leg := range net.Cores[c].Legs {
+				if f.r == nil || f.r[mode] == nil {
+					continue
+				}
+				v, e, _ := linalg.BinaryNormalised(f.r[mode]) // finite: the cores were validated
+				q.R[leg] = v
+				alpha = alpha.Mul(scaled.Make(1, e))
+			}
+		}
+		d.Components = append(d.Components, q)
+		d.Alpha = append(d.Alpha, alpha)
+		if !nextChoice(choice, factors) {
+			return
+		}
+	}
+}
+
+// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false after the last one.
+func nextChoice[T any](choice []int, factors [][]T) bool {
+	for c := len(choice) - 1; c >= 0; c-- {
+		if choice[c]++; choice[c] < len(factors[c]) {
+			return true
+		}
+		choice[c] = 0
+	}
+	return false
+}

@@ -1,0 +1,334 @@
+package plan
+
+// The exact way: C = B along an elimination order, in closed form, or along a contraction tree and in slices.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/elimination"
+	engine "github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	// MaxClosedFormTerms bounds the number of components of an exact closed-form decomposition.
+	MaxClosedFormTerms = 64
+	// replanFlops is the work above which a query's evidence is worth an elimination order of its own.
+	replanFlops = 1e6
+	// heavyFlops is the work above which simplifying the network and searching a tree pays.
+	heavyFlops = 3e7
+	// AutoFlops is the work above which method auto does not take the exact way: minutes on two cores.
+	AutoFlops = 1e12
+	// ExactFlops is the work above which method exact refuses: years of a core.
+	ExactFlops = 1e18
+	// outOfReach ends the pricing of an order, in flops: whatever comes then, a tree is searched, or the exact way refused.
+	outOfReach = 1e24
+	// sliceFlops is what a task of slices shall cost: about a second of one core.
+	sliceFlops = 4e9
+)
+
+// exactRate is how many flops of the exact way take the time of one of truncated legs: large multiplications.
+const exactRate = 6
+
+// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
+func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithDefaults().Budget) }
+
+// exactLimit is the work above which the exact way is not taken.
+func exactLimit(s btn.Settings) float64 {
+	if s.Method == btn.MethodAuto {
+		return AutoLimit(s)
+	}
+	return ExactFlops
+}
+
+const (
+	// planningShare is the part of a budget that a search for plans may take.
+	planningShare = 1.0 / 4
+	// exactShare is the part of the time for planning that method auto looks for an exact way in, where there is a deadline: all moves of a search
+	// take half of that on a quiet machine.
+	exactShare = 2.0 / 3
+	// moveFlops is how many flops of Budget one move of a search is worth: about a nanosecond.
+	moveFlops = Rate * 1e-9
+	// mostMoves bounds a search whatever the budget.
+	mostMoves = int64(1) << 32
+)
+
+// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so that the plan is the same
+// everywhere.
+func searchMoves(s btn.Settings) int64 {
+	return max(1, int64(min(planningShare*s.WithDefaults().Budget/moveFlops, float64(mostMoves))))
+}
+
+// exact assigns C = B. The first of these that applies:
+//
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters: see counted;
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
+//     cheaper;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one: see compiled;
+//   - that order, or one made for the query's evidence, where it costs little;
+//   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
+func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
+	inCounts, refused := a.inCounts()
+	if inCounts != nil {
+		return *inCounts, nil
+	}
+	shape, err := a.facts.shapeOf(a.ctx, a.net)
+	if err != nil && refused != nil {
+		return btn.Assignment{}, refused
+	}
+	if err != nil {
+		return a.closedForm(err)
+	}
+	if a.exactKey == "" {
+		a.exactKey = a.key("exact", shape)
+	}
+	index, hit, err := a.recall(a.exactKey, func(ctx context.Context) (*btn.Decomposition, error) {
+		return exactDecomposition(ctx, a.net, shape, a.settings.Memory)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	base := a.job.Decompositions[index]
+	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}
+	if len(base.Components) != 1 || base.Components[0].Class != btn.ClassBase {
+		return assignment, nil // closed form: no order to adapt, no tables to fit
+	}
+	if ok, err := a.compiled(&assignment, base, conditioned, marginals); ok || err != nil {
+		return assignment, err
+	}
+	under, err := einsum.Shape(a.ctx, conditioned)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if decided(under) {
+		if assignment.Warnings, err = a.whyZero(conditioned); err != nil {
+			return btn.Assignment{}, err
+		}
+	}
+	order := base.Components[0].Order
+	plan, err := elimination.EvaluateWithin(a.ctx, under, order, outOfReach)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if plan.Flops > replanFlops && !sameDims(under, shape) {
+		own, p, err := minFill(a.ctx, under)
+		if err != nil {
+			return btn.Assignment{}, err
+		}
+		if p.Flops < plan.Flops {
+			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for what the evidence leaves %.2g", plan.Flops, p.Flops)
+			plan, order = p, own
+			assignment.Decomposition = len(a.job.Decompositions)
+		}
+	}
+	if plan.Flops > heavyFlops {
+		return a.tree(conditioned, marginals, nil)
+	}
+	priced := plan
+	if marginals {
+		if priced, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
+			return btn.Assignment{}, err
+		}
+	}
+	if priced.Bytes > float64(a.settings.Memory) {
+		return a.tree(conditioned, marginals, nil)
+	}
+	if assignment.Decomposition == len(a.job.Decompositions) {
+		a.job.Decompositions = append(a.job.Decompositions, baseDecomposition(order, plan))
+	}
+	assignment.Plan = &priced
+	return assignment, nil
+}
+
+// inCounts assigns the form in count space where there is one; the error is why there is one that cannot be taken.
+func (a *assigner) inCounts() (*btn.Assignment, error) {
+	form, err := a.facts.countsOf(a.ctx, a.net, a.settings.Memory)
+	if form == nil || err != nil {
+		return nil, err
+	}
+	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Plan.Flops > limit {
+		return nil, fault.New(fault.OverBudget, "plan: the closed form in count space takes %.3g flops, auto goes up to %.0g", form.Plan.Flops, limit)
+	}
+	index, hit, err := a.remember("counts", elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return form, nil })
+	if err != nil {
+		return nil, err
+	}
+	return &btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+}
+
+// closedForm assigns a closed form of several components where the network cannot even be laid out for elimination, which is
+// what the error says that is returned without one.
+func (a *assigner) closedForm(why error) (btn.Assignment, error) {
+	if fault.CodeOf(why) != fault.OverBudget {
+		return btn.Assignment{}, why
+	}
+	closed, ok, err := ClosedForm(a.ctx, a.net, MaxClosedFormTerms)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if !ok {
+		return btn.Assignment{}, why
+	}
+	index, hit, err := a.remember("closed", elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return closed, nil })
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, err
+}
+
+// tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
+// shape that is left, on which alone they depend: evidence on the same variables finds the same tree.
+func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
+	p, err := engine.PrepareJoint(a.ctx, conditioned, marginals, joint, a.settings.Memory)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if marginals && len(joint) == 0 {
+		if assignment, err := a.groups(conditioned, p); assignment != nil || err != nil {
+			return *assignment, err
+		}
+	}
+	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
+	if moves := searchMoves(a.settings); moves < mostMoves {
+		settings += fmt.Sprintf(" moves=%d", moves)
+	}
+	if len(joint) > 0 {
+		settings += " joint"
+	}
+	index, hit, err := a.remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
+		return treeDecomposition(ctx, p, a.settings)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	plan := a.job.Decompositions[index].Plan
+	if limit := exactLimit(a.settings); plan.Flops > limit {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), a.settings.Method, limit)
+	}
+	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
+	under, err := einsum.Shape(a.ctx, conditioned)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	own, err := a.restricts(under)
+	if own {
+		assignment.Relearned = "contraction tree: for what the evidence leaves"
+	}
+	return assignment, err
+}
+
+// restricts reports whether evidence takes values from the indices of the network.
+func (a *assigner) restricts(under elimination.Hypergraph) (bool, error) {
+	shape, err := a.facts.shapeOf(a.ctx, a.net)
+	return err == nil && !sameDims(under, shape), err
+}
+
+// treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).
+func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Decomposition, error) {
+	c, plan, err := p.PlanWithin(ctx, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := p.Chunks(c, sliceFlops)
+	if err != nil {
+		return nil, err
+	}
+	d := baseDecomposition(nil, plan)
+	d.Contraction, d.Components, d.Alpha = c, nil, nil
+	for k := range chunks {
+		d.Components = append(d.Components, btn.Component{Class: btn.ClassBase, From: bound(c.Count, chunks, k), To: bound(c.Count, chunks, k+1)})
+		d.Alpha = append(d.Alpha, scaled.One)
+	}
+	return d, nil
+}
+
+// bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
+func bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
+
+// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
+func decided(h elimination.Hypergraph) bool {
+	for _, d := range h.Dims {
+		if d > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// whyZero says in words why a network is 0, if its zeros alone show that it is.
+func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
+	why, err := engine.Why(a.ctx, conditioned)
+	if err != nil || why == "" {
+		return nil, err
+	}
+	return []string{"Z is 0: " + strings.TrimSuffix(why, ".")}, nil
+}
+
+// exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
+// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
+// and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
+func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination.Hypergraph, memory int64) (*btn.Decomposition, error) {
+	order, plan, err := minFill(ctx, shape)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Flops <= heavyFlops {
+		if order, err = elimination.Best(ctx, shape); err != nil {
+			return nil, err
+		}
+		if plan, err = elimination.Evaluate(ctx, shape, order); err != nil {
+			return nil, err
+		}
+	}
+	most := 0
+	switch {
+	case plan.Bytes > float64(memory):
+		most = MaxClosedFormTerms
+	case plan.Flops > replanFlops:
+		most = 1
+	}
+	if most > 0 {
+		closed, ok, err := ClosedForm(ctx, net, most)
+		if err != nil {
+			return nil, err
+		}
+		if ok && (most > 1 || contraction.Cost(net, closed, 0) < plan.Flops) {
+			closed.Method = btn.MethodExact
+			return closed, nil
+		}
+	}
+	return baseDecomposition(order, plan), nil
+}
+
+// mostFill bounds the search for an order of a network that is not simplified yet, in operations: a second.
+const mostFill = 1 << 27
+
+// minFill returns the min-fill order of a shape and what it takes; where that is outOfReach, some order, and no less than that.
+func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Cost, error) {
+	log2Table := math.Log2(outOfReach)
+	order, within, err := elimination.MinFillWithin(ctx, shape, log2Table, mostFill)
+	if err != nil {
+		return nil, btn.Cost{}, err
+	}
+	if !within {
+		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: outOfReach, Bytes: 8 * outOfReach}, nil
+	}
+	plan, err := elimination.EvaluateWithin(ctx, shape, order, outOfReach)
+	return order, plan, err
+}
+
+func baseDecomposition(order []int, plan btn.Cost) *btn.Decomposition {
+	return &btn.Decomposition{
+		Method:        btn.MethodExact,
+		Components:    []btn.Component{{Class: btn.ClassBase, Order: order}},
+		Alpha:         []scaled.Number{scaled.One},
+		Exact:         true,
+		LnNormError:   math.Inf(-1),
+		ConditionGram: 1,
+		Plan:          plan,
+	}
+}

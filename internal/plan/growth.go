@@ -1,0 +1,314 @@
+package plan
+
+// Approximate answers: truncated legs, or regions where those do not fit.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+const (
+	// misfit is how many times more flops the model's own plan may take than one for a query's evidence before the
+	// query gets its own.
+	misfit = 8
+	// researchFlops is the work of a contraction below which a plan of its own is not worth the search.
+	researchFlops = 2e8
+	// prepareShare is the part of the time for planning that method auto simplifies the network for truncated legs in.
+	prepareShare = 1.0 / 2
+	// mostTables is the largest network that plans of truncated legs are searched for.
+	mostTables = 50_000
+)
+
+// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
+// else regions. warnings say why the exact way was not taken.
+func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []string) (btn.Assignment, error) {
+	var assignment btn.Assignment
+	var err error
+	if a.settings.Method == btn.MethodRegions {
+		assignment, err = a.regions(conditioned, q)
+	} else {
+		assignment, err = a.truncatedLegs(conditioned, q)
+		switch legs := err; {
+		case err == nil && timed(a.ctx):
+			err = a.betheFirst(&assignment, conditioned, nil)
+		case err == nil || fault.CodeOf(err) != fault.OverBudget:
+		case a.settings.Method == btn.MethodAuto:
+			if assignment, err = a.regions(conditioned, q); err != nil && a.ctx.Err() == nil {
+				err = fault.New(fault.CodeOf(err), "%w; %w", legs, err)
+			}
+		case timed(a.ctx):
+			err = a.betheFirst(&assignment, conditioned, legs)
+		}
+	}
+	assignment.Warnings = append(warnings, assignment.Warnings...)
+	return assignment, err
+}
+
+// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the query's evidence
+// leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
+// truncate.
+func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignment, error) {
+	own, err := a.prepareTruncated(conditioned, q.Marginals)
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	if own.Decided() {
+		assignment, err := a.tree(conditioned, q.Marginals, nil)
+		if err == nil && own.Expression().Scale.IsZero() {
+			assignment.Warnings, err = a.whyZero(conditioned)
+		}
+		return assignment, err
+	}
+	if err := own.Expression().Fits(); err != nil {
+		return btn.Assignment{}, fmt.Errorf("plan: truncated legs: %w", err)
+	}
+	if n := len(own.Expression().Tables); n > mostTables {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left", mostTables, n)
+	}
+	model, err := a.modelPlans(q)
+	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
+		return model, err
+	}
+	if ctxErr := a.ctx.Err(); ctxErr != nil {
+		return model, ctxErr
+	}
+	why := ""
+	if err != nil {
+		why = "plans of truncated legs: the model's do not serve: " + err.Error()
+	} else if why = a.serves(model, own); why == "" {
+		return model, a.ctx.Err()
+	}
+	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its indices are, for slices.
+	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
+	index, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {
+		return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression())}, nil
+}
+
+// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with, for half of the time.
+func (a *assigner) prepareTruncated(conditioned *btn.Network, marginals bool) (own *truncated.Prepared, err error) {
+	if a.settings.Method != btn.MethodAuto {
+		return truncated.Prepare(a.ctx, conditioned, marginals)
+	}
+	err = a.within(prepareShare, "the simplification for truncated legs", func() error {
+		own, err = truncated.Prepare(a.ctx, conditioned, marginals)
+		return err
+	})
+	return own, err
+}
+
+const (
+	// widest is the span of a table's entries, as an exponent of 2, beyond which truncations may drop what counts in the end: they keep
+	// sixteen digits of every matrix. No model of ordinary numbers comes near.
+	widest = 200
+	// widestTogether is the same for the tables over one index, which meet in one tensor.
+	widestTogether = 600
+)
+
+// beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
+// float64 may lose terms.
+func beyondRange(e *einsum.Expression) bool {
+	together := make([]float64, len(e.Dims))
+	for _, t := range e.Tables {
+		least, most := math.Inf(1), 0.0
+		for _, x := range t.Data {
+			if x = math.Abs(x); x > 0 {
+				least, most = min(least, x), max(most, x)
+			}
+		}
+		if most == 0 {
+			continue
+		}
+		span := math.Log2(most) - math.Log2(least)
+		if span > widest {
+			return true
+		}
+		for _, i := range t.Scope {
+			if together[i] += span; together[i] > widestTogether {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forbids reports whether some table forbids values of two indices or more together: simplification has removed the
+// values that nothing allows, so that a zero is a constraint.
+func forbids(e *einsum.Expression) bool {
+	return slices.ContainsFunc(e.Tables, func(t einsum.Table) bool {
+		return len(t.Scope) > 1 && slices.Contains(t.Data, 0)
+	})
+}
+
+// modelPlans assigns the plans that depend on the model alone.
+func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
+	p, err := a.model()
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	for _, o := range q.Evidence.Hard {
+		if !p.Masks(o.Var) {
+			return btn.Assignment{}, truncated.ErrNoMask
+		}
+	}
+	for _, o := range q.Evidence.Soft {
+		if !p.Masks(o.Var) {
+			return btn.Assignment{}, truncated.ErrNoMask
+		}
+	}
+	if p.Decided() || p.Expression().Unfit != "" {
+		return btn.Assignment{}, truncated.ErrNoMask
+	}
+	index, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {
+		return truncatedDecomposition(ctx, p, a.settings, true, q.Marginals)
+	})
+	if err != nil {
+		return btn.Assignment{}, err
+	}
+	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: beyondRange(p.Expression())}, nil
+}
+
+// model returns the network without evidence, simplified such that every marginal can be recovered.
+func (a *assigner) model() (*truncated.Prepared, error) {
+	if a.simplified == nil {
+		p, err := truncated.Prepare(a.ctx, a.net, true)
+		if err != nil {
+			return nil, err
+		}
+		a.simplified = p
+	}
+	return a.simplified, nil
+}
+
+// serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
+func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string {
+	rungs := a.job.Decompositions[model.Decomposition].Growth.Rungs
+	last := rungs[len(rungs)-1]
+	if last.Flops < researchFlops {
+		return ""
+	}
+	quick, err := own.Quick(a.ctx, last.Bond, a.settings.Memory, a.settings.Seed)
+	if err != nil || last.Flops <= misfit*quick.Flops { // what cannot be planned is no better
+		return ""
+	}
+	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g", last.Flops, last.Bond, quick.Flops)
+}
+
+// growthKey lists what a ladder depends on beside the network's shape.
+func (a *assigner) growthKey(kind string, marginals bool) string {
+	s := a.settings
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d", kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+}
+
+// truncatedDecomposition searches plans and builds the ladder along them. whole is false where the time for planning ended first.
+func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
+	bond := s.Bond
+	if bond == 0 {
+		bond = searchBond
+	}
+	plans, bond, whole, err := searchPlans(ctx, p, s, bond, marginals)
+	if err != nil {
+		return nil, false, err
+	}
+	prices := make([]price, len(plans))
+	for k := range plans {
+		prices[k] = func(bond int) (float64, float64, error) {
+			c, err := p.Price(&plans[k], bond, marginals)
+			return c.Flops, c.Bytes, err
+		}
+	}
+	var rungs []btn.Rung
+	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
+		rungs = []btn.Rung{{Bond: bond, Count: 1, Flops: c.Flops, Bytes: c.Bytes}}
+	} else if rungs, err = bonds(prices, s); err != nil {
+		return nil, false, err
+	}
+	if len(rungs) == 0 {
+		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
+	}
+	if s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && rungs[0].Flops > s.Budget {
+		return nil, false, fault.New(fault.OverBudget, "plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", rungs[0].Bond, rungs[0].Flops, s.Budget)
+	}
+	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
+		rungs = append(rungs, r)
+	}
+	for k := range rungs {
+		rungs[k].Family = plans[rungs[k].Plan].Family
+	}
+	rungs = atMost(rungs, s.Components)
+	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), whole, nil
+}
+
+// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for planning is over it takes
+// greedy ones for the least bond.
+func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
+	planning, cancel := planningContext(ctx, 1)
+	defer cancel()
+	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
+	plans, err = p.Search(planning, o)
+	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
+		o.Bond /= 2
+		o.Moves = max(o.Moves/2, 1)
+		plans, err = p.Search(planning, o)
+	}
+	whole = true
+	if outOfTime(ctx, planning, err) {
+		whole = false
+		if s.Bond == 0 {
+			o.Bond = leastBond
+		}
+		plans, err = p.Greedy(ctx, o)
+	}
+	return plans, o.Bond, whole, err
+}
+
+// atMost cuts a ladder off where it would take more than a number of components; 0 is no limit. The first rung stays.
+func atMost(rungs []btn.Rung, components int) []btn.Rung {
+	total := int64(0)
+	for k, r := range rungs {
+		if total += r.Count; components > 0 && k > 0 && total > int64(components) {
+			return rungs[:k]
+		}
+	}
+	return rungs
+}
+
+// slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
+func slicedRung(p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []btn.Rung, s btn.Settings, marginals bool) (btn.Rung, bool) {
+	left := s.Budget
+	for _, r := range rungs {
+		left -= r.Flops
+	}
+	last := rungs[len(rungs)-1]
+	bond := 2 * last.Bond
+	if s.Bond > 0 || left <= 0 {
+		return btn.Rung{}, false
+	}
+	whole, err := p.Price(&plans[last.Plan], bond, marginals)
+	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
+		return btn.Rung{}, false
+	}
+	domains := p.Domains()
+	sliced, cost := lighter(p, domains, &plans[last.Plan], bond, s.Memory, marginals)
+	if sliced == nil {
+		return btn.Rung{}, false
+	}
+	r := btn.Rung{Plan: last.Plan, Bond: bond, Slices: sliced, Count: 1, Bytes: cost.Bytes}
+	for _, v := range sliced {
+		r.Count *= int64(domains[v])
+	}
+	r.Flops = cost.Flops * float64(r.Count)
+	return r, r.Flops <= left
+}

@@ -1,0 +1,163 @@
+package plan
+
+// The ladder of an approximate answer: which rungs, in which sequence, within which budget.
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	// firstBond is where truncated legs begin.
+	firstBond = 8
+	// firstShare is the part of the budget that the first rung may take, if a smaller bond makes it so.
+	firstShare = 1.0 / 16
+	// searchBond is what plans are compared at where no bond is asked for, leastBond where the memory has no room for more.
+	searchBond = 32
+	leastBond  = 4
+	// mostBond ends every ladder.
+	mostBond = 1 << 14
+	// mostRungs bounds a ladder.
+	mostRungs = 64
+	// Rate is how many counted flops of truncated legs and regions one core does in a second, calibrated: what turns a budget
+	// in seconds into one in flops, once.
+	Rate = 3e9
+	// slack is how much larger the cost at twice the bond has to be for growth to mean anything.
+	slack = 1.02
+)
+
+// price is what a contraction takes at a bond: flops, and bytes at its peak.
+type price func(bond int) (flops, bytes float64, err error)
+
+// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from firstBond; at
+// each one all plans that fit the memory have a rung, one after the other, so that the sequence shows both how a plan's
+// estimates move and how far plans are apart. The ladder ends where the first plan would change no more, at s.Bond if that is
+// set, and else where the next rungs do not fit what is left of s.Budget; then the largest bond that does has the last word.
+func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
+	l := ladder{prices: prices, s: s, left: s.Budget}
+	if s.Bond > 0 {
+		l.left = math.Inf(1)
+		for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} {
+			if n := len(l.rungs); n > 0 && l.rungs[n-1].Bond == bond {
+				continue
+			}
+			if _, err := l.add(bond); err != nil {
+				return nil, err
+			}
+		}
+		return l.rungs, nil
+	}
+	first := firstBond
+	for first > 2 && (!l.roomFor(first) || !l.cheap(first)) {
+		first /= 2
+	}
+	for bond := first; bond <= mostBond && len(l.rungs) < mostRungs; bond *= 2 {
+		taken, err := l.add(bond)
+		if err != nil {
+			return nil, err
+		}
+		if !taken {
+			if bond > first {
+				err = l.largest(bond/2, bond)
+			}
+			return l.rungs, err
+		}
+		if exhausted, err := l.exhausted(bond); err != nil || exhausted {
+			return l.rungs, err
+		}
+	}
+	return l.rungs, nil
+}
+
+// cheap reports whether a bond takes little of the budget: the first estimate shall be there early.
+func (l *ladder) cheap(bond int) bool {
+	flops, _, err := l.prices[0](bond)
+	return err == nil && flops <= firstShare*l.s.Budget
+}
+
+// roomFor reports whether some plan fits the memory at a bond.
+func (l *ladder) roomFor(bond int) bool {
+	for _, price := range l.prices {
+		if _, bytes, err := price(bond); err == nil && bytes <= float64(l.s.Memory) {
+			return true
+		}
+	}
+	return false
+}
+
+type ladder struct {
+	prices []price
+	s      btn.Settings
+	left   float64 // flops
+	rungs  []btn.Rung
+}
+
+// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always fits the budget.
+func (l *ladder) add(bond int) (bool, error) {
+	var rungs []btn.Rung
+	total := 0.0
+	for k, price := range l.prices {
+		flops, bytes, err := price(bond)
+		if err != nil {
+			return false, err
+		}
+		if bytes > float64(l.s.Memory) {
+			continue
+		}
+		if len(l.rungs)+len(rungs) > 0 && total+flops > l.left {
+			if len(l.rungs) == 0 || len(rungs) > 0 && len(l.rungs) < 2 {
+				break // one plan alone is better than none
+			}
+			return false, nil
+		}
+		total += flops
+		rungs = append(rungs, btn.Rung{Family: "", Plan: k, Bond: bond, Count: 1, Flops: flops, Bytes: bytes})
+	}
+	l.left -= total
+	l.rungs = append(l.rungs, rungs...)
+	return len(rungs) > 0, nil
+}
+
+// exhausted reports whether a larger bond would change nothing along the first plan.
+func (l *ladder) exhausted(bond int) (bool, error) {
+	now, _, err := l.prices[0](bond)
+	if err != nil {
+		return false, err
+	}
+	next, _, err := l.prices[0](2 * bond)
+	return next <= slack*now, err
+}
+
+// largest adds the largest bond between two of which the first was taken and the second was not.
+func (l *ladder) largest(low, high int) error {
+	step := max(low/8, 1)
+	for bond := high - step; bond > low+step; bond -= step {
+		taken, err := l.add(bond)
+		if err != nil || taken {
+			return err
+		}
+	}
+	return nil
+}
+
+// grown makes the decomposition of a ladder: a component per slice of a rung, all regions of a slice together.
+func grown(method btn.Method, g *btn.Growth) *btn.Decomposition {
+	d := &btn.Decomposition{Method: method, Growth: g, Residual: 1, LnExplained: math.Inf(-1), LnNormError: math.NaN(), ConditionGram: 1}
+	for k := range g.Rungs {
+		r := &g.Rungs[k]
+		r.From = len(d.Components)
+		for slice := range r.Count {
+			c := btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: slice}
+			if r.Family == btn.FamilyRegions {
+				c.Class, c.To = btn.ClassRegion, contraction.RegionShare(1, 1)
+			}
+			d.Components = append(d.Components, c)
+			d.Alpha = append(d.Alpha, scaled.One)
+		}
+		r.To = len(d.Components)
+	}
+	return d
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"math"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough for anything.
+func cubic(unit float64, enough int) price {
+	return func(bond int) (flops, bytes float64, err error) {
+		b := float64(min(bond, enough))
+		return unit * b * b * b, 8 * b * b, nil
+	}
+}
+
+func TestLadderStaysWithinTheBudget(t *testing.T) {
+	for _, budget := range []float64{1e3, 1e4, 1e5, 1e6, 1e8} {
+		rungs, err := bonds([]price{cubic(1, mostBond), cubic(2, mostBond)}, btn.Settings{Budget: budget, Memory: 1 << 40})
+		if err != nil || len(rungs) == 0 {
+			t.Fatal(rungs, err)
+		}
+		total := 0.0
+		for _, r := range rungs[1:] {
+			total += r.Flops
+		}
+		if total += rungs[0].Flops; len(rungs) > 1 && total > budget {
+			t.Errorf("budget %g: %g flops in %v", budget, total, rungs)
+		}
+		last := rungs[len(rungs)-1]
+		if next := cubicAt(last.Bond+last.Bond/4) * 3; budget >= 1e5 && total+next < budget {
+			t.Errorf("budget %g: %g spent, and bond %d would fit", budget, total, last.Bond+last.Bond/4)
+		}
+	}
+}
+
+func cubicAt(bond int) float64 { return math.Pow(float64(bond), 3) }
+
+func TestLadderEndsWhereGrowthMeansNothing(t *testing.T) {
+	rungs, err := bonds([]price{cubic(1, 20), cubic(1, 20)}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
+	if err != nil || len(rungs) != 6 || rungs[5].Bond != 32 {
+		t.Errorf("%v, %v: want bonds 8, 16, 32, twice each", rungs, err)
+	}
+}
+
+func TestLadderUpToABondThatWasAskedFor(t *testing.T) {
+	rungs, err := bonds([]price{cubic(1e9, mostBond), cubic(1, mostBond)}, btn.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
+	if err != nil || len(rungs) != 6 || rungs[0].Bond != 8 || rungs[5].Bond != 32 || rungs[5].Plan != 1 {
+		t.Errorf("%v, %v", rungs, err)
+	}
+	if rungs, err := bonds([]price{cubic(1, mostBond)}, btn.Settings{Bond: 1, Memory: 1 << 40}); err != nil || len(rungs) != 1 || rungs[0].Bond != 1 {
+		t.Errorf("%v, %v", rungs, err)
+	}
+}
+
+func TestLadderStaysWithinTheMemory(t *testing.T) {
+	rungs, err := bonds([]price{cubic(1, mostBond), cubic(1e-3, mostBond)}, btn.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
+	if err != nil || rungs[len(rungs)-1].Bond != 40 {
+		t.Errorf("%v, %v: want the largest bond that fits, 40", rungs, err)
+	}
+	for _, r := range rungs {
+		if r.Bytes > 8*40*40 {
+			t.Errorf("bond %d takes %g bytes", r.Bond, r.Bytes)
+		}
+	}
+}

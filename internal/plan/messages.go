@@ -1,0 +1,183 @@
+package plan
+
+// The messages of belief propagation without evidence: learned once per network, and where it starts under evidence.
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/einsum"
+)
+
+// mostMessages bounds the entries of messages that are learned: as many as a cache takes, 4 MiB of 9 bytes each and a little
+// around them. Networks with more, or of more tables than phases are looked for in, start cold, cached or not.
+const mostMessages = (4<<20 - 4096) / 9
+
+// modelMessages are the network's messages without evidence.
+type modelMessages struct {
+	e          *einsum.Expression
+	messages   []float64 // nil: there is no start
+	remembered bool      // nothing was computed
+}
+
+// propagate runs belief propagation under a query's evidence from the network's own messages, and says whether those were
+// remembered. Without evidence they are the answer already.
+func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, error) {
+	m, err := a.ownMessages()
+	if err != nil {
+		return nil, false, err
+	}
+	enough, cancel := planningContext(a.ctx, messageShare)
+	defer cancel()
+	o := contraction.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, a.settings), Enough: enough}
+	if m.messages == nil {
+		states, err := contraction.Propagate(a.ctx, e, o)
+		return states, m.remembered, err
+	}
+	if q.Evidence.IsEmpty() {
+		s, err := bp.Restore(e, m.messages)
+		return []*bp.State{s}, m.remembered, err
+	}
+	if o.Warm, err = bp.Carry(m.e, e, m.messages); err != nil {
+		return nil, false, err
+	}
+	states, err := contraction.Propagate(a.ctx, e, o)
+	return states, m.remembered, err
+}
+
+// ownMessages returns the network's messages where belief propagation comes to them from every start, learned at most once per
+// job, through the memo. Whether there are any depends on the network and the settings alone.
+func (a *assigner) ownMessages() (*modelMessages, error) {
+	if a.messages != nil {
+		return a.messages, nil
+	}
+	m := &modelMessages{remembered: true}
+	shape, err := a.facts.shapeOf(a.ctx, a.net)
+	if err != nil {
+		return nil, err
+	}
+	if len(shape.Edges) > contraction.PhaseTables {
+		a.messages = m
+		return m, nil
+	}
+	if m.e, err = einsum.Build(a.ctx, a.net); err != nil {
+		return nil, err
+	}
+	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= mostMessages {
+		if m.messages, m.remembered, err = a.learnMessages(m.e); err != nil {
+			return nil, err
+		}
+	}
+	a.messages = m
+	return m, nil
+}
+
+func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit bool, err error) {
+	compute := func(ctx context.Context) (*btn.Decomposition, error) {
+		enough, cancel := planningContext(ctx, ownShare)
+		defer cancel()
+		s, err := contraction.OnlyState(ctx, e, contraction.PropagateOptions{Seed: a.settings.Seed, Enough: enough})
+		if err != nil {
+			return nil, err
+		}
+		if s == nil && enough.Err() != nil && ctx.Err() == nil {
+			return nil, errNoTime // not what depends on the network alone: it shall not be remembered
+		}
+		g := &btn.Growth{}
+		if s != nil {
+			g.Messages = s.Messages()
+		}
+		return &btn.Decomposition{Method: btn.MethodRegions, Growth: g}, nil
+	}
+	var d *btn.Decomposition
+	if a.memo == nil {
+		d, err = compute(a.ctx)
+	} else {
+		d, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
+		a.anyMiss = a.anyMiss || !hit
+	}
+	if errors.Is(err, errNoTime) && a.ctx.Err() == nil {
+		return nil, false, nil
+	}
+	if err != nil || d.Growth == nil || len(d.Growth.Messages) == 0 {
+		return nil, hit, err
+	}
+	if len(d.Growth.Messages) != bp.Entries(e) { // not what was learned
+		if d, err = compute(a.ctx); errors.Is(err, errNoTime) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		return d.Growth.Messages, false, nil
+	}
+	return d.Growth.Messages, hit, nil
+}
+
+// messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed.
+func messagesKey(e *einsum.Expression, seed uint64) string {
+	h := sha256.New()
+	buffer := make([]byte, 0, 1<<13)
+	word := func(x uint64) {
+		if buffer = binary.LittleEndian.AppendUint64(buffer, x); len(buffer) == cap(buffer) {
+			h.Write(buffer)
+			buffer = buffer[:0]
+		}
+	}
+	list := func(x []int) {
+		word(uint64(len(x)))
+		for _, i := range x {
+			word(uint64(i))
+		}
+	}
+	word(seed)
+	list(e.Dims)
+	for _, s := range e.Support {
+		list(s)
+	}
+	word(uint64(len(e.Tables)))
+	for _, t := range e.Tables {
+		list(t.Scope)
+		for _, x := range t.Data {
+			word(math.Float64bits(x))
+		}
+	}
+	h.Write(buffer)
+	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, hex.EncodeToString(h.Sum(nil)))
+}
+
+const (
+	// messageShare is the part of a budget that belief propagation may take, updateFlops what one update of a message is worth: some
+	// 200 ns, whatever the table.
+	messageShare = 1.0 / 2
+	updateFlops  = 200e-9 * Rate
+	// ownShare is the part of the time for planning that the network's own messages may take, messageShare of what is left those under
+	// evidence.
+	ownShare = 1.0 / 4
+	// ownUpdates is what package bp allows a message by itself.
+	ownUpdates = 2000
+	// leastUpdates take some 100 ms, whatever the budget.
+	leastUpdates = 400_000
+)
+
+// updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message is updated twice at least, so that there is
+// something to answer with.
+func updatesFor(e *einsum.Expression, s btn.Settings) int64 {
+	incidences := 0
+	for _, t := range e.Tables {
+		incidences += len(t.Scope)
+	}
+	most := messageShare * s.WithDefaults().Budget / updateFlops
+	if most >= ownUpdates*float64(incidences) {
+		return 0
+	}
+	return max(int64(most), 2*int64(incidences), leastUpdates)
+}

@@ -1,0 +1,208 @@
+package plan
+
+// Slices outside (Lemma 5): which variables to fix, one slice per combination of their values.
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+const (
+	// mostSlices bounds the slices of a rung.
+	mostSlices = 64
+	// clampCandidates is how many variables are clamped to see how far the estimate moves.
+	clampCandidates = 12
+	// clampUpdates bounds belief propagation under a clamp, per table.
+	clampUpdates = 400
+	clampStarts  = 2
+)
+
+// influential returns variables in the sequence of how far clamping them moves the Bethe value,
+//
+//	|ln Σ_a exp(ln Z_BP(x_v = a)) − ln Z_BP|,
+//
+// which is 0 where belief propagation is right about them. Variables that share a factor with one before them are left out.
+// Candidates are those whose beliefs are least certain, weighted by their degree. states are what belief propagation came to.
+func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expression, states []*bp.State) ([]int, error) {
+	state := states[0]
+	degree := make([]int, len(e.Dims))
+	near := make([]map[int]bool, len(e.Dims))
+	for _, t := range e.Tables {
+		for _, i := range t.Scope {
+			if near[i] == nil {
+				near[i] = map[int]bool{}
+			}
+			for _, j := range t.Scope {
+				near[i][j] = true
+			}
+			if len(t.Scope) > 1 {
+				degree[i]++
+			}
+		}
+	}
+	type scored struct {
+		variable int
+		score    float64
+	}
+	var all []scored
+	seen := make([]bool, len(e.Dims))
+	for v, i := range e.Variables {
+		if e.Dims[i] < 2 || seen[i] || degree[i] == 0 {
+			continue
+		}
+		seen[i] = true
+		all = append(all, scored{v, float64(degree[i]) * (1 - slices.Max(state.Belief(i)))})
+	}
+	best := func(a, b scored) int {
+		return cmp.Or(-cmp.Compare(a.score, b.score), cmp.Compare(a.variable, b.variable))
+	}
+	slices.SortFunc(all, best)
+	// Spread over the model: candidates next to one another say the same.
+	var candidates []scored
+	taken := make([]bool, len(e.Dims))
+	for _, c := range all {
+		i := e.Variables[c.variable]
+		if len(candidates) == clampCandidates || taken[i] {
+			continue
+		}
+		for j := range near[i] {
+			taken[j] = true
+		}
+		candidates = append(candidates, c)
+	}
+	var messages []float64
+	if len(states) == 1 && state.Converged {
+		messages = state.Messages()
+	}
+	for k := range candidates {
+		moved, err := clamp(ctx, conditioned, candidates[k].variable, state.LnZ(), e, messages)
+		if err != nil {
+			return nil, err
+		}
+		candidates[k].score = moved
+	}
+	slices.SortFunc(candidates, best)
+	var out []int
+	for _, c := range candidates {
+		out = append(out, c.variable)
+	}
+	return out, nil
+}
+
+// clamp returns how far fixing a variable to each of its values moves the Bethe value. Where belief propagation on e came to one
+// state from all its starts it begins with the messages of that; nil: from clampStarts cold ones.
+func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ float64, from *einsum.Expression, messages []float64) (float64, error) {
+	top, terms := math.Inf(-1), []float64{}
+	for a := range conditioned.Variables[variable].Domain {
+		net, err := conditioned.Condition(factorgraph.Observe(map[int]int{variable: a}))
+		if err != nil {
+			return 0, err
+		}
+		e, err := einsum.Build(ctx, net)
+		if err != nil {
+			return 0, err
+		}
+		if e.Scale.IsZero() {
+			continue
+		}
+		o, starts := bp.Options{Updates: int64(clampUpdates * (len(e.Tables) + 1))}, clampStarts
+		if messages != nil {
+			starts = 1
+			if o.Warm, err = bp.Carry(from, e, messages); err != nil {
+				return 0, err
+			}
+		}
+		states, err := bp.FixedPoints(ctx, e, starts, o)
+		if err != nil {
+			return 0, err
+		}
+		s := states[0]
+		if z := s.LnZ(); !math.IsNaN(z) && !math.IsInf(z, 0) {
+			terms = append(terms, z)
+			top = max(top, z)
+		}
+	}
+	sum := 0.0
+	for _, z := range terms {
+		sum += math.Exp(z - top)
+	}
+	return math.Abs(top + math.Log(sum) - lnZ), nil
+}
+
+// lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower the peak most,
+// one after the other. It returns nil where there are none within mostSlices.
+func lighter(p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool) (sliced []int, cost truncated.Cost) {
+	candidates := byDegree(p, domains)
+	allowed := firstValues(p, domains, candidates)
+	count := 1
+	for {
+		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
+		for _, v := range candidates {
+			if slices.Contains(sliced, v) || count*domains[v] > mostSlices {
+				continue
+			}
+			values := map[int]int{v: allowed[v]}
+			for _, s := range sliced {
+				values[s] = allowed[s]
+			}
+			ev := factorgraph.Observe(values)
+			q, err := p.Mask(ev)
+			if err != nil {
+				continue
+			}
+			c, err := q.Price(plan, bond, marginals)
+			if err == nil && (best < 0 || c.Bytes < bestCost.Bytes) {
+				best, bestCost, bestMask = v, c, ev
+			}
+		}
+		if best < 0 || bestMask.IsEmpty() {
+			return nil, cost
+		}
+		sliced, cost = append(sliced, best), bestCost
+		count *= domains[best]
+		if cost.Bytes <= float64(memory) {
+			return sliced, cost
+		}
+	}
+}
+
+// firstValues returns the first value of each variable that the network allows: all of them cost the same.
+func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
+	first := map[int]int{}
+	for _, v := range variables {
+		for x := range domains[v] {
+			if q, err := p.Mask(factorgraph.Observe(map[int]int{v: x})); err == nil && !q.Expression().Scale.IsZero() {
+				first[v] = x
+				break
+			}
+		}
+	}
+	return first
+}
+
+// byDegree returns variables that masks can fix, the ones in most tables first.
+func byDegree(p *truncated.Prepared, domains []int) []int {
+	e := p.Expression()
+	degree := make([]int, len(e.Dims))
+	for _, t := range e.Tables {
+		for _, i := range t.Scope {
+			degree[i]++
+		}
+	}
+	var out []int
+	for v := range domains {
+		if i := p.Index(v); i >= 0 && e.Dims[i] > 1 {
+			out = append(out, v)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
+	return out[:min(len(out), 2*clampCandidates)]
+}
