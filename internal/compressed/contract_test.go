@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -77,7 +77,7 @@ func enumerate(e *einsum.Expression) (z, size float64, sums [][]float64) {
 }
 
 // plans are an exact tree and some random ones.
-func plans(t *testing.T, h elimination.Hypergraph, bond int, seed uint64) []compressed.Plan {
+func plans(t *testing.T, h contractionorder.Hypergraph, bond int, seed uint64) []compressed.Plan {
 	t.Helper()
 	p, cost, err := compressed.Search(context.Background(), h, compressed.SearchOptions{Bond: 1 << 20, Seed: seed})
 	if err != nil || cost.Loss != 0 {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -175,7 +175,7 @@ func TestErrors(t *testing.T) {
 	if _, _, err := compressed.Search(context.Background(), h, compressed.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("100 bytes: %v", err)
 	}
-	for _, bad := range []elimination.Hypergraph{{Dims: []int{0}}, {Dims: []int{2}, Edges: [][]int{{1}}}, {Dims: []int{2}, Edges: [][]int{{0, 0}}}} {
+	for _, bad := range []contractionorder.Hypergraph{{Dims: []int{0}}, {Dims: []int{2}, Edges: [][]int{{1}}}, {Dims: []int{2}, Edges: [][]int{{0, 0}}}} {
 		if _, _, err := compressed.Search(context.Background(), bad, compressed.SearchOptions{}); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%v: %v", bad, err)
 		}

@@ -5,7 +5,7 @@ package compressed
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // Cost prices a contraction. All figures are upper bounds of what Contract does with the same bond: ranks that turn out
@@ -21,7 +21,7 @@ type Cost struct {
 
 // Evaluate returns what contracting h along p takes with wires of at most bond, gauged out to distance 3. Linear in the
 // nodes times the surroundings of a truncation. Errors: ErrPlan; bad_input for an inconsistent hypergraph.
-func Evaluate(h elimination.Hypergraph, p Plan, bond int) (Cost, error) {
+func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err := checkShape(h); err != nil {
 		return Cost{}, err
 	}
@@ -56,7 +56,7 @@ func newMeter(n *network, bond, gauge int) *meter {
 }
 
 // start counts the expression, and one copy of it as leaves.
-func (m *meter) start(h elimination.Hypergraph) {
+func (m *meter) start(h contractionorder.Hypergraph) {
 	for t, scope := range h.Edges {
 		size := 1.0
 		for _, i := range scope {

@@ -6,20 +6,19 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // form is a hypergraph without its unary tables.
 type form struct {
-	h      elimination.Hypergraph
+	h      contractionorder.Hypergraph
 	hosts  []int
 	tables [][]int // by index: those that have it, unary ones excepted
 	left   []int   // tables without a host
 }
 
 // newForm finds a host for every table of one index, if there is one.
-func newForm(h elimination.Hypergraph) *form {
+func newForm(h contractionorder.Hypergraph) *form {
 	f := &form{h: h, hosts: make([]int, len(h.Edges)), tables: make([][]int, len(h.Dims))}
 	best := make([]int, len(h.Dims))
 	for i := range best {
@@ -95,8 +94,8 @@ func (p *Plan) copyOf(i int) int {
 }
 
 // shape is the hypergraph without the tables that have hosts.
-func (f *form) shape() elimination.Hypergraph {
-	h := elimination.Hypergraph{Dims: f.h.Dims}
+func (f *form) shape() contractionorder.Hypergraph {
+	h := contractionorder.Hypergraph{Dims: f.h.Dims}
 	for _, t := range f.left {
 		h.Edges = append(h.Edges, f.h.Edges[t])
 	}
@@ -106,7 +105,7 @@ func (f *form) shape() elimination.Hypergraph {
 // along joins the tables of every index by a tree of copy tensors that is the part of a contraction tree of shape() in
 // which the index occurs: every merge takes in the copy tensors between its operands, and no wire is ever fused with
 // another that leads to a copy tensor.
-func (f *form) along(t ordering.Tree) Plan {
+func (f *form) along(t contractionorder.Tree) Plan {
 	p := f.plan()
 	ends := make([]map[int]int, t.Leaves+len(t.Merges)) // by table of the tree: index → node with its open wire
 	seen := make([]int, len(f.h.Dims))                  // wires of the index so far

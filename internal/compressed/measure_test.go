@@ -15,9 +15,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/reference"
@@ -68,7 +68,7 @@ func measure(t *testing.T, name string) {
 		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 	}
 	if os.Getenv("BTN_NOEXACT") != "" {
-	} else if plan, err := ordering.Search(context.Background(), e.Hypergraph(), ordering.Options{Memory: 6 << 30}); err == nil && plan.Cost.Flops < 2e11 {
+	} else if plan, err := contractionorder.Search(context.Background(), e.Hypergraph(), contractionorder.Options{Memory: 6 << 30}); err == nil && plan.Cost.Flops < 2e11 {
 		if z, _, err := pairwise.Contract(context.Background(), e, plan.Tree, pairwise.Options{Memory: 6 << 30, Slices: plan.Slices}); err == nil {
 			want = z.LogAbs()
 		}

@@ -6,7 +6,7 @@ package compressed
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 type network struct {
@@ -43,7 +43,7 @@ func (w wire) other(n int32) int32 {
 }
 
 // newNetwork lays p out over h, or says why they do not fit. Tables that have a host get no legs.
-func newNetwork(h elimination.Hypergraph, p Plan) (*network, error) {
+func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 	if p.Tables != len(h.Edges) || len(p.Hosts) != p.Tables {
 		return nil, planError("%d tables and %d hosts for %d tables", p.Tables, len(p.Hosts), len(h.Edges))
 	}
@@ -95,7 +95,7 @@ func newNetwork(h elimination.Hypergraph, p Plan) (*network, error) {
 }
 
 // settle puts the legs of table t into the order of its scope; wires whose index it has lost follow.
-func (n *network) settle(h elimination.Hypergraph, p Plan, t int, scope []int, at map[int]int32) error {
+func (n *network) settle(h contractionorder.Hypergraph, p Plan, t int, scope []int, at map[int]int32) error {
 	if host := p.Hosts[t]; host >= 0 {
 		if host >= p.Tables || host == t || p.Hosts[host] >= 0 || len(scope) > 1 {
 			return planError("table %d cannot be multiplied into %d", t, host)

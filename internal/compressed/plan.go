@@ -10,7 +10,7 @@ package compressed
 import (
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -37,7 +37,7 @@ func planError(format string, args ...any) error {
 }
 
 // checkShape says where a hypergraph contradicts itself.
-func checkShape(h elimination.Hypergraph) error {
+func checkShape(h contractionorder.Hypergraph) error {
 	seen := make([]int, len(h.Dims))
 	for i, d := range h.Dims {
 		if d < 1 {

@@ -5,7 +5,7 @@ package compressed
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // chainOrders is the number of kinds of global orders.
@@ -39,7 +39,7 @@ func (s *search) ranks(kind int) ([]int, error) {
 func (s *search) eliminated() ([]int, error) {
 	if s.order == nil {
 		var err error
-		if s.order, err = elimination.MinFill(s.ctx, s.h); err != nil {
+		if s.order, err = contractionorder.MinFill(s.ctx, s.h); err != nil {
 			return nil, err
 		}
 		for i, d := range s.h.Dims {

@@ -8,9 +8,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -30,13 +29,13 @@ const (
 )
 
 // Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers exact ones that take
-// at most Flops, then the fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of elimination orders and of ordering.Search, whose Loss is 0 where they fit, and
+// at most Flops, then the fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of elimination orders and of contractionorder.Search, whose Loss is 0 where they fit, and
 // greedy and spanning trees over several ways to write variables of high degree as chains of copies.
 //
 // The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits.
 // Errors: einsum.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent
 // hypergraph; the context's.
-func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Plan, Cost, error) {
+func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
 	if err := checkShape(h); err != nil {
 		return Plan{}, Cost{}, err
 	}
@@ -70,7 +69,7 @@ func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Pla
 
 type search struct {
 	ctx   context.Context
-	h     elimination.Hypergraph
+	h     contractionorder.Hypergraph
 	f     *form
 	o     SearchOptions
 	rng   *rand.Rand
@@ -147,11 +146,11 @@ func (s *search) hopeless(m *meter) bool {
 // exactTrees considers the trees of exact contraction.
 func (s *search) exactTrees() error {
 	shape := s.f.shape()
-	order, err := elimination.Best(s.ctx, shape)
+	order, err := contractionorder.Best(s.ctx, shape)
 	if err != nil {
 		return err
 	}
-	t, err := ordering.FromOrder(shape, order)
+	t, err := contractionorder.FromOrder(shape, order)
 	if err != nil {
 		return err
 	}
@@ -164,7 +163,7 @@ func (s *search) exactTrees() error {
 	if !s.found || s.cost.Flops > farOff*s.o.Flops {
 		moves /= 4
 	}
-	p, err := ordering.Search(s.ctx, shape, ordering.Options{Seed: s.o.Seed, Memory: math.MaxInt64, Moves: moves})
+	p, err := contractionorder.Search(s.ctx, shape, contractionorder.Options{Seed: s.o.Seed, Memory: math.MaxInt64, Moves: moves})
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -68,7 +68,7 @@ func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
 		return btn.Value{}, err
 	}
 	steps := float64(len(j.net.Rounded)) + float64(2*len(e.Tables))
-	err = elimination.Walk(j.ctx, e.Hypergraph(), j.q.Order, func(s *elimination.Step) bool {
+	err = contractionorder.Walk(j.ctx, e.Hypergraph(), j.q.Order, func(s *contractionorder.Step) bool {
 		steps += float64(len(s.In)) + scaled.SumRoundings(s.Full/s.Size)
 		return true
 	})

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // backKernel is a prepared step. Blocks are those of the forward kernel; the loops around them are ordered so that the
@@ -39,7 +39,7 @@ type loop struct {
 }
 
 // prepare follows kernel.prepare of the same step.
-func (b *backKernel) prepare(k *kernel, dims []int, s *elimination.Step, into [][]float64) {
+func (b *backKernel) prepare(k *kernel, dims []int, s *contractionorder.Step, into [][]float64) {
 	b.kernel, b.g = k, k.out
 	b.scalars, b.vectors = b.scalars[:0], b.vectors[:0]
 	for n := range k.operands {

@@ -5,7 +5,7 @@ package einsum
 import (
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -64,7 +64,7 @@ func (c *contraction) backward() ([][]scaled.Number, error) {
 }
 
 // stepBack computes the derivatives by the inputs of a step from the one by its output.
-func (c *contraction) stepBack(s *elimination.Step, out int, by []derivative) error {
+func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivative) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}

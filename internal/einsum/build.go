@@ -7,7 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -22,18 +22,18 @@ import (
 //
 // Errors: those of Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors, more over those that have zeros.
-func Shape(ctx context.Context, net *btn.Network) (elimination.Hypergraph, error) {
+func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
 	l, err := lay(ctx, net, false)
 	if err != nil {
-		return elimination.Hypergraph{}, err
+		return contractionorder.Hypergraph{}, err
 	}
-	h := elimination.Hypergraph{Dims: l.indexDims(), Edges: [][]int{}}
+	h := contractionorder.Hypergraph{Dims: l.indexDims(), Edges: [][]int{}}
 	if l.zero {
 		return h, nil
 	}
 	for _, t := range l.tables {
 		if l.pace.Over(tableWork) {
-			return elimination.Hypergraph{}, l.pace.Err()
+			return contractionorder.Hypergraph{}, l.pace.Err()
 		}
 		if !t.gone {
 			if scope := l.scope(t, h.Dims); len(scope) > 0 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -93,7 +93,7 @@ func TestEvidenceShrinksDimensions(t *testing.T) {
 	if !slices.Equal(e.Dims, []int{1, 2, 2, 2, 2}) || !slices.Equal(e.Support[0], []int{2}) || !slices.Equal(e.Support[3], []int{0, 2}) || e.Support[1] != nil {
 		t.Errorf("dimensions %v, support %v", e.Dims, e.Support)
 	}
-	order := elimination.Restrict(orders.MinFill(whole), e.Hypergraph())
+	order := contractionorder.Restrict(orders.MinFill(whole), e.Hypergraph())
 	z, _, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
 	if err != nil {
 		t.Fatal(err)

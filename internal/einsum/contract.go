@@ -12,7 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -23,7 +23,7 @@ type Options struct {
 	Threads int   // goroutines on one large step; 0: GOMAXPROCS. The result does not depend on it
 }
 
-// Stats is what a contraction took, equal to what elimination.Evaluate predicts.
+// Stats is what a contraction took, equal to what contractionorder.EvaluateOrder predicts.
 type Stats struct {
 	Flops     float64 // multiplications and additions
 	PeakBytes int64   // largest total of live tables, those of the expression included
@@ -42,7 +42,7 @@ type Stats struct {
 //
 // Errors: ErrOverBudget with the bytes and the width, before anything is computed; ErrExpression; ErrNotFinite; the
 // context's error, looked at between steps and within large ones.
-// Cost: elimination.Evaluate(e.Hypergraph(), order), to which tables come whose largest entry is far from 1: they are
+// Cost: contractionorder.EvaluateOrder(e.Hypergraph(), order), to which tables come whose largest entry is far from 1: they are
 // copied. Build makes none.
 func Contract(ctx context.Context, e *Expression, order []int, o Options) (scaled.Number, Stats, error) {
 	if err := errors.Join(e.validate(), e.validateOrder(order)); err != nil {
@@ -52,7 +52,7 @@ func Contract(ctx context.Context, e *Expression, order []int, o Options) (scale
 		return scaled.Number{}, Stats{}, err
 	}
 	h := e.Hypergraph()
-	plan, err := elimination.Evaluate(ctx, h, order)
+	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
@@ -112,7 +112,7 @@ type contraction struct {
 	threads int
 	scale   scaled.Number
 	tables  []live
-	meter   elimination.Meter
+	meter   contractionorder.Meter
 	arena   arena.Arena
 	kernel  kernel
 	tape    *tape // nil: tables are given up once they are consumed
@@ -121,7 +121,7 @@ type contraction struct {
 	signed  bool // an entry is below 0
 }
 
-func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) error {
+func (c *contraction) run(e *Expression, h contractionorder.Hypergraph, order []int) error {
 	c.meter.Start(h)
 	for t := range e.Tables {
 		if err := c.input(e, t); err != nil {
@@ -148,7 +148,7 @@ func (c *contraction) run(e *Expression, h elimination.Hypergraph, order []int) 
 		return nil
 	}
 	var err error
-	over := elimination.Walk(c.ctx, h, order, func(s *elimination.Step) bool {
+	over := contractionorder.Walk(c.ctx, h, order, func(s *contractionorder.Step) bool {
 		if c.scale.IsZero() {
 			return false
 		}
@@ -207,7 +207,7 @@ func (c *contraction) input(e *Expression, t int) error {
 }
 
 // step executes one step: product, sum, normalisation.
-func (c *contraction) step(h elimination.Hypergraph, s *elimination.Step) error {
+func (c *contraction) step(h contractionorder.Hypergraph, s *contractionorder.Step) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}

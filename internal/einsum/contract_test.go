@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -87,7 +87,7 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 		}
 		want, terms := enumerate(e)
 		h := e.Hypergraph()
-		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": elimination.Restrict(rng.Perm(len(e.Dims)), h)} {
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": contractionorder.Restrict(rng.Perm(len(e.Dims)), h)} {
 			var first scaled.Number
 			for _, threads := range []int{1, 3} {
 				z, stats, err := einsum.Contract(context.Background(), e, order, einsum.Options{Threads: threads})

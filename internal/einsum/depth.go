@@ -5,7 +5,7 @@ package einsum
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -29,7 +29,7 @@ func (d *depth) measure(data []float64) {
 // descend bounds the output of a step, and its products, by the depths of its inputs, but for the one at place but; by, if not
 // nil, multiplies them besides. Bounds are multiplied; only where that leads too deep are the tables looked at. Where it
 // still does, products may be lost.
-func (c *contraction) descend(s *elimination.Step, but int, by *derivative) (low int, loses bool) {
+func (c *contraction) descend(s *contractionorder.Step, but int, by *derivative) (low int, loses bool) {
 	sum := func() int {
 		low := 0
 		if by != nil {

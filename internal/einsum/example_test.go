@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -18,7 +18,7 @@ func ExampleContract() {
 		Scale:  scaled.One,
 	}
 	ctx := context.Background()
-	order, err := elimination.MinFill(ctx, e.Hypergraph())
+	order, err := contractionorder.MinFill(ctx, e.Hypergraph())
 	if err != nil {
 		panic(err)
 	}

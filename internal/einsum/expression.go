@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -83,8 +83,8 @@ func (e *Expression) Abs() *Expression {
 }
 
 // Hypergraph returns the shape of e: edge t is the scope of table t. It shares memory with e.
-func (e *Expression) Hypergraph() elimination.Hypergraph {
-	h := elimination.Hypergraph{Dims: e.Dims, Edges: make([][]int, len(e.Tables))}
+func (e *Expression) Hypergraph() contractionorder.Hypergraph {
+	h := contractionorder.Hypergraph{Dims: e.Dims, Edges: make([][]int, len(e.Tables))}
 	for t := range e.Tables {
 		h.Edges[t] = e.Tables[t].Scope
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 const (
@@ -41,7 +41,7 @@ type operand struct {
 
 // prepare computes strides and offsets of a step. Tables may have their axes in any sequence; outputs of earlier steps
 // have theirs in this one, so that their runs are contiguous.
-func (k *kernel) prepare(dims []int, s *elimination.Step, tables []live, out []float64) {
+func (k *kernel) prepare(dims []int, s *contractionorder.Step, tables []live, out []float64) {
 	if k.stride == nil {
 		k.stride = make([]int, len(dims))
 	}
@@ -114,7 +114,7 @@ func grow(list []operand, n int) []operand {
 
 // prepare computes the strides of a table on every axis of the output and its offset for every value summed over.
 // stride is scratch by index, all 0 before and after.
-func (o *operand) prepare(dims []int, s *elimination.Step, t *live, stride []int) {
+func (o *operand) prepare(dims []int, s *contractionorder.Step, t *live, stride []int) {
 	o.data = t.data
 	step := 1
 	for a := len(t.scope) - 1; a >= 0; a-- {

@@ -8,7 +8,7 @@ import (
 	"runtime"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -46,7 +46,7 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 		return Result{}, Stats{}, err
 	}
 	h := e.Hypergraph()
-	plan, err := elimination.Evaluate(ctx, h, order)
+	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
 	if err != nil {
 		return Result{}, Stats{}, err
 	}
@@ -81,10 +81,10 @@ func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Resu
 	return Result{Z: c.scale, Marginals: m}, stats, nil
 }
 
-// PlanMarginals prices Marginals as elimination.Evaluate prices Contract: the flops of both passes, and the peak of the
+// PlanMarginals prices Marginals as contractionorder.EvaluateOrder prices Contract: the flops of both passes, and the peak of the
 // tables and derivatives that live together, 8 bytes an entry. The only error is the context's.
-func PlanMarginals(ctx context.Context, h elimination.Hypergraph, order []int) (btn.Cost, error) {
-	plan, err := elimination.Evaluate(ctx, h, order)
+func PlanMarginals(ctx context.Context, h contractionorder.Hypergraph, order []int) (btn.Cost, error) {
+	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
 	if err != nil || plan.Log2Table >= hopeless {
 		return plan, err // nobody will compute this; the steps need not be listed
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -103,7 +103,7 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 		e := randomExpression(rng, round, 8000, 12)
 		want, terms := enumerateMarginals(e)
 		h := e.Hypergraph()
-		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": elimination.Restrict(rng.Perm(len(e.Dims)), h)} {
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": contractionorder.Restrict(rng.Perm(len(e.Dims)), h)} {
 			z, _, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
 			if err != nil {
 				t.Fatal(err)

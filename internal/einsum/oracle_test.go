@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -25,7 +25,7 @@ const roundoff = 1e-11
 
 // contract runs every invariant of one network and order: the shape is the expression's, prediction and statistics
 // agree, threads do not matter. It returns Z.
-func contract(t *testing.T, net *btn.Network, order func(elimination.Hypergraph) []int) scaled.Number {
+func contract(t *testing.T, net *btn.Network, order func(contractionorder.Hypergraph) []int) scaled.Number {
 	t.Helper()
 	e, err := einsum.Build(context.Background(), net)
 	if err != nil {
@@ -71,8 +71,8 @@ func agree(t *testing.T, what string, z scaled.Number, want, scale *big.Float) {
 	}
 }
 
-func shuffled(rng *rand.Rand) func(elimination.Hypergraph) []int {
-	return func(h elimination.Hypergraph) []int { return elimination.Restrict(rng.Perm(len(h.Dims)), h) }
+func shuffled(rng *rand.Rand) func(contractionorder.Hypergraph) []int {
+	return func(h contractionorder.Hypergraph) []int { return contractionorder.Restrict(rng.Perm(len(h.Dims)), h) }
 }
 
 // absolute returns the model with the absolute values of all its numbers, whose Z bounds the terms of the original.

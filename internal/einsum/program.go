@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -82,7 +82,7 @@ type step struct {
 // where that takes more than flops multiplications and additions, where Z is 0 by the zeros of net, where entries of a table
 // are further apart than a program deals with or one is below 0, and where net or the order are invalid.
 //
-// Cost: that of Build and elimination.Evaluate; memory about 4 bytes per flop, and as much again for everyone who runs it at
+// Cost: that of Build and contractionorder.EvaluateOrder; memory about 4 bytes per flop, and as much again for everyone who runs it at
 // the same time.
 func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	bare := *net
@@ -98,14 +98,14 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 		return nil, false
 	}
 	p.host(l)
-	h := elimination.Hypergraph{Dims: p.dims, Edges: make([][]int, len(p.leaves))}
+	h := contractionorder.Hypergraph{Dims: p.dims, Edges: make([][]int, len(p.leaves))}
 	for t := range p.leaves {
 		h.Edges[t] = p.leaves[t].scope
 	}
 	if (&Expression{Dims: p.dims}).validateOrder(order) != nil {
 		return nil, false
 	}
-	if p.forth, err = elimination.Evaluate(ctx, h, order); err != nil || p.forth.Flops > flops {
+	if p.forth, err = contractionorder.EvaluateOrder(ctx, h, order); err != nil || p.forth.Flops > flops {
 		return nil, false
 	}
 	tape, err := newTape(ctx, h, order, scaled.One)
@@ -130,7 +130,7 @@ func (p *Program) Plan(marginals bool) btn.Cost {
 }
 
 // compile lists the offsets of every step.
-func (p *Program) compile(h elimination.Hypergraph, tape *tape) {
+func (p *Program) compile(h contractionorder.Hypergraph, tape *tape) {
 	for k := range p.leaves {
 		p.leaves[k].read = tape.need[k]
 	}

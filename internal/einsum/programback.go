@@ -4,7 +4,7 @@ package einsum
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -122,7 +122,7 @@ func (s *step) backTwo(a, b, da, db, d []float64) {
 }
 
 func (s *step) backMany(tables, back [][]float64, d []float64) {
-	var entry, before [elimination.MaxOperands]float64
+	var entry, before [contractionorder.MaxOperands]float64
 	at := 0
 	for _, g := range d {
 		for range s.sums {

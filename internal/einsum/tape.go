@@ -7,18 +7,18 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // noTable is the table of a number that is the dimension of an index without tables.
 const noTable = -1
 
-// tape is written by a contraction. Tables are numbered as in elimination.Step: those of the expression first, then the
+// tape is written by a contraction. Tables are numbered as in contractionorder.Step: those of the expression first, then the
 // outputs of the steps.
 type tape struct {
-	h       elimination.Hypergraph
-	steps   []*elimination.Step
+	h       contractionorder.Hypergraph
+	steps   []*contractionorder.Step
 	reads   [][]int         // by table of the expression: indices whose marginals are read there
 	need    []bool          // by table: its derivative is needed, because an index is read there or in what it is made of
 	used    []bool          // by index: some table has it
@@ -29,9 +29,9 @@ type tape struct {
 }
 
 // newTape lists the steps of an order and chooses, for every index, the smallest table of the expression that has it.
-func newTape(ctx context.Context, h elimination.Hypergraph, order []int, scale scaled.Number) (*tape, error) {
+func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, scale scaled.Number) (*tape, error) {
 	t := &tape{h: h, base: scale, reads: make([][]int, len(h.Edges)), used: make([]bool, len(h.Dims))}
-	if err := elimination.Walk(ctx, h, order, func(s *elimination.Step) bool {
+	if err := contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
 		t.steps = append(t.steps, s)
 		return true
 	}); err != nil {
@@ -107,7 +107,7 @@ func (t *tape) seeds() []scaled.Number {
 
 // backFlops counts the multiplications and additions of the way back over a step of K inputs, m of them needed: per
 // entry of its full table K−1 products from the front, K−2 from the back, m−1 that join both, and m additions.
-func (t *tape) backFlops(s *elimination.Step) float64 {
+func (t *tape) backFlops(s *contractionorder.Step) float64 {
 	needed := 0
 	for _, k := range s.In {
 		if t.need[k] {
@@ -120,7 +120,7 @@ func (t *tape) backFlops(s *elimination.Step) float64 {
 // plan adds the way back to the plan of the way forth. Tables live until the way back has passed the step that made them,
 // derivatives from the step that consumed the table to the one that made it.
 func (t *tape) plan() btn.Cost {
-	var m elimination.Meter
+	var m contractionorder.Meter
 	m.Start(t.h)
 	for _, s := range t.steps {
 		m.Begin(t.h, s) // and never End: nothing is released

@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -26,8 +26,8 @@ func (p *Prepared) JointPrice(ctx context.Context) (flops, bytes float64, err er
 	return marginalPrice(ctx, p.Hypergraph())
 }
 
-func marginalPrice(ctx context.Context, h elimination.Hypergraph) (flops, bytes float64, err error) {
-	order, err := elimination.MinFill(ctx, h)
+func marginalPrice(ctx context.Context, h contractionorder.Hypergraph) (flops, bytes float64, err error) {
+	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -6,8 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -17,7 +16,7 @@ import (
 // Hypergraph, memory and seed alone. The plan's flops are those of one task that computes all slices, its bytes the peak of
 // live tables.
 //
-// Errors wrap ordering.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
+// Errors wrap contractionorder.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
 func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Tree, btn.Cost, error) {
 	return p.PlanWithin(ctx, PlanOptions{Memory: memory, Seed: seed})
 }
@@ -26,7 +25,7 @@ func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Tr
 type PlanOptions struct {
 	Memory int64 // bytes for tables, default btn.DefaultMemory
 	Seed   uint64
-	Moves  int64   // of one search, default that of package ordering
+	Moves  int64   // of one search, default that of contractionorder
 	Flops  float64 // what takes more for certain, or seems to by far, is refused without a search; 0: nothing is
 }
 
@@ -41,7 +40,7 @@ const mostMoves = 1 << 30
 var ErrHopeless = errors.New("exact: out of reach")
 
 // PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the figure, where the graph has a minor that
-// no order contracts within o.Flops (elimination.LowerBound), and where the min-fill order has a table 2^30 times as large.
+// no order contracts within o.Flops (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, btn.Cost, error) {
 	memory, seed := o.Memory, o.Seed
 	if memory <= 0 {
@@ -54,9 +53,9 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 	var last error
 	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
 	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
-		found, err := ordering.Search(ctx, h, ordering.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
+		found, err := contractionorder.Search(ctx, h, contractionorder.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
 		if err != nil {
-			if last != nil && errors.Is(err, ordering.ErrMemory) {
+			if last != nil && errors.Is(err, contractionorder.ErrMemory) {
 				return nil, btn.Cost{}, last
 			}
 			return nil, btn.Cost{}, err
@@ -82,11 +81,11 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 }
 
 // possible refuses what no order does within the flops allowed.
-func (o PlanOptions) possible(ctx context.Context, h elimination.Hypergraph) error {
+func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph) error {
 	if o.Flops <= 0 {
 		return nil
 	}
-	least, err := elimination.LowerBound(ctx, h)
+	least, err := contractionorder.LowerBound(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func (o PlanOptions) possible(ctx context.Context, h elimination.Hypergraph) err
 		return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
 	}
 	most := math.Log2(farOff * o.Flops)
-	_, within, err := elimination.MinFillWithin(ctx, h, most, mostMoves)
+	_, within, err := contractionorder.MinFillWithin(ctx, h, most, mostMoves)
 	if err != nil || within {
 		return err
 	}
@@ -122,8 +121,8 @@ const searchThreads = 2
 // maxChunks bounds the tasks of one query.
 const maxChunks = 1024
 
-func tree(c *btn.Tree) ordering.Tree {
-	t := ordering.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
+func tree(c *btn.Tree) contractionorder.Tree {
+	t := contractionorder.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
 	for k := range t.Merges {
 		t.Merges[k] = [2]int{c.Merges[2*k], c.Merges[2*k+1]}
 	}

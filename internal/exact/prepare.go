@@ -10,8 +10,8 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/preprocess"
 )
 
@@ -35,7 +35,7 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 }
 
 // Hypergraph returns the shape of what is left to contract.
-func (p *Prepared) Hypergraph() elimination.Hypergraph { return p.simple.Expression.Hypergraph() }
+func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }
 
 // Report says what the simplification did.
 func (p *Prepared) Report() preprocess.Report { return p.simple.Report }
@@ -44,7 +44,7 @@ func (p *Prepared) Report() preprocess.Report { return p.simple.Report }
 func (p *Prepared) Shape() string { return Digest(p.Hypergraph()) }
 
 // Digest returns SHA-256, in hexadecimal digits, of a hypergraph.
-func Digest(h elimination.Hypergraph) string {
+func Digest(h contractionorder.Hypergraph) string {
 	sum := sha256.New()
 	var word [8]byte
 	number := func(x int) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
@@ -71,7 +71,7 @@ func TestCurieWeissInPairs(t *testing.T) {
 		if off := oracle.RelativeError(p.Z.Mant, p.Z.Exp, want); !(off <= positiveTolerance) {
 			t.Errorf("J = %v: ln Z = %v, want %v", coupling, p.LnZ, oracle.Ln(want))
 		}
-		h := elimination.Hypergraph{Dims: p.Model.Domains}
+		h := contractionorder.Hypergraph{Dims: p.Model.Domains}
 		for _, f := range p.Model.Factors {
 			h.Edges = append(h.Edges, f.Scope)
 			if _, dense := f.Table.(*tensor.Dense); !dense {

@@ -15,13 +15,12 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/mps"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -97,18 +96,18 @@ const engineBytes = 64 << 20
 
 var engines = map[string]engine{
 	"order": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
-		order := must(elimination.MinFill(ctx, e.Hypergraph()))
+		order := must(contractionorder.MinFill(ctx, e.Hypergraph()))
 		z, _, err := einsum.Contract(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(z, nil), err
 	},
 	"order-marginals": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
-		order := must(elimination.MinWeight(ctx, e.Hypergraph()))
+		order := must(contractionorder.MinWeight(ctx, e.Hypergraph()))
 		r, _, err := einsum.Marginals(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(r.Z, floats(r.Marginals)), err
 	},
 	"compiled": func(ctx context.Context, net *btn.Network, _ *einsum.Expression, _ int) ([]string, error) {
 		shape := must(einsum.Shape(ctx, net))
-		p, ok := einsum.Compile(net, must(elimination.MinFill(ctx, shape)), 1e7)
+		p, ok := einsum.Compile(net, must(contractionorder.MinFill(ctx, shape)), 1e7)
 		if !ok {
 			return []string{"declined=true"}, nil
 		}
@@ -125,13 +124,13 @@ var engines = map[string]engine{
 		return append(value(z, floats([][]scaled.Number{into})), "alone="+bits(alone.LogAbs())), nil
 	},
 	"tree": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
-		t := must(ordering.FromOrder(e.Hypergraph(), must(elimination.MinFill(ctx, e.Hypergraph()))))
+		t := must(contractionorder.FromOrder(e.Hypergraph(), must(contractionorder.MinFill(ctx, e.Hypergraph()))))
 		r, _, err := pairwise.Marginals(ctx, e, t, pairwise.Options{Memory: engineBytes, Threads: threads})
 		return value(r.Z, r.Marginals), err
 	},
 	"tree-slices": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
 		h := e.Hypergraph()
-		t := must(ordering.FromOrder(h, must(elimination.MinFill(ctx, h))))
+		t := must(contractionorder.FromOrder(h, must(contractionorder.MinFill(ctx, h))))
 		var slices []int // the first three indices that can be fixed
 		for i, d := range h.Dims {
 			if d > 1 && len(slices) < 3 {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -29,7 +29,7 @@ const entryBytes = 32
 
 // Evaluate prices Contract along p with bonds of at most bond. Errors: ErrPlan, ErrOptions. Time: Σ over the steps of the
 // sites they touch.
-func Evaluate(h elimination.Hypergraph, p Plan, bond int) (Cost, error) {
+func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if bond < 1 {
 		return Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, bond)
 	}
@@ -40,7 +40,7 @@ func Evaluate(h elimination.Hypergraph, p Plan, bond int) (Cost, error) {
 }
 
 // EvaluateMarginals is Evaluate with Options.Marginals: the states of the sweep are kept for the one back.
-func EvaluateMarginals(h elimination.Hypergraph, p Plan, bond int) (Cost, error) {
+func EvaluateMarginals(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if _, err := Evaluate(h, p, bond); err != nil {
 		return Cost{}, err
 	}
@@ -145,12 +145,12 @@ func (sh *spanShape) entries(k int) float64 {
 
 // pricer prices plans of one hypergraph.
 type pricer struct {
-	h      elimination.Hypergraph
+	h      contractionorder.Hypergraph
 	bond   float64
 	visits int64 // sites looked at by the last price
 }
 
-func newPricer(h elimination.Hypergraph, bond float64) *pricer { return &pricer{h: h, bond: bond} }
+func newPricer(h contractionorder.Hypergraph, bond float64) *pricer { return &pricer{h: h, bond: bond} }
 
 // price walks the steps of p until they cost more than enough.
 func (x *pricer) price(p Plan, enough float64) Cost {

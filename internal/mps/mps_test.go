@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -43,7 +43,7 @@ func randomExpression(rng *rand.Rand, negative, zeros bool) *einsum.Expression {
 }
 
 // randomPlan draws any order and any places.
-func randomPlan(rng *rand.Rand, h elimination.Hypergraph) Plan {
+func randomPlan(rng *rand.Rand, h contractionorder.Hypergraph) Plan {
 	var order []int
 	for _, i := range rng.Perm(len(h.Dims)) {
 		if h.Dims[i] > 1 {

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // cuthillMcKee orders the indices by breadth-first search from an index of small degree far away from others (or any, for
@@ -123,7 +123,7 @@ func localInsertion(near [][]int, order []int) []int {
 
 // greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new
 // indices take its place. ok is false when it gave up after too many moves.
-func greedy(h elimination.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
+func greedy(h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
 	g := &greedyChain{h: h, near: near, line: newLine(len(near)), state: make([]byte, len(near)), at: make([]int, len(near)), born: make([]int, len(near))}
 	starts := cuthillMcKee(near, live, rng)
 	for len(order) < len(live) {
@@ -151,7 +151,7 @@ func greedy(h elimination.Hypergraph, near [][]int, live []int, rng *rand.Rand, 
 }
 
 type greedyChain struct {
-	h        elimination.Hypergraph
+	h        contractionorder.Hypergraph
 	near     [][]int
 	line     *line
 	state    []byte // 0 not seen, 1 in the frontier, 2 summed out

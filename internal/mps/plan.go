@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -21,7 +21,7 @@ type Plan struct {
 // relative to each other, those that are gone are left out, and those that p does not know (hidden indices of stars and
 // chains above all) are placed beside the neighbour that is summed out first, in the chain and in the order just before it.
 // Deterministic. Time: that of sorting, and one pass over the edges per unknown index and neighbour.
-func (p Plan) Restrict(h elimination.Hypergraph) Plan {
+func (p Plan) Restrict(h contractionorder.Hypergraph) Plan {
 	n := len(h.Dims)
 	rank := make([]int, n) // in the order
 	for i := range rank {
@@ -43,7 +43,7 @@ func (p Plan) Restrict(h elimination.Hypergraph) Plan {
 }
 
 // adopt places the indices that rank does not know, in rounds: those with a known neighbour first.
-func adopt(h elimination.Hypergraph, rank, order, chain []int) ([]int, []int) {
+func adopt(h contractionorder.Hypergraph, rank, order, chain []int) ([]int, []int) {
 	near := neighbours(h)
 	for {
 		host := map[int][]int{} // by known index: unknown ones, ascending
@@ -86,7 +86,7 @@ func insertBeside(list []int, host map[int][]int) []int {
 }
 
 // neighbours lists, for every index of dimension above 1, the others that some edge shares with it, ascending.
-func neighbours(h elimination.Hypergraph) [][]int {
+func neighbours(h contractionorder.Hypergraph) [][]int {
 	near := make([][]int, len(h.Dims))
 	for _, e := range h.Edges {
 		for _, i := range e {
@@ -127,7 +127,7 @@ func positions(chain []int, n int) []int {
 }
 
 // check says whether p is a plan for h.
-func (p Plan) check(h elimination.Hypergraph) error {
+func (p Plan) check(h contractionorder.Hypergraph) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Internal, "%w: %s", ErrPlan, fmt.Sprintf(format, args...))
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -49,7 +49,7 @@ func mustContract(t *testing.T, e *einsum.Expression, p Plan, o Options) Value {
 	return v
 }
 
-func mustSearch(t *testing.T, h elimination.Hypergraph, o SearchOptions) (Plan, Cost) {
+func mustSearch(t *testing.T, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost) {
 	t.Helper()
 	p, c, err := Search(context.Background(), h, o)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestScales(t *testing.T) {
 func TestSearch(t *testing.T) {
 	e := lattice(rand.New(rand.NewPCG(5, 5)), 12, 8, 1)
 	h := e.Hypergraph()
-	file := elimination.Restrict(nil, h)
+	file := contractionorder.Restrict(nil, h)
 	naive, err := Evaluate(h, Plan{Order: file, Position: positions(file, len(h.Dims))}, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestRestrict(t *testing.T) {
 		if got := p.Restrict(h); !reflect.DeepEqual(got.Order, p.Order) && len(p.Order) > 0 || len(got.Position) != len(p.Position) {
 			t.Fatalf("seed %d: %+v restricted to itself is %+v", seed, p, got)
 		}
-		smaller := elimination.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
+		smaller := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
 		for i := range smaller.Dims { // some observed, and two hidden ones that the plan does not know
 			if rng.IntN(3) == 0 {
 				smaller.Dims[i] = 1
@@ -201,7 +201,7 @@ func TestRestrict(t *testing.T) {
 				kept = append(kept, i)
 			}
 		}
-		want := elimination.Restrict(p.Order, elimination.Hypergraph{Dims: smaller.Dims[:n]})
+		want := contractionorder.Restrict(p.Order, contractionorder.Hypergraph{Dims: smaller.Dims[:n]})
 		if !slices.Equal(kept, want) {
 			t.Errorf("seed %d: order %v, want %v", seed, kept, want)
 		}
@@ -217,7 +217,7 @@ func TestRestrict(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	e := lattice(rand.New(rand.NewPCG(6, 5)), 3, 3, 1)
-	file := elimination.Restrict(nil, e.Hypergraph())
+	file := contractionorder.Restrict(nil, e.Hypergraph())
 	good := Plan{Order: file, Position: positions(file, len(file))}
 	bad := *e
 	bad.Tables = append(slices.Clone(e.Tables), einsum.Table{Scope: []int{0}, Data: []float64{1, math.NaN()}})

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // step multiplies tables into the state. All of them have index; their other indices are in the chain, or join it first.
@@ -22,7 +22,7 @@ const growth = 16
 
 // schedule lists the steps of p on h. Tables of one or two indices go together: their operator has the bond of index.
 // Larger ones join them while the operator's bond stays within growth.
-func schedule(h elimination.Hypergraph, p Plan) []step {
+func schedule(h contractionorder.Hypergraph, p Plan) []step {
 	at := make([][]int, len(h.Dims)) // tables by index
 	for t, e := range h.Edges {
 		for _, i := range e {
@@ -67,7 +67,7 @@ func schedule(h elimination.Hypergraph, p Plan) []step {
 }
 
 // group splits the tables of i into those that are multiplied in together.
-func group(h elimination.Hypergraph, p Plan, i int, small, large []int) [][]int {
+func group(h contractionorder.Hypergraph, p Plan, i int, small, large []int) [][]int {
 	limit := max(float64(growth), float64(h.Dims[i]))
 	var groups [][]int
 	current := small
@@ -83,7 +83,7 @@ func group(h elimination.Hypergraph, p Plan, i int, small, large []int) [][]int 
 }
 
 // operatorBond is the largest bond of the operator of some tables of i.
-func operatorBond(h elimination.Hypergraph, p Plan, i int, tables []int) float64 {
+func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) float64 {
 	top := float64(h.Dims[i])
 	for _, t := range tables {
 		for _, j := range others(h.Dims, h.Edges[t], i) { // a bond's size changes at places of the tables' indices only
@@ -98,7 +98,7 @@ func operatorBond(h elimination.Hypergraph, p Plan, i int, tables []int) float64
 }
 
 // crossing bounds the rank of table t, at a fixed value of i, between the places up to and beyond a place.
-func crossing(h elimination.Hypergraph, p Plan, t, i, place int) float64 {
+func crossing(h contractionorder.Hypergraph, p Plan, t, i, place int) float64 {
 	left, right := 1.0, 1.0
 	for _, j := range h.Edges[t] {
 		switch {

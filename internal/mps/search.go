@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -33,7 +33,7 @@ const defaultMoves = 1 << 24
 // where the second term stands for accuracy: what is less work to do exactly loses less to truncation. A function of its
 // arguments. Errors: ErrOptions; einsum.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the
 // context's.
-func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Plan, Cost, error) {
+func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
 	if o.Bond < 1 {
 		return Plan{}, Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, o.Bond)
 	}
@@ -45,7 +45,7 @@ func Search(ctx context.Context, h elimination.Hypergraph, o SearchOptions) (Pla
 	}
 	s := &searcher{h: h, near: neighbours(h), rng: rand.New(rand.NewPCG(o.Seed, 0x6d7073)), seed: o.Seed, moves: o.Moves, memory: float64(o.Memory)}
 	s.finite, s.exact = newPricer(h, float64(o.Bond)), newPricer(h, hugeBond)
-	s.live = elimination.Restrict(nil, h)
+	s.live = contractionorder.Restrict(nil, h)
 	s.best.score = math.Inf(1)
 	if err := s.starts(ctx); err != nil {
 		return Plan{}, Cost{}, err
@@ -70,7 +70,7 @@ type candidate struct {
 }
 
 type searcher struct {
-	h             elimination.Hypergraph
+	h             contractionorder.Hypergraph
 	near          [][]int
 	live          []int
 	rng           *rand.Rand
@@ -131,11 +131,11 @@ func (s *searcher) starts(ctx context.Context) error {
 	}
 	mckee := cuthillMcKee(s.near, s.live, rng)
 	slices.Reverse(mckee)
-	fill, err := elimination.MinFill(ctx, s.h)
+	fill, err := contractionorder.MinFill(ctx, s.h)
 	if err != nil {
 		return err
 	}
-	light, err := elimination.MinWeight(ctx, s.h)
+	light, err := contractionorder.MinWeight(ctx, s.h)
 	if err != nil {
 		return err
 	}

@@ -5,26 +5,28 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 )
 
-// MinFill is elimination.MinFill.
-func MinFill(h elimination.Hypergraph) []int {
-	return must(elimination.MinFill(context.Background(), h))
+// MinFill is contractionorder.MinFill.
+func MinFill(h contractionorder.Hypergraph) []int {
+	return must(contractionorder.MinFill(context.Background(), h))
 }
 
-// MinWeight is elimination.MinWeight.
-func MinWeight(h elimination.Hypergraph) []int {
-	return must(elimination.MinWeight(context.Background(), h))
+// MinWeight is contractionorder.MinWeight.
+func MinWeight(h contractionorder.Hypergraph) []int {
+	return must(contractionorder.MinWeight(context.Background(), h))
 }
 
-// Best is elimination.Best.
-func Best(h elimination.Hypergraph) []int { return must(elimination.Best(context.Background(), h)) }
+// Best is contractionorder.Best.
+func Best(h contractionorder.Hypergraph) []int {
+	return must(contractionorder.Best(context.Background(), h))
+}
 
-// Evaluate is elimination.Evaluate.
-func Evaluate(h elimination.Hypergraph, order []int) btn.Cost {
-	return must(elimination.Evaluate(context.Background(), h, order))
+// Evaluate is contractionorder.EvaluateOrder.
+func Evaluate(h contractionorder.Hypergraph, order []int) btn.Cost {
+	return must(contractionorder.EvaluateOrder(context.Background(), h, order))
 }
 
 // must returns x: no error but the context's exists, and a context without an end has none.
@@ -36,6 +38,6 @@ func must[T any](x T, err error) T {
 }
 
 // PlanMarginals is einsum.PlanMarginals.
-func PlanMarginals(h elimination.Hypergraph, order []int) btn.Cost {
+func PlanMarginals(h contractionorder.Hypergraph, order []int) btn.Cost {
 	return must(einsum.PlanMarginals(context.Background(), h, order))
 }

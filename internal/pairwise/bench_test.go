@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -148,7 +148,7 @@ func BenchmarkPeak(b *testing.B) {
 func BenchmarkChain(b *testing.B) {
 	const n = 100_000
 	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
-	t := ordering.Tree{Leaves: n - 1}
+	t := contractionorder.Tree{Leaves: n - 1}
 	for i := range n - 1 {
 		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
 		switch {

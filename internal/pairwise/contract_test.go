@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/pairwise"
 )
 
@@ -47,7 +47,7 @@ func TestContractAgainstEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cost, err := ordering.Evaluate(e.Hypergraph(), tree, sliced)
+		cost, err := contractionorder.EvaluateTree(e.Hypergraph(), tree, sliced)
 		if err != nil || tight.PeakBytes > cost.PeakBytes && len(e.Tables) > 1 { // one tensor alone: its copy is not in ordering's figure
 			t.Fatalf("seed %d, round %d: at least %v bytes, ordering has %v; %v", seed, round, tight.PeakBytes, cost.PeakBytes, err)
 		}

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/reference"
@@ -35,9 +34,9 @@ func readExpression(t testing.TB, name string) (*einsum.Expression, *factorgraph
 }
 
 // findTree is the best tree that the search finds, or that of the best elimination order where that is cheap.
-func findTree(t testing.TB, h elimination.Hypergraph) ordering.Plan {
+func findTree(t testing.TB, h contractionorder.Hypergraph) contractionorder.Plan {
 	t.Helper()
-	p, err := ordering.Search(context.Background(), h, ordering.Options{Memory: modelMemory, Seed: 1, Threads: 2})
+	p, err := contractionorder.Search(context.Background(), h, contractionorder.Options{Memory: modelMemory, Seed: 1, Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +145,7 @@ func compareMarginals(t *testing.T, name string, e *einsum.Expression, m *factor
 }
 
 // sliceAgrees compares the marginals of some indices with the values of slices over them: forward passes only.
-func sliceAgrees(t *testing.T, e *einsum.Expression, tree ordering.Tree, want pairwise.Result) {
+func sliceAgrees(t *testing.T, e *einsum.Expression, tree contractionorder.Tree, want pairwise.Result) {
 	checked := 0
 	for i, d := range e.Dims {
 		if d == 1 || i%(len(e.Dims)/5+1) != 0 {
@@ -167,7 +166,7 @@ func sliceAgrees(t *testing.T, e *einsum.Expression, tree ordering.Tree, want pa
 }
 
 // slicedAlike compares with the same tree in slices over two indices.
-func slicedAlike(t *testing.T, e *einsum.Expression, tree ordering.Tree, want pairwise.Result) {
+func slicedAlike(t *testing.T, e *einsum.Expression, tree contractionorder.Tree, want pairwise.Result) {
 	var sliced []int
 	for i, d := range e.Dims {
 		if d > 1 && len(sliced) < 2 {

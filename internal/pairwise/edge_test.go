@@ -10,17 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // chain is x_0 − x_1 − … with random matrices whose entries are of the given sizes, and its merges from the left.
-func chain(rng *rand.Rand, n, dim int, sizes ...float64) (*einsum.Expression, ordering.Tree) {
+func chain(rng *rand.Rand, n, dim int, sizes ...float64) (*einsum.Expression, contractionorder.Tree) {
 	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{dim}, n)}
-	t := ordering.Tree{Leaves: n - 1}
+	t := contractionorder.Tree{Leaves: n - 1}
 	for i := range n - 1 {
 		data := make([]float64, dim*dim)
 		for k := range data {
@@ -125,13 +125,13 @@ func TestErrors(t *testing.T) {
 		return &einsum.Expression{Scale: scaled.One, Dims: []int{2, 3}, Tables: []einsum.Table{
 			{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4, 5, 6}}, {Scope: []int{1}, Data: []float64{1, 1, 1}}}}
 	}
-	pair := ordering.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}
+	pair := contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, c := range []struct {
 		name   string
 		change func(e *einsum.Expression)
-		tree   ordering.Tree
+		tree   contractionorder.Tree
 		o      pairwise.Options
 		ctx    context.Context
 		want   error
@@ -142,9 +142,9 @@ func TestErrors(t *testing.T) {
 		{name: "dimension", change: func(e *einsum.Expression) { e.Dims[0] = 0 }, tree: pair, want: einsum.ErrExpression, text: "index 0 has dimension 0"},
 		{name: "NaN", change: func(e *einsum.Expression) { e.Tables[0].Data[3] = math.NaN() }, tree: pair, want: einsum.ErrNotFinite, text: "table 0"},
 		{name: "infinite", change: func(e *einsum.Expression) { e.Tables[1].Data[0] = math.Inf(-1) }, tree: pair, want: einsum.ErrNotFinite, text: "table 1"},
-		{name: "leaves", tree: ordering.Tree{Leaves: 1}, want: ordering.ErrTree, text: "1 leaves, the network has 2"},
-		{name: "merges", tree: ordering.Tree{Leaves: 2}, want: ordering.ErrTree, text: "2 tensors and 0 merges"},
-		{name: "slice", tree: pair, o: pairwise.Options{Slices: []int{1, 1}}, want: ordering.ErrTree, text: "index 1"},
+		{name: "leaves", tree: contractionorder.Tree{Leaves: 1}, want: contractionorder.ErrTree, text: "1 leaves, the network has 2"},
+		{name: "merges", tree: contractionorder.Tree{Leaves: 2}, want: contractionorder.ErrTree, text: "2 tensors and 0 merges"},
+		{name: "slice", tree: pair, o: pairwise.Options{Slices: []int{1, 1}}, want: contractionorder.ErrTree, text: "index 1"},
 		{name: "range", tree: pair, o: pairwise.Options{Slices: []int{1}, To: 4}, want: einsum.ErrExpression, text: "slices 0 to 4, there are 3"},
 		{name: "memory", tree: pair, o: pairwise.Options{Memory: 103}, want: einsum.ErrOverBudget, text: "needs 104 bytes"},
 		{name: "cancelled", tree: pair, ctx: cancelled, want: context.Canceled, text: "canceled"},
@@ -176,7 +176,7 @@ func TestErrors(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	e := &einsum.Expression{Scale: scaled.FromFloat(0.5), Dims: []int{3, 1, 4}}
 	for _, sliced := range [][]int{nil, {2}, {0, 1, 2}} {
-		got, _, err := pairwise.Marginals(context.Background(), e, ordering.Tree{}, pairwise.Options{Slices: sliced})
+		got, _, err := pairwise.Marginals(context.Background(), e, contractionorder.Tree{}, pairwise.Options{Slices: sliced})
 		if err != nil || got.Z != scaled.FromFloat(6) || !slices.Equal(got.Marginals[2], []float64{0.25, 0.25, 0.25, 0.25}) {
 			t.Errorf("slices %v: %v, %v", sliced, got, err)
 		}

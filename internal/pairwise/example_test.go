@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -17,7 +17,7 @@ func ExampleMarginals() {
 		{Scope: []int{0, 1}, Data: agree}, {Scope: []int{1, 2}, Data: agree}, {Scope: []int{2, 0}, Data: agree},
 		{Scope: []int{0}, Data: []float64{1, 3}},
 	}}
-	tree := ordering.Tree{Leaves: 4, Merges: [][2]int{{0, 3}, {1, 2}, {4, 5}}}
+	tree := contractionorder.Tree{Leaves: 4, Merges: [][2]int{{0, 3}, {1, 2}, {4, 5}}}
 	plan, err := pairwise.Plan(e.Hypergraph(), tree, []int{0})
 	if err != nil {
 		fmt.Println(err)

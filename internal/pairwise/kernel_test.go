@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -70,7 +70,7 @@ func TestKernelsAgainstLoops(t *testing.T) {
 	}
 	for round := range rounds {
 		e := chainOfTwo(rng)
-		tree := ordering.Tree{Leaves: len(e.Tables)}
+		tree := contractionorder.Tree{Leaves: len(e.Tables)}
 		for k := range e.Tables[1:] {
 			m := [2]int{len(e.Tables) + k - 1, k + 1}
 			if k == 0 {

@@ -6,9 +6,8 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -31,7 +30,7 @@ type Result struct {
 //
 // Errors as for Contract; what is needed at least is what PlanMarginals states for a budget of 1 byte.
 // Cost: PlanMarginals.
-func Marginals(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Options) (Result, Stats, error) {
+func Marginals(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (Result, Stats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return Result{}, Stats{}, err
@@ -88,8 +87,8 @@ func (r *run) normalised(z scaled.Number) [][]float64 {
 func (r *run) alone(index int) bool { return r.used != nil && !r.used[index] }
 
 // PlanMarginals predicts Marginals' Stats for a budget of memory bytes (0: 2 GiB); its PeakBytes exceed the budget when
-// nothing within it was found. Errors wrap ordering.ErrTree.
-func PlanMarginals(h elimination.Hypergraph, t ordering.Tree, sliced []int, memory int64) (Cost, error) {
+// nothing within it was found. Errors wrap contractionorder.ErrTree.
+func PlanMarginals(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return Cost{}, err

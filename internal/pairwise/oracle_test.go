@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -77,8 +77,8 @@ func randomExpression(rng *rand.Rand, o randomOptions) *einsum.Expression {
 }
 
 // randomTree merges random pairs.
-func randomTree(rng *rand.Rand, leaves int) ordering.Tree {
-	t := ordering.Tree{Leaves: leaves}
+func randomTree(rng *rand.Rand, leaves int) contractionorder.Tree {
+	t := contractionorder.Tree{Leaves: leaves}
 	var live []int
 	for i := range leaves {
 		live = append(live, i)

@@ -19,8 +19,8 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -56,10 +56,10 @@ type Stats struct {
 // Subtrees without a sliced index are computed once, as far as there is memory to keep their results. The slices are added exactly and rounded once. Z = 0 is an answer.
 // Within one table, entries 2^−900 below the largest may become 0, and Stats.Lost says so.
 //
-// Errors: einsum.ErrOverBudget with the bytes, before anything is computed; einsum.ErrExpression; ordering.ErrTree;
+// Errors: einsum.ErrOverBudget with the bytes, before anything is computed; einsum.ErrExpression; contractionorder.ErrTree;
 // einsum.ErrNotFinite; the context's error, looked at between merges and within large ones.
 // Cost: PlanWithin, to which copies come of tables whose largest entry is beyond 2^±64.
-func Contract(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Options) (scaled.Number, Stats, error) {
+func Contract(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (scaled.Number, Stats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
@@ -78,7 +78,7 @@ func Contract(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Opti
 }
 
 // prepare checks the arguments and measures the tables.
-func prepare(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Options) (*run, error) {
+func prepare(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (*run, error) {
 	if err := validate(e); err != nil {
 		return nil, err
 	}

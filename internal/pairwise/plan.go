@@ -5,15 +5,14 @@ package pairwise
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Cost is what a contraction takes, to the last flop and byte, for tables whose largest entries are within 2^±64. Per
 // merge of tables over S(a), S(b) into S(v): |S(a) ∪ S(b)| multiplications and |S(a) ∪ S(b)| − |S(v)| additions; a scalar
 // costs one multiplication, whatever its partner; an index that only one tensor has is summed before its merge. It
-// differs from ordering.Evaluate in that: what has no sliced index is priced once, scalars cost nothing.
+// differs from contractionorder.EvaluateTree in that: what has no sliced index is priced once, scalars cost nothing.
 // Figures are float64, at most MaxFloat64.
 type Cost struct {
 	Slices      float64 // Π of the dimensions of the sliced indices
@@ -26,9 +25,9 @@ type Cost struct {
 // Flops is what n slices take in one call.
 func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
 
-// Plan predicts Contract's Stats where memory is no concern. Errors wrap ordering.ErrTree.
+// Plan predicts Contract's Stats where memory is no concern. Errors wrap contractionorder.ErrTree.
 // Time: Σ over the merges of the length of their scopes.
-func Plan(h elimination.Hypergraph, t ordering.Tree, sliced []int) (Cost, error) {
+func Plan(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return Cost{}, err
@@ -37,8 +36,8 @@ func Plan(h elimination.Hypergraph, t ordering.Tree, sliced []int) (Cost, error)
 }
 
 // PlanWithin predicts the Stats of Contract with one thread and a budget of memory bytes (0: 2 GiB): what does not fit is
-// computed again in every slice, down to what ordering.Evaluate prices. PeakBytes exceed the budget when that does.
-func PlanWithin(h elimination.Hypergraph, t ordering.Tree, sliced []int, memory int64) (Cost, error) {
+// computed again in every slice, down to what contractionorder.EvaluateTree prices. PeakBytes exceed the budget when that does.
+func PlanWithin(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return Cost{}, err
@@ -56,8 +55,8 @@ func (s *shape) cost(p *program) Cost {
 	}
 }
 
-// Roundings bounds how often a term of the value is rounded along a tree: products, and additions. Errors wrap ordering.ErrTree.
-func Roundings(h elimination.Hypergraph, t ordering.Tree, sliced []int) (float64, error) {
+// Roundings bounds how often a term of the value is rounded along a tree: products, and additions. Errors wrap contractionorder.ErrTree.
+func Roundings(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (float64, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return 0, err

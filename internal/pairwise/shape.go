@@ -8,14 +8,13 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
-	"github.com/basetensor/basetensor/internal/ordering"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // shape knows the tables of a tree. Tables 0 … leaves−1 are those of the expression, after what is summed or sliced of
 // them; table leaves+k is the result of merge k; indices of dimension 1 and sliced ones are in no scope.
 type shape struct {
-	h       elimination.Hypergraph
+	h       contractionorder.Hypergraph
 	dims    []int // 0 for sliced indices
 	sliced  []int
 	slices  float64
@@ -36,17 +35,17 @@ type shape struct {
 	specs   []*spec
 }
 
-func newShape(h elimination.Hypergraph, t ordering.Tree, sliced []int) (*shape, error) {
+func newShape(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (*shape, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
 	if t.Leaves != len(h.Edges) {
-		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors", ordering.ErrTree, t.Leaves, len(h.Edges))
+		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors", contractionorder.ErrTree, t.Leaves, len(h.Edges))
 	}
 	s := &shape{h: h, dims: slices.Clone(h.Dims), sliced: sliced, slices: 1, leaves: t.Leaves, merges: t.Merges}
 	for _, v := range sliced {
 		if v < 0 || v >= len(h.Dims) || s.dims[v] == 0 {
-			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced already", ordering.ErrTree, v)
+			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced already", contractionorder.ErrTree, v)
 		}
 		s.slices = finite(s.slices * float64(s.dims[v]))
 		s.dims[v] = 0

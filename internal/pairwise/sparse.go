@@ -8,8 +8,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/ordering"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -46,7 +46,7 @@ func Density(e *einsum.Expression) float64 {
 // the same bits on every call. Rounding differs from Contract's.
 //
 // Errors as for Contract; einsum.ErrOverBudget too for tables whose keys exceed 64 bits.
-func ContractSparse(ctx context.Context, e *einsum.Expression, t ordering.Tree, o Options) (scaled.Number, SparseStats, error) {
+func ContractSparse(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (scaled.Number, SparseStats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return scaled.Number{}, SparseStats{}, err

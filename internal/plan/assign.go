@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -178,7 +178,7 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 	if timed(a.ctx) {
 		s.LearnFlops = min(s.LearnFlops, learnShare*a.settings.Budget)
 	}
-	index, hit, err := a.remember(settingsKey(s), elimination.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
+	index, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
 		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
 		if err != nil || ok {
 			return closed, err
@@ -204,7 +204,7 @@ func settingsKey(s btn.Settings) string {
 }
 
 // remember returns the index of the decomposition of a key, computing it through the memo at most once per job.
-func (a *assigner) remember(settings string, shape elimination.Hypergraph, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
+func (a *assigner) remember(settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
 	return a.recall(a.key(settings, shape), compute)
 }
 
@@ -241,7 +241,7 @@ func (a *assigner) recall(key string, compute func(context.Context) (*btn.Decomp
 
 // key identifies a decomposition by everything it depends on: algorithm version, base tensor, settings and, for an
 // elimination order, the shape of the network it orders and the budget that chose between order and closed form.
-func (a *assigner) key(settings string, shape elimination.Hypergraph) string {
+func (a *assigner) key(settings string, shape contractionorder.Hypergraph) string {
 	h := sha256.New()
 	h.Write(a.facts.digest[:])
 	h.Write([]byte(settings))
@@ -264,7 +264,7 @@ func (a *assigner) key(settings string, shape elimination.Hypergraph) string {
 	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + hex.EncodeToString(h.Sum(nil))
 }
 
-func sameDims(a, b elimination.Hypergraph) bool {
+func sameDims(a, b contractionorder.Hypergraph) bool {
 	if len(a.Dims) != len(b.Dims) {
 		return false
 	}

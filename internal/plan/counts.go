@@ -10,8 +10,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -113,11 +113,11 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Decomp
 	if err != nil {
 		return nil, err
 	}
-	order, err := elimination.MinFill(ctx, shape)
+	order, err := contractionorder.MinFill(ctx, shape)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := elimination.Evaluate(ctx, shape, order)
+	plan, err := contractionorder.EvaluateOrder(ctx, shape, order)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	engine "github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -113,7 +113,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		}
 	}
 	order := base.Components[0].Order
-	plan, err := elimination.EvaluateWithin(a.ctx, under, order, outOfReach)
+	plan, err := contractionorder.EvaluateOrderWithin(a.ctx, under, order, outOfReach)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -156,7 +156,7 @@ func (a *assigner) inCounts() (*btn.Assignment, error) {
 	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Plan.Flops > limit {
 		return nil, fault.New(fault.OverBudget, "plan: the closed form in count space takes %.3g flops, auto goes up to %.0g", form.Plan.Flops, limit)
 	}
-	index, hit, err := a.remember("counts", elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return form, nil })
+	index, hit, err := a.remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return form, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if !ok {
 		return btn.Assignment{}, why
 	}
-	index, hit, err := a.remember("closed", elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return closed, nil })
+	index, hit, err := a.remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return closed, nil })
 	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, err
 }
 
@@ -222,7 +222,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 }
 
 // restricts reports whether evidence takes values from the indices of the network.
-func (a *assigner) restricts(under elimination.Hypergraph) (bool, error) {
+func (a *assigner) restricts(under contractionorder.Hypergraph) (bool, error) {
 	shape, err := a.facts.shapeOf(a.ctx, a.net)
 	return err == nil && !sameDims(under, shape), err
 }
@@ -250,7 +250,7 @@ func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) 
 func bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
 // decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
-func decided(h elimination.Hypergraph) bool {
+func decided(h contractionorder.Hypergraph) bool {
 	for _, d := range h.Dims {
 		if d > 1 {
 			return false
@@ -271,16 +271,16 @@ func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
 // exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
 // and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
-func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination.Hypergraph, memory int64) (*btn.Decomposition, error) {
+func exactDecomposition(ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64) (*btn.Decomposition, error) {
 	order, plan, err := minFill(ctx, shape)
 	if err != nil {
 		return nil, err
 	}
 	if plan.Flops <= heavyFlops {
-		if order, err = elimination.Best(ctx, shape); err != nil {
+		if order, err = contractionorder.Best(ctx, shape); err != nil {
 			return nil, err
 		}
-		if plan, err = elimination.Evaluate(ctx, shape, order); err != nil {
+		if plan, err = contractionorder.EvaluateOrder(ctx, shape, order); err != nil {
 			return nil, err
 		}
 	}
@@ -308,16 +308,16 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape elimination
 const mostFill = 1 << 27
 
 // minFill returns the min-fill order of a shape and what it takes; where that is outOfReach, some order, and no less than that.
-func minFill(ctx context.Context, shape elimination.Hypergraph) ([]int, btn.Cost, error) {
+func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
 	log2Table := math.Log2(outOfReach)
-	order, within, err := elimination.MinFillWithin(ctx, shape, log2Table, mostFill)
+	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, mostFill)
 	if err != nil {
 		return nil, btn.Cost{}, err
 	}
 	if !within {
 		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: outOfReach, Bytes: 8 * outOfReach}, nil
 	}
-	plan, err := elimination.EvaluateWithin(ctx, shape, order, outOfReach)
+	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, outOfReach)
 	return order, plan, err
 }
 

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	engine "github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -32,7 +32,7 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 	}
 	var found *btn.Decomposition
 	settings := fmt.Sprintf("groups seed=%d %x", a.settings.Seed, conditioned.Digest())
-	if _, known := a.known[a.key(settings, elimination.Hypergraph{})]; !known {
+	if _, known := a.known[a.key(settings, contractionorder.Hypergraph{})]; !known {
 		c, plans, err := p.PlanGroups(a.ctx, a.settings.Memory, a.settings.Seed, flops/groupGain)
 		if err != nil {
 			return &btn.Assignment{}, err
@@ -45,7 +45,7 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 			return nil, nil
 		}
 	}
-	index, hit, err := a.remember(settings, elimination.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return found, nil })
+	index, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return found, nil })
 	if err != nil {
 		return &btn.Assignment{}, err
 	}

@@ -10,8 +10,8 @@ import (
 	"weak"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 )
 
 // So many networks are known, of so many tensors each at most: what is derived of larger ones is large itself, and soon made
@@ -40,7 +40,7 @@ type facts struct {
 
 	mu     sync.Mutex
 	shaped bool
-	shape  elimination.Hypergraph
+	shape  contractionorder.Hypergraph
 	counts map[int64]countedForm // by memory budget
 }
 
@@ -101,7 +101,7 @@ func (k *Known) find(net *btn.Network) *facts {
 }
 
 // shapeOf returns the shape of the network, without evidence.
-func (f *facts) shapeOf(ctx context.Context, net *btn.Network) (elimination.Hypergraph, error) {
+func (f *facts) shapeOf(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.shaped {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -66,7 +66,7 @@ func (a *assigner) within(share float64, what string, work func() error) error {
 
 // rememberWhole is remember for what the clock may cut short: what is not whole serves this job alone, requests that have more time do
 // not find it.
-func (a *assigner) rememberWhole(settings string, shape elimination.Hypergraph, compute func(context.Context) (dec *btn.Decomposition, whole bool, err error)) (int, string, error) {
+func (a *assigner) rememberWhole(settings string, shape contractionorder.Hypergraph, compute func(context.Context) (dec *btn.Decomposition, whole bool, err error)) (int, string, error) {
 	for {
 		var short *btn.Decomposition
 		index, hit, err := a.remember(settings, shape, func(ctx context.Context) (*btn.Decomposition, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -79,7 +79,7 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 }
 
 // families returns the decomposition by regions of a shape.
-func (a *assigner) families(h elimination.Hypergraph, marginals bool) (index int, hit string, err error) {
+func (a *assigner) families(h contractionorder.Hypergraph, marginals bool) (index int, hit string, err error) {
 	kind := "regions"
 	if timed(a.ctx) {
 		kind += " from the value of belief propagation"
@@ -90,7 +90,7 @@ func (a *assigner) families(h elimination.Hypergraph, marginals bool) (index int
 }
 
 // forest reports whether the graph of tables and indices has no cycle.
-func forest(h elimination.Hypergraph) bool {
+func forest(h contractionorder.Hypergraph) bool {
 	parent := make([]int, len(h.Dims))
 	for i := range parent {
 		parent[i] = i
@@ -139,7 +139,7 @@ func report(states []*bp.State) *btn.Propagation {
 // regionDecomposition plans families of growing size within the budget. Under a deadline the first estimate is the value of belief
 // propagation, which is there at once. Families that are too large to plan are tried for as long as the share of the budget for searches
 // lasts. whole is false where the time for planning ended first.
-func regionDecomposition(ctx context.Context, h elimination.Hypergraph, s btn.Settings, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
+func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
 	g := &btn.Growth{Accuracy: s.Accuracy}
 	d := grown(btn.MethodRegions, g)
 	left := s.Budget

@@ -7,7 +7,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 const (
@@ -82,11 +82,11 @@ func (w *work) cost(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	h := w.hypergraph()
-	order, err := elimination.MinFill(ctx, h)
+	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return 0, err
 	}
-	plan, err := elimination.Evaluate(ctx, h, order)
+	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
 	return plan.Flops, err
 }
 
@@ -97,7 +97,7 @@ func (w *work) anyArity(arity int) bool {
 // candidates lists what tables may be replaced by, by arity, smaller ones first.
 func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	place := make([]int, len(w.dims))
-	order, err := elimination.MinFill(ctx, w.hypergraph())
+	order, err := contractionorder.MinFill(ctx, w.hypergraph())
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 }
 
 // hypergraph returns the shape of what is left.
-func (w *work) hypergraph() elimination.Hypergraph {
-	h := elimination.Hypergraph{Dims: w.dims}
+func (w *work) hypergraph() contractionorder.Hypergraph {
+	h := contractionorder.Hypergraph{Dims: w.dims}
 	for _, t := range w.tables {
 		if !t.gone {
 			h.Edges = append(h.Edges, t.scope)

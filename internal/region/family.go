@@ -5,7 +5,7 @@ package region
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -38,7 +38,7 @@ func (f *Family) Len() int { return f.source.len() }
 //
 // Errors: fault.Unsupported for windows where there is no lattice; fault.OverBudget for families beyond the options' bounds;
 // fault.BadInput for options; the context's.
-func Plan(ctx context.Context, h elimination.Hypergraph, o Options) (*Family, error) {
+func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Family, error) {
 	g, err := newGraph(h)
 	if err != nil {
 		return nil, err

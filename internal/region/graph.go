@@ -5,7 +5,7 @@ package region
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -20,7 +20,7 @@ type graph struct {
 	at    []int32
 }
 
-func newGraph(h elimination.Hypergraph) (*graph, error) {
+func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 	legs := 0
 	for _, scope := range h.Edges {
 		if len(scope) > 1 {

@@ -6,13 +6,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Growth plans families of growing size.
 type Growth struct {
-	h    elimination.Hypergraph
+	h    contractionorder.Hypergraph
 	o    Options
 	last *Family
 }
@@ -21,7 +21,7 @@ type Growth struct {
 // loops elsewhere, which a planner may want to compare with balls.
 //
 //	windows 2, 3, 4, 5, …   cycles and loops 4, 6, 8, …   balls 1, 2, 3, …
-func NewGrowth(h elimination.Hypergraph, o Options) *Growth {
+func NewGrowth(h contractionorder.Hypergraph, o Options) *Growth {
 	o.Size, o.Radius = 0, 0
 	return &Growth{h: h, o: o}
 }

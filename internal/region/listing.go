@@ -3,7 +3,7 @@ package region
 // Families written down, so that workers need not plan them again.
 
 import (
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -34,7 +34,7 @@ func (f *Family) Listing() *Listing {
 
 // FromListing returns the family that was listed for the same hypergraph: its regions have the same numbers, and its parts
 // the same bits. Errors: fault.BadInput for a listing that does not fit the hypergraph.
-func FromListing(h elimination.Hypergraph, l *Listing) (*Family, error) {
+func FromListing(h contractionorder.Hypergraph, l *Listing) (*Family, error) {
 	g, err := newGraph(h)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // program sums out the indices of a network of one shape. Operands are numbered: the tables, then the outputs of the
@@ -44,7 +44,7 @@ type cost struct{ flops, log2, entries float64 }
 // price returns the min-fill order of a network and what eliminating along it costs. It allocates no tables.
 // The only error is the context's.
 func price(ctx context.Context, dims []int, scopes [][]int) (order []int, c cost, err error) {
-	if order, err = elimination.MinFill(ctx, elimination.Hypergraph{Dims: dims, Edges: scopes}); err != nil {
+	if order, err = contractionorder.MinFill(ctx, contractionorder.Hypergraph{Dims: dims, Edges: scopes}); err != nil {
 		return nil, cost{}, err
 	}
 	buckets(dims, scopes, order, func(v int, in []int, union []int, _ [][]int) {

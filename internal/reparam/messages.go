@@ -6,8 +6,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -174,7 +174,7 @@ func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgrap
 	return nil
 }
 
-func entries(h elimination.Hypergraph) float64 {
+func entries(h contractionorder.Hypergraph) float64 {
 	total := 0.0
 	for _, edge := range h.Edges {
 		size := 1.0

@@ -10,8 +10,8 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/preprocess"
 )
@@ -50,7 +50,7 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 func (p *Prepared) Expression() *einsum.Expression { return p.simple.Expression }
 
 // Hypergraph returns the shape of what is contracted.
-func (p *Prepared) Hypergraph() elimination.Hypergraph { return p.simple.Expression.Hypergraph() }
+func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }
 
 // Shape returns the digest of Hypergraph: what a plan depends on. Masks change it; a plan is for the shape without them.
 func (p *Prepared) Shape() string { return exact.Digest(p.Hypergraph()) }

@@ -5,7 +5,7 @@ package wide
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/elimination"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -88,7 +88,7 @@ type walker struct {
 	sums   int
 }
 
-func (m *machine[T, F]) walker(s *elimination.Step) *walker {
+func (m *machine[T, F]) walker(s *contractionorder.Step) *walker {
 	axes := append(append([]int(nil), s.Out...), s.Sum...)
 	w := &walker{x: make([]int, len(axes)), at: make([]int, len(s.In)), sums: 1}
 	for _, i := range axes {
@@ -138,7 +138,7 @@ func (m *machine[T, F]) look() error {
 }
 
 // step computes out[Out] = Σ_Sum Π_k in_k.
-func (m *machine[T, F]) step(s *elimination.Step) error {
+func (m *machine[T, F]) step(s *contractionorder.Step) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (m *machine[T, F]) seed(scale scaled.Number, factors []T, places []int) {
 }
 
 // stepBack adds Σ ∂Z/∂out · Π_{m≠k} in_m to the derivative by every input k.
-func (m *machine[T, F]) stepBack(s *elimination.Step, out int) error {
+func (m *machine[T, F]) stepBack(s *contractionorder.Step, out int) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
@@ -245,8 +245,8 @@ func (m *machine[T, F]) stepBack(s *elimination.Step, out int) error {
 	return nil
 }
 
-func (m *machine[T, F]) share(s *elimination.Step, w *walker, g T) {
-	var front [elimination.MaxOperands]T
+func (m *machine[T, F]) share(s *contractionorder.Step, w *walker, g T) {
+	var front [contractionorder.MaxOperands]T
 	p := g
 	for k, t := range s.In {
 		front[k] = p

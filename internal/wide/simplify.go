@@ -6,8 +6,8 @@ package wide
 import (
 	"math"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -65,8 +65,8 @@ func read(e *einsum.Expression) *network {
 	return n
 }
 
-func (n *network) hypergraph() elimination.Hypergraph {
-	h := elimination.Hypergraph{Dims: n.dims, Edges: make([][]int, len(n.tables))}
+func (n *network) hypergraph() contractionorder.Hypergraph {
+	h := contractionorder.Hypergraph{Dims: n.dims, Edges: make([][]int, len(n.tables))}
 	for t := range n.tables {
 		h.Edges[t] = n.tables[t].scope
 	}

@@ -10,8 +10,8 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -57,7 +57,7 @@ type Result struct {
 // is less. The same expression gives the same bits.
 //
 // Errors: fault.OverBudget with the figures, before anything is computed, where it takes more memory or more than MaxFlops; the
-// context's. Cost: about 15 ns per operation of elimination.Best's order, 24 bytes an entry.
+// context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an entry.
 func Contract(ctx context.Context, e *einsum.Expression, o Options) (Result, error) {
 	n := read(e)
 	if !o.Marginals {
@@ -199,8 +199,8 @@ func (n *network) absolute() *network {
 
 // plan is how an expression is eliminated, and what that takes.
 type plan struct {
-	h         elimination.Hypergraph
-	steps     []*elimination.Step
+	h         contractionorder.Hypergraph
+	steps     []*contractionorder.Step
 	marginals bool
 	cost      btn.Cost
 }
@@ -210,7 +210,7 @@ const entryBytes = 24
 // newPlan looks for an order, and refuses what is too large.
 func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	h := n.hypergraph()
-	order, err := elimination.Best(ctx, h)
+	order, err := contractionorder.Best(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	if o.Marginals {
 		p.cost, err = einsum.PlanMarginals(ctx, h, order)
 	} else {
-		p.cost, err = elimination.Evaluate(ctx, h, order)
+		p.cost, err = contractionorder.EvaluateOrder(ctx, h, order)
 	}
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 		return nil, fault.New(fault.OverBudget, "%w: wide numbers need %.3g bytes and %.3g flops (width %d), at most %.3g and %.3g are allowed",
 			einsum.ErrOverBudget, bytes, p.cost.Flops, p.cost.Width, memory, float64(MaxFlops))
 	}
-	err = elimination.Walk(ctx, h, order, func(s *elimination.Step) bool {
+	err = contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
 		p.steps = append(p.steps, s)
 		return true
 	})

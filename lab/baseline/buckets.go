@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	"github.com/basetensor/basetensor/internal/elimination"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -41,7 +41,7 @@ func newTree(ctx context.Context, e *einsum.Expression, ibound int) (*tree, erro
 	if err := check(e); err != nil {
 		return nil, err
 	}
-	order, err := elimination.MinFill(ctx, e.Hypergraph())
+	order, err := contractionorder.MinFill(ctx, e.Hypergraph())
 	if err != nil {
 		return nil, err
 	}

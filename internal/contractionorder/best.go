@@ -1,0 +1,61 @@
+package contractionorder
+
+// The cheapest of several greedy orders.
+
+import "context"
+
+const (
+	worthMore  = 1e7     // flops below which the first order is taken as it is
+	maxRetries = 64      // seeded runs at most
+	retryMoves = 1 << 27 // elementary operations of all seeded runs together at most
+)
+
+// Best returns the cheapest by flops of: min-fill, min-weight and, while the cheapest so far costs more than 10^7
+// flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is counted in moves, bounded by a 32nd
+// of the flops they try to save and by 2^27, so that the same hypergraph gives the same order everywhere.
+// The only error is the context's.
+func Best(ctx context.Context, h Hypergraph) ([]int, error) {
+	best, spent, err := greedyOrder(ctx, h, byFill, 0)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := EvaluateOrder(ctx, h, best)
+	if err != nil || plan.Flops < worthMore {
+		return best, err
+	}
+	flops := plan.Flops
+	try := func(order []int) error {
+		plan, ok, err := evaluateOrder(ctx, h, order, flops)
+		if ok && plan.Flops < flops {
+			best, flops = order, plan.Flops
+		}
+		return err
+	}
+	light, err := MinWeight(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := try(light); err != nil {
+		return nil, err
+	}
+	perRun := spent + 1
+	spent = 0
+	for seed := uint64(1); seed <= maxRetries; seed++ {
+		if spent+perRun > retryMoves || float64(spent) > flops/32 || flops < worthMore {
+			break
+		}
+		r := byFillWeight
+		if seed%2 == 0 {
+			r = byFillRandom
+		}
+		order, moves, err := greedyOrder(ctx, h, r, seed)
+		if err != nil {
+			return nil, err
+		}
+		spent += moves
+		if err := try(order); err != nil {
+			return nil, err
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,277 @@
+package contractionorder
+
+// Every kind of move leaves a valid tree with the right scopes.
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func someNetwork(seed uint64) (Hypergraph, *network) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	h := someHypergraph(r, 5+r.IntN(40), 4+r.IntN(60), 4)
+	return h, fromHypergraph(h, nil)
+}
+
+// TestWorkingAgreesWithEvaluate: the search's figures are those of the cost model, to the fixed point's precision.
+func TestWorkingAgreesWithEvaluate(t *testing.T) {
+	for seed := range uint64(60) {
+		h, n := someNetwork(seed)
+		merges := greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 1)).finish()
+		w := newWorking(n, merges)
+		s, err := newScopes(h, Tree{Leaves: len(h.Edges), Merges: merges}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range merges {
+			v := len(h.Edges) + k
+			if d := bitsOf(w.size[v]) - s.log2Size(v); d > 1e-3 || d < -1e-3 {
+				t.Fatalf("seed %d: table %d has 2^%v entries, want 2^%v", seed, v, bitsOf(w.size[v]), s.log2Size(v))
+			}
+			if got := pow2(w.full[v]) / s.full[k]; got < 0.999 || got > 1.001 {
+				t.Fatalf("seed %d: union of merge %d is off by %v", seed, k, got)
+			}
+			var scope []int
+			for _, x := range members(w.set(int32(v)), nil) {
+				scope = append(scope, n.of[x])
+			}
+			slices.Sort(scope)
+			if !slices.Equal(scope, s.scope[v]) {
+				t.Fatalf("seed %d: scope %v, want %v", seed, scope, s.scope[v])
+			}
+		}
+	}
+}
+
+func TestRotationsKeepTheTree(t *testing.T) {
+	for seed := range uint64(60) {
+		_, n := someNetwork(seed)
+		rng := rand.NewPCG(seed, 8)
+		w := newWorking(n, chainOf(len(n.edges)))
+		scratch := make([]uint64, n.words)
+		o := testObjectives["writes"]
+		for _, temperature := range []logs{100 * oneBit, oneBit, 0} {
+			before := w.clone()
+			w.sweep(&o, temperature, rng, scratch)
+			checkWorking(t, w)
+			if temperature > oneBit && len(n.edges) > 10 && slices.Equal(before.left, w.left) {
+				t.Errorf("seed %d: a sweep at a high temperature changed nothing", seed)
+			}
+		}
+	}
+}
+
+func TestAnnealingNeverMakesItDearer(t *testing.T) {
+	better := 0
+	for seed := range uint64(30) {
+		_, n := someNetwork(seed)
+		for name, o := range testObjectives {
+			w := newWorking(n, chainOf(len(n.edges)))
+			before := w.logTotal(&o)
+			w.anneal(o, annealing{hot: oneBit, cold: oneBit / 10, sweeps: 60}, rand.NewPCG(seed, 9), noLimit)
+			checkWorking(t, w)
+			if after := w.logTotal(&o); after > before {
+				t.Errorf("%s, seed %d: price 2^%v after 2^%v", name, seed, bitsOf(after), bitsOf(before))
+			} else if after < before {
+				better++
+			}
+		}
+	}
+	if better < 60 {
+		t.Errorf("only %d of 90 chains got cheaper", better)
+	}
+}
+
+func TestReconfigurationNeverMakesItDearer(t *testing.T) {
+	for seed := range uint64(30) {
+		_, n := someNetwork(seed)
+		for name, o := range testObjectives {
+			for _, k := range []int{3, 6, 8} {
+				w := newWorking(n, chainOf(len(n.edges)))
+				before := w.logTotal(&o)
+				newReconfigurer(w, o, k).run(noLimit)
+				checkWorking(t, w)
+				if after := w.logTotal(&o); after > before {
+					t.Errorf("%s, seed %d: price 2^%v after 2^%v", name, seed, bitsOf(after), bitsOf(before))
+				}
+			}
+		}
+	}
+}
+
+func TestGreedyAndBisectionMakeTrees(t *testing.T) {
+	for seed := range uint64(60) {
+		_, n := someNetwork(seed)
+		rng := rand.NewPCG(seed, 10)
+		for _, rule := range []greedyRule{{}, {linear: true, alpha: oneBit}, {alpha: oneBit / 2, temperature: oneBit}, {linear: true, temperature: oneBit}} {
+			checkWorking(t, newWorking(n, greedyTree(n, rule, rng).finish()))
+		}
+		for _, d := range []dissection{{small: 1}, {imbalance: 80, open: oneBit / 2, small: 8}, {imbalance: 255, open: oneBit, small: 2}} {
+			merges, _ := dissect(n, d, rng, nil)
+			checkWorking(t, newWorking(n, merges))
+		}
+	}
+}
+
+// TestReductionMakesNoTableLarger: every result is at most as large as the larger of its inputs, and the expanded tree
+// is one over the whole network.
+func TestReductionMakesNoTableLarger(t *testing.T) {
+	for seed := range uint64(100) {
+		h, n := someNetwork(seed)
+		p := reduce(n)
+		for k, m := range p.merges {
+			if c := len(n.edges) + k; p.size[c] > max(p.size[m[0]], p.size[m[1]]) {
+				t.Fatalf("seed %d: merge %d makes 2^%v of 2^%v and 2^%v", seed, k, bitsOf(p.size[c]), bitsOf(p.size[m[0]]), bitsOf(p.size[m[1]]))
+			}
+		}
+		kernel, left := p.kernel(h.Dims)
+		tree, err := NewTree(len(h.Edges), p.expand(left, chainOf(len(kernel.edges))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newScopes(h, tree, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, table := range left {
+			var scope []int
+			for _, v := range kernel.edges[i] {
+				scope = append(scope, kernel.of[v])
+			}
+			slices.Sort(scope)
+			if !slices.Equal(scope, s.scope[table]) {
+				t.Fatalf("seed %d: kernel tensor %d has %v, the table it stands for %v", seed, i, scope, s.scope[table])
+			}
+		}
+	}
+}
+
+// TestReductionSolvesTrees: a chain of 10^5 tensors and a star need no search.
+func TestReductionSolvesTrees(t *testing.T) {
+	const n = 100000
+	chain, star := Hypergraph{}, Hypergraph{}
+	for i := range n {
+		chain.Dims = append(chain.Dims, 2+i%3)
+		star.Dims = append(star.Dims, 2)
+		if i > 0 {
+			chain.Edges = append(chain.Edges, []int{i - 1, i})
+			star.Edges = append(star.Edges, []int{0, i}, []int{i})
+		}
+	}
+	for _, h := range []Hypergraph{chain, star} {
+		p := reduce(fromHypergraph(h, nil))
+		if left := len(p.rest()); left != 1 {
+			t.Errorf("%d tensors are left", left)
+		}
+		if p.moves > 500*n {
+			t.Errorf("%d moves for %d tensors", p.moves, n)
+		}
+	}
+}
+
+func TestRefinementCountsItsCut(t *testing.T) {
+	for seed := range uint64(60) {
+		_, n := someNetwork(seed)
+		c := &cutter{n: n, local: make([]int32, len(n.of)), total: make([]int32, len(n.of))}
+		for i := range c.local {
+			c.local[i] = none
+		}
+		var part []int32
+		for i := range n.edges {
+			part = append(part, int32(i))
+		}
+		g := c.hypergraph(part)
+		b := bisection{rng: rand.NewPCG(seed, 11), imbalance: 26}
+		side := make([]uint8, len(part))
+		for v := range side {
+			side[v] = uint8(b.rng.Uint64() % 2)
+		}
+		cutOf := func() (cut logs) {
+			for e, pins := range g.nets {
+				if slices.ContainsFunc(pins, func(v int32) bool { return side[v] != side[pins[0]] }) {
+					cut += g.cost[e]
+				}
+			}
+			return cut
+		}
+		before := cutOf()
+		f := newRefinement(g, side, b.half(g), nil)
+		balanced := f.over() == 0
+		for f.pass() {
+			if f.cut != cutOf() {
+				t.Fatalf("seed %d: the cut costs %d, recounted %d", seed, f.cut, cutOf())
+			}
+			for v := range side {
+				if f.gain[v] != f.gainOf(int32(v)) {
+					t.Fatalf("seed %d: gain of %d is %d, recounted %d", seed, v, f.gain[v], f.gainOf(int32(v)))
+				}
+			}
+		}
+		if f.over() > 0 {
+			t.Errorf("seed %d: a side is %d too heavy", seed, f.over())
+		}
+		if balanced && cutOf() > before {
+			t.Errorf("seed %d: the cut went from %d to %d", seed, before, cutOf())
+		}
+		side = b.split(g)
+		if f := newRefinement(g, side, b.half(g), nil); f.over() > 0 || f.weight[0] == 0 || f.weight[1] == 0 {
+			t.Errorf("seed %d: sides of %v", seed, f.weight)
+		}
+	}
+}
+
+// TestBisectionOfAGrid: two halves of an 8×30 grid are cut along its short side.
+func TestBisectionOfAGrid(t *testing.T) {
+	const rows, columns = 8, 30
+	g := &hypergraph{}
+	for i := range rows * columns {
+		g.weight = append(g.weight, 1)
+		if i%columns+1 < columns {
+			g.nets = append(g.nets, []int32{int32(i), int32(i + 1)})
+		}
+		if i+columns < rows*columns {
+			g.nets = append(g.nets, []int32{int32(i), int32(i + columns)})
+		}
+	}
+	for range g.nets {
+		g.cost = append(g.cost, oneBit)
+	}
+	g.link()
+	for seed := range uint64(10) {
+		b := bisection{rng: rand.NewPCG(seed, 12), imbalance: 26}
+		f := newRefinement(g, b.split(g), b.half(g), nil)
+		if f.cut > (rows+2)*oneBit {
+			t.Errorf("seed %d: %d edges are cut, 8 are enough", seed, f.cut>>fraction)
+		}
+	}
+}
+
+func TestSlicesAreTakenAndTakenBack(t *testing.T) {
+	for seed := range uint64(40) {
+		_, n := someNetwork(seed)
+		w := newWorking(n, greedyTree(n, greedyRule{alpha: oneBit}, rand.NewPCG(seed, 13)).finish())
+		if w.largest() < 4*oneBit {
+			continue
+		}
+		o := objective{write: 4 * oneBit, limit: w.largest() / 2, steep: oneBit / 2}
+		s := &slicing{whole: n, w: w}
+		if !s.narrow(&o, 6, noLimit) || s.w.largest() > o.limit || len(s.sliced) == 0 {
+			t.Fatalf("seed %d: %d slices, largest table 2^%v, limit 2^%v", seed, len(s.sliced), bitsOf(s.w.largest()), bitsOf(o.limit))
+		}
+		checkWorking(t, s.w)
+		before := s.price(&o)
+		s.exchange(&o, 6, noLimit)
+		checkWorking(t, s.w)
+		s.widen(&o)
+		checkWorking(t, s.w)
+		if s.w.largest() > o.limit || s.price(&o) > before {
+			t.Errorf("seed %d: taking slices back made it worse", seed)
+		}
+		o.limit = noLimit
+		s.widen(&o)
+		if len(s.sliced) > 0 && s.price(&o) > before {
+			t.Errorf("seed %d: %v stay sliced without a limit, price 2^%v after 2^%v", seed, s.sliced, bitsOf(s.price(&o)), bitsOf(before))
+		}
+	}
+}
