@@ -17,7 +17,7 @@ import (
 type uniform struct {
 	net *btn.Network
 	dec *btn.Decomposition
-	s   contract.Shape
+	s   shape
 }
 
 func newUniform(n, widest, d, r int, class btn.Class) uniform {
@@ -27,7 +27,7 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 	u := uniform{
 		net: &btn.Network{Dims: dims, Scale: scaled.One},
 		dec: &btn.Decomposition{Levels: levels},
-		s:   contract.Shape{Legs: n, Links: n / widest, Widest: widest, Dim: d, Rank: r},
+		s:   shape{Legs: n, Links: n / widest, Widest: widest, Dim: d, Rank: r},
 	}
 	for first := 0; first < n; first += widest {
 		legs := make([]int, widest)
@@ -80,7 +80,7 @@ func (u uniform) flops(t *testing.T) float64 {
 
 // grows checks that counted operations rise from case to case no faster than the bound (slack for lower-order terms), and
 // stay below constant times it.
-func grows(t *testing.T, cases []uniform, bound func(contract.Shape) float64, constant float64) {
+func grows(t *testing.T, cases []uniform, bound func(shape) float64, constant float64) {
 	t.Helper()
 	const slack = 1.1
 	var flops, bounds float64
@@ -100,7 +100,7 @@ func TestLemma2Growth(t *testing.T) {
 	const constant = 4 // a multiplication and an addition, and partial sums Σ d^m ≤ 2·d^n_max
 	grow := func(cases ...uniform) {
 		t.Helper()
-		grows(t, cases, contract.Shape.PaperCostCP, constant)
+		grows(t, cases, shape.paperCostCP, constant)
 	}
 	c := btn.ClassCP
 	grow(newUniform(30, 3, 2, 1, c), newUniform(60, 3, 2, 1, c), newUniform(480, 3, 2, 1, c)) // k
@@ -116,7 +116,7 @@ func TestLemma3Growth(t *testing.T) {
 		for a := 2; a < cases[0].s.Dim; a++ {
 			constant *= float64(a) // a box holds up to (D−1)! times the feasible counts, which c_2 counts
 		}
-		grows(t, cases, contract.Shape.PaperCostSymmetryCP, constant)
+		grows(t, cases, shape.paperCostSymmetryCP, constant)
 	}
 	c := btn.ClassSymmetric
 	grow(newUniform(60, 3, 2, 1, c), newUniform(120, 3, 2, 1, c), newUniform(480, 3, 2, 1, c), newUniform(1920, 3, 2, 1, c))
@@ -128,7 +128,7 @@ func TestLemma4Growth(t *testing.T) {
 	const constant = 4 // as for Lemma 3
 	c := btn.ClassSymmetryRankOne
 	grows(t, []uniform{newUniform(120, 3, 2, 1, c), newUniform(120, 3, 2, 2, c), newUniform(120, 3, 2, 8, c), newUniform(480, 3, 2, 8, c)},
-		contract.Shape.PaperCostSymmetryCP, constant)
+		shape.paperCostSymmetryCP, constant)
 }
 
 // TestCostIsNearWhatIsCounted: grouping into tasks needs no more than the right magnitude, and the right growth.

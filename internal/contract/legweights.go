@@ -7,9 +7,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// LegWeights returns the weights of one leg: W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y], a dim × D matrix. v nil means all ones, o nil the
+// weightsOf returns the weights of one leg: W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y], a dim × D matrix. v nil means all ones, o nil the
 // identity, of nil that there is one level. Cost O(dim²), O(dim) without a learned map.
-func LegWeights(dim int, v, o []float64, of []uint8, levels int) tensor.LegWeights {
+func weightsOf(dim int, v, o []float64, of []uint8, levels int) tensor.LegWeights {
 	w := make(tensor.LegWeights, dim*levels)
 	for y := range dim {
 		value, level := 1.0, 0
@@ -55,12 +55,12 @@ func (j job) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWei
 		}
 		if v == nil && o == nil {
 			if plain[k] == nil {
-				plain[k] = LegWeights(dim, nil, nil, of, levels.D)
+				plain[k] = weightsOf(dim, nil, nil, of, levels.D)
 			}
 			all[l] = plain[k]
 			continue
 		}
-		all[l] = LegWeights(dim, v, o, of, levels.D)
+		all[l] = weightsOf(dim, v, o, of, levels.D)
 	}
 	return all
 }

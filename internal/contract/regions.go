@@ -15,14 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// RegionOptions are those of the family of a rung; marginals take all of a slice's regions in one component.
-func RegionOptions(r *btn.Rung, marginals bool) region.Options {
-	return region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals, Moves: RegionMoves}
-}
-
-// RegionMoves bounds the planning of one family: dense graphs have no small regions, and that is to be known soon.
-const RegionMoves = 1 << 28
-
 // regions contracts the component's regions. With marginals it has all of its slice's, and Value.Marginals are those of
 // the log-linear estimate; times the slice's Z they add up.
 func (j job) regions() (btn.Value, error) {
@@ -34,7 +26,7 @@ func (j job) regions() (btn.Value, error) {
 	if rung.Kind == btn.KindBethe {
 		return j.bethe(g), nil
 	}
-	f, err := region.Plan(j.ctx, g.e.Hypergraph(), RegionOptions(rung, j.m != nil))
+	f, err := region.Plan(j.ctx, g.e.Hypergraph(), region.Planned(rung.Kind, rung.Size, j.m != nil))
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -47,7 +39,7 @@ func (j job) regions() (btn.Value, error) {
 	}
 	out := &btn.RegionPart{LnBethe: g.lnBethe, Widest: float64(f.Widest), Converged: g.state.Converged}
 	v := btn.Value{Z: scaled.FromLog(g.lnBethe), Region: out}
-	from, to := part(f.Len(), j.q)
+	from, to := region.InShare(f.Len(), j.q.From, j.q.To)
 	parts, err := j.parts(p, from, to)
 	if err != nil {
 		return btn.Value{}, err
@@ -62,19 +54,6 @@ func (j job) regions() (btn.Value, error) {
 	}
 	return v, nil
 }
-
-// part returns which regions a component has: q.From and q.To are in 2^20ths of all, because the regions of a slice are not
-// counted before its evidence is known.
-func part(n int, q *btn.Component) (from, to int) {
-	at := func(share int64) int { return int(share * int64(n) >> regionShares) }
-	return at(q.From), at(q.To)
-}
-
-// regionShares is log2 of what 1 stands for in the From and To of region components.
-const regionShares = 20
-
-// RegionShare returns the bound between component k−1 and component k of n.
-func RegionShare(k, n int) int64 { return int64(k) << regionShares / int64(n) }
 
 // blockRegions is how many regions are summed at a time.
 const blockRegions = 1 << 14
@@ -113,53 +92,11 @@ func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
 			return s, err
 		}
 	}
-	states, err := Propagate(j.ctx, e, PropagateOptions{})
+	states, err := bp.Propagate(j.ctx, e, bp.PropagateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return states[0], nil
-}
-
-const (
-	// phaseStarts is how many starts of belief propagation look for competing fixed points, on networks of at most
-	// PhaseTables tables; larger ones have one.
-	phaseStarts = 4
-	// PhaseTables bounds the networks whose phases are looked for.
-	PhaseTables = 20_000
-)
-
-// Propagate returns the distinct states of belief propagation from several seeded starts, the one to stand on first. The first
-// start is uniform, or warm if there is one.
-func Propagate(ctx context.Context, e *einsum.Expression, o PropagateOptions) ([]*bp.State, error) {
-	starts := phaseStarts
-	if o.Starts > 0 {
-		starts = o.Starts
-	}
-	if len(e.Tables) > PhaseTables {
-		starts, o.Seed = 1, 0
-	}
-	if o.Updates > 0 {
-		o.Updates = max(o.Updates/int64(starts), 1)
-	}
-	return bp.FixedPoints(ctx, e, starts, bp.Options{Seed: o.Seed, Warm: o.Warm, Updates: o.Updates, Enough: o.Enough})
-}
-
-// PropagateOptions are those of Propagate. The zero value works.
-type PropagateOptions struct {
-	Seed    uint64
-	Warm    []float64       // see bp.Options.Warm
-	Starts  int             // 0: as many as look for competing fixed points
-	Updates int64           // of all starts together; 0: each has package bp's own bound
-	Enough  context.Context // see bp.Options.Enough
-}
-
-// onlyUpdates bounds the runs of OnlyState, per message entry: what takes longer is no good start.
-const onlyUpdates = 100
-
-// OnlyState returns the one state that belief propagation converges to from all of Propagate's starts, soon, or nil: what is a
-// good start under evidence. A state among several would decide the phase beforehand. o.Warm and o.Updates have no meaning here.
-func OnlyState(ctx context.Context, e *einsum.Expression, o PropagateOptions) (*bp.State, error) {
-	return bp.Only(ctx, e, phaseStarts, bp.Options{Seed: o.Seed, Updates: onlyUpdates * int64(bp.Entries(e)), Enough: o.Enough})
 }
 
 // bethe is the component of a rung without regions: the value and the beliefs of belief propagation.

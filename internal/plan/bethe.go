@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	contraction "github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/einsum"
 )
 
@@ -41,7 +41,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	defer cancel()
 	short := a.settings
 	short.Budget *= betheShare / messageShare
-	states, err := contraction.Propagate(a.ctx, e, contraction.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
+	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -152,7 +152,7 @@ func grown(method btn.Method, g *btn.Growth) *btn.Decomposition {
 		for slice := range r.Count {
 			c := btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: slice}
 			if r.Family == btn.FamilyRegions {
-				c.Class, c.To = btn.ClassRegion, contraction.RegionShare(1, 1)
+				c.Class, c.To = btn.ClassRegion, region.Share(1, 1)
 			}
 			d.Components = append(d.Components, c)
 			d.Alpha = append(d.Alpha, scaled.One)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	contraction "github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
 // mostMessages bounds the entries of messages that are learned: as many as a cache takes, 4 MiB of 9 bytes each and a little
@@ -37,9 +37,9 @@ func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, 
 	}
 	enough, cancel := planningContext(a.ctx, messageShare)
 	defer cancel()
-	o := contraction.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, a.settings), Enough: enough}
+	o := bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, a.settings), Enough: enough}
 	if m.messages == nil {
-		states, err := contraction.Propagate(a.ctx, e, o)
+		states, err := bp.Propagate(a.ctx, e, o)
 		return states, m.remembered, err
 	}
 	if q.Evidence.IsEmpty() {
@@ -49,7 +49,7 @@ func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, 
 	if o.Warm, err = bp.Carry(m.e, e, m.messages); err != nil {
 		return nil, false, err
 	}
-	states, err := contraction.Propagate(a.ctx, e, o)
+	states, err := bp.Propagate(a.ctx, e, o)
 	return states, m.remembered, err
 }
 
@@ -64,7 +64,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(shape.Edges) > contraction.PhaseTables {
+	if len(shape.Edges) > policy.PhaseTables {
 		a.messages = m
 		return m, nil
 	}
@@ -84,7 +84,11 @@ func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit 
 	compute := func(ctx context.Context) (*btn.Decomposition, error) {
 		enough, cancel := planningContext(ctx, ownShare)
 		defer cancel()
-		s, err := contraction.OnlyState(ctx, e, contraction.PropagateOptions{Seed: a.settings.Seed, Enough: enough})
+		s, err := bp.Only(ctx, e, policy.PhaseStarts, bp.Options{
+			Seed:    a.settings.Seed,
+			Updates: policy.OnlyUpdates * int64(bp.Entries(e)),
+			Enough:  enough,
+		})
 		if err != nil {
 			return nil, err
 		}

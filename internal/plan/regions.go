@@ -10,9 +10,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	contraction "github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -67,7 +67,7 @@ func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, e
 	} else if own {
 		assignment.Relearned = "regions: for what the evidence leaves"
 	}
-	if len(e.Tables) <= contraction.PhaseTables {
+	if len(e.Tables) <= policy.PhaseTables {
 		if assignment.Decomposition, err = a.slicedRegions(index, conditioned, e, states); err != nil {
 			return btn.Assignment{}, err
 		}
@@ -161,7 +161,7 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 		if searches <= 0 {
 			break
 		}
-		f, err := region.Plan(planning, h, contraction.RegionOptions(&r, marginals))
+		f, err := region.Plan(planning, h, region.Planned(r.Kind, r.Size, marginals))
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
@@ -172,7 +172,7 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 			return d, false, nil
 		}
 		if fault.CodeOf(err) == fault.OverBudget {
-			searches -= contraction.RegionMoves
+			searches -= policy.RegionMoves
 		}
 		switch {
 		case fault.CodeOf(err) == fault.Unsupported && r.Kind == region.Windows:
@@ -270,7 +270,7 @@ func addRegions(d *btn.Decomposition, r btn.Rung, parts int) {
 		for k := range parts {
 			d.Components = append(d.Components, btn.Component{
 				Class: btn.ClassRegion, Rung: len(d.Growth.Rungs), Slice: slice,
-				From: contraction.RegionShare(k, parts), To: contraction.RegionShare(k+1, parts),
+				From: region.Share(k, parts), To: region.Share(k+1, parts),
 			})
 			d.Alpha = append(d.Alpha, scaled.One)
 		}

@@ -1,11 +1,11 @@
-package contract
+package contract_test
 
 // The paper's bounds, which the tests of growth hold the counted operations against.
 
 import "math"
 
-// Shape is what the paper's bounds depend on.
-type Shape struct {
+// shape is what the paper's bounds depend on.
+type shape struct {
 	Legs   int // n
 	Links  int // k
 	Widest int // n_max, the legs of the largest link
@@ -13,14 +13,14 @@ type Shape struct {
 	Rank   int // r, 1 for one component
 }
 
-// PaperCostCP is Lemma 2's r·k·d^n_max.
-func (s Shape) PaperCostCP() float64 {
+// paperCostCP is Lemma 2's r·k·d^n_max.
+func (s shape) paperCostCP() float64 {
 	return float64(s.Rank) * float64(s.Links) * math.Pow(float64(s.Dim), float64(s.Widest))
 }
 
-// PaperCostSymmetryCP is Lemma 4's r·k·(d^n_max + c_1·c_2), for Rank 1 Lemma 3's, with c_1 = C(n_max+d−1, d−1) and
+// paperCostSymmetryCP is Lemma 4's r·k·(d^n_max + c_1·c_2), for Rank 1 Lemma 3's, with c_1 = C(n_max+d−1, d−1) and
 // c_2 = C(n−n_max+d−1, d−1).
-func (s Shape) PaperCostSymmetryCP() float64 {
+func (s shape) paperCostSymmetryCP() float64 {
 	c1, c2 := binomial(s.Widest+s.Dim-1, s.Dim-1), binomial(s.Legs-s.Widest+s.Dim-1, s.Dim-1)
 	return float64(s.Rank) * float64(s.Links) * (math.Pow(float64(s.Dim), float64(s.Widest)) + c1*c2)
 }
