@@ -8,14 +8,14 @@ import (
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // P(event | evidence), as the ratio of two queries.
 
 // withEvent returns the queries and behind them, for each, one with its evidence and the event in file, asked over it.
 // Errors name the file, and both files where evidence and event contradict each other.
-func withEvent(open console.Opener, queries []infer.Query, file string, domains []int) ([]infer.Query, error) {
+func withEvent(open console.Opener, queries []query.Query, file string, domains []int) ([]query.Query, error) {
 	event, err := loadEvidence(open, file, domains)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func withEvent(open console.Opener, queries []infer.Query, file string, domains 
 		if given.EvidenceFile != "" {
 			label = given.EvidenceFile + " and " + file
 		}
-		queries = append(queries, infer.Query{Evidence: both, EvidenceFile: label, Over: q + 1})
+		queries = append(queries, query.Query{Evidence: both, EvidenceFile: label, Over: q + 1})
 	}
 	return queries, nil
 }

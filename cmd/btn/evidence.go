@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -42,7 +42,7 @@ func beside(model string) (string, error) {
 
 // loadQueries makes one query per evidence file. Without any, the file beside the model is used where there is one; "none" stands for no
 // evidence. A file without an observation is as good as none, and say is told so.
-func loadQueries(open console.Opener, model string, files []string, domains []int, say io.Writer) ([]infer.Query, error) {
+func loadQueries(open console.Opener, model string, files []string, domains []int, say io.Writer) ([]query.Query, error) {
 	if len(files) == 0 {
 		file, err := beside(model)
 		if err != nil {
@@ -53,7 +53,7 @@ func loadQueries(open console.Opener, model string, files []string, domains []in
 		}
 		files = []string{file}
 	}
-	queries := make([]infer.Query, len(files))
+	queries := make([]query.Query, len(files))
 	for i, file := range files {
 		if file == noEvidence {
 			continue

@@ -12,12 +12,13 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -68,7 +69,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		if c.Event != "" {
 			asked *= 2
 		}
-		results = infer.Failed(job, asked, err, "btn") // --json prints an object whatever happens
+		results = stage.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
 	p.all, p.over = results, over
 	code := config.ExitOK
@@ -114,7 +115,7 @@ func (c *inferCmd) late() error {
 // asked is what a command asks for.
 type asked struct {
 	message wire.Model
-	queries []infer.Query
+	queries []query.Query
 	over    []int // of every query, 1 + the one that it is asked over
 }
 
@@ -184,7 +185,7 @@ func (c *inferCmd) answer(ctx context.Context, t *console.Terminal, common *conf
 	}
 	results = answer.Results
 	if answer.Status != wire.StatusOK && len(results) == 0 {
-		results = infer.Failed(job, len(a.queries), &fault.Error{Code: answer.Error.Code, Err: errors.New(answer.Error.Message)}, answer.Error.Stage)
+		results = stage.Failed(job, len(a.queries), &fault.Error{Code: answer.Error.Code, Err: errors.New(answer.Error.Message)}, answer.Error.Stage)
 	}
 	total := float64(time.Since(start).Microseconds()) / 1000
 	for i := range results {

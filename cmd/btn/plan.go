@@ -14,9 +14,10 @@ import (
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 type planCmd struct {
@@ -82,7 +83,7 @@ func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 // planned is what is to be planned for.
 type planned struct {
 	model   *factorgraph.Model
-	queries []infer.Query
+	queries []query.Query
 	net     *btn.Network // nil: there was no time to make it
 }
 
@@ -100,7 +101,7 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	if err != nil {
 		return p, err
 	}
-	p.net, err = promptly(reading, func() (*btn.Network, error) { return infer.Reparameterise(reading, p.model, c.settings()) })
+	p.net, err = promptly(reading, func() (*btn.Network, error) { return stage.Reparameterise(reading, p.model, c.settings()) })
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return p, nil
 	}
@@ -127,7 +128,7 @@ func (c *planCmd) Validate() error {
 var errSlow = errors.New("not priced in the time that --within leaves")
 
 // assign assigns a query until a time; errSlow if that comes first.
-func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network, q plan.Query, s btn.Settings) (*btn.Job, error) {
+func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network, q query.Query, s btn.Settings) (*btn.Job, error) {
 	left := time.Until(until)
 	if left <= 0 {
 		return nil, errSlow
@@ -135,7 +136,7 @@ func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network,
 	planning, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	job, err := promptly(planning, func() (*btn.Job, error) {
-		return plan.Assign(plan.PriceUntil(planning, time.Now().Add(left*3/4)), net, []plan.Query{q}, s, nil)
+		return plan.Assign(plan.PriceUntil(planning, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, errSlow
@@ -143,7 +144,7 @@ func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network,
 	return job, err
 }
 
-func (c *planCmd) forecast(ctx context.Context, p planned, q infer.Query, until time.Time) (*forecast, error) {
+func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
 	stats := p.model.Stats()
 	s := c.settings()
 	f := &forecast{
@@ -168,10 +169,10 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q infer.Query, until 
 }
 
 // exactly fills what the exact way takes.
-func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, f *forecast, until time.Time) error {
+func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	job, err := c.assign(ctx, until, net, plan.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
+	job, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -212,12 +213,12 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q infer.Query, 
 }
 
 // chosen fills what the settings asked for come to, where that is not the exact way.
-func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f *forecast, until time.Time) error {
+func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	job, err := c.assign(ctx, until, net, plan.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	job, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil
@@ -231,14 +232,14 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q infer.Query, f
 	}
 	d := job.Decompositions[a.Decomposition]
 	f.Choice, f.Components = d.Method, len(d.Components)
-	if f.Growth = infer.Describe(job); f.Growth != "" {
+	if f.Growth = stage.Describe(job); f.Growth != "" {
 		_, f.Growth, _ = strings.Cut(f.Growth, ": ")
 	}
 	return nil
 }
 
 // simplified says what is left of a network under the query's evidence before its contraction tree is searched.
-func simplified(ctx context.Context, net *btn.Network, q infer.Query) (string, error) {
+func simplified(ctx context.Context, net *btn.Network, q query.Query) (string, error) {
 	conditioned, err := net.Condition(q.Evidence)
 	if err != nil {
 		return "", err

@@ -15,11 +15,11 @@ import (
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// query is a line of a file of queries.
-type query struct {
+// queryJSON is a line of a file of queries.
+type queryJSON struct {
 	Evidence  values     `json:"evidence"`
 	Marginals bool       `json:"marginals"`
 	Joint     []variable `json:"joint"`
@@ -85,13 +85,13 @@ func (v *values) UnmarshalJSON(b []byte) error {
 
 // queryFile reads the queries of a file. A line with an event gives two: what is given, and that with the event, asked over it.
 // Their labels are FILE:LINE. Errors have the code bad_input and the line.
-func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]infer.Query, error) {
+func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]query.Query, error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var queries []infer.Query
+	var queries []query.Query
 	in := bufio.NewReader(f)
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
@@ -117,8 +117,8 @@ func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]infer.
 }
 
 // queryLine returns the one or two queries of a line, the first of them at position at.
-func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]infer.Query, error) {
-	var q query
+func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]query.Query, error) {
+	var q queryJSON
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
@@ -131,7 +131,7 @@ func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]infer
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	first := infer.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals}
 	for _, v := range q.Joint {
 		i, err := position(m, v)
 		if err != nil {
@@ -140,7 +140,7 @@ func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]infer
 		first.Joint = append(first.Joint, i)
 	}
 	if q.Event == nil {
-		return []infer.Query{first}, nil
+		return []query.Query{first}, nil
 	}
 	if len(q.Event) == 0 {
 		return nil, errors.New("event: it says nothing")
@@ -149,7 +149,7 @@ func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]infer
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
 	}
-	return []infer.Query{first, {Evidence: both, EvidenceFile: label + " event", Over: at + 1}}, nil
+	return []query.Query{first, {Evidence: both, EvidenceFile: label + " event", Over: at + 1}}, nil
 }
 
 // evidence returns what is known in the normal form, checked against the model.

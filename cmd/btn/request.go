@@ -15,7 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -141,7 +141,7 @@ func milliseconds(d time.Duration) int64 {
 }
 
 // load reads the model and the queries: a registered model from the server at url.
-func (r *requestFlags) load(ctx context.Context, t *console.Terminal, url string) (*factorgraph.Model, []infer.Query, error) {
+func (r *requestFlags) load(ctx context.Context, t *console.Terminal, url string) (*factorgraph.Model, []query.Query, error) {
 	open := t.Opener(ctx)
 	m, err := r.loadModel(ctx, open, url)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *requestFlags) load(ctx context.Context, t *console.Terminal, url string
 	}
 	queries, err := loadQueries(open, r.Model, r.Evid, m.Domains, t.Err)
 	if err == nil {
-		err = btn.CheckJoint(m.Domains, r.Joint)
+		err = query.CheckJoint(m.Domains, r.Joint)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +184,7 @@ func (r *requestFlags) loadModel(ctx context.Context, open console.Opener, url s
 }
 
 // loadFile reads a file of queries. --mar and --joint are for those lines that do not say it themselves.
-func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]infer.Query, error) {
+func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]query.Query, error) {
 	queries, err := queryFile(open, r.Queries, m)
 	if err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]in
 		if q.Joint == nil {
 			q.Joint = r.Joint
 		}
-		if err := btn.CheckJoint(m.Domains, q.Joint); err != nil {
+		if err := query.CheckJoint(m.Domains, q.Joint); err != nil {
 			return nil, fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
 		}
 	}
@@ -206,7 +206,7 @@ func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]in
 }
 
 // message is the job as it travels, without its deadline.
-func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer.Query) (wire.Model, error) {
+func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query.Query) (wire.Model, error) {
 	message := wire.Model{Job: job, Settings: r.settings()}
 	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
 		message.ModelDigest = digest
@@ -218,7 +218,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []infer
 		message.Model = of.Model
 	}
 	for _, q := range queries {
-		message.Queries = append(message.Queries, wire.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
+		message.Queries = append(message.Queries, query.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
 	}
 	return message, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -23,18 +24,18 @@ func (o options) request() (wire.Model, error) {
 }
 
 // text is a model file and a query per evidence file, after one without evidence.
-func text(path string, evid []string) (string, []wire.Query, error) {
+func text(path string, evid []string) (string, []query.Query, error) {
 	model, err := os.ReadFile(path)
 	if err != nil {
 		return "", nil, err
 	}
-	queries := []wire.Query{{Marginals: true}}
+	queries := []query.Query{{Marginals: true}}
 	for _, path := range evid {
 		e, err := os.ReadFile(path)
 		if err != nil {
 			return "", nil, err
 		}
-		queries = append(queries, wire.Query{Evid: string(e), EvidenceFile: path, Marginals: true})
+		queries = append(queries, query.Query{Evid: string(e), EvidenceFile: path, Marginals: true})
 	}
 	return string(model), queries, nil
 }
@@ -48,7 +49,7 @@ const (
 
 // grass is a factor graph in the native form, which has factors that no table can hold; these are tables. They are
 // row-major, the last variable of the scope fastest.
-func grass() (*wire.ModelBody, []wire.Query, error) {
+func grass() (*wire.ModelBody, []query.Query, error) {
 	dense := func(scope []int, p ...float64) factorgraph.Factor {
 		shape := make([]int, len(scope))
 		for i := range shape {
@@ -67,7 +68,7 @@ func grass() (*wire.ModelBody, []wire.Query, error) {
 		},
 	})
 	sensor := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: wet, Weights: []float64{0.3, 0.7}}}}
-	return body, []wire.Query{
+	return body, []query.Query{
 		{Marginals: true},
 		{Evidence: factorgraph.Observe(map[int]int{wet: 1}), Marginals: true, Joint: []int{rain, sprinkler}},
 		{Evidence: factorgraph.Observe(map[int]int{rain: 1, wet: 1}), Over: 2}, // ln P(rain | wet): over query 1

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -124,7 +125,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	for i, b := range badInputs {
 		job := fmt.Sprintf("bad-%d-%d", id, i)
 		// The client would refuse nothing here: what the text says is for reparam-worker to find out.
-		data, err := wire.Encode(&wire.Model{Job: job, UAI: b.model, Queries: []wire.Query{{Evid: b.evid}}})
+		data, err := wire.Encode(&wire.Model{Job: job, UAI: b.model, Queries: []query.Query{{Evid: b.evid}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +136,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	} {
 		refused(fmt.Sprintf("raw bytes %d", i), publish(fmt.Sprintf("raw-%d-%d", id, i), raw), "")
 	}
-	data, err := wire.Encode(&wire.Model{Job: fmt.Sprintf("good-%d", id), UAI: "MARKOV\n1\n2\n1\n1 0\n2 1 2\n", Queries: []wire.Query{{}}})
+	data, err := wire.Encode(&wire.Model{Job: fmt.Sprintf("good-%d", id), UAI: "MARKOV\n1\n2\n1\n1 0\n2 1 2\n", Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

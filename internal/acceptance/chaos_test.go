@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -133,8 +134,8 @@ func chaosJob(ctx context.Context, t *testing.T, c *client.Client, i int) {
 		if q > 0 {
 			e.Hard = []factorgraph.Observation{{Var: q - 1, Value: i % 2}}
 		}
-		message.Queries = append(message.Queries, wire.Query{Evidence: e})
-		request.Queries = append(request.Queries, infer.Query{Evidence: e})
+		message.Queries = append(message.Queries, query.Query{Evidence: e})
+		request.Queries = append(request.Queries, query.Query{Evidence: e})
 	}
 	want, err := infer.Run(ctx, request, nil)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -118,7 +119,7 @@ func pipelineFor(t *testing.T, m *factorgraph.Model, s btn.Settings) func(job st
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		begin := time.Now()
-		_, err := c.Submit(ctx, wire.Model{Job: job, Model: body, Queries: []wire.Query{{Evidence: ev}}, Settings: s})
+		_, err := c.Submit(ctx, wire.Model{Job: job, Model: body, Queries: []query.Query{{Evidence: ev}}, Settings: s})
 		must(err)
 		a, err := c.Wait(ctx, job)
 		must(err)
@@ -134,7 +135,7 @@ func pipelineFor(t *testing.T, m *factorgraph.Model, s btn.Settings) func(job st
 func exactly(t *testing.T, m *factorgraph.Model) func(factorgraph.Evidence) float64 {
 	return func(ev factorgraph.Evidence) float64 {
 		t.Helper()
-		r, err := infer.Run(t.Context(), infer.Request{Job: "exact", Model: m, Queries: []infer.Query{{Evidence: ev}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		r, err := infer.Run(t.Context(), infer.Request{Job: "exact", Model: m, Queries: []query.Query{{Evidence: ev}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 		if err != nil || r[0].LogZ == nil || !r[0].Exact {
 			t.Fatalf("exactly: %v, %+v", err, r)
 		}

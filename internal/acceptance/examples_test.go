@@ -23,6 +23,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -192,7 +193,7 @@ func computed(t *testing.T, m wire.Model) []btn.Result {
 				t.Fatal(err)
 			}
 		}
-		r.Queries = append(r.Queries, infer.Query{
+		r.Queries = append(r.Queries, query.Query{
 			Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint, EvidenceFile: q.EvidenceFile,
 		})
 	}

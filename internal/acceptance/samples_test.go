@@ -6,6 +6,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -30,18 +31,18 @@ func digestSamples(t *testing.T) []wire.Model {
 	}
 	const coin = "MARKOV\n1\n2\n0\n"
 	evidence := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 1}}, Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}}}
-	many := make([]wire.Query, 17) // more than a fixed array
+	many := make([]query.Query, 17) // more than a fixed array
 	for i := range many {
 		many[i].Over = (i + 2) % 17
 	}
 	return []wire.Model{
-		{Job: "least", UAI: coin, Queries: []wire.Query{{}}},
-		{Job: "least", UAI: coin, Queries: []wire.Query{{Marginals: true}}},
+		{Job: "least", UAI: coin, Queries: []query.Query{{}}},
+		{Job: "least", UAI: coin, Queries: []query.Query{{Marginals: true}}},
 		{Job: "many", UAI: coin, Queries: many},
-		{Job: "text", UAI: coin, Queries: []wire.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}, DeadlineMS: 1 << 33},
-		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []wire.Query{{}}},
-		{Job: "cp", UAI: coin, Queries: []wire.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
-		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []wire.Query{{}, {Evidence: evidence, Marginals: true, Over: 1, Joint: []int{2, 0}}}, DeadlineMS: 60000,
+		{Job: "text", UAI: coin, Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}, DeadlineMS: 1 << 33},
+		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
+		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
+		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {Evidence: evidence, Marginals: true, Over: 1, Joint: []int{2, 0}}}, DeadlineMS: 60000,
 			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables, Seed: 1 << 52,
 				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9, NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},
 	}

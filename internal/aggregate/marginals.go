@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -55,7 +56,7 @@ func joint(alpha []scaled.Number, parts []*btn.Marginals, set []int) (p *btn.Joi
 	}
 	shape, size := parts[0].Domains, 1
 	for _, d := range shape {
-		if d < 1 || d > btn.MaxJointCells/size {
+		if d < 1 || d > query.MaxJointCells/size {
 			return nil, "", fmt.Errorf("a joint marginal of shape %v", shape)
 		}
 		size *= d

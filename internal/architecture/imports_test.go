@@ -35,6 +35,7 @@ var mathematics = []string{
 	"internal/preprocess",
 	"internal/region",
 	"internal/reparam",
+	"internal/stage",
 	"internal/truncated",
 	"internal/wide",
 	"pkg/countspace",
@@ -42,6 +43,7 @@ var mathematics = []string{
 	"pkg/fault",
 	"pkg/infer",
 	"pkg/modeljson",
+	"pkg/query",
 	"pkg/scaled",
 	"pkg/tensor",
 	"pkg/uai",
@@ -54,7 +56,7 @@ var service = []string{
 
 // public are the packages that others may import. Their surface is a promise: see TestPublicSurface.
 var public = []string{
-	"client", "countspace", "embedded", "factorgraph", "fault", "infer", "modeljson", "pipeline", "scaled", "tensor", "uai", "wire",
+	"client", "countspace", "embedded", "factorgraph", "fault", "infer", "modeljson", "pipeline", "query", "scaled", "tensor", "uai", "wire",
 }
 
 // beside are the packages of commands, and those that only tests use.
@@ -117,7 +119,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 }
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it grow says why.
-const surface = 338
+const surface = 327
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}
@@ -200,6 +202,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"pkg/countspace",
 		"pkg/tensor",
 		"pkg/factorgraph",
+		"pkg/query",
 		"internal/btn",
 		"internal/frobenius",
 		"internal/contractionorder",
@@ -213,6 +216,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"internal/truncated",
 		"internal/contract",
 		"internal/plan",
+		"internal/stage",
 		"pkg/infer",
 	}
 	for i, pkg := range order {
@@ -238,7 +242,7 @@ func TestWorkersLinkNoServer(t *testing.T) {
 
 func TestClientImportsNoPipeline(t *testing.T) {
 	d := deps(t, "pkg/client")
-	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "internal/plan", "internal/contract", "pkg/embedded"} {
+	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "internal/stage", "internal/plan", "internal/contract", "pkg/embedded"} {
 		if d[module+heavy] {
 			t.Errorf("pkg/client depends on %s", heavy)
 		}

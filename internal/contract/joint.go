@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -18,7 +19,7 @@ func (j job) checkJoint(set []int) error {
 	for v := range domains {
 		domains[v] = j.net.Variables[v].Domain
 	}
-	if err := btn.CheckJoint(domains, set); err != nil {
+	if err := query.CheckJoint(domains, set); err != nil {
 		return err
 	}
 	switch j.q.Class {

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -25,7 +26,7 @@ type answers struct {
 func newAnswers() *answers { return &answers{newGoldens(), newGoldens()} }
 
 // ask answers a request. Settings bound work by counts alone and the context has no deadline: no clock takes part.
-func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []infer.Query, s btn.Settings) {
+func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
 	t.Helper()
 	memo := &recorder{}
 	results, err := infer.Run(context.Background(), infer.Request{Job: "golden", Model: m, Queries: queries, Settings: s}, memo)
@@ -34,10 +35,10 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 		return
 	}
 	for q := range results {
-		query := fmt.Sprintf("%s q%d", name, q)
+		asked := fmt.Sprintf("%s q%d", name, q)
 		fields, told := fieldsOfResult(t, &results[q])
-		a.results.add(query, fields...)
-		a.results.tell(query, told)
+		a.results.add(asked, fields...)
+		a.results.tell(asked, told)
 	}
 	for k, d := range memo.made {
 		stored, err := wire.EncodeDecomposition(d)
@@ -51,7 +52,7 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 }
 
 // askAgain asks what has been asked under another setting that must change nothing.
-func (a *answers) askAgain(t *testing.T, name string, m *factorgraph.Model, queries []infer.Query, s btn.Settings) {
+func (a *answers) askAgain(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
 	t.Helper()
 	again := newAnswers()
 	again.ask(t, name, m, queries, s)

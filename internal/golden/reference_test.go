@@ -19,8 +19,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -121,7 +121,7 @@ func (a *answers) referenceModel(t *testing.T, data, name string) {
 	}
 	for setting, s := range referenceSettings {
 		if !slices.Contains(leftOut[setting], name) {
-			a.ask(t, name+" "+setting, m, []infer.Query{{Evidence: ev, Marginals: true}}, s)
+			a.ask(t, name+" "+setting, m, []query.Query{{Evidence: ev, Marginals: true}}, s)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/truth"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // must ends the tests where a model cannot be made.
@@ -107,11 +107,11 @@ func apart() *factorgraph.Model {
 }
 
 // smallQueries are marginals without evidence, an event with marginals over it, likelihoods, and a joint marginal.
-func smallQueries(m *factorgraph.Model) []infer.Query {
+func smallQueries(m *factorgraph.Model) []query.Query {
 	n := len(m.Domains)
 	hard := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: n / 2, Value: m.Domains[n/2] - 1}}}
 	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 0, Weights: weights(m.Domains[0])}}}
-	return []infer.Query{
+	return []query.Query{
 		{Marginals: true},
 		{Evidence: hard, Marginals: true, Over: 1},
 		{Evidence: soft},

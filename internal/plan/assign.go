@@ -13,17 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/truncated"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
-
-// Query is what Assign needs to know of a query.
-type Query struct {
-	Evidence  factorgraph.Evidence
-	Marginals bool  // the answer shall have marginals
-	Joint     []int // variables whose joint marginal is wanted
-	Over      int   // 0, or 1 + the query whose Z this one's is divided by
-}
 
 // Assign decides for every query which decomposition of net's base tensor answers it, learning what is not in memo
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
@@ -31,12 +23,12 @@ type Query struct {
 //
 // Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
 // approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
-func Assign(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo) (*btn.Job, error) {
+func Assign(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo) (*btn.Job, error) {
 	return AssignKnown(ctx, net, queries, s, memo, &Known{})
 }
 
 // AssignKnown is Assign for networks that may be known from earlier calls.
-func AssignKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo Memo, known *Known) (*btn.Job, error) {
+func AssignKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known) (*btn.Job, error) {
 	s = s.WithDefaults()
 	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, job: &btn.Job{}, known: map[string]int{}, facts: known.of(net)}
 	for _, q := range queries {
@@ -123,7 +115,7 @@ func carried(d *btn.Decomposition) bool {
 	return true
 }
 
-func (a *assigner) assign(q Query) (btn.Assignment, error) {
+func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	conditioned, err := a.net.Condition(q.Evidence)
 	switch {
 	case errors.Is(err, btn.ErrRange):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
@@ -49,7 +50,7 @@ func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	class := func(ctx context.Context, s btn.Settings) (btn.Class, int, string) {
 		t.Helper()
 		s.Method = btn.MethodSymmetryCP
-		job, err := Assign(ctx, net, []Query{{}}, s, nil)
+		job, err := Assign(ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

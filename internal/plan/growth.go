@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 
 // approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
 // else regions. warnings say why the exact way was not taken.
-func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []string) (btn.Assignment, error) {
+func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings []string) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
 	if a.settings.Method == btn.MethodRegions {
@@ -55,7 +56,7 @@ func (a *assigner) approximate(conditioned *btn.Network, q Query, warnings []str
 // truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the query's evidence
 // leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
 // truncate.
-func (a *assigner) truncatedLegs(conditioned *btn.Network, q Query) (btn.Assignment, error) {
+func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	own, err := a.prepareTruncated(conditioned, q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -153,7 +154,7 @@ func forbids(e *einsum.Expression) bool {
 }
 
 // modelPlans assigns the plans that depend on the model alone.
-func (a *assigner) modelPlans(q Query) (btn.Assignment, error) {
+func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 	p, err := a.model()
 	if err != nil {
 		return btn.Assignment{}, err

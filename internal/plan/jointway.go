@@ -6,16 +6,17 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // joint assigns the form in count space where exact would, else a contraction tree with an index over the cells of the joint
 // marginal. There is no other way to one: method symmetry-cp is unsupported, and method auto does not fall back to it.
-func (a *assigner) joint(conditioned *btn.Network, q Query) (btn.Assignment, error) {
+func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	domains := make([]int, len(a.net.Variables))
 	for v := range domains {
 		domains[v] = a.net.Variables[v].Domain
 	}
-	if err := btn.CheckJoint(domains, q.Joint); err != nil {
+	if err := query.CheckJoint(domains, q.Joint); err != nil {
 		return btn.Assignment{}, err
 	}
 	switch a.settings.Method {

@@ -2,7 +2,9 @@ package plan
 
 // Maps that a network came with: what they cost in digits, said beforehand.
 
-import "github.com/basetensor/basetensor/internal/btn"
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+)
 
 // mapWarnings warns where legs have maps other than the identity: the tensors were multiplied by their inverses, and entries 10^-16
 // of the largest beside them are rounding. Z does not depend on maps, and its digits do.

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // mostMessages bounds the entries of messages that are learned: as many as a cache takes, 4 MiB of 9 bytes each and a little
@@ -30,7 +31,7 @@ type modelMessages struct {
 
 // propagate runs belief propagation under a query's evidence from the network's own messages, and says whether those were
 // remembered. Without evidence they are the answer already.
-func (a *assigner) propagate(e *einsum.Expression, q Query) ([]*bp.State, bool, error) {
+func (a *assigner) propagate(e *einsum.Expression, q query.Query) ([]*bp.State, bool, error) {
 	m, err := a.ownMessages()
 	if err != nil {
 		return nil, false, err

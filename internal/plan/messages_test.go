@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -59,7 +60,7 @@ var regionSettings = btn.Settings{Method: btn.MethodRegions, Budget: 3e6}
 
 func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo Memo) btn.Assignment {
 	t.Helper()
-	job, err := Assign(t.Context(), net, []Query{{Evidence: factorgraph.Observe(values)}}, regionSettings, memo)
+	job, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}}, regionSettings, memo)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // wide is the network of a complete graph, whose width nobody doubts.
@@ -32,14 +33,14 @@ func wide(t *testing.T, n int) *btn.Network {
 // TestWhatCannotFitIsRefusedWithoutASearch: by the lower bound, with its figure, for method exact and for auto.
 func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	net := wide(t, 70)
-	job, err := Assign(t.Context(), net, []Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
+	job, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if e := job.Assignments[0].Error; e == nil || e.Code != fault.OverBudget || !strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
 		t.Errorf("method exact: %+v", e)
 	}
-	job, err = Assign(t.Context(), net, []Query{{}}, btn.Settings{Budget: 1e8}, nil)
+	job, err = Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Budget: 1e8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
-	job, err := Assign(PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, []Query{{}}, s, nil)
+	job, err := Assign(PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, []query.Query{{}}, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Assign(PlanUntil(ctx, time.Now()), net, []Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Assign(PlanUntil(ctx, time.Now()), net, []query.Query{{}}, s, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -113,7 +114,7 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 // assigned is the job of one query without evidence.
 func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo) (*btn.Job, btn.Assignment) {
 	t.Helper()
-	job, err := Assign(ctx, net, []Query{{}}, s, memo)
+	job, err := Assign(ctx, net, []query.Query{{}}, s, memo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 		ctx  context.Context
 		want btn.Method
 	}{{t.Context(), btn.MethodTruncated}, {PlanUntil(t.Context(), time.Now().Add(time.Hour)), btn.MethodRegions}} {
-		job, err := Assign(c.ctx, net, []Query{{}}, s, nil)
+		job, err := Assign(c.ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

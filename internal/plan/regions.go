@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -35,7 +36,7 @@ var (
 
 // regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
 // with, so that every component stands on the same ones.
-func (a *assigner) regions(conditioned *btn.Network, q Query) (btn.Assignment, error) {
+func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	e, err := einsum.Build(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err

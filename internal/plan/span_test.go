@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -38,11 +39,11 @@ func TestSpanWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := Assign(context.Background(), net, []Query{{}}, btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
+		job, err := Assign(context.Background(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, err := Assign(context.Background(), net, []Query{{}, {Joint: []int{0, 3}}}, btn.Settings{}.WithDefaults(), nil)
+		base, err := Assign(context.Background(), net, []query.Query{{}, {Joint: []int{0, 3}}}, btn.Settings{}.WithDefaults(), nil)
 		if err != nil || base.Assignments[0].Unsure || base.Assignments[1].Unsure {
 			t.Errorf("%s: C = B is unsure beforehand, %v", c.name, err)
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Route is the way that a request takes.
@@ -33,7 +33,7 @@ const (
 type Case struct {
 	Name     string
 	Model    *factorgraph.Model
-	Queries  []infer.Query
+	Queries  []query.Query
 	Settings btn.Settings
 	Route    Route
 	Timeout  time.Duration // of the context; 0: the harness's own
@@ -101,17 +101,17 @@ func (d *drawer) settings() btn.Settings {
 }
 
 // queries draws a query, at times a second one, at times an event asked over the first.
-func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []infer.Query {
-	first := infer.Query{Evidence: d.evidence(m), Marginals: d.chance(0.5)}
+func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
+	first := query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.5)}
 	if n := len(m.Domains); n > 0 && d.chance(0.15) && (s.Method == btn.MethodAuto || s.Method == btn.MethodExact) && !s.NoExact {
 		first.Joint = d.shuffled(all(n))[:min(n, 1+d.rng.IntN(3))]
 	}
-	queries := []infer.Query{first}
+	queries := []query.Query{first}
 	if d.chance(0.2) {
-		queries = append(queries, infer.Query{Evidence: d.evidence(m), Marginals: d.chance(0.3)})
+		queries = append(queries, query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.3)})
 	}
 	if d.chance(0.4) {
-		queries = append(queries, infer.Query{Evidence: d.event(m, first.Evidence), Over: 1, Marginals: d.chance(0.2)})
+		queries = append(queries, query.Query{Evidence: d.event(m, first.Evidence), Over: 1, Marginals: d.chance(0.2)})
 	}
 	return queries
 }
@@ -163,7 +163,7 @@ type caseFile struct {
 	Route    Route           `json:"route"`
 	Timeout  time.Duration   `json:"timeout_ns,omitempty"`
 	Settings btn.Settings    `json:"settings"`
-	Queries  []infer.Query   `json:"queries"`
+	Queries  []query.Query   `json:"queries"`
 	Model    json.RawMessage `json:"model"` // in the native format
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -29,7 +29,7 @@ func sound(t *testing.T) (*Case, []Truth, []btn.Result) {
 	}
 	both := at(2)
 	both.Hard = append([]factorgraph.Observation{{Var: 0, Value: 1}}, both.Hard...)
-	c.Queries = []infer.Query{{Marginals: true, Joint: []int{1}}, {Evidence: at(0), Over: 1}, {Evidence: both}}
+	c.Queries = []query.Query{{Marginals: true, Joint: []int{1}}, {Evidence: at(0), Over: 1}, {Evidence: both}}
 	o := Run(c, DefaultLimits)
 	if o.Err != nil {
 		t.Fatal(o.Err)
@@ -129,15 +129,15 @@ func TestFormatsAreCompared(t *testing.T) {
 
 // TestShrinkKeepsWhatMatters minimises towards "factor 7 is there and variable 4 is observed".
 func TestShrinkKeepsWhatMatters(t *testing.T) {
-	c := &Case{Model: &factorgraph.Model{Domains: []int{2, 2, 2, 2, 3}}, Queries: []infer.Query{{}, {}}}
+	c := &Case{Model: &factorgraph.Model{Domains: []int{2, 2, 2, 2, 3}}, Queries: []query.Query{{}, {}}}
 	for j := range 9 {
 		f := factorgraph.Factor{Scope: []int{j % 4}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, float64(j)}}}
 		c.Model.Factors = append(c.Model.Factors, f)
 	}
-	c.Queries[1] = infer.Query{Marginals: true, Over: 1, Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 2})}
+	c.Queries[1] = query.Query{Marginals: true, Over: 1, Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 2})}
 	small := Shrink(c, 1000, func(n *Case) bool {
 		seven := slices.ContainsFunc(n.Model.Factors, func(f factorgraph.Factor) bool { return f.Table.(*tensor.Dense).Data[1] == 7 })
-		return seven && slices.ContainsFunc(n.Queries, func(q infer.Query) bool {
+		return seven && slices.ContainsFunc(n.Queries, func(q query.Query) bool {
 			return slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool { return h.Value == 2 })
 		})
 	})

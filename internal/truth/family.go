@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -97,7 +97,7 @@ func (d *drawer) tree(c *Case) Truth {
 		c.Model.Factors = append(c.Model.Factors, f)
 		g.pair[v] = Table(f.Table)
 	}
-	c.Queries = []infer.Query{{Marginals: true}}
+	c.Queries = []query.Query{{Marginals: true}}
 	return g.solve()
 }
 
@@ -128,7 +128,7 @@ func (d *drawer) paths(c *Case) Truth {
 			g.unary[n-1][x] = g.unary[n-1][x].Mul(w)
 		}
 	}
-	c.Queries = []infer.Query{{Marginals: true}}
+	c.Queries = []query.Query{{Marginals: true}}
 	return g.solve()
 }
 
@@ -174,7 +174,7 @@ func (d *drawer) counts(c *Case) Truth {
 	for i := range e {
 		z = z.Add(e[i].Mul(at(t.Values, i)))
 	}
-	c.Queries = []infer.Query{{Marginals: d.chance(0.3)}}
+	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
 	return Truth{Z: z}
 }
 
@@ -214,7 +214,7 @@ func (d *drawer) parities(c *Case) Truth {
 		c.add(t, scope...)
 		rows = append(rows, row)
 	}
-	c.Queries = []infer.Query{{Marginals: d.chance(0.3)}}
+	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
 	rank, contradictory := eliminate(rows, n)
 	if contradictory {
 		return Truth{}

@@ -6,7 +6,7 @@ import (
 	"math/big"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -126,7 +126,7 @@ func (d *drawer) strip(c *Case) Truth {
 			}
 		}
 	}
-	c.Queries = []infer.Query{{Marginals: d.chance(0.3)}}
+	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
 	return Truth{Z: total(sums)}
 }
 
@@ -151,7 +151,7 @@ func (d *drawer) findings(c *Case) Truth {
 			c.add(dense([]int{2}, 1-p, p), v)
 		}
 	}
-	var q infer.Query
+	var q query.Query
 	s := inclusion{prior: prior}
 	for f := range findings {
 		scope := d.shuffled(all(diseases))[:parents]
@@ -171,7 +171,7 @@ func (d *drawer) findings(c *Case) Truth {
 			s.negative = append(s.negative, absent(t, scope, diseases))
 		}
 	}
-	c.Queries = []infer.Query{q}
+	c.Queries = []query.Query{q}
 	return Truth{Z: s.solve()}
 }
 

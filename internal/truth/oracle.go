@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Truth is the answer to one query.
@@ -23,7 +23,7 @@ type Truth struct {
 }
 
 // Solve answers the queries of a model by enumeration.
-func Solve(m *factorgraph.Model, queries []infer.Query) []Truth {
+func Solve(m *factorgraph.Model, queries []query.Query) []Truth {
 	weights := Weights(m)
 	out := make([]Truth, len(queries))
 	for q := range queries {
@@ -42,7 +42,7 @@ func Solve(m *factorgraph.Model, queries []infer.Query) []Truth {
 	return out
 }
 
-func solve(m *factorgraph.Model, weights []Number, q *infer.Query) Truth {
+func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
 	conditioned := condition(m, weights, q.Evidence)
 	t := Truth{Z: total(conditioned), LnZ: math.Inf(-1)}
 	if t.Z.IsZero() {

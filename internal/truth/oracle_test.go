@@ -6,7 +6,7 @@ import (
 
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -62,7 +62,7 @@ func TestSolveByHand(t *testing.T) {
 	given := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{1, 0.5}}}}
 	event := given
 	event.Hard = []factorgraph.Observation{{Var: 0, Value: 1}}
-	got := Solve(m, []infer.Query{{Marginals: true, Joint: []int{1, 0}}, {Evidence: given}, {Evidence: event, Over: 2}})
+	got := Solve(m, []query.Query{{Marginals: true, Joint: []int{1, 0}}, {Evidence: given}, {Evidence: event, Over: 2}})
 
 	// weights (x_0, x_1): 1, 3, 20, 40
 	if z := got[0].Z.Float64(); z != 64 {

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -53,7 +54,7 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 }
 
 // throughUAI writes and reads a model of tables, and observations. What the format cannot hold goes as it is.
-func throughUAI(m *factorgraph.Model, queries []infer.Query) (*factorgraph.Model, []infer.Query, error) {
+func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	for _, f := range m.Factors {
 		table, zero := Table(f.Table), true
 		for _, x := range table {

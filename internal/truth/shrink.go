@@ -7,7 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence, variables and settings for as
@@ -39,7 +39,7 @@ func reductions(c *Case) []*Case {
 		out = append(out, n)
 	}
 	for q := range c.Queries {
-		if len(c.Queries) > 1 && !slices.ContainsFunc(c.Queries, func(o infer.Query) bool { return o.Over == q+1 }) {
+		if len(c.Queries) > 1 && !slices.ContainsFunc(c.Queries, func(o query.Query) bool { return o.Over == q+1 }) {
 			change(func(n *Case) { n.dropQuery(q) })
 		}
 	}
@@ -129,7 +129,7 @@ func (c *Case) uses(v int) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.Queries, func(q infer.Query) bool {
+	return slices.ContainsFunc(c.Queries, func(q query.Query) bool {
 		return slices.Contains(q.Joint, v) ||
 			slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool { return h.Var == v }) ||
 			slices.ContainsFunc(q.Evidence.Soft, func(s factorgraph.Likelihood) bool { return s.Var == v })

@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/plan"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -26,14 +27,14 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if err != nil {
 		return nil, formatError{err}
 	}
-	queries := make([]infer.Query, len(request.Queries))
+	queries := make([]query.Query, len(request.Queries))
 	for q, w := range request.Queries {
-		queries[q] = infer.Query{Evidence: w.Evidence, Marginals: w.Marginals, Over: w.Over, Joint: w.Joint}
+		queries[q] = query.Query{Evidence: w.Evidence, Marginals: w.Marginals, Over: w.Over, Joint: w.Joint}
 	}
-	if err := infer.CheckQueries(m.Domains, queries); err != nil {
+	if err := query.Check(m.Domains, queries); err != nil {
 		return nil, err
 	}
-	net, err := infer.Reparameterise(ctx, m, request.Settings)
+	net, err := stage.Reparameterise(ctx, m, request.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	}
 	w := worker{net: net, settings: request.Settings, memo: memory{}}
 	if len(queries)%2 == 0 { // the model was asked for before, without evidence
-		_, _ = w.answer(ctx, []infer.Query{{}}) // what comes of it does not matter
+		_, _ = w.answer(ctx, []query.Query{{}}) // what comes of it does not matter
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -82,9 +83,9 @@ func (m memory) Do(ctx context.Context, key string, compute func(context.Context
 }
 
 // answer does what learn-worker, contract-worker and aggregator do.
-func (w *worker) answer(ctx context.Context, queries []infer.Query) ([]btn.Result, error) {
+func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Result, error) {
 	net := w.net
-	job, err := infer.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
+	job, err := stage.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (w *worker) answer(ctx context.Context, queries []infer.Query) ([]btn.Resul
 	if err != nil {
 		return nil, err
 	}
-	return infer.Aggregate("truth", job, nil, values), nil
+	return stage.Aggregate("truth", job, nil, values), nil
 }
 
 // coded is what comes back of x from its bytes.
@@ -126,9 +127,9 @@ func message(m, to wire.Message) error {
 }
 
 func wireRequest(c *Case) (*wire.Model, error) {
-	var queries []wire.Query
+	var queries []query.Query
 	for _, q := range c.Queries {
-		queries = append(queries, wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
+		queries = append(queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
 	}
 	m, err := wire.NewModel(c.Model, queries...)
 	if err != nil {
@@ -143,12 +144,12 @@ func wireRequest(c *Case) (*wire.Model, error) {
 var digest = wire.Digest(nil)
 
 // contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
-func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []infer.Query, memory int64) ([]btn.UnitValue, error) {
+func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []query.Query, memory int64) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
-	chunks, ends := infer.Chunks(net, job)
+	chunks, ends := stage.Chunks(net, job)
 	shared, projectors := &contract.Shared{}, &contract.Recent{}
 	for k, units := range chunks {
-		part, err := infer.Contract(ctx, net, job, queries, units, infer.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
+		part, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +159,7 @@ func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []i
 			return nil, err
 		}
 		values = append(values, back.Values...)
-		if slices.Contains(ends, k+1) && infer.Settled(job, values) {
+		if slices.Contains(ends, k+1) && stage.Settled(job, values) {
 			break
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -70,7 +71,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 		return cmd, &said
 	}
 	ask := func(job string) *wire.Answer {
-		m := wire.Model{Job: job, Tenant: "ann", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []wire.Query{{}}}
+		m := wire.Model{Job: job, Tenant: "ann", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}}}
 		if _, err := remote.Submit(ctx, m); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Method answers models.
@@ -59,7 +60,7 @@ var exactSettings = btn.Settings{Method: btn.MethodExact}
 // Settings is the system itself under these settings. A failed estimate is an error.
 func Settings(name string, s btn.Settings) Method {
 	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
-		results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []infer.Query{{Marginals: wantMarginals}}, Settings: s}, nil)
+		results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []query.Query{{Marginals: wantMarginals}}, Settings: s}, nil)
 		if err != nil {
 			return unknown(), err
 		}

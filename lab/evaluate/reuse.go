@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func reuse() Experiment {
@@ -172,7 +173,7 @@ func pick(p []float64, u float64) int {
 
 // exactly is the exact answer under evidence.
 func exactly(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool) (Outcome, error) {
-	results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []infer.Query{{Evidence: ev, Marginals: marginals}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+	results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []query.Query{{Evidence: ev, Marginals: marginals}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 	if err != nil {
 		return unknown(), err
 	}

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/lab/chart"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 func timing() Experiment {
@@ -114,16 +115,16 @@ func bonded(ctx context.Context, m *factorgraph.Model, bonds []int, g grower) fu
 
 // staged is the system stage by stage: what it would have answered whenever another estimate was complete.
 func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func(suffix string, step float64, o Outcome)) error {
-	net, err := infer.Reparameterise(ctx, m, s)
+	net, err := stage.Reparameterise(ctx, m, s)
 	if err != nil {
 		return err
 	}
-	queries := []infer.Query{{}}
-	job, err := infer.Learn(ctx, net, queries, s, nil)
+	queries := []query.Query{{}}
+	job, err := stage.Learn(ctx, net, queries, s, nil)
 	if err != nil {
 		return err
 	}
-	chunks, ends := infer.Chunks(net, job)
+	chunks, ends := stage.Chunks(net, job)
 	if len(ends) == 0 {
 		ends = []int{len(chunks)} // an answer at once
 	}
@@ -131,14 +132,14 @@ func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func
 	from := 0
 	for k, end := range ends {
 		for _, units := range chunks[from:end] {
-			more, err := infer.Contract(ctx, net, job, queries, units, infer.ContractOptions{Memory: s.Memory})
+			more, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{Memory: s.Memory})
 			if err != nil {
 				return err
 			}
 			values = append(values, more...)
 		}
 		from = end
-		result := infer.AggregateNow("evaluate", job, nil, values)[0]
+		result := stage.AggregateNow("evaluate", job, nil, values)[0]
 		o, err := read(result)
 		if err != nil {
 			continue
@@ -148,7 +149,7 @@ func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func
 			suffix = " in slices"
 		}
 		emit(suffix, float64(k+1), o)
-		if infer.Settled(job, values) {
+		if stage.Settled(job, values) {
 			break
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -88,19 +89,19 @@ func trimmed(list []float64) float64 {
 
 // chunks is into how many tasks a job is cut.
 func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory, chunkFlops float64) (int, error) {
-	net, err := infer.Reparameterise(ctx, k.graph, message.Settings)
+	net, err := stage.Reparameterise(ctx, k.graph, message.Settings)
 	if err != nil {
 		return 0, err
 	}
-	queries := make([]infer.Query, len(message.Queries))
+	queries := make([]query.Query, len(message.Queries))
 	for q, asked := range message.Queries {
-		queries[q] = infer.Query{Evidence: asked.Evidence, Marginals: asked.Marginals}
+		queries[q] = query.Query{Evidence: asked.Evidence, Marginals: asked.Marginals}
 	}
-	job, err := infer.Learn(ctx, net, queries, message.Settings, memo)
+	job, err := stage.Learn(ctx, net, queries, message.Settings, memo)
 	if err != nil {
 		return 0, err
 	}
-	list, _, _ := infer.ChunksAndCosts(net, job, chunkFlops)
+	list, _, _ := stage.ChunksAndCosts(net, job, chunkFlops)
 	return len(list), nil
 }
 

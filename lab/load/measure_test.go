@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/lab/simulate"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -26,7 +27,7 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := infer.Run(t.Context(), infer.Request{Job: j.message.Job, Model: c.Models[0].Graph, Queries: make([]infer.Query, 2)}, nil)
+		results, err := infer.Run(t.Context(), infer.Request{Job: j.message.Job, Model: c.Models[0].Graph, Queries: make([]query.Query, 2)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

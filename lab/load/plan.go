@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -63,9 +64,9 @@ func (p *planner) job() (*job, error) {
 		}
 		source = wire.Model{ModelDigest: k.digest}
 	}
-	queries := make([]wire.Query, p.c.Batch)
+	queries := make([]query.Query, p.c.Batch)
 	for q := range queries {
-		queries[q] = wire.Query{Evidence: k.draw.evidence(p.r, p.c.Observed), Marginals: p.c.Marginals}
+		queries[q] = query.Query{Evidence: k.draw.evidence(p.r, p.c.Observed), Marginals: p.c.Marginals}
 	}
 	j.message = wire.Model{
 		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: source.Model, ModelDigest: source.ModelDigest,

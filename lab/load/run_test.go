@@ -13,11 +13,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"go.uber.org/goleak"
 )
@@ -100,7 +102,7 @@ func (g *target) Submit(ctx context.Context, m wire.Model) (string, error) {
 		}
 		r := infer.Request{Job: m.Job, Model: graph, Settings: m.Settings}
 		for _, q := range m.Queries {
-			r.Queries = append(r.Queries, infer.Query{Evidence: q.Evidence, Marginals: q.Marginals})
+			r.Queries = append(r.Queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals})
 		}
 		results, err := infer.Run(context.WithoutCancel(ctx), r, nil)
 		if err != nil {
@@ -108,7 +110,7 @@ func (g *target) Submit(ctx context.Context, m wire.Model) (string, error) {
 			return
 		}
 		for i := range results {
-			results[i].TimingsMS = map[string]float64{infer.StageContract: 0.25}
+			results[i].TimingsMS = map[string]float64{stage.StageContract: 0.25}
 		}
 		a := &wire.Answer{Job: m.Job, Status: wire.StatusOK, Results: results}
 		g.mu.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -39,7 +40,7 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 		}
 		request := infer.Request{Job: rec.job.message.Job, Model: k.graph, Settings: rec.job.message.Settings}
 		for _, q := range rec.job.message.Queries {
-			request.Queries = append(request.Queries, infer.Query{Evidence: q.Evidence, Marginals: q.Marginals})
+			request.Queries = append(request.Queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals})
 		}
 		misses := memo.misses
 		began := time.Now()

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -98,7 +99,7 @@ func TestJobIds(t *testing.T) {
 	for _, job := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("x", 65), "ü"} {
 		for what, err := range map[string]error{
 			"submit": func() error {
-				_, err := c.Submit(ctx, wire.Model{Job: job, UAI: coin, Queries: []wire.Query{{}}})
+				_, err := c.Submit(ctx, wire.Model{Job: job, UAI: coin, Queries: []query.Query{{}}})
 				return err
 			}(),
 			"wait":   func() error { _, err := c.Wait(ctx, job); return err }(),
@@ -148,7 +149,7 @@ func Example() {
 		return
 	}
 	model := "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
-	if _, err := c.Submit(ctx, wire.Model{Job: "example", UAI: model, Queries: []wire.Query{{}, {Evid: "1 0 1"}}}); err != nil {
+	if _, err := c.Submit(ctx, wire.Model{Job: "example", UAI: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -53,7 +54,7 @@ func TestModelsComeAndGo(t *testing.T) {
 
 func TestInferWithoutWorkers(t *testing.T) {
 	ctx, _, _, c := open(t)
-	m := wire.Model{UAI: coin, Queries: []wire.Query{{}}}
+	m := wire.Model{UAI: coin, Queries: []query.Query{{}}}
 	if _, err := c.Infer(ctx, m); fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("%v", err)
 	}
@@ -87,7 +88,7 @@ func ExampleClient_Infer() {
 		fmt.Println(err)
 		return
 	}
-	question := wire.Model{ModelDigest: digest, Queries: []wire.Query{{}, {Evid: "1 0 1"}}}
+	question := wire.Model{ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 1"}}}
 	answer, err := c.Infer(ctx, question)
 	for ; err != nil && strings.Contains(err.Error(), "no reparam-worker"); answer, err = c.Infer(ctx, question) {
 		// the workers are still starting

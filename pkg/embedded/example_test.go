@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // The whole pipeline in this process: a server, a cache, the four workers, and a client that asks them.
@@ -33,7 +33,7 @@ func Example() {
 		Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{2, 1, 1, 2}}}},
 	}
 	first := factorgraph.Observe(map[int]int{0: 1})
-	answer, err := c.Ask(ctx, agree, wire.Query{}, wire.Query{Evidence: first, Marginals: true})
+	answer, err := c.Ask(ctx, agree, query.Query{}, query.Query{Evidence: first, Marginals: true})
 	if err != nil {
 		fmt.Println(err)
 		return

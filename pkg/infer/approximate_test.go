@@ -7,14 +7,16 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // ask answers one query of a model.
-func ask(t *testing.T, m *factorgraph.Model, q Query, s btn.Settings) btn.Result {
+func ask(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
 	t.Helper()
-	results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []Query{q}, Settings: s}, nil)
+	results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 	}
 	for name, m := range map[string]*factorgraph.Model{"grid": grid, "regular": regular, "random arity 3": mixed} {
 		for _, evidence := range []factorgraph.Evidence{{}, factorgraph.Observe(map[int]int{3: 1, 17: 0, 20: 1})} {
-			q := Query{Evidence: evidence, Marginals: true}
+			q := query.Query{Evidence: evidence, Marginals: true}
 			want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
 			for _, s := range []btn.Settings{
 				{Method: btn.MethodTruncated, Budget: 1e9},
@@ -72,9 +74,9 @@ func TestNothingToApproximateIsExact(t *testing.T) {
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}},
 		{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 0.5, 2, 1, 1, 3}}},
 	}}
-	want := ask(t, chain, Query{}, btn.Settings{Method: btn.MethodExact})
+	want := ask(t, chain, query.Query{}, btn.Settings{Method: btn.MethodExact})
 	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
-		r := ask(t, chain, Query{Marginals: true}, btn.Settings{Method: method})
+		r := ask(t, chain, query.Query{Marginals: true}, btn.Settings{Method: method})
 		if !r.Exact || math.Abs(*r.LogZ-*want.LogZ) > 1e-12 || r.Marginals == nil {
 			t.Errorf("%s on a chain: %+v", method, r)
 		}
@@ -85,7 +87,7 @@ func TestNothingToApproximateIsExact(t *testing.T) {
 		equal.Factors = append(equal.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
 	}
 	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
-		r := ask(t, equal, Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})}, btn.Settings{Method: method})
+		r := ask(t, equal, query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})}, btn.Settings{Method: method})
 		if !r.Zero || len(r.Warnings) == 0 {
 			t.Errorf("%s under impossible evidence: %+v", method, r)
 		}
@@ -99,12 +101,12 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8}
-	queries := []Query{{}, {Evidence: factorgraph.Observe(map[int]int{44: 1})}, {Evidence: factorgraph.Observe(map[int]int{0: 0, 99: 1, 50: 0})}}
+	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{44: 1})}, {Evidence: factorgraph.Observe(map[int]int{0: 0, 99: 1, 50: 0})}}
 	alone := make([]btn.Result, len(queries))
 	for i, q := range queries {
 		alone[i] = ask(t, m, q, s)
 	}
-	backwards := []Query{queries[2], queries[1], queries[0]}
+	backwards := []query.Query{queries[2], queries[1], queries[0]}
 	together, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: backwards, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,11 +117,11 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 			t.Errorf("query %d: %v together, %v alone", i, *got.LogZ, *want.LogZ)
 		}
 	}
-	net, err := Reparameterise(context.Background(), m, s)
+	net, err := stage.Reparameterise(context.Background(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := Learn(t.Context(), net, queries, s, nil)
+	job, err := stage.Learn(t.Context(), net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +138,13 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := Query{Evidence: factorgraph.Observe(map[int]int{2: 1}), Marginals: true}
+	q := query.Query{Evidence: factorgraph.Observe(map[int]int{2: 1}), Marginals: true}
 	want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
-	net, err := Reparameterise(context.Background(), m, btn.Settings{})
+	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := Learn(t.Context(), net, []Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil)
+	job, err := stage.Learn(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,11 +159,11 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 		units = append(units, btn.Unit{Component: s})
 	}
 	job.Decompositions, job.Assignments[0].Decomposition = []*btn.Decomposition{&d}, 0
-	values, err := Contract(t.Context(), net, job, []Query{q}, units, ContractOptions{})
+	values, err := stage.Contract(t.Context(), net, job, []query.Query{q}, units, stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Aggregate("t", job, nil, values)[0]
+	got := stage.Aggregate("t", job, nil, values)[0]
 	if got.Status != "ok" || math.Abs(*got.LogZ-*want.LogZ) > 1e-9 {
 		t.Fatalf("ln Z %v, want %v: %+v", got.LogZ, *want.LogZ, got.Error)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -29,8 +30,8 @@ func alarm(tb testing.TB) *factorgraph.Model {
 }
 
 // observed are n queries with up to most observations each.
-func observed(rng *rand.Rand, m *factorgraph.Model, n, most int, marginals bool) []Query {
-	queries := make([]Query, n)
+func observed(rng *rand.Rand, m *factorgraph.Model, n, most int, marginals bool) []query.Query {
+	queries := make([]query.Query, n)
 	for q := range queries {
 		for _, v := range slices.Sorted(slices.Values(rng.Perm(len(m.Domains))[:rng.IntN(most+1)])) {
 			queries[q].Evidence.Hard = append(queries[q].Evidence.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])})

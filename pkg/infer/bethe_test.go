@@ -10,8 +10,10 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestBetheRungIsTheValueOfBeliefPropagation: without time for regions the answer is what belief propagation says, with marginals, and
@@ -22,21 +24,21 @@ func TestBetheRungIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := btn.Settings{Method: btn.MethodRegions}
-	net, err := infer.Reparameterise(t.Context(), m, s)
+	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries := []infer.Query{{Marginals: true}}
-	job, err := infer.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
+	queries := []query.Query{{Marginals: true}}
+	job, err := stage.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunks, _ := infer.Chunks(net, job)
-	values, err := infer.Contract(t.Context(), net, job, queries, chunks[len(chunks)-1], infer.ContractOptions{})
+	chunks, _ := stage.Chunks(net, job)
+	values, err := stage.Contract(t.Context(), net, job, queries, chunks[len(chunks)-1], stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := infer.Aggregate("j", job, nil, values)[0]
+	r := stage.Aggregate("j", job, nil, values)[0]
 	if r.Status != "ok" || r.LogZ == nil || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || r.Exact {
 		t.Fatalf("%+v", r)
 	}
@@ -64,14 +66,14 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e7}
-	net, err := infer.Reparameterise(t.Context(), m, s)
+	net, err := stage.Reparameterise(t.Context(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries := []infer.Query{{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})}, {Evidence: factorgraph.Observe(map[int]int{40: 0})}}
+	queries := []query.Query{{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})}, {Evidence: factorgraph.Observe(map[int]int{40: 0})}}
 	learned := func(ctx context.Context, s btn.Settings) *btn.Job {
 		t.Helper()
-		job, err := infer.Learn(ctx, net, queries, s, nil)
+		job, err := stage.Learn(ctx, net, queries, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,16 +81,16 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	}
 	answers := func(job *btn.Job, chunks int) []btn.Result {
 		t.Helper()
-		all, _ := infer.Chunks(net, job)
+		all, _ := stage.Chunks(net, job)
 		var values []btn.UnitValue
 		for _, units := range all[:min(chunks, len(all))] {
-			v, err := infer.Contract(t.Context(), net, job, queries, units, infer.ContractOptions{})
+			v, err := stage.Contract(t.Context(), net, job, queries, units, stage.ContractOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			values = append(values, v...)
 		}
-		return infer.AggregateNow("j", job, nil, values)
+		return stage.AggregateNow("j", job, nil, values)
 	}
 	timed := plan.PlanUntil(t.Context(), time.Now().Add(time.Hour))
 	job := learned(timed, s)

@@ -14,7 +14,9 @@ import (
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -25,7 +27,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	queries := append(observed(rng, m, 30, 37, false), observed(rng, m, 30, 5, true)...)
 	ctx := context.Background()
-	run := func(queries ...Query) []btn.Result {
+	run := func(queries ...query.Query) []btn.Result {
 		results, err := Run(ctx, Request{Job: "t", Model: m, Queries: queries}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -40,21 +42,21 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	slices.Reverse(backwards)
 	other := run(backwards...)
 	slices.Reverse(other)
-	net, err := Reparameterise(context.Background(), m, btn.Settings{})
+	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	known, shared, possible := &plan.Known{}, &contract.Shared{}, 0
 	for q := range queries {
-		job, err := LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
+		job, err := stage.LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := Contract(ctx, net, job, queries[q:q+1], []btn.Unit{{}}, ContractOptions{Shared: shared, Threads: 1 + q%3})
+		values, err := stage.Contract(ctx, net, job, queries[q:q+1], []btn.Unit{{}}, stage.ContractOptions{Shared: shared, Threads: 1 + q%3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, got := range map[string]btn.Result{"in another sequence": other[q], "alone": run(queries[q])[0], "by workers that know the network": Aggregate("t", job, nil, values)[0]} {
+		for what, got := range map[string]btn.Result{"in another sequence": other[q], "alone": run(queries[q])[0], "by workers that know the network": stage.Aggregate("t", job, nil, values)[0]} {
 			if !reflect.DeepEqual(got, want[q]) {
 				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
 			}
@@ -79,12 +81,12 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 	m := alarm(t)
 	ctx := context.Background()
-	net, err := Reparameterise(context.Background(), m, btn.Settings{})
+	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	queries := observed(rand.New(rand.NewPCG(8, 1)), m, 60, 20, true)
-	job, err := Learn(ctx, net, queries, btn.Settings{}, nil)
+	job, err := stage.Learn(ctx, net, queries, btn.Settings{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
 	}
 	for _, marginals := range []bool{false, true} {
-		q := []Query{{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1}), Marginals: marginals}, {Evidence: factorgraph.Observe(map[int]int{0: 0}), Marginals: marginals}}
+		q := []query.Query{{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1}), Marginals: marginals}, {Evidence: factorgraph.Observe(map[int]int{0: 0}), Marginals: marginals}}
 		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: q}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -143,17 +145,17 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2), Negative: seed%5 == 0})
-		net, err := Reparameterise(context.Background(), m, btn.Settings{})
+		net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			queries := []Query{{Evidence: oracle.RandomEvidence(rng, m)}, {}, {Evidence: oracle.RandomEvidence(rng, m), Marginals: true}}
-			want, err := Learn(context.Background(), net, queries, btn.Settings{}, nil)
+			queries := []query.Query{{Evidence: oracle.RandomEvidence(rng, m)}, {}, {Evidence: oracle.RandomEvidence(rng, m), Marginals: true}}
+			want, err := stage.Learn(context.Background(), net, queries, btn.Settings{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := LearnKnown(context.Background(), net, queries, btn.Settings{}, nil, known)
+			got, err := stage.LearnKnown(context.Background(), net, queries, btn.Settings{}, nil, known)
 			if err != nil {
 				t.Fatal(err)
 			}

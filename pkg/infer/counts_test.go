@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -133,9 +134,9 @@ func ratioBig(a, b *big.Float) float64 {
 	return f
 }
 
-func runOne(t *testing.T, m *factorgraph.Model, q Query, s btn.Settings) btn.Result {
+func runOne(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
 	t.Helper()
-	results, err := Run(context.Background(), Request{Job: "counts", Model: m, Queries: []Query{q}, Settings: s}, nil)
+	results, err := Run(context.Background(), Request{Job: "counts", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 			m := newCounted(rng, c.levels, c.wild, c.sizes...)
 			last := len(m.model.Domains) - 1
 			soft := map[int][]float64{5: []float64{0.25, 0.5, 1, 2}[:c.levels]}
-			q := Query{Marginals: true, Joint: []int{last, 0, 2}, Evidence: factorgraph.Evidence{
+			q := query.Query{Marginals: true, Joint: []int{last, 0, 2}, Evidence: factorgraph.Evidence{
 				Hard: []factorgraph.Observation{{Var: 1, Value: c.levels - 1}}, Soft: []factorgraph.Likelihood{{Var: 5, Weights: soft[5]}}}}
 			r := runOne(t, m.model, q, btn.Settings{Method: method})
 			if r.Error != nil || !r.Exact || r.LogZ == nil {
@@ -250,7 +251,7 @@ func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 		return z
 	}
 	want := new(big.Float).Add(new(big.Float).Mul(newBig(2), sum(b, r0[0])), new(big.Float).Mul(newBig(0.5), sum(a, r1[0])))
-	r := runOne(t, m, Query{Marginals: true}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ-lnBig(want)) > 1e-11 {
 		t.Fatalf("ln Z = %+v, want %v", r, lnBig(want))
 	}
@@ -277,7 +278,7 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 		loop += p
 		joint[a] += p
 	}
-	r := runOne(t, m.model, Query{Marginals: true, Joint: []int{n, 4}}, btn.Settings{})
+	r := runOne(t, m.model, query.Query{Marginals: true, Joint: []int{n, 4}}, btn.Settings{})
 	z := m.z(nil, nil)
 	if want := lnBig(z) + math.Log(3*loop); r.Error != nil || !r.Exact || math.Abs(*r.LogZ-want) > 1e-11*math.Abs(want) {
 		t.Fatalf("%+v, want ln Z %v", r, want)
@@ -308,7 +309,7 @@ func TestExactlyKOfThousands(t *testing.T) {
 		all[v] = v
 	}
 	m.Factors = []factorgraph.Factor{{Scope: all, Table: f}}
-	r := runOne(t, m, Query{Marginals: true}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
 	want := lnBig(new(big.Float).SetPrec(bigBits).SetInt(new(big.Int).Binomial(n, k)))
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ-want) > 1e-11*want {
 		t.Fatalf("%+v, want ln Z %v", r.Error, want)
@@ -323,7 +324,7 @@ func TestExactlyKOfThousands(t *testing.T) {
 	for v := range k + 1 {
 		ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: 1})
 	}
-	if r := runOne(t, m, Query{Evidence: ev}, btn.Settings{}); r.Error != nil || !r.Zero || !r.Exact {
+	if r := runOne(t, m, query.Query{Evidence: ev}, btn.Settings{}); r.Error != nil || !r.Zero || !r.Exact {
 		t.Errorf("%d ones of %d: %+v", k+1, k, r)
 	}
 }
@@ -331,7 +332,7 @@ func TestExactlyKOfThousands(t *testing.T) {
 // What does not fit is refused with the bytes it would take.
 func TestCountSpaceOverTheBudget(t *testing.T) {
 	m := newCounted(rand.New(rand.NewPCG(1, 1)), 3, false, 300)
-	r := runOne(t, m.model, Query{}, btn.Settings{Method: btn.MethodExact, Memory: 1 << 20})
+	r := runOne(t, m.model, query.Query{}, btn.Settings{Method: btn.MethodExact, Memory: 1 << 20})
 	if r.Error == nil || r.Error.Code != fault.OverBudget || !strings.Contains(r.Error.Message, "9.06e+04 count vectors together, which takes 5.8e+06 bytes") {
 		t.Errorf("%+v", r.Error)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -30,7 +31,7 @@ func TestMarginalsOfBarrenVariables(t *testing.T) {
 		a, b := p[pair[0]], p[pair[1]]
 		want = append(want, 0.2*(1-a)*(1-b)+0.9*(1-a)*b+0.7*a*(1-b)+0.25*a*b)
 	}
-	r := runOne(t, m, Query{Marginals: true}, btn.Settings{})
+	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ) > 1e-12 {
 		t.Fatalf("%+v", r)
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -24,7 +24,7 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 	for seed := uint64(0); seed < 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		m := oracle.RandomModel(rng, oracle.Options{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0, Zeros: 0.1 * float64(seed%3)})
-		queries := []Query{{}, {Evidence: oracle.RandomEvidence(rng, m)}, {Evidence: oracle.RandomEvidence(rng, m)}}
+		queries := []query.Query{{}, {Evidence: oracle.RandomEvidence(rng, m)}, {Evidence: oracle.RandomEvidence(rng, m)}}
 		for _, s := range []btn.Settings{
 			{Method: btn.MethodExact},
 			{Method: btn.MethodAuto, Cores: btn.CoresAreVariables},
@@ -61,7 +61,7 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 
 func TestAutoWithoutTheExactWay(t *testing.T) {
 	run := func(variables int, s btn.Settings) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []Query{{}}, Settings: s}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []query.Query{{}}, Settings: s}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +128,8 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 	for _, method := range []btn.Method{btn.MethodExact, btn.MethodSymmetryCP} {
 		memo := &countingMemo{known: map[string]*btn.Decomposition{}}
 		for k := range 3 {
-			query := Query{Evidence: oracle.RandomEvidence(rng, m)}
-			request := Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: method, Components: 2}}
+			asked := query.Query{Evidence: oracle.RandomEvidence(rng, m)}
+			request := Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: method, Components: 2}}
 			remembered, err := Run(context.Background(), request, memo)
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 		if k == 1 {
 			m.Factors[3].Table.(*tensor.Dense).Data[1] = math.Nextafter(1, 2)
 		}
-		if _, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}}, memo); err != nil {
+		if _, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}}, memo); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,11 +178,11 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 func TestWrongRequestsAreBadInput(t *testing.T) {
 	m := ising(3)
 	for name, r := range map[string]Request{
-		"no model":       {Queries: []Query{{}}},
+		"no model":       {Queries: []query.Query{{}}},
 		"no query":       {Model: m},
-		"wrong variable": {Model: m, Queries: []Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 7}}}}}},
-		"wrong value":    {Model: m, Queries: []Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 2}}}}}},
-		"wrong model":    {Model: &factorgraph.Model{Domains: []int{2, 0}}, Queries: []Query{{}}},
+		"wrong variable": {Model: m, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 7}}}}}},
+		"wrong value":    {Model: m, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 2}}}}}},
+		"wrong model":    {Model: &factorgraph.Model{Domains: []int{2, 0}}, Queries: []query.Query{{}}},
 	} {
 		if _, err := Run(context.Background(), r, nil); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)
@@ -193,45 +193,17 @@ func TestWrongRequestsAreBadInput(t *testing.T) {
 func TestCancelledContextEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := Run(ctx, Request{Model: ising(8), Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}}, nil)
+	_, err := Run(ctx, Request{Model: ising(8), Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-}
-
-func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
-	net, err := Reparameterise(context.Background(), ising(6), btn.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dec := &btn.Decomposition{Components: make([]btn.Component, 5)}
-	for i := range dec.Components {
-		dec.Components[i] = btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
-	}
-	heavy := &btn.Cost{Flops: 5 * chunkFlops} // of all five components
-	job := &btn.Job{Decompositions: []*btn.Decomposition{dec}, Assignments: []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}}}
-	chunks, _ := Chunks(net, job)
-	var units []btn.Unit
-	for _, c := range chunks {
-		units = append(units, c...)
-	}
-	if len(units) != 10 || units[0] != (btn.Unit{}) || units[9] != (btn.Unit{Query: 2, Component: 4}) {
-		t.Fatalf("units %v", units)
-	}
-	if len(chunks) != 6 { // the five light units of query 0, then five heavy ones alone
-		t.Errorf("%d chunks: %v", len(chunks), chunks)
-	}
-	if got, _ := Chunks(net, &btn.Job{}); len(got) != 1 || len(got[0]) != 0 {
-		t.Errorf("a job without units has %v", got)
-	}
-	var _ plan.Memo = (*countingMemo)(nil)
 }
 
 func TestReferenceModels(t *testing.T) {
 	for _, name := range []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"} {
 		t.Run(name, func(t *testing.T) {
 			m, evidence := reference.Model(t, name)
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{Evidence: evidence}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,9 +217,9 @@ func TestReferenceModels(t *testing.T) {
 
 func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	m := ising(18)
-	query := Query{Marginals: true, Evidence: factorgraph.Observe(map[int]int{3: 1})}
+	asked := query.Query{Marginals: true, Evidence: factorgraph.Observe(map[int]int{3: 1})}
 	answer := func(memory int64) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +235,7 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	if math.Abs(*whole.LogZ-*sliced.LogZ) > 1e-10 {
 		t.Errorf("ln Z %v whole, %v in slices", *whole.LogZ, *sliced.LogZ)
 	}
-	want := oracle.Marginals(m, query.Evidence)
+	want := oracle.Marginals(m, asked.Evidence)
 	for v := range want {
 		for a := range want[v] {
 			for name, r := range map[string]btn.Result{"whole": whole, "sliced": sliced} {
@@ -278,8 +250,8 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 func TestImpossibleEvidenceHasItsReason(t *testing.T) {
 	m := ising(4)
 	m.Factors[0].Table.(*tensor.Dense).Data[0] = 0 // x_0 = x_1 = 0 is impossible
-	query := Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 1: 0})}
-	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}}, nil)
+	asked := query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 1: 0})}
+	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

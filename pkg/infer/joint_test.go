@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -66,8 +67,8 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 		}
 		set := rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))]
 		for _, s := range []btn.Settings{{Method: btn.MethodExact}, {}, {Cores: btn.CoresAreVariables}} {
-			query := Query{Evidence: ev, Joint: set, Marginals: seed%3 == 1}
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query, {Evidence: ev}}, Settings: s}, nil)
+			asked := query.Query{Evidence: ev, Joint: set, Marginals: seed%3 == 1}
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked, {Evidence: ev}}, Settings: s}, nil)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -91,10 +92,10 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 					t.Errorf("seed %d, %+v: cell %d of %v: %v, want %v", seed, s, x, set, r.Joint.P[x], want[x])
 				}
 			}
-			if (r.Marginals != nil) != query.Marginals {
+			if (r.Marginals != nil) != asked.Marginals {
 				t.Errorf("seed %d: marginals %v", seed, r.Marginals)
 			}
-			if query.Marginals {
+			if asked.Marginals {
 				for v, row := range oracle.Marginals(m, ev) {
 					for a := range row {
 						if math.Abs(r.Marginals[v][a]-row[a]) > 1e-12 {
@@ -110,12 +111,12 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 func TestSlicedJointMarginals(t *testing.T) {
 	m := ising(14)
 	set := []int{7, 0, 12}
-	query := Query{Joint: set, Evidence: factorgraph.Observe(map[int]int{3: 1})}
-	want := jointByEnumeration(t, m, query.Evidence, set)
+	asked := query.Query{Joint: set, Evidence: factorgraph.Observe(map[int]int{3: 1})}
+	want := jointByEnumeration(t, m, asked.Evidence, set)
 	for memory, sliced := range map[int64]bool{1 << 30: false, 1 << 15: true} {
 		for _, marginals := range []bool{false, true} {
-			query.Marginals = marginals
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
+			asked.Marginals = marginals
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +138,7 @@ func TestSlicedJointMarginals(t *testing.T) {
 
 func TestJointMarginalsThatCannotBe(t *testing.T) {
 	run := func(s btn.Settings, variables int, set ...int) (btn.Result, error) {
-		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []Query{{Joint: set}}, Settings: s}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}}, Settings: s}, nil)
 		if err != nil {
 			return btn.Result{}, err
 		}

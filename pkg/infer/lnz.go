@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 // Cost: exponential in the width of the best contraction tree found, after simplification.
 // Source: Hamid and Braun, section 2 and Lemma 1.
 func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (float64, error) {
-	r, err := exactly(ctx, m, Query{Evidence: ev})
+	r, err := exactly(ctx, m, query.Query{Evidence: ev})
 	switch {
 	case err != nil:
 		return 0, err
@@ -43,7 +44,7 @@ func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (fl
 // probability per value, in [0, 1], which sum to 1. Observed variables have 0 and 1.
 // Errors: those of LnZ; ErrImpossible (fault.BadInput) where Z is 0. Cost: about three times LnZ's.
 func Marginals(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) ([][]float64, error) {
-	r, err := exactly(ctx, m, Query{Evidence: ev, Marginals: true})
+	r, err := exactly(ctx, m, query.Query{Evidence: ev, Marginals: true})
 	switch {
 	case err != nil:
 		return nil, err
@@ -54,8 +55,8 @@ func Marginals(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidenc
 }
 
 // exactly returns the answer to one query by method exact.
-func exactly(ctx context.Context, m *factorgraph.Model, q Query) (*btn.Result, error) {
-	results, err := Run(ctx, Request{Job: "call", Model: m, Queries: []Query{q}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+func exactly(ctx context.Context, m *factorgraph.Model, q query.Query) (*btn.Result, error) {
+	results, err := Run(ctx, Request{Job: "call", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 	if err != nil {
 		return nil, err
 	}

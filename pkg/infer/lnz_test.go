@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -55,7 +56,7 @@ func ExampleRun() {
 	results, err := infer.Run(context.Background(), infer.Request{
 		Job:   "lawn",
 		Model: sprinkler(),
-		Queries: []infer.Query{
+		Queries: []query.Query{
 			{Evidence: factorgraph.Observe(map[int]int{2: 1})},
 			{Evidence: factorgraph.Observe(map[int]int{0: 1, 2: 1}), Over: 1}, // P(rain | wet)
 		},

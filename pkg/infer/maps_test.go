@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity, orthogonal and bp maps: the table
@@ -86,7 +87,7 @@ func TestOneComponentInTheGauge(t *testing.T) {
 
 func answer(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Result {
 	t.Helper()
-	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: s}, nil)
+	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // propertyModels is how many random models the property test draws; BTN_RANDOM_MODELS overrides it.
@@ -44,15 +45,15 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 			Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 + rng.IntN(2), MaxDomain: 2 + rng.IntN(3),
 			MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 9, Constant: rng.IntN(4) == 0, Zeros: 0.15 * float64(rng.IntN(4)),
 		})
-		query := Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}
+		asked := query.Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}
 		s := ways[rng.IntN(len(ways))]
 		s.Method = btn.MethodExact
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{query}, Settings: s}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: s}, nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		r := results[0]
-		want, sign := oracle.LogZ(m, query.Evidence)
+		want, sign := oracle.LogZ(m, asked.Evidence)
 		switch {
 		case r.Status != "ok" && r.Error.Code == fault.OverBudget && s.Memory > 0:
 			continue // the model's own tables do not fit
@@ -71,7 +72,7 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 			continue
 		}
 		solved++
-		for v, row := range oracle.Marginals(m, query.Evidence) {
+		for v, row := range oracle.Marginals(m, asked.Evidence) {
 			for a, p := range row {
 				if math.Abs(r.Marginals[v][a]-p) > rounding {
 					t.Errorf("seed %d, %+v: P(x_%d = %d) = %v, want %v", seed, s, v, a, r.Marginals[v][a], p)

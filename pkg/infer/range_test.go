@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -55,7 +56,7 @@ func TestValuesBeyondFloat64(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					r := Request{Job: "t", Model: m, Queries: []Query{{Evidence: factorgraph.Observe(c.evidence), Marginals: true, Joint: joint}},
+					r := Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(c.evidence), Marginals: true, Joint: joint}},
 						Settings: btn.Settings{Method: btn.MethodExact, Maps: maps, Cores: cores}}
 					results, err := Run(context.Background(), r, nil)
 					if err != nil {
@@ -94,7 +95,7 @@ func TestNoisyOr(t *testing.T) {
 		m, evidence, want := twoLayers(t, rand.New(rand.NewPCG(8, 8)), c.causes, c.findings, c.positive, c.negative, c.share, c.leak)
 		for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
 			for _, marginals := range []bool{false, c.marginals} {
-				r := Request{Job: "t", Model: m, Queries: []Query{{Evidence: factorgraph.Observe(evidence), Marginals: marginals}}, Settings: btn.Settings{Method: method}}
+				r := Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: marginals}}, Settings: btn.Settings{Method: method}}
 				results, err := Run(context.Background(), r, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -195,7 +196,7 @@ func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
 	} {
 		ones := []float64{1, 1, 1, 1, 1, 1}
 		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.CP{Shape: []int{2, 2}, Weights: c.weights, Vectors: [][]float64{ones, ones}}}}}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +239,7 @@ func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
 			pair(i-side, i)
 		}
 	}
-	r := Request{Job: "t", Model: m, Queries: []Query{{}}, Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
+	r := Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
 	results, err := Run(context.Background(), r, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +273,7 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of}, Values: values}})
 	ask := func(s btn.Settings) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s}, nil)
+		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +311,7 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 	dense := func(shape []int, data ...float64) tensor.Tensor { return &tensor.Dense{Shape: shape, Data: data} }
 	for _, soft := range []bool{false, true} {
 		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: dense([]int{2, 2}, 1, 2, 1, 2)}}}
-		q := Query{}
+		q := query.Query{}
 		for k, w := range weights {
 			if soft && k == 1 {
 				q.Evidence.Soft = []factorgraph.Likelihood{{Var: 0, Weights: w}}
@@ -319,7 +320,7 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
 		}
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}}, nil)
+			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

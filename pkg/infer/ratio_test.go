@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // P(event | given) by enumeration against the ratio of two queries, the event asked before and after what is given.
@@ -25,7 +26,7 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		queries := []Query{{Evidence: event, Over: 2}, {Evidence: given}, {Evidence: event, Over: 2}}
+		queries := []query.Query{{Evidence: event, Over: 2}, {Evidence: given}, {Evidence: event, Over: 2}}
 		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: queries, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 
 func TestRatiosOverNothing(t *testing.T) {
 	for over, want := range map[int]string{-1: "asked over query -2, there are 2", 3: "asked over query 2, there are 2", 2: "asked over itself"} {
-		_, err := Run(context.Background(), Request{Job: "t", Model: ising(3), Queries: []Query{{}, {Over: over}}}, nil)
+		_, err := Run(context.Background(), Request{Job: "t", Model: ising(3), Queries: []query.Query{{}, {Over: over}}}, nil)
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
 			t.Errorf("over %d: %v, want %q", over, err, want)
 		}

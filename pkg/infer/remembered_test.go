@@ -16,9 +16,11 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -75,19 +77,19 @@ func rememberingCases(t *testing.T) []remembering {
 }
 
 // questions are queries that leave different parts of a model of n variables: the same variables at other values too.
-func questions(n int) []infer.Query {
+func questions(n int) []query.Query {
 	many := map[int]int{}
 	for v := 0; v < n; v += 3 {
 		many[v] = v % 2
 	}
 	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.25, 1.5}}}}
-	return []infer.Query{
+	return []query.Query{
 		{}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 1})}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 0})},
 		{Evidence: factorgraph.Observe(many)}, {Evidence: soft},
 	}
 }
 
-func answers(t *testing.T, c remembering, queries []infer.Query, memo plan.Memo) []btn.Result {
+func answers(t *testing.T, c remembering, queries []query.Query, memo plan.Memo) []btn.Result {
 	t.Helper()
 	results, err := infer.Run(t.Context(), infer.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
 	if err != nil {
@@ -119,7 +121,7 @@ func TestAnswersDoNotDependOnWhatIsRemembered(t *testing.T) {
 			queries := questions(len(c.model.Domains))
 			want := make([]string, len(queries))
 			for i, q := range queries {
-				r := answers(t, c, []infer.Query{q}, nil)[0]
+				r := answers(t, c, []query.Query{q}, nil)[0]
 				if want[i] = text(t, r); r.Cache != "off" {
 					t.Errorf("query %d: cache %q without one", i, r.Cache)
 				}
@@ -159,7 +161,7 @@ func TestAnotherEntryNeverHits(t *testing.T) {
 	for _, c := range rememberingCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			known := newMemory(t)
-			ask := []infer.Query{{}, questions(len(c.model.Domains))[1]}
+			ask := []query.Query{{}, questions(len(c.model.Domains))[1]}
 			answers(t, c, ask, known)
 			if known.hits > 0 {
 				t.Fatalf("%d hits before anything was known", known.hits)
@@ -226,11 +228,11 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 			name     string
 		}{{nil, "", "none"}, {map[int]int{7: 1}, c.few, "few"}, {most, c.many, "many"}} {
 			for _, asked := range []string{"first", "again"} {
-				net, err := infer.Reparameterise(context.Background(), model.model, model.settings)
+				net, err := stage.Reparameterise(context.Background(), model.model, model.settings)
 				if err != nil {
 					t.Fatal(err)
 				}
-				job, err := infer.Learn(t.Context(), net, []infer.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
+				job, err := stage.Learn(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -241,7 +243,7 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 				if !strings.HasPrefix(a.Relearned, q.want) || q.want == "" && a.Relearned != "" {
 					t.Errorf("%s, evidence %s, %s: %q, want %q", model.name, q.name, asked, a.Relearned, q.want)
 				}
-				if text := infer.Describe(job); text != "" && a.Relearned != "" && !strings.Contains(text, "learned for its evidence: "+a.Relearned) {
+				if text := stage.Describe(job); text != "" && a.Relearned != "" && !strings.Contains(text, "learned for its evidence: "+a.Relearned) {
 					t.Errorf("%s, evidence %s: described as %q", model.name, q.name, text)
 				}
 				if asked == "again" && a.Cache != "hit" {

@@ -8,7 +8,9 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Components of regions hand on what they stand on: whatever the sequence of queries, their values keep their bits.
@@ -17,14 +19,14 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries := []Query{{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})}, {Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})}}
+	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})}, {Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})}}
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
 	ctx := context.Background()
-	net, err := Reparameterise(context.Background(), m, s)
+	net, err := stage.Reparameterise(context.Background(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := Learn(ctx, net, queries, s, nil)
+	job, err := stage.Learn(ctx, net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +45,12 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 		t.Fatalf("%d units", len(units))
 	}
 	shared := &contract.Shared{}
-	with, err := Contract(ctx, net, job, queries, units, ContractOptions{Shared: shared})
+	with, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, u := range units {
-		alone, err := Contract(ctx, net, job, queries, []btn.Unit{u}, ContractOptions{})
+		alone, err := stage.Contract(ctx, net, job, queries, []btn.Unit{u}, stage.ContractOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"golang.org/x/sync/errgroup"
 )
@@ -76,7 +76,7 @@ func (w *worker) sum(ctx context.Context, partials []*wire.Partial) error {
 		return err
 	}
 	began := now()
-	return w.finish(ctx, partials, began, infer.Aggregate(first.Job, job, first.Files, valuesOf(partials)))
+	return w.finish(ctx, partials, began, stage.Aggregate(first.Job, job, first.Files, valuesOf(partials)))
 }
 
 // settled reports whether the first partials of a job suffice.
@@ -85,7 +85,7 @@ func (w *worker) settled(ctx context.Context, partials []*wire.Partial) (bool, e
 	if err != nil {
 		return false, err
 	}
-	return infer.Settled(job, valuesOf(partials)), nil
+	return stage.Settled(job, valuesOf(partials)), nil
 }
 
 // soFar answers a job that grows with the partials that are there when its deadline comes; false where that is no answer.
@@ -121,7 +121,7 @@ func (w *worker) soFar(ctx context.Context, lane int, jobID, digest string) (boo
 		return false, err
 	}
 	began := now()
-	results := infer.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
+	results := stage.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
 	for _, r := range results {
 		if r.Status == "ok" {
 			return true, w.finish(ctx, partials, began, results)

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -135,7 +135,7 @@ func (w *worker) fail(d *delivery, err error) error {
 	}
 	a := &wire.Answer{Job: d.subject.Job, Tenant: d.tenant, Digest: digest, Status: statusOf(info.Code), Error: &info}
 	if d.queries > 0 {
-		a.Results = infer.Failed(a.Job, d.queries, err, string(w.stage))
+		a.Results = stage.Failed(a.Job, d.queries, err, string(w.stage))
 	}
 	err = w.answer(ctx, a)
 	if errors.Is(err, errForeign) {

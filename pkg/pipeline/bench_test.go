@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -49,7 +50,7 @@ func BenchmarkTrivialJob(b *testing.B) {
 			var id atomic.Int64
 			job := func(b *testing.B) time.Duration {
 				began := time.Now()
-				w := wire.Model{Job: fmt.Sprintf("b%d", id.Add(1)), Model: body, Queries: []wire.Query{{}}, Settings: btn.Settings{Seed: 1}}
+				w := wire.Model{Job: fmt.Sprintf("b%d", id.Add(1)), Model: body, Queries: []query.Query{{}}, Settings: btn.Settings{Seed: 1}}
 				if _, err := c.Submit(b.Context(), w); err != nil {
 					b.Error(err)
 				}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -50,7 +50,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	began := now()
 	of, end := w.shared.hold()
 	defer end()
-	values, err := infer.Contract(ctx, net, job, queries(m.Queries), m.Units, infer.ContractOptions{First: m.First, Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of, Projectors: w.pairs})
+	values, err := stage.Contract(ctx, net, job, m.Queries, m.Units, stage.ContractOptions{First: m.First, Memory: w.memory(m.Memory), Threads: w.Threads, Shared: of, Projectors: w.pairs})
 	if err != nil {
 		return err
 	}

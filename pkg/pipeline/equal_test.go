@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -102,8 +104,8 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 	r.must(uai.WriteEvidence(&evid, observe(1, 0)))
 	back, err := uai.Read(strings.NewReader(text.String()), uai.Limits{})
 	r.must(err)
-	w := wire.Model{Job: "uai", UAI: text.String(), Queries: []wire.Query{{Evid: evid.String(), EvidenceFile: "grid.uai.evid"}, {}}}
-	p := infer.Request{Job: "uai", Model: back, Queries: []infer.Query{{Evidence: observe(1, 0), EvidenceFile: "grid.uai.evid"}, {}}}
+	w := wire.Model{Job: "uai", UAI: text.String(), Queries: []query.Query{{Evid: evid.String(), EvidenceFile: "grid.uai.evid"}, {}}}
+	p := infer.Request{Job: "uai", Model: back, Queries: []query.Query{{Evidence: observe(1, 0), EvidenceFile: "grid.uai.evid"}, {}}}
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)
 	r.submit(w)
@@ -115,9 +117,9 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 // tasks stores the blobs of a request and returns a task per unit: more chunks than its cost would give it.
 func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
 	r.t.Helper()
-	net, err := infer.Reparameterise(context.Background(), p.Model, p.Settings)
+	net, err := stage.Reparameterise(context.Background(), p.Model, p.Settings)
 	r.must(err)
-	job, err := infer.Learn(r.ctx, net, p.Queries, p.Settings, nil)
+	job, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 	r.must(err)
 	netBytes, err := wire.EncodeNetwork(net)
 	r.must(err)
@@ -126,13 +128,13 @@ func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
 	r.publish(wire.BlobSubject(wire.Digest(netBytes)), netBytes)
 	r.publish(wire.BlobSubject(wire.Digest(jobBytes)), jobBytes)
 	var units []btn.Unit
-	chunks, _ := infer.Chunks(net, job)
+	chunks, _ := stage.Chunks(net, job)
 	for _, c := range chunks {
 		units = append(units, c...)
 	}
-	queries := make([]wire.Query, len(p.Queries))
+	queries := make([]query.Query, len(p.Queries))
 	for i, q := range p.Queries {
-		queries[i] = wire.Query{Evidence: q.Evidence}
+		queries[i] = query.Query{Evidence: q.Evidence}
 	}
 	for k, u := range units {
 		tasks = append(tasks, &wire.Task{

@@ -16,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -94,13 +95,13 @@ func TestBadModels(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
-	query := []wire.Query{{}}
+	asked := []query.Query{{}}
 	for job, c := range map[string]struct {
 		m    wire.Model
 		text string
 	}{
-		"syntax":   {wire.Model{UAI: "MARKOV\n2\n2 x\n", Queries: query}, "line 3"},
-		"evidence": {wire.Model{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []wire.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
+		"syntax":   {wire.Model{UAI: "MARKOV\n2\n2 x\n", Queries: asked}, "line 3"},
+		"evidence": {wire.Model{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []query.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
 	} {
 		c.m.Job = job
 		r.submit(c.m)
@@ -109,7 +110,7 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%s: %d results for %d queries", job, len(a.Results), len(c.m.Queries))
 		}
 	}
-	m := wire.Model{Job: "invalid", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: query, Settings: btn.Settings{Maps: "spiral"}}
+	m := wire.Model{Job: "invalid", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: asked, Settings: btn.Settings{Maps: "spiral"}}
 	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "spiral") {
 		t.Errorf("invalid settings: %v", err)
 	}

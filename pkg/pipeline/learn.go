@@ -9,9 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/plan"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,7 +36,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	}
 	began := now()
 	planning, settings := inTime(ctx, &m)
-	job, err := infer.LearnKnown(planning, net, queries(m.Queries), settings, w.memo, w.known)
+	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	chunks, flops, ends := infer.ChunksAndCosts(net, job, w.ChunkFlops)
+	chunks, flops, ends := stage.ChunksAndCosts(net, job, w.ChunkFlops)
 	of := encodedPlan{digest: wire.Digest(blob)}
 	if len(chunks) == 1 && len(blob) <= inlinePlan {
 		of.inline = blob
 	} else if err := w.withRoom(ctx, func() error { _, err := w.bus.PutBlob(ctx, blob); return err }); err != nil {
 		return err
 	}
-	if text := infer.Describe(job); text != "" {
+	if text := stage.Describe(job); text != "" {
 		w.tell(m.Job, w.stage, 0, 1, text)
 	}
 	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings); err != nil {
@@ -136,7 +136,7 @@ func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network,
 }
 
 // withMarginals is how much more than the value alone the units of a chunk cost if one of their queries wants marginals.
-func withMarginals(all []wire.Query, units []btn.Unit) float64 {
+func withMarginals(all []query.Query, units []btn.Unit) float64 {
 	for _, u := range units {
 		if u.Query >= 0 && u.Query < len(all) && all[u.Query].Marginals {
 			return 4
@@ -147,7 +147,7 @@ func withMarginals(all []wire.Query, units []btn.Unit) float64 {
 
 // only returns the queries from the first to the last that units name, with nothing in those between that none names: a chunk
 // carries what it needs.
-func only(all []wire.Query, units []btn.Unit) (first int, queries []wire.Query) {
+func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query) {
 	if len(units) == 0 {
 		return 0, nil
 	}
@@ -155,16 +155,16 @@ func only(all []wire.Query, units []btn.Unit) (first int, queries []wire.Query) 
 	for _, u := range units {
 		first, last = min(first, u.Query), max(last, u.Query)
 	}
-	queries = make([]wire.Query, last+1-first)
+	queries = make([]query.Query, last+1-first)
 	for _, u := range units {
 		q := all[u.Query]
-		queries[u.Query-first] = wire.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}
+		queries[u.Query-first] = query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}
 	}
 	return first, queries
 }
 
 // files returns the evidence file per query, or nil if no query has one.
-func files(q []wire.Query) []string {
+func files(q []query.Query) []string {
 	out, any := make([]string, len(q)), false
 	for i := range q {
 		out[i] = q[i].EvidenceFile
@@ -172,15 +172,6 @@ func files(q []wire.Query) []string {
 	}
 	if !any {
 		return nil
-	}
-	return out
-}
-
-// queries returns wire queries as the mathematics takes them.
-func queries(q []wire.Query) []infer.Query {
-	out := make([]infer.Query, len(q))
-	for i := range q {
-		out[i] = infer.Query{Evidence: factorgraph.Evidence(q[i].Evidence), EvidenceFile: q[i].EvidenceFile, Marginals: q[i].Marginals, Over: q[i].Over, Joint: q[i].Joint}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -68,7 +69,7 @@ func TestProjectorsAreRemembered(t *testing.T) {
 // along is a decomposition with one tree for the model and bonds 8 and 16, as a search would make it, in no time.
 func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Decomposition {
 	t.Helper()
-	net, err := infer.Reparameterise(context.Background(), m, s)
+	net, err := stage.Reparameterise(context.Background(), m, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -33,11 +34,11 @@ type prepared struct {
 
 // prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
 // The request was read from message. A repeated delivery takes nothing for granted.
-func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, repeated bool) (blob string, queries []wire.Query, err error) {
+func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, repeated bool) (blob string, queries []query.Query, err error) {
 	if m.ModelDigest != "" {
 		p, err := w.remember(ctx, m, repeated)
 		if err == nil {
-			queries, err = readQueries(p.domains, m.Queries)
+			queries, err = query.Read(p.domains, m.Queries)
 		}
 		return p.blob, queries, err
 	}
@@ -48,7 +49,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 			return "", nil, err
 		}
 		if there {
-			queries, err = readQueries(p.domains, m.Queries)
+			queries, err = query.Read(p.domains, m.Queries)
 			return p.blob, queries, err
 		}
 	}
@@ -56,7 +57,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 	if err != nil {
 		return "", nil, fault.Wrap(fault.BadInput, err)
 	}
-	if queries, err = readQueries(model.Domains, m.Queries); err != nil {
+	if queries, err = query.Read(model.Domains, m.Queries); err != nil {
 		return "", nil, err
 	}
 	m.Model, m.UAI = nil, "" // a large one is needed once
@@ -70,7 +71,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 // build makes and stores a model's network.
 func (w *worker) build(ctx context.Context, model *factorgraph.Model, s btn.Settings) (prepared, error) {
 	domains := model.Domains // all that is kept of it
-	net, err := infer.Reparameterise(ctx, model, s)
+	net, err := stage.Reparameterise(ctx, model, s)
 	if err != nil {
 		return prepared{}, err
 	}

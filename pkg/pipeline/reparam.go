@@ -3,14 +3,10 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/uai"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -130,29 +126,6 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 	}
 	w.progress(m.Job, w.stage, 1, 1)
 	return nil
-}
-
-// readQueries returns the queries of a request, text parsed, evidence checked against the domains of its model.
-func readQueries(domains []int, asked []wire.Query) ([]wire.Query, error) {
-	model := &factorgraph.Model{Domains: domains}
-	queries := make([]wire.Query, len(asked))
-	for i, q := range asked {
-		var err error
-		if q.Evid != "" {
-			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains); err != nil {
-				return nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
-			}
-			q.Evid = ""
-		}
-		if err := q.Evidence.Validate(model); err != nil {
-			return nil, fault.New(fault.BadInput, "query %d: %w", i, err)
-		}
-		if err := btn.CheckJoint(domains, q.Joint); err != nil {
-			return nil, fault.New(fault.BadInput, "query %d: %w", i, err)
-		}
-		queries[i] = q
-	}
-	return queries, nil
 }
 
 // milliseconds since a time, for the answer's timings.

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -224,8 +225,8 @@ func request(t *testing.T, job string, m *factorgraph.Model, s btn.Settings, evi
 		evidence = []factorgraph.Evidence{{}}
 	}
 	for _, e := range evidence {
-		w.Queries = append(w.Queries, wire.Query{Evidence: e})
-		p.Queries = append(p.Queries, infer.Query{Evidence: e})
+		w.Queries = append(w.Queries, query.Query{Evidence: e})
+		p.Queries = append(p.Queries, query.Query{Evidence: e})
 	}
 	return w, p
 }

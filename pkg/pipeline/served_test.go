@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -100,7 +101,7 @@ func TestModelsUnderNoId(t *testing.T) {
 	r.publish(wire.Prefix+"cancel.*", b)
 	r.eventually("the cancels are gone", func() bool { return r.messages("BTN_CONTROL") == 0 })
 	r.works("after")
-	if _, err := r.client.Submit(r.ctx, wire.Model{Job: "j$b", UAI: "MARKOV\n1\n2\n0\n", Queries: []wire.Query{{}}}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := r.client.Submit(r.ctx, wire.Model{Job: "j$b", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{}}}); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("submitted under no id: %v", err)
 	}
 	if err := r.client.Cancel(r.ctx, "j$b", ""); fault.CodeOf(err) != fault.BadInput {

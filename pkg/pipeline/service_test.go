@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/micro"
 )
@@ -71,7 +72,7 @@ func TestRequestAndReply(t *testing.T) {
 		t.Errorf("another request under the same id: %v", err)
 	}
 	// A model that is wrong has an answer that says so, as it has on the job's path.
-	a, err := r.client.Infer(r.ctx, wire.Model{UAI: "MARKOV x", Queries: []wire.Query{{}}})
+	a, err := r.client.Infer(r.ctx, wire.Model{UAI: "MARKOV x", Queries: []query.Query{{}}})
 	if err != nil || a.Status != wire.StatusError || a.Error.Code != fault.BadInput {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -85,9 +86,9 @@ func TestRequestsPassTheirTraceOn(t *testing.T) {
 	trace := map[string][]string{wire.HeaderTraceParent: {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Other": {"x"}}
 	plain := r.ctx
 	r.ctx = client.WithTrace(plain, trace)
-	_, err := r.patiently(wire.Model{Job: "traced", UAI: coinText, Queries: []wire.Query{{}}})
+	_, err := r.patiently(wire.Model{Job: "traced", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
-	_, err = r.client.Submit(r.ctx, wire.Model{Job: "traced-too", UAI: coinText, Queries: []wire.Query{{}}})
+	_, err = r.client.Submit(r.ctx, wire.Model{Job: "traced-too", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
 	s, err := r.js.Stream(plain, "BTN_MODEL")
 	r.must(err)
@@ -105,7 +106,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
-	_, err := r.patiently(wire.Model{Job: "good", UAI: coinText, Queries: []wire.Query{{}}})
+	_, err := r.patiently(wire.Model{Job: "good", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
 	for says, data := range map[string]string{
 		"malformed message":                 "nothing",
@@ -145,7 +146,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	release := r.blocked(quick)
-	_, err := r.patiently(wire.Model{UAI: coinText, Queries: []wire.Query{{}}})
+	_, err := r.patiently(wire.Model{UAI: coinText, Queries: []query.Query{{}}})
 	var pending *client.PendingError
 	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !wire.ValidDigest(pending.Digest) || fault.CodeOf(err) != fault.Deadline ||
 		!strings.Contains(err.Error(), "no answer within 1s; the job goes on") {
@@ -155,7 +156,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	if a := r.wait(pending.Job); a.Status != wire.StatusOK || a.Digest != pending.Digest {
 		t.Errorf("%+v", a)
 	}
-	a, err := r.client.Infer(r.ctx, wire.Model{Job: pending.Job, UAI: coinText, Queries: []wire.Query{{}}})
+	a, err := r.client.Infer(r.ctx, wire.Model{Job: pending.Job, UAI: coinText, Queries: []query.Query{{}}})
 	if err != nil || a.Status != wire.StatusOK {
 		t.Errorf("asked again: %v %v", a, err)
 	}
@@ -167,7 +168,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.blocked(quick)
 	began := time.Now()
-	a, err := r.patiently(wire.Model{Job: "hurry", UAI: coinText, Queries: []wire.Query{{}}, DeadlineMS: 1500})
+	a, err := r.patiently(wire.Model{Job: "hurry", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500})
 	if took := time.Since(began); err != nil || a.Status != wire.StatusDeadline || took < 1400*time.Millisecond {
 		t.Errorf("%v %v after %v", a, err, took)
 	}
@@ -177,7 +178,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	}
 	came := make(chan reply)
 	go func() {
-		a, err := r.client.Infer(r.ctx, wire.Model{Job: "unwanted", UAI: coinText, Queries: []wire.Query{{}}, DeadlineMS: 20000})
+		a, err := r.client.Infer(r.ctx, wire.Model{Job: "unwanted", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
 		came <- reply{a, err}
 	}()
 	r.eventually("the job is stored", func() bool { return r.messages("BTN_MODEL") == 2 })
@@ -233,7 +234,7 @@ func TestManyRequests(t *testing.T) {
 	var mu sync.Mutex
 	for i := range 6 {
 		wait.Go(func() {
-			_, err := r.patiently(wire.Model{Job: fmt.Sprintf("crowd-%d", i), UAI: coinText, Queries: []wire.Query{{}}})
+			_, err := r.patiently(wire.Model{Job: fmt.Sprintf("crowd-%d", i), UAI: coinText, Queries: []query.Query{{}}})
 			var pending *client.PendingError
 			mu.Lock()
 			defer mu.Unlock()
@@ -260,7 +261,7 @@ func TestServiceDrains(t *testing.T) {
 	stop, _ := r.run(quick, pipeline.StageReparam)
 	came := make(chan error, 1)
 	go func() {
-		_, err := r.patiently(wire.Model{Job: "taken", UAI: coinText, Queries: []wire.Query{{}}, DeadlineMS: 20000})
+		_, err := r.patiently(wire.Model{Job: "taken", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
 		came <- err
 	}()
 	r.eventually("the job is stored", func() bool { return r.messages("BTN_MODEL") == 1 })
@@ -279,7 +280,7 @@ func TestServiceDrains(t *testing.T) {
 		t.Error(err)
 	}
 	<-stopped
-	if a, err := r.patiently(wire.Model{UAI: coinText, Queries: []wire.Query{{}}}); err != nil || a.Status != wire.StatusOK {
+	if a, err := r.patiently(wire.Model{UAI: coinText, Queries: []query.Query{{}}}); err != nil || a.Status != wire.StatusOK {
 		t.Errorf("%v %v", a, err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -13,10 +13,10 @@ type Stage string
 
 // The stages, in the order a job passes them.
 const (
-	StageReparam   Stage = infer.StageReparam   // model → network
-	StageLearn     Stage = infer.StageLearn     // network → decompositions, tasks
-	StageContract  Stage = infer.StageContract  // task → values of its components
-	StageAggregate Stage = infer.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
+	StageReparam   Stage = stage.StageReparam   // model → network
+	StageLearn     Stage = stage.StageLearn     // network → decompositions, tasks
+	StageContract  Stage = stage.StageContract  // task → values of its components
+	StageAggregate Stage = stage.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
 )
 
 // Stages returns all four.

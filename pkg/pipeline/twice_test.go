@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -91,9 +92,9 @@ func TestPlansOfOneJob(t *testing.T) {
 		if len(tasks) != 2 {
 			t.Fatalf("%d tasks, want 2", len(tasks))
 		}
-		net, err := infer.Reparameterise(context.Background(), p.Model, p.Settings)
+		net, err := stage.Reparameterise(context.Background(), p.Model, p.Settings)
 		r.must(err)
-		plan, err := infer.Learn(r.ctx, net, p.Queries, p.Settings, nil)
+		plan, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 		r.must(err)
 		change(plan)
 		b, err := wire.EncodeJob(plan)

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -11,7 +12,7 @@ func Example() {
 	m := &wire.Model{
 		Job:     "agree-1",
 		UAI:     "MARKOV 2 2 2 1 2 0 1 4 2 1 1 2",
-		Queries: []wire.Query{{}, {Evid: "1 0 1"}},
+		Queries: []query.Query{{}, {Evid: "1 0 1"}},
 	}
 	payload, err := wire.Encode(m)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -198,7 +199,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 }
 
 func TestValidateNamesTheField(t *testing.T) {
-	queries := []Query{{}}
+	queries := []query.Query{{}}
 	native := func(f ...Factor) *Model {
 		return &Model{Job: "j", Queries: queries, Model: &ModelBody{Domains: []int{2, 3}, Factors: f}}
 	}
@@ -227,10 +228,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}}, `settings.method: wire: invalid message: "magic" is none of`},
 		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
 		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
-		{&Model{Job: "j", Model: &ModelBody{}, Queries: []Query{{Evid: "0"}}}, "queries[0].evid: wire: invalid message: evidence as text needs a model in uai"},
-		{&Model{Job: "j", UAI: "x", Queries: []Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}}}, "both evid and evidence"},
-		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}}}, "variable 0 = 2 is out of range"},
-		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}}}, "1 weights for variable 0"},
+		{&Model{Job: "j", Model: &ModelBody{}, Queries: []query.Query{{Evid: "0"}}}, "queries[0].evid: wire: invalid message: evidence as text needs a model in uai"},
+		{&Model{Job: "j", UAI: "x", Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}}}, "both evid and evidence"},
+		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}}}, "variable 0 = 2 is out of range"},
+		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}}}, "1 weights for variable 0"},
 		{&Model{Job: "j", Model: &ModelBody{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
 		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries}, "2 names for 1 variables"},
 		{native(Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}), "model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]"},
@@ -274,8 +275,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Redrive{Job: "j", Time: -1}, "time"},
 		{&Graph{}, "model: wire: invalid message: neither model nor uai is given"},
 		{&Graph{Model: &ModelBody{Domains: []int{0}}}, "model.domains[0]"},
-		{&Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []Query{{}}}, "model_digest: wire: invalid message: the model is given as well"},
-		{&Model{Job: "j", ModelDigest: "A", Queries: []Query{{}}}, "model_digest"},
+		{&Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}}, "model_digest: wire: invalid message: the model is given as well"},
+		{&Model{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
 		{&Unanswered{Status: StatusOK}, `status: wire: invalid message: "ok" is neither pending nor refused`},
 		{&Unanswered{Status: StatusPending, Job: "j"}, "digest"},
 		{&Unanswered{Status: StatusRefused, Error: btn.ErrorInfo{Code: "x"}}, "error.code"},
@@ -364,11 +365,11 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), "assignments[0].joint") || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
 		}
-		m := &Model{Job: "j", Model: &ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []Factor{}}, Queries: []Query{{Joint: c.set}}}
+		m := &Model{Job: "j", Model: &ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []Factor{}}, Queries: []query.Query{{Joint: c.set}}}
 		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "queries[0].joint") {
 			t.Errorf("native model, %v: %v", c.set, err)
 		}
-		m = &Model{Job: "j", UAI: "MARKOV", Queries: []Query{{Joint: c.set}}}
+		m = &Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
 		if err := m.Validate(); (err != nil) != c.everywhere {
 			t.Errorf("model in UAI, %v: %v", c.set, err)
 		}

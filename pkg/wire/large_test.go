@@ -4,12 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Models may be larger than what stages send each other.
 func TestBoundsOfMessages(t *testing.T) {
 	long := strings.Repeat(" ", MaxMessage)
-	b, err := Encode(&Model{Job: "a", UAI: long, Queries: []Query{{}}})
+	b, err := Encode(&Model{Job: "a", UAI: long, Queries: []query.Query{{}}})
 	if err != nil || len(b) <= MaxMessage {
 		t.Fatalf("%d bytes, %v", len(b), err)
 	}
@@ -17,7 +19,7 @@ func TestBoundsOfMessages(t *testing.T) {
 	if err := Decode(b, &m); err != nil || m.UAI != long {
 		t.Errorf("a model of %d bytes: %v", len(b), err)
 	}
-	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []Query{{EvidenceFile: long}}}
+	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{EvidenceFile: long}}}
 	if _, err := Encode(n); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a network message of 64 MiB: %v", err)
 	}

@@ -12,45 +12,32 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Model is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is exactly one of
 // Model, UAI, and the digest of a registered Graph.
 type Model struct {
-	Job         string       `msgpack:"job"`
-	Tenant      string       `msgpack:"tenant,omitempty"`
-	Model       *ModelBody   `msgpack:"model,omitempty"`
-	UAI         string       `msgpack:"uai,omitempty"`          // the text of a .uai file
-	ModelDigest string       `msgpack:"model_digest,omitempty"` // of a registered Graph
-	Queries     []Query      `msgpack:"queries"`                // at least one
-	Settings    btn.Settings `msgpack:"settings,omitempty"`
-	DeadlineMS  int64        `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
+	Job         string        `msgpack:"job"`
+	Tenant      string        `msgpack:"tenant,omitempty"`
+	Model       *ModelBody    `msgpack:"model,omitempty"`
+	UAI         string        `msgpack:"uai,omitempty"`          // the text of a .uai file
+	ModelDigest string        `msgpack:"model_digest,omitempty"` // of a registered Graph
+	Queries     []query.Query `msgpack:"queries"`                // at least one
+	Settings    btn.Settings  `msgpack:"settings,omitempty"`
+	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
 }
 
 // looseModel is a Model whose job's id may be absent.
 type looseModel struct {
-	Job         string       `msgpack:"job,omitempty"`
-	Tenant      string       `msgpack:"tenant,omitempty"`
-	Model       *ModelBody   `msgpack:"model,omitempty"`
-	UAI         string       `msgpack:"uai,omitempty"`
-	ModelDigest string       `msgpack:"model_digest,omitempty"`
-	Queries     []Query      `msgpack:"queries"`
-	Settings    btn.Settings `msgpack:"settings,omitempty"`
-	DeadlineMS  int64        `msgpack:"deadline_ms,omitempty"`
-}
-
-// Query asks for the partition function under evidence.
-type Query struct {
-	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
-	// Evid is the text of a .uai.evid file, instead of Evidence. Not with a model in Model.
-	Evid         string `msgpack:"evid,omitempty"`
-	EvidenceFile string `msgpack:"file,omitempty"` // for the answer only
-	// Marginals asks for the marginals of all variables as well.
-	Marginals bool `msgpack:"marginals,omitempty"`
-	// Over is 0, or 1 + the position of another query: the answer then has ln Z of this one less ln Z of that one.
-	Over int `msgpack:"over,omitempty"`
-	// Joint lists variables whose joint marginal is asked for as well: at most btn.MaxJointCells cells.
-	Joint []int `msgpack:"joint,omitempty"`
+	Job         string        `msgpack:"job,omitempty"`
+	Tenant      string        `msgpack:"tenant,omitempty"`
+	Model       *ModelBody    `msgpack:"model,omitempty"`
+	UAI         string        `msgpack:"uai,omitempty"`
+	ModelDigest string        `msgpack:"model_digest,omitempty"`
+	Queries     []query.Query `msgpack:"queries"`
+	Settings    btn.Settings  `msgpack:"settings,omitempty"`
+	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"`
 }
 
 // ModelBody is a factor graph on the wire.
@@ -192,13 +179,13 @@ func (b *ModelBody) check() error {
 
 // NewModel returns a request for m with the queries given, or for its ln Z alone, under no id and by default settings. It shares m's
 // slices. Errors have the code bad_input.
-func NewModel(m *factorgraph.Model, queries ...Query) (Model, error) {
+func NewModel(m *factorgraph.Model, queries ...query.Query) (Model, error) {
 	body, err := NewModelBody(m)
 	if err != nil {
 		return Model{}, fault.Wrap(fault.BadInput, err)
 	}
 	if len(queries) == 0 {
-		queries = []Query{{}}
+		queries = []query.Query{{}}
 	}
 	return Model{Model: body, Queries: queries}, nil
 }

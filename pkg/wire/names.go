@@ -2,7 +2,9 @@ package wire
 
 // Names of what requests and answers are made of.
 
-import "github.com/basetensor/basetensor/internal/btn"
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+)
 
 type (
 	// Settings decide by which method a request is answered, and within which budgets. The zero value of a field means its default.

@@ -3,12 +3,13 @@ package wire_test
 import (
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
 func TestPart(t *testing.T) {
-	b, err := wire.Encode(&wire.Model{Job: "j", UAI: "MARKOV 0 0", Queries: []wire.Query{{}}})
+	b, err := wire.Encode(&wire.Model{Job: "j", UAI: "MARKOV 0 0", Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -48,7 +49,7 @@ func TestModelBodyRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Encode(&Model{Job: "j", Model: body, Queries: []Query{{}}})
+	b, err := Encode(&Model{Job: "j", Model: body, Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 // The msgpack library, which shares no code with our reader, finds in our bytes what we put there.
 func TestLibraryReadsOurBytes(t *testing.T) {
 	units := []btn.Unit{{Query: 3, Component: 1 << 20}, {Query: 3, Component: 3}}
-	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
+	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []query.Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
 		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25}}
 	b, err := Encode(&want)
 	if err != nil {
@@ -263,7 +264,7 @@ func TestViewsRoundTrip(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	base := func() *Model {
-		return &Model{Job: "j", UAI: "MARKOV", Queries: []Query{{}}}
+		return &Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{}}}
 	}
 	digest := func(m *Model) string {
 		d, err := m.Digest()
@@ -296,7 +297,7 @@ func TestDigest(t *testing.T) {
 		"deadline":  func(m *Model) { m.DeadlineMS = 1 },
 		"seed":      func(m *Model) { m.Settings.Seed = 1 },
 		"method":    func(m *Model) { m.Settings.Method = btn.MethodExact },
-		"queries":   func(m *Model) { m.Queries = append(m.Queries, Query{}) },
+		"queries":   func(m *Model) { m.Queries = append(m.Queries, query.Query{}) },
 		"evid":      func(m *Model) { m.Queries[0].Evid = "1 0 1" },
 		"evid file": func(m *Model) { m.Queries[0].EvidenceFile = "f" },
 	} {
@@ -316,7 +317,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 	for want, m := range map[string]Message{
 		`network.job`: &Network{Job: "a.b"},
-		`timings: wire: invalid message: 65 stages, at most 64`: &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []Query{{}}, Timings: many},
+		`timings: wire: invalid message: 65 stages, at most 64`: &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{}}, Timings: many},
 		`answer.status`: &Answer{Job: "a", Digest: digestA, Status: "fine"},
 	} {
 		if _, err := Encode(m); err == nil || !strings.Contains(err.Error(), want) {
@@ -333,7 +334,7 @@ func TestEncodeRefuses(t *testing.T) {
 
 // A file in another encoding can be sent; what it says is for its reader to refuse, and its digest survives the wire.
 func TestTextThatIsNotUTF8(t *testing.T) {
-	m := &Model{Job: "j", UAI: "MARKOV \xe9 2", Queries: []Query{{EvidenceFile: "\xff.evid"}}}
+	m := &Model{Job: "j", UAI: "MARKOV \xe9 2", Queries: []query.Query{{EvidenceFile: "\xff.evid"}}}
 	b, err := Encode(m)
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +353,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if received, err := got.Digest(); err != nil || received != sent {
 		t.Errorf("digest %s became %s (%v)", sent, received, err)
 	}
-	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []Query{{}}, Timings: map[string]float64{"\xff": 1}}
+	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{}}, Timings: map[string]float64{"\xff": 1}}
 	if _, err := Encode(n); fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "is not UTF-8") {
 		t.Error(err)
 	}

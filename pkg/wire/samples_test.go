@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -23,7 +24,7 @@ func sampleMessages() []Message {
 		Hard: []factorgraph.Observation{{Var: 0, Value: 1}},
 		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}},
 	}
-	queries := []Query{{}, {Evidence: evidence, EvidenceFile: "a.evid"}}
+	queries := []query.Query{{}, {Evidence: evidence, EvidenceFile: "a.evid"}}
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
 	settings := btn.Settings{Method: btn.MethodExact, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables,
 		Seed: math.MaxUint64, Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1}
@@ -38,7 +39,7 @@ func sampleMessages() []Message {
 		Plan: &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
 	failed := btn.Result{Job: "job-1", Status: "error", Error: &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"}, Cache: "off"}
 	return []Message{
-		&Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
+		&Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
 		&Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
 		&Network{Job: "job-1", Tenant: "t", Digest: digestA, Blob: digestB, Queries: queries, Settings: settings, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
 		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{{Query: 1, Component: 70000}, {}},
@@ -56,7 +57,7 @@ func sampleMessages() []Message {
 			Deliveries: 6, Payload: digestB, Time: 1767225600000},
 		&Graph{Model: body},
 		&Graph{UAI: "MARKOV\n0\n0\n"},
-		&Model{Job: "job-1", ModelDigest: digestA, Queries: []Query{{Evid: "0"}}},
+		&Model{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
 		&Unanswered{Job: "job-1", Digest: digestA, Status: StatusPending, Error: btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"}},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Network goes from reparam-worker to learn-worker: the base tensor network by the digest of its blob, and the queries.
@@ -12,7 +13,7 @@ type Network struct {
 	Tenant     string             `msgpack:"tenant,omitempty"`
 	Digest     string             `msgpack:"digest"` // of the request
 	Blob       string             `msgpack:"blob"`   // of the stored network
-	Queries    []Query            `msgpack:"queries"`
+	Queries    []query.Query      `msgpack:"queries"`
 	Settings   btn.Settings       `msgpack:"settings,omitempty"`
 	Stored     int64              `msgpack:"stored"`                // when the model was stored, Unix milliseconds
 	DeadlineMS int64              `msgpack:"deadline_ms,omitempty"` // after Stored, 0: none
@@ -30,7 +31,7 @@ type Task struct {
 	K           int                `msgpack:"k"`
 	N           int                `msgpack:"n"`
 	Units       []btn.Unit         `msgpack:"units"`
-	Queries     []Query            `msgpack:"queries"`          // those of the request from First on that the units name; others may be empty
+	Queries     []query.Query      `msgpack:"queries"`          // those of the request from First on that the units name; others may be empty
 	First       int                `msgpack:"first,omitempty"`  // position of the first of them in the request
 	Files       []string           `msgpack:"files,omitempty"`  // of the first chunk: evidence file per query of the request, if one has any
 	Memory      int64              `msgpack:"memory,omitempty"` // bytes for tables

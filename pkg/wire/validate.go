@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -166,7 +167,7 @@ func checkSettings(s btn.Settings) error {
 }
 
 // checkQueries is for messages after reparam-worker, which has turned evidence as text into lists.
-func checkQueries(queries []Query) error {
+func checkQueries(queries []query.Query) error {
 	for i, q := range queries {
 		err := checkEvidence(q.Evidence)
 		if err == nil && q.Evid != "" {
@@ -199,7 +200,7 @@ func checkJoint(set, domains []int) error {
 		}
 		return nil
 	}
-	if err := btn.CheckJoint(domains, set); err != nil {
+	if err := query.CheckJoint(domains, set); err != nil {
 		return invalid("joint", "%v", err)
 	}
 	return nil

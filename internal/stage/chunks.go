@@ -1,4 +1,4 @@
-package infer
+package stage
 
 // How the work of a job is cut into tasks.
 

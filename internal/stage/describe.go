@@ -1,4 +1,4 @@
-package infer
+package stage
 
 // What a job will do, in words, before it starts.
 

@@ -1,9 +1,10 @@
-package infer
+// Package stage has the four stages as plain calls: reparameterise, learn, contract, aggregate. pkg/infer calls them in a row, the
+// workers one each, and the answers have the same bits.
+package stage
 
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/aggregate"
 	"github.com/basetensor/basetensor/internal/btn"
@@ -12,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -37,42 +39,14 @@ func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (
 	return net, nil
 }
 
-// CheckQueries validates every query's evidence against the model's domains, the variables of its
-// joint marginal, and which query it is asked over. The error
-// names the query.
-func CheckQueries(domains []int, queries []Query) error {
-	if len(queries) == 0 {
-		return fault.New(fault.BadInput, "infer: a request needs at least one query")
-	}
-	for q := range queries {
-		if err := queries[q].Evidence.Validate(&factorgraph.Model{Domains: domains}); err != nil {
-			return fault.New(fault.BadInput, "infer: query %d: %w", q, err)
-		}
-		if err := btn.CheckJoint(domains, queries[q].Joint); err != nil {
-			return fault.New(fault.BadInput, "infer: query %d: %w", q, err)
-		}
-		switch over := queries[q].Over; {
-		case over < 0 || over > len(queries):
-			return fault.New(fault.BadInput, "infer: query %d is asked over query %d, there are %d", q, over-1, len(queries))
-		case over == q+1:
-			return fault.New(fault.BadInput, "infer: query %d is asked over itself", q)
-		}
-	}
-	return nil
-}
-
 // Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).
-func Learn(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo plan.Memo) (*btn.Job, error) {
+func Learn(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo) (*btn.Job, error) {
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
 // LearnKnown is Learn for networks that may be known from earlier calls.
-func LearnKnown(ctx context.Context, net *btn.Network, queries []Query, s btn.Settings, memo plan.Memo, known *plan.Known) (*btn.Job, error) {
-	asked := make([]plan.Query, len(queries))
-	for q := range queries {
-		asked[q] = plan.Query{Evidence: queries[q].Evidence, Marginals: queries[q].Marginals, Over: queries[q].Over, Joint: queries[q].Joint}
-	}
-	return plan.AssignKnown(ctx, net, asked, s, memo, known)
+func LearnKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo, known *plan.Known) (*btn.Job, error) {
+	return plan.AssignKnown(ctx, net, queries, s, memo, known)
 }
 
 // ContractOptions bound one worker's contraction.
@@ -88,7 +62,7 @@ type ContractOptions struct {
 
 // Contract is the third stage: the values of some units, each under its query's evidence, in the order given.
 // A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
-func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
+func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []query.Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
@@ -98,11 +72,11 @@ func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []Que
 		values[i].Unit = u
 		q := u.Query - o.First
 		if q < 0 || q >= len(queries) || u.Query < 0 || u.Query >= len(job.Assignments) {
-			return nil, fault.New(fault.Internal, "infer: unit %d names query %d, there are %d from %d", i, u.Query, len(queries), o.First)
+			return nil, fault.New(fault.Internal, "stage: unit %d names query %d, there are %d from %d", i, u.Query, len(queries), o.First)
 		}
 		d := job.Assignments[u.Query].Decomposition
 		if d < 0 || d >= len(job.Decompositions) || u.Component < 0 || u.Component >= len(job.Decompositions[d].Components) {
-			return nil, fault.New(fault.Internal, "infer: unit %d names component %d of decomposition %d", i, u.Component, d)
+			return nil, fault.New(fault.Internal, "stage: unit %d names component %d of decomposition %d", i, u.Component, d)
 		}
 		if of != u.Query {
 			var err error
@@ -203,61 +177,4 @@ func Failed(job string, queries int, err error, stage string) []btn.Result {
 		results[q] = aggregate.Result(aggregate.Input{Job: job, Query: q, Assignment: &a})
 	}
 	return results
-}
-
-// Run answers a request by the four stages in a row. memo may be nil. Where ctx has a deadline and the answer grows, it is the best
-// estimate so far, as in the pipeline. Failures of single queries are in their
-// results; the error returned is the whole request's.
-func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
-	if r.Model == nil {
-		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
-	}
-	if err := CheckQueries(r.Model.Domains, r.Queries); err != nil {
-		return nil, err
-	}
-	net, err := Reparameterise(ctx, r.Model, r.Settings)
-	if err != nil {
-		return nil, err
-	}
-	job, err := Learn(ctx, net, r.Queries, r.Settings, memo)
-	if err != nil {
-		return nil, err
-	}
-	var values []btn.UnitValue
-	chunks, ends := Chunks(net, job)
-	shared, projectors := &contract.Shared{}, &contract.Recent{}
-	for k, units := range chunks {
-		part, err := Contract(ctx, net, job, r.Queries, units, ContractOptions{Memory: r.Settings.Memory, Shared: shared, Projectors: projectors})
-		if err != nil {
-			return soFar(ctx, r, job, values, err)
-		}
-		values = append(values, part...)
-		if slices.Contains(ends, k+1) && Settled(job, values) {
-			break
-		}
-	}
-	return Aggregate(r.Job, job, r.files(), values), nil
-}
-
-// soFar answers what grows with the values there are, where the context's deadline ended the contraction; else it fails.
-func soFar(ctx context.Context, r Request, job *btn.Job, values []btn.UnitValue, err error) ([]btn.Result, error) {
-	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return nil, err
-	}
-	results := AggregateNow(r.Job, job, r.files(), values)
-	for i := range results {
-		if results[i].Status == "ok" {
-			return results, nil
-		}
-	}
-	return nil, err
-}
-
-// files are the names of the queries' evidence files.
-func (r *Request) files() []string {
-	files := make([]string, len(r.Queries))
-	for q := range r.Queries {
-		files[q] = r.Queries[q].EvidenceFile
-	}
-	return files
 }

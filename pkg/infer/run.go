@@ -1,0 +1,73 @@
+package infer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Run answers a request by the four stages in a row. memo may be nil. Where ctx has a deadline and the answer grows, it is the best
+// estimate so far, as in the pipeline. Failures of single queries are in their
+// results; the error returned is the whole request's.
+func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
+	if r.Model == nil {
+		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
+	}
+	queries, err := query.Read(r.Model.Domains, r.Queries)
+	if err != nil {
+		return nil, err
+	}
+	r.Queries = queries
+	net, err := stage.Reparameterise(ctx, r.Model, r.Settings)
+	if err != nil {
+		return nil, err
+	}
+	job, err := stage.Learn(ctx, net, r.Queries, r.Settings, memo)
+	if err != nil {
+		return nil, err
+	}
+	var values []btn.UnitValue
+	chunks, ends := stage.Chunks(net, job)
+	shared, projectors := &contract.Shared{}, &contract.Recent{}
+	for k, units := range chunks {
+		part, err := stage.Contract(ctx, net, job, r.Queries, units, stage.ContractOptions{Memory: r.Settings.Memory, Shared: shared, Projectors: projectors})
+		if err != nil {
+			return soFar(ctx, r, job, values, err)
+		}
+		values = append(values, part...)
+		if slices.Contains(ends, k+1) && stage.Settled(job, values) {
+			break
+		}
+	}
+	return stage.Aggregate(r.Job, job, r.files(), values), nil
+}
+
+// soFar answers what grows with the values there are, where the context's deadline ended the contraction; else it fails.
+func soFar(ctx context.Context, r Request, job *btn.Job, values []btn.UnitValue, err error) ([]btn.Result, error) {
+	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, err
+	}
+	results := stage.AggregateNow(r.Job, job, r.files(), values)
+	for i := range results {
+		if results[i].Status == "ok" {
+			return results, nil
+		}
+	}
+	return nil, err
+}
+
+// files are the names of the queries' evidence files.
+func (r *Request) files() []string {
+	files := make([]string, len(r.Queries))
+	for q := range r.Queries {
+		files[q] = r.Queries[q].EvidenceFile
+	}
+	return files
+}

@@ -1,0 +1,28 @@
+// Package query says what may be asked of a model, and checks it.
+package query
+
+import (
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Query asks for the partition function of a model under evidence, and for what comes with it. The zero Query asks for ln Z alone.
+// The tags are the names that the fields have in a message.
+type Query struct {
+	// Evidence is what is observed. The zero value observes nothing.
+	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
+	// Evid is the text of a .uai.evid file in place of Evidence. Read turns it into Evidence.
+	Evid string `msgpack:"evid,omitempty"`
+	// EvidenceFile is a name for the evidence, which the result repeats. Empty: none.
+	EvidenceFile string `msgpack:"file,omitempty"`
+	// Marginals asks for P(x_i = a | evidence) of all variables as well, at about three times the cost.
+	Marginals bool `msgpack:"marginals,omitempty"`
+	// Over is 0, or 1 + the position of another query of the request. The result then has LnRatio = ln Z of this query less ln Z of
+	// that one: ln P(event | given), where that query's evidence is what is given, and this one's is that and the event.
+	Over int `msgpack:"over,omitempty"`
+	// Joint lists variables whose joint marginal is wanted as well: distinct, at most MaxJointCells cells, by exact methods only. It
+	// costs up to the number of cells times what Z costs, and less where evidence leaves fewer.
+	Joint []int `msgpack:"joint,omitempty"`
+}
+
+// MaxJointCells bounds the table of a joint marginal: twenty binary variables.
+const MaxJointCells = 1 << 20
