@@ -1,6 +1,8 @@
 package arena
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestBuffersComeBack(t *testing.T) {
 	a := Arena{Limit: 1 << 20}

@@ -1,6 +1,8 @@
 package arena
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestSlabListsDoNotOverlap(t *testing.T) {
 	var s Slab[int]

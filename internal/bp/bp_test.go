@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-func run(t *testing.T, e *einsum.Expression, o bp.Options) *bp.State {
+func run(t *testing.T, e *sumproduct.Expression, o bp.Options) *bp.State {
 	t.Helper()
 	s, err := bp.Run(context.Background(), e, o)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestFixedPointEquations(t *testing.T) {
 }
 
 // toFactor is Π over the tables of i other than table n of their messages at x.
-func toFactor(e *einsum.Expression, s *bp.State, n, i, x int) float64 {
+func toFactor(e *sumproduct.Expression, s *bp.State, n, i, x int) float64 {
 	p := 1.0
 	for t, table := range e.Tables {
 		if k := slices.Index(table.Scope, i); k >= 0 && t != n {
@@ -111,7 +111,7 @@ func toFactor(e *einsum.Expression, s *bp.State, n, i, x int) float64 {
 }
 
 // each calls f with the values of scope and the place in a table over it.
-func each(e *einsum.Expression, scope []int, f func(x []int, at int)) {
+func each(e *sumproduct.Expression, scope []int, f func(x []int, at int)) {
 	dims := make([]int, len(scope))
 	for k, i := range scope {
 		dims[k] = e.Dims[i]
@@ -234,15 +234,15 @@ func TestWarmStartForgetsZeros(t *testing.T) {
 // TestPhases: below the critical temperature random starts find both magnetisations; the larger ln Z comes first.
 func TestPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
-	e := &einsum.Expression{Scale: scaled.One}
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for range 16 {
 		e.Dims = append(e.Dims, 2)
 	}
 	for i := range 16 {
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{1.02, 1}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{1.02, 1}})
 		for _, j := range []int{(i + 1) % 16, (i + 4) % 16} {
 			c := math.Exp(0.8 + 0.1*rng.Float64())
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
 		}
 	}
 	states, err := bp.FixedPoints(context.Background(), e, 12, bp.Options{})
@@ -259,7 +259,7 @@ func TestPhases(t *testing.T) {
 
 // TestContradictions: Z = 0 is a state, the end of float64 an error.
 func TestContradictions(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{1}, Data: []float64{0, 1}}}}
 	if s := run(t, e, bp.Options{}); s.Contradiction < 0 || s.Converged || s.LnZ() != math.Inf(-1) || s.Belief(0)[0] != 0.5 {
 		t.Errorf("contradiction %d, converged %v, ln Z %v, belief %v", s.Contradiction, s.Converged, s.LnZ(), s.Belief(0))
@@ -270,17 +270,17 @@ func TestContradictions(t *testing.T) {
 	if s := run(t, e, bp.Options{}); math.Abs(s.LnZ()-math.Log(2*small)) > 1e-12*690 {
 		t.Errorf("ln Z = %v", s.LnZ())
 	}
-	e.Tables = append(e.Tables, einsum.Table{Scope: []int{0}, Data: []float64{0, 1e-300}}, einsum.Table{Scope: []int{0}, Data: []float64{1, 1e-250}})
+	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{0, 1e-300}}, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 1e-250}})
 	if s := run(t, e, bp.Options{}); math.Abs(s.LnZ()-math.Log(1e-300)*2-math.Log(1e-250)) > 1e-9 {
 		t.Errorf("ln Z = %v", s.LnZ())
 	}
 	// 1e-600 of a message is more than it holds: v_{0→1} is [1, 1e-600] and index 1 excludes the 1.
-	e.Tables = []einsum.Table{{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{0}, Data: []float64{1, small}},
+	e.Tables = []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{0}, Data: []float64{1, small}},
 		{Scope: []int{0}, Data: []float64{1, small}}, {Scope: []int{1}, Data: []float64{0, 1}}}
-	if _, err := bp.Run(context.Background(), e, bp.Options{}); !errors.Is(err, einsum.ErrSpan) {
+	if _, err := bp.Run(context.Background(), e, bp.Options{}); !errors.Is(err, sumproduct.ErrSpan) {
 		t.Errorf("error %v, want ErrSpan", err)
 	}
-	if s := run(t, &einsum.Expression{Dims: []int{3}}, bp.Options{}); s.LnZ() != math.Inf(-1) {
+	if s := run(t, &sumproduct.Expression{Dims: []int{3}}, bp.Options{}); s.LnZ() != math.Inf(-1) {
 		t.Errorf("scale 0: ln Z = %v", s.LnZ())
 	}
 }
@@ -317,7 +317,7 @@ func TestNegativeEntries(t *testing.T) {
 // TestHub: a variable in 3,000 tables is linear work and stays in range.
 func TestHub(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
-	e := &einsum.Expression{Scale: scaled.One, Dims: []int{3}}
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{3}}
 	want := []float64{0, 0, 0}
 	for i := 1; i <= 3000; i++ {
 		e.Dims = append(e.Dims, 2)
@@ -341,29 +341,29 @@ func TestHub(t *testing.T) {
 func TestEdges(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		e    einsum.Expression
+		e    sumproduct.Expression
 		want float64
 	}{
-		{"nothing", einsum.Expression{Scale: scaled.One}, 0},
-		{"indices in no table", einsum.Expression{Scale: scaled.One, Dims: []int{2, 3}}, math.Log(6)},
-		{"numbers", einsum.Expression{Scale: scaled.FromFloat(2), Tables: []einsum.Table{{Data: []float64{5}}}}, math.Log(10)},
-		{"a table of zeros", einsum.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{0, 0}}}}, math.Inf(-1)},
+		{"nothing", sumproduct.Expression{Scale: scaled.One}, 0},
+		{"indices in no table", sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 3}}, math.Log(6)},
+		{"numbers", sumproduct.Expression{Scale: scaled.FromFloat(2), Tables: []sumproduct.Table{{Data: []float64{5}}}}, math.Log(10)},
+		{"a table of zeros", sumproduct.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{0, 0}}}}, math.Inf(-1)},
 	} {
 		if s := run(t, &c.e, bp.Options{}); s.LnZ() != c.want && math.Abs(s.LnZ()-c.want) > 1e-15 {
 			t.Errorf("%s: ln Z = %v, want %v", c.name, s.LnZ(), c.want)
 		}
 	}
-	for _, e := range []einsum.Expression{
-		{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{1}, Data: []float64{1, 1}}}},
-		{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0, 0}, Data: []float64{1, 1, 1, 1}}}},
-		{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1}}}},
+	for _, e := range []sumproduct.Expression{
+		{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{1}, Data: []float64{1, 1}}}},
+		{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0, 0}, Data: []float64{1, 1, 1, 1}}}},
+		{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1}}}},
 	} {
-		if _, err := bp.Run(context.Background(), &e, bp.Options{}); !errors.Is(err, einsum.ErrExpression) {
+		if _, err := bp.Run(context.Background(), &e, bp.Options{}); !errors.Is(err, sumproduct.ErrExpression) {
 			t.Errorf("%+v: error %v", e, err)
 		}
 	}
-	nan := einsum.Expression{Dims: []int{1}, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{math.NaN()}}}}
-	if _, err := bp.Run(context.Background(), &nan, bp.Options{}); !errors.Is(err, einsum.ErrNotFinite) {
+	nan := sumproduct.Expression{Dims: []int{1}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{math.NaN()}}}}
+	if _, err := bp.Run(context.Background(), &nan, bp.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
 		t.Errorf("NaN: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

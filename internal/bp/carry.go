@@ -5,7 +5,7 @@ package bp
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -14,7 +14,7 @@ import (
 // not have, or that exclude all that is left, are uniform. Indices of the two are the same, tables in the same sequence.
 //
 // Errors: messages of another shape than from (fault.BadInput), those of Run for invalid expressions. Linear time.
-func Carry(from, to *einsum.Expression, messages []float64) ([]float64, error) {
+func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, error) {
 	size := Entries(from)
 	if len(messages) != size || len(from.Dims) != len(to.Dims) {
 		return nil, fault.New(fault.BadInput, "bp: %d numbers in messages over %d indices, the expressions have %d over %d and %d", len(messages), len(from.Dims), size, len(from.Dims), len(to.Dims))
@@ -44,7 +44,7 @@ func Carry(from, to *einsum.Expression, messages []float64) ([]float64, error) {
 }
 
 // Entries is the length of State.Messages on an expression.
-func Entries(e *einsum.Expression) int {
+func Entries(e *sumproduct.Expression) int {
 	size := 0
 	for n := range e.Tables {
 		size += width(e, n)
@@ -53,7 +53,7 @@ func Entries(e *einsum.Expression) int {
 }
 
 // width is the number of entries of all messages of table n.
-func width(e *einsum.Expression, n int) int {
+func width(e *sumproduct.Expression, n int) int {
 	size := 0
 	for _, i := range e.Tables[n].Scope {
 		size += e.Dims[i]
@@ -77,7 +77,7 @@ func left(whole, dims, scope []int) bool {
 }
 
 // values lists those of index i as the network numbers them.
-func values(e *einsum.Expression, i int) []int {
+func values(e *sumproduct.Expression, i int) []int {
 	if i < len(e.Support) && e.Support[i] != nil {
 		return e.Support[i]
 	}

@@ -11,16 +11,17 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // under returns the expressions of a model without evidence and with it.
-func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, given *einsum.Expression) {
+func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, given *sumproduct.Expression) {
 	t.Helper()
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
@@ -30,10 +31,10 @@ func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, g
 	if err != nil {
 		t.Fatal(err)
 	}
-	if free, err = einsum.Build(context.Background(), net); err != nil {
+	if free, err = lower.Build(context.Background(), net); err != nil {
 		t.Fatal(err)
 	}
-	if given, err = einsum.Build(context.Background(), conditioned); err != nil {
+	if given, err = lower.Build(context.Background(), conditioned); err != nil {
 		t.Fatal(err)
 	}
 	return free, given
@@ -102,7 +103,7 @@ func TestCarry(t *testing.T) {
 }
 
 // position returns the place of value x of index i, −1 for none.
-func position(e *einsum.Expression, i, x int) int {
+func position(e *sumproduct.Expression, i, x int) int {
 	if s := e.Support[i]; s != nil {
 		return slices.Index(s, x)
 	}
@@ -149,7 +150,7 @@ func TestWarmStartUnderEvidence(t *testing.T) {
 // TestColdStartFollowsAWarmOneThatFails: where the warm start does not converge, the answer is at least the cold one's.
 func TestColdStartFollowsAWarmOneThatFails(t *testing.T) {
 	e := ising(rand.New(rand.NewPCG(1, 8)), 12, 12, 0.5, false)
-	e.Tables = slices.DeleteFunc(e.Tables, func(t einsum.Table) bool { return len(t.Scope) == 1 }) // uniform messages are the fixed point
+	e.Tables = slices.DeleteFunc(e.Tables, func(t sumproduct.Table) bool { return len(t.Scope) == 1 }) // uniform messages are the fixed point
 	cold := run(t, e, bp.Options{})
 	warm := make([]float64, bp.Entries(e))
 	for a := range warm {

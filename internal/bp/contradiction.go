@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -16,9 +16,9 @@ func (s *State) confirm(ctx context.Context) error {
 	if s.Contradiction < 0 || s.Signed {
 		return nil
 	}
-	e := &einsum.Expression{Dims: s.g.e.Dims, Tables: make([]einsum.Table, len(s.g.e.Tables)), Scale: s.g.e.Scale}
+	e := &sumproduct.Expression{Dims: s.g.e.Dims, Tables: make([]sumproduct.Table, len(s.g.e.Tables)), Scale: s.g.e.Scale}
 	for t, table := range s.g.e.Tables {
-		e.Tables[t] = einsum.Table{Scope: table.Scope, Data: indicators(append([]float64(nil), table.Data...))}
+		e.Tables[t] = sumproduct.Table{Scope: table.Scope, Data: indicators(append([]float64(nil), table.Data...))}
 	}
 	g := *s.g
 	g.e = e
@@ -32,7 +32,7 @@ func (s *State) confirm(ctx context.Context) error {
 		return err
 	}
 	if !excluded {
-		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values", einsum.ErrSpan, s.Contradiction)
+		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values", sumproduct.ErrSpan, s.Contradiction)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reference"
 )
 
@@ -22,7 +22,7 @@ func TestReferenceModels(t *testing.T) {
 		{"uai/ObjectDetection_35", 0.026}, {"uai/CSP_11", 2.65}, {"uai/Pedigree_13", 3.5}, {"uai/log-1.cnf", 5.8}, {"uai/2bitcomp_5.cnf", 5.1},
 	} {
 		log10, _ := reference.Log10Z(t, c.name)
-		e, err := einsum.Build(context.Background(), reference.Network(t, c.name))
+		e, err := lower.Build(context.Background(), reference.Network(t, c.name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestStartsMatter(t *testing.T) {
 		{"uai/Segmentation_11", 4, 0.1}, {"uai/Segmentation_13", 3, 0.8}, {"ising/grid20x14_attractive_1.0_s0", 5, 3.1}, {"ising/grid20x14_attractive_1.5_s0", 11, 0.6},
 	} {
 		log10, _ := reference.Log10Z(t, c.name)
-		e, err := einsum.Build(context.Background(), reference.Network(t, c.name))
+		e, err := lower.Build(context.Background(), reference.Network(t, c.name))
 		if err != nil {
 			t.Fatal(err)
 		}

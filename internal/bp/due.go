@@ -2,7 +2,9 @@ package bp
 
 // What sweeps have left to do after a warm start: the messages whose inputs have changed since they were computed.
 
-import "math"
+import (
+	"math"
+)
 
 // due adds up, per incidence, by how much its message is out of date: what a check of all of them found, and how far its inputs
 // have moved since. Where evidence is far away that stays below a part of the tolerance, and the message is left as it is; another

@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // frustrated is a torus of n × n on which belief propagation goes on for long.
-func frustrated(n int) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.One}
+func frustrated(n int) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range n * n {
 		e.Dims = append(e.Dims, 2)
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{1, 1 + 0.01*float64(i%7)}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{1, 1 + 0.01*float64(i%7)}})
 		for k, j := range []int{i/n*n + (i+1)%n, (i + n) % (n * n)} {
 			c := math.Exp(2 - 4*float64((i*31+k*17)%2))
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
 		}
 	}
 	return e

@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // A chain of three variables is a tree: the Bethe value is Z = 2·(1 + 2)·(1 + 2), beliefs are the marginals.
 func ExampleRun() {
 	equal := []float64{2, 1, 1, 2}
-	e := &einsum.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}}}
+	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}}}
 	s, err := bp.Run(context.Background(), e, bp.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -7,7 +7,7 @@ import (
 	"math"
 	"sort"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // Two states are one fixed point when ln Z and all beliefs agree this well: far above what converged messages leave open, far below
@@ -22,7 +22,7 @@ const (
 // several maxima (phases), these are among them. A warm start that does not converge is followed by the cold one of o.Seed. Once o.Enough has
 // ended no further start is made.
 // Errors and cost as for Run, times starts; a state keeps its messages.
-func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Options) ([]*State, error) {
+func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func FixedPoints(ctx context.Context, e *einsum.Expression, starts int, o Option
 
 // Only returns the state that o's own start and starts−1 random ones all converge to, nil where one does not converge or comes
 // to another. Errors and cost as for FixedPoints, less where the answer is no.
-func Only(ctx context.Context, e *einsum.Expression, starts int, o Options) (*State, error) {
+func Only(ctx context.Context, e *sumproduct.Expression, starts int, o Options) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package bp
 
 // Gauge: the map of one leg from its two messages.
 
-import "math"
+import (
+	"math"
+)
 
 // Gauge returns the d×d map a of a leg with messages m (to the variable) and v (to the factor), and its inverse, row-major:
 // column 0 of a is m and row 0 of the inverse is v, so ⟨m, v⟩ must be 1; the other columns are a basis of v's orthogonal

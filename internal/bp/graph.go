@@ -7,14 +7,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // graph numbers the incidences as sweeps meet them, so that what an index sends and receives is one piece of memory: those of
 // index i are begin[i] to end[i], by table.
 type graph struct {
-	e          *einsum.Expression
+	e          *sumproduct.Expression
 	tableEdge  []int32 // the incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], along its scope
 	incidences []int32
 	table      []int32 // the table of an incidence
@@ -35,7 +35,7 @@ const (
 	only              // never: the table has one index, and its message is the table
 )
 
-func newGraph(e *einsum.Expression) (*graph, error) {
+func newGraph(e *sumproduct.Expression) (*graph, error) {
 	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1)}
 	count := 0
 	for _, t := range e.Tables {
@@ -63,7 +63,7 @@ func (g *graph) checkTable(t int, last []int32) error {
 	table, size := g.e.Tables[t], 1
 	for _, i := range table.Scope {
 		if i < 0 || i >= len(g.e.Dims) || g.e.Dims[i] < 1 || last[i] == int32(t+1) {
-			return fault.New(fault.BadInput, "%w: table %d, index %d is unknown, without values or named twice", einsum.ErrExpression, t, i)
+			return fault.New(fault.BadInput, "%w: table %d, index %d is unknown, without values or named twice", sumproduct.ErrExpression, t, i)
 		}
 		last[i] = int32(t + 1)
 		if size > len(table.Data) {
@@ -72,11 +72,11 @@ func (g *graph) checkTable(t int, last []int32) error {
 		size *= g.e.Dims[i]
 	}
 	if size != len(table.Data) {
-		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", einsum.ErrExpression, t, len(table.Data), table.Scope)
+		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", sumproduct.ErrExpression, t, len(table.Data), table.Scope)
 	}
 	for _, x := range table.Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fault.New(fault.BadInput, "%w: table %d", einsum.ErrNotFinite, t)
+			return fault.New(fault.BadInput, "%w: table %d", sumproduct.ErrNotFinite, t)
 		}
 		g.signed = g.signed || x < 0
 	}

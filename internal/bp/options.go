@@ -2,7 +2,9 @@ package bp
 
 // Options: schedules, limits, and the phases that a run goes through.
 
-import "context"
+import (
+	"context"
+)
 
 // Schedule is the sequence in which messages are updated.
 type Schedule int

@@ -5,8 +5,8 @@ package bp
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // PropagateOptions are those of Propagate. The zero value works.
@@ -21,7 +21,7 @@ type PropagateOptions struct {
 // Propagate returns the distinct states of belief propagation from several seeded starts, the one to use first. The first
 // start is uniform, or warm if there is one. Networks of more than policy.PhaseTables tables have one start, the uniform or
 // warm one. Errors and cost are those of FixedPoints.
-func Propagate(ctx context.Context, e *einsum.Expression, o PropagateOptions) ([]*State, error) {
+func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions) ([]*State, error) {
 	starts := policy.PhaseStarts
 	if o.Starts > 0 {
 		starts = o.Starts

@@ -2,7 +2,9 @@ package bp
 
 // The residual schedule: a heap of indices by how much their incoming messages are out of date.
 
-import "math"
+import (
+	"math"
+)
 
 // residual is a round that visits the index with the largest residual: it computes all messages to it, then those from it. An index's
 // residual is the sum of the largest changes of the messages that reach its tables since its last visit. At the end of the round, or

@@ -8,7 +8,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -22,10 +22,10 @@ import (
 // confirms it.
 //
 // Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for entries ≥ 0 means Z = 0.
-// Errors: einsum.ErrExpression, einsum.ErrNotFinite, a Warm of another shape (fault.BadInput); fault.OverBudget for more than
-// 2^31 incidences; einsum.ErrSpan where a contradiction is one of float64 only; the context's. Cost of a pair: each
+// Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape (fault.BadInput); fault.OverBudget for more than
+// 2^31 incidences; sumproduct.ErrSpan where a contradiction is one of float64 only; the context's. Cost of a pair: each
 // table's entries times its order; memory about 30 bytes an incidence and 16 an entry of a message.
-func Run(ctx context.Context, e *einsum.Expression, o Options) (*State, error) {
+func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err

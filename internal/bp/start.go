@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -61,7 +61,7 @@ func (s *State) set(messages []float64) error {
 
 // Restore returns the state that messages (State.Messages) describe, without passing any: Change says how far they are
 // from a fixed point of e, Converged whether that is at most 1e-12. Errors as for Run.
-func Restore(e *einsum.Expression, messages []float64) (*State, error) {
+func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err

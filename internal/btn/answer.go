@@ -1,6 +1,8 @@
 package btn
 
-import "github.com/basetensor/basetensor/pkg/fault"
+import (
+	"github.com/basetensor/basetensor/pkg/fault"
+)
 
 // Result answers one query. Its JSON form is what `btn infer --json` prints; null where a field does not apply.
 type Result struct {

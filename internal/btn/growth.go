@@ -1,6 +1,8 @@
 package btn
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // Approximate decompositions: a ladder of rungs, each an estimate of its own, and what is known of their quality.
 

@@ -2,7 +2,9 @@ package compressed
 
 // Random trees: drawn afresh, drawn like the best so far, or the best so far from some merge on.
 
-import "math"
+import (
+	"math"
+)
 
 // draw is how a random tree is made.
 type draw struct {

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -85,9 +85,9 @@ func (o Options) withDefaults() Options {
 // Nothing is truncated where no bundle exceeds the bond, and then Z is exact. A common exponent of 2 is carried; within one
 // tensor entries 2^−1000 below the largest may become 0. The same arguments give the same bits.
 //
-// Errors: einsum.ErrOverBudget (fault.OverBudget) with the bytes of Evaluate, before anything is computed; ErrPlan;
-// einsum.ErrNotFinite; the context's. Cost: Evaluate; with marginals two to four times its flops.
-func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Value, error) {
+// Errors: sumproduct.ErrOverBudget (fault.OverBudget) with the bytes of Evaluate, before anything is computed; ErrPlan;
+// sumproduct.ErrNotFinite; the context's. Cost: Evaluate; with marginals two to four times its flops.
+func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (Value, error) {
 	o = o.withDefaults()
 	h := e.Hypergraph()
 	if err := checkTables(e); err != nil {
@@ -107,7 +107,7 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 		need = m.cost().MarginalBytes
 	}
 	if need > float64(o.Memory) {
-		return Value{}, fault.New(fault.OverBudget, "%w: a contraction with bond %d needs %.4g bytes, the budget is %d", einsum.ErrOverBudget, o.Bond, need, o.Memory)
+		return Value{}, fault.New(fault.OverBudget, "%w: a contraction with bond %d needs %.4g bytes, the budget is %d", sumproduct.ErrOverBudget, o.Bond, need, o.Memory)
 	}
 	r := &run{ctx: ctx, e: e, plan: p, n: n, o: o, data: make([][]float64, len(n.node)+len(p.Merges))}
 	r.Limit = int(need / 8)
@@ -128,7 +128,7 @@ var ErrTolerance = errors.New("compressed: the projectors do not fit")
 var errZero = errors.New("the value is 0")
 
 // checkTables says where e contradicts itself.
-func checkTables(e *einsum.Expression) error {
+func checkTables(e *sumproduct.Expression) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func checkTables(e *einsum.Expression) error {
 			size *= float64(e.Dims[i])
 		}
 		if float64(len(table.Data)) != size {
-			return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope needs %.0f", einsum.ErrExpression, t, len(table.Data), size)
+			return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope needs %.0f", sumproduct.ErrExpression, t, len(table.Data), size)
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func checkTables(e *einsum.Expression) error {
 type run struct {
 	kernel
 	ctx    context.Context
-	e      *einsum.Expression
+	e      *sumproduct.Expression
 	plan   Plan
 	n      *network
 	o      Options
@@ -211,7 +211,7 @@ func (r *run) all() error {
 	}
 	r.value.Z = z.Mul(scaled.Make(1, r.exp))
 	if !r.value.Z.IsFinite() {
-		return fault.New(fault.Unsupported, "%w", einsum.ErrNotFinite)
+		return fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
 	}
 	if r.o.Marginals {
 		return r.marginals()
@@ -293,7 +293,7 @@ func rescale(data []float64) (int64, error) {
 	for _, x := range data {
 		x = math.Abs(x)
 		if !(x <= math.MaxFloat64) {
-			return 0, fault.New(fault.Unsupported, "%w", einsum.ErrNotFinite)
+			return 0, fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
 		}
 		top = max(top, x)
 	}

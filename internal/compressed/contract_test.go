@@ -10,13 +10,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // random draws an expression; tables have up to three indices, some of which are in many tables, some in none.
-func random(rng *rand.Rand, indices, tables int, negative bool) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.FromFloat(1 + rng.Float64())}
+func random(rng *rand.Rand, indices, tables int, negative bool) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(1 + rng.Float64())}
 	for range indices {
 		e.Dims = append(e.Dims, 1+rng.IntN(3))
 	}
@@ -27,7 +27,7 @@ func random(rng *rand.Rand, indices, tables int, negative bool) *einsum.Expressi
 	return e
 }
 
-func table(rng *rand.Rand, dims, scope []int, negative bool) einsum.Table {
+func table(rng *rand.Rand, dims, scope []int, negative bool) sumproduct.Table {
 	size := 1
 	for _, i := range scope {
 		size *= dims[i]
@@ -39,11 +39,11 @@ func table(rng *rand.Rand, dims, scope []int, negative bool) einsum.Table {
 			data[k] = -data[k]
 		}
 	}
-	return einsum.Table{Scope: scope, Data: data}
+	return sumproduct.Table{Scope: scope, Data: data}
 }
 
 // enumerate returns Z and the sums over the terms with each value of each index, and Σ |terms|.
-func enumerate(e *einsum.Expression) (z, size float64, sums [][]float64) {
+func enumerate(e *sumproduct.Expression) (z, size float64, sums [][]float64) {
 	sums = make([][]float64, len(e.Dims))
 	for i, d := range e.Dims {
 		sums[i] = make([]float64, d)

@@ -12,20 +12,20 @@ import (
 
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 func TestEdges(t *testing.T) {
-	wide := &einsum.Expression{Dims: []int{3}, Scale: scaled.One} // index 0 in 30 tables
+	wide := &sumproduct.Expression{Dims: []int{3}, Scale: scaled.One} // index 0 in 30 tables
 	for i := range 30 {
 		wide.Dims = append(wide.Dims, 2)
 		data := make([]float64, 6)
 		for k := range data {
 			data[k] = 1 + float64((i+k)%4)
 		}
-		wide.Tables = append(wide.Tables, einsum.Table{Scope: []int{0, i + 1}, Data: data})
+		wide.Tables = append(wide.Tables, sumproduct.Table{Scope: []int{0, i + 1}, Data: data})
 	}
 	wideZ := 0.0
 	for x := range 3 {
@@ -38,20 +38,20 @@ func TestEdges(t *testing.T) {
 	tiny, huge := math.Ldexp(1, -1000), math.Ldexp(1, 1000)
 	for _, c := range []struct {
 		name string
-		e    *einsum.Expression
+		e    *sumproduct.Expression
 		want scaled.Number
 	}{
-		{"nothing", &einsum.Expression{Scale: scaled.One}, scaled.One},
-		{"free indices", &einsum.Expression{Dims: []int{3, 1, 2}, Scale: scaled.One}, scaled.FromFloat(6)},
-		{"numbers", &einsum.Expression{Scale: scaled.FromFloat(-2), Tables: []einsum.Table{{Data: []float64{3}}, {Data: []float64{5}}}}, scaled.FromFloat(-30)},
-		{"scale 0", &einsum.Expression{Dims: []int{2}}, scaled.Number{}},
-		{"one table", &einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{1, 0}, Data: []float64{1, 2, 3, -4}}}}, scaled.FromFloat(2)},
-		{"unary tables only", &einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, 2}}, {Scope: []int{0}, Data: []float64{3, 4}}, {Scope: []int{0}, Data: []float64{5, 6}}}}, scaled.FromFloat(63)},
-		{"all zeros", &einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0, 1}, Data: make([]float64, 4)}, {Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}}}}, scaled.Number{}},
-		{"exclusive", &einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{0}, Data: []float64{0, 1}}}}, scaled.Number{}},
-		{"cancelling", &einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}, scaled.Number{}},
-		{"far out of range", &einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0, 1}, Data: []float64{huge, 0, 0, huge}}, {Scope: []int{1, 0}, Data: []float64{huge, 0, 0, huge}}, {Data: []float64{huge}}}}, scaled.Make(1, 3001)},
-		{"close to nothing", &einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0, 1}, Data: []float64{tiny, 0, 0, tiny}}, {Scope: []int{1, 0}, Data: []float64{tiny, 0, 0, tiny}}}}, scaled.Make(1, -1999)},
+		{"nothing", &sumproduct.Expression{Scale: scaled.One}, scaled.One},
+		{"free indices", &sumproduct.Expression{Dims: []int{3, 1, 2}, Scale: scaled.One}, scaled.FromFloat(6)},
+		{"numbers", &sumproduct.Expression{Scale: scaled.FromFloat(-2), Tables: []sumproduct.Table{{Data: []float64{3}}, {Data: []float64{5}}}}, scaled.FromFloat(-30)},
+		{"scale 0", &sumproduct.Expression{Dims: []int{2}}, scaled.Number{}},
+		{"one table", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{1, 0}, Data: []float64{1, 2, 3, -4}}}}, scaled.FromFloat(2)},
+		{"unary tables only", &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 2}}, {Scope: []int{0}, Data: []float64{3, 4}}, {Scope: []int{0}, Data: []float64{5, 6}}}}, scaled.FromFloat(63)},
+		{"all zeros", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: make([]float64, 4)}, {Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}}}}, scaled.Number{}},
+		{"exclusive", &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{0}, Data: []float64{0, 1}}}}, scaled.Number{}},
+		{"cancelling", &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}, scaled.Number{}},
+		{"far out of range", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{huge, 0, 0, huge}}, {Scope: []int{1, 0}, Data: []float64{huge, 0, 0, huge}}, {Data: []float64{huge}}}}, scaled.Make(1, 3001)},
+		{"close to nothing", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{tiny, 0, 0, tiny}}, {Scope: []int{1, 0}, Data: []float64{tiny, 0, 0, tiny}}}}, scaled.Make(1, -1999)},
 		{"index in 30 tables", wide, scaled.FromFloat(wideZ)},
 	} {
 		for k, p := range plans(t, c.e.Hypergraph(), 4, 1) {
@@ -88,11 +88,11 @@ func TestPlanFitsSmallerDimensions(t *testing.T) {
 }
 
 // fix returns e with an index at its first value: of dimension 1, and out of the scopes if remove.
-func fix(e *einsum.Expression, index int, remove bool) *einsum.Expression {
-	out := &einsum.Expression{Dims: append([]int(nil), e.Dims...), Scale: e.Scale}
+func fix(e *sumproduct.Expression, index int, remove bool) *sumproduct.Expression {
+	out := &sumproduct.Expression{Dims: append([]int(nil), e.Dims...), Scale: e.Scale}
 	out.Dims[index] = 1
 	for _, t := range e.Tables {
-		var table einsum.Table
+		var table sumproduct.Table
 		inner, before := 1, false
 		for k := len(t.Scope) - 1; k >= 0; k-- {
 			if t.Scope[k] == index {
@@ -182,7 +182,7 @@ func TestErrors(t *testing.T) {
 	}
 	infinite := grid(3, 3, 1, 1)
 	infinite.Tables[12].Data[0] = math.NaN()
-	if _, err := compressed.Contract(context.Background(), infinite, p, compressed.Options{}); !errors.Is(err, einsum.ErrNotFinite) {
+	if _, err := compressed.Contract(context.Background(), infinite, p, compressed.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
 }

@@ -13,21 +13,22 @@ import (
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // grid is a square lattice of pair tables and one table per index, entries e^N(0,1)·strength.
-func grid(rows, cols int, strength float64, seed uint64) *einsum.Expression {
+func grid(rows, cols int, strength float64, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	e := &einsum.Expression{Scale: scaled.One}
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range rows * cols {
 		e.Dims = append(e.Dims, 2)
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{1, math.Exp(0.3 * rng.NormFloat64())}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{1, math.Exp(0.3 * rng.NormFloat64())}})
 	}
 	pair := func(i, j int) {
 		c := math.Exp(strength * rng.NormFloat64())
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{c, 1 / c, 1 / c, c}})
 	}
 	for r := range rows {
 		for c := range cols {
@@ -42,7 +43,7 @@ func grid(rows, cols int, strength float64, seed uint64) *einsum.Expression {
 	return e
 }
 
-func contract(t *testing.T, e *einsum.Expression, p compressed.Plan, o compressed.Options) compressed.Value {
+func contract(t *testing.T, e *sumproduct.Expression, p compressed.Plan, o compressed.Options) compressed.Value {
 	t.Helper()
 	v, err := compressed.Contract(context.Background(), e, p, o)
 	if err != nil {
@@ -51,7 +52,7 @@ func contract(t *testing.T, e *einsum.Expression, p compressed.Plan, o compresse
 	return v
 }
 
-func exact(t *testing.T, e *einsum.Expression) scaled.Number {
+func exact(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	t.Helper()
 	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -104,7 +105,7 @@ func TestPredictions(t *testing.T) {
 						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, %.4g of %.4g flops", seed, k, bond, marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
 					}
 					o.Memory--
-					if _, err := compressed.Contract(context.Background(), e, p, o); fault.CodeOf(err) != fault.OverBudget || !errors.Is(err, einsum.ErrOverBudget) {
+					if _, err := compressed.Contract(context.Background(), e, p, o); fault.CodeOf(err) != fault.OverBudget || !errors.Is(err, sumproduct.ErrOverBudget) {
 						t.Fatalf("one byte less: %v", err)
 					}
 				}
@@ -114,7 +115,7 @@ func TestPredictions(t *testing.T) {
 }
 
 // weigh returns e with entry v of the unary table of an index times w.
-func weigh(e *einsum.Expression, index, v int, w float64) *einsum.Expression {
+func weigh(e *sumproduct.Expression, index, v int, w float64) *sumproduct.Expression {
 	c := *e
 	c.Tables = slices.Clone(e.Tables)
 	c.Tables[index].Data = slices.Clone(e.Tables[index].Data)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -33,7 +33,7 @@ const (
 // greedy and spanning trees over several ways to write variables of high degree as chains of copies.
 //
 // The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits.
-// Errors: einsum.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent
+// Errors: sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent
 // hypergraph; the context's.
 func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
 	if err := checkShape(h); err != nil {
@@ -62,7 +62,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 		return Plan{}, Cost{}, err
 	}
 	if !s.found || s.cost.PeakBytes > float64(o.Memory) {
-		return s.best, s.cost, fault.New(fault.OverBudget, "%w: the best tree found needs %.4g bytes with bond %d, the budget is %d", einsum.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
+		return s.best, s.cost, fault.New(fault.OverBudget, "%w: the best tree found needs %.4g bytes with bond %d, the budget is %d", sumproduct.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
 	}
 	return s.best, s.cost, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -25,7 +27,7 @@ func (j job) base() (btn.Value, error) {
 	if value, ok := j.compiled(); ok {
 		return value, nil
 	}
-	e, err := einsum.Build(j.ctx, j.net)
+	e, err := lower.Build(j.ctx, j.net)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -34,7 +36,7 @@ func (j job) base() (btn.Value, error) {
 	}
 	value, err := j.ordered(e)
 	switch {
-	case errors.Is(err, einsum.ErrNotFinite):
+	case errors.Is(err, sumproduct.ErrNotFinite):
 		return j.wide(btn.Value{Doubt: err.Error()}, false)
 	case err != nil:
 		return btn.Value{}, err
@@ -45,7 +47,7 @@ func (j job) base() (btn.Value, error) {
 }
 
 // ordered contracts e in float64 along the component's order, and says what may be wrong with that.
-func (j job) ordered(e *einsum.Expression) (value btn.Value, err error) {
+func (j job) ordered(e *sumproduct.Expression) (value btn.Value, err error) {
 	o := einsum.Options{Memory: j.memory, Threads: j.threads}
 	var stats einsum.Stats
 	if j.m != nil {
@@ -92,7 +94,7 @@ func (j job) wide(value btn.Value, found bool) (btn.Value, error) {
 		value.Doubt += "; " + err.Error()
 		return value, nil
 	default:
-		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", einsum.ErrSpan, value.Doubt, err)
+		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", sumproduct.ErrSpan, value.Doubt, err)
 	}
 	a.Flops += value.Flops
 	return j.answer(a), nil
@@ -138,7 +140,7 @@ func (j job) slices(c *btn.Tree) (btn.Value, error) {
 	} else {
 		a, err = p.Answer(j.ctx, c, o)
 	}
-	if errors.Is(err, einsum.ErrSpan) || errors.Is(err, einsum.ErrNotFinite) {
+	if errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite) {
 		if len(j.dec.Components) > 1 {
 			return btn.Value{}, err
 		}
@@ -155,7 +157,7 @@ func (j job) slices(c *btn.Tree) (btn.Value, error) {
 
 // baseMarginals is a contraction with a pass back over the same steps. A value that the network excludes has no place in its
 // index and marginal 0.
-func (j job) baseMarginals(e *einsum.Expression, o einsum.Options) (btn.Value, einsum.Stats, error) {
+func (j job) baseMarginals(e *sumproduct.Expression, o einsum.Options) (btn.Value, einsum.Stats, error) {
 	r, stats, err := einsum.Marginals(j.ctx, e, j.q.Order, o)
 	if err != nil {
 		return btn.Value{}, stats, err

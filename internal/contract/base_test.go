@@ -10,9 +10,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -22,7 +23,7 @@ import (
 // exact returns the decomposition B = B for a network, its indices in their own order: a poor order, but a valid one.
 func exact(t *testing.T, net *btn.Network) *btn.Decomposition {
 	t.Helper()
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestExactOverBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = contract.Component(context.Background(), net, exact(t, net), 0, contract.Options{Memory: 1 << 20})
-	if !errors.Is(err, einsum.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget {
+	if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -32,7 +32,7 @@ func TestReferenceMarginals(t *testing.T) {
 				t.Skip("a slow model, skipped by -short")
 			}
 			net, want := reference.Network(t, "uai/"+name), reference.Marginals(t, "uai/"+name)
-			h, err := einsum.Shape(context.Background(), net)
+			h, err := lower.Shape(context.Background(), net)
 			if err != nil {
 				t.Fatal(err)
 			}

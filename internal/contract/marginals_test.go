@@ -11,7 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -325,7 +325,7 @@ func TestExactMarginals(t *testing.T) {
 // along returns the decomposition B = B along a min-fill order.
 func along(t *testing.T, net *btn.Network) *btn.Decomposition {
 	t.Helper()
-	h, err := einsum.Shape(context.Background(), net)
+	h, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}

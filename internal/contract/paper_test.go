@@ -2,7 +2,9 @@ package contract_test
 
 // The paper's bounds, which the tests of growth hold the counted operations against.
 
-import "math"
+import (
+	"math"
+)
 
 // shape is what the paper's bounds depend on.
 type shape struct {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/region"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"golang.org/x/sync/errgroup"
@@ -86,7 +86,7 @@ func (j job) each(n int, f func(ctx context.Context, k int) error) error {
 }
 
 // propagate runs belief propagation, or restores the state that learning ended with.
-func (j job) propagate(e *einsum.Expression, whole bool) (*bp.State, error) {
+func (j job) propagate(e *sumproduct.Expression, whole bool) (*bp.State, error) {
 	if whole && j.options.Messages != nil {
 		if s, err := bp.Restore(e, j.options.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
 			return s, err
@@ -112,7 +112,7 @@ func (j job) bethe(g *ground) btn.Value {
 	return v
 }
 
-func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Family) (btn.Value, error) {
+func (j job) regionMarginals(e *sumproduct.Expression, state *bp.State, f *region.Family) (btn.Value, error) {
 	est, err := region.Run(j.ctx, e, state, f, j.threads)
 	if err != nil {
 		return btn.Value{}, err
@@ -132,7 +132,7 @@ func (j job) regionMarginals(e *einsum.Expression, state *bp.State, f *region.Fa
 }
 
 // rows brings the marginals of the expression's indices to the values of the model's variables.
-func (j job) rows(e *einsum.Expression, marginals [][]float64) [][]float64 {
+func (j job) rows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	rows := make([][]float64, len(j.net.Variables))
 	for variable, place := range j.net.Variables {
 		i := e.Variables[variable]

@@ -10,7 +10,9 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/region"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
@@ -45,7 +47,7 @@ type ground struct {
 	messages        []float64
 	evidence, slice factorgraph.Evidence
 
-	e        *einsum.Expression
+	e        *sumproduct.Expression
 	state    *bp.State // nil: the slice is impossible
 	lnBethe  float64
 	prepared *region.Prepared // for no family; nil until there was one
@@ -98,7 +100,7 @@ func (j job) ground(rung *btn.Rung) (*ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.e, err = einsum.Build(j.ctx, net); err != nil {
+	if g.e, err = lower.Build(j.ctx, net); err != nil {
 		return nil, err
 	}
 	if !g.e.Scale.IsZero() {

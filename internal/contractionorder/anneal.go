@@ -2,7 +2,9 @@ package contractionorder
 
 // Simulated annealing by local rotations.
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 // annealing is a schedule of sweeps over all merges, the temperature falling geometrically.
 type annealing struct {

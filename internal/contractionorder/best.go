@@ -2,7 +2,9 @@ package contractionorder
 
 // The cheapest of several greedy orders.
 
-import "context"
+import (
+	"context"
+)
 
 const (
 	worthMore  = 1e7     // flops below which the first order is taken as it is

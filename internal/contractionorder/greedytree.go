@@ -2,7 +2,9 @@ package contractionorder
 
 // Random greedy trees: the pair with the best score is merged next, with seeded noise on the scores.
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 // greedyRule scores a pair (a, b) with result c, |·| the size of a table; the lowest score is merged first:
 //

@@ -2,7 +2,9 @@ package contractionorder
 
 // pool: the tables that are left while a tree is built from the leaves up.
 
-import "slices"
+import (
+	"slices"
+)
 
 // pool merges tables of a network one pair at a time.
 type pool struct {

@@ -2,7 +2,9 @@ package contractionorder
 
 // Subtree reconfiguration: pieces of a tree are replaced by their optimal trees until none gets cheaper.
 
-import "slices"
+import (
+	"slices"
+)
 
 // reconfigurer replaces the tree between a node and a few of its descendants by the optimal one.
 type reconfigurer struct {

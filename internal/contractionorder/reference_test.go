@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reference"
 )
@@ -17,7 +17,7 @@ import (
 // shapeOf returns the hypergraph of a reference model with its evidence.
 func shapeOf(t testing.TB, name string) contractionorder.Hypergraph {
 	t.Helper()
-	h, err := einsum.Shape(context.Background(), reference.Network(t, "uai/"+name))
+	h, err := lower.Shape(context.Background(), reference.Network(t, "uai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,9 @@ package contractionorder
 // Fiduccia–Mattheyses refinement of a bisection.
 // Source: C. M. Fiduccia, R. M. Mattheyses, A linear-time heuristic for improving network partitions (1982).
 
-import "github.com/basetensor/basetensor/internal/pace"
+import (
+	"github.com/basetensor/basetensor/internal/pace"
+)
 
 // refinement moves single vertices between the sides. Gains are kept up to date; a heap that may hold outdated entries
 // finds the largest.

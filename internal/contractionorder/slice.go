@@ -2,7 +2,9 @@ package contractionorder
 
 // Slicing: indices fixed to one value at a time until the tables are small enough.
 
-import "slices"
+import (
+	"slices"
+)
 
 // slicing is a tree over a network of which some indices are sliced.
 type slicing struct {

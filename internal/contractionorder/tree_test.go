@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // TestPlansReproduceTheReferences contracts models along plans, whole and sliced, entry by entry.
@@ -22,7 +23,7 @@ func TestPlansReproduceTheReferences(t *testing.T) {
 		names = strings.Fields(more)
 	}
 	for _, name := range names {
-		e, err := einsum.Build(context.Background(), reference.Network(t, "uai/"+name))
+		e, err := lower.Build(context.Background(), reference.Network(t, "uai/"+name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ type table struct {
 }
 
 // contract sums the slices of an expression whose value is in the range of float64 but for its scale.
-func contract(t *testing.T, e *einsum.Expression, p contractionorder.Plan) float64 {
+func contract(t *testing.T, e *sumproduct.Expression, p contractionorder.Plan) float64 {
 	t.Helper()
 	h := e.Hypergraph()
 	scopes, err := contractionorder.Scopes(h, p.Tree, p.Slices)

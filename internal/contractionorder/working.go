@@ -2,7 +2,9 @@ package contractionorder
 
 // working: a tree under improvement, with the scope and size of every table kept up to date.
 
-import "slices"
+import (
+	"slices"
+)
 
 // none stands for a missing child or parent.
 const none = int32(-1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -104,7 +105,7 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 		top := scaled.LargestBits(d.data)
 		switch {
 		case top >= infinity:
-			return fmt.Errorf("%w: in the derivative by table %d", ErrNotFinite, k)
+			return fmt.Errorf("%w: in the derivative by table %d", sumproduct.ErrNotFinite, k)
 		case top == 0:
 			c.arena.Put(d.data)
 			continue

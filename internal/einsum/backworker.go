@@ -2,7 +2,9 @@ package einsum
 
 // The work of one goroutine on the way back: unit after unit, block after block, value after value of the sum.
 
-import "context"
+import (
+	"context"
+)
 
 // backWorker is one goroutine's place in a step.
 type backWorker struct {

@@ -1,3 +1,5 @@
+// Package einsum contracts an expression exactly along an elimination order, table by table: the component C = B. What an order
+// costs is known before any table is touched, to the last flop. Small networks are compiled once for all queries: see Program.
 package einsum
 
 // Contract: an expression along an elimination order.
@@ -7,13 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -44,8 +45,8 @@ type Stats struct {
 // context's error, looked at between steps and within large ones.
 // Cost: contractionorder.EvaluateOrder(e.Hypergraph(), order), to which tables come whose largest entry is far from 1: they are
 // copied. Build makes none.
-func Contract(ctx context.Context, e *Expression, order []int, o Options) (scaled.Number, Stats, error) {
-	if err := errors.Join(e.validate(), e.validateOrder(order)); err != nil {
+func Contract(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (scaled.Number, Stats, error) {
+	if err := errors.Join(e.Validate(), e.ValidateOrder(order)); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -83,19 +84,9 @@ func (o Options) check(plan btn.Cost) error {
 		memory = btn.DefaultMemory
 	}
 	if plan.Bytes > float64(memory) {
-		return OverBudget(plan, memory)
+		return sumproduct.OverBudget(plan, memory)
 	}
 	return nil
-}
-
-// OverBudget is the error of a plan that needs more than memory bytes.
-func OverBudget(plan btn.Cost, memory int64) error {
-	bytes := fmt.Sprintf("%.0f bytes", plan.Bytes)
-	if plan.Bytes > 1e15 {
-		bytes = fmt.Sprintf("2^%.1f bytes", math.Log2(plan.Bytes))
-	}
-	return fault.New(fault.OverBudget, "%w: exact elimination needs %s of tables (width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
-		ErrOverBudget, bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
 }
 
 // live is a table during a contraction: data·2^(what scale has of it).
@@ -121,7 +112,7 @@ type contraction struct {
 	signed  bool // an entry is below 0
 }
 
-func (c *contraction) run(e *Expression, h contractionorder.Hypergraph, order []int) error {
+func (c *contraction) run(e *sumproduct.Expression, h contractionorder.Hypergraph, order []int) error {
 	c.meter.Start(h)
 	for t := range e.Tables {
 		if err := c.input(e, t); err != nil {
@@ -184,11 +175,11 @@ func (c *contraction) vanish() {
 
 // input takes a table of the expression as it is, or a rescaled copy where products of its entries could leave the
 // range of float64.
-func (c *contraction) input(e *Expression, t int) error {
+func (c *contraction) input(e *sumproduct.Expression, t int) error {
 	data := e.Tables[t].Data
 	top, low, signed := scaled.Extent(data)
 	if top >= 1024 {
-		return fmt.Errorf("%w: table %d", ErrNotFinite, t)
+		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
 	c.signed = c.signed || signed
 	switch {
@@ -223,7 +214,7 @@ func (c *contraction) step(h contractionorder.Hypergraph, s *contractionorder.St
 	}
 	switch {
 	case top >= infinity:
-		return fmt.Errorf("%w: in the elimination of index %v", ErrNotFinite, s.Sum)
+		return fmt.Errorf("%w: in the elimination of index %v", sumproduct.ErrNotFinite, s.Sum)
 	case len(s.Out) == 0:
 		c.number(len(c.tables), out.data[0])
 	case top == 0:

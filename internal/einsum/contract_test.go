@@ -12,12 +12,13 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // enumerate adds up all terms of an expression: one nested sum, float64 throughout.
-func enumerate(e *einsum.Expression) (z, terms float64) {
+func enumerate(e *sumproduct.Expression) (z, terms float64) {
 	x := make([]int, len(e.Dims))
 	for {
 		term := 1.0
@@ -53,7 +54,7 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 		rounds = 12
 	}
 	for round := range rounds {
-		e := &einsum.Expression{Scale: scaled.One}
+		e := &sumproduct.Expression{Scale: scaled.One}
 		for states := 1; states < 20000; {
 			d := 2
 			if round%3 == 1 {
@@ -65,7 +66,7 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 			states *= d
 		}
 		for range 3 + rng.IntN(20) {
-			table := einsum.Table{}
+			table := sumproduct.Table{}
 			size := 1
 			for _, i := range rng.Perm(len(e.Dims))[:rng.IntN(min(len(e.Dims), 12))+1] {
 				if size*e.Dims[i] <= 1<<12 {
@@ -112,10 +113,10 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 // TestChainOfManyVariables: Z of 10^5 spins in a field is the trace of a power, far beyond float64.
 func TestChainOfManyVariables(t *testing.T) {
 	const n = 100000
-	e := &einsum.Expression{Dims: slices.Repeat([]int{2}, n), Scale: scaled.One}
+	e := &sumproduct.Expression{Dims: slices.Repeat([]int{2}, n), Scale: scaled.One}
 	transfer := []float64{2, 0.5, 0.5, 2} // eigenvalues 2.5 and 1.5
 	for i := range n {
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, (i + 1) % n}, Data: transfer})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, (i + 1) % n}, Data: transfer})
 	}
 	z, stats, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -131,10 +132,10 @@ func TestChainOfManyVariables(t *testing.T) {
 
 // TestExponents: tables of any size, products that would leave float64 many times over.
 func TestExponents(t *testing.T) {
-	e := &einsum.Expression{Dims: slices.Repeat([]int{2}, 9), Scale: scaled.Make(1, -40000)}
+	e := &sumproduct.Expression{Dims: slices.Repeat([]int{2}, 9), Scale: scaled.Make(1, -40000)}
 	for i := range 8 {
 		size := math.Ldexp(1, 1000*(1-2*(i%4/3))) // three of four are huge, one is tiny
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i + 1, i}, Data: []float64{size, size, size, size}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i + 1, i}, Data: []float64{size, size, size, size}})
 	}
 	data := slices.Clone(e.Tables[0].Data)
 	z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
@@ -147,7 +148,7 @@ func TestExponents(t *testing.T) {
 }
 
 func TestZeroIsAnAnswer(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 2, 3}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{2, 2, 3}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{1, 0}, Data: []float64{0, 1, 1, 0}},
 	}}
 	z, _, err := einsum.Contract(context.Background(), e, []int{0, 1, 2}, einsum.Options{})
@@ -158,44 +159,44 @@ func TestZeroIsAnAnswer(t *testing.T) {
 	if z, _, err = einsum.Contract(context.Background(), e, []int{2, 0, 1}, einsum.Options{}); err != nil || z.Float64() != 12 {
 		t.Errorf("no tables: Z = %v, %v", z, err)
 	}
-	e.Tables = []einsum.Table{{Data: []float64{-3}}, {Scope: []int{2}, Data: []float64{1, 1, -0.5}}}
+	e.Tables = []sumproduct.Table{{Data: []float64{-3}}, {Scope: []int{2}, Data: []float64{1, 1, -0.5}}}
 	if z, _, err = einsum.Contract(context.Background(), e, []int{2, 0, 1}, einsum.Options{}); err != nil || z.Float64() != -18 {
 		t.Errorf("a negative number: Z = %v, %v", z, err)
 	}
 }
 
 func TestContractErrors(t *testing.T) {
-	good := func() *einsum.Expression { return pairwise(30, 2, func(i, j int) bool { return true }) }
+	good := func() *sumproduct.Expression { return pairwise(30, 2, func(i, j int) bool { return true }) }
 	order := orders.MinFill(good().Hypergraph())
 	for _, c := range []struct {
 		name  string
-		spoil func(e *einsum.Expression, order *[]int, o *einsum.Options)
+		spoil func(e *sumproduct.Expression, order *[]int, o *einsum.Options)
 		is    error
 		want  string
 	}{
-		{"memory", func(*einsum.Expression, *[]int, *einsum.Options) {}, einsum.ErrOverBudget,
+		{"memory", func(*sumproduct.Expression, *[]int, *einsum.Options) {}, sumproduct.ErrOverBudget,
 			"needs 6443578976 bytes of tables (width 29, largest table 2^30.0 entries"},
-		{"much memory", func(e *einsum.Expression, o *[]int, _ *einsum.Options) {
+		{"much memory", func(e *sumproduct.Expression, o *[]int, _ *einsum.Options) {
 			*e = *pairwise(60, 2, func(i, j int) bool { return true })
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{0}, Data: []float64{1, 1}})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 1}})
 			for i := range 60 {
 				for j := range i {
-					e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: []float64{1, 1, 1, 1}})
+					e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{1, 1, 1, 1}})
 				}
 			}
 			*o = orders.MinFill(e.Hypergraph())
-		}, einsum.ErrOverBudget, "width 59, largest table 2^60.0 entries"},
-		{"order too short", func(_ *einsum.Expression, o *[]int, _ *einsum.Options) { *o = (*o)[1:] }, einsum.ErrExpression, "the order leaves out index"},
-		{"order repeats", func(_ *einsum.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 3) }, einsum.ErrExpression, "the order names index 3 twice"},
-		{"order out of range", func(_ *einsum.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 30) }, einsum.ErrExpression, "the order names index 30, there are 30"},
-		{"dimension", func(e *einsum.Expression, _ *[]int, _ *einsum.Options) { e.Dims[4] = 0 }, einsum.ErrExpression, "index 4 has dimension 0"},
-		{"scope out of range", func(e *einsum.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{0, 31} }, einsum.ErrExpression, "table 2 names index 31"},
-		{"scope repeats", func(e *einsum.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{5, 5} }, einsum.ErrExpression, "table 2 names index 5 twice"},
-		{"entries", func(e *einsum.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Data = make([]float64, 5) }, einsum.ErrExpression, "table 2 has 5 entries"},
-		{"NaN", func(e *einsum.Expression, _ *[]int, o *einsum.Options) {
+		}, sumproduct.ErrOverBudget, "width 59, largest table 2^60.0 entries"},
+		{"order too short", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = (*o)[1:] }, sumproduct.ErrExpression, "the order leaves out index"},
+		{"order repeats", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 3) }, sumproduct.ErrExpression, "the order names index 3 twice"},
+		{"order out of range", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 30) }, sumproduct.ErrExpression, "the order names index 30, there are 30"},
+		{"dimension", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Dims[4] = 0 }, sumproduct.ErrExpression, "index 4 has dimension 0"},
+		{"scope out of range", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{0, 31} }, sumproduct.ErrExpression, "table 2 names index 31"},
+		{"scope repeats", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{5, 5} }, sumproduct.ErrExpression, "table 2 names index 5 twice"},
+		{"entries", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Data = make([]float64, 5) }, sumproduct.ErrExpression, "table 2 has 5 entries"},
+		{"NaN", func(e *sumproduct.Expression, _ *[]int, o *einsum.Options) {
 			e.Tables[2].Data[1] = math.NaN()
 			o.Memory = 1 << 40
-		}, einsum.ErrNotFinite, "table 2"},
+		}, sumproduct.ErrNotFinite, "table 2"},
 	} {
 		e, o, opts := good(), order, einsum.Options{}
 		c.spoil(e, &o, &opts)
@@ -203,7 +204,7 @@ func TestContractErrors(t *testing.T) {
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
-		if errors.Is(c.is, einsum.ErrOverBudget) && fault.CodeOf(err) != fault.OverBudget {
+		if errors.Is(c.is, sumproduct.ErrOverBudget) && fault.CodeOf(err) != fault.OverBudget {
 			t.Errorf("%s: code %s", c.name, fault.CodeOf(err))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reference"
 )
@@ -27,7 +28,7 @@ func TestReferenceModels(t *testing.T) {
 			}
 			net := reference.Network(t, name)
 			start := time.Now()
-			e, err := einsum.Build(context.Background(), net)
+			e, err := lower.Build(context.Background(), net)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,15 +6,16 @@ import (
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Three binary variables in a row, neighbours twice as likely equal as not: Z = 2 · 3 · 3.
 func ExampleContract() {
 	equal := []float64{2, 1, 1, 2}
-	e := &einsum.Expression{
+	e := &sumproduct.Expression{
 		Dims:   []int{2, 2, 2},
-		Tables: []einsum.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}},
+		Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}},
 		Scale:  scaled.One,
 	}
 	ctx := context.Background()

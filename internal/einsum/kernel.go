@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 const (
@@ -127,7 +128,7 @@ func (o *operand) prepare(dims []int, s *contractionorder.Step, t *live, stride 
 	}
 	o.sum = append(o.sum[:0], 0)
 	for _, i := range s.Sum {
-		o.sum = spread(o.sum, dims[i], stride[i])
+		o.sum = sumproduct.Spread(o.sum, dims[i], stride[i])
 	}
 	for _, i := range t.scope {
 		stride[i] = 0
@@ -167,26 +168,11 @@ func (o *operand) classify(dims []int, split int) access {
 	if kind == indirect {
 		o.index = append(o.index, 0)
 		for a := split; a < len(dims); a++ {
-			o.index = spread(o.index, dims[a], o.outer[a])
+			o.index = sumproduct.Spread(o.index, dims[a], o.outer[a])
 		}
 	}
 	o.outer = o.outer[:split]
 	return kind
-}
-
-// spread replaces every offset by dim offsets, stride apart.
-func spread[T int | int32](offsets []T, dim, stride int) []T {
-	n := len(offsets)
-	for range (dim - 1) * n {
-		offsets = append(offsets, 0)
-	}
-	for i := n - 1; i >= 0; i-- {
-		base := offsets[i]
-		for x := dim - 1; x >= 0; x-- {
-			offsets[i*dim+x] = base + T(x*stride)
-		}
-	}
-	return offsets
 }
 
 // run executes the step and returns the bits of the largest absolute value of the output.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -37,7 +38,7 @@ func BenchmarkKernel(b *testing.B) {
 
 type benchmarkModel struct {
 	name string
-	e    *einsum.Expression
+	e    *sumproduct.Expression
 }
 
 func benchmarkModels() []benchmarkModel {
@@ -50,9 +51,9 @@ func benchmarkModels() []benchmarkModel {
 }
 
 // pairwise returns a model of n variables of one domain with a positive random table for every edge i < j.
-func pairwise(n, domain int, edge func(i, j int) bool) *einsum.Expression {
+func pairwise(n, domain int, edge func(i, j int) bool) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
-	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{domain}, n)}
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{domain}, n)}
 	reach := 30 // edges connect near variables
 	for i := range n {
 		for j := i + 1; j < min(n, i+reach); j++ {
@@ -61,7 +62,7 @@ func pairwise(n, domain int, edge func(i, j int) bool) *einsum.Expression {
 				for k := range data {
 					data[k] = 0.5 + rng.Float64()
 				}
-				e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: data})
+				e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: data})
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -38,8 +39,8 @@ type Result struct {
 // Errors: as Contract; ErrOverBudget compares what PlanMarginals says. Cost: PlanMarginals, about three times the flops of
 // Contract, and the memory of all its tables together.
 // Source: A. Darwiche, A differential approach to inference in Bayesian networks, J. ACM 50 (2003).
-func Marginals(ctx context.Context, e *Expression, order []int, o Options) (Result, Stats, error) {
-	if err := errors.Join(e.validate(), e.validateOrder(order)); err != nil {
+func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (Result, Stats, error) {
+	if err := errors.Join(e.Validate(), e.ValidateOrder(order)); err != nil {
 		return Result{}, Stats{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -106,7 +107,7 @@ func (o Options) checkMarginals(plan btn.Cost) error {
 	}
 	if plan.Bytes > float64(memory) {
 		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives (width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
-			ErrOverBudget, plan.Bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
+			sumproduct.ErrOverBudget, plan.Bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
 	}
 	return nil
 }

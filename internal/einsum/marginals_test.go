@@ -13,12 +13,13 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // enumerateMarginals adds up the terms by the value of every index: float64 throughout.
-func enumerateMarginals(e *einsum.Expression) (m [][]float64, terms float64) {
+func enumerateMarginals(e *sumproduct.Expression) (m [][]float64, terms float64) {
 	m = make([][]float64, len(e.Dims))
 	for i, d := range e.Dims {
 		m[i] = make([]float64, d)
@@ -51,8 +52,8 @@ func enumerateMarginals(e *einsum.Expression) (m [][]float64, terms float64) {
 }
 
 // randomExpression has tables large enough for several blocks, axes in any sequence, more of them than one step takes.
-func randomExpression(rng *rand.Rand, round, states, widest int) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.FromFloat(0.75)}
+func randomExpression(rng *rand.Rand, round, states, widest int) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(0.75)}
 	for n := 1; n < states; {
 		d := 2
 		if round%3 == 1 {
@@ -64,7 +65,7 @@ func randomExpression(rng *rand.Rand, round, states, widest int) *einsum.Express
 		n *= d
 	}
 	for range 3 + rng.IntN(20) {
-		table := einsum.Table{}
+		table := sumproduct.Table{}
 		size := 1
 		for _, i := range rng.Perm(len(e.Dims))[:rng.IntN(min(len(e.Dims), widest))+1] {
 			if size*e.Dims[i] <= 1<<12 {
@@ -141,7 +142,7 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 func TestMarginalsOfLargeSteps(t *testing.T) {
 	const seed, some = 79, 3
 	rng := rand.New(rand.NewPCG(seed, 7))
-	for what, e := range map[string]*einsum.Expression{
+	for what, e := range map[string]*sumproduct.Expression{
 		"complete, two values":  pairwise(18, 2, func(i, j int) bool { return true }),
 		"complete, four values": pairwise(9, 4, func(i, j int) bool { return true }),
 		"grid":                  pairwise(14*14, 2, func(i, j int) bool { return j == i+14 || j == i+1 && j%14 != 0 }),
@@ -161,7 +162,7 @@ func TestMarginalsOfLargeSteps(t *testing.T) {
 			i := rng.IntN(len(e.Dims))
 			x := rng.IntN(e.Dims[i])
 			fixed := *e
-			table := einsum.Table{Scope: []int{i}, Data: make([]float64, e.Dims[i])}
+			table := sumproduct.Table{Scope: []int{i}, Data: make([]float64, e.Dims[i])}
 			table.Data[x] = 1
 			fixed.Tables = append(slices.Clone(e.Tables), table)
 			z, _, err := einsum.Contract(context.Background(), &fixed, order, einsum.Options{})
@@ -177,7 +178,7 @@ func TestMarginalsOfLargeSteps(t *testing.T) {
 
 // TestMarginalsOfZero: where Z vanishes by cancellation its parts do not.
 func TestMarginalsOfZero(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 2, 3, 1}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{2, 2, 3, 1}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{1, 2, -1, -2}}, {Scope: []int{1}, Data: []float64{1, 1}}}}
 	r, _, err := einsum.Marginals(context.Background(), e, []int{0, 1, 2}, einsum.Options{})
 	if err != nil {
@@ -198,9 +199,9 @@ func TestMarginalsOfZero(t *testing.T) {
 // TestMarginalsOfAChainOfManyVariables: 10^5 spins, Z far beyond float64, every marginal one half.
 func TestMarginalsOfAChainOfManyVariables(t *testing.T) {
 	const n = 100000
-	e := &einsum.Expression{Dims: slices.Repeat([]int{2}, n), Scale: scaled.One}
+	e := &sumproduct.Expression{Dims: slices.Repeat([]int{2}, n), Scale: scaled.One}
 	for i := range n {
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, (i + 1) % n}, Data: []float64{2, 0.5, 0.5, 2}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, (i + 1) % n}, Data: []float64{2, 0.5, 0.5, 2}})
 	}
 	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -217,10 +218,10 @@ func TestMarginalsOfAChainOfManyVariables(t *testing.T) {
 
 // TestMarginalsExponents: tables of any size, one index in a large and a tiny table.
 func TestMarginalsExponents(t *testing.T) {
-	e := &einsum.Expression{Dims: slices.Repeat([]int{2}, 9), Scale: scaled.Make(1, -40000)}
+	e := &sumproduct.Expression{Dims: slices.Repeat([]int{2}, 9), Scale: scaled.Make(1, -40000)}
 	for i := range 8 {
 		size := math.Ldexp(1, 1000*(1-2*(i%4/3)))
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i + 1, i}, Data: []float64{size, size, size, size}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i + 1, i}, Data: []float64{size, size, size, size}})
 	}
 	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -237,7 +238,7 @@ func TestMarginalsExponents(t *testing.T) {
 
 // TestMarginalsCost: about three times Contract on a grid and on pairs of large tables, refused beforehand over the budget.
 func TestMarginalsCost(t *testing.T) {
-	for what, e := range map[string]*einsum.Expression{
+	for what, e := range map[string]*sumproduct.Expression{
 		"grid": pairwise(100, 2, func(i, j int) bool { return j-i == 1 && j%10 != 0 || j-i == 10 }),
 		"full": pairwise(12, 3, func(i, j int) bool { return true }),
 	} {
@@ -248,7 +249,7 @@ func TestMarginalsCost(t *testing.T) {
 			t.Errorf("%s: %.3g flops with marginals, %.3g without: %.2f times", what, all.Flops, once.Flops, ratio)
 		}
 		_, _, err := einsum.Marginals(context.Background(), e, order, einsum.Options{Memory: int64(all.Bytes) - 1})
-		if !errors.Is(err, einsum.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "all marginals at once need") {
+		if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "all marginals at once need") {
 			t.Errorf("%s: one byte too few: %v", what, err)
 		}
 		if _, _, err = einsum.Marginals(context.Background(), e, order, einsum.Options{Memory: int64(all.Bytes)}); err != nil {

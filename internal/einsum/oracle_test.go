@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -27,11 +28,11 @@ const roundoff = 1e-11
 // agree, threads do not matter. It returns Z.
 func contract(t *testing.T, net *btn.Network, order func(contractionorder.Hypergraph) []int) scaled.Number {
 	t.Helper()
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := einsum.Shape(context.Background(), net)
+	shape, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}

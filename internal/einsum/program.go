@@ -9,6 +9,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -85,26 +87,24 @@ type step struct {
 // Cost: that of Build and contractionorder.EvaluateOrder; memory about 4 bytes per flop, and as much again for everyone who runs it at
 // the same time.
 func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
-	bare := *net
-	bare.Scale = scaled.One     // evidence changes it
 	ctx := context.Background() // a program is of 2^18 flops at most: milliseconds
-	l, err := lay(ctx, &bare, false)
-	if err != nil || l.zero || l.unfit != "" {
+	apart, ok := lower.Apart(ctx, net)
+	if !ok {
 		return nil, false
 	}
-	p := &Program{dims: l.indexDims(), scale: l.scale, above: true}
-	of := p.weightsOf(l, net)
-	if !p.addLeaves(l, of) {
+	p := &Program{dims: apart.Dims, scale: apart.Scale, above: true}
+	if !p.addLeaves(apart) {
 		return nil, false
 	}
-	p.host(l)
+	p.host(apart)
 	h := contractionorder.Hypergraph{Dims: p.dims, Edges: make([][]int, len(p.leaves))}
 	for t := range p.leaves {
 		h.Edges[t] = p.leaves[t].scope
 	}
-	if (&Expression{Dims: p.dims}).validateOrder(order) != nil {
+	if (&sumproduct.Expression{Dims: p.dims}).ValidateOrder(order) != nil {
 		return nil, false
 	}
+	var err error
 	if p.forth, err = contractionorder.EvaluateOrder(ctx, h, order); err != nil || p.forth.Flops > flops {
 		return nil, false
 	}
@@ -114,7 +114,7 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 	}
 	p.both = tape.plan()
 	p.compile(h, tape)
-	p.placeMarginals(l, net)
+	p.placeMarginals(apart, net)
 	p.price()
 	p.weighAll(net)
 	return p, true
@@ -151,10 +151,10 @@ func (p *Program) compile(h contractionorder.Hypergraph, tape *tape) {
 			}
 			at := append(make([]int32, 0, int(s.Full)), 0)
 			for _, i := range s.Out {
-				at = spread(at, p.dims[i], stride[i])
+				at = sumproduct.Spread(at, p.dims[i], stride[i])
 			}
 			for _, i := range s.Sum {
-				at = spread(at, p.dims[i], stride[i])
+				at = sumproduct.Spread(at, p.dims[i], stride[i])
 			}
 			for _, i := range of {
 				stride[i] = 0
@@ -166,7 +166,7 @@ func (p *Program) compile(h contractionorder.Hypergraph, tape *tape) {
 }
 
 // placeMarginals says where every variable's marginals are read.
-func (p *Program) placeMarginals(l *layout, net *btn.Network) {
+func (p *Program) placeMarginals(apart *lower.Template, net *btn.Network) {
 	reader := slices.Repeat([]int{noTable}, len(p.dims))
 	for t, leaf := range p.leaves {
 		for _, i := range leaf.scope {
@@ -177,7 +177,7 @@ func (p *Program) placeMarginals(l *layout, net *btn.Network) {
 	}
 	offset := 0
 	for v, at := range net.Variables {
-		i := l.number[l.find(l.hidden[at.Link])]
+		i := apart.Weights[v].Index
 		q := place{offset: offset, domain: at.Domain, values: p.weights[v].values, index: i, leaf: noTable}
 		if p.dims[i] > 1 {
 			q.leaf = reader[i]

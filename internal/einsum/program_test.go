@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -23,7 +24,7 @@ import (
 // programOf compiles net for min-fill or a random order.
 func programOf(t *testing.T, rng *rand.Rand, net *btn.Network) (*einsum.Program, bool) {
 	t.Helper()
-	shape, err := einsum.Shape(context.Background(), net)
+	shape, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 		}
 		p, ok := programOf(t, rng, net)
 		if !ok {
-			if e, err := einsum.Build(context.Background(), net); err != nil || !e.Scale.IsZero() && !e.Signed() {
+			if e, err := lower.Build(context.Background(), net); err != nil || !e.Scale.IsZero() && !e.Signed() {
 				t.Fatalf("seed %d: not compiled, %v", seed, err)
 			}
 			continue
@@ -230,7 +231,7 @@ func TestProgramsGiveTheSameBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := einsum.Shape(context.Background(), net)
+	shape, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +277,7 @@ func TestProgramsAreForSmallNetworks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shape, err := einsum.Shape(context.Background(), net)
+	shape, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,54 +5,16 @@ package einsum
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// weightsOf lists the weights of the variables, and by table of the layout whose they are, −1 for none.
-func (p *Program) weightsOf(l *layout, net *btn.Network) []int {
-	of := make([]int, len(l.tables))
-	hidden := map[int]int{}
-	for v, at := range net.Variables {
-		p.weights = append(p.weights, weights{own: weightsAt(net, at.Link), link: at.Link, leaf: noTable})
-		hidden[l.hidden[at.Link]] = v
-	}
-	for t, table := range l.tables {
-		of[t] = noTable
-		if v, ok := hidden[table.nodes0()]; ok && len(table.nodes) == 1 {
-			if same(p.weights[v].own, table.data) {
-				of[t] = v
-			}
-		}
-	}
-	return of
-}
-
-// weightsAt returns the weights that a link in CP form has.
-func weightsAt(net *btn.Network, link int) []float64 { return net.Links[link].T.(*tensor.CP).Weights }
-
-// same reports whether a and b are one piece of memory.
-func same(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
-
-// nodes0 is the first node of a table, −1 where it has none.
-func (t *raw) nodes0() int {
-	if len(t.nodes) == 0 {
-		return -1
-	}
-	return t.nodes[0]
-}
-
-// addLeaves copies the tables that are no weights. It says no where the entries of one are too far apart, and where one is below 0:
+// addLeaves takes the tables that are no weights. It says no where the entries of one are too far apart, and where one is below 0:
 // terms may cancel then, and nobody would count it.
-func (p *Program) addLeaves(l *layout, of []int) bool {
-	var floats arena.Slab[float64]
-	for t, table := range l.tables {
-		if table.gone || of[t] >= 0 {
-			continue
-		}
-		data := restrict(l, table, table.data, floats.Make)
+func (p *Program) addLeaves(apart *lower.Template) bool {
+	for _, table := range apart.Tables {
+		data := table.Data
 		top, low, negative := scaled.Extent(data)
 		if negative || top >= 1024 || top-low > spanLimit {
 			return false
@@ -62,18 +24,17 @@ func (p *Program) addLeaves(l *layout, of []int) bool {
 		}
 		n := scaled.Normalise(data)
 		p.scale = p.scale.Mul(n)
-		scope := l.scope(table, p.dims)
-		if len(scope) == 0 {
+		if len(table.Scope) == 0 {
 			p.scale = p.scale.Mul(scaled.FromFloat(data[0]))
 			continue
 		}
-		p.leaves = append(p.leaves, leaf{scope: scope, data: data, low: low - int(n.Exp)})
+		p.leaves = append(p.leaves, leaf{scope: table.Scope, data: data, low: low - int(n.Exp)})
 	}
 	return true
 }
 
 // host chooses for the weights of every variable the smallest table that has it; a table of ones where there is none.
-func (p *Program) host(l *layout) {
+func (p *Program) host(apart *lower.Template) {
 	best := slices.Repeat([]int{noTable}, len(p.dims))
 	for t, leaf := range p.leaves {
 		for _, i := range leaf.scope {
@@ -82,14 +43,10 @@ func (p *Program) host(l *layout) {
 			}
 		}
 	}
-	for v := range p.weights {
+	for v, of := range apart.Weights {
+		i := of.Index
+		p.weights = append(p.weights, weights{own: of.Own, link: of.Link, values: of.Values, dim: p.dims[i], leaf: noTable})
 		w := &p.weights[v]
-		root := l.find(l.hidden[w.link])
-		i := l.number[root]
-		w.dim = p.dims[i]
-		if !l.whole(root) {
-			w.values = l.values(root)
-		}
 		if w.dim == 1 {
 			continue
 		}

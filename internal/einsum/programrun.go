@@ -4,6 +4,7 @@ package einsum
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -103,7 +104,7 @@ func (p *Program) Above(net *btn.Network) bool {
 	for v := range p.weights {
 		of := &p.weights[v]
 		any := false
-		all := weightsAt(net, of.link)
+		all := lower.WeightsAt(net, of.link)
 		for k := range of.dim {
 			x := k
 			if of.values != nil {
@@ -143,7 +144,7 @@ func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
 			if of.values != nil {
 				x = of.values[0]
 			}
-			w.base = w.base.Mul(scaled.FromFloat(weightsAt(net, of.link)[x]))
+			w.base = w.base.Mul(scaled.FromFloat(lower.WeightsAt(net, of.link)[x]))
 		}
 	}
 	for n := range p.steps {
@@ -180,7 +181,7 @@ func (w *space) lowest(s *step, but int) int {
 // unchanged reports whether a leaf's weights are those of the network without evidence.
 func (p *Program) unchanged(net *btn.Network, l *leaf) bool {
 	for _, v := range l.hosted {
-		if of := &p.weights[v]; !same(weightsAt(net, of.link), of.own) {
+		if of := &p.weights[v]; !lower.Same(lower.WeightsAt(net, of.link), of.own) {
 			return false
 		}
 	}
@@ -193,7 +194,7 @@ func (p *Program) weigh(net *btn.Network, w *space, t int) bool {
 	w.data[t], w.low[t] = w.own[t], l.low
 	copy(w.own[t], l.data)
 	for _, v := range l.hosted {
-		if !w.multiply(t, &p.weights[v], weightsAt(net, p.weights[v].link)) {
+		if !w.multiply(t, &p.weights[v], lower.WeightsAt(net, p.weights[v].link)) {
 			return false
 		}
 	}

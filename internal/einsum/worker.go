@@ -2,7 +2,9 @@ package einsum
 
 // The work of one goroutine on a step: block after block of the output.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // worker is one goroutine's place in a step.
 type worker struct {

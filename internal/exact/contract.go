@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -23,7 +23,7 @@ type Options struct {
 
 // Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took: Answer without marginals.
 //
-// Errors: ErrOtherNetwork (fault.Internal), einsum.ErrSpan where entries are beyond float64 or a total of 0 is in doubt, over budget with the bytes before anything is computed, the context's.
+// Errors: ErrOtherNetwork (fault.Internal), sumproduct.ErrSpan where entries are beyond float64 or a total of 0 is in doubt, over budget with the bytes before anything is computed, the context's.
 func (p *Prepared) Contract(ctx context.Context, c *btn.Tree, o Options) (scaled.Number, float64, error) {
 	a, err := p.Answer(ctx, c, o)
 	return a.Z, a.Flops, a.unless(err)
@@ -141,7 +141,7 @@ func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
 		return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
 	}
 	if !finite(row) {
-		return nil, fault.New(fault.Unsupported, "%w: marginal of variable %d", einsum.ErrNotFinite, v)
+		return nil, fault.New(fault.Unsupported, "%w: marginal of variable %d", sumproduct.ErrNotFinite, v)
 	}
 	return p.full(v, i, row), nil
 }
@@ -184,7 +184,7 @@ func options(c *btn.Tree, o Options) pairwise.Options {
 	return pairwise.Options{Memory: o.Memory, Threads: o.Threads, Slices: c.Slices, From: o.From, To: o.To}
 }
 
-func overBudget(plan btn.Cost, memory int64) error { return einsum.OverBudget(plan, memory) }
+func overBudget(plan btn.Cost, memory int64) error { return sumproduct.OverBudget(plan, memory) }
 
 // Why returns the reason why a network is 0, in words: variables and factors that contradict each other. It returns ""
 // for a network whose zero only a contraction shows.

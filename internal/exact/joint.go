@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -31,7 +32,7 @@ type cells struct {
 // Errors: those of Prepare; over budget before anything is built, where the selectors do not fit memory bytes (0:
 // btn.DefaultMemory); bad_input for a network without variables.
 func PrepareJoint(ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64) (*Prepared, error) {
-	given, err := einsum.Build(ctx, net)
+	given, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 		for value := range values {
 			data[value*d+digit(i, value)] = 1
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{c.index, i}, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{c.index, i}, Data: data})
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
 		return nil, err
 	}
 	if !finite(row) {
-		return nil, fault.New(fault.Unsupported, "%w: joint marginal", einsum.ErrNotFinite)
+		return nil, fault.New(fault.Unsupported, "%w: joint marginal", sumproduct.ErrNotFinite)
 	}
 	return p.table(func(int) []float64 { return row }), nil
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // ErrOtherNetwork says that a contraction was planned for another network, or for other evidence.
@@ -21,7 +21,7 @@ var ErrOtherNetwork = errors.New("exact: the contraction was planned for another
 // Prepared is a conditioned network, simplified.
 type Prepared struct {
 	net       *btn.Network
-	given     *einsum.Expression
+	given     *sumproduct.Expression
 	simple    *preprocess.Result
 	marginals bool
 	cells     *cells // nil: no joint marginal
@@ -29,7 +29,7 @@ type Prepared struct {
 
 // Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies it. With marginals nothing is
 // summed out whose marginal could not be recovered. The same network gives the same bits. Errors and cost: those of
-// einsum.Build and preprocess.Run.
+// lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	return PrepareJoint(ctx, net, marginals, nil, 0)
 }

@@ -8,7 +8,8 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/wide"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -48,7 +49,7 @@ func (a *Answer) cancel(abs scaled.Number, steps float64) {
 // unless is an error of its own, or ErrSpan for a total of 0 that may have lost terms.
 func (a *Answer) unless(err error) error {
 	if err == nil && a.Z.IsZero() && a.Doubt != "" {
-		return fault.New(fault.Unsupported, "%w: %s", einsum.ErrSpan, a.Doubt)
+		return fault.New(fault.Unsupported, "%w: %s", sumproduct.ErrSpan, a.Doubt)
 	}
 	return err
 }
@@ -62,7 +63,7 @@ var ErrCancelled = fmt.Errorf("exact: terms of both signs cancel, and no digit o
 //
 // Errors: over budget, with the figures, before anything is computed; ErrCancelled (fault.Unsupported); the context's.
 func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64) (Answer, error) {
-	given, err := einsum.BuildWide(ctx, net)
+	given, err := lower.BuildWide(ctx, net)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -6,10 +6,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -52,7 +52,7 @@ func TestLostTotalIsNoZero(t *testing.T) {
 				z, _, _, err = p.Marginals(context.Background(), c, exact.Options{})
 			}
 			switch {
-			case errors.Is(err, einsum.ErrSpan) && fault.CodeOf(err) == fault.Unsupported:
+			case errors.Is(err, sumproduct.ErrSpan) && fault.CodeOf(err) == fault.Unsupported:
 				lost++
 				a, err := exact.Wide(context.Background(), net, marginals, nil, 0)
 				want, _ := oracle.LogZ(&part, factorgraph.Evidence{})

@@ -19,11 +19,13 @@ import (
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/mps"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/internal/wide"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -65,7 +67,7 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 }
 
 // engine contracts a network on some threads and says the fields of the golden.
-type engine func(ctx context.Context, net *btn.Network, e *einsum.Expression, threads int) ([]string, error)
+type engine func(ctx context.Context, net *btn.Network, e *sumproduct.Expression, threads int) ([]string, error)
 
 // number of Z and, where there are any, its marginals.
 func value(z scaled.Number, marginals [][]float64) []string {
@@ -95,18 +97,18 @@ func floats(rows [][]scaled.Number) [][]float64 {
 const engineBytes = 64 << 20
 
 var engines = map[string]engine{
-	"order": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
+	"order": func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, threads int) ([]string, error) {
 		order := must(contractionorder.MinFill(ctx, e.Hypergraph()))
 		z, _, err := einsum.Contract(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(z, nil), err
 	},
-	"order-marginals": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
+	"order-marginals": func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, threads int) ([]string, error) {
 		order := must(contractionorder.MinWeight(ctx, e.Hypergraph()))
 		r, _, err := einsum.Marginals(ctx, e, order, einsum.Options{Memory: engineBytes, Threads: threads})
 		return value(r.Z, floats(r.Marginals)), err
 	},
-	"compiled": func(ctx context.Context, net *btn.Network, _ *einsum.Expression, _ int) ([]string, error) {
-		shape := must(einsum.Shape(ctx, net))
+	"compiled": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {
+		shape := must(lower.Shape(ctx, net))
 		p, ok := einsum.Compile(net, must(contractionorder.MinFill(ctx, shape)), 1e7)
 		if !ok {
 			return []string{"declined=true"}, nil
@@ -123,12 +125,12 @@ var engines = map[string]engine{
 		}
 		return append(value(z, floats([][]scaled.Number{into})), "alone="+bits(alone.LogAbs())), nil
 	},
-	"tree": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
+	"tree": func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, threads int) ([]string, error) {
 		t := must(contractionorder.FromOrder(e.Hypergraph(), must(contractionorder.MinFill(ctx, e.Hypergraph()))))
 		r, _, err := pairwise.Marginals(ctx, e, t, pairwise.Options{Memory: engineBytes, Threads: threads})
 		return value(r.Z, r.Marginals), err
 	},
-	"tree-slices": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
+	"tree-slices": func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, threads int) ([]string, error) {
 		h := e.Hypergraph()
 		t := must(contractionorder.FromOrder(h, must(contractionorder.MinFill(ctx, h))))
 		var slices []int // the first three indices that can be fixed
@@ -144,7 +146,7 @@ var engines = map[string]engine{
 		part, _, err := pairwise.Contract(ctx, e, t, pairwise.Options{Memory: engineBytes, Threads: threads, Slices: slices, From: 1, To: 3})
 		return append(value(whole, nil), "part="+many(floats([][]scaled.Number{{part}})...)), err
 	},
-	"simplified-slices": func(ctx context.Context, net *btn.Network, _ *einsum.Expression, threads int) ([]string, error) {
+	"simplified-slices": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, threads int) ([]string, error) {
 		p, err := exact.Prepare(ctx, net, true)
 		if err != nil {
 			return nil, err
@@ -163,8 +165,8 @@ var engines = map[string]engine{
 		a, err := p.Answer(ctx, c, exact.Options{Threads: threads})
 		return append(value(a.Z, a.Rows), "slices="+bits(float64(c.Count))), err
 	},
-	"wide": func(ctx context.Context, net *btn.Network, _ *einsum.Expression, _ int) ([]string, error) {
-		e, err := einsum.BuildWide(ctx, net)
+	"wide": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {
+		e, err := lower.BuildWide(ctx, net)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +178,7 @@ var engines = map[string]engine{
 	"compressed-2":   tree(compressed.Options{Bond: 2}),
 	"compressed-16":  tree(compressed.Options{Bond: 16, Gauge: -1}),
 	"compressed-mar": tree(compressed.Options{Bond: 64, Marginals: true}),
-	"truncated": func(ctx context.Context, net *btn.Network, _ *einsum.Expression, _ int) ([]string, error) {
+	"truncated": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {
 		p, err := truncated.Prepare(ctx, net, true)
 		if err != nil {
 			return nil, err
@@ -197,7 +199,7 @@ var engines = map[string]engine{
 		}
 		return fields, nil
 	},
-	"propagation": func(ctx context.Context, _ *btn.Network, e *einsum.Expression, _ int) ([]string, error) {
+	"propagation": func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
 		s, err := bp.Run(ctx, e, bp.Options{Seed: 3, Updates: 50_000})
 		if err != nil || s.Contradiction >= 0 {
 			return []string{"contradiction=true"}, err
@@ -215,7 +217,7 @@ var engines = map[string]engine{
 }
 
 func sweep(bond int, marginals bool) engine {
-	return func(ctx context.Context, _ *btn.Network, e *einsum.Expression, _ int) ([]string, error) {
+	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
 		p, _, err := mps.Search(ctx, e.Hypergraph(), mps.SearchOptions{Bond: bond, Seed: 1, Moves: 1 << 20})
 		if err != nil {
 			return nil, err
@@ -226,7 +228,7 @@ func sweep(bond int, marginals bool) engine {
 }
 
 func tree(o compressed.Options) engine {
-	return func(ctx context.Context, _ *btn.Network, e *einsum.Expression, _ int) ([]string, error) {
+	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
 		p, _, err := compressed.Search(ctx, e.Hypergraph(), compressed.SearchOptions{Bond: o.Bond, Seed: 1, Moves: 1 << 22, Flops: 1})
 		if err != nil {
 			return nil, err
@@ -238,7 +240,7 @@ func tree(o compressed.Options) engine {
 }
 
 func regions(o region.Options) engine {
-	return func(ctx context.Context, _ *btn.Network, e *einsum.Expression, threads int) ([]string, error) {
+	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, threads int) ([]string, error) {
 		s, err := bp.Run(ctx, e, bp.Options{Updates: 50_000})
 		if err != nil || s.Contradiction >= 0 {
 			return []string{"contradiction=true"}, err
@@ -262,7 +264,7 @@ func TestEngines(t *testing.T) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for network, net := range engineNetworks(ctx) {
-		e, err := einsum.Build(ctx, net)
+		e, err := lower.Build(ctx, net)
 		if err != nil {
 			t.Fatal(err)
 		}

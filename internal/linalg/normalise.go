@@ -1,6 +1,8 @@
 package linalg
 
-import "math"
+import (
+	"math"
+)
 
 // BinaryNormalised returns v·2^−e with its largest entry in [1, 2), and e; ok is false where an entry is not finite.
 // A vector of zeros, and one whose smaller entries would leave the range of float64 beside the largest, come back as

@@ -2,7 +2,9 @@ package linalg
 
 // Thin QR decompositions by Householder reflections.
 
-import "math"
+import (
+	"math"
+)
 
 // QR computes a = q·r for a of m × n, with k = min(m, n): q is m × k with orthonormal columns, r is k × n with zeros
 // below its diagonal (whose signs are arbitrary). a is not changed; q and r may not overlap it. Columns of zeros, and

@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -21,10 +21,10 @@ import (
 // by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond the result is exact up to
 // rounding. Z = 0 is an answer. The same input gives the same bits.
 //
-// Errors: ErrPlan, ErrOptions; einsum.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
-// einsum.ErrExpression for tables of a wrong size; einsum.ErrNotFinite for entries that are not finite;
+// Errors: ErrPlan, ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
+// sumproduct.ErrExpression for tables of a wrong size; sumproduct.ErrNotFinite for entries that are not finite;
 // linalg.ErrConvergence; the context's error, looked at between steps. Cost: Evaluate.
-func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Value, error) {
+func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (Value, error) {
 	h := e.Hypergraph()
 	if o.Cutoff == 0 {
 		o.Cutoff = DefaultCutoff
@@ -50,13 +50,13 @@ func Contract(ctx context.Context, e *einsum.Expression, p Plan, o Options) (Val
 	}
 	if need := price.PeakBytes; need > o.memory() {
 		return Value{}, fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
-			einsum.ErrOverBudget, o.Bond, need, o.memory())
+			sumproduct.ErrOverBudget, o.Bond, need, o.memory())
 	}
 	s.gauge, s.f = forwardGauge(e, s.steps)
 	return s.run(ctx)
 }
 
-func checkTables(e *einsum.Expression) error {
+func checkTables(e *sumproduct.Expression) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
@@ -64,21 +64,21 @@ func checkTables(e *einsum.Expression) error {
 		n := 1
 		for _, i := range table.Scope {
 			if i < 0 || i >= len(e.Dims) {
-				return fault.New(fault.Internal, "%w: table %d has index %d of %d", einsum.ErrExpression, t, i, len(e.Dims))
+				return fault.New(fault.Internal, "%w: table %d has index %d of %d", sumproduct.ErrExpression, t, i, len(e.Dims))
 			}
 			if n *= e.Dims[i]; n > len(table.Data) { // stops before it overflows
 				break
 			}
 		}
 		if n != len(table.Data) {
-			return fault.New(fault.Internal, "%w: table %d has %d entries, which is not what its scope needs", einsum.ErrExpression, t, len(table.Data))
+			return fault.New(fault.Internal, "%w: table %d has %d entries, which is not what its scope needs", sumproduct.ErrExpression, t, len(table.Data))
 		}
 		for k, v := range table.Data {
 			switch {
 			case math.IsNaN(v):
-				return fault.New(fault.BadInput, "%w: entry %d of table %d is %g", einsum.ErrNotFinite, k, t, v)
+				return fault.New(fault.BadInput, "%w: entry %d of table %d is %g", sumproduct.ErrNotFinite, k, t, v)
 			case math.IsInf(v, 0): // what masks make of entries that are finite
-				return fault.New(fault.Unsupported, "%w: entry %d of table %d is %g", einsum.ErrNotFinite, k, t, v)
+				return fault.New(fault.Unsupported, "%w: entry %d of table %d is %g", sumproduct.ErrNotFinite, k, t, v)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func checkTables(e *einsum.Expression) error {
 }
 
 type sweep struct {
-	e     *einsum.Expression
+	e     *sumproduct.Expression
 	p     Plan
 	o     Options
 	steps []step

@@ -13,7 +13,7 @@ package mps
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // smallestWeight is what a weight is at least, relative to about the largest, unless it is 0: it is divided by.
@@ -24,7 +24,7 @@ const smallestWeight = 1e-200
 type gauge struct{ enter, leave [][]float64 }
 
 // forward returns the gauge f of the state, and f itself.
-func forwardGauge(e *einsum.Expression, steps []step) (gauge, [][]float64) {
+func forwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	entry := make([]int, len(e.Dims))
 	for k, st := range steps {
 		for _, j := range st.enter {
@@ -37,7 +37,7 @@ func forwardGauge(e *einsum.Expression, steps []step) (gauge, [][]float64) {
 
 // backwardGauge is that of the sweep back, for which indices enter at the step that sums them out, and tables multiplied
 // in before are still to come.
-func backwardGauge(e *einsum.Expression, steps []step) (gauge, [][]float64) {
+func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	exit := make([]int, len(e.Dims))
 	for k, st := range steps {
 		exit[st.index] = k
@@ -47,7 +47,7 @@ func backwardGauge(e *einsum.Expression, steps []step) (gauge, [][]float64) {
 }
 
 // norms returns, by index, the square root of the product of the norms of its tables that come at a step that counts.
-func norms(e *einsum.Expression, steps []step, counts func(index, step int) bool) [][]float64 {
+func norms(e *sumproduct.Expression, steps []step, counts func(index, step int) bool) [][]float64 {
 	f := make([][]float64, len(e.Dims))
 	for k, st := range steps {
 		for _, t := range st.tables {
@@ -84,7 +84,7 @@ func inverse(f [][]float64) [][]float64 {
 }
 
 // multiplyNorms multiplies f by the norms of a table's slices along index j, up to a common factor.
-func multiplyNorms(f []float64, e *einsum.Expression, t, j int) {
+func multiplyNorms(f []float64, e *sumproduct.Expression, t, j int) {
 	table := e.Tables[t]
 	after := 1
 	for k := len(table.Scope) - 1; table.Scope[k] != j; k-- {

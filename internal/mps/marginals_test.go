@@ -6,18 +6,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // bruteMarginals returns the part of Z in which an index has a value, for all, by holding it there.
-func bruteMarginals(e *einsum.Expression) [][]float64 {
+func bruteMarginals(e *sumproduct.Expression) [][]float64 {
 	out := make([][]float64, len(e.Dims))
 	for i, d := range e.Dims {
 		for v := range d {
 			held := *e
-			only := einsum.Table{Scope: []int{i}, Data: make([]float64, d)}
+			only := sumproduct.Table{Scope: []int{i}, Data: make([]float64, d)}
 			only.Data[v] = 1
-			held.Tables = append(append([]einsum.Table(nil), e.Tables...), only)
+			held.Tables = append(append([]sumproduct.Table(nil), e.Tables...), only)
 			z, _ := brute(&held)
 			out[i] = append(out[i], z)
 		}

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/mps"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -80,7 +81,7 @@ func numbers(t *testing.T, variable, fallback string) (out []int) {
 }
 
 // measured returns a simplified expression and ln Z, NaN for a generated model.
-func measured(t testing.TB, name string) (*einsum.Expression, float64) {
+func measured(t testing.TB, name string) (*sumproduct.Expression, float64) {
 	t.Helper()
 	if !strings.Contains(name, ":") {
 		return simplify(t, name), exactLnZ(t, name)
@@ -110,7 +111,7 @@ func measured(t testing.TB, name string) (*einsum.Expression, float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,27 +123,27 @@ func measured(t testing.TB, name string) (*einsum.Expression, float64) {
 }
 
 // bipartite is the Ising model on the complete bipartite graph of n + n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1).
-func bipartite(n int, delta float64) *einsum.Expression {
+func bipartite(n int, delta float64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(1, 2))
-	e := &einsum.Expression{Scale: scaled.One}
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range 2 * n {
 		h := 0.2*rng.Float64() - 0.1
 		e.Dims = append(e.Dims, 2)
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
 	}
 	for i := range n {
 		for j := range n {
 			k := delta * (2*rng.Float64() - 1)
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, n + j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, n + j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
 		}
 	}
 	return e
 }
 
 // simplify returns a model of the reference folder under its evidence.
-func simplify(t testing.TB, name string) *einsum.Expression {
+func simplify(t testing.TB, name string) *sumproduct.Expression {
 	t.Helper()
-	e, err := einsum.Build(context.Background(), reference.Network(t, name))
+	e, err := lower.Build(context.Background(), reference.Network(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}

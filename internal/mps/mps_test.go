@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -15,9 +15,9 @@ import (
 const exactTolerance = 1e-11
 
 // randomExpression has connected and unconnected parts, repeated scopes, numbers, indices of dimension 1 and in no table.
-func randomExpression(rng *rand.Rand, negative, zeros bool) *einsum.Expression {
+func randomExpression(rng *rand.Rand, negative, zeros bool) *sumproduct.Expression {
 	n := 1 + rng.IntN(9)
-	e := &einsum.Expression{Scale: scaled.FromFloat(math.Exp(rng.NormFloat64()))}
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(math.Exp(rng.NormFloat64()))}
 	for range n {
 		e.Dims = append(e.Dims, 1+rng.IntN(4))
 	}
@@ -27,7 +27,7 @@ func randomExpression(rng *rand.Rand, negative, zeros bool) *einsum.Expression {
 		for _, i := range scope {
 			size *= e.Dims[i]
 		}
-		t := einsum.Table{Scope: scope, Data: make([]float64, size)}
+		t := sumproduct.Table{Scope: scope, Data: make([]float64, size)}
 		for k := range t.Data {
 			t.Data[k] = math.Exp(rng.NormFloat64())
 			if negative && rng.IntN(2) == 0 {
@@ -58,7 +58,7 @@ func randomPlan(rng *rand.Rand, h contractionorder.Hypergraph) Plan {
 }
 
 // brute returns Z and the sum of the terms' absolute values.
-func brute(e *einsum.Expression) (z, abs float64) {
+func brute(e *sumproduct.Expression) (z, abs float64) {
 	x := make([]int, len(e.Dims))
 	for {
 		term := e.Scale.Float64()

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/linalg"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // core multiplies a site of the chain: site value x, left state s and right state t have weight v. The states of a bond
@@ -34,7 +34,7 @@ type train struct {
 const rankCutoff = 1e-15
 
 // newTrain splits table t of e by successive singular value decompositions, exactly up to rounding.
-func newTrain(w *linalg.Work, e *einsum.Expression, t, index int, p Plan) (*train, error) {
+func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (*train, error) {
 	table := e.Tables[t]
 	tr := &train{}
 	stride := make(map[int]int, len(table.Scope))
@@ -128,7 +128,7 @@ type factors struct {
 }
 
 // collect sorts the tables of a step; the result is to be multiplied by 2^exp.
-func collect(w *linalg.Work, e *einsum.Expression, p Plan, s *step, g gauge) (f *factors, exp int64, err error) {
+func collect(w *linalg.Work, e *sumproduct.Expression, p Plan, s *step, g gauge) (f *factors, exp int64, err error) {
 	f = &factors{own: ones(e.Dims[s.index]), pairs: make(map[int][]float64)}
 	for _, t := range s.tables {
 		rest := others(e.Dims, e.Tables[t].Scope, s.index)
@@ -180,7 +180,7 @@ func (f *factors) weight(s *step, dims []int, j, x, a int, g gauge) float64 {
 }
 
 // operator returns the cores of a step over the sites of span, all of them in the chain by now, up to 2^exp.
-func operator(w *linalg.Work, e *einsum.Expression, p Plan, s *step, span []int, g gauge) (cores []core, exp int64, err error) {
+func operator(w *linalg.Work, e *sumproduct.Expression, p Plan, s *step, span []int, g gauge) (cores []core, exp int64, err error) {
 	f, exp, err := collect(w, e, p, s, g)
 	if err != nil {
 		return nil, 0, err
@@ -232,7 +232,7 @@ func kronecker(a []float64, m, n int, b []float64, p, q int) ([]float64, int, in
 }
 
 // multiplyPair multiplies table t over indices a and x into out, a slow and x fast.
-func multiplyPair(out []float64, e *einsum.Expression, t, a, x int) {
+func multiplyPair(out []float64, e *sumproduct.Expression, t, a, x int) {
 	data := e.Tables[t].Data
 	first := true // a comes first
 	for _, i := range e.Tables[t].Scope {

@@ -13,21 +13,22 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // lattice is an Ising model on rows × cols variables, J ~ U(−Δ, Δ), with a field.
-func lattice(rng *rand.Rand, rows, cols int, delta float64) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.One}
+func lattice(rng *rand.Rand, rows, cols int, delta float64) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One}
 	pair := func(i, j int) {
 		k := delta * (2*rng.Float64() - 1)
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
 	}
 	for i := range rows * cols {
 		e.Dims = append(e.Dims, 2)
 		h := 0.2*rng.Float64() - 0.1
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
 	}
 	for i := range rows * cols {
 		if i%cols < cols-1 {
@@ -40,7 +41,7 @@ func lattice(rng *rand.Rand, rows, cols int, delta float64) *einsum.Expression {
 	return e
 }
 
-func mustContract(t *testing.T, e *einsum.Expression, p Plan, o Options) Value {
+func mustContract(t *testing.T, e *sumproduct.Expression, p Plan, o Options) Value {
 	t.Helper()
 	v, err := Contract(context.Background(), e, p, o)
 	if err != nil {
@@ -58,7 +59,7 @@ func mustSearch(t *testing.T, h contractionorder.Hypergraph, o SearchOptions) (P
 	return p, c
 }
 
-func exactValue(t *testing.T, e *einsum.Expression) (float64, [][]float64) {
+func exactValue(t *testing.T, e *sumproduct.Expression) (float64, [][]float64) {
 	t.Helper()
 	r, _, err := einsum.Marginals(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{Threads: 1})
 	if err != nil {
@@ -105,7 +106,7 @@ func TestDerivatives(t *testing.T) {
 	for i := range e.Dims {
 		at := func(f float64) float64 {
 			c := *e
-			c.Tables = append(slices.Clone(e.Tables), einsum.Table{Scope: []int{i}, Data: []float64{1, math.Exp(f)}})
+			c.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{i}, Data: []float64{1, math.Exp(f)}})
 			return mustContract(t, &c, p, Options{Bond: 32}).Z.LogAbs()
 		}
 		if d := (at(step) - at(-step)) / (2 * step); math.Abs(d-v.Marginals[i][1]) > 1e-7 {
@@ -142,7 +143,7 @@ func TestScales(t *testing.T) {
 			for i, v := range t.Data {
 				data[i] = v * f
 			}
-			c.Tables = append(c.Tables, einsum.Table{Scope: t.Scope, Data: data})
+			c.Tables = append(c.Tables, sumproduct.Table{Scope: t.Scope, Data: data})
 		}
 		got := mustContract(t, &c, p, Options{Bond: 32}).Z.LogAbs() - float64(len(e.Tables))*scaled.FromFloat(f).LogAbs() // math.Log is wrong below 2^−1022 on amd64
 		if !(math.Abs(got-want) < 1e-9) {
@@ -220,15 +221,15 @@ func TestErrors(t *testing.T) {
 	file := contractionorder.Restrict(nil, e.Hypergraph())
 	good := Plan{Order: file, Position: positions(file, len(file))}
 	bad := *e
-	bad.Tables = append(slices.Clone(e.Tables), einsum.Table{Scope: []int{0}, Data: []float64{1, math.NaN()}})
+	bad.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{0}, Data: []float64{1, math.NaN()}})
 	short := *e
-	short.Tables = append(slices.Clone(e.Tables), einsum.Table{Scope: []int{0}, Data: []float64{1}})
+	short.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{0}, Data: []float64{1}})
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, c := range []struct {
 		name string
 		ctx  context.Context
-		e    *einsum.Expression
+		e    *sumproduct.Expression
 		p    Plan
 		o    Options
 		want error
@@ -237,11 +238,11 @@ func TestErrors(t *testing.T) {
 	}{
 		{name: "bond", e: e, p: good, want: ErrOptions, code: fault.BadInput, text: "bond 0"},
 		{name: "cutoff", e: e, p: good, o: Options{Bond: 1, Cutoff: 2}, want: ErrOptions, code: fault.BadInput, text: "cutoff 2"},
-		{name: "memory", e: e, p: good, o: Options{Bond: 8, Memory: 1000}, want: einsum.ErrOverBudget, code: fault.OverBudget, text: "budget is 1000"},
+		{name: "memory", e: e, p: good, o: Options{Bond: 8, Memory: 1000}, want: sumproduct.ErrOverBudget, code: fault.OverBudget, text: "budget is 1000"},
 		{name: "order", e: e, p: Plan{Order: file[1:], Position: good.Position}, o: Options{Bond: 1}, want: ErrPlan, code: fault.Internal, text: "order of 8"},
 		{name: "places", e: e, p: Plan{Order: file, Position: make([]int, 9)}, o: Options{Bond: 1}, want: ErrPlan, code: fault.Internal, text: "have place 0"},
-		{name: "NaN", e: &bad, p: good, o: Options{Bond: 4}, want: einsum.ErrNotFinite, code: fault.BadInput, text: "entry 1 of table 21"},
-		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: einsum.ErrExpression, code: fault.Internal, text: "1 entries"},
+		{name: "NaN", e: &bad, p: good, o: Options{Bond: 4}, want: sumproduct.ErrNotFinite, code: fault.BadInput, text: "entry 1 of table 21"},
+		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: sumproduct.ErrExpression, code: fault.Internal, text: "1 entries"},
 		{name: "cancelled", ctx: cancelled, e: e, p: good, o: Options{Bond: 4}, want: context.Canceled, code: fault.Cancelled, text: "canceled"},
 	} {
 		ctx := c.ctx
@@ -260,16 +261,16 @@ func TestErrors(t *testing.T) {
 
 func TestEdges(t *testing.T) {
 	for name, c := range map[string]struct {
-		e    einsum.Expression
+		e    sumproduct.Expression
 		want float64
 	}{
-		"empty":        {einsum.Expression{Scale: scaled.FromFloat(3)}, 3},
-		"number":       {einsum.Expression{Scale: scaled.FromFloat(3), Tables: []einsum.Table{{Data: []float64{-2}}}}, -6},
-		"no table":     {einsum.Expression{Scale: scaled.One, Dims: []int{4, 1, 5}}, 20},
-		"zero scale":   {einsum.Expression{Dims: []int{2}}, 0},
-		"zero table":   {einsum.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []einsum.Table{{Scope: []int{1, 0}, Data: make([]float64, 4)}}}, 0},
-		"cancellation": {einsum.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}, 0},
-		"dimension 1":  {einsum.Expression{Scale: scaled.One, Dims: []int{1, 2}, Tables: []einsum.Table{{Scope: []int{0, 1}, Data: []float64{1, 2}}}}, 3},
+		"empty":        {sumproduct.Expression{Scale: scaled.FromFloat(3)}, 3},
+		"number":       {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{{Data: []float64{-2}}}}, -6},
+		"no table":     {sumproduct.Expression{Scale: scaled.One, Dims: []int{4, 1, 5}}, 20},
+		"zero scale":   {sumproduct.Expression{Dims: []int{2}}, 0},
+		"zero table":   {sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []sumproduct.Table{{Scope: []int{1, 0}, Data: make([]float64, 4)}}}, 0},
+		"cancellation": {sumproduct.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}, 0},
+		"dimension 1":  {sumproduct.Expression{Scale: scaled.One, Dims: []int{1, 2}, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{1, 2}}}}, 3},
 	} {
 		p, _ := mustSearch(t, c.e.Hypergraph(), SearchOptions{Bond: 2, Moves: 1 << 10})
 		v := mustContract(t, &c.e, p, Options{Bond: 2, Marginals: true})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -31,7 +31,7 @@ const defaultMoves = 1 << 24
 //	log2 flops(χ) + ¼·log2 flops(no truncation)
 //
 // where the second term stands for accuracy: what is less work to do exactly loses less to truncation. A function of its
-// arguments. Errors: ErrOptions; einsum.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the
+// arguments. Errors: ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the
 // context's.
 func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
 	if o.Bond < 1 {
@@ -59,7 +59,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	p := Plan{Order: s.best.order, Position: positions(s.best.chain, len(h.Dims))}
 	cost, err := Evaluate(h, p, o.Bond)
 	if err == nil && cost.PeakBytes > float64(o.Memory) {
-		err = fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d", einsum.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
+		err = fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d", sumproduct.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
 	}
 	return p, cost, err
 }

@@ -1,7 +1,9 @@
 // Package pace lets long loops look at their context, at a price that they do not feel.
 package pace
 
-import "context"
+import (
+	"context"
+)
 
 // every is how many operations pass between two looks: well below a millisecond.
 const every = 1 << 14

@@ -2,7 +2,9 @@ package pairwise
 
 // Exact sums of any number of slices.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // accumulator adds numbers in a fixed tree of exact sums: batch terms at a time, the sums of batches alike. With at most
 // batch terms the sum is rounded once, and once more per level beyond that.

@@ -2,7 +2,9 @@ package pairwise
 
 // The operations of the backward pass.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // backward executes an operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data.
 func (r *run) backward(o *op) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -147,10 +147,10 @@ func BenchmarkPeak(b *testing.B) {
 // BenchmarkChain is many small merges: what each costs beside its arithmetic.
 func BenchmarkChain(b *testing.B) {
 	const n = 100_000
-	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
 	t := contractionorder.Tree{Leaves: n - 1}
 	for i := range n - 1 {
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
 		switch {
 		case i == 1:
 			t.Merges = append(t.Merges, [2]int{0, 1})

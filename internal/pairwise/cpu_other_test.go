@@ -2,7 +2,9 @@
 
 package pairwise_test
 
-import "time"
+import (
+	"time"
+)
 
 // cpuTime is not known here.
 func cpuTime() time.Duration { return 0 }

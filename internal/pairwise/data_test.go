@@ -12,9 +12,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/uai"
@@ -23,10 +25,10 @@ import (
 const modelMemory = 8 << 30
 
 // readExpression returns a reference model with its evidence.
-func readExpression(t testing.TB, name string) (*einsum.Expression, *factorgraph.Model) {
+func readExpression(t testing.TB, name string) (*sumproduct.Expression, *factorgraph.Model) {
 	t.Helper()
 	m, _ := reference.Model(t, "uai/"+name)
-	e, err := einsum.Build(context.Background(), reference.Network(t, "uai/"+name))
+	e, err := lower.Build(context.Background(), reference.Network(t, "uai/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,7 @@ func report(t *testing.T, what string, stats pairwise.Stats, wall, cpu time.Dura
 }
 
 // compareMarginals checks against the MAR file, where there is one: six digits are printed.
-func compareMarginals(t *testing.T, name string, e *einsum.Expression, m *factorgraph.Model, got pairwise.Result) {
+func compareMarginals(t *testing.T, name string, e *sumproduct.Expression, m *factorgraph.Model, got pairwise.Result) {
 	f, err := os.Open(filepath.Join(os.Getenv("BTN_DATA"), "uai", name+".uai.MAR"))
 	if err != nil {
 		return
@@ -145,7 +147,7 @@ func compareMarginals(t *testing.T, name string, e *einsum.Expression, m *factor
 }
 
 // sliceAgrees compares the marginals of some indices with the values of slices over them: forward passes only.
-func sliceAgrees(t *testing.T, e *einsum.Expression, tree contractionorder.Tree, want pairwise.Result) {
+func sliceAgrees(t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result) {
 	checked := 0
 	for i, d := range e.Dims {
 		if d == 1 || i%(len(e.Dims)/5+1) != 0 {
@@ -166,7 +168,7 @@ func sliceAgrees(t *testing.T, e *einsum.Expression, tree contractionorder.Tree,
 }
 
 // slicedAlike compares with the same tree in slices over two indices.
-func slicedAlike(t *testing.T, e *einsum.Expression, tree contractionorder.Tree, want pairwise.Result) {
+func slicedAlike(t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result) {
 	var sliced []int
 	for i, d := range e.Dims {
 		if d > 1 && len(sliced) < 2 {

@@ -11,22 +11,22 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // chain is x_0 − x_1 − … with random matrices whose entries are of the given sizes, and its merges from the left.
-func chain(rng *rand.Rand, n, dim int, sizes ...float64) (*einsum.Expression, contractionorder.Tree) {
-	e := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{dim}, n)}
+func chain(rng *rand.Rand, n, dim int, sizes ...float64) (*sumproduct.Expression, contractionorder.Tree) {
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{dim}, n)}
 	t := contractionorder.Tree{Leaves: n - 1}
 	for i := range n - 1 {
 		data := make([]float64, dim*dim)
 		for k := range data {
 			data[k] = (0.5 + rng.Float64()) * sizes[rng.IntN(len(sizes))]
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, i + 1}, Data: data})
 		if i == 1 {
 			t.Merges = append(t.Merges, [2]int{0, 1})
 		} else if i > 1 {
@@ -37,7 +37,7 @@ func chain(rng *rand.Rand, n, dim int, sizes ...float64) (*einsum.Expression, co
 }
 
 // transfer is the chain's Z and the marginal of its middle by a product of vectors in big.Float.
-func transfer(e *einsum.Expression) (*big.Float, []*big.Float) {
+func transfer(e *sumproduct.Expression) (*big.Float, []*big.Float) {
 	n, dim := len(e.Dims), e.Dims[0]
 	number := func(x float64) *big.Float { return new(big.Float).SetPrec(100).SetFloat64(x) }
 	step := func(v []*big.Float, data []float64, row, column int) []*big.Float {
@@ -121,8 +121,8 @@ func TestExtremeRanges(t *testing.T) {
 
 // TestErrors: each refusal names the place and the reason, before anything is computed.
 func TestErrors(t *testing.T) {
-	good := func() *einsum.Expression {
-		return &einsum.Expression{Scale: scaled.One, Dims: []int{2, 3}, Tables: []einsum.Table{
+	good := func() *sumproduct.Expression {
+		return &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 3}, Tables: []sumproduct.Table{
 			{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4, 5, 6}}, {Scope: []int{1}, Data: []float64{1, 1, 1}}}}
 	}
 	pair := contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}
@@ -130,23 +130,23 @@ func TestErrors(t *testing.T) {
 	cancel()
 	for _, c := range []struct {
 		name   string
-		change func(e *einsum.Expression)
+		change func(e *sumproduct.Expression)
 		tree   contractionorder.Tree
 		o      pairwise.Options
 		ctx    context.Context
 		want   error
 		text   string
 	}{
-		{name: "entries", change: func(e *einsum.Expression) { e.Tables[1].Data = e.Tables[1].Data[:2] }, tree: pair, want: einsum.ErrExpression, text: "table 1 has 2 entries"},
-		{name: "twice", change: func(e *einsum.Expression) { e.Tables[0].Scope = []int{1, 1} }, tree: pair, want: einsum.ErrExpression, text: "table 0 names index 1"},
-		{name: "dimension", change: func(e *einsum.Expression) { e.Dims[0] = 0 }, tree: pair, want: einsum.ErrExpression, text: "index 0 has dimension 0"},
-		{name: "NaN", change: func(e *einsum.Expression) { e.Tables[0].Data[3] = math.NaN() }, tree: pair, want: einsum.ErrNotFinite, text: "table 0"},
-		{name: "infinite", change: func(e *einsum.Expression) { e.Tables[1].Data[0] = math.Inf(-1) }, tree: pair, want: einsum.ErrNotFinite, text: "table 1"},
+		{name: "entries", change: func(e *sumproduct.Expression) { e.Tables[1].Data = e.Tables[1].Data[:2] }, tree: pair, want: sumproduct.ErrExpression, text: "table 1 has 2 entries"},
+		{name: "twice", change: func(e *sumproduct.Expression) { e.Tables[0].Scope = []int{1, 1} }, tree: pair, want: sumproduct.ErrExpression, text: "table 0 names index 1"},
+		{name: "dimension", change: func(e *sumproduct.Expression) { e.Dims[0] = 0 }, tree: pair, want: sumproduct.ErrExpression, text: "index 0 has dimension 0"},
+		{name: "NaN", change: func(e *sumproduct.Expression) { e.Tables[0].Data[3] = math.NaN() }, tree: pair, want: sumproduct.ErrNotFinite, text: "table 0"},
+		{name: "infinite", change: func(e *sumproduct.Expression) { e.Tables[1].Data[0] = math.Inf(-1) }, tree: pair, want: sumproduct.ErrNotFinite, text: "table 1"},
 		{name: "leaves", tree: contractionorder.Tree{Leaves: 1}, want: contractionorder.ErrTree, text: "1 leaves, the network has 2"},
 		{name: "merges", tree: contractionorder.Tree{Leaves: 2}, want: contractionorder.ErrTree, text: "2 tensors and 0 merges"},
 		{name: "slice", tree: pair, o: pairwise.Options{Slices: []int{1, 1}}, want: contractionorder.ErrTree, text: "index 1"},
-		{name: "range", tree: pair, o: pairwise.Options{Slices: []int{1}, To: 4}, want: einsum.ErrExpression, text: "slices 0 to 4, there are 3"},
-		{name: "memory", tree: pair, o: pairwise.Options{Memory: 103}, want: einsum.ErrOverBudget, text: "needs 104 bytes"},
+		{name: "range", tree: pair, o: pairwise.Options{Slices: []int{1}, To: 4}, want: sumproduct.ErrExpression, text: "slices 0 to 4, there are 3"},
+		{name: "memory", tree: pair, o: pairwise.Options{Memory: 103}, want: sumproduct.ErrOverBudget, text: "needs 104 bytes"},
 		{name: "cancelled", tree: pair, ctx: cancelled, want: context.Canceled, text: "canceled"},
 	} {
 		e := good()
@@ -174,7 +174,7 @@ func TestErrors(t *testing.T) {
 
 // TestEmpty: an expression without tables is the number of assignments.
 func TestEmpty(t *testing.T) {
-	e := &einsum.Expression{Scale: scaled.FromFloat(0.5), Dims: []int{3, 1, 4}}
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(0.5), Dims: []int{3, 1, 4}}
 	for _, sliced := range [][]int{nil, {2}, {0, 1, 2}} {
 		got, _, err := pairwise.Marginals(context.Background(), e, contractionorder.Tree{}, pairwise.Options{Slices: sliced})
 		if err != nil || got.Z != scaled.FromFloat(6) || !slices.Equal(got.Marginals[2], []float64{0.25, 0.25, 0.25, 0.25}) {

@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // A triangle of three binary variables that like to agree, in two slices over the first one.
 func ExampleMarginals() {
 	agree := []float64{2, 1, 1, 2}
-	e := &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: agree}, {Scope: []int{1, 2}, Data: agree}, {Scope: []int{2, 0}, Data: agree},
 		{Scope: []int{0}, Data: []float64{1, 3}},
 	}}

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/arena"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -27,7 +27,7 @@ type run struct {
 	shape    *shape
 	threads  int
 	from, to int64
-	tables   []einsum.Table
+	tables   []sumproduct.Table
 	raw      []buffer // by leaf: the table of the expression, or a copy in range
 	copied   float64  // entries of those copies
 	limit    float64
@@ -61,7 +61,7 @@ const (
 )
 
 // measure finds the range of every table, copies those out of it, and multiplies what is known into the scale.
-func (r *run) measure(e *einsum.Expression) error {
+func (r *run) measure(e *sumproduct.Expression) error {
 	r.tables = e.Tables
 	r.raw = make([]buffer, len(e.Tables))
 	r.used = make([]bool, len(e.Dims))
@@ -72,7 +72,7 @@ func (r *run) measure(e *einsum.Expression) error {
 		data := e.Tables[t].Data
 		top, low, signed := scaled.Extent(data)
 		if top >= 1024 {
-			return fmt.Errorf("%w: table %d", einsum.ErrNotFinite, t)
+			return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 		}
 		r.signed = r.signed || signed
 		bound := top + 1

@@ -2,7 +2,9 @@ package pairwise
 
 // Hash joins of sparse tables.
 
-import "slices"
+import (
+	"slices"
+)
 
 // move takes a run of bits of a key to another place.
 type move struct {

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // chainOfTwo is two large tables, the first over batch, sum and own indices, and vectors that make every entry of their
 // product count: Z = Σ_out w[out] Σ_k A·B with w a product of vectors.
-func chainOfTwo(rng *rand.Rand) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.One}
+func chainOfTwo(rng *rand.Rand) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One}
 	shapes := [][]int{{2}, {3}, {5}, {2, 2}, {2, 2, 2, 2}, {7, 3}, {40}, {3, 30}, {2, 2, 2, 2, 2, 2, 2}, {300}, {1100}}
 	var group [4][]int // batch, m, n, k
 	size := 1
@@ -47,7 +47,7 @@ func chainOfTwo(rng *rand.Rand) *einsum.Expression {
 		for i := range data {
 			data[i] = rng.Float64() - 0.3
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	}
 	table(group[0], group[1], group[3])
 	table(group[0], group[2], group[3])

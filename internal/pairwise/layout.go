@@ -2,7 +2,9 @@ package pairwise
 
 // Layouts: in which sequence a result has its indices, and which kernel computes it.
 
-import "slices"
+import (
+	"slices"
+)
 
 // layout is the sequence of the indices of a table, the last one the fastest, with their strides.
 type layout struct {

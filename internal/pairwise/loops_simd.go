@@ -6,7 +6,9 @@ package pairwise
 // additions and the sums of a panel run over k in sequence, so results differ from the portable ones by the rounding of
 // n terms, at most n·2^−53 relative to the sum of their absolute values.
 
-import "simd/archsimd"
+import (
+	"simd/archsimd"
+)
 
 // Nanoseconds per multiplication and addition.
 const (

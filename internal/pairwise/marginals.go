@@ -7,7 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -30,7 +30,7 @@ type Result struct {
 //
 // Errors as for Contract; what is needed at least is what PlanMarginals states for a budget of 1 byte.
 // Cost: PlanMarginals.
-func Marginals(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (Result, Stats, error) {
+func Marginals(ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options) (Result, Stats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return Result{}, Stats{}, err

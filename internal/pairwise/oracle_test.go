@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // enumerate is the oracle: every assignment of every index, one after the other. It returns Σ_x Π_t T_t[x], the same over
 // absolute values, and the unnormalised marginal of every index.
-func enumerate(e *einsum.Expression) (z, terms float64, mar [][]float64) {
+func enumerate(e *sumproduct.Expression) (z, terms float64, mar [][]float64) {
 	x := make([]int, len(e.Dims))
 	for _, d := range e.Dims {
 		mar = append(mar, make([]float64, d))
@@ -50,8 +50,8 @@ type randomOptions struct {
 }
 
 // randomExpression has hyperedges, scalars, disconnected parts, indices in one table or none, dimensions from 1.
-func randomExpression(rng *rand.Rand, o randomOptions) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.Make(0.5+rng.Float64(), rng.Int64N(9)-4)}
+func randomExpression(rng *rand.Rand, o randomOptions) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.Make(0.5+rng.Float64(), rng.Int64N(9)-4)}
 	for range 1 + rng.IntN(o.indices) {
 		e.Dims = append(e.Dims, 1+rng.IntN(o.dim))
 	}
@@ -61,7 +61,7 @@ func randomExpression(rng *rand.Rand, o randomOptions) *einsum.Expression {
 		for _, i := range scope {
 			size *= e.Dims[i]
 		}
-		t := einsum.Table{Scope: scope, Data: make([]float64, size)}
+		t := sumproduct.Table{Scope: scope, Data: make([]float64, size)}
 		for k := range t.Data {
 			switch {
 			case rng.Float64() < o.zeros:

@@ -20,7 +20,7 @@ import (
 	"runtime"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -56,10 +56,10 @@ type Stats struct {
 // Subtrees without a sliced index are computed once, as far as there is memory to keep their results. The slices are added exactly and rounded once. Z = 0 is an answer.
 // Within one table, entries 2^−900 below the largest may become 0, and Stats.Lost says so.
 //
-// Errors: einsum.ErrOverBudget with the bytes, before anything is computed; einsum.ErrExpression; contractionorder.ErrTree;
-// einsum.ErrNotFinite; the context's error, looked at between merges and within large ones.
+// Errors: sumproduct.ErrOverBudget with the bytes, before anything is computed; sumproduct.ErrExpression; contractionorder.ErrTree;
+// sumproduct.ErrNotFinite; the context's error, looked at between merges and within large ones.
 // Cost: PlanWithin, to which copies come of tables whose largest entry is beyond 2^±64.
-func Contract(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (scaled.Number, Stats, error) {
+func Contract(ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options) (scaled.Number, Stats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
@@ -78,7 +78,7 @@ func Contract(ctx context.Context, e *einsum.Expression, t contractionorder.Tree
 }
 
 // prepare checks the arguments and measures the tables.
-func prepare(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (*run, error) {
+func prepare(ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options) (*run, error) {
 	if err := validate(e); err != nil {
 		return nil, err
 	}
@@ -93,24 +93,24 @@ func prepare(ctx context.Context, e *einsum.Expression, t contractionorder.Tree,
 	}
 	if o.To == 0 {
 		if s.slices > 1<<62 {
-			return nil, fault.New(fault.OverBudget, "%w: %.3g slices", einsum.ErrOverBudget, s.slices)
+			return nil, fault.New(fault.OverBudget, "%w: %.3g slices", sumproduct.ErrOverBudget, s.slices)
 		}
 		r.to = int64(s.slices)
 	}
 	if r.from < 0 || r.from > r.to || float64(r.to) > s.slices {
-		return nil, fmt.Errorf("%w: slices %d to %d, there are %.0f", einsum.ErrExpression, o.From, o.To, s.slices)
+		return nil, fmt.Errorf("%w: slices %d to %d, there are %.0f", sumproduct.ErrExpression, o.From, o.To, s.slices)
 	}
 	return r, r.measure(e)
 }
 
 // validate checks scopes and sizes, so that nothing after it can be out of range.
-func validate(e *einsum.Expression) error {
+func validate(e *sumproduct.Expression) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
 	for i, d := range e.Dims {
 		if d < 1 {
-			return fmt.Errorf("%w: index %d has dimension %d", einsum.ErrExpression, i, d)
+			return fmt.Errorf("%w: index %d has dimension %d", sumproduct.ErrExpression, i, d)
 		}
 	}
 	last := make([]int, len(e.Dims))
@@ -118,7 +118,7 @@ func validate(e *einsum.Expression) error {
 		size := 1
 		for _, i := range table.Scope {
 			if i < 0 || i >= len(e.Dims) || last[i] == t+1 {
-				return fmt.Errorf("%w: table %d names index %d, which does not exist or is named twice", einsum.ErrExpression, t, i)
+				return fmt.Errorf("%w: table %d names index %d, which does not exist or is named twice", sumproduct.ErrExpression, t, i)
 			}
 			last[i] = t + 1
 			if size > len(table.Data) {
@@ -127,7 +127,7 @@ func validate(e *einsum.Expression) error {
 			size *= e.Dims[i]
 		}
 		if size != len(table.Data) {
-			return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", einsum.ErrExpression, t, len(table.Data), table.Scope)
+			return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", sumproduct.ErrExpression, t, len(table.Data), table.Scope)
 		}
 	}
 	return nil
@@ -148,5 +148,5 @@ func overBudget(bytes float64, s *shape, memory float64) error {
 		text = fmt.Sprintf("2^%.1f bytes", math.Log2(bytes))
 	}
 	return fault.New(fault.OverBudget, "%w: the contraction needs %s of tables (largest table 2^%.1f entries, %.0f slices), the budget is %.0f bytes",
-		einsum.ErrOverBudget, text, s.largest(), s.slices, memory)
+		sumproduct.ErrOverBudget, text, s.largest(), s.slices, memory)
 }

@@ -9,11 +9,12 @@ import (
 
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // bigMarginals enumerates in any range: Z and the shares of all values.
-func bigMarginals(e *einsum.Expression) (z *big.Float, shares [][]float64) {
+func bigMarginals(e *sumproduct.Expression) (z *big.Float, shares [][]float64) {
 	number := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
 	z = number(0)
 	sums, x := make([][]*big.Float, len(e.Dims)), make([]int, len(e.Dims))
@@ -62,7 +63,7 @@ func TestMarginalsOfEntriesFarApart(t *testing.T) {
 	type count struct{ sure, lost int }
 	var steps, merges count
 	for round := range 6000 {
-		e := &einsum.Expression{Scale: scaled.One}
+		e := &sumproduct.Expression{Scale: scaled.One}
 		for range 3 + rng.IntN(4) {
 			e.Dims = append(e.Dims, 2+rng.IntN(2))
 		}
@@ -79,7 +80,7 @@ func TestMarginalsOfEntriesFarApart(t *testing.T) {
 					data[k] = math.Ldexp(1+rng.Float64(), int(max(-1000, min(1000, rng.NormFloat64()*width))))
 				}
 			}
-			e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 		}
 		want, shares := bigMarginals(e)
 		judge := func(what string, c *count, z scaled.Number, share func(i, v int) float64, lost bool, err error) {

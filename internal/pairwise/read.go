@@ -2,7 +2,9 @@ package pairwise
 
 // Marginals from a table and its adjoint.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // marginals are sums over slices: at[i][v] is Σ of the terms of Z with index i at value v.
 type marginals struct {

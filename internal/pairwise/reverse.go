@@ -2,7 +2,9 @@ package pairwise
 
 // The backward pass as a program: the adjoint of every table that marginals need.
 
-import "math"
+import (
+	"math"
+)
 
 // maxSteps bounds the operations of a program per merge: recomputation that needs more is not tried.
 const maxSteps = 64

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -23,7 +23,7 @@ type SparseStats struct {
 
 // Density is the share of the entries of e's tables that are not 0; 1 without tables. Below a tenth ContractSparse is
 // worth trying, with a budget.
-func Density(e *einsum.Expression) float64 {
+func Density(e *sumproduct.Expression) float64 {
 	all, some := 0, 0
 	for _, t := range e.Tables {
 		all += len(t.Data)
@@ -42,11 +42,11 @@ func Density(e *einsum.Expression) float64 {
 // ContractSparse returns what Contract does. Tables are lists of keys and values of the entries that are not 0, merges
 // hash joins that add up products as they come: their cost is the pairs of entries that agree on the common indices, not
 // the size of tables, and it is not known beforehand. Memory is bounded while it runs: before a list or an index grows
-// over the budget, it ends with einsum.ErrOverBudget. One thread; the sequence of all sums is fixed, and the result has
+// over the budget, it ends with sumproduct.ErrOverBudget. One thread; the sequence of all sums is fixed, and the result has
 // the same bits on every call. Rounding differs from Contract's.
 //
-// Errors as for Contract; einsum.ErrOverBudget too for tables whose keys exceed 64 bits.
-func ContractSparse(ctx context.Context, e *einsum.Expression, t contractionorder.Tree, o Options) (scaled.Number, SparseStats, error) {
+// Errors as for Contract; sumproduct.ErrOverBudget too for tables whose keys exceed 64 bits.
+func ContractSparse(ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options) (scaled.Number, SparseStats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return scaled.Number{}, SparseStats{}, err
@@ -87,7 +87,7 @@ type sparse struct {
 func (x *sparse) grow(bytes float64) error {
 	if x.live+bytes > x.limit {
 		return fault.New(fault.OverBudget, "%w: the sparse contraction needs more than %.0f bytes of tables, %d entries in the largest so far",
-			einsum.ErrOverBudget, x.limit, x.stats.Largest)
+			sumproduct.ErrOverBudget, x.limit, x.stats.Largest)
 	}
 	x.live += bytes
 	x.peak = max(x.peak, x.live)
@@ -190,7 +190,7 @@ func (x *sparse) fields(scope []int) ([]field, error) {
 		at += w
 	}
 	if at > 64 {
-		return nil, fault.New(fault.OverBudget, "%w: a sparse table over %d indices has keys of %d bits, 64 are possible", einsum.ErrOverBudget, len(scope), at)
+		return nil, fault.New(fault.OverBudget, "%w: a sparse table over %d indices has keys of %d bits, 64 are possible", sumproduct.ErrOverBudget, len(scope), at)
 	}
 	return out, nil
 }
@@ -287,7 +287,7 @@ func (s *sums) more() error {
 	old := s.out.bytes()
 	n := max(16, 2*cap(s.out.key))
 	if n >= math.MaxUint32 {
-		return fault.New(fault.OverBudget, "%w: a sparse table of %d entries", einsum.ErrOverBudget, n)
+		return fault.New(fault.OverBudget, "%w: a sparse table of %d entries", sumproduct.ErrOverBudget, n)
 	}
 	if err := s.x.grow(16 * float64(n)); err != nil {
 		return err

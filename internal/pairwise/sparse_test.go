@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // TestSparseAgainstEnumeration: the sparse form of random expressions, with few and with many zeros, sliced or not.
@@ -44,7 +44,7 @@ func TestSparseStaysWithinMemory(t *testing.T) {
 	if err != nil || again != z {
 		t.Errorf("%v, want %v; %v", again, z, err)
 	}
-	if _, _, err = pairwise.ContractSparse(context.Background(), e, tree, pairwise.Options{Memory: stats.PeakBytes - 1}); !errors.Is(err, einsum.ErrOverBudget) {
+	if _, _, err = pairwise.ContractSparse(context.Background(), e, tree, pairwise.Options{Memory: stats.PeakBytes - 1}); !errors.Is(err, sumproduct.ErrOverBudget) {
 		t.Errorf("with a byte less: %v", err)
 	}
 	dense, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 )
 
 const (
@@ -30,7 +30,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 			return nil
 		}
 	}
-	e, err := einsum.Build(a.ctx, conditioned)
+	e, err := lower.Build(a.ctx, conditioned)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	contraction "github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -109,7 +109,7 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Decomp
 	if hasLongChain(part) {
 		return nil, nil
 	}
-	shape, err := einsum.Shape(ctx, part)
+	shape, err := lower.Shape(ctx, part)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	engine "github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -103,7 +104,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if ok, err := a.compiled(&assignment, base, conditioned, marginals); ok || err != nil {
 		return assignment, err
 	}
-	under, err := einsum.Shape(a.ctx, conditioned)
+	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -210,7 +211,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), a.settings.Method, limit)
 	}
 	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
-	under, err := einsum.Shape(a.ctx, conditioned)
+	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -120,7 +120,7 @@ const (
 
 // beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
 // float64 may lose terms.
-func beyondRange(e *einsum.Expression) bool {
+func beyondRange(e *sumproduct.Expression) bool {
 	together := make([]float64, len(e.Dims))
 	for _, t := range e.Tables {
 		least, most := math.Inf(1), 0.0
@@ -147,8 +147,8 @@ func beyondRange(e *einsum.Expression) bool {
 
 // forbids reports whether some table forbids values of two indices or more together: simplification has removed the
 // values that nothing allows, so that a zero is a constraint.
-func forbids(e *einsum.Expression) bool {
-	return slices.ContainsFunc(e.Tables, func(t einsum.Table) bool {
+func forbids(e *sumproduct.Expression) bool {
+	return slices.ContainsFunc(e.Tables, func(t sumproduct.Table) bool {
 		return len(t.Scope) > 1 && slices.Contains(t.Data, 0)
 	})
 }

@@ -4,7 +4,7 @@ package plan
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -31,7 +31,7 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 		inCounts.Joint = q.Joint
 		return *inCounts, nil
 	}
-	under, err := einsum.Shape(a.ctx, conditioned)
+	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil && refused != nil {
 		return btn.Assignment{}, refused
 	}

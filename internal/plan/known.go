@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 )
 
 // So many networks are known, of so many tensors each at most: what is derived of larger ones is large itself, and soon made
@@ -108,7 +109,7 @@ func (f *facts) shapeOf(ctx context.Context, net *btn.Network) (contractionorder
 		return f.shape, nil
 	}
 	var err error
-	f.shape, err = einsum.Shape(ctx, net)
+	f.shape, err = lower.Shape(ctx, net)
 	f.shaped = err == nil
 	return f.shape, err
 }

@@ -13,8 +13,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -24,14 +25,14 @@ const mostMessages = (4<<20 - 4096) / 9
 
 // modelMessages are the network's messages without evidence.
 type modelMessages struct {
-	e          *einsum.Expression
+	e          *sumproduct.Expression
 	messages   []float64 // nil: there is no start
 	remembered bool      // nothing was computed
 }
 
 // propagate runs belief propagation under a query's evidence from the network's own messages, and says whether those were
 // remembered. Without evidence they are the answer already.
-func (a *assigner) propagate(e *einsum.Expression, q query.Query) ([]*bp.State, bool, error) {
+func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.State, bool, error) {
 	m, err := a.ownMessages()
 	if err != nil {
 		return nil, false, err
@@ -69,7 +70,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 		a.messages = m
 		return m, nil
 	}
-	if m.e, err = einsum.Build(a.ctx, a.net); err != nil {
+	if m.e, err = lower.Build(a.ctx, a.net); err != nil {
 		return nil, err
 	}
 	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= mostMessages {
@@ -81,7 +82,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 	return m, nil
 }
 
-func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit bool, err error) {
+func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
 	compute := func(ctx context.Context) (*btn.Decomposition, error) {
 		enough, cancel := planningContext(ctx, ownShare)
 		defer cancel()
@@ -128,7 +129,7 @@ func (a *assigner) learnMessages(e *einsum.Expression) (messages []float64, hit 
 }
 
 // messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed.
-func messagesKey(e *einsum.Expression, seed uint64) string {
+func messagesKey(e *sumproduct.Expression, seed uint64) string {
 	h := sha256.New()
 	buffer := make([]byte, 0, 1<<13)
 	word := func(x uint64) {
@@ -175,7 +176,7 @@ const (
 
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message is updated twice at least, so that there is
 // something to answer with.
-func updatesFor(e *einsum.Expression, s btn.Settings) int64 {
+func updatesFor(e *sumproduct.Expression, s btn.Settings) int64 {
 	incidences := 0
 	for _, t := range e.Tables {
 		incidences += len(t.Scope)

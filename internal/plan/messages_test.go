@@ -11,8 +11,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -80,7 +80,7 @@ func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 	if len(keys) != 1 || len(memo[keys[0]].Growth.Messages) == 0 {
 		t.Fatalf("remembered: %v", keys)
 	}
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, err := einsum.Build(context.Background(), conditioned)
+	given, err := lower.Build(context.Background(), conditioned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestMessagesOfAModelWithPhases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(context.Background(), conditioned)
+	e, err := lower.Build(context.Background(), conditioned)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,10 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/region"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -37,7 +38,7 @@ var (
 // regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
 // with, so that every component stands on the same ones.
 func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	e, err := einsum.Build(a.ctx, conditioned)
+	e, err := lower.Build(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -213,7 +214,7 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 
 // slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables follow the query's
 // evidence, so they are not remembered.
-func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *einsum.Expression, states []*bp.State) (int, error) {
+func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State) (int, error) {
 	dec := a.job.Decompositions[index]
 	left := a.settings.Budget
 	for _, r := range dec.Growth.Rungs {

@@ -10,7 +10,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -31,7 +32,7 @@ const (
 //
 // which is 0 where belief propagation is right about them. Variables that share a factor with one before them are left out.
 // Candidates are those whose beliefs are least certain, weighted by their degree. states are what belief propagation came to.
-func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expression, states []*bp.State) ([]int, error) {
+func influential(ctx context.Context, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State) ([]int, error) {
 	state := states[0]
 	degree := make([]int, len(e.Dims))
 	near := make([]map[int]bool, len(e.Dims))
@@ -99,14 +100,14 @@ func influential(ctx context.Context, conditioned *btn.Network, e *einsum.Expres
 
 // clamp returns how far fixing a variable to each of its values moves the Bethe value. Where belief propagation on e came to one
 // state from all its starts it begins with the messages of that; nil: from clampStarts cold ones.
-func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ float64, from *einsum.Expression, messages []float64) (float64, error) {
+func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ float64, from *sumproduct.Expression, messages []float64) (float64, error) {
 	top, terms := math.Inf(-1), []float64{}
 	for a := range conditioned.Variables[variable].Domain {
 		net, err := conditioned.Condition(factorgraph.Observe(map[int]int{variable: a}))
 		if err != nil {
 			return 0, err
 		}
-		e, err := einsum.Build(ctx, net)
+		e, err := lower.Build(ctx, net)
 		if err != nil {
 			return 0, err
 		}

@@ -2,7 +2,9 @@ package preprocess
 
 // Indices that follow other indices: equalities, permutations, and functions where that costs nothing.
 
-import "slices"
+import (
+	"slices"
+)
 
 // findAlias looks in the zeros of table n for two indices of which one decides the other, and puts the one in the place
 // of the other. It says whether there were any.

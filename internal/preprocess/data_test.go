@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -112,10 +114,10 @@ func TestReferenceMarginals(t *testing.T) {
 }
 
 // marginals contracts e once for every value of every index.
-func marginals(t *testing.T, e *einsum.Expression) [][]float64 {
+func marginals(t *testing.T, e *sumproduct.Expression) [][]float64 {
 	t.Helper()
 	order := orders.Best(e.Hypergraph())
-	z := func(e *einsum.Expression) scaled.Number {
+	z := func(e *sumproduct.Expression) scaled.Number {
 		v, _, err := einsum.Contract(t.Context(), e, order, einsum.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +134,7 @@ func marginals(t *testing.T, e *einsum.Expression) [][]float64 {
 			only := *e
 			point := make([]float64, d)
 			point[x] = 1
-			only.Tables = append(slices.Clone(e.Tables), einsum.Table{Scope: []int{i}, Data: point})
+			only.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{i}, Data: point})
 			out[i] = append(out[i], z(&only).Div(all).Float64())
 		}
 	}
@@ -140,7 +142,7 @@ func marginals(t *testing.T, e *einsum.Expression) [][]float64 {
 }
 
 // same compares z with the value of e contracted as it is.
-func same(t *testing.T, e *einsum.Expression, z scaled.Number) {
+func same(t *testing.T, e *sumproduct.Expression, z scaled.Number) {
 	t.Helper()
 	want, _, err := einsum.Contract(t.Context(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -151,9 +153,9 @@ func same(t *testing.T, e *einsum.Expression, z scaled.Number) {
 	}
 }
 
-func readExpression(t testing.TB, file string) *einsum.Expression {
+func readExpression(t testing.TB, file string) *sumproduct.Expression {
 	t.Helper()
-	e, err := einsum.Build(context.Background(), reference.Network(t, file))
+	e, err := lower.Build(context.Background(), reference.Network(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

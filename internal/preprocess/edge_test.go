@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-func run(t *testing.T, e *einsum.Expression, o preprocess.Options) *preprocess.Result {
+func run(t *testing.T, e *sumproduct.Expression, o preprocess.Options) *preprocess.Result {
 	t.Helper()
 	r, err := preprocess.Run(context.Background(), e, o)
 	if err != nil {
@@ -25,21 +25,21 @@ func run(t *testing.T, e *einsum.Expression, o preprocess.Options) *preprocess.R
 
 // TestEdges: nothing, numbers, indices of one value, indices in no table, parts, extreme entries.
 func TestEdges(t *testing.T) {
-	table := func(scope []int, data ...float64) einsum.Table { return einsum.Table{Scope: scope, Data: data} }
+	table := func(scope []int, data ...float64) sumproduct.Table { return sumproduct.Table{Scope: scope, Data: data} }
 	for name, c := range map[string]struct {
-		e    einsum.Expression
+		e    sumproduct.Expression
 		want float64
 	}{
-		"nothing":              {einsum.Expression{Scale: scaled.One}, 1},
-		"a number":             {einsum.Expression{Scale: scaled.FromFloat(3), Tables: []einsum.Table{table(nil, 5)}}, 15},
-		"one value":            {einsum.Expression{Dims: []int{1}, Scale: scaled.One, Tables: []einsum.Table{table([]int{0}, 7)}}, 7},
-		"an index in no table": {einsum.Expression{Dims: []int{4, 2}, Scale: scaled.One, Tables: []einsum.Table{table([]int{1}, 1, 2)}}, 12},
-		"parts":                {einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []einsum.Table{table([]int{0}, 1, 2), table([]int{1}, 3, 4)}}, 21},
-		"signs":                {einsum.Expression{Dims: []int{2}, Scale: scaled.One.Neg(), Tables: []einsum.Table{table([]int{0}, 1, -3)}}, 2},
-		"cancels":              {einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{table([]int{0}, 1, -1)}}, 0},
-		"zeros only":           {einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{table([]int{0}, 0, 0)}}, 0},
-		"disjoint supports":    {einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{table([]int{0}, 0, 1), table([]int{0}, 1, 0)}}, 0},
-		"scale 0":              {einsum.Expression{Dims: []int{2}, Tables: []einsum.Table{table([]int{0}, 1, 1)}}, 0},
+		"nothing":              {sumproduct.Expression{Scale: scaled.One}, 1},
+		"a number":             {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{table(nil, 5)}}, 15},
+		"one value":            {sumproduct.Expression{Dims: []int{1}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 7)}}, 7},
+		"an index in no table": {sumproduct.Expression{Dims: []int{4, 2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{1}, 1, 2)}}, 12},
+		"parts":                {sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 1, 2), table([]int{1}, 3, 4)}}, 21},
+		"signs":                {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One.Neg(), Tables: []sumproduct.Table{table([]int{0}, 1, -3)}}, 2},
+		"cancels":              {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 1, -1)}}, 0},
+		"zeros only":           {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 0, 0)}}, 0},
+		"disjoint supports":    {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 0, 1), table([]int{0}, 1, 0)}}, 0},
+		"scale 0":              {sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{table([]int{0}, 1, 1)}}, 0},
 	} {
 		for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 			r := check(t, name, &c.e, o)
@@ -56,12 +56,12 @@ func TestEdges(t *testing.T) {
 
 // TestProductsOutOfRangeStayApart: the small entries are the only ones that count, so that their product must not vanish.
 func TestProductsOutOfRangeStayApart(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 2}, Scale: scaled.One}
+	e := &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One}
 	for range 4 {
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{0}, Data: []float64{1, 0x1p-600}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 0x1p-600}})
 	}
-	e.Tables = append(e.Tables, einsum.Table{Scope: []int{0, 1}, Data: []float64{1, 0, 1, 1}}, einsum.Table{Scope: []int{1}, Data: []float64{0, 0x1p900}},
-		einsum.Table{Scope: []int{1}, Data: []float64{1, 0x1p-1000}})
+	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0, 1}, Data: []float64{1, 0, 1, 1}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 0x1p900}},
+		sumproduct.Table{Scope: []int{1}, Data: []float64{1, 0x1p-1000}})
 	for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 		r := run(t, e, o)
 		z, _, _ := enumerate(r.Expression)
@@ -74,27 +74,27 @@ func TestProductsOutOfRangeStayApart(t *testing.T) {
 // TestErrors: each error names the place.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
-		e    einsum.Expression
+		e    sumproduct.Expression
 		o    preprocess.Options
 		is   error
 		text string
 	}{
-		{einsum.Expression{Dims: []int{0}}, preprocess.Options{}, einsum.ErrExpression, "index 0 has dimension 0"},
-		{einsum.Expression{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{1}, Data: []float64{1, 1}}}}, preprocess.Options{}, einsum.ErrExpression, "table 0 names index 1, there are 1"},
-		{einsum.Expression{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0, 0}, Data: make([]float64, 4)}}}, preprocess.Options{}, einsum.ErrExpression, "table 0 names index 0 twice"},
-		{einsum.Expression{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1}}}}, preprocess.Options{}, einsum.ErrExpression, "table 0 has 1 entries"},
-		{einsum.Expression{Dims: []int{2}, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, math.NaN()}}}}, preprocess.Options{}, einsum.ErrNotFinite, "table 0"},
-		{einsum.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}}, einsum.ErrExpression, "index 2 is to be kept, there are 1"},
-		{einsum.Expression{Scale: scaled.FromFloat(math.Inf(1))}, preprocess.Options{}, einsum.ErrNotFinite, "the scale"},
+		{sumproduct.Expression{Dims: []int{0}}, preprocess.Options{}, sumproduct.ErrExpression, "index 0 has dimension 0"},
+		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{1}, Data: []float64{1, 1}}}}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 names index 1, there are 1"},
+		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0, 0}, Data: make([]float64, 4)}}}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 names index 0 twice"},
+		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1}}}}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 has 1 entries"},
+		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, math.NaN()}}}}, preprocess.Options{}, sumproduct.ErrNotFinite, "table 0"},
+		{sumproduct.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}}, sumproduct.ErrExpression, "index 2 is to be kept, there are 1"},
+		{sumproduct.Expression{Scale: scaled.FromFloat(math.Inf(1))}, preprocess.Options{}, sumproduct.ErrNotFinite, "the scale"},
 	} {
 		_, err := preprocess.Run(context.Background(), &c.e, c.o)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("error %v, want %q", err, c.text)
 		}
 	}
-	r := run(t, &einsum.Expression{Dims: []int{2, 3, 2}, Scale: scaled.One, Tables: []einsum.Table{
+	r := run(t, &sumproduct.Expression{Dims: []int{2, 3, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13}}}}, preprocess.Options{Keep: []int{1}})
-	if _, err := r.Recover(7, nil); !errors.Is(err, einsum.ErrExpression) {
+	if _, err := r.Recover(7, nil); !errors.Is(err, sumproduct.ErrExpression) {
 		t.Errorf("Recover of no index: %v", err)
 	}
 	if p, err := r.Recover(1, nil); err != nil || math.Abs(p[2]-35.0/79) > 1e-15 {
@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 
 // TestZeroNamesItsPlace: the table that took the last value, and those it is made of.
 func TestZeroNamesItsPlace(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}},
 		{Scope: []int{1}, Data: []float64{1, 0}},
 		{Scope: []int{1, 2}, Data: []float64{0, 0, 1, 1}},
@@ -122,12 +122,12 @@ func TestZeroNamesItsPlace(t *testing.T) {
 // TestLargeChainIsLinear: a chain of 10^5 variables is summed out from its ends, with every marginal recovered.
 func TestLargeChainIsLinear(t *testing.T) {
 	const n = 100_000
-	e := &einsum.Expression{Scale: scaled.One}
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range n {
 		e.Dims = append(e.Dims, 2)
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{1, 2}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{1, 2}})
 		if i > 0 {
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i - 1, i}, Data: []float64{2, 1, 1, 2}})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i - 1, i}, Data: []float64{2, 1, 1, 2}})
 		}
 	}
 	for _, o := range []preprocess.Options{{}, {Marginals: true}} {
@@ -186,14 +186,14 @@ func TestEntriesFarApart(t *testing.T) {
 		return out
 	}
 	for round := range 20_000 {
-		e := &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}}
+		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2, 2}}
 		for range 2 + rng.IntN(4) {
 			i := rng.IntN(3)
 			switch u, v, w := list(2), list(4), list(4); rng.IntN(4) {
 			case 0:
-				e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: u})
+				e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: u})
 			case 1:
-				e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, (i + 1) % 3}, Data: v})
+				e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, (i + 1) % 3}, Data: v})
 			default: // a product, over two or three indices
 				var data []float64
 				for x := range 8 {
@@ -207,7 +207,7 @@ func TestEntriesFarApart(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					data, scope = data[:4], scope[:2]
 				}
-				e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+				e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 			}
 		}
 		for _, o := range []preprocess.Options{{}, {Marginals: true}, preprocess.Always(preprocess.Options{})} {

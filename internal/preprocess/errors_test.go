@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -17,12 +17,12 @@ func TestErrorsAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	stated := 0
 	for round := range 400 {
-		e := &einsum.Expression{Scale: scaled.One, Dims: []int{2}}
+		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2}}
 		near := 1 - math.Ldexp(rng.Float64(), -rng.IntN(12))
 		for i := range 2 + rng.IntN(6) {
 			e.Dims = append(e.Dims, 2)
 			a, b := 1+rng.Float64(), 1+rng.Float64()
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, i + 1}, Data: []float64{a, -a * near, -b * near, b}, Rounded: round%2 == 0})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, i + 1}, Data: []float64{a, -a * near, -b * near, b}, Rounded: round%2 == 0})
 		}
 		r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 		if err != nil {
@@ -50,7 +50,7 @@ func TestErrorsAreBounded(t *testing.T) {
 // they have not.
 func TestRoundedTables(t *testing.T) {
 	for _, rounded := range []bool{false, true} {
-		e := &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []einsum.Table{
+		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []sumproduct.Table{
 			{Scope: []int{0, 1}, Data: []float64{0.99, 0.7, -0.99, -0.7}, Rounded: rounded},
 			{Scope: []int{1}, Data: []float64{0.3, 0.4}},
 		}}
@@ -62,7 +62,7 @@ func TestRoundedTables(t *testing.T) {
 
 // TestRoundedSumsDoNotCancel: a sum that is rounded must not cancel with another.
 func TestRoundedSumsDoNotCancel(t *testing.T) {
-	r := run(t, &einsum.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []einsum.Table{
+	r := run(t, &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{0.1, 1e15, 0.3, 1e15}},
 		{Scope: []int{0}, Data: []float64{1, -1}},
 	}}, preprocess.Options{})

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // Index 1 equals index 0, index 2 is a barren child, and value 2 of index 0 is impossible.
 func ExampleRun() {
-	e := &einsum.Expression{Dims: []int{3, 3, 2}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{3, 3, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0}, Data: []float64{2, 3, 0}},
 		{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}},
 		{Scope: []int{1, 2}, Data: []float64{0.25, 0.75, 0.5, 0.5, 0.125, 0.875}},

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -49,7 +49,7 @@ type part struct {
 
 // Explain returns why net, usually conditioned on evidence, is 0: variables and factors that contradict each other by
 // their zeros. It takes tensors out and looks whether what is left is still known to be 0.
-// Errors: ErrNotZero; those of einsum.Build; the context's.
+// Errors: ErrNotZero; those of lower.Build; the context's.
 // Cost: with n tensors and c in the answer, about 2c·log2(n/c) + 2c simplifications of the network.
 // Source: U. Junker, QuickXplain: preferred explanations and relaxations for over-constrained problems (AAAI 2004).
 func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
@@ -162,7 +162,7 @@ func (x *explanation) zero(keep []part) (bool, error) {
 			return false, err
 		}
 	}
-	e, err := einsum.Build(x.ctx, &net)
+	e, err := lower.Build(x.ctx, &net)
 	if err != nil || e.Scale.IsZero() {
 		return err == nil, err
 	}

@@ -5,7 +5,9 @@ package preprocess
 // Source: P. Janssen, P. Jégou, B. Nouguier and M. C. Vilarem, A filtering process for general constraint-satisfaction
 // problems: achieving pairwise-consistency using an associated binary representation (1989).
 
-import "slices"
+import (
+	"slices"
+)
 
 // filter sets to 0 the entries of tables around table n whose values of the common indices n has no entry for.
 func (w *work) filter(n int) {

@@ -9,13 +9,14 @@ import (
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // local draws a network of low width, too large for enumeration: tables over neighbours in a strip, many of their
 // entries 0, one assignment possible at least.
-func local(rng *rand.Rand, n int) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.One}
+func local(rng *rand.Rand, n int) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for range n {
 		e.Dims = append(e.Dims, 2+rng.IntN(3))
 	}
@@ -33,13 +34,13 @@ func local(rng *rand.Rand, n int) *einsum.Expression {
 		if rng.IntN(3) == 0 {
 			data = structuredTable(rng, dims, d)
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	}
 	plant(rng, e)
 	return e
 }
 
-func value(t *testing.T, e *einsum.Expression) scaled.Number {
+func value(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	t.Helper()
 	z, _, err := einsum.Contract(t.Context(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -49,8 +50,8 @@ func value(t *testing.T, e *einsum.Expression) scaled.Number {
 }
 
 // renumbered is e with its indices and tables in another sequence and the values of every index permuted.
-func renumbered(rng *rand.Rand, e *einsum.Expression) *einsum.Expression {
-	out := &einsum.Expression{Scale: e.Scale, Dims: make([]int, len(e.Dims))}
+func renumbered(rng *rand.Rand, e *sumproduct.Expression) *sumproduct.Expression {
+	out := &sumproduct.Expression{Scale: e.Scale, Dims: make([]int, len(e.Dims))}
 	place := rng.Perm(len(e.Dims))
 	values := make([][]int, len(e.Dims))
 	for i, d := range e.Dims {
@@ -59,7 +60,7 @@ func renumbered(rng *rand.Rand, e *einsum.Expression) *einsum.Expression {
 	}
 	for _, n := range rng.Perm(len(e.Tables)) {
 		t := e.Tables[n]
-		moved := einsum.Table{Data: make([]float64, len(t.Data))}
+		moved := sumproduct.Table{Data: make([]float64, len(t.Data))}
 		for _, i := range t.Scope {
 			moved.Scope = append(moved.Scope, place[i])
 		}
@@ -113,7 +114,7 @@ func byParts(t *testing.T, r *preprocess.Result) scaled.Number {
 	z := r.Expression.Scale
 	used := make([]bool, len(r.Expression.Dims))
 	for _, tables := range r.Parts {
-		part := &einsum.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{1}, len(r.Expression.Dims))}
+		part := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{1}, len(r.Expression.Dims))}
 		for _, n := range tables {
 			part.Tables = append(part.Tables, r.Expression.Tables[n])
 			for _, i := range r.Expression.Tables[n].Scope {

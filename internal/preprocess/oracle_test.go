@@ -5,15 +5,15 @@ import (
 	"math/big"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 const precision = 160
 
 // enumerate sums all terms of e: Z, the sum of the terms' absolute values, and per index and value the terms with it.
-func enumerate(e *einsum.Expression) (z, size *big.Float, by [][]*big.Float) {
+func enumerate(e *sumproduct.Expression) (z, size *big.Float, by [][]*big.Float) {
 	zero := func() *big.Float { return new(big.Float).SetPrec(precision) }
 	z, size = zero(), zero()
 	for _, d := range e.Dims {
@@ -46,7 +46,7 @@ func enumerate(e *einsum.Expression) (z, size *big.Float, by [][]*big.Float) {
 }
 
 // states returns how many terms e has.
-func states(e *einsum.Expression) int {
+func states(e *sumproduct.Expression) int {
 	n := 1
 	for _, d := range e.Dims {
 		if n *= d; n > oracle.MaxStates {
@@ -79,8 +79,8 @@ type drawing struct {
 	range2                      int  // entries are multiplied by powers of two up to ±range2
 }
 
-func draw(rng *rand.Rand, d drawing) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.FromFloat(1 + rng.Float64())}
+func draw(rng *rand.Rand, d drawing) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.FromFloat(1 + rng.Float64())}
 	for total := 1; len(e.Dims) < d.indices; {
 		k := 1 + rng.IntN(d.dim)
 		if total*k > 1<<10 {
@@ -104,7 +104,7 @@ func draw(rng *rand.Rand, d drawing) *einsum.Expression {
 		if d.structure && rng.IntN(2) == 0 {
 			data = structuredTable(rng, dims, d)
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	}
 	for range 2 {
 		if d.planted {
@@ -115,7 +115,7 @@ func draw(rng *rand.Rand, d drawing) *einsum.Expression {
 }
 
 // plant makes the entries of one assignment 1 where they are 0.
-func plant(rng *rand.Rand, e *einsum.Expression) {
+func plant(rng *rand.Rand, e *sumproduct.Expression) {
 	x := make([]int, len(e.Dims))
 	for i, d := range e.Dims {
 		x[i] = rng.IntN(d)

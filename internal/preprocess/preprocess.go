@@ -11,7 +11,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 const (
@@ -50,7 +50,7 @@ type Result struct {
 	// Expression has the value of the one given. Index i is index i of that one, as far as it is still there: an index
 	// that is gone has dimension 1 and is in no table. Hidden indices of stars and chains come after them.
 	// It shares no table with the one given that it has changed, and may share those it has not.
-	Expression *einsum.Expression
+	Expression *sumproduct.Expression
 	// Origin says what became of every index of the expression given.
 	Origin []Origin
 	// Parts lists tables that are connected through indices, part by part in the order of their first tables: Z is the
@@ -85,11 +85,11 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 // It goes on until no rule applies to what has changed. Z = 0 is a result: an expression without tables whose Scale is 0, with the reason
 // in Report.Zero. The same expression and options give the same result, to the bit.
 //
-// Errors: einsum.ErrExpression for scopes and sizes that contradict each other or a Keep that names no index,
-// einsum.ErrNotFinite for an entry that is NaN or infinite; the context's.
+// Errors: sumproduct.ErrExpression for scopes and sizes that contradict each other or a Keep that names no index,
+// sumproduct.ErrNotFinite for an entry that is NaN or infinite; the context's.
 // Cost: a small multiple of the entries for every time that one of their indices shrinks, and the budget of probing;
 // no pass compares all pairs of tables.
-func Run(ctx context.Context, e *einsum.Expression, o Options) (*Result, error) {
+func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, error) {
 	w, err := load(ctx, e, o)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ const ruleWork = 64
 // It returns ErrSummedOut for an index that Options did not keep, and where Z is 0.
 func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	if i < 0 || i >= len(r.Origin) {
-		return nil, fmt.Errorf("%w: no index %d, there are %d", einsum.ErrExpression, i, len(r.Origin))
+		return nil, fmt.Errorf("%w: no index %d, there are %d", sumproduct.ErrExpression, i, len(r.Origin))
 	}
 	o := r.Origin[i]
 	d := r.dims[i]
@@ -146,7 +146,7 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
 	case rows == 1:
 	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
-		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries", einsum.ErrExpression, i, o.Index, rows)
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries", sumproduct.ErrExpression, i, o.Index, rows)
 	default:
 		p = marginals[o.Index]
 	}

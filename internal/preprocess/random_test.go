@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -19,7 +19,7 @@ import (
 const tolerance = 1e-12
 
 // check compares the simplified expression with the one given by enumeration, and its invariants.
-func check(t *testing.T, what string, e *einsum.Expression, o preprocess.Options) *preprocess.Result {
+func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Options) *preprocess.Result {
 	t.Helper()
 	before := clone(e)
 	r, err := preprocess.Run(context.Background(), e, o)
@@ -115,7 +115,7 @@ func checkParts(t *testing.T, r *preprocess.Result) {
 	}
 }
 
-func clone(e *einsum.Expression) *einsum.Expression {
+func clone(e *sumproduct.Expression) *sumproduct.Expression {
 	c := *e
 	c.Dims = slices.Clone(e.Dims)
 	c.Tables = slices.Clone(e.Tables)
@@ -208,8 +208,8 @@ func TestSparseExpressions(t *testing.T) {
 }
 
 // clauses draws a satisfiable formula over binary indices with weights.
-func clauses(rng *rand.Rand) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.One}
+func clauses(rng *rand.Rand) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One}
 	n := 5 + rng.IntN(5)
 	truth := make([]int, n)
 	for i := range n {
@@ -229,14 +229,14 @@ func clauses(rng *rand.Rand) *einsum.Expression {
 		if k := rng.IntN(len(data)); k != holds {
 			data[k] = 0
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	}
 	return e
 }
 
 // barren draws a conditional probability P(y | x, z) of a y that nothing else has, beside tables that hold x and z apart.
-func barren(rng *rand.Rand) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.One, Dims: []int{2 + rng.IntN(3), 2 + rng.IntN(3), 2 + rng.IntN(3), 2, 3}}
+func barren(rng *rand.Rand) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2 + rng.IntN(3), 2 + rng.IntN(3), 2 + rng.IntN(3), 2, 3}}
 	var p []float64
 	for range e.Dims[0] * e.Dims[1] {
 		sum := 0.0
@@ -249,14 +249,14 @@ func barren(rng *rand.Rand) *einsum.Expression {
 			p = append(p, x/sum)
 		}
 	}
-	e.Tables = []einsum.Table{{Scope: []int{0, 1, 2}, Data: p}}
+	e.Tables = []sumproduct.Table{{Scope: []int{0, 1, 2}, Data: p}}
 	for i := range 2 {
 		for j := 3; j < 5; j++ {
 			data := make([]float64, e.Dims[i]*e.Dims[j])
 			for k := range data {
 				data[k] = 0.05 + rng.Float64()
 			}
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{i, j}, Data: data})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: data})
 		}
 	}
 	return e

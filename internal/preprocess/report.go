@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // Size is what an expression has.
@@ -80,7 +80,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-func countExpression(e *einsum.Expression) Size {
+func countExpression(e *sumproduct.Expression) Size {
 	var s Size
 	for _, d := range e.Dims {
 		if d > 1 {

@@ -5,14 +5,14 @@ package preprocess
 import (
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // result makes the expression of what is left.
-func (w *work) result(e *einsum.Expression) *Result {
+func (w *work) result(e *sumproduct.Expression) *Result {
 	r := &Result{Report: w.report, dims: e.Dims, Rounding: w.err}
-	out := &einsum.Expression{Dims: w.dims, Scale: w.scale, Support: make([][]int, len(w.dims)), Unfit: e.Unfit}
+	out := &sumproduct.Expression{Dims: w.dims, Scale: w.scale, Support: make([][]int, len(w.dims)), Unfit: e.Unfit}
 	if w.zero != nil {
 		r.Report.Zero = w.zero
 		out.Scale = scaled.Number{}
@@ -20,7 +20,7 @@ func (w *work) result(e *einsum.Expression) *Result {
 	} else {
 		for _, t := range w.tables {
 			if !t.gone {
-				out.Tables = append(out.Tables, einsum.Table{Scope: t.scope, Data: t.data})
+				out.Tables = append(out.Tables, sumproduct.Table{Scope: t.scope, Data: t.data})
 				r.Roundings = append(r.Roundings, t.err)
 				r.Rounding += t.err
 			}
@@ -38,7 +38,7 @@ func (w *work) result(e *einsum.Expression) *Result {
 }
 
 // supportOf returns the values of index i that are left, as the network numbers them; nil for all.
-func (w *work) supportOf(e *einsum.Expression, i int) []int {
+func (w *work) supportOf(e *sumproduct.Expression, i int) []int {
 	var before []int
 	if i < len(e.Support) {
 		before = e.Support[i]
@@ -122,7 +122,7 @@ func (o Origin) then(a alias, dInto, d int) Origin {
 
 // Parts lists the tables of e by connected component, components in the order of their first tables, tables
 // ascending. Tables without indices are parts of their own. Linear time.
-func Parts(e *einsum.Expression) [][]int {
+func Parts(e *sumproduct.Expression) [][]int {
 	parent := count(len(e.Dims))
 	find := func(i int) int {
 		for parent[i] != i {

@@ -2,7 +2,9 @@ package preprocess
 
 // Values without support are taken out of indices and tables.
 
-import "slices"
+import (
+	"slices"
+)
 
 // propagate does the tables on the agenda to the fixpoint, and shrinks the tables of indices that have lost values.
 func (w *work) propagate() {

@@ -2,7 +2,9 @@ package preprocess
 
 // What sums of terms of both signs leave of their digits.
 
-import "math"
+import (
+	"math"
+)
 
 const (
 	// digitsKept is how far terms of both signs may cancel in a sum that was rounded: three digits of sixteen.

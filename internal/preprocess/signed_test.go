@@ -7,14 +7,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // TestSumsOfRoundedSums: Σ_t (Σ_y s_t(y)) (Σ_x v_t(x)) with Σ s = (1, −1) and Σ v_0 = Σ v_1 + 25 among entries of 4e17: the inner
 // sums are rounded, their difference is not, and has no digit of 25. Nothing may take it for that.
 func TestSumsOfRoundedSums(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{3, 2, 3}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{3, 2, 3}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{1, 2}, Data: []float64{0.5, 0.25, 0.25, -0.25, -0.5, -0.25}},
 		{Scope: []int{1, 0}, Data: []float64{4e17, 3e17, 75, 3e17, 4e17, 50}},
 	}}
@@ -37,9 +37,9 @@ func TestSumsAreExact(t *testing.T) {
 	cancelled := 0
 	for round := range 300 {
 		n, spread := 1+round%maxExactFactors, math.Ldexp(1, -rng.IntN(60))
-		e := &einsum.Expression{Scale: scaled.One, Dims: []int{6, 2, 3}}
+		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{6, 2, 3}}
 		for k := range n {
-			table := einsum.Table{Scope: [][]int{{0}, {0, 1}, {0, 2}}[rng.IntN(3)], Rounded: round%7 == 6}
+			table := sumproduct.Table{Scope: [][]int{{0}, {0, 1}, {0, 2}}[rng.IntN(3)], Rounded: round%7 == 6}
 			if k == 0 {
 				table.Scope = []int{1, 2, 0}
 			}
@@ -84,7 +84,7 @@ func TestSumsAreExact(t *testing.T) {
 }
 
 // enumerateSums returns Σ over index 0 of the product of all tables, per value of indices 1 and 2, and Σ|products|.
-func enumerateSums(e *einsum.Expression) (sums []*big.Rat, size []float64) {
+func enumerateSums(e *sumproduct.Expression) (sums []*big.Rat, size []float64) {
 	for b := range e.Dims[1] {
 		for c := range e.Dims[2] {
 			sum, abs := new(big.Rat), 0.0

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/preprocess"
@@ -113,7 +114,7 @@ func when(state int) func(int) float64 {
 // solve takes a model through the whole way to Z: network, expression, simplification, order, contraction.
 func solve(t testing.TB, m *factorgraph.Model, o preprocess.Options) (scaled.Number, *preprocess.Result, float64) {
 	t.Helper()
-	e, err := einsum.Build(context.Background(), network(t, m, factorgraph.Evidence{}, reparam.Options{}))
+	e, err := lower.Build(context.Background(), network(t, m, factorgraph.Evidence{}, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

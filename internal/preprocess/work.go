@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pace"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -57,7 +57,7 @@ const (
 	summed = -2
 )
 
-func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
+func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, error) {
 	if o.MaxEntries <= 0 {
 		o.MaxEntries = defaultMaxEntries
 	}
@@ -68,7 +68,7 @@ func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
 	w.keep = make([]bool, len(e.Dims))
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.Dims) {
-			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d", einsum.ErrExpression, i, len(e.Dims))
+			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d", sumproduct.ErrExpression, i, len(e.Dims))
 		}
 		w.keep[i] = true
 	}
@@ -76,14 +76,14 @@ func load(ctx context.Context, e *einsum.Expression, o Options) (*work, error) {
 	w.values, w.alias = make([][]int, len(e.Dims)), make([]alias, len(e.Dims))
 	for i, d := range e.Dims {
 		if d < 1 {
-			return nil, fmt.Errorf("%w: index %d has dimension %d", einsum.ErrExpression, i, d)
+			return nil, fmt.Errorf("%w: index %d has dimension %d", sumproduct.ErrExpression, i, d)
 		}
 		w.resize(i, count(d))
 		w.alias[i].into = itself
 		w.keep[i] = w.keep[i] || o.Marginals
 	}
 	if !e.Scale.IsFinite() {
-		return nil, fmt.Errorf("%w: the scale", einsum.ErrNotFinite)
+		return nil, fmt.Errorf("%w: the scale", sumproduct.ErrNotFinite)
 	}
 	w.report.Before = countExpression(e)
 	w.signed = e.Signed()
@@ -122,14 +122,14 @@ func count(n int) []int {
 }
 
 // check validates one table of the expression given.
-func (w *work) check(t int, in einsum.Table) error {
+func (w *work) check(t int, in sumproduct.Table) error {
 	size := 1
 	for k, i := range in.Scope {
 		if i < 0 || i >= len(w.dims) {
-			return fmt.Errorf("%w: table %d names index %d, there are %d", einsum.ErrExpression, t, i, len(w.dims))
+			return fmt.Errorf("%w: table %d names index %d, there are %d", sumproduct.ErrExpression, t, i, len(w.dims))
 		}
 		if slices.Contains(in.Scope[:k], i) {
-			return fmt.Errorf("%w: table %d names index %d twice", einsum.ErrExpression, t, i)
+			return fmt.Errorf("%w: table %d names index %d twice", sumproduct.ErrExpression, t, i)
 		}
 		if size > len(in.Data) {
 			break
@@ -137,11 +137,11 @@ func (w *work) check(t int, in einsum.Table) error {
 		size *= w.dims[i]
 	}
 	if size != len(in.Data) {
-		return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", einsum.ErrExpression, t, len(in.Data), in.Scope)
+		return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", sumproduct.ErrExpression, t, len(in.Data), in.Scope)
 	}
 	for _, x := range in.Data {
 		if x-x != 0 {
-			return fmt.Errorf("%w: table %d", einsum.ErrNotFinite, t)
+			return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 		}
 	}
 	return nil

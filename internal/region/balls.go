@@ -2,7 +2,9 @@ package region
 
 // Balls: what is within some steps of an index.
 
-import "slices"
+import (
+	"slices"
+)
 
 // balls makes one region per index: the indices within some steps of it, through tables, and all legs among them, cut to
 // the parts of the 2-core. A ball whose contraction is too wide shrinks; what is too wide at radius 1 is dropped.

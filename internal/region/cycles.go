@@ -2,7 +2,9 @@ package region
 
 // Simple cycles of the bipartite graph of indices and tables.
 
-import "slices"
+import (
+	"slices"
+)
 
 // cycles finds every cycle once: from its smallest index, through larger ones, in the direction that takes the smaller of
 // the first index's two legs first. A path goes on only where the way back is short enough.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -82,7 +82,7 @@ func (f *Family) Chunks() []int {
 }
 
 // Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits for any number.
-func Run(ctx context.Context, e *einsum.Expression, s *bp.State, f *Family, threads int) (*Estimate, error) {
+func Run(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, threads int) (*Estimate, error) {
 	p, err := Prepare(ctx, e, s, f)
 	if err != nil {
 		return nil, err

@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/region"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // A cycle of three indices that want to be equal: belief propagation sees 3 tables of mean 1.25, the region the cycle.
 func Example() {
 	equal := []float64{2, 0.5, 0.5, 2}
-	e := &einsum.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}, {Scope: []int{2, 0}, Data: equal},
 	}}
 	ctx := context.Background()

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // gauge holds what regions are made of, so that the whole of belief propagation is 1:
@@ -23,7 +23,7 @@ type gauge struct {
 }
 
 // newGauge takes the messages of s. Linear time and memory.
-func newGauge(ctx context.Context, g *graph, e *einsum.Expression, s *bp.State) (*gauge, error) {
+func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
 	y := &gauge{belief: make([][]float64, len(e.Dims)), q: make([][]float64, len(g.index)), rho: make([][]float64, len(e.Tables))}
 	for i := range e.Dims {
 		if len(g.legsOf(int32(i))) > 0 {

@@ -9,11 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // gauged returns T̄^(t): the inverse map of its leg applied along every mode of every table.
-func gauged(e *einsum.Expression, s *bp.State, t int) []float64 {
+func gauged(e *sumproduct.Expression, s *bp.State, t int) []float64 {
 	table := e.Tables[t]
 	data := slices.Clone(table.Data)
 	for k, i := range table.Scope {
@@ -119,7 +119,7 @@ func common(a, b []int32) []int32 {
 }
 
 // norm2 returns ‖Q^(r)‖²: the squares of the base tensor's entries with every leg outside r at 0.
-func norm2(g *graph, e *einsum.Expression, base [][]float64, legs []int32) float64 {
+func norm2(g *graph, e *sumproduct.Expression, base [][]float64, legs []int32) float64 {
 	total := 1.0
 	for t, data := range base {
 		scope := e.Tables[t].Scope

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestGrowthEnds(t *testing.T) {
 	tables := random(9, 11, 1, 3)
 	for name, c := range map[string]struct {
-		e    *einsum.Expression
+		e    *sumproduct.Expression
 		kind string
 	}{
 		"grid":         {grid(3, 5, 0.8, 1), Auto},

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // shuffled renumbers indices and tables.
-func shuffled(e *einsum.Expression, seed uint64) *einsum.Expression {
+func shuffled(e *sumproduct.Expression, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	to := rng.Perm(len(e.Dims))
-	out := &einsum.Expression{Dims: make([]int, len(e.Dims)), Scale: e.Scale}
+	out := &sumproduct.Expression{Dims: make([]int, len(e.Dims)), Scale: e.Scale}
 	for i, d := range e.Dims {
 		out.Dims[to[i]] = d
 	}
@@ -23,15 +23,15 @@ func shuffled(e *einsum.Expression, seed uint64) *einsum.Expression {
 		for k, i := range t.Scope {
 			scope[k] = to[i]
 		}
-		out.Tables = append(out.Tables, einsum.Table{Scope: scope, Data: t.Data})
+		out.Tables = append(out.Tables, sumproduct.Table{Scope: scope, Data: t.Data})
 	}
 	rng.Shuffle(len(out.Tables), func(a, b int) { out.Tables[a], out.Tables[b] = out.Tables[b], out.Tables[a] })
 	return out
 }
 
 // without observes indices at their value 0.
-func without(e *einsum.Expression, gone ...int) *einsum.Expression {
-	out := &einsum.Expression{Dims: slices.Clone(e.Dims), Scale: e.Scale}
+func without(e *sumproduct.Expression, gone ...int) *sumproduct.Expression {
+	out := &sumproduct.Expression{Dims: slices.Clone(e.Dims), Scale: e.Scale}
 	for _, i := range gone {
 		out.Dims[i] = 1
 	}
@@ -48,7 +48,7 @@ func without(e *einsum.Expression, gone ...int) *einsum.Expression {
 			}
 			scope = slices.Delete(scope, k, k+1)
 		}
-		out.Tables = append(out.Tables, einsum.Table{Scope: scope, Data: data})
+		out.Tables = append(out.Tables, sumproduct.Table{Scope: scope, Data: data})
 	}
 	return out
 }
@@ -83,12 +83,12 @@ func TestLatticesAreRecognised(t *testing.T) {
 		for k := range scope {
 			scope[k] += 20
 		}
-		two.Tables = append(two.Tables, einsum.Table{Scope: scope, Data: e.Data})
+		two.Tables = append(two.Tables, sumproduct.Table{Scope: scope, Data: e.Data})
 	}
 	for range 20 {
 		two.Dims = append(two.Dims, 2)
 	}
-	for name, e := range map[string]*einsum.Expression{
+	for name, e := range map[string]*sumproduct.Expression{
 		"whole":      grid(6, 7, 0.8, 1),
 		"holes":      without(grid(7, 8, 0.8, 1), 9, 20, 30, 31, 45),
 		"a ring":     without(grid(7, 7, 0.8, 1), 16, 17, 18, 23, 24, 25, 30, 31, 32),

@@ -2,7 +2,9 @@ package region
 
 // Loops: cycles and their unions.
 
-import "slices"
+import (
+	"slices"
+)
 
 // loops holds sets of indices, ascending, each a union of overlapping cycles.
 type loops struct {

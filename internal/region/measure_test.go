@@ -17,16 +17,18 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
 // expression returns a model without evidence.
-func expression(t testing.TB, m *factorgraph.Model, err error) *einsum.Expression {
+func expression(t testing.TB, m *factorgraph.Model, err error) *sumproduct.Expression {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -38,16 +40,16 @@ func expression(t testing.TB, m *factorgraph.Model, err error) *einsum.Expressio
 	return built(t, net)
 }
 
-func built(t testing.TB, net *btn.Network) *einsum.Expression {
+func built(t testing.TB, net *btn.Network) *sumproduct.Expression {
 	t.Helper()
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-func propagated(t testing.TB, e *einsum.Expression) *bp.State {
+func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
 	t.Helper()
 	s, err := bp.Run(context.Background(), e, bp.Options{Tolerance: 1e-12})
 	if err != nil {
@@ -69,7 +71,7 @@ type try struct {
 }
 
 // ladder prints the errors of some families; want NaN where unknown.
-func ladder(t *testing.T, name string, e *einsum.Expression, want float64, tries []try) {
+func ladder(t *testing.T, name string, e *sumproduct.Expression, want float64, tries []try) {
 	t.Helper()
 	begin := time.Now()
 	s := propagated(t, e)
@@ -112,7 +114,7 @@ func TestMeasureIsing(t *testing.T) {
 	}
 }
 
-func exactly(t testing.TB, e *einsum.Expression) float64 {
+func exactly(t testing.TB, e *sumproduct.Expression) float64 {
 	t.Helper()
 	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -221,7 +223,7 @@ func TestMeasureSimplified(t *testing.T) {
 func TestMeasureOne(t *testing.T) {
 	measuring(t, "one")
 	for _, name := range strings.Split(os.Getenv("REGION_MODELS"), ",") {
-		var e *einsum.Expression
+		var e *sumproduct.Expression
 		want := math.NaN()
 		if n, err := strconv.Atoi(name); err == nil { // a random regular graph
 			m, err := generate.RandomRegular(n, 3, generate.Ising{Delta: 1, Seed: 1})

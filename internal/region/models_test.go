@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -19,18 +20,18 @@ const rounding = 1e-9
 
 // ising returns exp(Σ J_ij x_i x_j + Σ h_i x_i) on the given edges, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1): a table per edge, and
 // one per index.
-func ising(n int, edges [][2]int, delta float64, seed uint64) *einsum.Expression {
+func ising(n int, edges [][2]int, delta float64, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 4))
-	e := &einsum.Expression{Dims: make([]int, n), Scale: scaled.One}
+	e := &sumproduct.Expression{Dims: make([]int, n), Scale: scaled.One}
 	for i := range n {
 		e.Dims[i] = 2
 		h := 0.1 * (2*rng.Float64() - 1)
-		e.Tables = append(e.Tables, einsum.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
 	}
 	for _, edge := range edges {
 		j := delta * (2*rng.Float64() - 1)
 		a, b := math.Exp(j), math.Exp(-j)
-		e.Tables = append(e.Tables, einsum.Table{Scope: edge[:], Data: []float64{a, b, b, a}})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: edge[:], Data: []float64{a, b, b, a}})
 	}
 	return e
 }
@@ -47,14 +48,14 @@ func gridEdges(rows, cols int) (edges [][2]int) {
 	return edges
 }
 
-func grid(rows, cols int, delta float64, seed uint64) *einsum.Expression {
+func grid(rows, cols int, delta float64, seed uint64) *sumproduct.Expression {
 	return ising(rows*cols, gridEdges(rows, cols), delta, seed)
 }
 
 // random returns tables of order 1 to 3 over indices of dimension 2 or 3, entries in [½, 1½) to some power.
-func random(n, tables int, strength float64, seed uint64) *einsum.Expression {
+func random(n, tables int, strength float64, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	e := &einsum.Expression{Dims: make([]int, n), Scale: scaled.FromFloat(3)}
+	e := &sumproduct.Expression{Dims: make([]int, n), Scale: scaled.FromFloat(3)}
 	for i := range n {
 		e.Dims[i] = 2 + rng.IntN(2)
 	}
@@ -68,13 +69,13 @@ func random(n, tables int, strength float64, seed uint64) *einsum.Expression {
 		for k := range data {
 			data[k] = math.Pow(0.5+rng.Float64(), strength)
 		}
-		e.Tables = append(e.Tables, einsum.Table{Scope: scope, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	}
 	return e
 }
 
 // exactly returns ln Z and the marginals of an expression, by elimination.
-func exactly(t testing.TB, e *einsum.Expression) (float64, [][]float64) {
+func exactly(t testing.TB, e *sumproduct.Expression) (float64, [][]float64) {
 	t.Helper()
 	r, _, err := einsum.Marginals(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -89,7 +90,7 @@ func exactly(t testing.TB, e *einsum.Expression) (float64, [][]float64) {
 	return r.Z.LogAbs(), out
 }
 
-func propagated(t testing.TB, e *einsum.Expression) *bp.State {
+func propagated(t testing.TB, e *sumproduct.Expression) *bp.State {
 	t.Helper()
 	s, err := bp.Run(context.Background(), e, bp.Options{Tolerance: 1e-13})
 	if err != nil {
@@ -101,7 +102,7 @@ func propagated(t testing.TB, e *einsum.Expression) *bp.State {
 	return s
 }
 
-func planned(t testing.TB, e *einsum.Expression, o Options) *Family {
+func planned(t testing.TB, e *sumproduct.Expression, o Options) *Family {
 	t.Helper()
 	f, err := Plan(context.Background(), e.Hypergraph(), o)
 	if err != nil {
@@ -110,7 +111,7 @@ func planned(t testing.TB, e *einsum.Expression, o Options) *Family {
 	return f
 }
 
-func estimated(t testing.TB, e *einsum.Expression, o Options) *Estimate {
+func estimated(t testing.TB, e *sumproduct.Expression, o Options) *Estimate {
 	t.Helper()
 	est, err := Run(context.Background(), e, propagated(t, e), planned(t, e, o), 1)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/bp"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -17,7 +17,7 @@ import (
 // several goroutines.
 type Prepared struct {
 	f     *Family
-	e     *einsum.Expression
+	e     *sumproduct.Expression
 	s     *bp.State
 	lnZBP float64
 	sign  int
@@ -29,7 +29,7 @@ type Prepared struct {
 
 // Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and memory are linear in
 // the model. Errors: fault.FailedEstimate where belief propagation found a contradiction; the context's.
-func Prepare(ctx context.Context, e *einsum.Expression, s *bp.State, f *Family) (*Prepared, error) {
+func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {
 		return nil, fault.New(fault.FailedEstimate, "region: belief propagation has no beliefs: its value is 0")

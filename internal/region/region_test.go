@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -20,7 +21,7 @@ func TestOneRegionIsExact(t *testing.T) {
 	trees := [][2]int{{0, 9}, {9, 10}, {4, 11}, {8, 12}, {12, 13}, {12, 14}} // hung on a 3 × 3 grid
 	bridged := append(gridEdges(2, 2), [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6}, [2]int{6, 7}, [2]int{7, 8}, [2]int{8, 5}, [2]int{0, 9})
 	for name, c := range map[string]struct {
-		e *einsum.Expression
+		e *sumproduct.Expression
 		o Options
 	}{
 		"grid":             {grid(3, 4, 1, 1), Options{Kind: Windows, Size: 4}},
@@ -223,13 +224,13 @@ func TestNotPositive(t *testing.T) {
 	found := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		e := &einsum.Expression{Dims: []int{3, 3, 3}, Scale: scaled.One} // with two values a cycle is always positive
+		e := &sumproduct.Expression{Dims: []int{3, 3, 3}, Scale: scaled.One} // with two values a cycle is always positive
 		for k := range 3 {
 			data := make([]float64, 9)
 			for x := range data {
 				data[x] = 2*rng.Float64() - 1
 			}
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{k, (k + 1) % 3}, Data: data})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{k, (k + 1) % 3}, Data: data})
 		}
 		s, err := bp.Run(context.Background(), e, bp.Options{})
 		if err != nil {
@@ -280,7 +281,7 @@ func TestZerosAndRanges(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	plan := func(e *einsum.Expression, o Options) error {
+	plan := func(e *sumproduct.Expression, o Options) error {
 		_, err := Plan(context.Background(), e.Hypergraph(), o)
 		return err
 	}

@@ -2,7 +2,9 @@ package region
 
 // Sums in a fixed order.
 
-import "math"
+import (
+	"math"
+)
 
 // sum adds with compensation (Neumaier): the error is that of one rounding of the result, nearly.
 type sum struct{ High, Low float64 }

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -75,7 +75,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	}
 	b.room()
 	if o.Maps == btn.MapBP {
-		if b.gauge, err = newGauge(ctx, m, weights, b.net.Scale, o.BP); err != nil && !errors.Is(err, einsum.ErrSpan) {
+		if b.gauge, err = newGauge(ctx, m, weights, b.net.Scale, o.BP); err != nil && !errors.Is(err, sumproduct.ErrSpan) {
 			return nil, fmt.Errorf("reparam: %w", err)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -28,7 +29,7 @@ type incidence struct{ table, k int }
 // variables are sums over the factor.
 type messageNetwork struct {
 	model *factorgraph.Model
-	e     *einsum.Expression
+	e     *sumproduct.Expression
 	at    [][]incidence // per factor, per position of its scope; nil below order 2
 }
 
@@ -36,15 +37,15 @@ type messageNetwork struct {
 //
 //   - dense: one table;
 //   - CP: a star, a table (term, value) per variable;
-//   - symmetric: the chain of counters of einsum.Build, with a table (value, value the chain has) per variable; up to 4,096
+//   - symmetric: the chain of counters of lower.Build, with a table (value, value the chain has) per variable; up to 4,096
 //     entries one table;
-//   - symmetry-CP as symmetric; of several terms, which share an index in einsum.Build's chain and make it no tree, a chain that
+//   - symmetry-CP as symmetric; of several terms, which share an index in lower.Build's chain and make it no tree, a chain that
 //     carries the term along.
 //
 // A factor too large for its form takes no part.
 func newMessageNetwork(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*messageNetwork, error) {
 	n := &messageNetwork{model: m, at: make([][]incidence, len(m.Factors))}
-	n.e = &einsum.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
+	n.e = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
 	for i, w := range weights {
 		n.add([]int{i}, w)
 	}
@@ -61,7 +62,7 @@ func newMessageNetwork(ctx context.Context, m *factorgraph.Model, weights [][]fl
 
 // add appends a table and returns its number.
 func (n *messageNetwork) add(scope []int, data []float64) int {
-	n.e.Tables = append(n.e.Tables, einsum.Table{Scope: scope, Data: data})
+	n.e.Tables = append(n.e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	return len(n.e.Tables) - 1
 }
 
@@ -141,14 +142,14 @@ func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgrap
 	if err != nil {
 		return err
 	}
-	if shape, err := einsum.Shape(ctx, net); err != nil || entries(shape) > maxChain {
+	if shape, err := lower.Shape(ctx, net); err != nil || entries(shape) > maxChain {
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return ctxErr
 		}
 		leaveOut(at) // no chain of counters can be written down
 		return nil
 	}
-	e, err := einsum.Build(ctx, net)
+	e, err := lower.Build(ctx, net)
 	if err != nil {
 		return err
 	}

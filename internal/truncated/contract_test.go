@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -40,7 +40,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 		if p.Decided() {
 			continue
 		}
-		given, err := einsum.Build(context.Background(), net)
+		given, err := lower.Build(context.Background(), net)
 		if err != nil {
 			t.Fatal(err)
 		}

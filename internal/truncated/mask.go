@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -101,9 +101,9 @@ func (m *masker) multiply(variable int, weight func(x int) float64) error {
 }
 
 // apply returns the simplified expression under the weights.
-func (m *masker) apply() *einsum.Expression {
+func (m *masker) apply() *sumproduct.Expression {
 	e := m.p.simple.Expression
-	out := &einsum.Expression{Dims: slices.Clone(e.Dims), Tables: slices.Clone(e.Tables), Variables: e.Variables, Support: e.Support, Unfit: e.Unfit}
+	out := &sumproduct.Expression{Dims: slices.Clone(e.Dims), Tables: slices.Clone(e.Tables), Variables: e.Variables, Support: e.Support, Unfit: e.Unfit}
 	slices.Sort(m.touched)
 	fixed := map[int]int{}
 	rest := map[int]bool{}
@@ -155,9 +155,9 @@ func (m *masker) apply() *einsum.Expression {
 }
 
 // cut fixes indices of a table and multiplies the weights of others in whose first table it is.
-func (m *masker) cut(t einsum.Table, fixed map[int]int, rest, used map[int]bool) einsum.Table {
+func (m *masker) cut(t sumproduct.Table, fixed map[int]int, rest, used map[int]bool) sumproduct.Table {
 	dims := m.p.simple.Expression.Dims
-	out := einsum.Table{}
+	out := sumproduct.Table{}
 	for _, i := range t.Scope {
 		if _, gone := fixed[i]; !gone {
 			out.Scope = append(out.Scope, i)

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -56,7 +58,7 @@ func TestMaskIsConditioning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given, err := einsum.Build(context.Background(), conditioned)
+		given, err := lower.Build(context.Background(), conditioned)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +100,7 @@ func TestMaskIsConditioning(t *testing.T) {
 }
 
 // exactly contracts an expression by elimination.
-func exactly(t *testing.T, e *einsum.Expression) (scaled.Number, [][]float64) {
+func exactly(t *testing.T, e *sumproduct.Expression) (scaled.Number, [][]float64) {
 	t.Helper()
 	r, _, err := einsum.Marginals(t.Context(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {

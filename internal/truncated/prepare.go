@@ -11,9 +11,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/preprocess"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 var (
@@ -26,16 +27,16 @@ var (
 // Prepared is a network, simplified.
 type Prepared struct {
 	net       *btn.Network
-	given     *einsum.Expression
+	given     *sumproduct.Expression
 	simple    *preprocess.Result
 	marginals bool
 	weights   [][]float64 // per index of the simplified expression: what a mask multiplied its values by; nil for 1
 }
 
 // Prepare writes a network as an expression and simplifies it. With marginals nothing is summed out whose marginal could not
-// be recovered. Errors and cost: those of einsum.Build and preprocess.Run.
+// be recovered. Errors and cost: those of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
-	given, err := einsum.Build(ctx, net)
+	given, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, 
 }
 
 // Expression is what is contracted.
-func (p *Prepared) Expression() *einsum.Expression { return p.simple.Expression }
+func (p *Prepared) Expression() *sumproduct.Expression { return p.simple.Expression }
 
 // Hypergraph returns the shape of what is contracted.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }

@@ -1,6 +1,8 @@
 package truth
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestAgain draws models anew that broke a promise once.
 func TestAgain(t *testing.T) {

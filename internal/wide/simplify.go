@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -43,7 +43,7 @@ func (n *network) exact() bool {
 }
 
 // read takes an expression over.
-func read(e *einsum.Expression) *network {
+func read(e *sumproduct.Expression) *network {
 	n := &network{dims: append([]int(nil), e.Dims...), scale: e.Scale, zero: e.Scale.IsZero(), signed: e.Signed(), worst: 1}
 	for _, t := range e.Tables {
 		own := table{scope: t.Scope, data: make([]scaled.Wide, len(t.Data)), exact: true}

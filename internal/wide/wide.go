@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -48,7 +49,7 @@ type Result struct {
 	Flops float64
 }
 
-// Contract returns the value of an expression of einsum.BuildWide, and its marginals, with the error that they may have:
+// Contract returns the value of an expression of lower.BuildWide, and its marginals, with the error that they may have:
 //
 //	Z = Scale · Σ_x Π_t Tables[t][x],  |error| ≤ 2^-102 · operations · Scale · Σ_x Π_t |Tables[t][x]|
 //
@@ -58,7 +59,7 @@ type Result struct {
 //
 // Errors: fault.OverBudget with the figures, before anything is computed, where it takes more memory or more than MaxFlops; the
 // context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an entry.
-func Contract(ctx context.Context, e *einsum.Expression, o Options) (Result, error) {
+func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result, error) {
 	n := read(e)
 	if !o.Marginals {
 		n.simplify()
@@ -96,7 +97,7 @@ func Contract(ctx context.Context, e *einsum.Expression, o Options) (Result, err
 }
 
 // zero is the result of an expression that is known to be 0.
-func zero(e *einsum.Expression, o Options) Result {
+func zero(e *sumproduct.Expression, o Options) Result {
 	r := Result{Exact: true}
 	if o.Marginals {
 		r.Marginals = make([][]scaled.Number, len(e.Dims))
@@ -233,7 +234,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	}
 	if bytes := p.cost.Bytes * factor; bytes > memory || p.cost.Flops > MaxFlops {
 		return nil, fault.New(fault.OverBudget, "%w: wide numbers need %.3g bytes and %.3g flops (width %d), at most %.3g and %.3g are allowed",
-			einsum.ErrOverBudget, bytes, p.cost.Flops, p.cost.Width, memory, float64(MaxFlops))
+			sumproduct.ErrOverBudget, bytes, p.cost.Flops, p.cost.Width, memory, float64(MaxFlops))
 	}
 	err = contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
 		p.steps = append(p.steps, s)

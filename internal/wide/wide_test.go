@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/wide"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -15,7 +15,7 @@ import (
 
 // rational is the value of an expression and of its terms' absolute values, by enumeration in exact rationals; with index i
 // held at value v where i ≥ 0.
-func rational(e *einsum.Expression, i, v int) (z, abs *big.Rat) {
+func rational(e *sumproduct.Expression, i, v int) (z, abs *big.Rat) {
 	z, abs = new(big.Rat), new(big.Rat)
 	x := make([]int, len(e.Dims))
 	for {
@@ -69,13 +69,13 @@ func off(got scaled.Number, want, size *big.Rat) float64 {
 
 // random returns an expression with entries of any size: 0, subnormal, 2^±2000 beyond what a float64 holds; and of both signs where
 // asked for.
-func random(rng *rand.Rand, signs bool) *einsum.Expression {
-	e := &einsum.Expression{Scale: scaled.Make(1+rng.Float64(), rng.Int64N(100))}
+func random(rng *rand.Rand, signs bool) *sumproduct.Expression {
+	e := &sumproduct.Expression{Scale: scaled.Make(1+rng.Float64(), rng.Int64N(100))}
 	for range 1 + rng.IntN(5) {
 		e.Dims = append(e.Dims, 1+rng.IntN(3))
 	}
 	for range rng.IntN(7) {
-		t := einsum.Table{}
+		t := sumproduct.Table{}
 		size := 1
 		for i, d := range e.Dims {
 			if rng.IntN(2) == 0 && d > 1 {
@@ -157,7 +157,7 @@ func TestAgainstRationals(t *testing.T) {
 
 // TestDigitsAreCounted: (1 + 2^-60) − 1 loses 18 digits, and comes out right.
 func TestDigitsAreCounted(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{3}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, 0x1p-60, -1}}, {Scope: []int{0}, Data: []float64{3, 3, 3}}}}
+	e := &sumproduct.Expression{Dims: []int{3}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0x1p-60, -1}}, {Scope: []int{0}, Data: []float64{3, 3, 3}}}}
 	r, err := wide.Contract(context.Background(), e, wide.Options{Marginals: true})
 	if err != nil || !r.Exact || r.Z != scaled.Make(3, -60) || math.Abs(r.Digits-60*math.Log10(2)-math.Log10(2)) > 1e-9 {
 		t.Errorf("%+v, %v", r, err)
@@ -165,11 +165,11 @@ func TestDigitsAreCounted(t *testing.T) {
 }
 
 func TestWhatIsTooLargeIsRefused(t *testing.T) {
-	e := &einsum.Expression{Scale: scaled.One}
+	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range 40 {
 		e.Dims = append(e.Dims, 2)
 		for k := range i {
-			e.Tables = append(e.Tables, einsum.Table{Scope: []int{k, i}, Data: []float64{1, 2, 3, 4}})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{k, i}, Data: []float64{1, 2, 3, 4}})
 		}
 	}
 	if _, err := wide.Contract(context.Background(), e, wide.Options{}); fault.CodeOf(err) != fault.OverBudget {
@@ -177,7 +177,7 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	small := &einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, 2}}}}
+	small := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 2}}}}
 	if _, err := wide.Contract(done, small, wide.Options{Marginals: true}); err == nil {
 		t.Error("a context that has ended is not looked at")
 	}
@@ -186,7 +186,7 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 // TestMoreDigitsThanThereAre: 2^90000 + 1/3 − 2^90000, each times 1/3, takes more bits than numbers have here: the total is not exact, and
 // nobody takes a bound of 2^-16384 for none.
 func TestMoreDigitsThanThereAre(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{4}, Scale: scaled.One, Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{4}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0}, Data: []float64{1, 1.0 / 3, -1, 1}, Exp: []int64{90000, 0, 90000, 5}},
 		{Scope: []int{0}, Data: []float64{1.0 / 3, 1, 1.0 / 3, 1}},
 	}}

@@ -5,7 +5,7 @@ package baseline
 import (
 	"math"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -19,7 +19,7 @@ type Result struct {
 }
 
 // check returns the error of an expression the methods are not for.
-func check(e *einsum.Expression) error {
+func check(e *sumproduct.Expression) error {
 	for t, table := range e.Tables {
 		size := 1
 		for _, i := range table.Scope {

@@ -9,9 +9,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -21,7 +23,7 @@ import (
 // rounding bounds |Δ ln Z| of a computation that is exact on paper, at these sizes.
 const rounding = 1e-10
 
-func expression(t *testing.T, m *factorgraph.Model, err error) *einsum.Expression {
+func expression(t *testing.T, m *factorgraph.Model, err error) *sumproduct.Expression {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -30,14 +32,14 @@ func expression(t *testing.T, m *factorgraph.Model, err error) *einsum.Expressio
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-func lnZ(t *testing.T, e *einsum.Expression) float64 {
+func lnZ(t *testing.T, e *sumproduct.Expression) float64 {
 	t.Helper()
 	z, _, err := einsum.Contract(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -152,7 +154,7 @@ func TestRenormalisationIsBetterThanTheBound(t *testing.T) {
 
 // TestMeanFieldOfIndependentVariables is exact, with the marginals.
 func TestMeanFieldOfIndependentVariables(t *testing.T) {
-	e := &einsum.Expression{Dims: []int{2, 3, 4}, Scale: scaled.FromFloat(2), Tables: []einsum.Table{
+	e := &sumproduct.Expression{Dims: []int{2, 3, 4}, Scale: scaled.FromFloat(2), Tables: []sumproduct.Table{
 		{Scope: []int{0}, Data: []float64{1, 3}}, {Scope: []int{1}, Data: []float64{0, 1, 1}}, {Data: []float64{5}},
 	}}
 	r, err := baseline.MeanField(t.Context(), e, baseline.MeanFieldOptions{})
@@ -169,22 +171,22 @@ func TestMeanFieldOfIndependentVariables(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	bad := &einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}
-	good := &einsum.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []einsum.Table{{Scope: []int{0}, Data: []float64{1, 1}}}}
+	bad := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}
+	good := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 1}}}}
 	wide, err := generate.Complete(40, generate.Ising{Delta: 1})
 	huge := expression(t, wide, err)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	for what, run := range map[string]func(ctx context.Context, e *einsum.Expression, ibound int) error{
-		"mini-buckets": func(ctx context.Context, e *einsum.Expression, ibound int) error {
+	for what, run := range map[string]func(ctx context.Context, e *sumproduct.Expression, ibound int) error{
+		"mini-buckets": func(ctx context.Context, e *sumproduct.Expression, ibound int) error {
 			_, err := baseline.MiniBucket(ctx, e, ibound)
 			return err
 		},
-		"renormalisation": func(ctx context.Context, e *einsum.Expression, ibound int) error {
+		"renormalisation": func(ctx context.Context, e *sumproduct.Expression, ibound int) error {
 			_, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: ibound})
 			return err
 		},
-		"mean field": func(ctx context.Context, e *einsum.Expression, _ int) error {
+		"mean field": func(ctx context.Context, e *sumproduct.Expression, _ int) error {
 			_, err := baseline.MeanField(ctx, e, baseline.MeanFieldOptions{})
 			return err
 		},

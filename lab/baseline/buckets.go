@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -34,7 +34,7 @@ const maxCells = 1 << 27 // of all messages and the largest product
 // newTree splits e, eliminated in min-fill order: the tables and messages at an index go into mini-buckets of at most
 // ibound+1 indices, the ones with most indices first, each into the first that has room. A larger table is alone. The
 // first mini-bucket, with the largest tables, is the main one, and comes last.
-func newTree(ctx context.Context, e *einsum.Expression, ibound int) (*tree, error) {
+func newTree(ctx context.Context, e *sumproduct.Expression, ibound int) (*tree, error) {
 	if ibound < 1 {
 		return nil, fault.New(fault.BadInput, "baseline: ibound %d, at least 1 is needed", ibound)
 	}
@@ -62,12 +62,12 @@ func newTree(ctx context.Context, e *einsum.Expression, ibound int) (*tree, erro
 
 // item is a table or the message of a bucket.
 type item struct {
-	einsum.Table
+	sumproduct.Table
 	child int // −1 for a table
 }
 
 type splitter struct {
-	e       *einsum.Expression
+	e       *sumproduct.Expression
 	ibound  int
 	rank    []int    // place of every index in the order
 	waiting [][]item // at their index that is eliminated first
@@ -137,7 +137,7 @@ func (s *splitter) bucket(items []item, scope []int, main int) error {
 		}
 	}
 	s.t.buckets = append(s.t.buckets, b)
-	s.add(item{Table: einsum.Table{Scope: scope[1:]}, child: k})
+	s.add(item{Table: sumproduct.Table{Scope: scope[1:]}, child: k})
 	return nil
 }
 

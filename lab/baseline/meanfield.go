@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // MeanFieldOptions steer MeanField. The zero value works.
@@ -43,7 +43,7 @@ const forbidden = 1e4
 // that ends with weight on an entry 0 gives −Inf, which is a bound too. Errors: fault.Unsupported for entries below 0; the
 // context's. Cost of a sweep: Σ_t order² × entries. Source: Jordan, Ghahramani, Jaakkola, Saul, An introduction to
 // variational methods for graphical models, Machine Learning 37 (1999).
-func MeanField(ctx context.Context, e *einsum.Expression, o MeanFieldOptions) (Result, error) {
+func MeanField(ctx context.Context, e *sumproduct.Expression, o MeanFieldOptions) (Result, error) {
 	if err := check(e); err != nil {
 		return Result{}, err
 	}
@@ -73,7 +73,7 @@ func MeanField(ctx context.Context, e *einsum.Expression, o MeanFieldOptions) (R
 
 // field is a factorised distribution over the indices of an expression.
 type field struct {
-	e     *einsum.Expression
+	e     *sumproduct.Expression
 	ln    [][]float64 // ln of the entries, −forbidden for 0
 	at    [][]int     // tables of every index
 	q     [][]float64
@@ -81,7 +81,7 @@ type field struct {
 	x     []int
 }
 
-func newField(e *einsum.Expression) *field {
+func newField(e *sumproduct.Expression) *field {
 	f := &field{e: e, ln: make([][]float64, len(e.Tables)), at: make([][]int, len(e.Dims)), q: make([][]float64, len(e.Dims))}
 	for t, table := range e.Tables {
 		f.ln[t] = make([]float64, len(table.Data))

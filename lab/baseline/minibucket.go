@@ -5,7 +5,7 @@ package baseline
 import (
 	"context"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // MiniBucket returns an upper bound on ln Z: the tables at an index are split into mini-buckets of at most ibound+1
@@ -16,7 +16,7 @@ import (
 // It is Z itself where the min-fill order has a width of at most ibound. Errors: fault.Unsupported for entries below 0,
 // fault.OverBudget above 1 GiB of messages; the context's. Cost: d^(ibound+1) per mini-bucket.
 // Source: Dechter and Rish, Mini-buckets, J. ACM 50 (2003). Differs: the mini-bucket of the largest tables is the one that is summed.
-func MiniBucket(ctx context.Context, e *einsum.Expression, ibound int) (Result, error) {
+func MiniBucket(ctx context.Context, e *sumproduct.Expression, ibound int) (Result, error) {
 	t, err := newTree(ctx, e, ibound)
 	if err != nil {
 		return Result{}, err

@@ -2,7 +2,9 @@ package baseline
 
 // Sums of products of labelled tables, the one operation of the bucket methods.
 
-import "math"
+import (
+	"math"
+)
 
 // table is a dense table over labelled axes, the last one fastest. Labels are indices of the expression, or below 0.
 type table struct {

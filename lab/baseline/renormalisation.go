@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // RenormalisationOptions steer BucketRenormalisation.
@@ -30,7 +30,7 @@ type RenormalisationOptions struct {
 // (with the main variable's, as in the authors' program, more rounds made 12×12 grids worse, |Δ ln Z| of 0.03 became 1.8 at
 // Δ = 0.5); u is found by squaring M Mᵀ from the uniform vector, so that entries never fall below 0; rounds end when ln Z
 // moves by less than 1e-10.
-func BucketRenormalisation(ctx context.Context, e *einsum.Expression, o RenormalisationOptions) (Result, error) {
+func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o RenormalisationOptions) (Result, error) {
 	if o.IBound == 0 {
 		o.IBound = 8
 	}

@@ -8,16 +8,18 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // renormalised writes the model of s out: an index per bucket, the tables as they were split, a pair of vectors per replica
 // except that of bucket but.
-func renormalised(s *renormaliser, e *einsum.Expression, but int) *einsum.Expression {
-	r := &einsum.Expression{Dims: make([]int, len(s.buckets)), Scale: s.scale}
+func renormalised(s *renormaliser, e *sumproduct.Expression, but int) *sumproduct.Expression {
+	r := &sumproduct.Expression{Dims: make([]int, len(s.buckets)), Scale: s.scale}
 	// where is the bucket whose replica of index i is meant in what bucket k hands on.
 	where := func(k, i int) int {
 		for ; s.buckets[k].scope[0] != i; k = s.buckets[k].parent {
@@ -31,16 +33,16 @@ func renormalised(s *renormaliser, e *einsum.Expression, but int) *einsum.Expres
 			for _, i := range t.axes {
 				scope = append(scope, where(k, i))
 			}
-			r.Tables = append(r.Tables, einsum.Table{Scope: scope, Data: t.data})
+			r.Tables = append(r.Tables, sumproduct.Table{Scope: scope, Data: t.data})
 		}
 		if b.main != k && k != but {
-			r.Tables = append(r.Tables, einsum.Table{Scope: []int{k}, Data: s.u[k]}, einsum.Table{Scope: []int{b.main}, Data: s.u[k]})
+			r.Tables = append(r.Tables, sumproduct.Table{Scope: []int{k}, Data: s.u[k]}, sumproduct.Table{Scope: []int{b.main}, Data: s.u[k]})
 		}
 	}
 	return r
 }
 
-func contracted(t *testing.T, e *einsum.Expression) scaled.Number {
+func contracted(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	t.Helper()
 	z, _, err := einsum.Contract(context.Background(), e, orders.MinFill(e.Hypergraph()), einsum.Options{})
 	if err != nil {
@@ -58,7 +60,7 @@ func TestRenormalisedModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := einsum.Build(context.Background(), net)
+		e, err := lower.Build(context.Background(), net)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,11 +83,11 @@ func TestRenormalisedModel(t *testing.T) {
 			open := renormalised(s, e, k)
 			for x := range d {
 				for y := range d {
-					point := &einsum.Expression{Dims: open.Dims, Scale: open.Scale, Tables: slices.Clone(open.Tables)}
+					point := &sumproduct.Expression{Dims: open.Dims, Scale: open.Scale, Tables: slices.Clone(open.Tables)}
 					for bucket, v := range map[int]int{k: x, split.buckets[k].main: y} {
 						one := make([]float64, d)
 						one[v] = 1
-						point.Tables = append(point.Tables, einsum.Table{Scope: []int{bucket}, Data: one})
+						point.Tables = append(point.Tables, sumproduct.Table{Scope: []int{bucket}, Data: one})
 					}
 					want = append(want, contracted(t, point))
 				}

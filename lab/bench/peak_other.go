@@ -4,6 +4,8 @@
 
 package bench
 
-import "os"
+import (
+	"os"
+)
 
 func peakResidentSet(*os.ProcessState) int64 { return 0 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/lab/baseline"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -103,16 +104,16 @@ func read(r btn.Result) (Outcome, error) {
 func Methods() []Method {
 	const flops, tight = 2e9, 256 << 10 // about a second or two; bytes
 	return []Method{
-		onExpression("mean-field", func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+		onExpression("mean-field", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			r, err := baseline.MeanField(ctx, e, baseline.MeanFieldOptions{})
 			return of(r), r.Marginals, err
 		}),
 		onExpression("bp", propagate),
-		onExpression("mini-bucket", func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+		onExpression("mini-bucket", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			r, err := baseline.MiniBucket(ctx, e, indices(e))
 			return of(r), nil, err
 		}),
-		onExpression("bucket-renormalisation", func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+		onExpression("bucket-renormalisation", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 			r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
 			return of(r), nil, err
 		}),
@@ -156,7 +157,7 @@ func of(r baseline.Result) Outcome {
 }
 
 // indices is the bound on the indices of a mini-bucket with tables of about 2^9 entries on average.
-func indices(e *einsum.Expression) int {
+func indices(e *sumproduct.Expression) int {
 	total, n := 0.0, 0
 	for _, d := range e.Dims {
 		if d > 1 {
@@ -167,7 +168,7 @@ func indices(e *einsum.Expression) int {
 	return max(1, int(9*float64(n)/max(total, 1))-1)
 }
 
-func propagate(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error) {
+func propagate(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
 	s, err := bp.Run(ctx, e, bp.Options{})
 	if err != nil {
 		return unknown(), nil, err
@@ -182,13 +183,13 @@ func propagate(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64,
 }
 
 // onExpression is a method that works on the model's network, unchanged; its marginals are per index.
-func onExpression(name string, solve func(ctx context.Context, e *einsum.Expression) (Outcome, [][]float64, error)) Method {
+func onExpression(name string, solve func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error)) Method {
 	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
 		net, err := reparam.Build(ctx, m, reparam.Options{})
 		if err != nil {
 			return unknown(), err
 		}
-		e, err := einsum.Build(ctx, net)
+		e, err := lower.Build(ctx, net)
 		if err != nil {
 			return unknown(), err
 		}
@@ -204,7 +205,7 @@ func onExpression(name string, solve func(ctx context.Context, e *einsum.Express
 }
 
 // ofVariables are the marginals of the model's variables, from those of the expression's indices.
-func ofVariables(m *factorgraph.Model, e *einsum.Expression, marginals [][]float64) [][]float64 {
+func ofVariables(m *factorgraph.Model, e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	list := make([][]float64, len(m.Domains))
 	for v, d := range m.Domains {
 		list[v] = make([]float64, d)

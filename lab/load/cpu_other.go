@@ -2,7 +2,9 @@
 
 package load
 
-import "time"
+import (
+	"time"
+)
 
 // cpuTime is not known on this system.
 func cpuTime() time.Duration { return 0 }

@@ -2,7 +2,9 @@
 
 package load
 
-import "time"
+import (
+	"time"
+)
 
 // pause sleeps.
 func pause(d time.Duration) { time.Sleep(d) }

@@ -4,7 +4,9 @@
 // A simulation is a function of its configuration and seed. Times are milliseconds.
 package simulate
 
-import "container/heap"
+import (
+	"container/heap"
+)
 
 // engine runs events in the order of their times, those of one time in the order in which they were set.
 type engine struct {

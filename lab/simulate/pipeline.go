@@ -2,7 +2,9 @@ package simulate
 
 // The pipeline: its stages, what they ask the server while they hold a message, and a job's way through them.
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+)
 
 // What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its own clock
 // counts already (package pipeline's code). Every stage stores its output and acknowledges. For a job of several chunks, which is

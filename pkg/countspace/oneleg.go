@@ -1,6 +1,8 @@
 package countspace
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // Products and correlations with a polynomial of two coefficients in one variable: one leg with two levels. Learning does
 // these once per leg over all counts, and sums of two terms need no accumulator.

@@ -5,7 +5,9 @@
 // has no CONFIG, INFO memory or ACL. It serves one person on one machine; a deployment runs a real redis-server.
 package embedded
 
-import "log/slog"
+import (
+	"log/slog"
+)
 
 // DefaultMaxPayload is the largest message of an embedded server unless told otherwise: 8 MiB, the largest that
 // nats-server takes without a warning. What is larger goes through the object store.

@@ -1,7 +1,9 @@
 // Package factorgraph holds discrete factor graphs: variables, factors in four forms, evidence, and their validation.
 package factorgraph
 
-import "github.com/basetensor/basetensor/pkg/tensor"
+import (
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
 
 // Model is a factor graph: P(x) ∝ Π_j φ_j(x_j). Its partition function is Z = Σ_x Π_j φ_j(x_j).
 type Model struct {

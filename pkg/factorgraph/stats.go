@@ -2,7 +2,9 @@
 
 package factorgraph
 
-import "github.com/basetensor/basetensor/pkg/tensor"
+import (
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
 
 // Stats are the figures of a model that `btn plan` prints.
 type Stats struct {

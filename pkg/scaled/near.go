@@ -1,6 +1,8 @@
 package scaled
 
-import "math/bits"
+import (
+	"math/bits"
+)
 
 // Exact sums of few numbers of similar size, in 128 bits.
 

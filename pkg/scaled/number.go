@@ -2,7 +2,9 @@
 // thousands of variables neither overflow nor underflow. Logarithms are taken only at the very end.
 package scaled
 
-import "math"
+import (
+	"math"
+)
 
 // Number is the value Mant·2^Exp with |Mant| in [1, 2), or zero (Mant == 0, Exp == 0).
 // The zero value is the number 0. Numbers made by this package are normalised; Make normalises others.

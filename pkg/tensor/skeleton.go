@@ -2,7 +2,9 @@
 
 package tensor
 
-import "math"
+import (
+	"math"
+)
 
 // rankTolerance is the pivot, relative to the largest entry, below which elimination stops.
 const rankTolerance = 1e-13

@@ -1,4 +1,5 @@
-package einsum
+// Package lower writes a base tensor network as an expression: dense tables over shared indices.
+package lower
 
 // Build and Shape: a network as an expression, with and without its entries.
 
@@ -8,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -56,21 +58,23 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 // Each table's largest entry is in [1, 2), the powers of two are in Scale. Errors and cost as for Shape.
 //
 // Where an entry relative to others of its tensor is beyond float64, Unfit says so: the pattern of zeros is right and the value is not.
-func Build(ctx context.Context, net *btn.Network) (*Expression, error) { return build(ctx, net, false) }
+func Build(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
+	return build(ctx, net, false)
+}
 
 // BuildWide is Build with every entry as it is: tables have exponents where that takes some, symmetric tensors are chains of
 // plain counters, whose states are not joined, and maps are tables of their own. It is for package wide; the numbering of
 // its indices is not that of Shape.
-func BuildWide(ctx context.Context, net *btn.Network) (*Expression, error) {
+func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	return build(ctx, net, true)
 }
 
-func build(ctx context.Context, net *btn.Network, wide bool) (*Expression, error) {
+func build(ctx context.Context, net *btn.Network, wide bool) (*sumproduct.Expression, error) {
 	l, err := lay(ctx, net, wide)
 	if err != nil {
 		return nil, err
 	}
-	e := &Expression{Dims: l.indexDims(), Scale: l.scale, Support: make([][]int, l.count), Variables: make([]int, len(net.Variables))}
+	e := &sumproduct.Expression{Dims: l.indexDims(), Scale: l.scale, Support: make([][]int, l.count), Variables: make([]int, len(net.Variables))}
 	for i, v := range net.Variables {
 		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
 	}
@@ -84,7 +88,7 @@ func build(ctx context.Context, net *btn.Network, wide bool) (*Expression, error
 		}
 	}
 	e.Unfit = l.unfit
-	e.Tables = make([]Table, 0, len(l.tables))
+	e.Tables = make([]sumproduct.Table, 0, len(l.tables))
 	var floats arena.Slab[float64]
 	for _, t := range l.tables {
 		if t.gone {
@@ -102,7 +106,7 @@ func build(ctx context.Context, net *btn.Network, wide bool) (*Expression, error
 		scope := l.scope(t, e.Dims)
 		switch {
 		case len(scope) > 0:
-			e.Tables = append(e.Tables, Table{Scope: scope, Data: data, Exp: exp, Rounded: t.rounded})
+			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data, Exp: exp, Rounded: t.rounded})
 		case exp != nil:
 			e.Scale = e.Scale.Mul(scaled.Make(data[0], exp[0]))
 		default:

@@ -1,8 +1,10 @@
-package einsum
+package lower
 
 // Absorbed maps: matrices of CP tensors applied to the tables that they meet.
 
-import "math"
+import (
+	"math"
+)
 
 // applyMaps replaces the data of every table by the product with its maps, so that the zeros of the original tensors
 // are there again. Entries whose terms cancel to within rounding are set to 0: a map and its inverse leave such dust

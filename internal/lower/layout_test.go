@@ -1,4 +1,4 @@
-package einsum
+package lower
 
 import (
 	"context"

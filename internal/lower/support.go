@@ -1,4 +1,4 @@
-package einsum
+package lower
 
 // Support: values of indices that no non-zero term has.
 

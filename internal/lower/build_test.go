@@ -1,4 +1,4 @@
-package einsum_test
+package lower_test
 
 import (
 	"context"
@@ -12,9 +12,11 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/reparam"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -46,7 +48,7 @@ func TestIndicesAreVariables(t *testing.T) {
 	m := paper()
 	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			e, err := einsum.Build(context.Background(), build(t, m, reparam.Options{Maps: maps, Cores: cores}))
+			e, err := lower.Build(context.Background(), build(t, m, reparam.Options{Maps: maps, Cores: cores}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +79,7 @@ func TestIndicesAreVariables(t *testing.T) {
 // the same, so that the model's order serves the query.
 func TestEvidenceShrinksDimensions(t *testing.T) {
 	net := build(t, paper(), reparam.Options{})
-	whole, err := einsum.Shape(context.Background(), net)
+	whole, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestEvidenceShrinksDimensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := einsum.Build(context.Background(), observed)
+	e, err := lower.Build(context.Background(), observed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func TestZerosPropagate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := einsum.Build(context.Background(), q)
+		e, err := lower.Build(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +158,7 @@ func TestCountersOfSymmetricFactors(t *testing.T) {
 		}
 		m := &factorgraph.Model{Domains: s.Shape, Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, Table: s}}}
 		net := build(t, m, reparam.Options{})
-		e, err := einsum.Build(context.Background(), net)
+		e, err := lower.Build(context.Background(), net)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +198,7 @@ func TestCountersOfAnyRange(t *testing.T) {
 		}
 	}
 	net.Cores = []btn.Core{{Legs: legs, T: s}}
-	e, err := einsum.Build(context.Background(), net)
+	e, err := lower.Build(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +226,7 @@ func TestCountersTooLarge(t *testing.T) {
 		legs[l] = l
 	}
 	net.Links = []btn.Link{{Legs: legs, T: s}}
-	if _, err := einsum.Shape(context.Background(), net); !errors.Is(err, einsum.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "link 0: ") {
+	if _, err := lower.Shape(context.Background(), net); !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "link 0: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -233,7 +235,7 @@ func TestBuildRefusesInvalidNetworks(t *testing.T) {
 	net := build(t, paper(), reparam.Options{})
 	net.Links = net.Links[1:]
 	net.Variables = nil
-	if _, err := einsum.Build(context.Background(), net); !errors.Is(err, btn.ErrInvalid) {
+	if _, err := lower.Build(context.Background(), net); !errors.Is(err, btn.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -253,7 +255,7 @@ func TestEdgesOfTheDefinition(t *testing.T) {
 			Links: []btn.Link{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{2, 3}, Vectors: [][]float64{{1, -1}}}}}}, -6},
 		{"scale 0", &btn.Network{Links: []btn.Link{{T: number}}}, 0},
 	} {
-		e, err := einsum.Build(context.Background(), c.net)
+		e, err := lower.Build(context.Background(), c.net)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -270,14 +272,17 @@ func TestZerosSurviveMaps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := &factorgraph.Model{Domains: []int{2, 3, 4}}
 	for _, scope := range [][]int{{0, 1}, {2, 1}, {0, 2, 1}} {
-		dims := pick(m.Domains, scope)
+		dims := make([]int, len(scope))
+		for k, v := range scope {
+			dims[k] = m.Domains[v]
+		}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{Zeros: 0.5})})
 	}
-	plain, err := einsum.Build(context.Background(), build(t, m, reparam.Options{}))
+	plain, err := lower.Build(context.Background(), build(t, m, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapped, err := einsum.Build(context.Background(), build(t, m, reparam.Options{Maps: btn.MapOrthogonal}))
+	mapped, err := lower.Build(context.Background(), build(t, m, reparam.Options{Maps: btn.MapOrthogonal}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,11 +316,28 @@ func TestMatricesDoNotEnlargeTables(t *testing.T) {
 	for l := range 2 {
 		net.Links = append(net.Links, btn.Link{Legs: []int{l}, T: oracle.RandomTensor(rng, oracle.Dense, []int{2}, oracle.Options{})})
 	}
-	h, err := einsum.Shape(context.Background(), net)
+	h, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(h.Dims, []int{5, 2, 2}) {
 		t.Errorf("dimensions %v: the terms and the two legs were expected", h.Dims)
+	}
+}
+
+// TestBuildKeepsSmallEntries: no entry above 0 becomes 0 where the entries of a factor span all of float64.
+func TestBuildKeepsSmallEntries(t *testing.T) {
+	data := []float64{math.MaxFloat64, math.SmallestNonzeroFloat64, 1, 1e-300}
+	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: data}}}}
+	e, err := lower.Build(context.Background(), build(t, m, reparam.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, table := range e.Tables {
+		for _, x := range table.Data {
+			if x == 0 {
+				t.Errorf("table %d: %v of %v", k, table.Data, data)
+			}
+		}
 	}
 }

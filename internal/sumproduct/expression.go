@@ -1,6 +1,8 @@
-// Package einsum writes a base tensor network as dense tables over shared indices and contracts it exactly: the
-// component C = B. What an order costs is known before any table is touched, to the last flop.
-package einsum
+// Package sumproduct is what every engine contracts: a sum over indices of a product of dense tables, with one check of it, one way
+// to keep its entries in the range of float64, one way to address them and one to share work out.
+package sumproduct
+
+// The expression: tables over indices.
 
 import (
 	"errors"
@@ -91,8 +93,8 @@ func (e *Expression) Hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// validate checks scopes and sizes, so that nothing after it can be out of range.
-func (e *Expression) validate() error {
+// Validate checks scopes and sizes, so that nothing after it can be out of range.
+func (e *Expression) Validate() error {
 	for i, d := range e.Dims {
 		if d < 1 {
 			return fmt.Errorf("%w: index %d has dimension %d", ErrExpression, i, d)
@@ -127,8 +129,8 @@ func (e *Expression) validate() error {
 	return nil
 }
 
-// validateOrder checks that order names every index of dimension above 1 once.
-func (e *Expression) validateOrder(order []int) error {
+// ValidateOrder checks that order names every index of dimension above 1 once.
+func (e *Expression) ValidateOrder(order []int) error {
 	seen := make([]bool, len(e.Dims))
 	for _, i := range order {
 		if i < 0 || i >= len(e.Dims) {

@@ -1,4 +1,4 @@
-package einsum
+package sumproduct
 
 // A total of 0, held against the pattern of zeros: entries that are too small beside others vanish in float64.
 

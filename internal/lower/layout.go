@@ -1,4 +1,4 @@
-package einsum
+package lower
 
 // Layout: which tables over which indices a network is, before anything is copied.
 
@@ -24,7 +24,7 @@ type raw struct {
 	matrix bool    // rank × dimension, rows the terms of a CP tensor
 	gone   bool    // absorbed into another table
 
-	rounded bool // Table.Rounded
+	rounded bool // sumproduct.Table.Rounded
 }
 
 // layout is a network as raw tables. Nodes are the legs first, then the hidden indices of the links, then those of the
