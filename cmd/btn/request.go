@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
-	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -98,7 +98,7 @@ func (r *requestFlags) flops() float64 {
 	if r.Budget == nil {
 		return btn.DefaultBudget
 	}
-	return r.Budget.Seconds() * plan.Rate
+	return r.Budget.Seconds() * policy.Rate
 }
 
 // slack is how much longer than its budget a job may take: a budget is a prediction, and machines have other work.

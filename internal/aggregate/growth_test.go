@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -141,7 +142,7 @@ func TestWhatWidensAStatement(t *testing.T) {
 	}
 	in := dropping(0.2, colours())
 	in.Assignment.Hard = true
-	if r := Result(in); *r.Uncertainty != branches**dropped.Uncertainty {
+	if r := Result(in); *r.Uncertainty != policy.Branches**dropped.Uncertainty {
 		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
 	}
 	in = dropping(1e-12, colours())

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -19,9 +20,6 @@ const stage = "aggregator"
 
 // unknownQuality is the warning on every answer that is not exact.
 const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
-
-// signDigits is the cancellation from which the sign of an exact total is put down to rounding, and not to the model.
-const signDigits = 10
 
 // Input is what is known about one query when all its values have arrived.
 type Input struct {
@@ -79,20 +77,13 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	return r, z
 }
 
-const (
-	// trusted are the digits that may cancel in an exact total, in its components and between them: a sum of terms carries 13.
-	trusted = 3
-	// within is what may cancel between components that have all the digits of an exact one.
-	within = 0.3
-)
-
 // doubts says why a total is not known to be exact: the first component's reason, or the digits that cancelled between them on top of
 // those that did inside.
 func doubts(alpha []scaled.Number, parts []btn.Value) string {
 	if doubt := first(parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelled(alpha, parts); all > trusted && between > within {
+	if between, all := cancelled(alpha, parts); all > policy.TrustedDigits && between > policy.WithinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}
 	return ""
@@ -202,7 +193,7 @@ func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.V
 	switch doubt := first(parts); {
 	case e.Total.IsZero() && err == nil && d.Exact && (doubt != "" || a.Unsure):
 		return none, failure(fault.Unsupported, "the total came out as 0, which proves nothing: %s", cmp.Or(doubt, "terms may be missing"))
-	case errors.Is(err, ErrNegative) && d.Exact && digits < signDigits && doubt == "" && !a.Unsure:
+	case errors.Is(err, ErrNegative) && d.Exact && digits < policy.SignDigits && doubt == "" && !a.Unsure:
 		return none, failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
 	case err != nil:
 		return none, failure(fault.FailedEstimate, "%v", err)

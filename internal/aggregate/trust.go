@@ -7,31 +7,12 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
-const (
-	// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular values
-	// below 1e-12 of the largest are dropped everywhere.
-	rounding = 1e-13
-	// slowest is the least factor by which the next change is taken to be smaller than the last one, as calibrated: bonds
-	// take effect faster than any power. steady is the same for regions, whose growth is not monotone.
-	slowest = 0.003
-	steady  = 0.1
-	// accident is what the change before the last one counts: the last may be small by accident.
-	accident = 0.01
-	// hopeless is by how much more another plan may still move to be compared with.
-	hopeless = 10
-	// apart is what the distance of two plans at one bond counts.
-	apart = 2
-	// alike is by how much two plans at their first bond may be closer to each other than to the truth.
-	alike = 10
-	// branches is by how much more the estimates of a model with forbidden combinations are uncertain: a small support loses whole
-	// branches, and the next bonds do not show them.
-	branches = 4
-	// lostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it came out at or below 0: its error
-	// was all of Z.
-	lostSign = 1
-)
+// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular values
+// below 1e-12 of the largest are dropped everywhere.
+const rounding = 1e-13
 
 // judge chooses the best estimate so far and states its uncertainty.
 //
@@ -76,15 +57,15 @@ func (g *growth) judge() {
 	spread, far, worse := 0.0, 0.0, 0
 	for _, other := range others {
 		distance := math.Abs(*other.LogZ - *best.LogZ)
-		if theirs, known := g.next(other, math.Inf(1)); known && moved && best.Family != btn.FamilyRegions && theirs > hopeless*last {
+		if theirs, known := g.next(other, math.Inf(1)); known && moved && best.Family != btn.FamilyRegions && theirs > policy.Hopeless*last {
 			worse++ // its distance is its own error, in the main, as far as its truncations mean anything
-			far = max(far, distance/hopeless, distance*max(doubt(best), doubt(other)))
+			far = max(far, distance/policy.Hopeless, distance*max(doubt(best), doubt(other)))
 			continue
 		}
 		spread = max(spread, distance)
 	}
 	u, _ := g.next(best, spread)
-	g.moved, u = moved, max(u, apart*spread, far)
+	g.moved, u = moved, max(u, policy.Apart*spread, far)
 	if best.Family != btn.FamilyRegions {
 		if last, _ := g.lastChange(best); worse == len(others) {
 			u = max(u, last) // nothing to compare with: no hope of the next change being smaller
@@ -100,9 +81,9 @@ func (g *growth) judge() {
 	switch {
 	case moved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
-		u = max(alike*spread, math.Sqrt(*best.Discarded))
+		u = max(policy.Alike*spread, math.Sqrt(*best.Discarded))
 	case spread > 0: // regions of other kinds
-		u = max(u, alike*spread)
+		u = max(u, policy.Alike*spread)
 	default:
 		return
 	}
@@ -126,7 +107,7 @@ func (g *growth) cautious(best *rung, u float64, alone bool) float64 {
 	}
 	u = max(u, g.signs(best))
 	if g.hard {
-		u *= branches
+		u *= policy.Branches
 	}
 	return u
 }
@@ -151,7 +132,7 @@ func doubt(r *rung) float64 {
 func (g *growth) signs(best *rung) float64 {
 	for i := range g.rungs {
 		if r := &g.rungs[i]; r.LogZ == nil && r.Truncated && r.Family != btn.FamilyRegions && r.level() >= best.level()-1 {
-			return lostSign
+			return policy.LostSign
 		}
 	}
 	return 0
@@ -265,7 +246,7 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	last := math.Abs(values[n-1] - values[n-2])
 	if n == 2 {
 		if before := g.spreadBefore(best); before > 0 && best.Family != btn.FamilyRegions {
-			return last * min(1, max(slowest, doubt(best), spread/before)), true
+			return last * min(1, max(policy.Slowest, doubt(best), spread/before)), true
 		}
 		return last, true
 	}
@@ -276,13 +257,13 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	if before == 0 {
 		return last, true
 	}
-	return max(last*min(1, max(slowest, doubt(best), last/before)), before*min(1, max(accident, doubt(best)))), true
+	return max(last*min(1, max(policy.Slowest, doubt(best), last/before)), before*min(1, max(policy.Accident, doubt(best)))), true
 }
 
 // regionsNext is what a sequence of regions has still to go: at least its last change and a tenth of the one before,
 // because it is not monotone; last·r/(1−r) where the changes fall by r = last/before, and three times the last where they do not.
 func regionsNext(last, before float64) float64 {
-	u := max(last, steady*before)
+	u := max(last, policy.Steady*before)
 	if last >= before {
 		return 3 * last
 	}

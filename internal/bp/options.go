@@ -34,7 +34,6 @@ type Options struct {
 
 // Limits and steps of the defaults.
 const (
-	updatesEach = 2000
 	leastUpdate = 100_000
 	mostUpdates = 2_000_000_000
 	tolerance   = 1e-12

@@ -8,6 +8,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -38,7 +39,7 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 		return nil, fault.New(fault.BadInput, "bp: damping %v, at least 0 and below 1", o.Damping)
 	}
 	if o.Updates <= 0 {
-		o.Updates = min(max(updatesEach*int64(len(g.table)), leastUpdate), mostUpdates)
+		o.Updates = min(max(policy.MessageUpdates*int64(len(g.table)), leastUpdate), mostUpdates)
 	}
 	if !(o.Tolerance > 0) {
 		o.Tolerance = tolerance

@@ -4,14 +4,14 @@ package contract
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // compiled is base where the network has a program that serves the query; its total of 0 needs no confirmation. Whether it
 // has depends on the network, the order, the evidence and the memory only, never on what is remembered.
 func (j job) compiled() (btn.Value, bool) {
-	if j.options.Base == nil || j.dec.Plan.Flops > einsum.ProgramFlops {
+	if j.options.Base == nil || j.dec.Plan.Flops > policy.ProgramFlops {
 		return btn.Value{}, false
 	}
 	p, ok := j.options.Shared.Programs().Of(j.options.Base, j.q.Order)

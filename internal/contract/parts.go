@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -144,8 +145,8 @@ func (j job) enumerate(v *partValue, net *btn.Network, d *btn.Decomposition, set
 	for _, local := range set {
 		cells *= net.Variables[local].Domain
 	}
-	if price := float64(cells) * d.Plan.Flops; price > maxEnumerated {
-		return 0, fault.New(fault.OverBudget, "the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, d.Plan.Flops, maxEnumerated)
+	if price := float64(cells) * d.Plan.Flops; price > policy.MostEnumerated {
+		return 0, fault.New(fault.OverBudget, "the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, d.Plan.Flops, policy.MostEnumerated)
 	}
 	v.joint = make([]scaled.Number, cells)
 	for cell := range v.joint {
@@ -171,9 +172,6 @@ func (j job) enumerate(v *partValue, net *btn.Network, d *btn.Decomposition, set
 	}
 	return flops, nil
 }
-
-// maxEnumerated bounds the flops of enumerate.
-const maxEnumerated = 1e12
 
 // productOfJoints returns the cells of the set from those of the parts, times the values of the parts that have none of it.
 func (j job) productOfJoints(all []partValue) []scaled.Number {

@@ -26,7 +26,7 @@ func (j job) regions() (btn.Value, error) {
 	if rung.Kind == btn.KindBethe {
 		return j.bethe(g), nil
 	}
-	f, err := region.Plan(j.ctx, g.e.Hypergraph(), region.Planned(rung.Kind, rung.Size, j.m != nil))
+	f, err := region.Plan(j.ctx, g.e.Hypergraph(), region.Options{Kind: rung.Kind, Size: rung.Size, Marginals: j.m != nil})
 	if err != nil {
 		return btn.Value{}, err
 	}

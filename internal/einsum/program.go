@@ -14,10 +14,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// ProgramFlops is the work up to which a network is worth compiling: what Build and Contract do beside their flops, per
-// query, costs as much there.
-const ProgramFlops = 1 << 18
-
 // Program is a network along an elimination order, ready to be contracted under any evidence: evidence changes weights of
 // variables, and nothing else is done anew. An excluded value has weight 0 and keeps its place, so no shape depends on a
 // query. A Program does not change and may be used by several goroutines.

@@ -9,6 +9,7 @@ import (
 	"weak"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
 // So many programs are remembered, of so many bytes together at most.
@@ -38,13 +39,13 @@ type compiled struct {
 // Of is Compile(net, order, ProgramFlops), remembered. The network must not change any more. Answers are the same as without memory.
 func (p *Programs) Of(net *btn.Network, order []int) (*Program, bool) {
 	if p == nil {
-		return Compile(net, order, ProgramFlops)
+		return Compile(net, order, policy.ProgramFlops)
 	}
 	c := p.find(net, order)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.done {
-		if c.program, c.done = Compile(net, c.order, ProgramFlops); c.done {
+		if c.program, c.done = Compile(net, c.order, policy.ProgramFlops); c.done {
 			p.weigh(c)
 		}
 		c.done = true

@@ -11,14 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/pkg/scaled"
-)
-
-const (
-	// easyGroup is the price up to which the next group has twice as many indices, mostGroup how many at most.
-	easyGroup = 1e6
-	mostGroup = 64
 )
 
 // JointPrice returns the flops and bytes of all marginals from one pass along a quick order: what groups are compared with.
@@ -85,12 +80,12 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 		if err != nil {
 			return nil, nil, err
 		}
-		if flops > easyGroup && batch > 1 {
+		if flops > policy.EasyGroup && batch > 1 {
 			batch = 1
 			continue
 		}
-		if flops <= easyGroup {
-			batch = min(2*batch, mostGroup)
+		if flops <= policy.EasyGroup {
+			batch = min(2*batch, policy.MostGroup)
 		}
 		if total += flops; total > most {
 			return nil, nil, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/pairwise"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -28,13 +29,6 @@ type PlanOptions struct {
 	Moves  int64   // of one search, default that of contractionorder
 	Flops  float64 // what takes more for certain, or seems to by far, is refused without a search; 0: nothing is
 }
-
-// farOff is how many times more flops than allowed the min-fill order may take for a search to be worth it: annealing has been seen to
-// save a factor of 2^20 on grids and random graphs, never of 2^30.
-const farOff = 1 << 30
-
-// mostMoves bounds the search for that order: ten seconds, which takes a graph of a million indices.
-const mostMoves = 1 << 30
 
 // ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
 var ErrHopeless = errors.New("exact: out of reach")
@@ -92,8 +86,8 @@ func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph
 	if least > math.Log2(o.Flops) {
 		return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
 	}
-	most := math.Log2(farOff * o.Flops)
-	_, within, err := contractionorder.MinFillWithin(ctx, h, most, mostMoves)
+	most := math.Log2(policy.FarOff * o.Flops)
+	_, within, err := contractionorder.MinFillWithin(ctx, h, most, policy.FillMoves)
 	if err != nil || within {
 		return err
 	}
@@ -111,15 +105,12 @@ func (p *Prepared) Chunks(c *btn.Tree, chunkFlops float64) (int64, error) {
 		return 0, err
 	}
 	slices := cost.SliceFlops * cost.Slices
-	n := math.Min(slices/math.Max(chunkFlops, 10*cost.CommonFlops), maxChunks)
+	n := math.Min(slices/math.Max(chunkFlops, 10*cost.CommonFlops), policy.MostChunks)
 	return int64(math.Max(1, math.Min(n, float64(c.Count)))), nil
 }
 
 // searchThreads of the tree search; the plan does not depend on it.
 const searchThreads = 2
-
-// maxChunks bounds the tasks of one query.
-const maxChunks = 1024
 
 func tree(c *btn.Tree) contractionorder.Tree {
 	t := contractionorder.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}

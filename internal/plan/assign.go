@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -157,7 +158,7 @@ func (a *assigner) exactInTime(conditioned *btn.Network, marginals bool) (assign
 	if a.settings.Method != btn.MethodAuto {
 		return a.exact(conditioned, marginals)
 	}
-	err = a.within(exactShare, "a plan of the exact way", func() error {
+	err = a.within(policy.ExactShare, "a plan of the exact way", func() error {
 		assignment, err = a.exact(conditioned, marginals)
 		return err
 	})
@@ -168,7 +169,7 @@ func (a *assigner) exactInTime(conditioned *btn.Network, marginals bool) (assign
 func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) {
 	s := frobenius.Settings(a.settings)
 	if timed(a.ctx) {
-		s.LearnFlops = min(s.LearnFlops, learnShare*a.settings.Budget)
+		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*a.settings.Budget)
 	}
 	index, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
 		closed, ok, err := ClosedForm(ctx, a.net, s.Components)

@@ -9,13 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/lower"
-)
-
-const (
-	// soonShare is the part of a budget within which the first rung of truncated legs is sure to be there.
-	soonShare = 1.0 / 256
-	// betheShare is the part of a budget that belief propagation may take before truncated legs.
-	betheShare = 1.0 / 16
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
 func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }
@@ -26,7 +20,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	from := -1
 	if legs == nil {
 		from = to.Decomposition
-		if g := a.job.Decompositions[from].Growth; g == nil || len(g.Rungs) == 0 || g.Rungs[0].Flops <= soonShare*a.settings.Budget {
+		if g := a.job.Decompositions[from].Growth; g == nil || len(g.Rungs) == 0 || g.Rungs[0].Flops <= policy.SoonShare*a.settings.Budget {
 			return nil
 		}
 	}
@@ -37,10 +31,10 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	if decided(e.Hypergraph()) {
 		return legs
 	}
-	enough, cancel := planningContext(a.ctx, messageShare)
+	enough, cancel := planningContext(a.ctx, policy.MessageShare)
 	defer cancel()
 	short := a.settings
-	short.Budget *= betheShare / messageShare
+	short.Budget *= policy.BetheShare / policy.MessageShare
 	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
 	if err != nil {
 		return err

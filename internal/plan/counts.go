@@ -12,24 +12,15 @@ import (
 	contraction "github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-const (
-	// longChain is the number of counters times legs above which a chain of counters costs more to derive than the
-	// count polynomials cost to multiply: a symmetric core over 64 binary legs.
-	longChain = 1 << 12
-	// countFlops is what products in count space may cost to be taken without a look at elimination, where more than one core is
-	// symmetric: a chain whose counters merge (parity, at most two) may be cheaper then.
-	countFlops = 1e8
-	// countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
-	countBytes = 64
-	// maxCountTerms bounds the components of a form in count space.
-	maxCountTerms = 1 << 10
-)
+// countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
+const countBytes = 64
 
 // counted returns B in count space where some symmetric core is so large that elimination would begin with a long chain of
 // counters, and every connected part of the network has such a form or a cheap elimination order. It returns nil where there is
@@ -121,7 +112,7 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Decomp
 	if err != nil {
 		return nil, err
 	}
-	if plan.Flops > heavyFlops || plan.Bytes > float64(memory) {
+	if plan.Flops > policy.HeavyFlops || plan.Bytes > float64(memory) {
 		return nil, nil // worth a search of its own
 	}
 	return baseDecomposition(order, plan), nil
@@ -134,7 +125,7 @@ func hasLongChain(net *btn.Network) bool {
 
 func isLongChain(core btn.Core) bool {
 	form := symmetryTerms(core.T)
-	return form != nil && counters(form)*float64(len(core.Legs)+1) >= longChain
+	return form != nil && counters(form)*float64(len(core.Legs)+1) >= policy.LongChain
 }
 
 // counters is the number of count vectors of a symmetric core.
@@ -196,7 +187,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomp
 			continue
 		}
 		kept = append(kept, c)
-		if len(form.Terms) == 0 || len(form.Terms) > maxCountTerms/terms || levels+form.Levels.D-1 > math.MaxUint8 {
+		if len(form.Terms) == 0 || len(form.Terms) > policy.MostCountTerms/terms || levels+form.Levels.D-1 > math.MaxUint8 {
 			return nil, nil
 		}
 		terms *= len(form.Terms)
@@ -212,7 +203,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomp
 	d.Levels = keptLevels(net, kept, levels)
 	one := btn.Component{Class: btn.ClassSymmetryRankOne}
 	d.Plan.Flops = float64(terms) * contraction.Cost(net, &btn.Decomposition{Levels: d.Levels, Components: []btn.Component{one}}, 0)
-	if len(kept) > 1 && d.Plan.Flops > countFlops {
+	if len(kept) > 1 && d.Plan.Flops > policy.CountFlops {
 		return nil, nil
 	}
 	for _, c := range kept {

@@ -9,9 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/frobenius"
 )
 
-// learnShare is what a deadline's budget is worth in flops of Cost: a core does some 5e8 of them in a second, and contraction shall have its time.
-const learnShare = 1.0 / 16
-
 // afford is Economise; where one component that counts is too much even so, it is one of rank one, whose sweeps take
 // time in proportion to the legs.
 func afford(net *btn.Network, settings btn.Settings) (frobenius.Options, string) {

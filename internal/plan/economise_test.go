@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/frobenius"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -69,7 +70,7 @@ func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 		t.Errorf("not enough: %d components, %s, %s", n, c, w)
 	}
 	in := PlanUntil(t.Context(), time.Now().Add(time.Hour))
-	if c, n, w := class(in, btn.Settings{Budget: least / learnShare / 2}); c != btn.ClassRankOne || n != 1 || !strings.Contains(w, "one of rank one") {
+	if c, n, w := class(in, btn.Settings{Budget: least / policy.LearnShare / 2}); c != btn.ClassRankOne || n != 1 || !strings.Contains(w, "one of rank one") {
 		t.Errorf("under a deadline: %d components, %s, %s", n, c, w)
 	}
 }

@@ -14,57 +14,28 @@ import (
 	"github.com/basetensor/basetensor/internal/einsum"
 	engine "github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-const (
-	// MaxClosedFormTerms bounds the number of components of an exact closed-form decomposition.
-	MaxClosedFormTerms = 64
-	// replanFlops is the work above which a query's evidence is worth an elimination order of its own.
-	replanFlops = 1e6
-	// heavyFlops is the work above which simplifying the network and searching a tree pays.
-	heavyFlops = 3e7
-	// AutoFlops is the work above which method auto does not take the exact way: minutes on two cores.
-	AutoFlops = 1e12
-	// ExactFlops is the work above which method exact refuses: years of a core.
-	ExactFlops = 1e18
-	// outOfReach ends the pricing of an order, in flops: whatever comes then, a tree is searched, or the exact way refused.
-	outOfReach = 1e24
-	// sliceFlops is what a task of slices shall cost: about a second of one core.
-	sliceFlops = 4e9
-)
-
-// exactRate is how many flops of the exact way take the time of one of truncated legs: large multiplications.
-const exactRate = 6
-
 // AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
-func AutoLimit(s btn.Settings) float64 { return min(AutoFlops, exactRate*s.WithDefaults().Budget) }
+func AutoLimit(s btn.Settings) float64 {
+	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
+}
 
 // exactLimit is the work above which the exact way is not taken.
 func exactLimit(s btn.Settings) float64 {
 	if s.Method == btn.MethodAuto {
 		return AutoLimit(s)
 	}
-	return ExactFlops
+	return policy.ExactFlops
 }
-
-const (
-	// planningShare is the part of a budget that a search for plans may take.
-	planningShare = 1.0 / 4
-	// exactShare is the part of the time for planning that method auto looks for an exact way in, where there is a deadline: all moves of a search
-	// take half of that on a quiet machine.
-	exactShare = 2.0 / 3
-	// moveFlops is how many flops of Budget one move of a search is worth: about a nanosecond.
-	moveFlops = Rate * 1e-9
-	// mostMoves bounds a search whatever the budget.
-	mostMoves = int64(1) << 32
-)
 
 // searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so that the plan is the same
 // everywhere.
 func searchMoves(s btn.Settings) int64 {
-	return max(1, int64(min(planningShare*s.WithDefaults().Budget/moveFlops, float64(mostMoves))))
+	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }
 
 // exact assigns C = B. The first of these that applies:
@@ -114,11 +85,11 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 		}
 	}
 	order := base.Components[0].Order
-	plan, err := contractionorder.EvaluateOrderWithin(a.ctx, under, order, outOfReach)
+	plan, err := contractionorder.EvaluateOrderWithin(a.ctx, under, order, policy.OutOfReach)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	if plan.Flops > replanFlops && !sameDims(under, shape) {
+	if plan.Flops > policy.ReplanFlops && !sameDims(under, shape) {
 		own, p, err := minFill(a.ctx, under)
 		if err != nil {
 			return btn.Assignment{}, err
@@ -129,7 +100,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			assignment.Decomposition = len(a.job.Decompositions)
 		}
 	}
-	if plan.Flops > heavyFlops {
+	if plan.Flops > policy.HeavyFlops {
 		return a.tree(conditioned, marginals, nil)
 	}
 	priced := plan
@@ -170,7 +141,7 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if fault.CodeOf(why) != fault.OverBudget {
 		return btn.Assignment{}, why
 	}
-	closed, ok, err := ClosedForm(a.ctx, a.net, MaxClosedFormTerms)
+	closed, ok, err := ClosedForm(a.ctx, a.net, policy.MostClosedFormTerms)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -194,7 +165,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 		}
 	}
 	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
-	if moves := searchMoves(a.settings); moves < mostMoves {
+	if moves := searchMoves(a.settings); moves < policy.MostMoves {
 		settings += fmt.Sprintf(" moves=%d", moves)
 	}
 	if len(joint) > 0 {
@@ -234,7 +205,7 @@ func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) 
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := p.Chunks(c, sliceFlops)
+	chunks, err := p.Chunks(c, policy.SliceTaskFlops)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +248,7 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape contraction
 	if err != nil {
 		return nil, err
 	}
-	if plan.Flops <= heavyFlops {
+	if plan.Flops <= policy.HeavyFlops {
 		if order, err = contractionorder.Best(ctx, shape); err != nil {
 			return nil, err
 		}
@@ -288,8 +259,8 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape contraction
 	most := 0
 	switch {
 	case plan.Bytes > float64(memory):
-		most = MaxClosedFormTerms
-	case plan.Flops > replanFlops:
+		most = policy.MostClosedFormTerms
+	case plan.Flops > policy.ReplanFlops:
 		most = 1
 	}
 	if most > 0 {
@@ -305,20 +276,17 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape contraction
 	return baseDecomposition(order, plan), nil
 }
 
-// mostFill bounds the search for an order of a network that is not simplified yet, in operations: a second.
-const mostFill = 1 << 27
-
-// minFill returns the min-fill order of a shape and what it takes; where that is outOfReach, some order, and no less than that.
+// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some order, and no less than that.
 func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
-	log2Table := math.Log2(outOfReach)
-	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, mostFill)
+	log2Table := math.Log2(policy.OutOfReach)
+	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, policy.MostFill)
 	if err != nil {
 		return nil, btn.Cost{}, err
 	}
 	if !within {
-		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: outOfReach, Bytes: 8 * outOfReach}, nil
+		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: policy.OutOfReach, Bytes: 8 * policy.OutOfReach}, nil
 	}
-	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, outOfReach)
+	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, policy.OutOfReach)
 	return order, plan, err
 }
 

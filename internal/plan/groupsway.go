@@ -10,14 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	engine "github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
-)
-
-const (
-	// groupFlops is what one pass for all marginals may cost, by a quick order, before groups are looked at.
-	groupFlops = 1e10
-	// groupGain is how many times less the groups have to cost together: searches make orders better, the larger ones more.
-	groupGain = 100
 )
 
 // groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil where it does.
@@ -27,13 +21,13 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 	if err != nil {
 		return &btn.Assignment{}, err
 	}
-	if flops <= groupFlops && bytes <= float64(a.settings.Memory) {
+	if flops <= policy.GroupFlops && bytes <= float64(a.settings.Memory) {
 		return nil, nil
 	}
 	var found *btn.Decomposition
 	settings := fmt.Sprintf("groups seed=%d %x", a.settings.Seed, conditioned.Digest())
 	if _, known := a.known[a.key(settings, contractionorder.Hypergraph{})]; !known {
-		c, plans, err := p.PlanGroups(a.ctx, a.settings.Memory, a.settings.Seed, flops/groupGain)
+		c, plans, err := p.PlanGroups(a.ctx, a.settings.Memory, a.settings.Seed, flops/policy.GroupGain)
 		if err != nil {
 			return &btn.Assignment{}, err
 		}
@@ -64,7 +58,7 @@ func groupDecomposition(c *btn.Tree, plans []btn.Cost) *btn.Decomposition {
 		d.Plan.Width = max(d.Plan.Width, plan.Width)
 		d.Plan.Log2Table = max(d.Plan.Log2Table, plan.Log2Table)
 		d.Plan.Bytes = max(d.Plan.Bytes, plan.Bytes)
-		if flops < sliceFlops && k+1 < len(plans) {
+		if flops < policy.SliceTaskFlops && k+1 < len(plans) {
 			continue
 		}
 		d.Components = append(d.Components, btn.Component{Class: btn.ClassBase, From: int64(from), To: int64(k + 1)})

@@ -10,22 +10,11 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
-)
-
-const (
-	// misfit is how many times more flops the model's own plan may take than one for a query's evidence before the
-	// query gets its own.
-	misfit = 8
-	// researchFlops is the work of a contraction below which a plan of its own is not worth the search.
-	researchFlops = 2e8
-	// prepareShare is the part of the time for planning that method auto simplifies the network for truncated legs in.
-	prepareShare = 1.0 / 2
-	// mostTables is the largest network that plans of truncated legs are searched for.
-	mostTables = 50_000
 )
 
 // approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
@@ -71,8 +60,8 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 	if err := own.Expression().Fits(); err != nil {
 		return btn.Assignment{}, fmt.Errorf("plan: truncated legs: %w", err)
 	}
-	if n := len(own.Expression().Tables); n > mostTables {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left", mostTables, n)
+	if n := len(own.Expression().Tables); n > policy.MostTables {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left", policy.MostTables, n)
 	}
 	model, err := a.modelPlans(q)
 	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
@@ -103,20 +92,12 @@ func (a *assigner) prepareTruncated(conditioned *btn.Network, marginals bool) (o
 	if a.settings.Method != btn.MethodAuto {
 		return truncated.Prepare(a.ctx, conditioned, marginals)
 	}
-	err = a.within(prepareShare, "the simplification for truncated legs", func() error {
+	err = a.within(policy.PrepareShare, "the simplification for truncated legs", func() error {
 		own, err = truncated.Prepare(a.ctx, conditioned, marginals)
 		return err
 	})
 	return own, err
 }
-
-const (
-	// widest is the span of a table's entries, as an exponent of 2, beyond which truncations may drop what counts in the end: they keep
-	// sixteen digits of every matrix. No model of ordinary numbers comes near.
-	widest = 200
-	// widestTogether is the same for the tables over one index, which meet in one tensor.
-	widestTogether = 600
-)
 
 // beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
 // float64 may lose terms.
@@ -133,11 +114,11 @@ func beyondRange(e *sumproduct.Expression) bool {
 			continue
 		}
 		span := math.Log2(most) - math.Log2(least)
-		if span > widest {
+		if span > policy.WidestTable {
 			return true
 		}
 		for _, i := range t.Scope {
-			if together[i] += span; together[i] > widestTogether {
+			if together[i] += span; together[i] > policy.WidestTogether {
 				return true
 			}
 		}
@@ -197,11 +178,11 @@ func (a *assigner) model() (*truncated.Prepared, error) {
 func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string {
 	rungs := a.job.Decompositions[model.Decomposition].Growth.Rungs
 	last := rungs[len(rungs)-1]
-	if last.Flops < researchFlops {
+	if last.Flops < policy.ResearchFlops {
 		return ""
 	}
 	quick, err := own.Quick(a.ctx, last.Bond, a.settings.Memory, a.settings.Seed)
-	if err != nil || last.Flops <= misfit*quick.Flops { // what cannot be planned is no better
+	if err != nil || last.Flops <= policy.Misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
 	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g", last.Flops, last.Bond, quick.Flops)
@@ -217,7 +198,7 @@ func (a *assigner) growthKey(kind string, marginals bool) string {
 func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
-		bond = searchBond
+		bond = policy.SearchBond
 	}
 	plans, bond, whole, err := searchPlans(ctx, p, s, bond, marginals)
 	if err != nil {
@@ -259,7 +240,7 @@ func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bon
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
 	plans, err = p.Search(planning, o)
-	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
+	for s.Bond == 0 && o.Bond > policy.LeastBond && fault.CodeOf(err) == fault.OverBudget {
 		o.Bond /= 2
 		o.Moves = max(o.Moves/2, 1)
 		plans, err = p.Search(planning, o)
@@ -268,7 +249,7 @@ func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bon
 	if outOfTime(ctx, planning, err) {
 		whole = false
 		if s.Bond == 0 {
-			o.Bond = leastBond
+			o.Bond = policy.LeastBond
 		}
 		plans, err = p.Greedy(ctx, o)
 	}

@@ -6,27 +6,9 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/pkg/scaled"
-)
-
-const (
-	// firstBond is where truncated legs begin.
-	firstBond = 8
-	// firstShare is the part of the budget that the first rung may take, if a smaller bond makes it so.
-	firstShare = 1.0 / 16
-	// searchBond is what plans are compared at where no bond is asked for, leastBond where the memory has no room for more.
-	searchBond = 32
-	leastBond  = 4
-	// mostBond ends every ladder.
-	mostBond = 1 << 14
-	// mostRungs bounds a ladder.
-	mostRungs = 64
-	// Rate is how many counted flops of truncated legs and regions one core does in a second, calibrated: what turns a budget
-	// in seconds into one in flops, once.
-	Rate = 3e9
-	// slack is how much larger the cost at twice the bond has to be for growth to mean anything.
-	slack = 1.02
 )
 
 // price is what a contraction takes at a bond: flops, and bytes at its peak.
@@ -50,11 +32,11 @@ func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 		}
 		return l.rungs, nil
 	}
-	first := firstBond
+	first := policy.FirstBond
 	for first > 2 && (!l.roomFor(first) || !l.cheap(first)) {
 		first /= 2
 	}
-	for bond := first; bond <= mostBond && len(l.rungs) < mostRungs; bond *= 2 {
+	for bond := first; bond <= policy.MostBond && len(l.rungs) < policy.MostRungs; bond *= 2 {
 		taken, err := l.add(bond)
 		if err != nil {
 			return nil, err
@@ -75,7 +57,7 @@ func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 // cheap reports whether a bond takes little of the budget: the first estimate shall be there early.
 func (l *ladder) cheap(bond int) bool {
 	flops, _, err := l.prices[0](bond)
-	return err == nil && flops <= firstShare*l.s.Budget
+	return err == nil && flops <= policy.FirstShare*l.s.Budget
 }
 
 // roomFor reports whether some plan fits the memory at a bond.
@@ -128,7 +110,7 @@ func (l *ladder) exhausted(bond int) (bool, error) {
 		return false, err
 	}
 	next, _, err := l.prices[0](2 * bond)
-	return next <= slack*now, err
+	return next <= policy.LadderSlack*now, err
 }
 
 // largest adds the largest bond between two of which the first was taken and the second was not.

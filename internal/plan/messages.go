@@ -19,10 +19,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// mostMessages bounds the entries of messages that are learned: as many as a cache takes, 4 MiB of 9 bytes each and a little
-// around them. Networks with more, or of more tables than phases are looked for in, start cold, cached or not.
-const mostMessages = (4<<20 - 4096) / 9
-
 // modelMessages are the network's messages without evidence.
 type modelMessages struct {
 	e          *sumproduct.Expression
@@ -37,7 +33,7 @@ func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.Sta
 	if err != nil {
 		return nil, false, err
 	}
-	enough, cancel := planningContext(a.ctx, messageShare)
+	enough, cancel := planningContext(a.ctx, policy.MessageShare)
 	defer cancel()
 	o := bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, a.settings), Enough: enough}
 	if m.messages == nil {
@@ -73,7 +69,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 	if m.e, err = lower.Build(a.ctx, a.net); err != nil {
 		return nil, err
 	}
-	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= mostMessages {
+	if n := bp.Entries(m.e); m.e.Unfit == "" && n > 0 && n <= policy.MostMessages {
 		if m.messages, m.remembered, err = a.learnMessages(m.e); err != nil {
 			return nil, err
 		}
@@ -84,7 +80,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 
 func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
 	compute := func(ctx context.Context) (*btn.Decomposition, error) {
-		enough, cancel := planningContext(ctx, ownShare)
+		enough, cancel := planningContext(ctx, policy.OwnShare)
 		defer cancel()
 		s, err := bp.Only(ctx, e, policy.PhaseStarts, bp.Options{
 			Seed:    a.settings.Seed,
@@ -160,20 +156,6 @@ func messagesKey(e *sumproduct.Expression, seed uint64) string {
 	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, hex.EncodeToString(h.Sum(nil)))
 }
 
-const (
-	// messageShare is the part of a budget that belief propagation may take, updateFlops what one update of a message is worth: some
-	// 200 ns, whatever the table.
-	messageShare = 1.0 / 2
-	updateFlops  = 200e-9 * Rate
-	// ownShare is the part of the time for planning that the network's own messages may take, messageShare of what is left those under
-	// evidence.
-	ownShare = 1.0 / 4
-	// ownUpdates is what package bp allows a message by itself.
-	ownUpdates = 2000
-	// leastUpdates take some 100 ms, whatever the budget.
-	leastUpdates = 400_000
-)
-
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message is updated twice at least, so that there is
 // something to answer with.
 func updatesFor(e *sumproduct.Expression, s btn.Settings) int64 {
@@ -181,9 +163,9 @@ func updatesFor(e *sumproduct.Expression, s btn.Settings) int64 {
 	for _, t := range e.Tables {
 		incidences += len(t.Scope)
 	}
-	most := messageShare * s.WithDefaults().Budget / updateFlops
-	if most >= ownUpdates*float64(incidences) {
+	most := policy.MessageShare * s.WithDefaults().Budget / policy.UpdateFlops
+	if most >= policy.MessageUpdates*float64(incidences) {
 		return 0
 	}
-	return max(int64(most), 2*int64(incidences), leastUpdates)
+	return max(int64(most), 2*int64(incidences), policy.LeastUpdates)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -146,7 +147,7 @@ func TestMessagesOfAModelWithPhases(t *testing.T) {
 // The most messages that are learned fit what a cache takes of one value.
 func TestMostMessagesFitTheCache(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	g := &btn.Growth{Messages: make([]float64, mostMessages)}
+	g := &btn.Growth{Messages: make([]float64, policy.MostMessages)}
 	for k := range g.Messages {
 		g.Messages[k] = rng.Float64()
 	}
@@ -155,7 +156,7 @@ func TestMostMessagesFitTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := wire.DecodeDecomposition(b)
-	if err != nil || len(d.Growth.Messages) != mostMessages || d.Growth.Messages[mostMessages-1] != g.Messages[mostMessages-1] {
+	if err != nil || len(d.Growth.Messages) != policy.MostMessages || d.Growth.Messages[policy.MostMessages-1] != g.Messages[policy.MostMessages-1] {
 		t.Fatalf("read back: %v", err)
 	}
 	if len(b) > 4<<20 {

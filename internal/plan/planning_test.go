@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -213,10 +214,10 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 
 // TestSearchesGrowWithTheBudget: they are counted, and a quarter of it at most.
 func TestSearchesGrowWithTheBudget(t *testing.T) {
-	if got := searchMoves(btn.Settings{Budget: 3 * Rate}); got != 750_000_000 {
+	if got := searchMoves(btn.Settings{Budget: 3 * policy.Rate}); got != 750_000_000 {
 		t.Errorf("3 s: %d moves", got)
 	}
-	if got := searchMoves(btn.Settings{}); got != mostMoves {
+	if got := searchMoves(btn.Settings{}); got != policy.MostMoves {
 		t.Errorf("by default: %d moves", got)
 	}
 }

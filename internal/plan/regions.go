@@ -20,15 +20,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-const (
-	// regionFlops is what a task of regions shall cost.
-	regionFlops = 4e9
-	// regionRate is how many flops of a large multiplication a flop of regions takes: they are small.
-	regionRate = 8
-	// mostRegionParts bounds the tasks of one slice of one rung.
-	mostRegionParts = 64
-)
-
 // seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
 var (
 	graphSeeds   = []btn.Rung{{Kind: region.Balls, Size: 2}, {Kind: region.Loops, Size: 8}, {Kind: region.Balls, Size: 3}, {Kind: region.Loops, Size: 10}, {Kind: region.Loops, Size: 12}, {Kind: region.Balls, Size: 4}, {Kind: region.Loops, Size: 14}, {Kind: region.Balls, Size: 5}, {Kind: region.Loops, Size: 16}}
@@ -163,7 +154,7 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 		if searches <= 0 {
 			break
 		}
-		f, err := region.Plan(planning, h, region.Planned(r.Kind, r.Size, marginals))
+		f, err := region.Plan(planning, h, region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
@@ -192,12 +183,12 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 			break // the same regions again, the whole model as a rule
 		}
 		everything = f.Regions == 1
-		if len(g.Rungs) > bethe && (regionRate*flops > left || s.Components > 0 && len(d.Components) >= s.Components) {
+		if len(g.Rungs) > bethe && (policy.RegionRate*flops > left || s.Components > 0 && len(d.Components) >= s.Components) {
 			break
 		}
-		left -= regionRate * flops
+		left -= policy.RegionRate * flops
 		r.Family, r.Count, r.Flops, r.Bytes = btn.FamilyRegions, 1, flops, float64(f.Bytes)
-		parts := int(min(math.Ceil(flops/regionFlops), mostRegionParts))
+		parts := int(min(math.Ceil(flops/policy.RegionTaskFlops), policy.MostRegionParts))
 		if parts < 1 || marginals {
 			parts = 1
 		}
@@ -218,7 +209,7 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *sumprod
 	dec := a.job.Decompositions[index]
 	left := a.settings.Budget
 	for _, r := range dec.Growth.Rungs {
-		left -= regionRate * r.Flops
+		left -= policy.RegionRate * r.Flops
 	}
 	// One of the two largest families of the last kind, where the budget has room for four slices of it: slices of smaller
 	// ones are worse than the largest whole.
@@ -229,7 +220,7 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *sumprod
 		if r.Kind != last.Kind {
 			continue
 		}
-		if larger++; 4*regionRate*r.Flops <= left {
+		if larger++; 4*policy.RegionRate*r.Flops <= left {
 			base = r
 		}
 	}
@@ -253,10 +244,10 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *sumprod
 	for n, v := range variables {
 		count *= int64(a.net.Variables[v].Domain)
 		flops := base.Flops * float64(count)
-		if count > mostSlices || regionRate*flops > left || a.settings.Components > 0 && len(grown.Components)+int(count) > a.settings.Components {
+		if count > policy.MostSlices || policy.RegionRate*flops > left || a.settings.Components > 0 && len(grown.Components)+int(count) > a.settings.Components {
 			break
 		}
-		left -= regionRate * flops
+		left -= policy.RegionRate * flops
 		r := base
 		r.Slices, r.Count, r.Flops = slices.Clone(variables[:n+1]), count, flops
 		addRegions(&grown, r, 1)

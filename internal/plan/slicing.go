@@ -11,19 +11,10 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-)
-
-const (
-	// mostSlices bounds the slices of a rung.
-	mostSlices = 64
-	// clampCandidates is how many variables are clamped to see how far the estimate moves.
-	clampCandidates = 12
-	// clampUpdates bounds belief propagation under a clamp, per table.
-	clampUpdates = 400
-	clampStarts  = 2
 )
 
 // influential returns variables in the sequence of how far clamping them moves the Bethe value,
@@ -71,7 +62,7 @@ func influential(ctx context.Context, conditioned *btn.Network, e *sumproduct.Ex
 	taken := make([]bool, len(e.Dims))
 	for _, c := range all {
 		i := e.Variables[c.variable]
-		if len(candidates) == clampCandidates || taken[i] {
+		if len(candidates) == policy.ClampCandidates || taken[i] {
 			continue
 		}
 		for j := range near[i] {
@@ -114,7 +105,7 @@ func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ floa
 		if e.Scale.IsZero() {
 			continue
 		}
-		o, starts := bp.Options{Updates: int64(clampUpdates * (len(e.Tables) + 1))}, clampStarts
+		o, starts := bp.Options{Updates: int64(policy.ClampUpdates * (len(e.Tables) + 1))}, policy.ClampStarts
 		if messages != nil {
 			starts = 1
 			if o.Warm, err = bp.Carry(from, e, messages); err != nil {
@@ -147,7 +138,7 @@ func lighter(p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond
 	for {
 		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
 		for _, v := range candidates {
-			if slices.Contains(sliced, v) || count*domains[v] > mostSlices {
+			if slices.Contains(sliced, v) || count*domains[v] > policy.MostSlices {
 				continue
 			}
 			values := map[int]int{v: allowed[v]}
@@ -205,5 +196,5 @@ func byDegree(p *truncated.Prepared, domains []int) []int {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
-	return out[:min(len(out), 2*clampCandidates)]
+	return out[:min(len(out), 2*policy.ClampCandidates)]
 }

@@ -14,6 +14,7 @@
 package region
 
 import (
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -34,17 +35,12 @@ type Options struct {
 	MaxWidth   int     // log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
 	MaxRegions int     // kept in a list (windows are not); default 200 000
 	Flops      float64 // of all regions together; default 10^12
-	Moves      int64   // of planning: legs and sets of a list's closure looked at; default 2^32, some ten seconds
+	Moves      int64   // of planning: legs and sets of a list's closure looked at; default policy.RegionMoves
 	Marginals  bool    // the marginals of all indices too: about three times the flops
 }
 
-const (
-	defaultWidth   = 20
-	defaultRegions = 200_000
-	defaultFlops   = 1e12
-	defaultMoves   = 1 << 32
-	maxWidth       = 30 // offsets are int32
-)
+// maxWidth is what Options.MaxWidth may be: offsets are int32.
+const maxWidth = 30
 
 func (o Options) withDefaults() (Options, error) {
 	sizes := map[string]int{Windows: 4, Cycles: 10, Loops: 8, Balls: 3}
@@ -53,16 +49,16 @@ func (o Options) withDefaults() (Options, error) {
 		o.Size = sizes[o.Kind]
 	}
 	if o.MaxWidth == 0 {
-		o.MaxWidth = defaultWidth
+		o.MaxWidth = policy.RegionWidth
 	}
 	if o.MaxRegions == 0 {
-		o.MaxRegions = defaultRegions
+		o.MaxRegions = policy.RegionCount
 	}
 	if o.Moves == 0 {
-		o.Moves = defaultMoves
+		o.Moves = policy.RegionMoves
 	}
 	if o.Flops == 0 {
-		o.Flops = defaultFlops
+		o.Flops = policy.RegionFlops
 	}
 	if _, known := sizes[o.Kind]; !known {
 		return o, fault.New(fault.BadInput, "region: kind %q is not one of auto, windows, cycles, loops, balls", o.Kind)

@@ -2,8 +2,6 @@ package region
 
 // Shares of a family: which of its regions a component has, before their number is known.
 
-import "github.com/basetensor/basetensor/internal/policy"
-
 // shares is log2 of what the whole of a family is in a Share: the regions of a slice are not counted before its evidence is known.
 const shares = 20
 
@@ -14,9 +12,4 @@ func Share(k, n int) int64 { return int64(k) << shares / int64(n) }
 func InShare(n int, low, high int64) (from, to int) {
 	at := func(share int64) int { return int(share * int64(n) >> shares) }
 	return at(low), at(high)
-}
-
-// Planned are the options that planner and engine plan a family with, the same for both.
-func Planned(kind string, size int, marginals bool) Options {
-	return Options{Kind: kind, Size: size, Marginals: marginals, Moves: policy.RegionMoves}
 }

@@ -5,12 +5,10 @@ package stage
 import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// chunkFlops is what one task costs as a rule: about 100 ms of contraction on one core.
-const chunkFlops = 1e8
-
-// Chunks groups the units of a job into tasks of about chunkFlops operations: those of the queries that need all their
+// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: those of the queries that need all their
 // values first, query by query and in component order, then rung by rung those of the queries that grow. It always returns
 // at least one chunk, which may be empty, so that every job ends at the aggregator. ends are the numbers of first chunks
 // with which a rung of every query is complete, ascending: nil where no query grows.
@@ -19,11 +17,11 @@ func Chunks(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, ends []int) {
 	return chunks, ends
 }
 
-// ChunksAndCosts is Chunks with tasks of about so many operations each (0: chunkFlops; 1: every unit is a task), and what they are
+// ChunksAndCosts is Chunks with tasks of about so many operations each (0: policy.ChunkFlops; 1: every unit is a task), and what they are
 // expected to take, not counting marginals.
 func ChunksAndCosts(net *btn.Network, job *btn.Job, each float64) (chunks [][]btn.Unit, flops []float64, ends []int) {
 	if each == 0 {
-		each = chunkFlops
+		each = policy.ChunkFlops
 	}
 	c := cutter{each: each, chunks: [][]btn.Unit{nil}, costs: []float64{0}}
 	rungs := 0

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -21,7 +22,7 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	for i := range dec.Components {
 		dec.Components[i] = btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
 	}
-	heavy := &btn.Cost{Flops: 5 * chunkFlops} // of all five components
+	heavy := &btn.Cost{Flops: 5 * policy.ChunkFlops} // of all five components
 	job := &btn.Job{
 		Decompositions: []*btn.Decomposition{dec},
 		Assignments:    []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}},

@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/mps"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -62,9 +63,6 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 	return a, err
 }
 
-// dearer is how many times more flops a contraction may take that truncates nothing at all, not even what is null.
-const dearer = 4
-
 // whole reports whether a tree that loses nothing at a bond had better be contracted without any truncation: null
 // directions are dropped within rounding of the largest, and may count for more than that in the end.
 func (p *Prepared) whole(tree compressed.Plan, bond int, memory int64) bool {
@@ -74,5 +72,5 @@ func (p *Prepared) whole(tree compressed.Plan, bond int, memory int64) bool {
 		return false
 	}
 	c, err := compressed.Evaluate(h, tree, mostBond)
-	return err == nil && c.PeakBytes <= float64(memory) && c.Flops <= dearer*now.Flops+1e6
+	return err == nil && c.PeakBytes <= float64(memory) && c.Flops <= policy.UntruncatedGain*now.Flops+1e6
 }

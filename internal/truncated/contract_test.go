@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -49,11 +50,11 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 			continue
 		}
 		o := SearchOptions{Bond: 4, Memory: btn.DefaultMemory, Seed: 1, Marginals: true}
-		tree, err := p.tree(t.Context(), o, leastMoves)
+		tree, err := p.tree(t.Context(), o, policy.TruncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sweep, err := p.sweep(t.Context(), o, 1, leastMoves)
+		sweep, err := p.sweep(t.Context(), o, 1, policy.TruncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -132,7 +133,7 @@ func TestSweepUnderMask(t *testing.T) {
 		if p.Decided() {
 			continue
 		}
-		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, leastMoves)
+		sweep, err := p.sweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, policy.TruncatedLeast)
 		if err != nil {
 			t.Fatal(err)
 		}

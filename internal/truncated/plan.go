@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/mps"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -36,11 +37,11 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
-	most := mostMoves
+	most := policy.TruncatedMoves
 	if o.Moves > 0 {
-		most = min(most, o.Moves/searches)
+		most = min(most, o.Moves/policy.TruncatedSearches)
 	}
-	moves := min(max(leastMoves, int64(min(quick.Flops, float64(mostMoves)))), most) // whether or not it fits the memory
+	moves := min(max(policy.TruncatedLeast, int64(min(quick.Flops, float64(policy.TruncatedMoves)))), most) // whether or not it fits the memory
 	tree, treeErr := p.tree(ctx, o, moves)
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(&tree.plan, o.Bond, true)
@@ -59,13 +60,13 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 		return nil, sweepErr
 	case sweepErr != nil:
 		return []btn.TruncatedPlan{tree.plan}, nil
-	case treeErr != nil || tree.flops > unequal*sweep.flops:
+	case treeErr != nil || tree.flops > policy.Unequal*sweep.flops:
 		other, err := p.sweep(ctx, o, o.Seed+1, moves)
 		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
 			other.plan = reversed(sweep.plan)
 		}
 		return []btn.TruncatedPlan{sweep.plan, other.plan}, ctx.Err()
-	case sweep.flops > unequal*tree.flops:
+	case sweep.flops > policy.Unequal*tree.flops:
 		o.Seed++
 		other, err := p.tree(ctx, o, moves)
 		if err != nil {
@@ -78,18 +79,6 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	return []btn.TruncatedPlan{tree.plan, sweep.plan}, nil
 }
 
-const (
-	// mostMoves and leastMoves bound a search, in operations of about a nanosecond.
-	mostMoves  = int64(1) << 30
-	leastMoves = int64(1) << 22
-	// searches is how many of them there are at most.
-	searches = 3
-	// sweepMove is how many of them a move of the search for a matrix product state takes.
-	sweepMove = 64
-	// unequal is how many times more flops one family may take to be compared with the other.
-	unequal = 4
-)
-
 var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tree need one that truncates nothing")
 
 // priced is a plan with what it takes at the bond of the search.
@@ -100,17 +89,14 @@ type priced struct {
 }
 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
-	found, cost, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/sweepMove, 1)})
+	found, cost, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
 	return priced{plan: btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}, flops: cost.Flops}, err
 }
 
 func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	found, cost, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
-	return priced{plan: btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}, flops: treeFlops * cost.Flops, loss: cost.Loss}, err
+	return priced{plan: btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}, flops: policy.TreeRate * cost.Flops, loss: cost.Loss}, err
 }
-
-// treeFlops is how many flops of a sweep a flop along a tree takes the time of, as measured: large tensors are permuted.
-const treeFlops = 4
 
 // reversed is the sweep that comes from the other end.
 func reversed(p btn.TruncatedPlan) btn.TruncatedPlan {
@@ -142,10 +128,10 @@ func (p *Prepared) Price(plan *btn.TruncatedPlan, bond int, marginals bool) (Cos
 	}
 	if marginals {
 		c, err := compressed.Evaluate(h, tree, mostBond)
-		return Cost{backFlops * treeFlops * c.Flops, c.MarginalBytes, c.Loss == 0}, err
+		return Cost{policy.MarginalRate * policy.TreeRate * c.Flops, c.MarginalBytes, c.Loss == 0}, err
 	}
 	c, err := compressed.Evaluate(h, tree, bond)
-	return Cost{treeFlops * c.Flops, c.PeakBytes, c.Loss == 0}, err
+	return Cost{policy.TreeRate * c.Flops, c.PeakBytes, c.Loss == 0}, err
 }
 
 // sweepPlan leaves out the indices that a mask has fixed.
@@ -155,9 +141,6 @@ func (p *Prepared) sweepPlan(plan *btn.TruncatedPlan) mps.Plan {
 
 // mostBond is beyond all bonds.
 const mostBond = 1 << 20
-
-// backFlops is how many times the flops of a contraction its marginals take together with it.
-const backFlops = 3
 
 // Check says whether a plan was made for this simplification, before masks. Errors: ErrOtherNetwork (fault.Internal).
 func (p *Prepared) Check(plan *btn.TruncatedPlan) error {

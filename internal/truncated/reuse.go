@@ -13,20 +13,8 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-)
-
-const (
-	// mostObserved is the number of observations up to which projectors are tried: beyond it few fit.
-	mostObserved = 4
-	// mostLoss is what projectors may leave out of ln Z, in nats, as estimated: the error of a reuse is then below 1e-4.
-	mostLoss = 3e-5
-	// share of what projectors leave out of ln Z without evidence is what evidence may add.
-	share = 0.1
-	// mostProjectors bounds the bytes of one contraction's projectors.
-	mostProjectors = 64 << 20
-	// leastFlops is the predicted work from which a reused contraction is faster than a relearned one, as measured.
-	leastFlops = 5e7
 )
 
 // Reuse says how Under may use projectors of the network without evidence.
@@ -75,7 +63,7 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 	}
 	least := o.Flops
 	if least <= 0 {
-		least = leastFlops
+		least = policy.ReuseFlops
 	}
 	if memory <= 0 {
 		memory = btn.DefaultMemory
@@ -83,9 +71,9 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 	switch n := len(ev.Hard) + len(ev.Soft); {
 	case cost.Projectors == 0 || cost.Flops < least:
 		return Answer{}, "", nil
-	case n > mostObserved:
-		return Answer{}, fmt.Sprintf("%d observations, at most %d", n, mostObserved), nil
-	case cost.Projectors > mostProjectors || cost.PeakBytes > float64(memory):
+	case n > policy.ReuseObserved:
+		return Answer{}, fmt.Sprintf("%d observations, at most %d", n, policy.ReuseObserved), nil
+	case cost.Projectors > policy.ReuseBytes || cost.PeakBytes > float64(memory):
 		return Answer{}, "no room for those without evidence", nil
 	}
 	learn := func(ctx context.Context) (*compressed.Projectors, error) { return p.Learn(ctx, plan, bond, memory) }
@@ -105,14 +93,14 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 // with contracts under evidence with projectors, or says why they do not serve.
 func (p *Prepared) with(ctx context.Context, tree compressed.Plan, bond int, memory int64, ev factorgraph.Evidence, learned *compressed.Projectors, accuracy float64) (Answer, string, error) {
 	loss := learned.Loss()
-	if len(learned.Pairs) == 0 || !(loss <= mostLoss) {
+	if len(learned.Pairs) == 0 || !(loss <= policy.ReuseLoss) {
 		return Answer{}, "those without evidence lose too much", nil
 	}
 	q, err := p.Weigh(ev)
 	if err != nil {
 		return Answer{}, "", err
 	}
-	tolerance := min(mostLoss, max(accuracy, share*loss))
+	tolerance := min(policy.ReuseLoss, max(accuracy, policy.ReuseShare*loss))
 	v, err := compressed.Contract(ctx, q.simple.Expression, tree, compressed.Options{Bond: bond, Memory: memory, Projectors: learned, Tolerance: tolerance})
 	if errors.Is(err, compressed.ErrTolerance) || err == nil && v.Z.Sign() <= 0 {
 		return Answer{}, "those without evidence do not fit", nil

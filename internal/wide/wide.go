@@ -12,16 +12,13 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 const (
-	// MaxFlops is the work above which nothing is done wide: about a quarter of a minute of one core.
-	MaxFlops = 1 << 30
-	// maxBigFlops is the same for numbers of many digits, times the 64-bit words of one squared.
-	maxBigFlops = 1 << 32
 	// maxBits is the longest number.
 	maxBits = 1 << 14
 	// Tolerance is the error, relative to Z, up to which an answer is exact.
@@ -125,7 +122,7 @@ func (r *Result) judge(abs, rounding scaled.Number) bool {
 func (p *plan) again(ctx context.Context, n *network, r Result, abs scaled.Number) (Result, error) {
 	need, ok := n.exactBits()
 	precision := min(need, maxBits)
-	for precision > 256 && p.cost.Flops*math.Pow(float64(precision)/64, 2) > maxBigFlops {
+	for precision > 256 && p.cost.Flops*math.Pow(float64(precision)/64, 2) > policy.WideBigFlops {
 		precision /= 2
 	}
 	if !ok || precision < 160 {
@@ -232,9 +229,9 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	if o.Marginals {
 		factor *= 2 // derivatives of all tables
 	}
-	if bytes := p.cost.Bytes * factor; bytes > memory || p.cost.Flops > MaxFlops {
+	if bytes := p.cost.Bytes * factor; bytes > memory || p.cost.Flops > policy.WideFlops {
 		return nil, fault.New(fault.OverBudget, "%w: wide numbers need %.3g bytes and %.3g flops (width %d), at most %.3g and %.3g are allowed",
-			sumproduct.ErrOverBudget, bytes, p.cost.Flops, p.cost.Width, memory, float64(MaxFlops))
+			sumproduct.ErrOverBudget, bytes, p.cost.Flops, p.cost.Width, memory, float64(policy.WideFlops))
 	}
 	err = contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
 		p.steps = append(p.steps, s)

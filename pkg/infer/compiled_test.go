@@ -11,9 +11,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
-	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -61,7 +61,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
 			}
 		}
-		if !want[q].Exact || want[q].Status != "ok" || want[q].Plan == nil || want[q].Plan.Flops > einsum.ProgramFlops {
+		if !want[q].Exact || want[q].Status != "ok" || want[q].Plan == nil || want[q].Plan.Flops > policy.ProgramFlops {
 			t.Errorf("query %d: %+v", q, want[q])
 		}
 		if want[q].Zero {

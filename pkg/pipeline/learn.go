@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -81,7 +82,7 @@ func inTime(ctx context.Context, m *wire.Network) (context.Context, btn.Settings
 		return ctx, s
 	}
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
-	s.Budget = min(s.WithDefaults().Budget, workShare*deadline.Seconds()*plan.Rate)
+	s.Budget = min(s.WithDefaults().Budget, workShare*deadline.Seconds()*policy.Rate)
 	return plan.PlanUntil(ctx, time.UnixMilli(m.Stored).Add(time.Duration(planShare*float64(deadline)))), s
 }
 
