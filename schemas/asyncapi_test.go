@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -22,12 +23,12 @@ func TestAsyncAPI(t *testing.T) {
 	}
 	digest := wire.Digest(nil)
 	fill := strings.NewReplacer("{lane}", "3", "{job}", "job-1", "{n}", "5", "{k}", "4", "{stage}", "learn", "{digest}", digest)
-	documented := map[wire.Kind]bool{}
+	documented := map[message.Kind]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^    address: (\S+)$`).FindAllStringSubmatch(doc, -1) {
 		if m[1] == "null" { // a reply's, chosen by who asks
 			continue
 		}
-		s, err := wire.ParseSubject(fill.Replace(m[1]))
+		s, err := message.ParseSubject(fill.Replace(m[1]))
 		if err != nil {
 			t.Errorf("%s: %v", m[1], err)
 		}
@@ -36,10 +37,10 @@ func TestAsyncAPI(t *testing.T) {
 		}
 		documented[s.Kind] = true
 	}
-	for _, k := range []wire.Kind{wire.KindModel, wire.KindNetwork, wire.KindTask, wire.KindPartial, wire.KindAnswer, wire.KindDone, wire.KindProgress,
-		wire.KindCancel, wire.KindTimer, wire.KindDeadline, wire.KindRedrive, wire.KindDLQ, wire.KindBlob, wire.KindGraph, wire.KindInfer} {
+	for _, k := range []message.Kind{message.KindModel, message.KindNetwork, message.KindTask, message.KindPartial, message.KindAnswer, message.KindDone, message.KindProgress,
+		message.KindCancel, message.KindTimer, message.KindDeadline, message.KindRedrive, message.KindDLQ, message.KindBlob, message.KindGraph, message.KindInfer} {
 		if !documented[k] {
-			t.Errorf("no channel for %s", wire.Filter(k))
+			t.Errorf("no channel for %s", message.Filter(k))
 		}
 	}
 	for _, m := range messages {

@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/basetensor/basetensor/schemas"
 )
@@ -55,15 +57,15 @@ func TestSchemasCompile(t *testing.T) {
 // messages are all messages of version 1.
 var messages = []func() wire.Message{
 	func() wire.Message { return new(wire.Model) },
-	func() wire.Message { return new(wire.Network) },
-	func() wire.Message { return new(wire.Task) },
-	func() wire.Message { return new(wire.Partial) },
+	func() wire.Message { return new(message.Network) },
+	func() wire.Message { return new(message.Task) },
+	func() wire.Message { return new(message.Partial) },
 	func() wire.Message { return new(wire.Answer) },
 	func() wire.Message { return new(wire.Progress) },
 	func() wire.Message { return new(wire.Cancel) },
 	func() wire.Message { return new(wire.Deadline) },
-	func() wire.Message { return new(wire.DeadLetter) },
-	func() wire.Message { return new(wire.Redrive) },
+	func() wire.Message { return new(message.DeadLetter) },
+	func() wire.Message { return new(message.Redrive) },
 	func() wire.Message { return new(wire.Graph) },
 	func() wire.Message { return new(wire.Unanswered) },
 }
@@ -103,7 +105,7 @@ func validate(t *testing.T, s *jsonschema.Schema, doc []byte) error {
 // decode takes a sample to msgpack and through the codec.
 func decode(t *testing.T, m wire.Message, doc []byte) error {
 	t.Helper()
-	b, err := wire.FromView(m, doc)
+	b, err := codec.FromView(m, doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,7 @@ func checkValid(t *testing.T, file string, schema *jsonschema.Schema, fresh func
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := wire.View(b)
+	view, err := codec.View(b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -65,7 +66,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
 		}
-		view, err := wire.View(packed)
+		view, err := codec.View(packed)
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
 		}

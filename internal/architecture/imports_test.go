@@ -53,7 +53,17 @@ var mathematics = []string{
 
 // service are the packages that carry.
 var service = []string{
-	"pkg/wire", "pkg/client", "pkg/pipeline", "internal/cache", "internal/telemetry", "pkg/embedded", "internal/config", "internal/worker",
+	"internal/cache",
+	"internal/codec",
+	"internal/config",
+	"internal/form",
+	"internal/message",
+	"internal/telemetry",
+	"internal/worker",
+	"pkg/client",
+	"pkg/embedded",
+	"pkg/pipeline",
+	"pkg/wire",
 }
 
 // public are the packages that others may import. Their surface is a promise: see TestPublicSurface.
@@ -63,9 +73,29 @@ var public = []string{
 
 // beside are the packages of commands, and those that only tests use.
 var beside = []string{
-	"internal/acceptance", "internal/architecture", "internal/arena", "internal/bus", "internal/console", "internal/golden", "internal/oracle", "internal/orders",
-	"internal/pace", "internal/redact", "internal/reference", "internal/testserver", "internal/testserver/install", "internal/truth", "internal/truth/run",
-	"cmd/aggregator", "cmd/btn", "cmd/contract-worker", "cmd/learn-worker", "cmd/reparam-worker", "examples", "examples/client-go", "schemas",
+	"cmd/aggregator",
+	"cmd/btn",
+	"cmd/contract-worker",
+	"cmd/learn-worker",
+	"cmd/reparam-worker",
+	"examples",
+	"examples/client-go",
+	"internal/acceptance",
+	"internal/architecture",
+	"internal/arena",
+	"internal/bus",
+	"internal/console",
+	"internal/golden",
+	"internal/oracle",
+	"internal/orders",
+	"internal/pace",
+	"internal/redact",
+	"internal/reference",
+	"internal/testserver",
+	"internal/testserver/install",
+	"internal/truth",
+	"internal/truth/run",
+	"schemas",
 }
 
 // laboratory are the packages of the nested module lab, which measures and draws.
@@ -121,7 +151,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 }
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it grow says why.
-const surface = 327
+const surface = 276
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -50,7 +51,7 @@ func (b *Bus) Payload(ctx context.Context, h nats.Header, data []byte) ([]byte, 
 	if len(name) == 0 {
 		return data, nil
 	}
-	if _, err := wire.ParseSubject(wire.BlobSubject(name[0])); err != nil {
+	if _, err := message.ParseSubject(wire.BlobSubject(name[0])); err != nil {
 		return nil, fault.New(fault.BadInput, "bus: header %s: %.80q is no digest", headerBlob, name[0])
 	}
 	return b.GetBlob(ctx, name[0])
@@ -324,8 +325,8 @@ func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	if info.Size > wire.MaxBlob {
-		return nil, fault.New(fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name, info.Size, wire.MaxBlob)
+	if info.Size > message.MaxBlob {
+		return nil, fault.New(fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name, info.Size, message.MaxBlob)
 	}
 	o, err := b.store(ctx, in.bucket)
 	if err != nil {

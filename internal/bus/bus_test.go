@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -51,10 +52,10 @@ func TestFirstMessageStays(t *testing.T) {
 	for _, storage := range []string{"", t.TempDir()} {
 		ctx, b := open(t, embedded.Options{Dir: storage})
 		for _, c := range []struct{ stream, subject string }{
-			{bus.StreamAnswer, wire.AnswerSubject("a")},            // refuses a second message by itself
-			{bus.StreamDead, wire.DLQSubject("stage", "a")},        // would replace it
-			{bus.StreamNetwork, wire.NetworkSubject(0, "a")},       // a work queue
-			{bus.StreamPartial, wire.PartialSubject(0, "a", 1, 0)}, // refuses
+			{bus.StreamAnswer, wire.AnswerSubject("a")},               // refuses a second message by itself
+			{bus.StreamDead, message.DLQSubject("stage", "a")},        // would replace it
+			{bus.StreamNetwork, message.NetworkSubject(0, "a")},       // a work queue
+			{bus.StreamPartial, message.PartialSubject(0, "a", 1, 0)}, // refuses
 		} {
 			earlier, err := b.Once(ctx, c.stream, msg(c.subject, "first"))
 			must(t, err)
@@ -119,11 +120,11 @@ func TestFullIsNotTaken(t *testing.T) {
 func TestOnceAll(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	const n = 700 // more than are under way at a time
-	_, err := b.Once(ctx, bus.StreamTask, msg(wire.TaskSubject(0, "j", n, 300), "before"))
+	_, err := b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(0, "j", n, 300), "before"))
 	must(t, err)
 	msgs := make([]*nats.Msg, n)
 	for k := range msgs {
-		msgs[k] = msg(wire.TaskSubject(0, "j", n, k), fmt.Sprint(k))
+		msgs[k] = msg(message.TaskSubject(0, "j", n, k), fmt.Sprint(k))
 	}
 	for round := range 2 {
 		earlier, err := b.OnceAll(ctx, bus.StreamTask, msgs)
@@ -137,7 +138,7 @@ func TestOnceAll(t *testing.T) {
 			}
 		}
 	}
-	subjects, err := b.Subjects(ctx, bus.StreamTask, wire.ChunksFilter(wire.KindTask, 0, "j"))
+	subjects, err := b.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, 0, "j"))
 	if err != nil || len(subjects) != n {
 		t.Errorf("%d subjects, %v", len(subjects), err)
 	}

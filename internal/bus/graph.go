@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,13 +37,13 @@ func (b *Bus) GetGraph(ctx context.Context, digest string) ([]byte, error) {
 
 // Graphs lists what is registered, oldest first. Time in proportion to the bytes of all of it that are no objects.
 func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
-	subjects, err := b.Subjects(ctx, StreamGraph, wire.Filter(wire.KindGraph))
+	subjects, err := b.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Stored, 0, len(subjects))
 	for subject := range subjects {
-		s, err := wire.ParseSubject(subject)
+		s, err := message.ParseSubject(subject)
 		if err != nil {
 			continue // nothing that a request can name
 		}

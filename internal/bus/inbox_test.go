@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
-	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
 
@@ -19,7 +19,7 @@ func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 	defer in.Close()
 	consumer := bus.ConsumerTask + "-3"
 	must(t, in.Pull(consumer, 5, 300*time.Millisecond))
-	_, err = b.Once(ctx, bus.StreamTask, msg(wire.TaskSubject(3, "job", 1, 0), "task"))
+	_, err = b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), "task"))
 	must(t, err)
 	next := func() *bus.Pulled {
 		t.Helper()

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/query"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // answers are the goldens of requests.
@@ -41,7 +41,7 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 		a.results.tell(asked, told)
 	}
 	for k, d := range memo.made {
-		stored, err := wire.EncodeDecomposition(d)
+		stored, err := message.EncodeDecomposition(d)
 		if err != nil {
 			t.Errorf("%s: decomposition %d: %v", name, k, err)
 		}

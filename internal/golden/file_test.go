@@ -21,15 +21,15 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/pairwise"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 var update = flag.Bool("update", false, "write what is computed as the goldens of this numeric kind")
 
 // kind names the arithmetic that last bits depend on: the processor's, and that of the kernels as they were built.
 func kind() string {
-	kind := runtime.GOARCH + "-" + wire.NumericKind()
+	kind := runtime.GOARCH + "-" + message.NumericKind()
 	if v := pairwise.Vector(); v != "" {
 		kind += "-" + strings.ToLower(v)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // notes is a memo in a map.
@@ -151,11 +151,11 @@ func TestMostMessagesFitTheCache(t *testing.T) {
 	for k := range g.Messages {
 		g.Messages[k] = rng.Float64()
 	}
-	b, err := wire.EncodeDecomposition(&btn.Decomposition{Method: btn.MethodRegions, Growth: g})
+	b, err := message.EncodeDecomposition(&btn.Decomposition{Method: btn.MethodRegions, Growth: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := wire.DecodeDecomposition(b)
+	d, err := message.DecodeDecomposition(b)
 	if err != nil || len(d.Growth.Messages) != policy.MostMessages || d.Growth.Messages[policy.MostMessages-1] != g.Messages[policy.MostMessages-1] {
 		t.Fatalf("read back: %v", err)
 	}

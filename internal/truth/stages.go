@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -38,7 +39,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if net, err = coded(net, wire.EncodeNetwork, wire.DecodeNetwork); err != nil {
+	if net, err = coded(net, message.EncodeNetwork, message.DecodeNetwork); err != nil {
 		return nil, err
 	}
 	w := worker{net: net, settings: request.Settings, memo: memory{}}
@@ -69,14 +70,14 @@ type memory map[string][]byte
 // Do returns what is remembered under a key, or computes and remembers it.
 func (m memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
 	if b, ok := m[key]; ok {
-		d, err := wire.DecodeDecomposition(b)
+		d, err := message.DecodeDecomposition(b)
 		return d, true, err
 	}
 	d, err := compute(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	if m[key], err = wire.EncodeDecomposition(d); err != nil {
+	if m[key], err = message.EncodeDecomposition(d); err != nil {
 		return nil, false, formatError{err}
 	}
 	return d, false, nil
@@ -89,10 +90,10 @@ func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Resul
 	if err != nil {
 		return nil, err
 	}
-	if job, err = coded(job, wire.EncodeJob, wire.DecodeJob); err != nil {
+	if job, err = coded(job, message.EncodeJob, message.DecodeJob); err != nil {
 		return nil, err
 	}
-	if err := wire.CheckJob(net, job); err != nil {
+	if err := message.CheckJob(net, job); err != nil {
 		return nil, formatError{err}
 	}
 	values, err := contracted(ctx, net, job, queries, w.settings.Memory)
@@ -115,7 +116,7 @@ func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, e
 }
 
 // message is what comes back of a message from its bytes, in to.
-func message(m, to wire.Message) error {
+func carried(m, to wire.Message) error {
 	b, err := wire.Encode(m)
 	if err == nil {
 		err = wire.Decode(b, to)
@@ -137,7 +138,7 @@ func wireRequest(c *Case) (*wire.Model, error) {
 	}
 	m.Job, m.Settings = "truth", c.Settings
 	var back wire.Model
-	return &back, message(&m, &back)
+	return &back, carried(&m, &back)
 }
 
 // digest stands for that of a request.
@@ -153,9 +154,9 @@ func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []q
 		if err != nil {
 			return nil, err
 		}
-		var back wire.Partial
-		p := &wire.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: wire.NumericKind()}
-		if err := message(p, &back); err != nil {
+		var back message.Partial
+		p := &message.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: message.NumericKind()}
+		if err := carried(p, &back); err != nil {
 			return nil, err
 		}
 		values = append(values, back.Values...)
@@ -168,7 +169,7 @@ func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []q
 
 func wireAnswer(results []btn.Result) ([]btn.Result, error) {
 	var back wire.Answer
-	if err := message(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
+	if err := carried(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
 		return nil, err
 	}
 	return back.Results, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -25,7 +26,7 @@ const workerEnv = "BTN_TEST_WORKER"
 func TestMain(m *testing.M) {
 	if stage := os.Getenv(workerEnv); stage != "" {
 		configure = func(c pipeline.Config) pipeline.Config {
-			return c.WithHook(func(_ pipeline.Stage, s wire.Subject) {
+			return c.WithHook(func(_ pipeline.Stage, s message.Subject) {
 				if s.Job == "hang" {
 					select {}
 				}

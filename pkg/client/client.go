@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -190,7 +191,7 @@ func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Model, digest
 const longestTimer = 366 * 24 * time.Hour
 
 // modelOf matches the model of a job in any lane.
-func modelOf(job string) string { return wire.Prefix + string(wire.KindModel) + ".*." + job }
+func modelOf(job string) string { return wire.Prefix + string(message.KindModel) + ".*." + job }
 
 // Answer returns the job's answer. The error wraps ErrNotFound while there is none.
 func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {

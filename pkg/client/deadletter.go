@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,28 +18,28 @@ import (
 var ErrNotReplayable = errors.New("client: the job did not fail")
 
 // DeadLetters returns what the stages gave up on, oldest first: the last one per stage and job.
-func (c *Client) DeadLetters(ctx context.Context) ([]wire.DeadLetter, error) {
-	return c.deadLetters(ctx, wire.Filter(wire.KindDLQ))
+func (c *Client) DeadLetters(ctx context.Context) ([]message.DeadLetter, error) {
+	return c.deadLetters(ctx, message.Filter(message.KindDLQ))
 }
 
 // DeadLettersOf returns those of one job. The error wraps ErrNotFound if there is none.
-func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]wire.DeadLetter, error) {
+func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]message.DeadLetter, error) {
 	if err := checkJob(job); err != nil {
 		return nil, err
 	}
-	letters, err := c.deadLetters(ctx, wire.DLQSubject("*", job))
+	letters, err := c.deadLetters(ctx, message.DLQSubject("*", job))
 	if err == nil && len(letters) == 0 {
 		err = fmt.Errorf("client: dead letter of job %s: %w", job, ErrNotFound)
 	}
 	return letters, err
 }
 
-func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLetter, error) {
+func (c *Client) deadLetters(ctx context.Context, filter string) ([]message.DeadLetter, error) {
 	subjects, err := c.bus.Subjects(ctx, bus.StreamDead, filter)
 	if err != nil {
 		return nil, err
 	}
-	letters := make([]wire.DeadLetter, 0, len(subjects))
+	letters := make([]message.DeadLetter, 0, len(subjects))
 	for subject := range subjects {
 		m, err := c.bus.Get(ctx, bus.StreamDead, subject)
 		if errors.Is(err, ErrNotFound) {
@@ -47,7 +48,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLet
 		if err != nil {
 			return nil, err
 		}
-		var l wire.DeadLetter
+		var l message.DeadLetter
 		if err := wire.Decode(m.Data, &l); err != nil {
 			l = unreadable(m, err)
 		}
@@ -64,12 +65,12 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]wire.DeadLet
 }
 
 // unreadable is a dead letter in place of a message that is none: it must not hide the others.
-func unreadable(m *jetstream.RawStreamMsg, err error) wire.DeadLetter {
-	l := wire.DeadLetter{
+func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
+	l := message.DeadLetter{
 		Subject: m.Subject, Payload: wire.Digest(m.Data), Time: m.Time.UnixMilli(),
 		Error: btn.ErrorInfo{Code: fault.BadInput, Message: "client: this is no dead letter: " + err.Error()},
 	}
-	if s, err := wire.ParseSubject(m.Subject); err == nil {
+	if s, err := message.ParseSubject(m.Subject); err == nil {
 		l.Stage, l.Job = s.Stage, s.Job
 	}
 	return l
@@ -86,7 +87,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err != nil {
 		return fmt.Errorf("client: replay: model of job %s: %w", job, err)
 	}
-	subject, err := wire.ParseSubject(model.Subject)
+	subject, err := message.ParseSubject(model.Subject)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
@@ -104,11 +105,11 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 // stand in the way of the replay's own, which counts as stored while its place is taken, and then go.
 func (c *Client) purge(ctx context.Context, lane int, job string) error {
 	for _, left := range []struct{ stream, filter string }{
-		{bus.StreamControl, wire.RedriveSubject(lane, job)},
-		{bus.StreamNetwork, wire.NetworkSubject(lane, job)},
-		{bus.StreamTask, wire.ChunksFilter(wire.KindTask, lane, job)},
-		{bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job)},
-		{bus.StreamDead, wire.DLQSubject("*", job)},
+		{bus.StreamControl, message.RedriveSubject(lane, job)},
+		{bus.StreamNetwork, message.NetworkSubject(lane, job)},
+		{bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job)},
+		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
+		{bus.StreamDead, message.DLQSubject("*", job)},
 	} {
 		s, err := c.bus.Stream(ctx, left.stream)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -50,7 +51,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Model) (*wire.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	inner, cancel := context.WithTimeout(ctx, wire.Patience(m.DeadlineMS)+replyAfter)
+	inner, cancel := context.WithTimeout(ctx, message.Patience(m.DeadlineMS)+replyAfter)
 	defer cancel()
 	reply, err := c.nc.RequestMsgWithContext(inner, msg)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -28,7 +29,7 @@ const flushTimeout = 10 * time.Second
 // the server knows of the subscription: no answer to a job submitted later is missed.
 func (c *Client) Results(ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error)) (stop func(), err error) {
 	head := len(wire.DoneSubject(""))
-	sub, err := c.nc.Subscribe(wire.Filter(wire.KindDone), func(m *nats.Msg) {
+	sub, err := c.nc.Subscribe(message.Filter(message.KindDone), func(m *nats.Msg) {
 		job := m.Subject[min(head, len(m.Subject)):]
 		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
 			return

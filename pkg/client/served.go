@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -60,7 +61,7 @@ func (q *quiet) look(ctx context.Context) error {
 	if q.tell == nil {
 		return nil
 	}
-	subject, err := wire.ParseSubject(m.Subject)
+	subject, err := message.ParseSubject(m.Subject)
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -30,13 +31,13 @@ const readers = 8
 
 // stored lists which of a job's chunks are stored, from the stream's leader.
 func (w *worker) stored(ctx context.Context, key tallyKey) (map[int]bool, error) {
-	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, key.lane, key.job))
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, key.lane, key.job))
 	if err != nil {
 		return nil, err
 	}
 	ks := make(map[int]bool, len(subjects))
 	for s := range subjects {
-		if p, err := wire.ParseSubject(s); err == nil && p.N == key.n {
+		if p, err := message.ParseSubject(s); err == nil && p.N == key.n {
 			ks[p.K] = true
 		}
 	}
@@ -44,17 +45,17 @@ func (w *worker) stored(ctx context.Context, key tallyKey) (map[int]bool, error)
 }
 
 // fetch reads the first count partials of a job, in order of their chunks. The error wraps bus.ErrNotFound if one is missing.
-func (w *worker) fetch(ctx context.Context, key tallyKey, count int) ([]*wire.Partial, error) {
-	partials := make([]*wire.Partial, count)
+func (w *worker) fetch(ctx context.Context, key tallyKey, count int) ([]*message.Partial, error) {
+	partials := make([]*message.Partial, count)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
 	for k := range partials {
 		g.Go(func() error {
-			m, err := w.bus.Get(ctx, bus.StreamPartial, wire.PartialSubject(key.lane, key.job, key.n, k))
+			m, err := w.bus.Get(ctx, bus.StreamPartial, message.PartialSubject(key.lane, key.job, key.n, k))
 			if err != nil {
 				return err
 			}
-			var p wire.Partial
+			var p message.Partial
 			if err := wire.Decode(m.Data, &p); err != nil {
 				return err
 			}
@@ -69,7 +70,7 @@ func (w *worker) fetch(ctx context.Context, key tallyKey, count int) ([]*wire.Pa
 }
 
 // sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
-func (w *worker) sum(ctx context.Context, partials []*wire.Partial) error {
+func (w *worker) sum(ctx context.Context, partials []*message.Partial) error {
 	first := partials[0]
 	job, err := w.plan(ctx, partials)
 	if err != nil {
@@ -80,7 +81,7 @@ func (w *worker) sum(ctx context.Context, partials []*wire.Partial) error {
 }
 
 // settled reports whether the first partials of a job suffice.
-func (w *worker) settled(ctx context.Context, partials []*wire.Partial) (bool, error) {
+func (w *worker) settled(ctx context.Context, partials []*message.Partial) (bool, error) {
 	job, err := w.plan(ctx, partials)
 	if err != nil {
 		return false, err
@@ -90,11 +91,11 @@ func (w *worker) settled(ctx context.Context, partials []*wire.Partial) (bool, e
 
 // soFar answers a job that grows with the partials that are there when its deadline comes; false where that is no answer.
 func (w *worker) soFar(ctx context.Context, lane int, jobID, digest string) (bool, error) {
-	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, jobID))
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID))
 	if err != nil {
 		return false, err
 	}
-	var partials []*wire.Partial
+	var partials []*message.Partial
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
 		m, err := w.bus.Get(ctx, bus.StreamPartial, subject)
 		if errors.Is(err, bus.ErrNotFound) {
@@ -103,7 +104,7 @@ func (w *worker) soFar(ctx context.Context, lane int, jobID, digest string) (boo
 		if err != nil {
 			return false, err
 		}
-		var p wire.Partial
+		var p message.Partial
 		if err := wire.Decode(m.Data, &p); err != nil {
 			return false, err
 		}
@@ -115,7 +116,7 @@ func (w *worker) soFar(ctx context.Context, lane int, jobID, digest string) (boo
 	if len(partials) == 0 {
 		return false, nil
 	}
-	slices.SortFunc(partials, func(a, b *wire.Partial) int { return a.K - b.K })
+	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
 	job, err := w.plan(ctx, partials)
 	if err != nil {
 		return false, err
@@ -130,7 +131,7 @@ func (w *worker) soFar(ctx context.Context, lane int, jobID, digest string) (boo
 	return false, nil
 }
 
-func valuesOf(partials []*wire.Partial) []btn.UnitValue {
+func valuesOf(partials []*message.Partial) []btn.UnitValue {
 	var values []btn.UnitValue
 	for _, p := range partials {
 		values = append(values, p.Values...)
@@ -139,7 +140,7 @@ func valuesOf(partials []*wire.Partial) []btn.UnitValue {
 }
 
 // finish stores the results of a job as its answer.
-func (w *worker) finish(ctx context.Context, partials []*wire.Partial, began time.Time, results []btn.Result) error {
+func (w *worker) finish(ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result) error {
 	first := partials[0]
 	timings := timings(partials)
 	timings[string(StageAggregate)] = milliseconds(began) // the sum may be another worker's, of a job started again
@@ -157,7 +158,7 @@ func (w *worker) finish(ctx context.Context, partials []*wire.Partial, began tim
 }
 
 // timings are those of the stages before, contraction summed over the chunks.
-func timings(partials []*wire.Partial) map[string]float64 {
+func timings(partials []*message.Partial) map[string]float64 {
 	t := maps.Clone(partials[0].Timings)
 	if t == nil {
 		t = map[string]float64{}
@@ -169,7 +170,7 @@ func timings(partials []*wire.Partial) map[string]float64 {
 }
 
 // plan checks that the partials belong together and returns the decompositions they follow.
-func (w *worker) plan(ctx context.Context, partials []*wire.Partial) (*btn.Job, error) {
+func (w *worker) plan(ctx context.Context, partials []*message.Partial) (*btn.Job, error) {
 	first := partials[0]
 	blobs := []string{first.JobBlob}
 	for _, p := range partials {
@@ -188,7 +189,7 @@ func (w *worker) plan(ctx context.Context, partials []*wire.Partial) (*btn.Job, 
 		return job, err
 	}
 	// Learning ran twice, once out of the cache perhaps: the plans may differ in saying so, and in nothing else.
-	want, err := wire.EncodeJob(uncached(job))
+	want, err := message.EncodeJob(uncached(job))
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
@@ -197,7 +198,7 @@ func (w *worker) plan(ctx context.Context, partials []*wire.Partial) (*btn.Job, 
 		if err != nil {
 			return nil, err
 		}
-		if got, err := wire.EncodeJob(uncached(other)); err != nil || !bytes.Equal(got, want) {
+		if got, err := message.EncodeJob(uncached(other)); err != nil || !bytes.Equal(got, want) {
 			return nil, fault.New(fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob)
 		}
 	}

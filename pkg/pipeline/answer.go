@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -185,7 +186,7 @@ func (w *worker) deadLetter(ctx context.Context, d *delivery, err error) error {
 	if errors.Is(err, errForeign) {
 		info.Code = fault.BadInput
 	}
-	l := &wire.DeadLetter{
+	l := &message.DeadLetter{
 		Stage: string(w.stage), Job: d.subject.Job, Tenant: d.tenant, Subject: d.msg.Subject, Error: info,
 		Deliveries: d.attempt, Payload: wire.Digest(d.data), Time: now().UnixMilli(),
 	}
@@ -194,6 +195,6 @@ func (w *worker) deadLetter(ctx context.Context, d *delivery, err error) error {
 		return err
 	}
 	return w.bus.Put(ctx, &nats.Msg{
-		Subject: wire.DLQSubject(l.Stage, l.Job), Header: wire.Headers(l, l.Job, d.digest, l.Tenant), Data: b,
+		Subject: message.DLQSubject(l.Stage, l.Job), Header: wire.Headers(l, l.Job, d.digest, l.Tenant), Data: b,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -48,8 +49,8 @@ func (w *worker) carry(ctx context.Context, d *delivery) (bool, error) {
 
 // carryQueued renews the blobs that the job's waiting messages name. All tasks of a job name the same.
 func (w *worker) carryQueued(ctx context.Context, lane int, job string) error {
-	m, err := w.bus.Get(ctx, bus.StreamNetwork, wire.NetworkSubject(lane, job))
-	var network wire.Network
+	m, err := w.bus.Get(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
+	var network message.Network
 	if err == nil && wire.Decode(m.Data, &network) == nil {
 		if err := w.renew(ctx, m.Header, network.Blob); err != nil {
 			return err
@@ -58,7 +59,7 @@ func (w *worker) carryQueued(ctx context.Context, lane int, job string) error {
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
 		return err
 	}
-	tasks, err := w.bus.Subjects(ctx, bus.StreamTask, wire.ChunksFilter(wire.KindTask, lane, job))
+	tasks, err := w.bus.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (w *worker) carryQueued(ctx context.Context, lane int, job string) error {
 		if err != nil {
 			return err
 		}
-		var task wire.Task
+		var task message.Task
 		if wire.Decode(m.Data, &task) != nil {
 			continue
 		}
@@ -103,7 +104,7 @@ func (w *worker) renew(ctx context.Context, h nats.Header, blobs ...string) erro
 
 // carryPartials moves the job's partials to the end of their stream, and renews the plan that they name.
 func (w *worker) carryPartials(ctx context.Context, lane int, job string) error {
-	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (w *worker) carryPartials(ctx context.Context, lane int, job string) error 
 			return err
 		}
 		if first && !bus.Named(m.Header) {
-			var p wire.Partial
+			var p message.Partial
 			if wire.Decode(m.Data, &p) == nil && len(p.Plan) == 0 {
 				if err := w.renew(ctx, nil, p.JobBlob); err != nil {
 					return err
@@ -140,6 +141,6 @@ func (w *worker) begun(ctx context.Context, lane int, job string) (bool, error) 
 	if busy, err := w.between(ctx, lane, job); err != nil || busy {
 		return busy, err
 	}
-	partials, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
+	partials, err := w.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 	return len(partials) > 0, err
 }

@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -80,7 +81,7 @@ type Config struct {
 	AckWait time.Duration
 
 	// hook is called before a stage works on a message; tests make it panic, block or count.
-	hook func(Stage, wire.Subject)
+	hook func(Stage, message.Subject)
 }
 
 func (c Config) withDefaults() Config {
@@ -146,7 +147,7 @@ func (c Config) check() error {
 }
 
 // WithHook returns c with a function that is called before a stage works on a message, for tests.
-func (c Config) WithHook(hook func(Stage, wire.Subject)) Config {
+func (c Config) WithHook(hook func(Stage, message.Subject)) Config {
 	c.hook = hook
 	return c
 }

@@ -7,14 +7,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // contract computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
 func (w *worker) contract(ctx context.Context, d *delivery) error {
-	var m wire.Task
+	var m message.Task
 	if err := d.decode(&m); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 	if err := w.open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
 		return err
 	}
-	subject := wire.PartialSubject(d.subject.Lane, m.Job, m.N, m.K)
+	subject := message.PartialSubject(d.subject.Lane, m.Job, m.N, m.K)
 	if !d.fresh(m.Stored) {
 		if has, err := w.bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
 			return err // contracted before; the aggregator was told by the stream
@@ -59,7 +59,7 @@ func (w *worker) contract(ctx context.Context, d *delivery) error {
 		timings = map[string]float64{}
 	}
 	timings[string(w.stage)] = milliseconds(began)
-	out := &wire.Partial{
+	out := &message.Partial{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, Plan: m.Plan, K: m.K, N: m.N, Values: values,
 		NumericKind: numericKind(), Files: m.Files, Ends: m.Ends, Stored: m.Stored, Timings: timings,
 	}
@@ -74,12 +74,12 @@ type checked struct {
 }
 
 // within checks that the plan fits the network and that the task's units exist: both may come from anywhere.
-func (c *checked) within(m *wire.Task, net *btn.Network, job *btn.Job) error {
+func (c *checked) within(m *message.Task, net *btn.Network, job *btn.Job) error {
 	c.mu.Lock()
 	known := c.net == net && c.job == job
 	c.mu.Unlock()
 	if !known {
-		if err := wire.CheckJob(net, job); err != nil {
+		if err := message.CheckJob(net, job); err != nil {
 			return err
 		}
 		c.mu.Lock()

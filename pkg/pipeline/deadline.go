@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -111,7 +112,7 @@ func (w *worker) submitted(ctx context.Context, job string) (digest, tenant stri
 }
 
 // anyLane matches the model of a job whatever its lane.
-func anyLane(job string) string { return wire.Prefix + string(wire.KindModel) + ".*." + job }
+func anyLane(job string) string { return wire.Prefix + string(message.KindModel) + ".*." + job }
 
 // ignoreForeign drops errForeign: a timer or a cancel of a request whose job was taken by another ends nothing.
 func ignoreForeign(err error) error {

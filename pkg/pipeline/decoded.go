@@ -5,6 +5,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -54,11 +55,11 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 
 // decodeNetwork decodes and validates a stored network: the definition's conditions are not the codec's to check.
 func decodeNetwork(b []byte) (*btn.Network, error) {
-	n, err := wire.DecodeNetwork(b)
+	n, err := message.DecodeNetwork(b)
 	if err != nil {
 		return nil, err
 	}
 	return n, n.Validate()
 }
 
-func decodeJob(b []byte) (*btn.Job, error) { return wire.DecodeJob(b) }
+func decodeJob(b []byte) (*btn.Job, error) { return message.DecodeJob(b) }

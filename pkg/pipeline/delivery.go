@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -28,7 +29,7 @@ var (
 // delivery is one message in the hands of a stage.
 type delivery struct {
 	msg     *bus.Delivered
-	subject wire.Subject
+	subject message.Subject
 	data    []byte // the payload, resolved
 	attempt int    // 1 for the first delivery
 	stored  time.Time
@@ -58,14 +59,14 @@ func (d *delivery) mismatch(what string, got, want any) error {
 func (w *worker) process(msg *bus.Delivered, in intake, free func()) bool {
 	began := now()
 	d := &delivery{msg: msg, attempt: msg.Attempt, stored: msg.Stored}
-	w.Metrics.message(w.stage, d.attempt)
+	w.Metrics.arrived(w.stage, d.attempt)
 	var err error
-	if d.subject, err = wire.ParseSubject(msg.Subject); err != nil {
+	if d.subject, err = message.ParseSubject(msg.Subject); err != nil {
 		w.drop(d, err) // no job to answer to
 		return true
 	}
 	switch d.subject.Kind {
-	case wire.KindCancel, wire.KindDeadline, wire.KindRedrive:
+	case message.KindCancel, message.KindDeadline, message.KindRedrive:
 		d.silent = true
 	}
 	ctx, cancel := context.WithCancelCause(w.hard)
@@ -266,7 +267,7 @@ func (w *worker) drop(d *delivery, err error) {
 
 // modelID is the id in the subject of a model, whatever it is.
 func modelID(subject string) (id string, isModel bool) {
-	rest, isModel := strings.CutPrefix(subject, wire.Prefix+string(wire.KindModel)+".")
+	rest, isModel := strings.CutPrefix(subject, wire.Prefix+string(message.KindModel)+".")
 	if !isModel {
 		return "", false
 	}
@@ -280,7 +281,7 @@ func (w *worker) answerNameless(d *delivery, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	err := fault.New(fault.BadInput, "pipeline: job %.80q is not [A-Za-z0-9_-]{1,64}", id)
-	d.subject = wire.Subject{Kind: wire.KindModel, Job: wire.NearestJob(id)}
+	d.subject = message.Subject{Kind: message.KindModel, Job: message.NearestJob(id)}
 	d.data = d.msg.Data
 	if err := w.deadLetter(ctx, d, err); err != nil {
 		return err

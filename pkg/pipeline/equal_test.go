@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -115,15 +116,15 @@ func TestUAITextAndEvidenceText(t *testing.T) {
 }
 
 // tasks stores the blobs of a request and returns a task per unit: more chunks than its cost would give it.
-func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
+func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []btn.Result) {
 	r.t.Helper()
 	net, err := stage.Reparameterise(context.Background(), p.Model, p.Settings)
 	r.must(err)
 	job, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 	r.must(err)
-	netBytes, err := wire.EncodeNetwork(net)
+	netBytes, err := message.EncodeNetwork(net)
 	r.must(err)
-	jobBytes, err := wire.EncodeJob(job)
+	jobBytes, err := message.EncodeJob(job)
 	r.must(err)
 	r.publish(wire.BlobSubject(wire.Digest(netBytes)), netBytes)
 	r.publish(wire.BlobSubject(wire.Digest(jobBytes)), jobBytes)
@@ -137,7 +138,7 @@ func (r *rig) tasks(p infer.Request) (tasks []*wire.Task, want []btn.Result) {
 		queries[i] = query.Query{Evidence: q.Evidence}
 	}
 	for k, u := range units {
-		tasks = append(tasks, &wire.Task{
+		tasks = append(tasks, &message.Task{
 			Job: p.Job, Digest: wire.Digest([]byte(p.Job)), NetworkBlob: wire.Digest(netBytes), JobBlob: wire.Digest(jobBytes),
 			K: k, N: len(units), Units: []btn.Unit{u}, Queries: queries, Memory: btn.DefaultMemory,
 		})
@@ -161,13 +162,13 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 		if len(tasks) != 24 {
 			t.Fatalf("%d tasks, want 24", len(tasks))
 		}
-		send := func(tasks []*wire.Task) {
+		send := func(tasks []*message.Task) {
 			for _, k := range rng.Perm(len(tasks)) {
 				m := tasks[k]
 				b, err := wire.Encode(m)
 				r.must(err)
 				// Refused where the same task still waits; accepted, and contracted again, where it does not.
-				r.js.Publish(r.ctx, wire.TaskSubject(3, m.Job, m.N, m.K), b)
+				r.js.Publish(r.ctx, message.TaskSubject(3, m.Job, m.N, m.K), b)
 			}
 		}
 		for range 2 { // two aggregators: neither sees all partials

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -49,9 +50,9 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	garbage := []byte("\xdd\xff\xff\xff\xff")
 	for job, subject := range map[string]string{
 		"g-model":   wire.ModelSubject(0, "g-model"),
-		"g-network": wire.NetworkSubject(1, "g-network"),
-		"g-task":    wire.TaskSubject(2, "g-task", 3, 1),
-		"g-partial": wire.PartialSubject(3, "g-partial", 4, 2),
+		"g-network": message.NetworkSubject(1, "g-network"),
+		"g-task":    message.TaskSubject(2, "g-task", 3, 1),
+		"g-partial": message.PartialSubject(3, "g-partial", 4, 2),
 	} {
 		r.publish(subject, garbage)
 		a := r.failed(job, wire.StatusError, fault.BadInput, "malformed")
@@ -63,7 +64,7 @@ func TestGarbageOnEverySubject(t *testing.T) {
 	}
 	// Nobody's job ends by garbage where it is only talked about, and no job can be named on a subject without one.
 	for _, subject := range []string{
-		wire.CancelSubject("g-model2"), wire.DeadlineSubject(0, "g-model2"), wire.RedriveSubject(0, "g-model2"),
+		wire.CancelSubject("g-model2"), wire.DeadlineSubject(0, "g-model2"), message.RedriveSubject(0, "g-model2"),
 		wire.Prefix + "task.0.j$b.1.0", wire.Prefix + "partial.0.j$b.1.0",
 	} {
 		r.publish(subject, garbage)
@@ -83,10 +84,10 @@ func TestMessageAndSubjectDisagree(t *testing.T) {
 	r.failed("outside", wire.StatusError, fault.BadInput, "the message says job inside")
 	tasks, _ := r.tasks(p)
 	tasks[0].Job, tasks[0].N = "chunky", 5
-	r.send(wire.TaskSubject(0, "chunky", 6, 0), tasks[0])
+	r.send(message.TaskSubject(0, "chunky", 6, 0), tasks[0])
 	r.failed("chunky", wire.StatusError, fault.BadInput, "chunk [0 5]")
 	tasks[0].Job, tasks[0].N, tasks[0].Units = "unit", 1, []btn.Unit{{Component: 17}}
-	r.send(wire.TaskSubject(0, "unit", 1, 0), tasks[0])
+	r.send(message.TaskSubject(0, "unit", 1, 0), tasks[0])
 	r.failed("unit", wire.StatusError, fault.BadInput, "component 17")
 	r.works("after")
 }
@@ -130,7 +131,7 @@ func TestPanicInAStage(t *testing.T) {
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			var mended atomic.Bool
 			var tries atomic.Int32
-			c := quick.WithHook(func(s pipeline.Stage, subject wire.Subject) {
+			c := quick.WithHook(func(s pipeline.Stage, subject message.Subject) {
 				if s == stage && subject.Job == "poison" && !mended.Load() {
 					tries.Add(1)
 					panic("poison")
@@ -177,7 +178,7 @@ func TestWorkersThatDie(t *testing.T) {
 	for i := range 5 {
 		began, die := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		_, kill := r.run(quick.WithHook(func(pipeline.Stage, wire.Subject) { once.Do(func() { close(began) }); <-die }), pipeline.StageContract)
+		_, kill := r.run(quick.WithHook(func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die }), pipeline.StageContract)
 		select {
 		case <-began:
 		case <-r.ctx.Done():
@@ -205,7 +206,7 @@ func TestKilledWorker(t *testing.T) {
 			}
 			began, die := make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			_, kill := r.run(quick.WithHook(func(pipeline.Stage, wire.Subject) { once.Do(func() { close(began) }); <-die }), stage)
+			_, kill := r.run(quick.WithHook(func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die }), stage)
 			w, p := request(t, "survivor", grid(t, 3, 3, 5), btn.Settings{}, factorgraph.Evidence{}, observe(1))
 			want, err := infer.Run(r.ctx, p, nil)
 			r.must(err)
@@ -231,7 +232,7 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 	var runs atomic.Int32
 	c := quick
 	c.Ceiling = 3 * time.Second
-	r.run(c.WithHook(func(s pipeline.Stage, subject wire.Subject) {
+	r.run(c.WithHook(func(s pipeline.Stage, subject message.Subject) {
 		if s == pipeline.StageContract && subject.Job == "slow" {
 			runs.Add(1)
 			time.Sleep(3 * quick.AckWait)
@@ -244,7 +245,7 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 	}
 	c.Ceiling = 100 * time.Millisecond
 	r2 := newRig(t, embedded.Options{NoRedis: true}, quick)
-	r2.run(c.WithHook(func(s pipeline.Stage, _ wire.Subject) {
+	r2.run(c.WithHook(func(s pipeline.Stage, _ message.Subject) {
 		if s == pipeline.StageContract {
 			time.Sleep(3 * c.Ceiling)
 		}

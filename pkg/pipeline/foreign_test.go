@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -44,7 +45,7 @@ func TestGarbageAmongDeadLetters(t *testing.T) {
 	garbage := []byte("\x81\xa1a\x01")
 	r.publish(wire.ModelSubject(0, "letter"), garbage)
 	r.wait("letter")
-	r.publish(wire.DLQSubject("learn-worker", "none"), garbage)
+	r.publish(message.DLQSubject("learn-worker", "none"), garbage)
 	letters, err := r.client.DeadLetters(r.ctx)
 	r.must(err)
 	if len(letters) != 2 || letters[0].Job != "letter" || letters[1].Job != "none" ||

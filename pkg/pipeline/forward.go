@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -13,7 +14,7 @@ import (
 )
 
 // message returns m as a NATS message, with the trace context of the delivery it follows from.
-func message(subject string, m wire.Message, d *delivery) (*nats.Msg, error) {
+func newMsg(subject string, m wire.Message, d *delivery) (*nats.Msg, error) {
 	b, err := wire.Encode(m)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func message(subject string, m wire.Message, d *delivery) (*nats.Msg, error) {
 
 // forward stores a stage's output. If its subject is taken, by an earlier run of the same work, the two must agree.
 func (w *worker) forward(ctx context.Context, stream, subject string, out wire.Message, d *delivery, same func(a, b wire.Message) bool) error {
-	msg, err := message(subject, out, d)
+	msg, err := newMsg(subject, out, d)
 	if err != nil {
 		return err
 	}
@@ -75,12 +76,12 @@ func withoutWaiting(ctx context.Context) context.Context {
 func (w *worker) agree(earlier []byte, out wire.Message, d *delivery, same func(a, b wire.Message) bool) error {
 	var first wire.Message
 	switch out.(type) {
-	case *wire.Network:
-		first = &wire.Network{}
-	case *wire.Task:
-		first = &wire.Task{}
-	case *wire.Partial:
-		first = &wire.Partial{}
+	case *message.Network:
+		first = &message.Network{}
+	case *message.Task:
+		first = &message.Task{}
+	case *message.Partial:
+		first = &message.Partial{}
 	}
 	if err := wire.Decode(earlier, first); err != nil {
 		return fault.New(fault.Internal, "pipeline: the subject of the %s of job %s is taken by what cannot be read: %w", out.Name(), d.subject.Job, err)
@@ -98,11 +99,11 @@ func (w *worker) agree(earlier []byte, out wire.Message, d *delivery, same func(
 
 func digestIn(m wire.Message) string {
 	switch m := m.(type) {
-	case *wire.Network:
+	case *message.Network:
 		return m.Digest
-	case *wire.Task:
+	case *message.Task:
 		return m.Digest
-	case *wire.Partial:
+	case *message.Partial:
 		return m.Digest
 	}
 	return ""
@@ -111,20 +112,20 @@ func digestIn(m wire.Message) string {
 // sameNetwork, sameTask and samePartial compare what was computed: not how long it took, and not the name of the job's
 // plan, which says whether a decomposition was learned or remembered.
 func sameNetwork(a, b wire.Message) bool {
-	x, y := *a.(*wire.Network), *b.(*wire.Network)
+	x, y := *a.(*message.Network), *b.(*message.Network)
 	x.Timings, y.Timings, x.Stored, y.Stored = nil, nil, 0, 0
 	return sameBytes(&x, &y)
 }
 
 func sameTask(a, b wire.Message) bool {
-	x, y := *a.(*wire.Task), *b.(*wire.Task)
+	x, y := *a.(*message.Task), *b.(*message.Task)
 	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob, x.Plan = nil, nil, 0, 0, y.JobBlob, y.Plan
 	return sameBytes(&x, &y)
 }
 
 // samePartial also holds for two numeric kinds: their last bits may differ, and the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
-	x, y := *a.(*wire.Partial), *b.(*wire.Partial)
+	x, y := *a.(*message.Partial), *b.(*message.Partial)
 	if x.NumericKind != y.NumericKind {
 		return x.Digest == y.Digest
 	}

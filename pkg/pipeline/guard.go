@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -87,9 +88,9 @@ func (g *guard) returned() bool {
 
 // quarantine sets aside a message whose handler does not return, so that it is not given to the next worker: a dead letter, and an error
 // as the job's answer. The handler may still write into its delivery, which therefore is made anew.
-func (w *worker) quarantine(of *delivery, subject wire.Subject, took time.Duration, cause error) {
+func (w *worker) quarantine(of *delivery, subject message.Subject, took time.Duration, cause error) {
 	d := &delivery{msg: of.msg, subject: subject, attempt: of.msg.Attempt, data: of.msg.Data, tenant: of.msg.Header.Get(wire.HeaderTenant)}
-	d.silent = subject.Kind == wire.KindCancel || subject.Kind == wire.KindDeadline
+	d.silent = subject.Kind == message.KindCancel || subject.Kind == message.KindDeadline
 	hung := &HungError{Stage: w.stage, Subject: d.msg.Subject, Job: subject.Job, Tenant: d.tenant, Took: took, After: w.Overdue, Cause: cause}
 	w.log.Error("a handler does not return: its message is set aside, its goroutine is lost", "subject", d.msg.Subject, "job", subject.Job,
 		"tenant", d.tenant, "lane", subject.Lane, "took", took, "cause", cause, "lost", LostGoroutines())

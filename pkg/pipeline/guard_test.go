@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -25,7 +26,7 @@ func hanging(t *testing.T, c pipeline.Config, stage pipeline.Stage) (pipeline.Co
 	var once sync.Once
 	release := func() { once.Do(func() { close(block) }) }
 	t.Cleanup(release)
-	return c.WithHook(func(s pipeline.Stage, subject wire.Subject) {
+	return c.WithHook(func(s pipeline.Stage, subject message.Subject) {
 		if s == stage && strings.HasPrefix(subject.Job, "hang") {
 			<-block
 		}

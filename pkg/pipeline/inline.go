@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -26,11 +27,11 @@ type inlineKey struct {
 }
 
 // keyOf returns the key of a request that carries its model, from the message that it was read from; false if it is not there.
-func keyOf(m *wire.Model, message []byte) (inlineKey, bool) {
+func keyOf(m *wire.Model, payload []byte) (inlineKey, bool) {
 	k := inlineKey{text: m.Model == nil, settings: m.Settings.WithDefaults()}
 	model := []byte(m.UAI)
 	if !k.text {
-		model = wire.Part(message, "model")
+		model = codec.Part(payload, "model")
 	}
 	k.model = sha256.Sum256(model)
 	return k, len(model) > 0

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -131,7 +132,7 @@ func TestCancelStopsWork(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	c := quick
 	began := make(chan struct{})
-	r.run(c.WithHook(func(s pipeline.Stage, _ wire.Subject) {
+	r.run(c.WithHook(func(s pipeline.Stage, _ message.Subject) {
 		if s == pipeline.StageContract {
 			close(began)
 		}
@@ -243,7 +244,7 @@ func TestAggregatorRestarts(t *testing.T) {
 	r.run(quick, pipeline.StageContract)
 	for k, m := range tasks {
 		stop, kill := r.run(quick, pipeline.StageAggregate)
-		r.send(wire.TaskSubject(5, m.Job, m.N, m.K), m)
+		r.send(message.TaskSubject(5, m.Job, m.N, m.K), m)
 		r.eventually("the partial", func() bool { return r.messages("BTN_PARTIAL") == uint64(k+1) })
 		if k == len(tasks)-1 {
 			break
@@ -268,18 +269,18 @@ func TestTwoNumericKinds(t *testing.T) {
 		t.Fatalf("%d tasks, want 2", len(tasks))
 	}
 	r.run(quick, pipeline.StageContract, pipeline.StageAggregate)
-	r.send(wire.TaskSubject(0, "kinds", 2, 0), tasks[0])
-	other := &wire.Partial{
+	r.send(message.TaskSubject(0, "kinds", 2, 0), tasks[0])
+	other := &message.Partial{
 		Job: "kinds", Digest: tasks[1].Digest, JobBlob: tasks[1].JobBlob, K: 1, N: 2, NumericKind: "another-processor",
 		Values: []btn.UnitValue{{Unit: tasks[1].Units[0]}},
 	}
-	r.send(wire.PartialSubject(0, "kinds", 2, 1), other)
+	r.send(message.PartialSubject(0, "kinds", 2, 1), other)
 	r.failed("kinds", wire.StatusError, fault.Unsupported, pipeline.ErrNumericKinds.Error())
 	_, p = request(t, "digests", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 	tasks, _ = r.tasks(p)
-	other.Job, other.NumericKind, other.Digest = "digests", wire.NumericKind(), wire.Digest([]byte("another request"))
-	r.send(wire.PartialSubject(0, "digests", 2, 1), other)
-	r.send(wire.TaskSubject(0, "digests", 2, 0), tasks[0])
+	other.Job, other.NumericKind, other.Digest = "digests", message.NumericKind(), wire.Digest([]byte("another request"))
+	r.send(message.PartialSubject(0, "digests", 2, 1), other)
+	r.send(message.TaskSubject(0, "digests", 2, 0), tasks[0])
 	r.failed("digests", wire.StatusError, fault.BadInput, pipeline.ErrDigests.Error())
 }
 
@@ -341,7 +342,7 @@ func TestFullStream(t *testing.T) {
 	r.submit(first) // the same job, although the stream is full
 	limit("BTN_MODEL", -1)
 
-	r.publish(wire.NetworkSubject(0, "filler"), nil)
+	r.publish(message.NetworkSubject(0, "filler"), nil)
 	limit("BTN_NETWORK", 1)
 	patient := quick
 	patient.MaxDeliveries = 100

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/stage"
@@ -20,7 +21,7 @@ import (
 
 // learn decomposes a network and cuts the work into chunks: network.<lane>.<job> → task.<lane>.<job>.<n>.<k>.
 func (w *worker) learn(ctx context.Context, d *delivery) error {
-	var m wire.Network
+	var m message.Network
 	if err := d.decode(&m); err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (w *worker) learn(ctx context.Context, d *delivery) error {
 		timings = map[string]float64{}
 	}
 	timings[string(w.stage)] = milliseconds(began)
-	blob, err := wire.EncodeJob(job)
+	blob, err := message.EncodeJob(job)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
@@ -76,7 +77,7 @@ const (
 
 // inTime fits the work of a job to its deadline. The budget becomes what the request's deadline is worth, whatever the time is now, so that
 // every worker plans the same; the clock decides only whether a search for plans goes on.
-func inTime(ctx context.Context, m *wire.Network) (context.Context, btn.Settings) {
+func inTime(ctx context.Context, m *message.Network) (context.Context, btn.Settings) {
 	s := m.Settings
 	if m.DeadlineMS == 0 {
 		return ctx, s
@@ -97,12 +98,12 @@ type encodedPlan struct {
 }
 
 // publishTasks stores one task per chunk, all under way at the same time.
-func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network, of encodedPlan, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
+func (w *worker) publishTasks(ctx context.Context, d *delivery, m *message.Network, of encodedPlan, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
 	msgs := make([]*nats.Msg, len(chunks))
-	tasks := make([]*wire.Task, len(chunks))
+	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
 		first, queries := only(m.Queries, units)
-		tasks[k] = &wire.Task{
+		tasks[k] = &message.Task{
 			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: of.digest, Plan: of.inline, K: k, N: len(chunks),
 			Units: units, Ends: ends, Cost: flops[k] * withMarginals(m.Queries, units), Queries: queries, First: first, Memory: m.Settings.WithDefaults().Memory,
 			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
@@ -110,9 +111,9 @@ func (w *worker) publishTasks(ctx context.Context, d *delivery, m *wire.Network,
 		if k == 0 {
 			tasks[k].Files = files(m.Queries)
 		}
-		subject := wire.TaskSubject(d.subject.Lane, m.Job, len(chunks), k)
+		subject := message.TaskSubject(d.subject.Lane, m.Job, len(chunks), k)
 		var err error
-		if msgs[k], err = message(subject, tasks[k], d); err != nil {
+		if msgs[k], err = newMsg(subject, tasks[k], d); err != nil {
 			return err
 		}
 		msgs[k].Header[headerCost] = []string{strconv.FormatFloat(tasks[k].Cost, 'g', 3, 64)}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -50,7 +51,7 @@ func TestFairShare(t *testing.T) {
 			w.Job, w.Tenant = "quiet", tenants[1]
 			r.submit(w)
 			r.eventually("so does the quiet tenant's job", func() bool { return r.messages(waits) == flood+1 })
-			r.run(quick.WithHook(func(s pipeline.Stage, _ wire.Subject) {
+			r.run(quick.WithHook(func(s pipeline.Stage, _ message.Subject) {
 				if s == stage {
 					time.Sleep(10 * time.Millisecond)
 				}
@@ -77,7 +78,7 @@ func TestNothingIsHoarded(t *testing.T) {
 	release := sync.OnceFunc(func() { close(block) })
 	t.Cleanup(release) // or a failure would wait for ever
 	var blocked atomic.Value
-	hook := func(_ pipeline.Stage, s wire.Subject) {
+	hook := func(_ pipeline.Stage, s message.Subject) {
 		if blocked.CompareAndSwap(nil, s.Job) {
 			<-block
 		}
@@ -113,7 +114,7 @@ func TestSmallPassesLarge(t *testing.T) {
 	var second atomic.Pointer[time.Time]
 	patient := quick
 	patient.MaxDeliveries = 1000
-	r.run(patient.WithHook(func(_ pipeline.Stage, s wire.Subject) {
+	r.run(patient.WithHook(func(_ pipeline.Stage, s message.Subject) {
 		switch at := time.Now(); s.Job {
 		case "large":
 			begun <- at
@@ -200,7 +201,7 @@ func TestBackpressure(t *testing.T) {
 		_, err = r.js.UpdateStream(r.ctx, c)
 		r.must(err)
 	}
-	r.run(quick.WithHook(func(s pipeline.Stage, _ wire.Subject) {
+	r.run(quick.WithHook(func(s pipeline.Stage, _ message.Subject) {
 		if s == pipeline.StageContract {
 			time.Sleep(20 * time.Millisecond) // 200 jobs a second
 		}

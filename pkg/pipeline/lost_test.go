@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -19,7 +20,7 @@ func (r *rig) objects() (names []string) {
 	r.t.Helper()
 	s, err := r.js.Stream(r.ctx, "BTN_BLOB")
 	r.must(err)
-	info, err := s.Info(r.ctx, jetstream.WithSubjectFilter(wire.Filter(wire.KindBlob)))
+	info, err := s.Info(r.ctx, jetstream.WithSubjectFilter(message.Filter(message.KindBlob)))
 	r.must(err)
 	for subject := range info.State.Subjects {
 		m, err := s.GetLastMsgForSubject(r.ctx, subject)

@@ -7,9 +7,9 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // Memo remembers decompositions in a cache, as bytes: it is the plan.Memo of learn-worker.
@@ -26,7 +26,7 @@ func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) 
 		if dec, err = compute(ctx); err != nil {
 			return nil, err
 		}
-		own, err = wire.EncodeDecomposition(dec)
+		own, err = message.EncodeDecomposition(dec)
 		return own, fault.Wrap(fault.Internal, err)
 	}
 	b, hit, err := m.Cache.GetOrCompute(ctx, key, produce)
@@ -36,7 +36,7 @@ func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) 
 	if dec != nil && bytes.Equal(b, own) {
 		return dec, false, nil
 	}
-	if dec, err = wire.DecodeDecomposition(b); err == nil {
+	if dec, err = message.DecodeDecomposition(b); err == nil {
 		return dec, hit, nil
 	}
 	m.Cache.Forget(ctx, key)
@@ -59,7 +59,7 @@ type Cached struct {
 func Describe(key string, value []byte) (*Cached, error) {
 	switch cache.KindOf(key) {
 	case "decomposition":
-		d, err := wire.DecodeDecomposition(value)
+		d, err := message.DecodeDecomposition(value)
 		if err != nil {
 			return nil, err
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/scaled"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 var _ plan.Memo = pipeline.Memo{}
@@ -53,7 +53,7 @@ func TestMemoRemembersDecompositions(t *testing.T) {
 	other := *want
 	other.Components = []btn.Component{{Class: btn.ClassBase, Order: []int{0, 1, 2}}}
 	got, hit, err := m.Do(t.Context(), "raced", func(ctx context.Context) (*btn.Decomposition, error) {
-		b, err := wire.EncodeDecomposition(&other)
+		b, err := message.EncodeDecomposition(&other)
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -130,7 +131,7 @@ func TestMadeAnewWithoutReplay(t *testing.T) {
 	}
 	r.must(r.js.DeleteStream(r.ctx, "BTN_NETWORK"))
 	var replays atomic.Int64
-	c = c.WithHook(func(s pipeline.Stage, subject wire.Subject) {
+	c = c.WithHook(func(s pipeline.Stage, subject message.Subject) {
 		if s == pipeline.StageReparam && strings.HasPrefix(subject.Job, "old") {
 			replays.Add(1)
 		}

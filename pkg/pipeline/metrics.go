@@ -118,7 +118,7 @@ func (m *Metrics) watch(ready []func() error) {
 	m.ready = ready
 }
 
-func (m *Metrics) message(s Stage, attempt int) {
+func (m *Metrics) arrived(s Stage, attempt int) {
 	if m == nil {
 		return
 	}

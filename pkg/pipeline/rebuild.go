@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -45,7 +46,7 @@ func (w *worker) rebuildable(d *delivery, err error) bool {
 		return false
 	}
 	switch d.subject.Kind {
-	case wire.KindNetwork, wire.KindTask, wire.KindPartial:
+	case message.KindNetwork, message.KindTask, message.KindPartial:
 		return w.rebuilds.may(d.subject.Job)
 	}
 	return false
@@ -55,7 +56,7 @@ func (w *worker) rebuildable(d *delivery, err error) bool {
 func (w *worker) rebuild(d *delivery, lost error) string {
 	ctx, cancel := context.WithTimeout(w.hard, writeTimeout)
 	defer cancel()
-	if d.subject.Kind == wire.KindPartial {
+	if d.subject.Kind == message.KindPartial {
 		if err := w.forgetPartials(ctx, d.subject.Lane, d.subject.Job); err != nil {
 			w.log.Warn("cannot start again yet", "job", d.subject.Job, "error", err)
 			d.msg.Again(backoff(fault.Infrastructure, d.attempt))
@@ -80,7 +81,7 @@ func (w *worker) forgetPartials(ctx context.Context, lane int, job string) error
 	if err != nil {
 		return err
 	}
-	if err := s.Purge(ctx, jetstream.WithPurgeSubject(wire.ChunksFilter(wire.KindPartial, lane, job))); err != nil {
+	if err := s.Purge(ctx, jetstream.WithPurgeSubject(message.ChunksFilter(message.KindPartial, lane, job))); err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", job, err)
 	}
 	return nil
@@ -88,12 +89,12 @@ func (w *worker) forgetPartials(ctx context.Context, lane int, job string) error
 
 // startAgain has reparam-worker begin a stored job anew. It is not fresh if that was asked for already.
 func (w *worker) startAgain(ctx context.Context, lane int, job, reason string) (fresh bool, err error) {
-	r := &wire.Redrive{Job: job, Reason: reason, Time: now().UnixMilli()}
+	r := &message.Redrive{Job: job, Reason: reason, Time: now().UnixMilli()}
 	b, err := wire.Encode(r)
 	if err != nil {
 		return false, err
 	}
-	earlier, err := w.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
+	earlier, err := w.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: message.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
 	if err != nil || earlier != nil {
 		return false, err
 	}

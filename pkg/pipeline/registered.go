@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -34,7 +35,7 @@ type prepared struct {
 
 // prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
 // The request was read from message. A repeated delivery takes nothing for granted.
-func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, repeated bool) (blob string, queries []query.Query, err error) {
+func (w *worker) prepare(ctx context.Context, m *wire.Model, payload []byte, repeated bool) (blob string, queries []query.Query, err error) {
 	if m.ModelDigest != "" {
 		p, err := w.remember(ctx, m, repeated)
 		if err == nil {
@@ -42,7 +43,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, message []byte, rep
 		}
 		return p.blob, queries, err
 	}
-	key, named := keyOf(m, message)
+	key, named := keyOf(m, payload)
 	if p, ok := w.inline.get(key); ok && named {
 		there, err := w.sure.there(ctx, w.bus, p.blob, repeated)
 		if err != nil {
@@ -75,7 +76,7 @@ func (w *worker) build(ctx context.Context, model *factorgraph.Model, s btn.Sett
 	if err != nil {
 		return prepared{}, err
 	}
-	blob, err := wire.EncodeNetwork(net)
+	blob, err := message.EncodeNetwork(net)
 	if err != nil {
 		return prepared{}, fault.Wrap(fault.Internal, err)
 	}

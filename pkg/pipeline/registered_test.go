@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -270,7 +271,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := wire.EncodeNetwork(net)
+	b, err := message.EncodeNetwork(net)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -44,7 +45,7 @@ func (w *worker) moved(ctx context.Context, d *delivery) error {
 // redriven starts a stored job again. The kept model is the source. The message stays until the job has its answer, and comes
 // back now and then: the sweeper, which looks after each job once, does not know of those that were started again later.
 func (w *worker) redriven(ctx context.Context, d *delivery) error {
-	var r wire.Redrive
+	var r message.Redrive
 	if err := d.decode(&r); err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (w *worker) redriven(ctx context.Context, d *delivery) error {
 }
 
 // restart makes the network of a stored job and passes it on.
-func (w *worker) restart(ctx context.Context, d *delivery, r *wire.Redrive) error {
+func (w *worker) restart(ctx context.Context, d *delivery, r *message.Redrive) error {
 	m, err := w.bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.subject.Lane, d.subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.log.Warn("nothing to start again: the model is gone", "job", r.Job)
@@ -103,7 +104,7 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 		return fault.Wrap(fault.BadInput, err)
 	}
 	d.digest, d.tenant, d.queries = digest, m.Tenant, len(m.Queries)
-	if d.attempt > 1 || d.subject.Kind == wire.KindRedrive || bus.Moved(d.msg.Header) || now().Sub(stored) > replayed {
+	if d.attempt > 1 || d.subject.Kind == message.KindRedrive || bus.Moved(d.msg.Header) || now().Sub(stored) > replayed {
 		if err := w.unanswered(ctx, m.Job, digest); err != nil {
 			return err
 		}
@@ -112,16 +113,16 @@ func (w *worker) reparameterise(ctx context.Context, d *delivery, stored time.Ti
 		return err
 	}
 	began := now()
-	blob, queries, err := w.prepare(ctx, &m, d.data, d.attempt > 1 || d.subject.Kind == wire.KindRedrive)
+	blob, queries, err := w.prepare(ctx, &m, d.data, d.attempt > 1 || d.subject.Kind == message.KindRedrive)
 	if err != nil {
 		return err
 	}
-	out := &wire.Network{
+	out := &message.Network{
 		Job: m.Job, Tenant: m.Tenant, Digest: digest, Blob: blob, Queries: queries, Settings: m.Settings,
 		Stored: stored.UnixMilli(), DeadlineMS: m.DeadlineMS, Timings: map[string]float64{string(w.stage): milliseconds(began)},
 	}
 	w.next.Spend(d.subject.Lane, 1)
-	if err := w.forward(ctx, bus.StreamNetwork, wire.NetworkSubject(d.subject.Lane, m.Job), out, d, sameNetwork); err != nil {
+	if err := w.forward(ctx, bus.StreamNetwork, message.NetworkSubject(d.subject.Lane, m.Job), out, d, sameNetwork); err != nil {
 		return err
 	}
 	w.progress(m.Job, w.stage, 1, 1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -41,7 +42,7 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 			lane := wire.Lane(w.Tenant)
 			if len(at.before) == 0 { // a job that was started again, its model long out of the queue
 				r.must(r.take("BTN_MODEL", "reparam").Term())
-				r.send(wire.RedriveSubject(lane, "again"), &wire.Redrive{Job: "again", Reason: "test", Time: 1})
+				r.send(message.RedriveSubject(lane, "again"), &message.Redrive{Job: "again", Reason: "test", Time: 1})
 			}
 			failed := r.take(at.stream, at.consumer)
 			r.send(wire.AnswerSubject("again"), &wire.Answer{

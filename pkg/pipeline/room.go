@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -203,7 +204,7 @@ const answeredAtOnce = 1000
 // server may leave an acknowledgement floor where it is for a minute and longer although all above has been acknowledged, when what it
 // waited for was moved (nats-server 2.15.2, checkPending).
 func (k *keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
-	model, err := wire.ParseSubject(subject)
+	model, err := message.ParseSubject(subject)
 	if err != nil {
 		return false, nil // it is not ours
 	}

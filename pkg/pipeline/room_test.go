@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -168,7 +169,7 @@ func (r *rig) beginLong(c pipeline.Config) (w wire.Model, want []btn.Result, hel
 	done := make(chan struct{})
 	finish = sync.OnceFunc(func() { close(done) })
 	r.t.Cleanup(finish)
-	return w, want, c.WithHook(func(stage pipeline.Stage, s wire.Subject) {
+	return w, want, c.WithHook(func(stage pipeline.Stage, s message.Subject) {
 		if stage == pipeline.StageContract && s.Job == "long" && s.K == 0 {
 			<-done
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -22,7 +23,7 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	old := map[string][]string{ // as streams were before: what a set-up system is upgraded from
-		"BTN_MODEL": {wire.Filter(wire.KindModel)}, "BTN_DEADLINE": {wire.Filter(wire.KindTimer), wire.Filter(wire.KindDeadline)},
+		"BTN_MODEL": {message.Filter(message.KindModel)}, "BTN_DEADLINE": {message.Filter(message.KindTimer), message.Filter(message.KindDeadline)},
 	}
 	for name, subjects := range old {
 		s, err := r.js.Stream(r.ctx, name)
@@ -54,8 +55,8 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 		t.Errorf("%d models, want the one of before", n)
 	}
 	for lane := range wire.Lanes {
-		for _, kind := range []wire.Kind{wire.KindModel, wire.KindNetwork, wire.KindTimer, wire.KindDeadline, wire.KindRedrive} {
-			s := wire.Subject{Kind: kind, Lane: lane, Job: "other"}.String()
+		for _, kind := range []message.Kind{message.KindModel, message.KindNetwork, message.KindTimer, message.KindDeadline, message.KindRedrive} {
+			s := message.Subject{Kind: kind, Lane: lane, Job: "other"}.String()
 			if name, err := r.js.StreamNameBySubject(r.ctx, s); err != nil {
 				t.Errorf("%s has no stream: %q %v", s, name, err)
 			}
@@ -85,7 +86,7 @@ func TestModelsUnderNoId(t *testing.T) {
 		})
 		var a wire.Answer
 		r.must(wire.Decode(m.Data, &a))
-		if a.Job != wire.NearestJob(id) || a.Status != wire.StatusError || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, "[A-Za-z0-9_-]{1,64}") {
+		if a.Job != message.NearestJob(id) || a.Status != wire.StatusError || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, "[A-Za-z0-9_-]{1,64}") {
 			t.Errorf("%s: %+v", id, a)
 		}
 		if letters, err := r.client.DeadLettersOf(r.ctx, a.Job); err != nil || len(letters) != 1 {

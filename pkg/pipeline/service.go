@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -124,7 +125,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		return
 	}
 	var m wire.Model
-	if err := wire.DecodeRequest(data, &m, nuid.Next); err != nil {
+	if err := message.DecodeRequest(data, &m, nuid.Next); err != nil {
 		s.refuse(r, began, "", wire.ReplyBadRequest, err)
 		return
 	}
@@ -133,7 +134,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.refuse(r, began, m.Job, replyCode(err), err)
 		return
 	}
-	patience := wire.Patience(m.DeadlineMS)
+	patience := message.Patience(m.DeadlineMS)
 	wait, cancel := context.WithTimeout(s.hard, patience)
 	defer cancel()
 	answer, err := s.bus.Answer(wait, m.Job)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -133,7 +134,7 @@ func (r *rig) blocked(c pipeline.Config) (release func()) {
 	gate := make(chan struct{})
 	release = sync.OnceFunc(func() { close(gate) })
 	r.t.Cleanup(release)
-	r.run(c.WithHook(func(s pipeline.Stage, _ wire.Subject) {
+	r.run(c.WithHook(func(s pipeline.Stage, _ message.Subject) {
 		if s == pipeline.StageContract {
 			<-gate
 		}
@@ -187,7 +188,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 		t.Errorf("%+v %v", x.a, x.err)
 	}
 	for ms, want := range map[int64]time.Duration{0: time.Second, 300: 1300 * time.Millisecond, 3600e3: time.Minute, 1 << 60: time.Minute} {
-		if got := wire.Patience(ms); got != want {
+		if got := message.Patience(ms); got != want {
 			t.Errorf("a deadline of %d ms: a wait of %v, want %v", ms, got, want)
 		}
 	}
@@ -257,7 +258,7 @@ func TestServiceDrains(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	gate := make(chan struct{})
-	r.run(quick.WithHook(func(pipeline.Stage, wire.Subject) { <-gate }), pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate)
+	r.run(quick.WithHook(func(pipeline.Stage, message.Subject) { <-gate }), pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate)
 	stop, _ := r.run(quick, pipeline.StageReparam)
 	came := make(chan error, 1)
 	go func() {

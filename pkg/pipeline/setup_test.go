@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -54,7 +55,7 @@ func TestPerLane(t *testing.T) {
 	for lane := range tenants {
 		c := quick
 		c.Lanes = []int{lane}
-		r.run(c.WithHook(func(_ pipeline.Stage, s wire.Subject) {
+		r.run(c.WithHook(func(_ pipeline.Stage, s message.Subject) {
 			if s.Lane != lane {
 				t.Errorf("the worker of lane %d got %s", lane, s)
 			}
@@ -115,7 +116,7 @@ func TestDrain(t *testing.T) {
 	finish.Add(1)
 	c := quick
 	c.Concurrency = 2
-	stop, _ := r.run(c.WithHook(func(_ pipeline.Stage, s wire.Subject) { began <- s.Job; finish.Wait() }), pipeline.StageReparam)
+	stop, _ := r.run(c.WithHook(func(_ pipeline.Stage, s message.Subject) { began <- s.Job; finish.Wait() }), pipeline.StageReparam)
 	jobs := []string{"a", "b", "c", "d", "e"}
 	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
 	for _, job := range jobs {

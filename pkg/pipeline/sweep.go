@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
@@ -117,7 +118,7 @@ func (e *ended) has(job string) bool {
 // underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is being worked on. It looks in the order in which a job passes
 // the stages: each stores its output before its input is acknowledged, so a job cannot slip by.
 func (w *worker) underWay(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.bus.Has(ctx, bus.StreamControl, wire.RedriveSubject(lane, job)); err != nil || has {
+	if has, err := w.bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
 		return has, err
 	}
 	return w.between(ctx, lane, job)
@@ -125,10 +126,10 @@ func (w *worker) underWay(ctx context.Context, lane int, job string) (bool, erro
 
 // between reports whether a network or a task of the job waits or is being worked on.
 func (w *worker) between(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.bus.Has(ctx, bus.StreamNetwork, wire.NetworkSubject(lane, job)); err != nil || has {
+	if has, err := w.bus.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job)); err != nil || has {
 		return has, err
 	}
-	tasks, err := w.bus.Subjects(ctx, bus.StreamTask, wire.ChunksFilter(wire.KindTask, lane, job))
+	tasks, err := w.bus.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
 	return len(tasks) > 0, err
 }
 
@@ -212,13 +213,13 @@ func passes(err error) bool {
 
 // sumStored sums a job whose partials are all there, and reports whether it did.
 func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, error) {
-	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, wire.ChunksFilter(wire.KindPartial, lane, job))
+	subjects, err := w.bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 	if err != nil {
 		return false, err
 	}
 	stored := map[int]int{}
 	for s := range subjects {
-		if p, err := wire.ParseSubject(s); err == nil {
+		if p, err := message.ParseSubject(s); err == nil {
 			stored[p.N]++
 		}
 	}
@@ -237,7 +238,7 @@ func (w *worker) sumStored(ctx context.Context, lane int, job string) (bool, err
 		} else if passes(err) {
 			return false, err
 		} else if err != nil {
-			return true, w.fail(&delivery{subject: wire.Subject{Kind: wire.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)
+			return true, w.fail(&delivery{subject: message.Subject{Kind: message.KindPartial, Lane: lane, Job: job}, digest: partials[0].Digest, tenant: partials[0].Tenant}, err)
 		}
 		return true, nil
 	}

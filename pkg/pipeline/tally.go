@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // How long after the last partial the stored ones are listed although this process has not seen them all: others may have
@@ -64,7 +64,7 @@ func newTallies(w *worker) *tallies { return &tallies{w: w, jobs: map[tallyKey]*
 
 // partial counts a partial, and sums the job if it may be the last one.
 func (t *tallies) partial(ctx context.Context, d *delivery) error {
-	var p wire.Partial
+	var p message.Partial
 	if err := d.decode(&p); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 				return err
 			}
 		}
-		return t.w.sum(ctx, []*wire.Partial{&p})
+		return t.w.sum(ctx, []*message.Partial{&p})
 	}
 	j, full, seen := t.count(tallyKey{d.subject.Lane, p.Job, p.N}, d, &p)
 	if full || seen*steps/p.N > (seen-1)*steps/p.N {
@@ -100,7 +100,7 @@ func (t *tallies) partial(ctx context.Context, d *delivery) error {
 }
 
 // count adds a delivery to its job. If not every chunk has been seen with it, it is held.
-func (t *tallies) count(key tallyKey, d *delivery, p *wire.Partial) (j *tally, full bool, seen int) {
+func (t *tallies) count(key tallyKey, d *delivery, p *message.Partial) (j *tally, full bool, seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j = t.jobs[key]

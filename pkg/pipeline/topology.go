@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -45,10 +46,10 @@ func objectStores(c Config) []objectStore {
 // Models, partials and answers keep the first message of every subject: publishers say that they expect none. Answers refuse others also
 // from a publisher that forgot to say so.
 func topology(c Config) []jetstream.StreamConfig {
-	kept := func(name, description string, share int64, kinds ...wire.Kind) jetstream.StreamConfig {
+	kept := func(name, description string, share int64, kinds ...message.Kind) jetstream.StreamConfig {
 		var subjects []string
 		for _, k := range kinds {
-			subjects = append(subjects, wire.Served(k)...)
+			subjects = append(subjects, message.Served(k)...)
 		}
 		s := jetstream.StreamConfig{
 			Name: name, Description: description, Subjects: subjects, MaxBytes: share,
@@ -75,40 +76,40 @@ func topology(c Config) []jetstream.StreamConfig {
 		s.Retention = jetstream.WorkQueuePolicy
 		return s
 	}
-	answers := kept(bus.StreamAnswer, "one terminal answer per job", 4, wire.KindAnswer)
-	answers.RePublish = &jetstream.RePublish{Source: wire.Filter(wire.KindAnswer), Destination: wire.Filter(wire.KindDone)}
+	answers := kept(bus.StreamAnswer, "one terminal answer per job", 4, message.KindAnswer)
+	answers.RePublish = &jetstream.RePublish{Source: message.Filter(message.KindAnswer), Destination: message.Filter(message.KindDone)}
 
-	partials := async(kept(bus.StreamPartial, "values of chunks", 4, wire.KindPartial))
+	partials := async(kept(bus.StreamPartial, "values of chunks", 4, message.KindPartial))
 	partials.MaxAge, partials.DiscardNewPerSubject = c.Keep+slack, false // those of a job that takes long move to the end
 
 	// A blob in use is written again at the end, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 12, wire.KindBlob)
+	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 12, message.KindBlob)
 	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
 	// gives its place to one that is.
-	graphs := kept(bus.StreamGraph, "registered models under their digest", 2, wire.KindGraph)
+	graphs := kept(bus.StreamGraph, "registered models under their digest", 2, message.KindGraph)
 	graphs.DiscardNewPerSubject, graphs.MaxAge = false, 0
 
-	dead := kept(bus.StreamDead, "what failed and why", 1, wire.KindDLQ)
+	dead := kept(bus.StreamDead, "what failed and why", 1, message.KindDLQ)
 	dead.DiscardNewPerSubject, dead.Discard, dead.MaxAge = false, jetstream.DiscardOld, max(deadFor, c.Keep)
 
-	control := queue(kept(bus.StreamControl, "jobs to cancel, jobs to start again", 1, wire.KindCancel, wire.KindRedrive))
+	control := queue(kept(bus.StreamControl, "jobs to cancel, jobs to start again", 1, message.KindCancel, message.KindRedrive))
 	control.DiscardNewPerSubject = false
 
 	// The server takes schedules only on a stream that discards the old.
-	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 2, wire.KindTimer, wire.KindDeadline))
+	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer, message.KindDeadline))
 	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
 	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
 
-	models := kept(bus.StreamModel, "requests, the source of every replay", 8, wire.KindModel)
+	models := kept(bus.StreamModel, "requests, the source of every replay", 8, message.KindModel)
 	models.DiscardNewPerSubject = false // that of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
 	return []jetstream.StreamConfig{
 		models,
-		async(queue(kept(bus.StreamNetwork, "networks to learn", 2, wire.KindNetwork))),
-		async(queue(kept(bus.StreamTask, "chunks to contract", 2, wire.KindTask))),
+		async(queue(kept(bus.StreamNetwork, "networks to learn", 2, message.KindNetwork))),
+		async(queue(kept(bus.StreamTask, "chunks to contract", 2, message.KindTask))),
 		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
 }
@@ -119,21 +120,21 @@ func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
 // feed is a durable consumer per lane of a kind, or one over all lanes.
 type feed struct {
 	stream, name string
-	kind         wire.Kind
+	kind         message.Kind
 	laned        bool // may be split by lanes
 	pending      int  // MaxAckPending: what all workers of a stage together may hold
 	headers      bool // deliver headers only
 }
 
 var (
-	feedModel    = feed{stream: bus.StreamModel, name: bus.ConsumerModel, kind: wire.KindModel, laned: true, pending: 8192}
-	feedRedrive  = feed{stream: bus.StreamControl, name: "redrive", kind: wire.KindRedrive, laned: true, pending: 8192}
-	feedNetwork  = feed{stream: bus.StreamNetwork, name: bus.ConsumerNetwork, kind: wire.KindNetwork, laned: true, pending: 8192}
-	feedTask     = feed{stream: bus.StreamTask, name: bus.ConsumerTask, kind: wire.KindTask, laned: true, pending: 8192}
-	feedPartial  = feed{stream: bus.StreamPartial, name: bus.ConsumerPartial, kind: wire.KindPartial, laned: true, pending: 65536}
-	feedDeadline = feed{stream: bus.StreamDeadline, name: "deadline", kind: wire.KindDeadline, pending: 8192}
-	feedCancel   = feed{stream: bus.StreamControl, name: "cancel", kind: wire.KindCancel, pending: 8192}
-	feedSweep    = feed{stream: bus.StreamModel, name: "sweep", kind: wire.KindModel, pending: 65536, headers: true}
+	feedModel    = feed{stream: bus.StreamModel, name: bus.ConsumerModel, kind: message.KindModel, laned: true, pending: 8192}
+	feedRedrive  = feed{stream: bus.StreamControl, name: "redrive", kind: message.KindRedrive, laned: true, pending: 8192}
+	feedNetwork  = feed{stream: bus.StreamNetwork, name: bus.ConsumerNetwork, kind: message.KindNetwork, laned: true, pending: 8192}
+	feedTask     = feed{stream: bus.StreamTask, name: bus.ConsumerTask, kind: message.KindTask, laned: true, pending: 8192}
+	feedPartial  = feed{stream: bus.StreamPartial, name: bus.ConsumerPartial, kind: message.KindPartial, laned: true, pending: 65536}
+	feedDeadline = feed{stream: bus.StreamDeadline, name: "deadline", kind: message.KindDeadline, pending: 8192}
+	feedCancel   = feed{stream: bus.StreamControl, name: "cancel", kind: message.KindCancel, pending: 8192}
+	feedSweep    = feed{stream: bus.StreamModel, name: "sweep", kind: message.KindModel, pending: 65536, headers: true}
 )
 
 var feeds = []feed{feedModel, feedRedrive, feedNetwork, feedTask, feedPartial, feedDeadline, feedCancel, feedSweep}
@@ -144,7 +145,7 @@ var feeds = []feed{feedModel, feedRedrive, feedNetwork, feedTask, feedPartial, f
 // is no BackOff either: its first step would replace AckWait.
 func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
 	one := jetstream.ConsumerConfig{
-		Durable: f.name, FilterSubject: wire.Filter(f.kind), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
+		Durable: f.name, FilterSubject: message.Filter(f.kind), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
 		MaxDeliver: -1, MaxAckPending: f.pending, MaxWaiting: 4096, HeadersOnly: f.headers, Replicas: c.Replicas,
 	}
 	if f.headers {
@@ -156,7 +157,7 @@ func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
 	all := make([]jetstream.ConsumerConfig, wire.Lanes)
 	for lane := range all {
 		all[lane] = one
-		all[lane].Durable, all[lane].FilterSubject = f.consumerName(lane), wire.LaneFilter(f.kind, lane)
+		all[lane].Durable, all[lane].FilterSubject = f.consumerName(lane), message.LaneFilter(f.kind, lane)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -43,13 +44,13 @@ func TestEveryStageTwice(t *testing.T) {
 	r.submit(w)
 	r.eventually("a network", func() bool { return r.messages("BTN_NETWORK") == 1 })
 	lane := wire.Lane("")
-	again := &wire.Redrive{Job: "twice"}
-	r.send(wire.RedriveSubject(lane, "twice"), again) // its network is still there
+	again := &message.Redrive{Job: "twice"}
+	r.send(message.RedriveSubject(lane, "twice"), again) // its network is still there
 	r.eventually("the redrive is done", func() bool { return r.messages("BTN_CONTROL") == 0 })
 	stop()
 	s, err := r.js.Stream(r.ctx, "BTN_NETWORK")
 	r.must(err)
-	network, err := s.GetLastMsgForSubject(r.ctx, wire.NetworkSubject(lane, "twice"))
+	network, err := s.GetLastMsgForSubject(r.ctx, message.NetworkSubject(lane, "twice"))
 	r.must(err)
 
 	stop, _ = r.run(c, pipeline.StageLearn)
@@ -64,7 +65,7 @@ func TestEveryStageTwice(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", first, want)
 	}
 	r.publish(network.Subject, network.Data)
-	r.send(wire.RedriveSubject(lane, "twice"), again)
+	r.send(message.RedriveSubject(lane, "twice"), again)
 	r.eventually("all is disposed of", func() bool {
 		return r.messages("BTN_NETWORK")+r.messages("BTN_TASK")+r.messages("BTN_CONTROL") == 0
 	})
@@ -97,12 +98,12 @@ func TestPlansOfOneJob(t *testing.T) {
 		plan, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 		r.must(err)
 		change(plan)
-		b, err := wire.EncodeJob(plan)
+		b, err := message.EncodeJob(plan)
 		r.must(err)
 		tasks[1].JobBlob = wire.Digest(b)
 		r.js.Publish(r.ctx, wire.BlobSubject(tasks[1].JobBlob), b)
 		for k, m := range tasks {
-			r.send(wire.TaskSubject(0, job, 2, k), m)
+			r.send(message.TaskSubject(0, job, 2, k), m)
 		}
 		if job == "different" {
 			r.failed(job, wire.StatusError, fault.Unsupported, pipeline.ErrPlans.Error())

@@ -3,22 +3,33 @@ package wire
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Version is the major version of the messages. It grows by optional fields only; another major version is another subject.
-const Version = 1
+const Version = codec.Version
 
-// The keys that all messages have.
+// The bounds of messages.
 const (
-	keyName    = "t"
-	keyVersion = "v"
+	MaxMessage = 64 << 20       // bytes of a message other than a model
+	MaxModel   = codec.MaxBytes // bytes of a model
 )
 
-// Message is one of the messages of version 1: a pointer to one of the structs of this package.
+var (
+	// ErrMalformed: the bytes are not a message: not msgpack, of a wrong type, or without a required field.
+	ErrMalformed = codec.ErrMalformed
+	// ErrTooLarge: the message is larger than its bound, or decodes to more memory than its size allows.
+	ErrTooLarge = codec.ErrTooLarge
+	// ErrVersion: the message has a major version that this program does not read.
+	ErrVersion = codec.ErrVersion
+	// ErrInvalid: the message is well formed, but what it says is wrong.
+	ErrInvalid = codec.ErrInvalid
+)
+
+// Message is one of the messages of version 1: a pointer to one of the structs of this package, or of those that only workers send each other.
 type Message interface {
 	// Name is the message's name on the wire and in the header Btn-Schema: "model", "network", "task" …
 	Name() string
@@ -33,7 +44,7 @@ func Encode(m Message) ([]byte, error) {
 	err := m.Validate()
 	var b []byte
 	if err == nil {
-		b, err = marshal(m.Name(), m, false)
+		b, err = codec.Marshal(m.Name(), m, false)
 	}
 	if most := maxBytes(m); err == nil && len(b) > most {
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), most)
@@ -45,7 +56,7 @@ func Encode(m Message) ([]byte, error) {
 	if _, ok := m.(*Model); ok {
 		code = fault.BadInput
 	}
-	return nil, fault.Wrap(code, under(m.Name(), err))
+	return nil, fault.Wrap(code, codec.Under(m.Name(), err))
 }
 
 // maxBytes bounds the bytes of a message: models are as large as people make them.
@@ -57,35 +68,15 @@ func maxBytes(m Message) int {
 	return MaxMessage
 }
 
-// encodeBlob returns the bytes of a blob, if a reader will take as many.
-func encodeBlob(name string, v any) ([]byte, error) {
-	b, err := marshal(name, v, false)
-	if err == nil && len(b) > MaxBlob {
-		return nil, fault.Wrap(fault.OverBudget, under(name, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), MaxBlob)))
-	}
-	return b, err
-}
-
 // Decode reads b into m, which must point to a zero value, and validates it. The error wraps ErrMalformed, ErrTooLarge,
 // ErrVersion or ErrInvalid, names the field, and has the fault code unsupported (version) or bad_input.
 // It never panics, and takes memory in proportion to len(b).
 func Decode(b []byte, m Message) error {
-	err := unmarshal(m.Name(), b, maxBytes(m), m)
+	err := codec.Unmarshal(m.Name(), b, maxBytes(m), m)
 	if err == nil {
 		err = m.Validate()
 	}
-	return blame(m.Name(), err)
-}
-
-// blame gives a decoding error the name of what was decoded, and its code.
-func blame(name string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, ErrVersion):
-		return fault.Wrap(fault.Unsupported, under(name, err))
-	}
-	return fault.Wrap(fault.BadInput, under(name, err))
+	return codec.Blame(m.Name(), err)
 }
 
 // Digest returns the SHA-256 of b in 64 hexadecimal digits.

@@ -20,13 +20,16 @@ func Example() {
 		return
 	}
 	fmt.Println(wire.ModelSubject(wire.Lane(m.Tenant), m.Job))
-	view, _ := wire.View(payload)
-	fmt.Println(string(view))
 
 	var got wire.Model
-	fmt.Println(wire.Decode(payload[:20], &got))
+	if err := wire.Decode(payload, &got); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(got.UAI, got.Queries[1].Evid)
+	fmt.Println(wire.Decode(payload[:20], new(wire.Model)))
 	// Output:
 	// btn.v1.model.3.agree-1
-	// {"t":"model","v":1,"job":"agree-1","uai":"MARKOV 2 2 2 1 2 0 1 4 2 1 1 2","queries":[{},{"evid":"1 0 1"}]}
+	// MARKOV 2 2 2 1 2 0 1 4 2 1 1 2 1 0 1
 	// model: wire: malformed message: at byte 17: a string of 7 where 3 bytes remain
 }

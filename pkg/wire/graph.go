@@ -5,6 +5,8 @@ package wire
 import (
 	"fmt"
 
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
@@ -32,13 +34,13 @@ func (g *Graph) Validate() error { return checkSource(g.Model, g.UAI, nil) }
 // code bad_input.
 func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 	if err = g.Validate(); err == nil {
-		b, err = marshal(g.Name(), g, true)
+		b, err = codec.Marshal(g.Name(), g, true)
 	}
 	if most := maxBytes(g); err == nil && len(b) > most {
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), most)
 	}
 	if err != nil {
-		return nil, "", fault.Wrap(fault.BadInput, under(g.Name(), err))
+		return nil, "", fault.Wrap(fault.BadInput, codec.Under(g.Name(), err))
 	}
 	return b, Digest(b), nil
 }
@@ -49,20 +51,20 @@ func checkSource(m *ModelBody, uai string, digest *string) error {
 	named := digest != nil && *digest != ""
 	switch {
 	case m == nil && uai == "" && digest == nil:
-		return invalid("model", "neither model nor uai is given")
+		return codec.Invalid("model", "neither model nor uai is given")
 	case m == nil && uai == "" && !named:
-		return invalid("model", "none of model, uai and model_digest is given")
+		return codec.Invalid("model", "none of model, uai and model_digest is given")
 	case m != nil && uai != "":
-		return invalid("uai", "both model and uai are given")
+		return codec.Invalid("uai", "both model and uai are given")
 	case named && (m != nil || uai != ""):
-		return invalid("model_digest", "the model is given as well")
+		return codec.Invalid("model_digest", "the model is given as well")
 	case named:
-		return checkDigest("model_digest", *digest)
+		return form.CheckDigest("model_digest", *digest)
 	case m != nil:
-		return under("model", m.check())
+		return codec.Under("model", m.check())
 	}
 	return nil
 }
 
 // ValidDigest reports whether s is a SHA-256 in 64 lower-case hexadecimal digits.
-func ValidDigest(s string) bool { return isDigest(s) }
+func ValidDigest(s string) bool { return form.IsDigest(s) }

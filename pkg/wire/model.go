@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -28,18 +30,6 @@ type Model struct {
 	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
 }
 
-// looseModel is a Model whose job's id may be absent.
-type looseModel struct {
-	Job         string        `msgpack:"job,omitempty"`
-	Tenant      string        `msgpack:"tenant,omitempty"`
-	Model       *ModelBody    `msgpack:"model,omitempty"`
-	UAI         string        `msgpack:"uai,omitempty"`
-	ModelDigest string        `msgpack:"model_digest,omitempty"`
-	Queries     []query.Query `msgpack:"queries"`
-	Settings    btn.Settings  `msgpack:"settings,omitempty"`
-	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"`
-}
-
 // ModelBody is a factor graph on the wire.
 type ModelBody struct {
 	Domains []int    `msgpack:"domains"`
@@ -50,8 +40,8 @@ type ModelBody struct {
 
 // Factor is a factor on the wire.
 type Factor struct {
-	Scope []int  `msgpack:"scope"`
-	Table Tensor `msgpack:"table"`
+	Scope []int       `msgpack:"scope"`
+	Table form.Tensor `msgpack:"table"`
 }
 
 // Name returns "model".
@@ -60,40 +50,40 @@ func (m *Model) Name() string { return "model" }
 // Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths. What the UAI text says is
 // for its reader to check.
 func (m *Model) Validate() error {
-	if err := checkJob(m.Job, m.Tenant); err != nil {
+	if err := form.CheckJob(m.Job, m.Tenant); err != nil {
 		return err
 	}
-	if err := checkSettings(m.Settings); err != nil {
+	if err := form.CheckSettings(m.Settings); err != nil {
 		return err
 	}
 	switch {
 	case m.DeadlineMS < 0:
-		return invalid("deadline_ms", "%d is negative", m.DeadlineMS)
+		return codec.Invalid("deadline_ms", "%d is negative", m.DeadlineMS)
 	case len(m.Queries) == 0:
-		return invalid("queries", "there is none")
+		return codec.Invalid("queries", "there is none")
 	}
 	if err := checkSource(m.Model, m.UAI, &m.ModelDigest); err != nil {
 		return err
 	}
 	for i, q := range m.Queries {
-		err := checkEvidence(q.Evidence)
+		err := form.CheckEvidence(q.Evidence)
 		switch {
 		case err != nil:
 		case q.Evid != "" && m.Model != nil:
-			err = invalid("evid", "evidence as text needs a model in uai, or a registered one")
+			err = codec.Invalid("evid", "evidence as text needs a model in uai, or a registered one")
 		case q.Evid != "" && len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0:
-			err = invalid("evid", "both evid and evidence are given")
+			err = codec.Invalid("evid", "both evid and evidence are given")
 		case m.Model != nil:
-			err = checkWithin(q.Evidence, m.Model.Domains)
+			err = form.CheckWithin(q.Evidence, m.Model.Domains)
 		}
 		if err == nil {
-			err = checkOver(q.Over, i, len(m.Queries))
+			err = form.CheckOver(q.Over, i, len(m.Queries))
 		}
 		if err == nil {
-			err = checkJoint(q.Joint, m.domains())
+			err = form.CheckJoint(q.Joint, m.domains())
 		}
 		if err != nil {
-			return under("queries", under(fmt.Sprintf("[%d]", i), err))
+			return codec.Under("queries", codec.Under(fmt.Sprintf("[%d]", i), err))
 		}
 	}
 	return nil
@@ -117,7 +107,7 @@ func (m *Model) Digest() (string, error) {
 	w := hashWriters.Get().(*bufio.Writer)
 	defer hashWriters.Put(w)
 	w.Reset(h)
-	if err := marshalTo(w, m.Name(), &c, true); err != nil {
+	if err := codec.MarshalTo(w, m.Name(), &c, true); err != nil {
 		return "", err
 	}
 	w.Flush() // a hash takes everything
@@ -131,9 +121,9 @@ var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 func NewModelBody(m *factorgraph.Model) (*ModelBody, error) {
 	b := &ModelBody{Domains: m.Domains, Names: m.Names, Bayes: m.Bayes, Factors: make([]Factor, len(m.Factors))}
 	for j, f := range m.Factors {
-		t, err := newTensor(f.Table)
+		t, err := form.NewTensor(f.Table)
 		if err != nil {
-			return nil, under("factors", under(fmt.Sprintf("[%d]", j), err))
+			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 		b.Factors[j] = Factor{Scope: f.Scope, Table: t}
 	}
@@ -147,11 +137,11 @@ func (b *ModelBody) Decode() (*factorgraph.Model, error) {
 		return nil, err
 	}
 	m := &factorgraph.Model{Domains: b.Domains, Names: b.Names, Bayes: b.Bayes, Factors: make([]factorgraph.Factor, len(b.Factors))}
-	var made tensors
+	var made form.Tensors
 	for j := range b.Factors {
-		t, err := b.Factors[j].Table.decode(&made)
+		t, err := b.Factors[j].Table.Decode(&made)
 		if err != nil {
-			return nil, under("factors", under(fmt.Sprintf("[%d]", j), err))
+			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 		m.Factors[j] = factorgraph.Factor{Scope: b.Factors[j].Scope, Table: t}
 	}
@@ -162,16 +152,16 @@ func (b *ModelBody) Decode() (*factorgraph.Model, error) {
 func (b *ModelBody) check() error {
 	for i, d := range b.Domains {
 		if d < 1 || d > math.MaxInt32 {
-			return invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
+			return codec.Invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
 		}
 	}
 	if len(b.Names) != 0 && len(b.Names) != len(b.Domains) {
-		return invalid("names", "%d names for %d variables", len(b.Names), len(b.Domains))
+		return codec.Invalid("names", "%d names for %d variables", len(b.Names), len(b.Domains))
 	}
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {
 		if err := b.Factors[j].check(b.Domains, last, j+1); err != nil {
-			return under("factors", under(fmt.Sprintf("[%d]", j), err))
+			return codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 	}
 	return nil
@@ -188,4 +178,27 @@ func NewModel(m *factorgraph.Model, queries ...query.Query) (Model, error) {
 		queries = []query.Query{{}}
 	}
 	return Model{Model: body, Queries: queries}, nil
+}
+
+// check checks the factor against the domains. mark is unique to the factor; last[i] is the mark of the last factor that
+// had variable i.
+func (f *Factor) check(domains, last []int, mark int) error {
+	if err := f.Table.Check(); err != nil {
+		return codec.Under("table", err)
+	}
+	if len(f.Scope) != len(f.Table.Shape) {
+		return codec.Invalid("scope", "%d variables, the table has %d", len(f.Scope), len(f.Table.Shape))
+	}
+	for p, i := range f.Scope {
+		switch {
+		case i < 0 || i >= len(domains):
+			return codec.Invalid("scope", "variable %d of %d", i, len(domains))
+		case last[i] == mark:
+			return codec.Invalid("scope", "variable %d twice", i)
+		case f.Table.Shape[p] != domains[i]:
+			return codec.Invalid("table", "mode %d has %d values, variable %d has %d", p, f.Table.Shape[p], i, domains[i])
+		}
+		last[i] = mark
+	}
+	return codec.Under("table", f.Table.CheckFinite())
 }

@@ -3,9 +3,9 @@ package wire
 // Asking for an answer at once, on one subject: what comes in without a job's id, and what goes back without an answer.
 
 import (
-	"time"
-
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -24,19 +24,6 @@ const (
 	ReplyPending    = "504" // not in time; the job goes on
 )
 
-// Patience is how long a request on InferSubject waits for the answer: a second; with a deadline for that and a second
-// more, for the deadline is itself an answer; a minute at most.
-func Patience(deadlineMS int64) time.Duration {
-	const most = time.Minute
-	if deadlineMS <= 0 {
-		return time.Second
-	}
-	if deadlineMS > most.Milliseconds() {
-		return most
-	}
-	return min(most, time.Duration(deadlineMS)*time.Millisecond+time.Second)
-}
-
 // Unanswered is what a request on InferSubject gets where there is no answer in time: why, and which job to go on with.
 type Unanswered struct {
 	Job    string        `msgpack:"job,omitempty"`    // absent if the request could not be read
@@ -52,31 +39,18 @@ func (*Unanswered) Name() string { return "unanswered" }
 func (m *Unanswered) Validate() error {
 	switch {
 	case m.Status != StatusPending && m.Status != StatusRefused:
-		return invalid("status", "%.40q is neither pending nor refused", m.Status)
+		return codec.Invalid("status", "%.40q is neither pending nor refused", m.Status)
 	case m.Status == StatusPending || m.Job != "":
-		if err := checkJob(m.Job, ""); err != nil {
+		if err := form.CheckJob(m.Job, ""); err != nil {
 			return err
 		}
 	}
 	if m.Status == StatusPending || m.Digest != "" {
-		if err := checkDigest("digest", m.Digest); err != nil {
+		if err := form.CheckDigest("digest", m.Digest); err != nil {
 			return err
 		}
 	}
-	return under("error", checkErrorInfo(&m.Error))
-}
-
-// DecodeRequest is Decode for a model message that may come without a job's id, or with an empty one: it then gets newJob's.
-func DecodeRequest(b []byte, m *Model, newJob func() string) error {
-	var loose looseModel
-	err := unmarshal(m.Name(), b, maxBytes(m), &loose)
-	if *m = Model(loose); err == nil {
-		if m.Job == "" {
-			m.Job = newJob()
-		}
-		err = m.Validate()
-	}
-	return blame(m.Name(), err)
+	return codec.Under("error", form.CheckErrorInfo(&m.Error))
 }
 
 // DecodeReply reads the reply to a request: an Answer, or in its place what an Unanswered says.

@@ -1,4 +1,4 @@
-package wire
+package codec
 
 import (
 	"encoding/binary"
@@ -14,32 +14,40 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// writer writes values in the form of their shape. Canonical bytes take empty lists for absent ones.
-type writer struct {
+// Writer writes values in the form of their shape. Canonical bytes take empty lists for absent ones.
+type Writer struct {
 	enc       *msgpack.Encoder
 	canonical bool
 	scratch   []byte // of a list of floats
-	piece     piece  // of a list of cores or links
 }
 
-// marshal returns the bytes of the struct v points to, under its name and version.
-func marshal(name string, v any, canonical bool) ([]byte, error) {
+// Marshal returns the bytes of the struct v points to, under its name and version.
+func Marshal(name string, v any, canonical bool) ([]byte, error) {
 	first := firstChunks.Get().(*[]byte)
 	defer firstChunks.Put(first)
 	b := chunks{last: (*first)[:0]}
-	err := marshalTo(&b, name, v, canonical)
+	err := MarshalTo(&b, name, v, canonical)
 	if err != nil {
 		return nil, err
 	}
 	return b.join(), nil
 }
 
+// ArrayLen begins a list of n elements.
+func (w *Writer) ArrayLen(n int) error { return w.enc.EncodeArrayLen(n) }
+
+// Value writes what v points to.
+func (w *Writer) Value(v any) error {
+	x := reflect.ValueOf(v).Elem()
+	return w.write(shapeOf(x.Type()), x)
+}
+
 // firstChunks are chunks to begin with: most messages fit one, and leave a copy of their own length behind.
 var firstChunks = sync.Pool{New: func() any { b := make([]byte, 0, firstChunk); return &b }}
 
-// marshalTo writes what marshal returns. to should be an io.ByteWriter, too.
-func marshalTo(to io.Writer, name string, v any, canonical bool) error {
-	w := &writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}} // nil would be written as null
+// MarshalTo writes what marshal returns. to should be an io.ByteWriter, too.
+func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
+	w := &Writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}} // nil would be written as null
 	value := reflect.ValueOf(v).Elem()
 	return w.object(shapeOf(value.Type()), value, name)
 }
@@ -96,7 +104,7 @@ func (c *chunks) join() []byte {
 	return append(out, c.last...)
 }
 
-func (w *writer) write(s *shape, v reflect.Value) error {
+func (w *Writer) write(s *shape, v reflect.Value) error {
 	switch s.form {
 	case formString:
 		return w.enc.EncodeString(strings.ToValidUTF8(v.String(), "\uFFFD"))
@@ -143,13 +151,13 @@ func (w *writer) write(s *shape, v reflect.Value) error {
 	case formMap:
 		return w.freeMap(s, v)
 	case formStreamed:
-		return v.Addr().Interface().(streamed).encode(w)
+		return v.Addr().Interface().(Streamed).Encode(w)
 	}
 	return w.write(s.elem, v.Elem()) // formPointer
 }
 
 // object writes a struct, its absent fields left out. An outermost one has a name and gets the common keys.
-func (w *writer) object(s *shape, v reflect.Value, name string) error {
+func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 	n := 0
 	for i := range s.fields {
 		if !w.absent(&s.fields[i], v) {
@@ -182,7 +190,7 @@ func (w *writer) object(s *shape, v reflect.Value, name string) error {
 	return nil
 }
 
-func (w *writer) absent(f *field, v reflect.Value) bool {
+func (w *Writer) absent(f *field, v reflect.Value) bool {
 	if !f.omit {
 		return false
 	}
@@ -201,7 +209,7 @@ func (w *writer) absent(f *field, v reflect.Value) bool {
 	return x.IsZero()
 }
 
-func (w *writer) freeMap(s *shape, v reflect.Value) error {
+func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 	if v.Len() > MaxKeys {
 		return fmt.Errorf("%w: a map of %d keys, at most %d", ErrInvalid, v.Len(), MaxKeys)
 	}

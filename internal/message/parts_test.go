@@ -1,4 +1,4 @@
-package wire
+package message
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // twoParts is a network of two links of two legs each that no core joins, and its decomposition by parts.
@@ -66,7 +67,7 @@ func TestDecompositionsByParts(t *testing.T) {
 	} {
 		_, bad := twoParts()
 		spoil(bad)
-		if err := CheckDecomposition(net, bad); !errors.Is(err, ErrInvalid) {
+		if err := CheckDecomposition(net, bad); !errors.Is(err, wire.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package wire
+package codec
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ import (
 // View returns a message or blob as JSON for people and schemas: maps become objects with their keys in order, bin fields
 // base64 strings, and the floats that JSON does not have the strings "NaN", "+Inf", "-Inf". The bytes are scanned first.
 func View(b []byte) ([]byte, error) {
-	if err := Scan(b, MaxBlob); err != nil {
-		return nil, blame("view", err)
+	if err := Scan(b, MaxBytes); err != nil {
+		return nil, Blame("view", err)
 	}
 	v := &viewer{cursor: cursor{b: b}}
 	if err := v.value(); err != nil {
-		return nil, blame("view", err)
+		return nil, Blame("view", err)
 	}
 	return v.out.Bytes(), nil
 }
@@ -102,9 +102,9 @@ func (v *viewer) text(s string) error {
 	return err
 }
 
-// FromView returns the msgpack bytes of a JSON view of a message of m's type, the inverse of View: strings become bin, and
+// FromView returns the msgpack bytes of a JSON view of what m points to, the inverse of View: strings become bin, and
 // numbers floats, where m's fields are. It converts only; whether the message is right is for Decode to say.
-func FromView(m Message, doc []byte) ([]byte, error) {
+func FromView(m any, doc []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	var x any

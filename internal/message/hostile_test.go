@@ -1,4 +1,4 @@
-package wire
+package message
 
 import (
 	"bytes"
@@ -13,11 +13,14 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // pack is the library's encoding, keys sorted.
@@ -56,12 +59,12 @@ var hostile = []struct {
 
 func TestScanRefusesHostileBytes(t *testing.T) {
 	for _, c := range hostile {
-		err := Scan(c.bytes, MaxMessage)
-		if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), c.says) {
+		err := codec.Scan(c.bytes, wire.MaxMessage)
+		if !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}
 		for _, m := range sampleMessages() {
-			if err := Decode(c.bytes, empty(m)); fault.CodeOf(err) != fault.BadInput {
+			if err := wire.Decode(c.bytes, empty(m)); fault.CodeOf(err) != fault.BadInput {
 				t.Errorf("%s as a %s: %v has code %q", c.name, m.Name(), err, fault.CodeOf(err))
 			}
 		}
@@ -71,11 +74,11 @@ func TestScanRefusesHostileBytes(t *testing.T) {
 			}
 		}
 	}
-	if err := Scan(make([]byte, 11), 10); !errors.Is(err, ErrTooLarge) {
+	if err := codec.Scan(make([]byte, 11), 10); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("11 bytes, 10 allowed: %v", err)
 	}
 	sixteen := append(bytes.Repeat([]byte{0x91}, 16), 0xc0)
-	if err := Scan(sixteen, 100); err != nil {
+	if err := codec.Scan(sixteen, 100); err != nil {
 		t.Errorf("16 levels are allowed: %v", err)
 	}
 }
@@ -93,7 +96,7 @@ func TestScanAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		if Scan(b, MaxBlob) != nil {
+		if codec.Scan(b, MaxBlob) != nil {
 			t.Fatal("refused")
 		}
 	}); n != 0 {
@@ -108,11 +111,11 @@ func TestDecodeBoundsMemory(t *testing.T) {
 	b = append(b, "queries"...)
 	b = append(b, 0xdd, 0, 1, 0x86, 0xa0)
 	b = append(b, bytes.Repeat([]byte{0x80}, 100_000)...)
-	if err := Scan(b, MaxMessage); err != nil {
+	if err := codec.Scan(b, wire.MaxMessage); err != nil {
 		t.Fatal(err)
 	}
-	err := Decode(b, new(Model))
-	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "model.queries") {
+	err := wire.Decode(b, new(wire.Model))
+	if !errors.Is(err, wire.ErrTooLarge) || !strings.Contains(err.Error(), "model.queries") {
 		t.Errorf("%v", err)
 	}
 }
@@ -130,7 +133,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		}
 		return m
 	}
-	if err := Decode(pack(task(nil)), new(Task)); err != nil {
+	if err := wire.Decode(pack(task(nil)), new(Task)); err != nil {
 		t.Fatal(err)
 	}
 	soft := func(w []float64) object {
@@ -145,51 +148,51 @@ func TestDecodeNamesTheField(t *testing.T) {
 		is     error
 		says   string
 	}{
-		{object{"v": 2}, ErrVersion, "task: wire: unknown version: 2, this program reads version 1"},
-		{object{"v": nil}, ErrMalformed, "task.v: wire: malformed message: required field is missing"},
-		{object{"v": "1"}, ErrMalformed, "integer expected, not string"},
-		{object{"t": "partial"}, ErrMalformed, `a "partial" where a "task" belongs`},
-		{object{"stored": nil}, ErrMalformed, "task.stored: wire: malformed message: required field is missing"},
-		{object{"job": nil}, ErrMalformed, "task.job"},
-		{object{"job": 7}, ErrMalformed, "task.job: wire: malformed message: at byte"},
-		{object{"job": "a.b"}, ErrInvalid, `task.job: wire: invalid message: "a.b" is not [A-Za-z0-9_-]{1,64}`},
-		{object{"job": "a*"}, ErrInvalid, "task.job"},
-		{object{"job": ""}, ErrInvalid, "task.job"},
-		{object{"job": strings.Repeat("x", 65)}, ErrInvalid, "task.job"},
-		{object{"digest": "abc"}, ErrInvalid, `task.digest: wire: invalid message: "abc" is not 64 hexadecimal digits`},
-		{object{"digest": strings.ToUpper(digestA)}, ErrInvalid, "task.digest"},
-		{object{"tenant": "a\nb"}, ErrInvalid, "task.tenant"},
-		{object{"k": 1}, ErrInvalid, "task.k: wire: invalid message: chunk 1 of 1"},
-		{object{"k": -1}, ErrInvalid, "task.k"},
-		{object{"n": 1 << 40}, ErrInvalid, "task.n"},
-		{object{"n": 1.0}, ErrMalformed, "task.n"},
-		{object{"k": uint64(math.MaxUint64)}, ErrMalformed, "task.k: wire: malformed message: at byte"},
-		{object{"units": []any{object{"q": 0, "c": uint64(1 << 63)}}}, ErrMalformed, "task.units[0].c"},
-		{object{"units": []any{object{"q": 1, "c": 0}}}, ErrInvalid, "task.units[0].q: wire: invalid message: query 1, the task has 1 from 0"},
-		{object{"units": []any{object{"q": 0}}}, ErrMalformed, "task.units[0].c: wire: malformed message: required field is missing"},
-		{object{"units": []any{object{"q": 0, "c": -1}}}, ErrInvalid, "task.units[0].c"},
-		{object{"units": object{}}, ErrMalformed, "array expected, not map"},
-		{object{"queries": []any{object{"evid": "0"}}}, ErrInvalid, "task.queries[0].evid"},
-		{object{"queries": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}}, ErrInvalid, "task.queries[0].evidence.h[1]"},
-		{object{"queries": []any{soft([]float64{1, math.NaN()})}}, ErrInvalid, "weight 1 of variable 0 is NaN"},
-		{object{"queries": []any{soft(nil)}}, ErrMalformed, "task.queries[0].evidence.s[0].w"},
-		{object{"queries": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}}, ErrMalformed, "a bin of 3 bytes cannot be a list of float64"},
-		{object{"cost": math.Inf(1)}, ErrInvalid, "task.cost"},
-		{object{"cost": uint64(1)<<53 + 1}, ErrMalformed, "task.cost"},
-		{object{"memory": -1}, ErrInvalid, "task.memory"},
-		{object{"stored": -1}, ErrInvalid, "task.time"},
-		{object{"timings": object{"x": -1.0}}, ErrInvalid, `"x" took -1 ms`},
-		{object{"timings": object{"x": "1"}}, ErrMalformed, "task.timings.x"},
+		{object{"v": 2}, wire.ErrVersion, "task: wire: unknown version: 2, this program reads version 1"},
+		{object{"v": nil}, wire.ErrMalformed, "task.v: wire: malformed message: required field is missing"},
+		{object{"v": "1"}, wire.ErrMalformed, "integer expected, not string"},
+		{object{"t": "partial"}, wire.ErrMalformed, `a "partial" where a "task" belongs`},
+		{object{"stored": nil}, wire.ErrMalformed, "task.stored: wire: malformed message: required field is missing"},
+		{object{"job": nil}, wire.ErrMalformed, "task.job"},
+		{object{"job": 7}, wire.ErrMalformed, "task.job: wire: malformed message: at byte"},
+		{object{"job": "a.b"}, wire.ErrInvalid, `task.job: wire: invalid message: "a.b" is not [A-Za-z0-9_-]{1,64}`},
+		{object{"job": "a*"}, wire.ErrInvalid, "task.job"},
+		{object{"job": ""}, wire.ErrInvalid, "task.job"},
+		{object{"job": strings.Repeat("x", 65)}, wire.ErrInvalid, "task.job"},
+		{object{"digest": "abc"}, wire.ErrInvalid, `task.digest: wire: invalid message: "abc" is not 64 hexadecimal digits`},
+		{object{"digest": strings.ToUpper(digestA)}, wire.ErrInvalid, "task.digest"},
+		{object{"tenant": "a\nb"}, wire.ErrInvalid, "task.tenant"},
+		{object{"k": 1}, wire.ErrInvalid, "task.k: wire: invalid message: chunk 1 of 1"},
+		{object{"k": -1}, wire.ErrInvalid, "task.k"},
+		{object{"n": 1 << 40}, wire.ErrInvalid, "task.n"},
+		{object{"n": 1.0}, wire.ErrMalformed, "task.n"},
+		{object{"k": uint64(math.MaxUint64)}, wire.ErrMalformed, "task.k: wire: malformed message: at byte"},
+		{object{"units": []any{object{"q": 0, "c": uint64(1 << 63)}}}, wire.ErrMalformed, "task.units[0].c"},
+		{object{"units": []any{object{"q": 1, "c": 0}}}, wire.ErrInvalid, "task.units[0].q: wire: invalid message: query 1, the task has 1 from 0"},
+		{object{"units": []any{object{"q": 0}}}, wire.ErrMalformed, "task.units[0].c: wire: malformed message: required field is missing"},
+		{object{"units": []any{object{"q": 0, "c": -1}}}, wire.ErrInvalid, "task.units[0].c"},
+		{object{"units": object{}}, wire.ErrMalformed, "array expected, not map"},
+		{object{"queries": []any{object{"evid": "0"}}}, wire.ErrInvalid, "task.queries[0].evid"},
+		{object{"queries": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}}, wire.ErrInvalid, "task.queries[0].evidence.h[1]"},
+		{object{"queries": []any{soft([]float64{1, math.NaN()})}}, wire.ErrInvalid, "weight 1 of variable 0 is NaN"},
+		{object{"queries": []any{soft(nil)}}, wire.ErrMalformed, "task.queries[0].evidence.s[0].w"},
+		{object{"queries": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}}, wire.ErrMalformed, "a bin of 3 bytes cannot be a list of float64"},
+		{object{"cost": math.Inf(1)}, wire.ErrInvalid, "task.cost"},
+		{object{"cost": uint64(1)<<53 + 1}, wire.ErrMalformed, "task.cost"},
+		{object{"memory": -1}, wire.ErrInvalid, "task.memory"},
+		{object{"stored": -1}, wire.ErrInvalid, "task.time"},
+		{object{"timings": object{"x": -1.0}}, wire.ErrInvalid, `"x" took -1 ms`},
+		{object{"timings": object{"x": "1"}}, wire.ErrMalformed, "task.timings.x"},
 	} {
-		err := Decode(pack(task(c.change)), new(Task))
+		err := wire.Decode(pack(task(c.change)), new(Task))
 		if c.says == "task.queries[0].evidence.s[0].w" { // an absent bin is packed as null: no weights
-			c.is, c.says = ErrInvalid, "variable 0 has no weights"
+			c.is, c.says = wire.ErrInvalid, "variable 0 has no weights"
 		}
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v, want %q", c.change, err, c.says)
 		}
 		want := fault.BadInput
-		if c.is == ErrVersion {
+		if c.is == wire.ErrVersion {
 			want = fault.Unsupported
 		}
 		if fault.CodeOf(err) != want {
@@ -200,61 +203,61 @@ func TestDecodeNamesTheField(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	queries := []query.Query{{}}
-	native := func(f ...Factor) *Model {
-		return &Model{Job: "j", Queries: queries, Model: &ModelBody{Domains: []int{2, 3}, Factors: f}}
+	native := func(f ...wire.Factor) *wire.Model {
+		return &wire.Model{Job: "j", Queries: queries, Model: &wire.ModelBody{Domains: []int{2, 3}, Factors: f}}
 	}
-	dense := func(shape []int, n int) Tensor {
-		return Tensor{Kind: KindDense, Shape: shape, Data: make([]float64, n)}
+	dense := func(shape []int, n int) form.Tensor {
+		return form.Tensor{Kind: form.KindDense, Shape: shape, Data: make([]float64, n)}
 	}
-	levels := &Levels{D: 2, Tables: [][]byte{{0, 1}}, Legs: []int{0}}
+	levels := &form.Levels{D: 2, Tables: [][]byte{{0, 1}}, Legs: []int{0}}
 	ok := btn.Result{Job: "j", Status: "ok"}
-	answer := func(change func(*btn.Result)) *Answer {
+	answer := func(change func(*btn.Result)) *wire.Answer {
 		r := ok
 		change(&r)
-		return &Answer{Job: "j", Digest: digestA, Status: StatusOK, Results: []btn.Result{r}}
+		return &wire.Answer{Job: "j", Digest: digestA, Status: wire.StatusOK, Results: []btn.Result{r}}
 	}
 	partial := func(v btn.UnitValue) *Partial {
 		return &Partial{Job: "j", Digest: digestA, JobBlob: digestA, N: 1, NumericKind: "x", Values: []btn.UnitValue{v}}
 	}
 	for _, c := range []struct {
-		m    Message
+		m    wire.Message
 		says string
 	}{
-		{&Model{Job: "j", Queries: queries}, "none of model, uai and model_digest"},
-		{&Model{Job: "j", Queries: queries, UAI: "x", Model: &ModelBody{}}, "both model and uai"},
-		{&Model{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
-		{&Model{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
-		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
-		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}}, `settings.method: wire: invalid message: "magic" is none of`},
-		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
-		{&Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
-		{&Model{Job: "j", Model: &ModelBody{}, Queries: []query.Query{{Evid: "0"}}}, "queries[0].evid: wire: invalid message: evidence as text needs a model in uai"},
-		{&Model{Job: "j", UAI: "x", Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}}}, "both evid and evidence"},
-		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}}}, "variable 0 = 2 is out of range"},
-		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}}}, "1 weights for variable 0"},
-		{&Model{Job: "j", Model: &ModelBody{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
-		{&Model{Job: "j", Model: &ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries}, "2 names for 1 variables"},
-		{native(Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}), "model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]"},
-		{native(Factor{Scope: []int{2}, Table: dense([]int{2}, 2)}), "factors[0].scope: wire: invalid message: variable 2 of 2"},
-		{native(Factor{Scope: []int{0, 0}, Table: dense([]int{2, 2}, 4)}), "variable 0 twice"},
-		{native(Factor{Scope: []int{1}, Table: dense([]int{2}, 2)}), "mode 0 has 2 values, variable 1 has 3"},
-		{native(Factor{Scope: []int{0}, Table: dense([]int{2, 3}, 6)}), "1 variables, the table has 2"},
-		{native(Factor{Scope: []int{0}, Table: Tensor{Kind: KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}), "entry 1 of a list is +Inf"},
-		{native(Factor{Table: dense([]int{1 << 30, 1 << 30, 1 << 30}, 1)}), "1 entries do not fill shape"},
-		{native(Factor{Table: dense([]int{-1}, 1)}), "mode 0 has -1 values"},
-		{native(Factor{Table: Tensor{Kind: "sparse"}}), `"sparse" is none of dense, cp, symmetric, symmetry-cp`},
-		{native(Factor{Table: Tensor{Kind: KindCP, Shape: []int{2}, Weights: []float64{1}}}), "vectors: wire: invalid message: 0 for 1 modes"},
-		{native(Factor{Table: Tensor{Kind: KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}), "the identity of 2 values with rank 1"},
-		{native(Factor{Table: Tensor{Kind: KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}), "1 entries for rank 1 and 2 values"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}}}), "table.levels: wire: malformed message: required field is missing"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: levels}}), "table.values: wire: malformed message: required field is missing"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: levels, Values: &Scaled{Mant: []float64{1}}}}), "1 entries, the count vectors are 2"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: levels, Values: &Scaled{Mant: []float64{1, 2}, Exp: []int64{}}}}), "0 exponents for 2 entries"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{3}, Levels: levels, Values: &Scaled{}}}), "a table of 2 for 3 values"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: &Levels{D: 1, Tables: [][]byte{{0, 1}}}}}), "value 1 at level 1 of 1"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: &Levels{D: 257}}}), "257 levels, at most 256"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetric, Shape: []int{2}, Levels: &Levels{D: 1, Legs: []int{0}}}}), "levels.legs[0]: wire: invalid message: table 0 of 0"},
-		{native(Factor{Table: Tensor{Kind: KindSymmetryCP, Shape: []int{2}, Levels: levels, Terms: []Term{{S: Scaled{Mant: []float64{1, 2}}, R: [][]float64{{1}}}}}}), "terms[0].r[0]: wire: invalid message: 1 entries for 2 values"},
+		{&wire.Model{Job: "j", Queries: queries}, "none of model, uai and model_digest"},
+		{&wire.Model{Job: "j", Queries: queries, UAI: "x", Model: &wire.ModelBody{}}, "both model and uai"},
+		{&wire.Model{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
+		{&wire.Model{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
+		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
+		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}}, `settings.method: wire: invalid message: "magic" is none of`},
+		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
+		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
+		{&wire.Model{Job: "j", Model: &wire.ModelBody{}, Queries: []query.Query{{Evid: "0"}}}, "queries[0].evid: wire: invalid message: evidence as text needs a model in uai"},
+		{&wire.Model{Job: "j", UAI: "x", Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}}}, "both evid and evidence"},
+		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}}}, "variable 0 = 2 is out of range"},
+		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}}}, "1 weights for variable 0"},
+		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
+		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries}, "2 names for 1 variables"},
+		{native(wire.Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}), "model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]"},
+		{native(wire.Factor{Scope: []int{2}, Table: dense([]int{2}, 2)}), "factors[0].scope: wire: invalid message: variable 2 of 2"},
+		{native(wire.Factor{Scope: []int{0, 0}, Table: dense([]int{2, 2}, 4)}), "variable 0 twice"},
+		{native(wire.Factor{Scope: []int{1}, Table: dense([]int{2}, 2)}), "mode 0 has 2 values, variable 1 has 3"},
+		{native(wire.Factor{Scope: []int{0}, Table: dense([]int{2, 3}, 6)}), "1 variables, the table has 2"},
+		{native(wire.Factor{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}), "entry 1 of a list is +Inf"},
+		{native(wire.Factor{Table: dense([]int{1 << 30, 1 << 30, 1 << 30}, 1)}), "1 entries do not fill shape"},
+		{native(wire.Factor{Table: dense([]int{-1}, 1)}), "mode 0 has -1 values"},
+		{native(wire.Factor{Table: form.Tensor{Kind: "sparse"}}), `"sparse" is none of dense, cp, symmetric, symmetry-cp`},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}}}), "vectors: wire: invalid message: 0 for 1 modes"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}), "the identity of 2 values with rank 1"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}), "1 entries for rank 1 and 2 values"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}}}), "table.levels: wire: malformed message: required field is missing"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels}}), "table.values: wire: malformed message: required field is missing"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1}}}}), "1 entries, the count vectors are 2"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1, 2}, Exp: []int64{}}}}), "0 exponents for 2 entries"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{3}, Levels: levels, Values: &form.Scaled{}}}), "a table of 2 for 3 values"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Tables: [][]byte{{0, 1}}}}}), "value 1 at level 1 of 1"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 257}}}), "257 levels, at most 256"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Legs: []int{0}}}}), "levels.legs[0]: wire: invalid message: table 0 of 0"},
+		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetryCP, Shape: []int{2}, Levels: levels, Terms: []form.Term{{S: form.Scaled{Mant: []float64{1, 2}}, R: [][]float64{{1}}}}}}), "terms[0].r[0]: wire: invalid message: 1 entries for 2 values"},
 		{partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: 0.5}}}), "values[0].v.z: wire: invalid message: 0.5·2^0 is not normalised"},
 		{partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: math.NaN()}}}), "values[0].v.z"},
 		{partial(btn.UnitValue{Value: btn.Value{Flops: math.NaN()}}), "values[0].v.f"},
@@ -266,20 +269,20 @@ func TestValidateNamesTheField(t *testing.T) {
 		{answer(func(r *btn.Result) { r.LogZ = pointer(math.Inf(-1)) }), "results[0].log_z: wire: invalid message: -Inf is not finite"},
 		{answer(func(r *btn.Result) { r.Plan = &btn.Cost{Flops: math.Inf(1)} }), "results[0].plan.flops"},
 		{answer(func(r *btn.Result) { r.TimingsMS = map[string]float64{"x": math.NaN()} }), "results[0].timings_ms.x"},
-		{&Answer{Job: "j", Digest: digestA, Status: StatusOK}, "results: wire: invalid message: an answer that is ok has at least one"},
-		{&Answer{Job: "j", Digest: digestA, Status: StatusCancelled}, `error: wire: invalid message: status "cancelled" needs it`},
-		{&Progress{Job: "j", Stage: "learn", Done: 2, Total: 1}, "done: wire: invalid message: 2 of 1"},
-		{&Progress{Job: "j", Stage: "a b"}, `stage: wire: invalid message: "a b" is no stage`},
-		{&Cancel{Job: "j", Digest: "x"}, "digest"},
+		{&wire.Answer{Job: "j", Digest: digestA, Status: wire.StatusOK}, "results: wire: invalid message: an answer that is ok has at least one"},
+		{&wire.Answer{Job: "j", Digest: digestA, Status: wire.StatusCancelled}, `error: wire: invalid message: status "cancelled" needs it`},
+		{&wire.Progress{Job: "j", Stage: "learn", Done: 2, Total: 1}, "done: wire: invalid message: 2 of 1"},
+		{&wire.Progress{Job: "j", Stage: "a b"}, `stage: wire: invalid message: "a b" is no stage`},
+		{&wire.Cancel{Job: "j", Digest: "x"}, "digest"},
 		{&DeadLetter{Job: "j", Stage: "learn", Error: btn.ErrorInfo{Code: fault.Internal}}, "subject: wire: invalid message: is empty"},
 		{&Redrive{Job: "j", Time: -1}, "time"},
-		{&Graph{}, "model: wire: invalid message: neither model nor uai is given"},
-		{&Graph{Model: &ModelBody{Domains: []int{0}}}, "model.domains[0]"},
-		{&Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}}, "model_digest: wire: invalid message: the model is given as well"},
-		{&Model{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
-		{&Unanswered{Status: StatusOK}, `status: wire: invalid message: "ok" is neither pending nor refused`},
-		{&Unanswered{Status: StatusPending, Job: "j"}, "digest"},
-		{&Unanswered{Status: StatusRefused, Error: btn.ErrorInfo{Code: "x"}}, "error.code"},
+		{&wire.Graph{}, "model: wire: invalid message: neither model nor uai is given"},
+		{&wire.Graph{Model: &wire.ModelBody{Domains: []int{0}}}, "model.domains[0]"},
+		{&wire.Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}}, "model_digest: wire: invalid message: the model is given as well"},
+		{&wire.Model{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
+		{&wire.Unanswered{Status: wire.StatusOK}, `status: wire: invalid message: "ok" is neither pending nor refused`},
+		{&wire.Unanswered{Status: wire.StatusPending, Job: "j"}, "digest"},
+		{&wire.Unanswered{Status: wire.StatusRefused, Error: btn.ErrorInfo{Code: "x"}}, "error.code"},
 	} {
 		err := c.m.Validate()
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -322,7 +325,7 @@ func TestCheckJob(t *testing.T) {
 		"levels.d: wire: invalid message: 0 levels":          {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassSymmetric}}},
 	} {
 		err := CheckJob(n, &btn.Job{Decompositions: []*btn.Decomposition{d}})
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) {
+		if !errors.Is(err, wire.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
@@ -365,11 +368,11 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), "assignments[0].joint") || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
 		}
-		m := &Model{Job: "j", Model: &ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []Factor{}}, Queries: []query.Query{{Joint: c.set}}}
+		m := &wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []wire.Factor{}}, Queries: []query.Query{{Joint: c.set}}}
 		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "queries[0].joint") {
 			t.Errorf("native model, %v: %v", c.set, err)
 		}
-		m = &Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
+		m = &wire.Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
 		if err := m.Validate(); (err != nil) != c.everywhere {
 			t.Errorf("model in UAI, %v: %v", c.set, err)
 		}

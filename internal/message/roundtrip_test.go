@@ -1,4 +1,4 @@
-package wire
+package message
 
 import (
 	"bytes"
@@ -12,31 +12,35 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-func empty(m Message) Message { return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message) }
+func empty(m wire.Message) wire.Message {
+	return reflect.New(reflect.TypeOf(m).Elem()).Interface().(wire.Message)
+}
 
 func TestMessagesRoundTrip(t *testing.T) {
 	for _, m := range sampleMessages() {
-		b, err := Encode(m)
+		b, err := wire.Encode(m)
 		if err != nil {
 			t.Fatalf("%s: %v", m.Name(), err)
 		}
 		got := empty(m)
-		if err := Decode(b, got); err != nil {
+		if err := wire.Decode(b, got); err != nil {
 			t.Fatalf("%s: %v", m.Name(), err)
 		}
 		if !reflect.DeepEqual(got, m) {
 			t.Errorf("%s: decoded\n%+v\nencoded\n%+v", m.Name(), got, m)
 		}
 		for range 5 { // free maps are iterated in another order each time
-			if again, _ := Encode(got); !bytes.Equal(again, b) {
+			if again, _ := wire.Encode(got); !bytes.Equal(again, b) {
 				t.Fatalf("%s: the same message gave other bytes", m.Name())
 			}
 		}
@@ -45,16 +49,16 @@ func TestMessagesRoundTrip(t *testing.T) {
 
 func TestModelBodyRoundTrip(t *testing.T) {
 	want := sampleModel()
-	body, err := NewModelBody(want)
+	body, err := wire.NewModelBody(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Encode(&Model{Job: "j", Model: body, Queries: []query.Query{{}}})
+	b, err := wire.Encode(&wire.Model{Job: "j", Model: body, Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m Model
-	if err := Decode(b, &m); err != nil {
+	var m wire.Model
+	if err := wire.Decode(b, &m); err != nil {
 		t.Fatal(err)
 	}
 	got, err := m.Model.Decode()
@@ -138,7 +142,7 @@ func TestTermWithoutVectors(t *testing.T) {
 	table := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims),
 		Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: scaled.Vector{Mant: []float64{1, 2, 3}}}}}
 	m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}}}
-	body, err := NewModelBody(m)
+	body, err := wire.NewModelBody(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +188,7 @@ func TestLibraryReadsOurBytes(t *testing.T) {
 	units := []btn.Unit{{Query: 3, Component: 1 << 20}, {Query: 3, Component: 3}}
 	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []query.Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
 		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25}}
-	b, err := Encode(&want)
+	b, err := wire.Encode(&want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,8 +201,8 @@ func TestLibraryReadsOurBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c Cancel
-	if err := Decode(theirs, &c); err != nil || c != (Cancel{Job: "j", Time: 1767225600000}) {
+	var c wire.Cancel
+	if err := wire.Decode(theirs, &c); err != nil || c != (wire.Cancel{Job: "j", Time: 1767225600000}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -206,15 +210,15 @@ func TestLibraryReadsOurBytes(t *testing.T) {
 // Results carry the names and values that encoding/json gives them.
 func TestResultsAreKeyedAsInJSON(t *testing.T) {
 	for _, m := range sampleMessages() {
-		a, ok := m.(*Answer)
+		a, ok := m.(*wire.Answer)
 		if !ok || len(a.Results) == 0 {
 			continue
 		}
-		b, err := Encode(a)
+		b, err := wire.Encode(a)
 		if err != nil {
 			t.Fatal(err)
 		}
-		view, err := View(b)
+		view, err := codec.View(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,33 +244,33 @@ func TestResultsAreKeyedAsInJSON(t *testing.T) {
 
 func TestViewsRoundTrip(t *testing.T) {
 	for _, m := range sampleMessages() {
-		b, err := Encode(m)
+		b, err := wire.Encode(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		view, err := View(b)
+		view, err := codec.View(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !json.Valid(view) {
 			t.Fatalf("%s: not JSON: %s", m.Name(), view)
 		}
-		back, err := FromView(m, view)
+		back, err := codec.FromView(m, view)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := empty(m)
-		if err := Decode(back, got); err != nil || !reflect.DeepEqual(got, m) {
+		if err := wire.Decode(back, got); err != nil || !reflect.DeepEqual(got, m) {
 			t.Errorf("%s: %v: %s", m.Name(), err, view)
 		}
 	}
 }
 
 func TestDigest(t *testing.T) {
-	base := func() *Model {
-		return &Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{}}}
+	base := func() *wire.Model {
+		return &wire.Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{}}}
 	}
-	digest := func(m *Model) string {
+	digest := func(m *wire.Model) string {
 		d, err := m.Digest()
 		if err != nil {
 			t.Fatal(err)
@@ -280,26 +284,26 @@ func TestDigest(t *testing.T) {
 	if digest(same) != want {
 		t.Error("defaults written out, or an empty list for none, change the digest")
 	}
-	b, err := Encode(base())
+	b, err := wire.Encode(base())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var decoded Model
-	if err := Decode(b, &decoded); err != nil || digest(&decoded) != want {
+	var decoded wire.Model
+	if err := wire.Decode(b, &decoded); err != nil || digest(&decoded) != want {
 		t.Error("the digest does not survive the wire", err)
 	}
 	seen := map[string]string{want: "nothing"}
-	for name, change := range map[string]func(*Model){
-		"job":       func(m *Model) { m.Job = "k" },
-		"tenant":    func(m *Model) { m.Tenant = "k" },
-		"uai":       func(m *Model) { m.UAI += " " },
-		"native":    func(m *Model) { m.UAI, m.Model = "", &ModelBody{Domains: []int{2}} },
-		"deadline":  func(m *Model) { m.DeadlineMS = 1 },
-		"seed":      func(m *Model) { m.Settings.Seed = 1 },
-		"method":    func(m *Model) { m.Settings.Method = btn.MethodExact },
-		"queries":   func(m *Model) { m.Queries = append(m.Queries, query.Query{}) },
-		"evid":      func(m *Model) { m.Queries[0].Evid = "1 0 1" },
-		"evid file": func(m *Model) { m.Queries[0].EvidenceFile = "f" },
+	for name, change := range map[string]func(*wire.Model){
+		"job":       func(m *wire.Model) { m.Job = "k" },
+		"tenant":    func(m *wire.Model) { m.Tenant = "k" },
+		"uai":       func(m *wire.Model) { m.UAI += " " },
+		"native":    func(m *wire.Model) { m.UAI, m.Model = "", &wire.ModelBody{Domains: []int{2}} },
+		"deadline":  func(m *wire.Model) { m.DeadlineMS = 1 },
+		"seed":      func(m *wire.Model) { m.Settings.Seed = 1 },
+		"method":    func(m *wire.Model) { m.Settings.Method = btn.MethodExact },
+		"queries":   func(m *wire.Model) { m.Queries = append(m.Queries, query.Query{}) },
+		"evid":      func(m *wire.Model) { m.Queries[0].Evid = "1 0 1" },
+		"evid file": func(m *wire.Model) { m.Queries[0].EvidenceFile = "f" },
 	} {
 		m := base()
 		change(m)
@@ -312,15 +316,15 @@ func TestDigest(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	many := map[string]float64{}
-	for i := range MaxKeys + 1 {
+	for i := range codec.MaxKeys + 1 {
 		many[fmt.Sprint(i)] = 1
 	}
-	for want, m := range map[string]Message{
+	for want, m := range map[string]wire.Message{
 		`network.job`: &Network{Job: "a.b"},
 		`timings: wire: invalid message: 65 stages, at most 64`: &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{}}, Timings: many},
-		`answer.status`: &Answer{Job: "a", Digest: digestA, Status: "fine"},
+		`answer.status`: &wire.Answer{Job: "a", Digest: digestA, Status: "fine"},
 	} {
-		if _, err := Encode(m); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := wire.Encode(m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -334,13 +338,13 @@ func TestEncodeRefuses(t *testing.T) {
 
 // A file in another encoding can be sent; what it says is for its reader to refuse, and its digest survives the wire.
 func TestTextThatIsNotUTF8(t *testing.T) {
-	m := &Model{Job: "j", UAI: "MARKOV \xe9 2", Queries: []query.Query{{EvidenceFile: "\xff.evid"}}}
-	b, err := Encode(m)
+	m := &wire.Model{Job: "j", UAI: "MARKOV \xe9 2", Queries: []query.Query{{EvidenceFile: "\xff.evid"}}}
+	b, err := wire.Encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got Model
-	if err := Decode(b, &got); err != nil {
+	var got wire.Model
+	if err := wire.Decode(b, &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.UAI != "MARKOV \uFFFD 2" || got.Queries[0].EvidenceFile != "\uFFFD.evid" {
@@ -354,10 +358,10 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 		t.Errorf("digest %s became %s (%v)", sent, received, err)
 	}
 	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{}}, Timings: map[string]float64{"\xff": 1}}
-	if _, err := Encode(n); fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "is not UTF-8") {
+	if _, err := wire.Encode(n); fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "is not UTF-8") {
 		t.Error(err)
 	}
-	if _, err := Encode(&Model{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := wire.Encode(&wire.Model{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}
 }

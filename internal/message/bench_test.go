@@ -1,11 +1,13 @@
-package wire
+package message
 
 import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // chainNetwork is a network of 2·n legs: n pairwise factors as cores, n variables of two values as links.
@@ -40,7 +42,7 @@ func BenchmarkNetworkBlob(b *testing.B) {
 	b.Run("scan", func(b *testing.B) {
 		b.SetBytes(int64(len(blob)))
 		for b.Loop() {
-			if err := Scan(blob, MaxBlob); err != nil {
+			if err := codec.Scan(blob, MaxBlob); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -56,26 +58,26 @@ func BenchmarkNetworkBlob(b *testing.B) {
 }
 
 func BenchmarkTask(b *testing.B) {
-	var m Message
+	var m wire.Message
 	for _, s := range sampleMessages() {
 		if s.Name() == "task" {
 			m = s
 		}
 	}
-	payload, err := Encode(m)
+	payload, err := wire.Encode(m)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Run("encode", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Encode(m); err != nil {
+			if _, err := wire.Encode(m); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
 		for b.Loop() {
-			if err := Decode(payload, new(Task)); err != nil {
+			if err := wire.Decode(payload, new(Task)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,10 +1,12 @@
-package wire
+package message
 
 import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -15,10 +17,10 @@ func seedHostile(f *testing.F) {
 }
 
 // fuzzMessage: whatever decodes, encodes; and the bytes of that are a fixed point.
-func fuzzMessage(f *testing.F, m Message) {
+func fuzzMessage(f *testing.F, m wire.Message) {
 	seedHostile(f)
 	for _, s := range sampleMessages() {
-		b, err := Encode(s)
+		b, err := wire.Encode(s)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -26,38 +28,38 @@ func fuzzMessage(f *testing.F, m Message) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		first := empty(m)
-		if Decode(b, first) != nil {
+		if wire.Decode(b, first) != nil {
 			return
 		}
-		once, err := Encode(first)
+		once, err := wire.Encode(first)
 		if err != nil {
 			t.Fatalf("decoded, but not encoded: %v", err)
 		}
 		second := empty(m)
-		if err := Decode(once, second); err != nil {
+		if err := wire.Decode(once, second); err != nil {
 			t.Fatalf("encoded, but not decoded: %v", err)
 		}
-		if twice, err := Encode(second); err != nil || !bytes.Equal(once, twice) {
+		if twice, err := wire.Encode(second); err != nil || !bytes.Equal(once, twice) {
 			t.Fatalf("%q became %q (%v)", once, twice, err)
 		}
-		if _, err := View(once); err != nil {
+		if _, err := codec.View(once); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
-func FuzzModel(f *testing.F)      { fuzzMessage(f, new(Model)) }
+func FuzzModel(f *testing.F)      { fuzzMessage(f, new(wire.Model)) }
 func FuzzNetwork(f *testing.F)    { fuzzMessage(f, new(Network)) }
 func FuzzTask(f *testing.F)       { fuzzMessage(f, new(Task)) }
 func FuzzPartial(f *testing.F)    { fuzzMessage(f, new(Partial)) }
-func FuzzAnswer(f *testing.F)     { fuzzMessage(f, new(Answer)) }
-func FuzzProgress(f *testing.F)   { fuzzMessage(f, new(Progress)) }
-func FuzzCancel(f *testing.F)     { fuzzMessage(f, new(Cancel)) }
-func FuzzDeadline(f *testing.F)   { fuzzMessage(f, new(Deadline)) }
+func FuzzAnswer(f *testing.F)     { fuzzMessage(f, new(wire.Answer)) }
+func FuzzProgress(f *testing.F)   { fuzzMessage(f, new(wire.Progress)) }
+func FuzzCancel(f *testing.F)     { fuzzMessage(f, new(wire.Cancel)) }
+func FuzzDeadline(f *testing.F)   { fuzzMessage(f, new(wire.Deadline)) }
 func FuzzDeadLetter(f *testing.F) { fuzzMessage(f, new(DeadLetter)) }
 func FuzzRedrive(f *testing.F)    { fuzzMessage(f, new(Redrive)) }
-func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(Graph)) }
-func FuzzUnanswered(f *testing.F) { fuzzMessage(f, new(Unanswered)) }
+func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(wire.Graph)) }
+func FuzzUnanswered(f *testing.F) { fuzzMessage(f, new(wire.Unanswered)) }
 
 // fuzzBlob is fuzzMessage for a pair of blob functions.
 func fuzzBlob[T any](f *testing.F, sample func(random) *T, encode func(*T) ([]byte, error), decode func([]byte) (*T, error)) {
@@ -104,14 +106,14 @@ func FuzzJobBlob(f *testing.F) {
 func FuzzScan(f *testing.F) {
 	seedHostile(f)
 	for _, s := range sampleMessages() {
-		b, err := Encode(s)
+		b, err := wire.Encode(s)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if Scan(b, 1<<20) != nil {
+		if codec.Scan(b, 1<<20) != nil {
 			return
 		}
 		r := bytes.NewReader(b)

@@ -1,4 +1,4 @@
-package wire
+package message
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -159,42 +161,46 @@ type (
 	linkList []btn.Link
 )
 
-func (l *coreList) encode(w *writer) error {
-	return under("cores", w.pieces(len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
+// Encode writes the cores, one at a time.
+func (l *coreList) Encode(w *codec.Writer) error {
+	return under("cores", writePieces(w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
 }
 
-func (l *linkList) encode(w *writer) error {
-	return under("links", w.pieces(len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
+// Encode writes the links, one at a time.
+func (l *linkList) Encode(w *codec.Writer) error {
+	return under("links", writePieces(w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
 }
 
-func (l *coreList) decode(r *reader, n int) error {
-	if err := r.charge(n, reflect.TypeFor[btn.Core]()); err != nil {
+// Decode reads n cores, one at a time.
+func (l *coreList) Decode(r *codec.Reader, n int) error {
+	if err := r.Charge(n, reflect.TypeFor[btn.Core]()); err != nil {
 		return err
 	}
 	*l = make(coreList, n)
-	return r.pieces(n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Core{Legs: legs, T: t} })
+	return readPieces(r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Core{Legs: legs, T: t} })
 }
 
-func (l *linkList) decode(r *reader, n int) error {
-	if err := r.charge(n, reflect.TypeFor[btn.Link]()); err != nil {
+// Decode reads n links, one at a time.
+func (l *linkList) Decode(r *codec.Reader, n int) error {
+	if err := r.Charge(n, reflect.TypeFor[btn.Link]()); err != nil {
 		return err
 	}
 	*l = make(linkList, n)
-	return r.pieces(n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Link{Legs: legs, T: t} })
+	return readPieces(r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Link{Legs: legs, T: t} })
 }
 
-// pieces writes n pieces, one at a time.
-func (w *writer) pieces(n int, at func(i int) ([]int, tensor.Tensor)) error {
-	if err := w.enc.EncodeArrayLen(n); err != nil {
+// writePieces writes n pieces, one at a time.
+func writePieces(w *codec.Writer, n int, at func(i int) ([]int, tensor.Tensor)) error {
+	if err := w.ArrayLen(n); err != nil {
 		return err
 	}
-	s, v := shapeOf(reflect.TypeFor[piece]()), reflect.ValueOf(&w.piece).Elem()
+	p := new(piece)
 	for i := range n {
 		legs, t := at(i)
 		table, err := newTensor(t)
 		if err == nil {
-			w.piece = piece{legs, table}
-			err = w.write(s, v)
+			*p = piece{legs, table}
+			err = w.Value(p)
 		}
 		if err != nil {
 			return under(fmt.Sprintf("[%d]", i), err)
@@ -203,16 +209,15 @@ func (w *writer) pieces(n int, at func(i int) ([]int, tensor.Tensor)) error {
 	return nil
 }
 
-// pieces reads n pieces, one at a time, and checks each by itself.
-func (r *reader) pieces(n int, put func(i int, legs []int, t tensor.Tensor)) error {
-	p := new(piece)
-	s, v := shapeOf(reflect.TypeFor[piece]()), reflect.ValueOf(p).Elem()
+// readPieces reads n pieces, one at a time, and checks each by itself.
+func readPieces(r *codec.Reader, n int, put func(i int, legs []int, t tensor.Tensor)) error {
+	p, made := new(piece), new(form.Tensors)
 	for i := range n {
 		*p = piece{}
-		err := r.read(s, v)
+		err := r.Value(p)
 		var t tensor.Tensor
 		if err == nil {
-			t, err = p.Table.decode(&r.tensors)
+			t, err = p.Table.Decode(made)
 		}
 		if err != nil {
 			return under(fmt.Sprintf("[%d]", i), err)

@@ -1,8 +1,9 @@
-package wire_test
+package codec_test
 
 import (
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/vmihailenco/msgpack/v5"
@@ -14,11 +15,11 @@ func TestPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text string
-	if err := msgpack.Unmarshal(wire.Part(b, "uai"), &text); err != nil || text != "MARKOV 0 0" {
+	if err := msgpack.Unmarshal(codec.Part(b, "uai"), &text); err != nil || text != "MARKOV 0 0" {
 		t.Errorf("%q, %v", text, err)
 	}
-	for _, bytes := range [][]byte{nil, {0xc0}, {0x81}, b[:len(b)/2], wire.Part(b, "uai")} {
-		if p := wire.Part(bytes, "model"); p != nil {
+	for _, bytes := range [][]byte{nil, {0xc0}, {0x81}, b[:len(b)/2], codec.Part(b, "uai")} {
+		if p := codec.Part(bytes, "model"); p != nil {
 			t.Errorf("%x has a part %x", bytes, p)
 		}
 	}

@@ -1,10 +1,11 @@
-package wire
+package message
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -219,7 +220,7 @@ func newDecomposition(d *btn.Decomposition) (decompositionBlob, error) {
 }
 
 func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
-	levels, err := w.Levels.decode()
+	levels, err := w.Levels.Decode()
 	if err != nil {
 		return nil, under("levels", err)
 	}
@@ -256,7 +257,7 @@ func (w *decompositionBlob) decode() (*btn.Decomposition, error) {
 }
 
 func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
-	c := btn.Component{Class: btn.Class(w.Class), R: w.R, Order: w.Order, From: w.From, To: w.To, Rung: w.Rung, Slice: w.Slice, S: countspace.Poly{Shape: w.Box, Coef: w.S.decode()}}
+	c := btn.Component{Class: btn.Class(w.Class), R: w.R, Order: w.Order, From: w.From, To: w.To, Rung: w.Rung, Slice: w.Slice, S: countspace.Poly{Shape: w.Box, Coef: w.S.Decode()}}
 	for _, d := range w.Box {
 		if d < 1 || d > math.MaxInt32 {
 			return c, invalid("box", "%v", w.Box)
@@ -269,7 +270,7 @@ func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
 		case levels.D < 1 || len(w.Box) != levels.D-1 || !ok:
 			return c, invalid("box", "%v for %d levels", w.Box, levels.D)
 		}
-		if err := w.S.check(n); err != nil {
+		if err := w.S.Check(n); err != nil {
 			return c, under("s", err)
 		}
 	case btn.ClassCP:
@@ -283,7 +284,7 @@ func (w *component) decode(levels countspace.Levels) (btn.Component, error) {
 	if w.CP == nil {
 		return c, nil
 	}
-	t, err := w.CP.decode(&tensors{})
+	t, err := w.CP.Decode(&form.Tensors{})
 	if err != nil {
 		return c, under("cp", err)
 	}

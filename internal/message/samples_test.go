@@ -1,4 +1,4 @@
-package wire
+package message
 
 import (
 	"math"
@@ -12,14 +12,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-var digestA, digestB = Digest([]byte("a")), Digest([]byte("b"))
+var digestA, digestB = wire.Digest([]byte("a")), wire.Digest([]byte("b"))
 
 func pointer[T any](x T) *T { return &x }
 
 // sampleMessages returns at least one valid message of every type, with every field used somewhere.
-func sampleMessages() []Message {
+func sampleMessages() []wire.Message {
 	evidence := factorgraph.Evidence{
 		Hard: []factorgraph.Observation{{Var: 0, Value: 1}},
 		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}},
@@ -28,7 +29,7 @@ func sampleMessages() []Message {
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
 	settings := btn.Settings{Method: btn.MethodExact, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables,
 		Seed: math.MaxUint64, Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1}
-	body, err := NewModelBody(sampleModel())
+	body, err := wire.NewModelBody(sampleModel())
 	if err != nil {
 		panic(err)
 	}
@@ -38,9 +39,9 @@ func sampleMessages() []Message {
 		CancellationDigits: pointer(0.5), EvidenceFile: pointer("a.evid"), Warnings: []string{"an estimate"}, Cache: "miss",
 		Plan: &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
 	failed := btn.Result{Job: "job-1", Status: "error", Error: &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"}, Cache: "off"}
-	return []Message{
-		&Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
-		&Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
+	return []wire.Message{
+		&wire.Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
+		&wire.Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
 		&Network{Job: "job-1", Tenant: "t", Digest: digestA, Blob: digestB, Queries: queries, Settings: settings, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
 		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{{Query: 1, Component: 70000}, {}},
 			Queries: queries, Memory: 1 << 31, Cost: 1e9, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
@@ -48,17 +49,17 @@ func sampleMessages() []Message {
 			Values: []btn.UnitValue{
 				{Unit: btn.Unit{Query: 1, Component: 2}, Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12}},
 				{Unit: btn.Unit{Query: 0, Component: 2}, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 GiB", Stage: "contract"}}}},
-		&Answer{Job: "job-1", Digest: digestA, Status: StatusOK, Results: []btn.Result{failed, result}},
-		&Answer{Job: "job-1", Tenant: "t", Digest: digestA, Status: StatusDeadline, Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"}},
-		&Progress{Job: "job-1", Stage: "contract", Done: 3, Total: 7, Text: "chunk 3", Time: 1767225600000},
-		&Cancel{Job: "job-1", Digest: digestA, Reason: "changed my mind", Time: 1767225600000},
-		&Deadline{Job: "job-1", Tenant: "t", Digest: digestA, Time: 1767225600000},
+		&wire.Answer{Job: "job-1", Digest: digestA, Status: wire.StatusOK, Results: []btn.Result{failed, result}},
+		&wire.Answer{Job: "job-1", Tenant: "t", Digest: digestA, Status: wire.StatusDeadline, Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"}},
+		&wire.Progress{Job: "job-1", Stage: "contract", Done: 3, Total: 7, Text: "chunk 3", Time: 1767225600000},
+		&wire.Cancel{Job: "job-1", Digest: digestA, Reason: "changed my mind", Time: 1767225600000},
+		&wire.Deadline{Job: "job-1", Tenant: "t", Digest: digestA, Time: 1767225600000},
 		&DeadLetter{Stage: "learn", Job: "job-1", Tenant: "t", Subject: NetworkSubject(3, "job-1"), Error: btn.ErrorInfo{Code: fault.Internal, Message: "m", Stage: "learn"},
 			Deliveries: 6, Payload: digestB, Time: 1767225600000},
-		&Graph{Model: body},
-		&Graph{UAI: "MARKOV\n0\n0\n"},
-		&Model{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
-		&Unanswered{Job: "job-1", Digest: digestA, Status: StatusPending, Error: btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"}},
+		&wire.Graph{Model: body},
+		&wire.Graph{UAI: "MARKOV\n0\n0\n"},
+		&wire.Model{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
+		&wire.Unanswered{Job: "job-1", Digest: digestA, Status: wire.StatusPending, Error: btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"}},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}
 }

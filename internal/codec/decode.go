@@ -1,4 +1,4 @@
-package wire
+package codec
 
 import (
 	"encoding/binary"
@@ -10,24 +10,23 @@ import (
 	"github.com/basetensor/basetensor/internal/arena"
 )
 
-// reader reads values against their shape. It trusts nothing that Scan has checked: both guard alone.
-type reader struct {
+// Reader reads values against their shape. It trusts nothing that Scan has checked: both guard alone.
+type Reader struct {
 	cursor
 	allowance int // bytes of memory that the rest of the message may still take
 
 	ints    arena.Slab[int] // lists are pieces of few long ones
 	reals   arena.Slab[float64]
 	vectors arena.Slab[[]float64]
-	tensors tensors
 	known   map[string]string // short strings that came before
 }
 
-// unmarshal reads the message of this name into the struct that v points to.
-func unmarshal(name string, b []byte, limit int, v any) error {
+// Unmarshal reads the message of this name into the struct that v points to.
+func Unmarshal(name string, b []byte, limit int, v any) error {
 	if err := Scan(b, limit); err != nil {
 		return err
 	}
-	r := &reader{cursor: cursor{b: b}, allowance: 1<<20 + 32*len(b)}
+	r := &Reader{cursor: cursor{b: b}, allowance: 1<<20 + 32*len(b)}
 	if err := r.envelope(name); err != nil {
 		return err
 	}
@@ -37,7 +36,7 @@ func unmarshal(name string, b []byte, limit int, v any) error {
 }
 
 // envelope checks the common keys, wherever in the outermost map they stand.
-func (r *reader) envelope(name string) error {
+func (r *Reader) envelope(name string) error {
 	h, err := r.next()
 	if err != nil {
 		return err
@@ -56,13 +55,13 @@ func (r *reader) envelope(name string) error {
 		case keyName:
 			h, err := r.expect(classString)
 			if err != nil {
-				return under(keyName, err)
+				return Under(keyName, err)
 			}
 			gotName = string(r.take(h.n))
 		case keyVersion:
 			h, err := r.expect(classInt)
 			if err != nil {
-				return under(keyVersion, err)
+				return Under(keyVersion, err)
 			}
 			version, hasVersion = int64(h.u), true
 		default:
@@ -73,7 +72,7 @@ func (r *reader) envelope(name string) error {
 	}
 	switch {
 	case !hasVersion:
-		return missing(keyVersion)
+		return Missing(keyVersion)
 	case version != Version:
 		return fmt.Errorf("%w: %d, this program reads version %d", ErrVersion, version, Version)
 	case gotName != name:
@@ -82,7 +81,7 @@ func (r *reader) envelope(name string) error {
 	return nil
 }
 
-func (r *reader) expect(k class) (head, error) {
+func (r *Reader) expect(k class) (head, error) {
 	h, err := r.next()
 	if err == nil && h.class != k {
 		err = r.malformed("%s expected, not %s", k, h.class)
@@ -90,8 +89,14 @@ func (r *reader) expect(k class) (head, error) {
 	return h, err
 }
 
-// charge takes n elements of t from the allowance, before they are made.
-func (r *reader) charge(n int, t reflect.Type) error {
+// Value reads the next value into what v points to.
+func (r *Reader) Value(v any) error {
+	x := reflect.ValueOf(v).Elem()
+	return r.read(shapeOf(x.Type()), x)
+}
+
+// Charge takes n elements of t from the allowance, before they are made.
+func (r *Reader) Charge(n int, t reflect.Type) error {
 	if size := int(t.Size()); size > 0 && n > r.allowance/size {
 		return fmt.Errorf("%w: at byte %d: %d elements of %d bytes", ErrTooLarge, r.i, n, size)
 	}
@@ -99,7 +104,7 @@ func (r *reader) charge(n int, t reflect.Type) error {
 	return nil
 }
 
-func (r *reader) read(s *shape, v reflect.Value) error {
+func (r *Reader) read(s *shape, v reflect.Value) error {
 	start := r.i
 	h, err := r.next()
 	if err != nil {
@@ -158,9 +163,9 @@ func (r *reader) read(s *shape, v reflect.Value) error {
 		if h.class != classArray {
 			return wrong("array")
 		}
-		return v.Addr().Interface().(streamed).decode(r, h.n)
+		return v.Addr().Interface().(Streamed).Decode(r, h.n)
 	case formPointer:
-		if err := r.charge(1, s.elem.typ); err != nil {
+		if err := r.Charge(1, s.elem.typ); err != nil {
 			return err
 		}
 		v.Set(reflect.New(s.elem.typ))
@@ -177,7 +182,7 @@ const (
 )
 
 // text takes a string.
-func (r *reader) text(n int) string {
+func (r *Reader) text(n int) string {
 	b := r.take(n)
 	if s, ok := r.known[string(b)]; ok {
 		return s
@@ -193,7 +198,7 @@ func (r *reader) text(n int) string {
 }
 
 // integer returns h as a value of the signed type t.
-func (r *reader) integer(h head, t reflect.Type) (int64, error) {
+func (r *Reader) integer(h head, t reflect.Type) (int64, error) {
 	if h.class != classInt {
 		return 0, r.malformed("integer expected, not %s", h.class)
 	}
@@ -217,14 +222,14 @@ func number(h head) (float64, bool) {
 	return float64(h.u), h.u <= 1<<53
 }
 
-func (r *reader) floats(h head, s *shape, v reflect.Value) error {
+func (r *Reader) floats(h head, s *shape, v reflect.Value) error {
 	if h.class != classBin {
 		return r.malformed("bin of float64 expected, not %s", h.class)
 	}
 	if h.n%8 != 0 {
 		return r.malformed("a bin of %d bytes cannot be a list of float64", h.n)
 	}
-	if err := r.charge(h.n/8, s.typ.Elem()); err != nil {
+	if err := r.Charge(h.n/8, s.typ.Elem()); err != nil {
 		return err
 	}
 	b := r.take(h.n)
@@ -240,11 +245,11 @@ func (r *reader) floats(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-func (r *reader) list(h head, s *shape, v reflect.Value) error {
+func (r *Reader) list(h head, s *shape, v reflect.Value) error {
 	if h.class != classArray {
 		return r.malformed("array expected, not %s", h.class)
 	}
-	if err := r.charge(h.n, s.typ.Elem()); err != nil {
+	if err := r.Charge(h.n, s.typ.Elem()); err != nil {
 		return err
 	}
 	if p, ok := v.Addr().Interface().(*[]int); ok {
@@ -268,22 +273,22 @@ func (r *reader) list(h head, s *shape, v reflect.Value) error {
 			v.Index(i).SetInt(x)
 		}
 		if err != nil {
-			return under(fmt.Sprintf("[%d]", i), err)
+			return Under(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return nil
 }
 
 // integers fills x.
-func (r *reader) integers(x []int) error {
+func (r *Reader) integers(x []int) error {
 	for i := range x {
 		h, err := r.next()
 		if err != nil {
-			return under(fmt.Sprintf("[%d]", i), err)
+			return Under(fmt.Sprintf("[%d]", i), err)
 		}
 		n, err := r.integer(h, intType)
 		if err != nil {
-			return under(fmt.Sprintf("[%d]", i), err)
+			return Under(fmt.Sprintf("[%d]", i), err)
 		}
 		x[i] = int(n)
 	}
@@ -292,11 +297,11 @@ func (r *reader) integers(x []int) error {
 
 var intType = reflect.TypeFor[int]()
 
-func (r *reader) freeMap(h head, s *shape, v reflect.Value) error {
+func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {
 		return r.malformed("map expected, not %s", h.class)
 	}
-	if err := r.charge(h.n, s.elem.typ); err != nil {
+	if err := r.Charge(h.n, s.elem.typ); err != nil {
 		return err
 	}
 	v.Set(reflect.MakeMapWithSize(s.typ, h.n))
@@ -307,7 +312,7 @@ func (r *reader) freeMap(h head, s *shape, v reflect.Value) error {
 		}
 		x := reflect.New(s.elem.typ).Elem()
 		if err := r.read(s.elem, x); err != nil {
-			return under(string(key), err)
+			return Under(string(key), err)
 		}
 		v.SetMapIndex(reflect.ValueOf(string(key)).Convert(s.typ.Key()), x)
 	}
@@ -315,7 +320,7 @@ func (r *reader) freeMap(h head, s *shape, v reflect.Value) error {
 }
 
 // object reads a struct: unknown keys are passed over, a missing required one is an error.
-func (r *reader) object(h head, s *shape, v reflect.Value) error {
+func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {
 		return r.malformed("map expected, not %s", h.class)
 	}
@@ -335,12 +340,12 @@ func (r *reader) object(h head, s *shape, v reflect.Value) error {
 		seen[k] = true
 		f := &s.fields[k]
 		if err := r.read(f.shape, v.FieldByIndex(f.index)); err != nil {
-			return under(f.name, err)
+			return Under(f.name, err)
 		}
 	}
 	for k := range s.fields {
 		if !seen[k] && !s.fields[k].omit {
-			return missing(s.fields[k].name)
+			return Missing(s.fields[k].name)
 		}
 	}
 	return nil
@@ -355,12 +360,13 @@ type placed struct {
 func (p *placed) Error() string { return p.path + ": " + p.err.Error() }
 func (p *placed) Unwrap() error { return p.err }
 
-func missing(name string) error {
+// Missing is the error of a required field that is not there.
+func Missing(name string) error {
 	return &placed{name, fmt.Errorf("%w: required field is missing", ErrMalformed)}
 }
 
-// under puts a field's name, or an element's [i], before the path of err.
-func under(name string, err error) error {
+// Under puts a field's name, or an element's [i], before the path of err.
+func Under(name string, err error) error {
 	p, ok := err.(*placed)
 	switch {
 	case err == nil:

@@ -1,4 +1,4 @@
-package wire
+package message
 
 import (
 	"context"
@@ -8,27 +8,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/pkg/wire"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
 func TestSubjects(t *testing.T) {
 	for subject, want := range map[string]Subject{
-		ModelSubject(3, "a-B_9"):      {Kind: KindModel, Lane: 3, Job: "a-B_9"},
+		wire.ModelSubject(3, "a-B_9"): {Kind: KindModel, Lane: 3, Job: "a-B_9"},
 		NetworkSubject(15, "a"):       {Kind: KindNetwork, Lane: 15, Job: "a"},
 		TaskSubject(0, "a", 64, 63):   {Kind: KindTask, Job: "a", N: 64, K: 63},
 		PartialSubject(1, "a", 2, 0):  {Kind: KindPartial, Lane: 1, Job: "a", N: 2},
-		AnswerSubject("a"):            {Kind: KindAnswer, Job: "a"},
-		DoneSubject("a"):              {Kind: KindDone, Job: "a"},
-		ProgressSubject("a"):          {Kind: KindProgress, Job: "a"},
-		CancelSubject("a"):            {Kind: KindCancel, Job: "a"},
-		TimerSubject(2, "a"):          {Kind: KindTimer, Lane: 2, Job: "a"},
-		DeadlineSubject(2, "a"):       {Kind: KindDeadline, Lane: 2, Job: "a"},
+		wire.AnswerSubject("a"):       {Kind: KindAnswer, Job: "a"},
+		wire.DoneSubject("a"):         {Kind: KindDone, Job: "a"},
+		wire.ProgressSubject("a"):     {Kind: KindProgress, Job: "a"},
+		wire.CancelSubject("a"):       {Kind: KindCancel, Job: "a"},
+		wire.TimerSubject(2, "a"):     {Kind: KindTimer, Lane: 2, Job: "a"},
+		wire.DeadlineSubject(2, "a"):  {Kind: KindDeadline, Lane: 2, Job: "a"},
 		RedriveSubject(2, "a"):        {Kind: KindRedrive, Lane: 2, Job: "a"},
 		DLQSubject("learn", "a"):      {Kind: KindDLQ, Stage: "learn", Job: "a"},
-		BlobSubject(digestA):          {Kind: KindBlob, Digest: digestA},
-		GraphSubject(digestA):         {Kind: KindGraph, Digest: digestA},
-		InferSubject:                  {Kind: KindInfer},
+		wire.BlobSubject(digestA):     {Kind: KindBlob, Digest: digestA},
+		wire.GraphSubject(digestA):    {Kind: KindGraph, Digest: digestA},
+		wire.InferSubject:             {Kind: KindInfer},
 		"btn.v1.task.4.job.1048576.0": {Kind: KindTask, Lane: 4, Job: "job", N: 1 << 20},
 	} {
 		got, err := ParseSubject(subject)
@@ -69,18 +70,18 @@ func TestParseSubjectRefuses(t *testing.T) {
 }
 
 func TestLane(t *testing.T) {
-	if Lane("") != 0xe3%16 { // SHA-256 of nothing begins e3b0c442
-		t.Error(Lane(""))
+	if wire.Lane("") != 0xe3%16 { // SHA-256 of nothing begins e3b0c442
+		t.Error(wire.Lane(""))
 	}
 	seen := map[int]int{}
 	for i := range 1600 {
-		lane := Lane(strings.Repeat("x", i))
-		if lane < 0 || lane >= Lanes {
+		lane := wire.Lane(strings.Repeat("x", i))
+		if lane < 0 || lane >= wire.Lanes {
 			t.Fatal(lane)
 		}
 		seen[lane]++
 	}
-	for lane := range Lanes {
+	for lane := range wire.Lanes {
 		if seen[lane] < 50 {
 			t.Errorf("lane %d has %d of 1600 tenants", lane, seen[lane])
 		}
@@ -88,7 +89,7 @@ func TestLane(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	got := Headers(&Cancel{}, "j", digestA, "")
+	got := wire.Headers(&wire.Cancel{}, "j", digestA, "")
 	want := map[string][]string{"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"}, "Btn-Digest": {digestA}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -101,7 +102,7 @@ func TestCarrierKeepsTraceparentLowerCase(t *testing.T) {
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(id))
 	h := map[string][]string{}
 	propagation.TraceContext{}.Inject(ctx, Carrier(h))
-	if v := h[HeaderTraceParent]; len(v) != 1 || v[0] != "00-01000000000000000000000000000000-0200000000000000-01" {
+	if v := h[wire.HeaderTraceParent]; len(v) != 1 || v[0] != "00-01000000000000000000000000000000-0200000000000000-01" {
 		t.Fatalf("headers %v", h)
 	}
 	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), Carrier(h)))

@@ -1,4 +1,4 @@
-package wire
+package codec
 
 import (
 	"fmt"
@@ -23,17 +23,17 @@ const (
 	formMap    // map with free string keys
 	formStruct // map with known keys
 	formPointer
-	formStreamed // array: see streamed
+	formStreamed // array: see Streamed
 )
 
-// streamed is a list that is written and read element by element, so that what an element looks like on the wire is never
+// Streamed is a list that is written and read element by element, so that what an element looks like on the wire is never
 // there for all of them at once. Methods of pointers.
-type streamed interface {
-	encode(w *writer) error
-	decode(r *reader, n int) error
+type Streamed interface {
+	Encode(w *Writer) error
+	Decode(r *Reader, n int) error // n elements
 }
 
-var streamedType = reflect.TypeFor[streamed]()
+var streamedType = reflect.TypeFor[Streamed]()
 
 // shape is a Go type compiled for reading and writing.
 type shape struct {
@@ -99,7 +99,7 @@ func compile(t reflect.Type, tag string) *shape {
 		}
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			panic(fmt.Sprintf("wire: map keys of %v", t))
+			panic(fmt.Sprintf("codec: map keys of %v", t))
 		}
 		s.form, s.elem = formMap, compile(t.Elem(), tag)
 	case reflect.Struct:
@@ -111,12 +111,12 @@ func compile(t reflect.Type, tag string) *shape {
 		s.byName = make(map[string]int, len(s.fields))
 		for i, f := range s.fields {
 			if _, twice := s.byName[f.name]; twice {
-				panic(fmt.Sprintf("wire: key %q twice in %v", f.name, t))
+				panic(fmt.Sprintf("codec: key %q twice in %v", f.name, t))
 			}
 			s.byName[f.name] = i
 		}
 	default:
-		panic(fmt.Sprintf("wire: no message can hold a %v", t))
+		panic(fmt.Sprintf("codec: no message can hold a %v", t))
 	}
 	return s
 }
@@ -142,7 +142,7 @@ func (s *shape) addFields(t reflect.Type, at []int, tag string) {
 			s.addFields(f.Type, index, tag)
 		case !f.IsExported() || name == "-":
 		case name == "":
-			panic(fmt.Sprintf("wire: field %s of %v has no key", f.Name, t))
+			panic(fmt.Sprintf("codec: field %s of %v has no key", f.Name, t))
 		default:
 			s.fields = append(s.fields, field{name, index, compile(f.Type, tag), options == "omitempty"})
 		}

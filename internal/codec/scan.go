@@ -1,4 +1,4 @@
-package wire
+package codec
 
 import (
 	"errors"
@@ -11,11 +11,9 @@ import (
 
 // The bounds of every message and blob.
 const (
-	MaxDepth   = 16       // containers inside one another, the outermost included
-	MaxKeys    = 64       // keys of one map
-	MaxMessage = 64 << 20 // bytes of a message other than a model
-	MaxModel   = 1 << 30  // bytes of a model
-	MaxBlob    = 1 << 30  // bytes of a network, a decomposition or a job
+	MaxDepth = 16      // containers inside one another, the outermost included
+	MaxKeys  = 64      // keys of one map
+	MaxBytes = 1 << 30 // bytes of the largest
 )
 
 var (
@@ -49,7 +47,7 @@ func Scan(b []byte, limit int) error {
 // Part returns the bytes of one value of a message's outermost map, nil if it has none. The message must have been decoded
 // without an error. It shares b's memory.
 func Part(b []byte, key string) []byte {
-	r := &reader{cursor: cursor{b: b}}
+	r := &Reader{cursor: cursor{b: b}}
 	h, err := r.next()
 	if err != nil || h.class != classMap {
 		return nil
@@ -226,7 +224,7 @@ func (c *cursor) skipPairs(n, depth int) error {
 	if n > MaxKeys {
 		return c.malformed("a map of %d keys, at most %d", n, MaxKeys)
 	}
-	var from, to [MaxKeys]uint32 // MaxBlob < 2³²
+	var from, to [MaxKeys]uint32 // MaxBytes < 2³²
 	for k := range n {
 		key, err := c.key()
 		if err != nil {

@@ -1,10 +1,11 @@
-package wire
+package form
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/arena"
+	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -50,46 +51,46 @@ type Levels struct {
 	Legs   []int    `msgpack:"legs"`
 }
 
-func newScaled(v scaled.Vector) Scaled { return Scaled{Mant: v.Mant, Exp: v.Exp} }
+func NewScaled(v scaled.Vector) Scaled { return Scaled{Mant: v.Mant, Exp: v.Exp} }
 
-func (v Scaled) decode() scaled.Vector { return scaled.Vector{Mant: v.Mant, Exp: v.Exp} }
+func (v Scaled) Decode() scaled.Vector { return scaled.Vector{Mant: v.Mant, Exp: v.Exp} }
 
-// newTensor returns t as it goes on the wire. It shares t's slices.
-func newTensor(t tensor.Tensor) (Tensor, error) {
+// NewTensor returns t as it goes on the wire. It shares t's slices.
+func NewTensor(t tensor.Tensor) (Tensor, error) {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		return Tensor{Kind: KindDense, Shape: t.Shape, Data: t.Data}, nil
 	case *tensor.CP:
 		return Tensor{Kind: KindCP, Shape: t.Shape, Weights: t.Weights, Vectors: t.Vectors}, nil
 	case *tensor.Symmetric:
-		levels, values := newLevels(t.Levels), newScaled(t.Values)
+		levels, values := NewLevels(t.Levels), NewScaled(t.Values)
 		return Tensor{Kind: KindSymmetric, Shape: t.Shape, Levels: &levels, Values: &values}, nil
 	case *tensor.SymmetryCP:
-		levels := newLevels(t.Levels)
+		levels := NewLevels(t.Levels)
 		w := Tensor{Kind: KindSymmetryCP, Shape: t.Shape, Levels: &levels, Terms: make([]Term, len(t.Terms))}
 		for i, term := range t.Terms {
-			w.Terms[i] = Term{Alpha: term.Alpha, S: newScaled(term.S), R: term.R}
+			w.Terms[i] = Term{Alpha: term.Alpha, S: NewScaled(term.S), R: term.R}
 			if term.R == nil { // all ones throughout
 				w.Terms[i].R = make([][]float64, len(t.Shape))
 			}
 		}
 		return w, nil
 	}
-	return Tensor{}, fmt.Errorf("%w: a tensor of type %T", ErrInvalid, t)
+	return Tensor{}, fmt.Errorf("%w: a tensor of type %T", codec.ErrInvalid, t)
 }
 
-// tensors are the tensors of one message or blob, of the kinds that it may have millions of, in few allocations.
-type tensors struct {
+// Tensors are the Tensors of one message or blob, of the kinds that it may have millions of, in few allocations.
+type Tensors struct {
 	dense arena.Slab[tensor.Dense]
 	cp    arena.Slab[tensor.CP]
 }
 
-// check checks what decode does.
-func (w *Tensor) check() error {
+// Check checks what Decode does.
+func (w *Tensor) Check() error {
 	if w.Kind == KindDense {
 		return w.checkDense()
 	}
-	_, err := w.decode(&tensors{})
+	_, err := w.Decode(&Tensors{})
 	return err
 }
 
@@ -97,8 +98,8 @@ func (w *Tensor) checkDense() error {
 	if err := w.checkShape(); err != nil {
 		return err
 	}
-	if n, ok := product(w.Shape); !ok || n != len(w.Data) {
-		return invalid("data", "%d entries do not fill shape %v", len(w.Data), w.Shape)
+	if n, ok := Product(w.Shape); !ok || n != len(w.Data) {
+		return codec.Invalid("data", "%d entries do not fill shape %v", len(w.Data), w.Shape)
 	}
 	return nil
 }
@@ -106,14 +107,14 @@ func (w *Tensor) checkDense() error {
 func (w *Tensor) checkShape() error {
 	for p, d := range w.Shape {
 		if d < 1 || d > math.MaxInt32 {
-			return invalid("shape", "mode %d has %d values", p, d)
+			return codec.Invalid("shape", "mode %d has %d values", p, d)
 		}
 	}
 	return nil
 }
 
-// decode returns the tensor, one of those in s, after checking every length against the shape. It shares w's slices.
-func (w *Tensor) decode(s *tensors) (tensor.Tensor, error) {
+// Decode returns the tensor, one of those in s, after checking every length against the shape. It shares w's slices.
+func (w *Tensor) Decode(s *Tensors) (tensor.Tensor, error) {
 	if err := w.checkShape(); err != nil {
 		return nil, err
 	}
@@ -138,30 +139,30 @@ func (w *Tensor) decode(s *tensors) (tensor.Tensor, error) {
 		case err != nil:
 			return nil, err
 		case w.Values == nil:
-			return nil, missing("values")
+			return nil, codec.Missing("values")
 		}
-		if err := w.Values.check(box); err != nil {
-			return nil, under("values", err)
+		if err := w.Values.Check(box); err != nil {
+			return nil, codec.Under("values", err)
 		}
-		return &tensor.Symmetric{Shape: w.Shape, Levels: levels, Values: w.Values.decode()}, nil
+		return &tensor.Symmetric{Shape: w.Shape, Levels: levels, Values: w.Values.Decode()}, nil
 	case KindSymmetryCP:
 		return w.symmetryCP()
 	}
-	return nil, invalid("kind", "%.40q is none of dense, cp, symmetric, symmetry-cp", w.Kind)
+	return nil, codec.Invalid("kind", "%.40q is none of dense, cp, symmetric, symmetry-cp", w.Kind)
 }
 
 func (w *Tensor) checkVectors() error {
 	rank := len(w.Weights)
 	if len(w.Vectors) != len(w.Shape) {
-		return invalid("vectors", "%d for %d modes", len(w.Vectors), len(w.Shape))
+		return codec.Invalid("vectors", "%d for %d modes", len(w.Vectors), len(w.Shape))
 	}
 	for p, v := range w.Vectors {
-		n, ok := product([]int{rank, w.Shape[p]})
+		n, ok := Product([]int{rank, w.Shape[p]})
 		switch {
 		case v == nil && rank != w.Shape[p]:
-			return invalid(fmt.Sprintf("vectors[%d]", p), "the identity of %d values with rank %d", w.Shape[p], rank)
+			return codec.Invalid(fmt.Sprintf("vectors[%d]", p), "the identity of %d values with rank %d", w.Shape[p], rank)
 		case v != nil && (!ok || len(v) != n):
-			return invalid(fmt.Sprintf("vectors[%d]", p), "%d entries for rank %d and %d values", len(v), rank, w.Shape[p])
+			return codec.Invalid(fmt.Sprintf("vectors[%d]", p), "%d entries for rank %d and %d values", len(v), rank, w.Shape[p])
 		}
 	}
 	return nil
@@ -170,18 +171,18 @@ func (w *Tensor) checkVectors() error {
 // levels returns the tensor's levels and the size of their box.
 func (w *Tensor) levels() (countspace.Levels, int, error) {
 	if w.Levels == nil {
-		return countspace.Levels{}, 0, missing("levels")
+		return countspace.Levels{}, 0, codec.Missing("levels")
 	}
-	l, err := w.Levels.decode()
+	l, err := w.Levels.Decode()
 	if err != nil {
-		return l, 0, under("levels", err)
+		return l, 0, codec.Under("levels", err)
 	}
-	if err := checkLevels(l, w.Shape); err != nil {
-		return l, 0, under("levels", err)
+	if err := CheckLevels(l, w.Shape); err != nil {
+		return l, 0, codec.Under("levels", err)
 	}
-	box, ok := product(l.Shape())
+	box, ok := Product(l.Shape())
 	if !ok {
-		return l, 0, invalid("levels", "the count vectors overflow")
+		return l, 0, codec.Invalid("levels", "the count vectors overflow")
 	}
 	return l, box, nil
 }
@@ -193,43 +194,43 @@ func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
 	}
 	t := &tensor.SymmetryCP{Shape: w.Shape, Levels: levels, Terms: make([]tensor.SymmetryRankOne, len(w.Terms))}
 	for i, term := range w.Terms {
-		err := under("s", term.S.check(box))
+		err := codec.Under("s", term.S.Check(box))
 		if err == nil {
-			err = checkRankOne(term.R, w.Shape)
+			err = CheckRankOne(term.R, w.Shape)
 		}
 		if err != nil {
-			return nil, under(fmt.Sprintf("terms[%d]", i), err)
+			return nil, codec.Under(fmt.Sprintf("terms[%d]", i), err)
 		}
-		t.Terms[i] = tensor.SymmetryRankOne{Alpha: term.Alpha, S: term.S.decode(), R: term.R}
+		t.Terms[i] = tensor.SymmetryRankOne{Alpha: term.Alpha, S: term.S.Decode(), R: term.R}
 	}
 	return t, nil
 }
 
-// checkRankOne checks that r has a vector per mode, of the mode's length or null.
-func checkRankOne(r [][]float64, shape []int) error {
+// CheckRankOne checks that r has a vector per mode, of the mode's length or null.
+func CheckRankOne(r [][]float64, shape []int) error {
 	if len(r) != len(shape) {
-		return invalid("r", "%d vectors for %d modes", len(r), len(shape))
+		return codec.Invalid("r", "%d vectors for %d modes", len(r), len(shape))
 	}
 	for p, v := range r {
 		if v != nil && len(v) != shape[p] {
-			return invalid(fmt.Sprintf("r[%d]", p), "%d entries for %d values", len(v), shape[p])
+			return codec.Invalid(fmt.Sprintf("r[%d]", p), "%d entries for %d values", len(v), shape[p])
 		}
 	}
 	return nil
 }
 
-func (v *Scaled) check(n int) error {
+func (v *Scaled) Check(n int) error {
 	switch {
 	case len(v.Mant) != n:
-		return invalid("m", "%d entries, the count vectors are %d", len(v.Mant), n)
+		return codec.Invalid("m", "%d entries, the count vectors are %d", len(v.Mant), n)
 	case v.Exp != nil && len(v.Exp) != n:
-		return invalid("e", "%d exponents for %d entries", len(v.Exp), n)
+		return codec.Invalid("e", "%d exponents for %d entries", len(v.Exp), n)
 	}
 	return nil
 }
 
 // checkFinite looks for a NaN or Inf in a tensor that decode has accepted.
-func (w *Tensor) checkFinite() error {
+func (w *Tensor) CheckFinite() error {
 	var few [8][]float64
 	lists := append(append(few[:0], w.Data, w.Weights), w.Vectors...)
 	if w.Values != nil {
@@ -239,15 +240,15 @@ func (w *Tensor) checkFinite() error {
 		lists = append(append(lists, []float64{term.Alpha}, term.S.Mant), term.R...)
 	}
 	for _, x := range lists {
-		if k := notFinite(x); k >= 0 {
-			return fmt.Errorf("%w: entry %d of a list is %v", ErrInvalid, k, x[k])
+		if k := NotFinite(x); k >= 0 {
+			return fmt.Errorf("%w: entry %d of a list is %v", codec.ErrInvalid, k, x[k])
 		}
 	}
 	return nil
 }
 
-// product returns Π shape and whether it fits an int; the entries must not be negative.
-func product(shape []int) (int, bool) {
+// Product returns Π shape and whether it fits an int; the entries must not be negative.
+func Product(shape []int) (int, bool) {
 	n := 1
 	for _, d := range shape {
 		if d != 0 && n > math.MaxInt/d {

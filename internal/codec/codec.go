@@ -1,0 +1,86 @@
+// Package codec writes Go values as msgpack and reads them back from bytes that may be hostile.
+//
+// A message or blob is one msgpack map with string keys. Two keys are common to all: "t", its name, and "v", its major version.
+// Lists of floats are bin fields of little-endian float64, lists of integers are msgpack arrays. The same value always gives the same
+// bytes: fields in the order of their struct, free maps sorted by key.
+//
+// The reflection decoder of the msgpack library is not used for reading. On hostile bytes it allocates what a header
+// claims, wraps integers that do not fit and takes missing fields for zero. Unmarshal instead runs Scan, which is linear and
+// allocates nothing, and then reads field by field against the Go type, with an allowance of memory. Writing uses the
+// library's encoder.
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Version is the major version of the messages. It grows by optional fields only; another major version is another subject.
+const Version = 1
+
+// The keys that all messages have.
+const (
+	keyName    = "t"
+	keyVersion = "v"
+)
+
+// Invalid is the error of a field whose value is wrong. It wraps ErrInvalid.
+func Invalid(name, format string, args ...any) error {
+	return &placed{name, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))}
+}
+
+// Blame gives a decoding error the name of what was decoded, and its code: unsupported for ErrVersion, else bad_input.
+func Blame(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrVersion):
+		return fault.Wrap(fault.Unsupported, Under(name, err))
+	}
+	return fault.Wrap(fault.BadInput, Under(name, err))
+}
+
+// CheckFinite looks for a NaN or Inf in what v points to, which JSON has not. The error wraps ErrInvalid and names the field.
+func CheckFinite(v any) error {
+	x := reflect.ValueOf(v).Elem()
+	return checkFinite(shapeOf(x.Type()), x)
+}
+
+func checkFinite(s *shape, v reflect.Value) error {
+	switch s.form {
+	case formFloat:
+		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%w: %v is not finite", ErrInvalid, x)
+		}
+	case formPointer:
+		if !v.IsNil() {
+			return checkFinite(s.elem, v.Elem())
+		}
+	case formSlice:
+		for i := range v.Len() {
+			if err := checkFinite(s.elem, v.Index(i)); err != nil {
+				return Under(fmt.Sprintf("[%d]", i), err)
+			}
+		}
+	case formMap:
+		for it := v.MapRange(); it.Next(); {
+			if err := checkFinite(s.elem, it.Value()); err != nil {
+				return Under(it.Key().String(), err)
+			}
+		}
+	case formStruct:
+		for i := range s.fields {
+			f := &s.fields[i]
+			if err := checkFinite(f.shape, v.FieldByIndex(f.index)); err != nil {
+				return Under(f.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

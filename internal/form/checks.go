@@ -1,0 +1,262 @@
+// Package form has what several messages are made of: how tensors lie in them, and the checks of ids, times, settings and errors.
+package form
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+const (
+	MaxToken  = 64      // bytes of a job's id, a stage, a numeric kind
+	maxTenant = 256     // bytes
+	maxTime   = 1 << 53 // Unix milliseconds that any client can hold
+	digestLen = 64      // hexadecimal digits of a SHA-256
+)
+
+// IsToken reports whether s is [A-Za-z0-9_-]{1,64}: one token of a subject.
+func IsToken(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= MaxToken
+}
+
+// IsDigest reports whether s is a SHA-256 in lower-case hexadecimal digits.
+func IsDigest(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'f' || '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return len(s) == digestLen
+}
+
+func CheckJob(job, tenant string) error {
+	if !IsToken(job) {
+		return codec.Invalid("job", "%.80q is not [A-Za-z0-9_-]{1,64}", job)
+	}
+	if len(tenant) > maxTenant {
+		return codec.Invalid("tenant", "%d bytes, at most %d", len(tenant), maxTenant)
+	}
+	for _, c := range tenant {
+		if c < ' ' || c == 0x7f { // it travels in a header
+			return codec.Invalid("tenant", "%q has a control character", tenant)
+		}
+	}
+	return nil
+}
+
+func CheckDigest(name, d string) error {
+	if !IsDigest(d) {
+		return codec.Invalid(name, "%.80q is not 64 hexadecimal digits", d)
+	}
+	return nil
+}
+
+func CheckRequest(job, tenant, digest string) error {
+	if err := CheckJob(job, tenant); err != nil {
+		return err
+	}
+	return CheckDigest("digest", digest)
+}
+
+func CheckTimes(stored, deadline int64, timings map[string]float64) error {
+	switch {
+	case stored < 0 || stored > maxTime:
+		return codec.Invalid("time", "%d ms is no time", stored)
+	case deadline < 0 || deadline > maxTime:
+		return codec.Invalid("deadline_ms", "%d ms", deadline)
+	case len(timings) > codec.MaxKeys:
+		return codec.Invalid("timings", "%d stages, at most %d", len(timings), codec.MaxKeys)
+	}
+	stages := make([]string, 0, len(timings))
+	for stage := range timings {
+		stages = append(stages, stage)
+	}
+	sort.Strings(stages)
+	for _, stage := range stages {
+		if ms := timings[stage]; !Finite(ms) || ms < 0 {
+			return codec.Invalid("timings", "%q took %v ms", stage, ms)
+		}
+	}
+	return nil
+}
+
+// CheckSettings checks names and ranges. Maps that are given have no place in a message.
+func CheckSettings(s btn.Settings) error {
+	switch s.Method {
+	case "", btn.MethodAuto, btn.MethodExact, btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions:
+	default:
+		return codec.Invalid("settings.method", "%.40q is none of auto, exact, symmetry-cp, truncated, regions", s.Method)
+	}
+	switch s.Maps {
+	case "", btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:
+	default:
+		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
+	}
+	switch s.Cores {
+	case "", btn.CoresAreFactors, btn.CoresAreVariables:
+	default:
+		return codec.Invalid("settings.cores", "%.40q is neither factors nor variables", s.Cores)
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+		most  int64
+	}{
+		{"settings.components", int64(s.Components), 1 << 20},
+		{"settings.memory", s.Memory, 1 << 53},
+		{"settings.sweeps", int64(s.Sweeps), 1 << 20},
+		{"settings.starts", int64(s.Starts), 1 << 20},
+		{"settings.bond", int64(s.Bond), 1 << 20},
+	} {
+		if f.value < 0 || f.value > f.most {
+			return codec.Invalid(f.name, "%d is not from 0 to %d", f.value, f.most)
+		}
+	}
+	if !(s.LearnFlops >= 0) || math.IsInf(s.LearnFlops, 1) {
+		return codec.Invalid("settings.learn_flops", "%v is no number of operations", s.LearnFlops)
+	}
+	if !(s.Budget >= 0) || math.IsInf(s.Budget, 1) {
+		return codec.Invalid("settings.budget", "%v is no number of operations", s.Budget)
+	}
+	if !(s.Accuracy >= 0) || math.IsInf(s.Accuracy, 1) {
+		return codec.Invalid("settings.accuracy", "%v nats", s.Accuracy)
+	}
+	return nil
+}
+
+// CheckNumber checks that z is finite and normalised.
+func CheckNumber(z scaled.Number) error {
+	if m := math.Abs(z.Mant); m == 0 && z.Exp == 0 || m >= 1 && m < 2 {
+		return nil
+	}
+	return fmt.Errorf("%w: %v·2^%d is not normalised", codec.ErrInvalid, z.Mant, z.Exp)
+}
+
+func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// NotFinite returns the first position of a NaN or Inf in x, or −1.
+func NotFinite(x []float64) int {
+	for i, v := range x {
+		if !Finite(v) {
+			return i
+		}
+	}
+	return -1
+}
+
+// CheckQueries is for messages after reparam-worker, which has turned evidence as text into lists.
+func CheckQueries(queries []query.Query) error {
+	for i, q := range queries {
+		err := CheckEvidence(q.Evidence)
+		if err == nil && q.Evid != "" {
+			err = codec.Invalid("evid", "evidence as text after reparam-worker")
+		}
+		if err == nil {
+			err = CheckOver(q.Over, i, len(queries))
+		}
+		if err == nil {
+			err = CheckJoint(q.Joint, nil)
+		}
+		if err != nil {
+			return codec.Under(fmt.Sprintf("queries[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// CheckJoint checks the variables of a joint marginal, against the domains where they are known.
+func CheckJoint(set, domains []int) error {
+	if len(set) == 0 {
+		return nil
+	}
+	if domains == nil {
+		sorted := slices.Sorted(slices.Values(set))
+		for i, v := range sorted {
+			if v < 0 || i > 0 && sorted[i-1] == v {
+				return codec.Invalid("joint", "variable %d is negative or there twice", v)
+			}
+		}
+		return nil
+	}
+	if err := query.CheckJoint(domains, set); err != nil {
+		return codec.Invalid("joint", "%v", err)
+	}
+	return nil
+}
+
+// CheckOver checks what query i of so many is asked over: 0, or 1 + another query.
+func CheckOver(over, i, queries int) error {
+	switch {
+	case over < 0 || over > queries:
+		return codec.Invalid("over", "%d names no query: 0, or 1 + the position of one of %d", over, queries)
+	case over == i+1:
+		return codec.Invalid("over", "%d is the query itself", over)
+	}
+	return nil
+}
+
+// CheckEvidence checks that both lists are in increasing order of variable, values are at least 0, and weights finite.
+func CheckEvidence(e factorgraph.Evidence) error {
+	last := -1
+	for i, o := range e.Hard {
+		if o.Var <= last || o.Value < 0 {
+			return codec.Invalid(fmt.Sprintf("evidence.h[%d]", i), "variable %d = %d after variable %d", o.Var, o.Value, last)
+		}
+		last = o.Var
+	}
+	last = -1
+	for i, l := range e.Soft {
+		name := fmt.Sprintf("evidence.s[%d]", i)
+		if l.Var <= last {
+			return codec.Invalid(name, "variable %d after variable %d", l.Var, last)
+		}
+		if len(l.Weights) == 0 {
+			return codec.Invalid(name, "variable %d has no weights", l.Var)
+		}
+		if k := NotFinite(l.Weights); k >= 0 {
+			return codec.Invalid(name, "weight %d of variable %d is %v", k, l.Var, l.Weights[k])
+		}
+		last = l.Var
+	}
+	return nil
+}
+
+// CheckWithin checks evidence against the domains of the variables.
+func CheckWithin(e factorgraph.Evidence, domains []int) error {
+	for i, o := range e.Hard {
+		if o.Var >= len(domains) || o.Value >= domains[o.Var] {
+			return codec.Invalid(fmt.Sprintf("evidence.h[%d]", i), "variable %d = %d is out of range", o.Var, o.Value)
+		}
+	}
+	for i, l := range e.Soft {
+		if l.Var >= len(domains) || len(l.Weights) != domains[l.Var] {
+			return codec.Invalid(fmt.Sprintf("evidence.s[%d]", i), "%d weights for variable %d", len(l.Weights), l.Var)
+		}
+	}
+	return nil
+}
+
+func CheckErrorInfo(e *btn.ErrorInfo) error {
+	if e == nil {
+		return nil
+	}
+	switch e.Code {
+	case fault.BadInput, fault.Unsupported, fault.OverBudget, fault.Deadline, fault.Cancelled,
+		fault.FailedEstimate, fault.Infrastructure, fault.Internal:
+		return nil
+	}
+	return codec.Invalid("code", "%q is no code of this version", e.Code)
+}

@@ -1,0 +1,63 @@
+package message
+
+import (
+	"math"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// DeadLetter is a message that a stage gave up on, and why.
+type DeadLetter struct {
+	Stage      string        `msgpack:"stage"`
+	Job        string        `msgpack:"job"`
+	Tenant     string        `msgpack:"tenant,omitempty"`
+	Subject    string        `msgpack:"subject"` // where the message was
+	Error      btn.ErrorInfo `msgpack:"error"`
+	Deliveries int           `msgpack:"deliveries"`
+	Payload    string        `msgpack:"payload"` // digest of the message's bytes
+	Time       int64         `msgpack:"time"`
+}
+
+// Redrive asks reparam-worker to start a stored job again: it has no answer, and nothing of it is under way.
+type Redrive struct {
+	Job    string `msgpack:"job"`
+	Tenant string `msgpack:"tenant,omitempty"`
+	Reason string `msgpack:"reason,omitempty"`
+	Time   int64  `msgpack:"time"`
+}
+
+// Name returns "dead-letter".
+func (*DeadLetter) Name() string { return "dead-letter" }
+
+// Name returns "redrive".
+func (*Redrive) Name() string { return "redrive" }
+
+// Validate checks ids, the stage, the subject, the error's code and the payload's digest.
+func (m *DeadLetter) Validate() error {
+	if err := checkJob(m.Job, m.Tenant); err != nil {
+		return err
+	}
+	if err := checkErrorInfo(&m.Error); err != nil {
+		return under("error", err)
+	}
+	switch {
+	case !isToken(m.Stage):
+		return invalid("stage", "%q is no stage", m.Stage)
+	case m.Subject == "":
+		return invalid("subject", "is empty")
+	case m.Deliveries < 0 || m.Deliveries > math.MaxInt32:
+		return invalid("deliveries", "%d", m.Deliveries)
+	}
+	if err := checkDigest("payload", m.Payload); err != nil {
+		return err
+	}
+	return checkTimes(m.Time, 0, nil)
+}
+
+// Validate checks ids and the time.
+func (m *Redrive) Validate() error {
+	if err := checkJob(m.Job, m.Tenant); err != nil {
+		return err
+	}
+	return checkTimes(m.Time, 0, nil)
+}

@@ -1,0 +1,48 @@
+package message
+
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"time"
+)
+
+// What a request on wire.InferSubject may leave out, and how long it waits.
+
+// looseModel is a wire.Model whose job's id may be absent.
+type looseModel struct {
+	Job         string          `msgpack:"job,omitempty"`
+	Tenant      string          `msgpack:"tenant,omitempty"`
+	Model       *wire.ModelBody `msgpack:"model,omitempty"`
+	UAI         string          `msgpack:"uai,omitempty"`
+	ModelDigest string          `msgpack:"model_digest,omitempty"`
+	Queries     []query.Query   `msgpack:"queries"`
+	Settings    btn.Settings    `msgpack:"settings,omitempty"`
+	DeadlineMS  int64           `msgpack:"deadline_ms,omitempty"`
+}
+
+// Patience is how long a request on wire.InferSubject waits for the answer: a second; with a deadline for that and a second
+// more, for the deadline is itself an answer; a minute at most.
+func Patience(deadlineMS int64) time.Duration {
+	const most = time.Minute
+	if deadlineMS <= 0 {
+		return time.Second
+	}
+	if deadlineMS > most.Milliseconds() {
+		return most
+	}
+	return min(most, time.Duration(deadlineMS)*time.Millisecond+time.Second)
+}
+
+// DecodeRequest is Decode for a model message that may come without a job's id, or with an empty one: it then gets newJob's.
+func DecodeRequest(b []byte, m *wire.Model, newJob func() string) error {
+	var loose looseModel
+	err := unmarshal(m.Name(), b, wire.MaxModel, &loose)
+	if *m = wire.Model(loose); err == nil {
+		if m.Job == "" {
+			m.Job = newJob()
+		}
+		err = m.Validate()
+	}
+	return blame(m.Name(), err)
+}
