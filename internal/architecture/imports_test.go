@@ -244,6 +244,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"internal/wide",
 		"internal/preprocess",
 		"internal/exact",
+		"internal/reparam",
 		"internal/bp",
 		"internal/region",
 		"internal/mps",

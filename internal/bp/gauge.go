@@ -20,7 +20,7 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	}
 	for b, q := range columns {
 		// The dual row of q is q − ⟨q, m⟩ v: 1 with q, 0 with m and with the other columns.
-		along := inner1(q, m)
+		along := scalarProduct(q, m)
 		row, norm := inverse[(b+1)*d:(b+2)*d], 0.0
 		for x := range d {
 			row[x] = q[x] - along*v[x]
@@ -75,12 +75,12 @@ func outside(u []float64, span [][]float64) []float64 {
 	q := append([]float64(nil), u...)
 	for range 2 { // the second pass removes what rounding left of the first
 		for _, s := range span {
-			along := inner1(q, s)
+			along := scalarProduct(q, s)
 			for x := range q {
 				q[x] -= along * s[x]
 			}
 		}
-		if inner1(q, q) < parallel*parallel {
+		if scalarProduct(q, q) < parallel*parallel {
 			return nil
 		}
 		q = scaledTo1(q)
@@ -88,7 +88,7 @@ func outside(u []float64, span [][]float64) []float64 {
 	return q
 }
 
-func inner1(u, v []float64) float64 {
+func scalarProduct(u, v []float64) float64 {
 	sum := 0.0
 	for x := range u {
 		sum += u[x] * v[x]

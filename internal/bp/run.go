@@ -1,5 +1,5 @@
 // Package bp is loopy belief propagation (sum-product) on an expression of any arity and any domains: messages, beliefs and the
-// Bethe value of ln Z, exact on trees, and the gauge that the messages give.
+// Bethe value of ln Z, exact on trees. On a factor graph it gives the gauge of its messages, and the base tensor network in it.
 package bp
 
 // Run: schedules, damping, convergence.

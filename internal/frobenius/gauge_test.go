@@ -16,7 +16,10 @@ import (
 func TestGaugeHasTwoLevels(t *testing.T) {
 	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{MinDomain: 3, MaxDomain: 3, Variables: 4, Factors: 3, Kinds: []oracle.Kind{oracle.Dense}})
 	for maps, want := range map[btn.MapKind]int{btn.MapIdentity: 3, btn.MapBP: 2} {
-		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps})
+		net, err := reparam.Build(context.Background(), m, reparam.Options{})
+		if maps == btn.MapBP {
+			net, err = bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +40,7 @@ func TestGaugeWarnings(t *testing.T) {
 		updates int64
 		want    string
 	}{{0, ""}, {1, "belief propagation did not converge"}} {
-		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP, BP: bp.Options{Updates: c.updates}})
+		net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{Updates: c.updates})
 		if err != nil {
 			t.Fatal(err)
 		}

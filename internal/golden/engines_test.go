@@ -41,21 +41,24 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 	}
 	mixed := random(22, oracle.Options{Variables: 12, Factors: 20, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 18})
 	regular := must(generate.RandomRegular(40, 3, generate.Ising{Delta: 0.7, Seed: 24, Domain: 3}))
-	given := func(variable, factor int) []float64 {
-		d, rng := mixed.Domains[variable], rand.New(rand.NewPCG(uint64(variable), uint64(factor)))
-		a := make([]float64, d*d)
-		for i := range a {
-			if a[i] = rng.Float64(); i%(d+1) == 0 {
-				a[i] += 2
+	given := func(factor int) (maps []reparam.GivenMap) {
+		for _, variable := range mixed.Factors[factor].Scope {
+			d, rng := mixed.Domains[variable], rand.New(rand.NewPCG(uint64(variable), uint64(factor)))
+			a := make([]float64, d*d)
+			for i := range a {
+				if a[i] = rng.Float64(); i%(d+1) == 0 {
+					a[i] += 2
+				}
 			}
+			maps = append(maps, reparam.GivenMap{A: a})
 		}
-		return a
+		return maps
 	}
 	build := func(m *factorgraph.Model, o reparam.Options) *btn.Network { return must(reparam.Build(ctx, m, o)) }
 	return map[string]*btn.Network{
 		"grid":          build(grid, reparam.Options{}),
 		"grid-observed": must(build(grid, reparam.Options{}).Condition(factorgraph.Observe(map[int]int{0: 1, 40: 0, 77: 1}))),
-		"grid-bp":       build(grid, reparam.Options{Maps: btn.MapBP}),
+		"grid-bp":       must(bp.Network(ctx, grid, btn.CoresAreFactors, bp.Options{})),
 		"complete":      build(must(generate.Complete(17, generate.Ising{Delta: 0.5, Seed: 23})), reparam.Options{}),
 		"regular":       build(regular, reparam.Options{Cores: btn.CoresAreVariables}),
 		"mixed":         build(mixed, reparam.Options{}),

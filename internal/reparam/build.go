@@ -10,11 +10,8 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/arena"
-	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -25,11 +22,14 @@ var ErrOptions = errors.New("reparam: options")
 type Options struct {
 	Maps  btn.MapKind    // default identity
 	Cores btn.CoreChoice // default factors
-	// Given returns the map of incidence (variable, factor), d×d row-major, rows x, columns x̄; nil for the identity.
-	// Called once per incidence of a factor of order ≥ 2, and only for maps "given".
-	Given func(variable, factor int) []float64
-	BP    bp.Options // of maps "bp"
+	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor of order ≥ 2, and only for
+	// maps "given" and "bp"; bp.Network makes the latter.
+	Given func(factor int) []GivenMap
 }
+
+// GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄ of A. A nil: the identity;
+// Inverse nil: it is computed.
+type GivenMap struct{ A, Inverse []float64 }
 
 // Build returns the base tensor network of m, with Z(network) = Z(m) for every choice of maps:
 //
@@ -47,19 +47,11 @@ type Options struct {
 // A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its entries, and its
 // legs have identity maps: Maps[ℓ].Kind says so.
 //
-// Maps "bp" are the gauge of belief propagation on m (see Messages): with m_{j→i} and v_{i→j} the messages of an incidence,
-// ⟨m, v⟩ = 1 and |m| = |v|, column 0 of A^(i:j) is m_{j→i} and row 0 of its inverse is v_{i→j}. At a fixed point, cores "factors",
-// B_0…0 · Π_i V^(i)_0…0 · Scale is the Bethe value, and no T̄^(j) or V^(i) has an entry with exactly one value that is
-// not 0. Cores "variables" get the same maps; the legs to the order-one links keep the identity, and the two statements hold with
-// these summed. A leg keeps the identity where its messages would make a map of condition number above 1e4, where
-// they contradict each other, and where a factor takes no part in belief propagation. Messages that have not
-// converged are a gauge all the same: Z does not depend on it.
-//
 // Warnings of the network say what Model.Unnormalised says.
 //
 // Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map, btn.ErrMap), ErrOptions,
-// btn.ErrRange; for maps "bp" those of bp.Run; the context's. Cost: that of applying a d×d matrix along every mode of every factor, and
-// bp.Run. Source: Hamid and Braun, Lemma 1.
+// btn.ErrRange; the context's. Cost: that of applying a d×d matrix along every mode of every factor.
+// Source: Hamid and Braun, Lemma 1.
 func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -67,25 +59,20 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
-	b := builder{model: m, options: o}
-	b.net = &btn.Network{Scale: scaled.One, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
-	weights, err := b.weights()
+	w, err := AbsorbUnary(m)
 	if err != nil {
 		return nil, err
 	}
+	b := builder{model: m, options: o, apart: w.apart}
+	b.net = &btn.Network{Scale: w.Scale, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
 	b.room()
-	if o.Maps == btn.MapBP {
-		if b.gauge, err = newGauge(ctx, m, weights, b.net.Scale, o.BP); err != nil && !errors.Is(err, sumproduct.ErrSpan) {
-			return nil, fmt.Errorf("reparam: %w", err)
-		}
-	}
 	if err := b.factors(ctx); err != nil {
 		return nil, err
 	}
 	if o.Cores == btn.CoresAreVariables {
-		b.variablesAsCores(weights)
+		b.variablesAsCores(w.Of)
 	} else {
-		b.factorsAsCores(weights)
+		b.factorsAsCores(w.Of)
 	}
 	if warning := m.Unnormalised(); warning != "" {
 		b.net.Warnings = []string{warning}
@@ -97,8 +84,8 @@ func (o *Options) fill() error {
 	switch o.Maps {
 	case "":
 		o.Maps = btn.MapIdentity
-	case btn.MapIdentity, btn.MapOrthogonal, btn.MapBP:
-	case btn.MapGiven:
+	case btn.MapIdentity, btn.MapOrthogonal:
+	case btn.MapGiven, btn.MapBP:
 		if o.Given == nil {
 			return fmt.Errorf("%w: maps are %q, but none are given", ErrOptions, o.Maps)
 		}
@@ -128,7 +115,6 @@ type builder struct {
 	legs    [][]int // per variable, its legs in the order of the factors
 	pieces  []piece
 	shared  map[int]mapPair // orthogonal maps by dimension
-	gauge   *gauge          // of maps "bp", else nil
 	apart   []bool          // by factor: one of order one that does not fit the weights, and has a leg; nil for none
 
 	maps     []btn.Map // of the factor in hand

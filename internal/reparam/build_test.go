@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/reparam"
@@ -24,17 +25,20 @@ const tolerance = 1e-10
 const maxStates = 1 << 14
 
 // randomMaps returns invertible maps, diagonally dominant so that their condition number is small.
-func randomMaps(rng *rand.Rand, m *factorgraph.Model) func(i, j int) []float64 {
-	return func(i, _ int) []float64 {
-		d := m.Domains[i]
-		a := make([]float64, d*d)
-		for k := range a {
-			a[k] = 2*rng.Float64() - 1
-			if k%(d+1) == 0 {
-				a[k] += math.Copysign(float64(d), a[k])
+func randomMaps(rng *rand.Rand, m *factorgraph.Model) func(j int) []reparam.GivenMap {
+	return func(j int) (maps []reparam.GivenMap) {
+		for _, i := range m.Factors[j].Scope {
+			d := m.Domains[i]
+			a := make([]float64, d*d)
+			for k := range a {
+				a[k] = 2*rng.Float64() - 1
+				if k%(d+1) == 0 {
+					a[k] += math.Copysign(float64(d), a[k])
+				}
 			}
+			maps = append(maps, reparam.GivenMap{A: a})
 		}
-		return a
+		return maps
 	}
 }
 
@@ -94,6 +98,14 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 	}
 }
 
+// build is reparam.Build, and bp.Network for maps "bp".
+func build(m *factorgraph.Model, cores btn.CoreChoice, maps btn.MapKind, given func(int) []reparam.GivenMap) (*btn.Network, error) {
+	if maps == btn.MapBP {
+		return bp.Network(context.Background(), m, cores, bp.Options{})
+	}
+	return reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores, Given: given})
+}
+
 func entry(m btn.Map, d, x, bar int) float64 {
 	if m.A != nil {
 		return m.A[x*d+bar]
@@ -117,7 +129,7 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 		want := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP, btn.MapGiven} {
-				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores, Given: randomMaps(rng, m)})
+				net, err := build(m, cores, maps, randomMaps(rng, m))
 				if err != nil {
 					t.Fatalf("seed %d, trial %d, %s, %s: %v", seed, trial, cores, maps, err)
 				}
@@ -293,12 +305,8 @@ func TestWeightsBeyondFloat64(t *testing.T) {
 
 func TestBuildErrors(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}}}
-	singular := func(i, _ int) []float64 {
-		if i == 0 {
-			return []float64{1, 1, 1, 1}
-		}
-		return nil
-	}
+	singular := func(int) []reparam.GivenMap { return []reparam.GivenMap{{}, {A: []float64{1, 1, 1, 1}}} }
+	short := func(int) []reparam.GivenMap { return []reparam.GivenMap{{A: []float64{1}}} }
 	for _, c := range []struct {
 		m    *factorgraph.Model
 		o    reparam.Options
@@ -309,7 +317,7 @@ func TestBuildErrors(t *testing.T) {
 		{m, reparam.Options{Cores: "all"}, reparam.ErrOptions, `unknown cores "all"`},
 		{m, reparam.Options{Maps: btn.MapGiven}, reparam.ErrOptions, "none are given"},
 		{m, reparam.Options{Maps: btn.MapGiven, Given: singular}, btn.ErrIllConditioned, "factor 0, variable 0: "},
-		{m, reparam.Options{Maps: btn.MapGiven, Given: func(int, int) []float64 { return []float64{1} }}, btn.ErrMap, "factor 0, variable 1: "},
+		{m, reparam.Options{Maps: btn.MapGiven, Given: short}, btn.ErrMap, "factor 0, variable 1: "},
 		{&factorgraph.Model{Domains: []int{0}}, reparam.Options{}, factorgraph.ErrModel, ""},
 	} {
 		_, err := reparam.Build(context.Background(), c.m, c.o)

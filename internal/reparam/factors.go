@@ -6,14 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
-	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -74,14 +70,16 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 	if len(f.Scope) == 1 {
 		return append(b.maps, btn.Identity()), append(b.inverses, nil), nil
 	}
-	if b.gauge != nil {
-		for _, p := range b.gauge.maps(j, isSymmetric(f.Table)) {
-			b.maps, b.inverses = append(b.maps, p.m), append(b.inverses, p.inverse)
-		}
-		return b.maps, b.inverses, nil
+	var given []GivenMap
+	if b.options.Given != nil {
+		given = b.options.Given(j)
 	}
-	for _, i := range f.Scope {
-		p, err := b.mapOf(i, j)
+	for k, i := range f.Scope {
+		var own GivenMap
+		if k < len(given) {
+			own = given[k]
+		}
+		p, err := b.mapOf(b.model.Domains[i], own)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reparam: factor %d, variable %d: %w", j, i, err)
 		}
@@ -90,16 +88,8 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 	return b.maps, b.inverses, nil
 }
 
-func isSymmetric(t tensor.Tensor) bool {
-	switch t.(type) {
-	case *tensor.Symmetric, *tensor.SymmetryCP:
-		return true
-	}
-	return false
-}
-
-func (b *builder) mapOf(i, j int) (mapPair, error) {
-	d := b.model.Domains[i]
+// mapOf returns the map of an incidence of dimension d; given is that of maps "given" and "bp".
+func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 	switch b.options.Maps {
 	case btn.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice
 		if p, ok := b.shared[d]; ok {
@@ -111,9 +101,13 @@ func (b *builder) mapOf(i, j int) (mapPair, error) {
 		}
 		b.shared[d] = p
 		return p, err
-	case btn.MapGiven:
-		if a := b.options.Given(i, j); a != nil {
-			return pair(btn.Map{Kind: btn.MapGiven, A: a}, d)
+	case btn.MapGiven, btn.MapBP:
+		m := btn.Map{Kind: b.options.Maps, A: given.A}
+		switch {
+		case given.A != nil && given.Inverse != nil:
+			return mapPair{m: m, inverse: given.Inverse}, nil
+		case given.A != nil:
+			return pair(m, d)
 		}
 	}
 	return mapPair{m: btn.Identity()}, nil
@@ -124,70 +118,8 @@ func pair(m btn.Map, d int) (mapPair, error) {
 	return mapPair{m: m, inverse: inverse}, err
 }
 
-// weights multiplies the factors of order one into w_i, and those of order zero into Scale.
-func (b *builder) weights() ([][]float64, error) {
-	numbers := make([][]scaled.Number, len(b.model.Domains))
-	var slab arena.Slab[scaled.Number]
-	for i, d := range b.model.Domains {
-		numbers[i] = slab.Make(d)
-		for x := range numbers[i] {
-			numbers[i][x] = scaled.One
-		}
-	}
-	signed := slices.ContainsFunc(b.model.Factors, func(f factorgraph.Factor) bool { return tensor.Signed(f.Table) })
-	for j, f := range b.model.Factors {
-		b.absorb(j, f, numbers, signed)
-	}
-	weights := make([][]float64, len(numbers))
-	for i := range numbers {
-		w, exp, err := btn.FitWeights(numbers[i])
-		if err != nil {
-			return nil, fmt.Errorf("reparam: variable %d: %w", i, err)
-		}
-		weights[i] = w
-		b.net.Scale = b.net.Scale.Mul(scaled.Make(1, exp))
-	}
-	return weights, nil
-}
-
-// sums says whether entries of a factor of order one are sums or products of its numbers, which were rounded.
-func sums(t tensor.Tensor) bool {
-	switch t := t.(type) {
-	case *tensor.CP:
-		return t.Vectors[0] != nil
-	case *tensor.SymmetryCP:
-		return true
-	}
-	return false
-}
-
 // hasLegs says whether factor j is a tensor of the network.
 func (b *builder) hasLegs(j int) bool {
 	order := len(b.model.Factors[j].Scope)
 	return order >= 2 || order == 1 && b.apart != nil && b.apart[j]
-}
-
-// absorb multiplies factor j into the weights of its variable, or into Scale. Where terms of both signs may cancel no weight is rounded.
-func (b *builder) absorb(j int, f factorgraph.Factor, numbers [][]scaled.Number, signed bool) {
-	switch len(f.Scope) {
-	case 0:
-		b.net.Scale = b.net.Scale.Mul(tensor.At(f.Table, nil))
-	case 1:
-		w, at := numbers[f.Scope[0]], []int{0}
-		product, exact := make([]scaled.Number, len(w)), !sums(f.Table)
-		for x := range w {
-			at[0] = x
-			factor := tensor.At(f.Table, at)
-			product[x] = w[x].Mul(factor)
-			exact = exact && math.FMA(w[x].Mant, factor.Mant, -float64(w[x].Mant*factor.Mant)) == 0
-		}
-		if _, _, err := btn.FitWeights(product); err == nil && (exact || !signed) {
-			copy(w, product)
-			return
-		}
-		if b.apart == nil {
-			b.apart = make([]bool, len(b.model.Factors))
-		}
-		b.apart[j] = true
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/aggregate"
+	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/plan"
@@ -26,7 +27,7 @@ func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (
 	if s.Method != btn.MethodSymmetryCP {
 		s.Maps = btn.MapIdentity
 	}
-	net, err := reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
+	net, err := reparameterise(ctx, m, s)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
@@ -37,6 +38,13 @@ func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
 	return net, nil
+}
+
+func reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
+	if s.Maps == btn.MapBP {
+		return bp.Network(ctx, m, s.Cores, bp.Options{})
+	}
+	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
 }
 
 // Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).

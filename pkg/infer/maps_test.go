@@ -12,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -47,7 +46,7 @@ func TestSymmetryCPUnderMaps(t *testing.T) {
 		{"Curie–Weiss n=8, J=0.1, as pairs", weiss.Model},
 	} {
 		exact := answer(t, c.model, btn.Settings{Method: btn.MethodExact})
-		state, _, err := reparam.Messages(ctx, c.model, bp.Options{})
+		state, _, err := bp.Messages(ctx, c.model, bp.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +74,7 @@ func TestOneComponentInTheGauge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _, err := reparam.Messages(context.Background(), m, bp.Options{})
+	state, _, err := bp.Messages(context.Background(), m, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

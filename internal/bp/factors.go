@@ -1,11 +1,13 @@
-package reparam
+package bp
 
-// The model as an expression whose belief propagation has the messages between factors and variables, whatever form a factor has.
+// A factor graph as an expression whose belief propagation has the messages between factors and variables, whatever form a factor has.
 
 import (
 	"context"
 	"math"
+	"slices"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -25,15 +27,15 @@ const (
 // index k of table t. Table −1: the factor takes no part in belief propagation.
 type incidence struct{ table, k int }
 
-// messageNetwork builds the expression: index i is variable i, and each factor is a tree of tables, so that the messages to its
-// variables are sums over the factor.
-type messageNetwork struct {
+// factors are the factors of a model as an expression: index i is variable i, and each factor is a tree of tables, so that
+// the messages to its variables are sums over the factor.
+type factors struct {
 	model *factorgraph.Model
 	e     *sumproduct.Expression
 	at    [][]incidence // per factor, per position of its scope; nil below order 2
 }
 
-// newMessageNetwork takes the weights w_i of the variables, and the factors of order ≥ 2:
+// newFactors takes the weights w_i of the variables, and the factors of order ≥ 2:
 //
 //   - dense: one table;
 //   - CP: a star, a table (term, value) per variable;
@@ -43,8 +45,8 @@ type messageNetwork struct {
 //     carries the term along.
 //
 // A factor too large for its form takes no part.
-func newMessageNetwork(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*messageNetwork, error) {
-	n := &messageNetwork{model: m, at: make([][]incidence, len(m.Factors))}
+func newFactors(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*factors, error) {
+	n := &factors{model: m, at: make([][]incidence, len(m.Factors))}
 	n.e = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
 	for i, w := range weights {
 		n.add([]int{i}, w)
@@ -61,18 +63,18 @@ func newMessageNetwork(ctx context.Context, m *factorgraph.Model, weights [][]fl
 }
 
 // add appends a table and returns its number.
-func (n *messageNetwork) add(scope []int, data []float64) int {
+func (n *factors) add(scope []int, data []float64) int {
 	n.e.Tables = append(n.e.Tables, sumproduct.Table{Scope: scope, Data: data})
 	return len(n.e.Tables) - 1
 }
 
 // index appends an index and returns its number.
-func (n *messageNetwork) index(dim int) int {
+func (n *factors) index(dim int) int {
 	n.e.Dims = append(n.e.Dims, dim)
 	return len(n.e.Dims) - 1
 }
 
-func (n *messageNetwork) factor(ctx context.Context, j int, f factorgraph.Factor) error {
+func (n *factors) factor(ctx context.Context, j int, f factorgraph.Factor) error {
 	at := make([]incidence, len(f.Scope))
 	n.at[j] = at
 	switch t := f.Table.(type) {
@@ -92,7 +94,7 @@ func (n *messageNetwork) factor(ctx context.Context, j int, f factorgraph.Factor
 		return nil
 	}
 	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {
-		if !n.termChain(at, f.Scope, t) {
+		if !n.addTermChain(at, f.Scope, t) {
 			leaveOut(at)
 		}
 		return nil
@@ -106,14 +108,14 @@ func leaveOut(at []incidence) {
 	}
 }
 
-func (n *messageNetwork) dense(at []incidence, scope []int, t *tensor.Dense) {
+func (n *factors) dense(at []incidence, scope []int, t *tensor.Dense) {
 	table := n.add(scope, t.Data)
 	for k := range at {
 		at[k] = incidence{table, k}
 	}
 }
 
-func (n *messageNetwork) star(at []incidence, scope []int, t *tensor.CP) {
+func (n *factors) star(at []incidence, scope []int, t *tensor.CP) {
 	rank := len(t.Weights)
 	if rank == 0 { // a factor of zeros: no value is left
 		for k, i := range scope {
@@ -133,15 +135,8 @@ func (n *messageNetwork) star(at []incidence, scope []int, t *tensor.CP) {
 }
 
 // chain embeds the expression of the factor alone, with a table between each variable and the index that stands for it.
-func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgraph.Factor) error {
-	alone := &factorgraph.Model{Domains: f.Table.Dims(), Factors: []factorgraph.Factor{{Scope: make([]int, len(f.Scope)), Table: f.Table}}}
-	for k := range f.Scope {
-		alone.Factors[0].Scope[k] = k
-	}
-	net, err := Build(ctx, alone, Options{})
-	if err != nil {
-		return err
-	}
+func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Factor) error {
+	net := alone(f.Table)
 	if shape, err := lower.Shape(ctx, net); err != nil || entries(shape) > maxChain {
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return ctxErr
@@ -173,6 +168,22 @@ func (n *messageNetwork) chain(ctx context.Context, at []incidence, f factorgrap
 		at[k] = incidence{n.add([]int{i, base + local}, data), 0}
 	}
 	return nil
+}
+
+// alone is the network of one tensor: a core, and a variable of weight 1 on each of its legs.
+func alone(t tensor.Tensor) *btn.Network {
+	dims := t.Dims()
+	net := &btn.Network{Scale: scaled.One, Dims: dims, Choice: btn.CoresAreFactors}
+	core := btn.Core{Legs: make([]int, len(dims)), T: t}
+	for k, d := range dims {
+		core.Legs[k] = k
+		star := &tensor.CP{Shape: []int{d}, Weights: slices.Repeat([]float64{1}, d), Vectors: [][]float64{nil}}
+		net.Links = append(net.Links, btn.Link{Legs: []int{k}, T: star})
+		net.Maps = append(net.Maps, btn.Identity())
+		net.Variables = append(net.Variables, btn.Variable{Domain: d, Link: k})
+	}
+	net.Cores = []btn.Core{core}
+	return net
 }
 
 func entries(h contractionorder.Hypergraph) float64 {

@@ -1,4 +1,4 @@
-package reparam
+package bp
 
 // Chains of counters for symmetry-CP factors of several terms: the term travels along the chain, so that it is a tree.
 
@@ -9,19 +9,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// chain is one under construction: the counts that are reached after the legs so far.
-type chain struct {
-	n      *messageNetwork
+// termChain is a chain under construction: the counts that are reached after the legs so far.
+type termChain struct {
+	n      *factors
 	t      *tensor.SymmetryCP
 	steps  []int // what a value at a level adds to the place of a count vector in its box
 	counts []int // places, ascending
 	index  int   // over (term, count); −1 before the first leg
 }
 
-// termChain adds Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value, term and count after), and one over the
+// addTermChain adds Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value, term and count after), and one over the
 // last term and count, α_i S^(i). It returns false, and adds nothing, above maxChain entries.
-func (n *messageNetwork) termChain(at []incidence, scope []int, t *tensor.SymmetryCP) bool {
-	c := &chain{n: n, t: t, steps: []int{0}, counts: []int{0}, index: -1}
+func (n *factors) addTermChain(at []incidence, scope []int, t *tensor.SymmetryCP) bool {
+	c := &termChain{n: n, t: t, steps: []int{0}, counts: []int{0}, index: -1}
 	step := 1
 	for _, side := range slices.Backward(t.Levels.Shape()) {
 		c.steps = slices.Insert(c.steps, 1, step)
@@ -52,7 +52,7 @@ func (n *messageNetwork) termChain(at []incidence, scope []int, t *tensor.Symmet
 }
 
 // after returns the counts after leg k.
-func (c *chain) after(k int, counts []int) []int {
+func (c *termChain) after(k int, counts []int) []int {
 	seen := map[int]bool{}
 	var next []int
 	for _, place := range counts {
@@ -68,7 +68,7 @@ func (c *chain) after(k int, counts []int) []int {
 }
 
 // leg adds the table of leg k, variable i.
-func (c *chain) leg(k, i int) incidence {
+func (c *termChain) leg(k, i int) incidence {
 	next := c.after(k, c.counts)
 	terms, d := len(c.t.Terms), c.t.Shape[k]
 	rows, columns := terms*len(c.counts), terms*len(next)

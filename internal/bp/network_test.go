@@ -1,4 +1,4 @@
-package reparam_test
+package bp_test
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
-	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -29,11 +28,11 @@ func gauged(t *testing.T, cores btn.CoreChoice, f func(trial int, m *factorgraph
 		o := oracle.Options{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2), MaxDomain: 4, MaxArity: 2 + rng.IntN(4),
 			Zeros: float64(trial%3) * 0.03, Constant: trial%4 == 0}
 		m := oracle.RandomModel(rng, o)
-		state, complete, err := reparam.Messages(context.Background(), m, bp.Options{})
+		state, complete, err := bp.Messages(context.Background(), m, bp.Options{})
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
 		}
-		net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP, Cores: cores})
+		net, err := bp.Network(context.Background(), m, cores, bp.Options{})
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
 		}
@@ -188,12 +187,12 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 				m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i - 1, i}, Table: oracle.RandomTensor(rng, oracle.Dense, dims[i-1:i+1], oracle.Options{})})
 			}
 		}
-		own, complete, err := reparam.Messages(context.Background(), m, bp.Options{})
+		own, complete, err := bp.Messages(context.Background(), m, bp.Options{})
 		if err != nil || !complete || !own.Converged {
 			t.Fatalf("%T: complete %v, %v", form, complete, err)
 		}
 		m.Factors[0].Table = table
-		written, _, err := reparam.Messages(context.Background(), m, bp.Options{})
+		written, _, err := bp.Messages(context.Background(), m, bp.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +247,7 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 		m.Factors[0].Scope = append(m.Factors[0].Scope, i)
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 0.3}}})
 	}
-	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP})
+	net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +255,7 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 		t.Errorf("the core is %T, its first map %q", net.Cores[0].T, net.Maps[0].Kind)
 	}
 	// One factor and unary ones are a tree: Z_BP = Z = Σ_{k ≤ 3} C(60, k) 0.3^k.
-	state, _, err := reparam.Messages(context.Background(), m, bp.Options{})
+	state, _, err := bp.Messages(context.Background(), m, bp.Options{})
 	if want := math.Log(1 + 60*0.3 + 1770*0.09 + 34220*0.027); err != nil || math.Abs(state.LnZ()-want) > 1e-12*want {
 		t.Errorf("ln Z_BP = %v, want %v (%v)", state.LnZ(), want, err)
 	}
@@ -267,7 +266,7 @@ func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-9, 1}}}}}
-	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP})
+	net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +278,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		t.Errorf("Z = %v, want 4e-9", got)
 	}
 	m.Factors[1].Table = &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}
-	if net, err = reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapBP}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
+	if net, err = bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
 		t.Errorf("Z = 0: %v", err)
 	}
 	// Messages that float64 cannot hold leave identity maps as well.
@@ -289,7 +288,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, small}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 1}}},
 		{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 1}}}}}
-	if net, err = reparam.Build(context.Background(), deep, reparam.Options{Maps: btn.MapBP}); err != nil {
+	if net, err = bp.Network(context.Background(), deep, btn.CoresAreFactors, bp.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := net.Validate(); err != nil || net.Scale == (scaled.Number{}) {
