@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // graph numbers the incidences as sweeps meet them, so that what an index sends and receives is one piece of memory: those of
@@ -44,43 +45,19 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 	if count > math.MaxInt32 || len(e.Dims) > math.MaxInt32 || len(e.Tables) >= math.MaxInt32 {
 		return nil, fault.New(fault.OverBudget, "bp: %d incidences, at most %d", count, math.MaxInt32)
 	}
-	if err := e.Fits(); err != nil {
+	if err := e.Validate(); err != nil {
 		return nil, err
 	}
-	last := make([]int32, len(e.Dims))
 	for t := range e.Tables {
-		if err := g.checkTable(t, last); err != nil {
+		if err := e.Finite(t); err != nil {
 			return nil, err
 		}
+		_, _, negative := scaled.Extent(e.Tables[t].Data)
+		g.signed = g.signed || negative
 		g.tableEdge[t+1] = g.tableEdge[t] + int32(len(e.Tables[t].Scope))
 	}
 	g.number(g.breadthFirst())
 	return g, nil
-}
-
-// checkTable checks table t; last[i] is one more than the last table with index i.
-func (g *graph) checkTable(t int, last []int32) error {
-	table, size := g.e.Tables[t], 1
-	for _, i := range table.Scope {
-		if i < 0 || i >= len(g.e.Dims) || g.e.Dims[i] < 1 || last[i] == int32(t+1) {
-			return fault.New(fault.BadInput, "%w: table %d, index %d is unknown, without values or named twice", sumproduct.ErrExpression, t, i)
-		}
-		last[i] = int32(t + 1)
-		if size > len(table.Data) {
-			break
-		}
-		size *= g.e.Dims[i]
-	}
-	if size != len(table.Data) {
-		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", sumproduct.ErrExpression, t, len(table.Data), table.Scope)
-	}
-	for _, x := range table.Data {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fault.New(fault.BadInput, "%w: table %d", sumproduct.ErrNotFinite, t)
-		}
-		g.signed = g.signed || x < 0
-	}
-	return nil
 }
 
 // byIndex lists the tables of every index: those of i are tables[start[i]:start[i+1]].

@@ -5,7 +5,6 @@ package compressed
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -90,7 +89,7 @@ func (o Options) withDefaults() Options {
 func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (Value, error) {
 	o = o.withDefaults()
 	h := e.Hypergraph()
-	if err := checkTables(e); err != nil {
+	if err := e.Validate(); err != nil {
 		return Value{}, err
 	}
 	n, err := newNetwork(h, p)
@@ -126,27 +125,6 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 var ErrTolerance = errors.New("compressed: the projectors do not fit")
 
 var errZero = errors.New("the value is 0")
-
-// checkTables says where e contradicts itself.
-func checkTables(e *sumproduct.Expression) error {
-	if err := e.Fits(); err != nil {
-		return err
-	}
-	h := e.Hypergraph()
-	if err := checkShape(h); err != nil {
-		return err
-	}
-	for t, table := range e.Tables {
-		size := 1.0
-		for _, i := range table.Scope {
-			size *= float64(e.Dims[i])
-		}
-		if float64(len(table.Data)) != size {
-			return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope needs %.0f", sumproduct.ErrExpression, t, len(table.Data), size)
-		}
-	}
-	return nil
-}
 
 // run is one contraction.
 type run struct {
@@ -289,32 +267,14 @@ func (r *run) normalise(i int32) error {
 
 // rescale divides by the power of two that it returns, which makes the largest entry be in [1, 2).
 func rescale(data []float64) (int64, error) {
-	top := 0.0
-	for _, x := range data {
-		x = math.Abs(x)
-		if !(x <= math.MaxFloat64) {
-			return 0, fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
-		}
-		top = max(top, x)
-	}
-	if top == 0 {
+	top := scaled.LargestBits(data)
+	switch {
+	case top >= scaled.Infinity:
+		return 0, fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
+	case top == 0:
 		return 0, errZero
 	}
-	_, e := math.Frexp(top)
-	if e--; e == 0 {
-		return 0, nil
-	}
-	if e > -1000 && e < 1000 {
-		f := math.Ldexp(1, -e)
-		for k := range data {
-			data[k] *= f
-		}
-		return int64(e), nil
-	}
-	for k := range data {
-		data[k] = math.Ldexp(data[k], -e)
-	}
-	return int64(e), nil
+	return scaled.Rescale(data, top).Exp, nil
 }
 
 // merge makes one tensor of two and truncates the bundles that have become too large.

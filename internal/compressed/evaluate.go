@@ -22,7 +22,7 @@ type Cost struct {
 // Evaluate returns what contracting h along p takes with wires of at most bond, gauged out to distance 3. Linear in the
 // nodes times the surroundings of a truncation. Errors: ErrPlan; bad_input for an inconsistent hypergraph.
 func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
-	if err := checkShape(h); err != nil {
+	if err := h.Validate(); err != nil {
 		return Cost{}, err
 	}
 	n, err := newNetwork(h, p)

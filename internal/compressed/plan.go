@@ -10,7 +10,6 @@ package compressed
 import (
 	"errors"
 
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -34,23 +33,4 @@ type Plan struct {
 
 func planError(format string, args ...any) error {
 	return fault.New(fault.BadInput, "%w: "+format, append([]any{ErrPlan}, args...)...)
-}
-
-// checkShape says where a hypergraph contradicts itself.
-func checkShape(h contractionorder.Hypergraph) error {
-	seen := make([]int, len(h.Dims))
-	for i, d := range h.Dims {
-		if d < 1 {
-			return fault.New(fault.BadInput, "compressed: index %d has dimension %d", i, d)
-		}
-	}
-	for t, e := range h.Edges {
-		for _, i := range e {
-			if i < 0 || i >= len(h.Dims) || seen[i] == t+1 {
-				return fault.New(fault.BadInput, "compressed: table %d has index %d, which is none or there twice", t, i)
-			}
-			seen[i] = t + 1
-		}
-	}
-	return nil
 }

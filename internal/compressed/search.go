@@ -36,7 +36,7 @@ const (
 // Errors: sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent
 // hypergraph; the context's.
 func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
-	if err := checkShape(h); err != nil {
+	if err := h.Validate(); err != nil {
 		return Plan{}, Cost{}, err
 	}
 	if o.Bond <= 0 {

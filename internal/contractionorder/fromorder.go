@@ -18,7 +18,7 @@ const betweenLooks = 1 << 20
 // an index are multiplied at the end. Where a bucket has k ≤ 64 tables it takes O(k²) comparisons of scopes.
 // It returns an error that wraps ErrTree for an inconsistent hypergraph.
 func FromOrder(h Hypergraph, order []int) (Tree, error) {
-	if err := checkHypergraph(h); err != nil {
+	if err := h.Validate(); err != nil {
 		return Tree{}, err
 	}
 	n := fromHypergraph(h, nil)

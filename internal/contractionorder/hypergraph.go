@@ -15,6 +15,10 @@
 // contraction for XEB verification of quantum circuits, arXiv:2108.05665 (annealing by local rotations).
 package contractionorder
 
+import (
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
 // Hypergraph is the shape of a tensor network without free indices: indices with their dimensions, and one edge, the
 // list of its indices, per tensor. An index of dimension 1 costs nothing and takes no part in orders.
 type Hypergraph struct {
@@ -40,4 +44,23 @@ func Restrict(order []int, h Hypergraph) []int {
 		}
 	}
 	return out
+}
+
+// Validate refuses dimensions below 1 and edges that name an index twice or one that is none: ErrTree, fault.BadInput.
+func (h Hypergraph) Validate() error {
+	for v, d := range h.Dims {
+		if d < 1 {
+			return fault.New(fault.BadInput, "%w: index %d has dimension %d", ErrTree, v, d)
+		}
+	}
+	last := make([]int, len(h.Dims)) // one more than the last edge with the index
+	for i, e := range h.Edges {
+		for _, v := range e {
+			if v < 0 || v >= len(h.Dims) || last[v] == i+1 {
+				return fault.New(fault.BadInput, "%w: tensor %d names index %d, which does not exist or is named twice", ErrTree, i, v)
+			}
+			last[v] = i + 1
+		}
+	}
+	return nil
 }

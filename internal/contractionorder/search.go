@@ -58,7 +58,7 @@ const (
 // The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone.
 // Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
 func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
-	if err := checkHypergraph(h); err != nil {
+	if err := h.Validate(); err != nil {
 		return Plan{}, err
 	}
 	if o.Memory <= 0 {

@@ -136,7 +136,7 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	if t.Leaves != len(h.Edges) {
 		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors", ErrTree, t.Leaves, len(h.Edges))
 	}
-	if err := checkHypergraph(h); err != nil {
+	if err := h.Validate(); err != nil {
 		return nil, err
 	}
 	s := &scopes{dims: slices.Clone(h.Dims)}
@@ -171,25 +171,6 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		s.scope[t.Leaves+k], s.size[t.Leaves+k] = out, s.product(out)
 	}
 	return s, nil
-}
-
-// checkHypergraph refuses dimensions below 1 and edges that name an index twice or one that is none.
-func checkHypergraph(h Hypergraph) error {
-	for v, d := range h.Dims {
-		if d < 1 {
-			return fmt.Errorf("%w: index %d has dimension %d", ErrTree, v, d)
-		}
-	}
-	last := make([]int, len(h.Dims))
-	for i, e := range h.Edges {
-		for _, v := range e {
-			if v < 0 || v >= len(h.Dims) || last[v] == i+1 {
-				return fmt.Errorf("%w: tensor %d names index %d, which does not exist or is named twice", ErrTree, i, v)
-			}
-			last[v] = i + 1
-		}
-	}
-	return nil
 }
 
 // leaf sizes tensor i with edge e.

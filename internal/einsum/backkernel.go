@@ -4,10 +4,9 @@ package einsum
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // backKernel is a prepared step. Blocks are those of the forward kernel; the loops around them are ordered so that the
@@ -106,27 +105,13 @@ func (b *backKernel) run(ctx context.Context, threads int) error {
 	for len(b.workers) < threads {
 		b.workers = append(b.workers, backWorker{})
 	}
-	var next atomic.Int64
-	work := func(w *backWorker) {
-		w.start(b)
-		for {
-			c := int(next.Add(1)) - 1
-			if c >= chunks || ctx.Err() != nil {
-				return
-			}
-			for u := c * chunk; u < min((c+1)*chunk, b.units); u++ {
-				w.unit(ctx, b, u)
-			}
-		}
+	for i := range threads {
+		b.workers[i].start(b)
 	}
-	if threads == 1 {
-		work(&b.workers[0])
-	} else {
-		var group sync.WaitGroup
-		for i := range threads {
-			group.Go(func() { work(&b.workers[i]) })
+	return sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
+		for u := c * chunk; u < min((c+1)*chunk, b.units); u++ {
+			b.workers[w].unit(ctx, b, u)
 		}
-		group.Wait()
-	}
-	return ctx.Err()
+		return nil
+	})
 }

@@ -14,7 +14,7 @@ import (
 type derivative struct {
 	data []float64
 	exp  int64
-	depth
+	sumproduct.Depth
 }
 
 // backward returns the marginals of every index after a run that kept its tables. The tables are given up on the way.
@@ -76,13 +76,13 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 			clear(into[i])
 		}
 	}
-	depths, exp := make([]depth, len(s.In)), by[out].exp-c.tape.shift[out]
+	depths, exp := make([]sumproduct.Depth, len(s.In)), by[out].exp-c.tape.shift[out]
 	for i, k := range s.In {
 		if into[i] == nil {
 			continue
 		}
 		low, loses := c.descend(s, i, &by[out])
-		depths[i].low = max(low, smallest)
+		depths[i].Low = max(low, sumproduct.Smallest)
 		if loses && !c.lost {
 			up := upper(by[out].data)
 			for _, t := range s.In {
@@ -101,7 +101,7 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 		if into[i] == nil {
 			continue
 		}
-		d := derivative{data: into[i], exp: exp, depth: depths[i]}
+		d := derivative{data: into[i], exp: exp, Depth: depths[i]}
 		top := scaled.LargestBits(d.data)
 		switch {
 		case top >= infinity:
@@ -110,11 +110,11 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 			c.arena.Put(d.data)
 			continue
 		case outside(top):
-			p, loses := rescale(d.data, top, &d.depth)
+			p, loses := rescale(d.data, top, &d.Depth)
 			d.exp += p.Exp
 			c.lost = c.lost || loses && !c.spares(k, float64(len(d.data)), 0, d.exp)
 		}
-		d.low = min(max(d.low, smallest), 0)
+		d.Low = min(max(d.Low, sumproduct.Smallest), 0)
 		by[k] = d
 	}
 	return nil
@@ -123,10 +123,10 @@ func (c *contraction) stepBack(s *contractionorder.Step, out int, by []derivativ
 // read adds t[y]·∂Z/∂t[y] of table k up by the value that y has at index i.
 func (c *contraction) read(m []scaled.Number, i, k int, by derivative) {
 	t := &c.tables[k]
-	if t.low+by.low < scaled.Lowest {
-		t.measure(t.data)
-		by.measure(by.data)
-		c.lost = c.lost || t.low+by.low < scaled.Lowest && !c.spares(k, float64(len(t.data)), 0, by.exp)
+	if t.Low+by.Low < scaled.Lowest {
+		t.Measure(t.data)
+		by.Measure(by.data)
+		c.lost = c.lost || t.Low+by.Low < scaled.Lowest && !c.spares(k, float64(len(t.data)), 0, by.exp)
 	}
 	inner := 1
 	for a := len(t.scope) - 1; t.scope[a] != i; a-- {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/btn"
@@ -60,10 +59,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, order []int, o Opti
 	if err := o.check(plan); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
-	c := contraction{ctx: ctx, dims: e.Dims, threads: o.Threads, scale: e.Scale}
-	if c.threads <= 0 {
-		c.threads = runtime.GOMAXPROCS(0)
-	}
+	c := contraction{ctx: ctx, dims: e.Dims, threads: sumproduct.Threads(o.Threads), scale: e.Scale}
 	c.arena.Limit = int(plan.Bytes / 8)
 	for _, t := range e.Tables {
 		c.arena.Held += len(t.Data)
@@ -94,7 +90,7 @@ type live struct {
 	scope []int
 	data  []float64
 	owned bool // from the arena
-	depth
+	sumproduct.Depth
 }
 
 type contraction struct {
@@ -193,7 +189,7 @@ func (c *contraction) input(e *sumproduct.Expression, t int) error {
 		low -= top
 		c.lost = c.lost || low < scaled.Lowest && top > 0
 	}
-	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data, depth: depth{low: min(low, 0), measured: true}})
+	c.tables = append(c.tables, live{scope: e.Tables[t].Scope, data: data, Depth: sumproduct.Depth{Low: min(low, 0), Measured: true}})
 	return nil
 }
 
@@ -205,7 +201,7 @@ func (c *contraction) step(h contractionorder.Hypergraph, s *contractionorder.St
 	c.meter.Begin(h, s)
 	out := live{scope: s.Out, data: c.arena.Get(int(s.Size)), owned: true}
 	low, loses := c.descend(s, noTable, nil)
-	out.low = low
+	out.Low = low
 	k := &c.kernel
 	k.prepare(c.dims, s, c.tables, out.data)
 	top, err := k.run(c.ctx, c.threads)
@@ -220,12 +216,12 @@ func (c *contraction) step(h contractionorder.Hypergraph, s *contractionorder.St
 	case top == 0:
 		c.vanish()
 	case outside(top):
-		by, more := rescale(out.data, top, &out.depth)
+		by, more := rescale(out.data, top, &out.Depth)
 		c.power(len(c.tables), by)
 		loses = loses || more
 	}
 	c.lost = c.lost || loses
-	out.low = min(out.low, 0)
+	out.Low = min(out.Low, 0)
 	if c.tape != nil {
 		c.tables = append(c.tables, out)
 		return nil

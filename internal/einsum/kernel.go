@@ -4,8 +4,6 @@ package einsum
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -117,19 +115,12 @@ func grow(list []operand, n int) []operand {
 // stride is scratch by index, all 0 before and after.
 func (o *operand) prepare(dims []int, s *contractionorder.Step, t *live, stride []int) {
 	o.data = t.data
-	step := 1
-	for a := len(t.scope) - 1; a >= 0; a-- {
-		stride[t.scope[a]] = step
-		step *= dims[t.scope[a]]
-	}
+	sumproduct.Strides(stride, dims, t.scope)
 	o.outer = o.outer[:0]
 	for _, i := range s.Out {
 		o.outer = append(o.outer, stride[i])
 	}
-	o.sum = append(o.sum[:0], 0)
-	for _, i := range s.Sum {
-		o.sum = sumproduct.Spread(o.sum, dims[i], stride[i])
-	}
+	o.sum = sumproduct.Offsets(o.sum[:0], dims, s.Sum, stride)
 	for _, i := range t.scope {
 		stride[i] = 0
 	}
@@ -184,29 +175,16 @@ func (k *kernel) run(ctx context.Context, threads int) (uint64, error) {
 	for len(k.workers) < threads {
 		k.workers = append(k.workers, worker{})
 	}
-	var next atomic.Int64
-	work := func(w *worker) {
-		w.start(k)
-		for {
-			c := int(next.Add(1)) - 1
-			if c >= chunks || ctx.Err() != nil {
-				return
-			}
-			w.span(k, c*chunk, min((c+1)*chunk, k.blocks))
-		}
+	for i := range threads {
+		k.workers[i].start(k)
 	}
-	if threads == 1 {
-		work(&k.workers[0])
-	} else {
-		var group sync.WaitGroup
-		for i := range threads {
-			group.Go(func() { work(&k.workers[i]) })
-		}
-		group.Wait()
-	}
+	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
+		k.workers[w].span(k, c*chunk, min((c+1)*chunk, k.blocks))
+		return nil
+	})
 	var top uint64
 	for i := range threads {
 		top = max(top, k.workers[i].top)
 	}
-	return top, ctx.Err()
+	return top, err
 }

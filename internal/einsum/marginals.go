@@ -5,7 +5,6 @@ package einsum
 import (
 	"context"
 	"errors"
-	"runtime"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
@@ -62,10 +61,7 @@ func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Opt
 	if err := o.checkMarginals(plan); err != nil {
 		return Result{}, Stats{}, err
 	}
-	c := contraction{ctx: ctx, dims: e.Dims, threads: o.Threads, scale: e.Scale, tape: t}
-	if c.threads <= 0 {
-		c.threads = runtime.GOMAXPROCS(0)
-	}
+	c := contraction{ctx: ctx, dims: e.Dims, threads: sumproduct.Threads(o.Threads), scale: e.Scale, tape: t}
 	c.arena.Limit = int(plan.Bytes / 8)
 	for _, t := range e.Tables {
 		c.arena.Held += len(t.Data)

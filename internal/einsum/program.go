@@ -140,15 +140,9 @@ func (p *Program) compile(h contractionorder.Hypergraph, tape *tape) {
 	for _, s := range tape.steps {
 		c := step{in: s.In, size: int(s.Size), sums: int(s.Full / s.Size)}
 		for _, k := range s.In {
-			of, inner := scope(k), 1
-			for a := len(of) - 1; a >= 0; a-- {
-				stride[of[a]] = inner
-				inner *= p.dims[of[a]]
-			}
-			at := append(make([]int32, 0, int(s.Full)), 0)
-			for _, i := range s.Out {
-				at = sumproduct.Spread(at, p.dims[i], stride[i])
-			}
+			of := scope(k)
+			sumproduct.Strides(stride, p.dims, of)
+			at := sumproduct.Offsets(make([]int32, 0, int(s.Full)), p.dims, s.Out, stride)
 			for _, i := range s.Sum {
 				at = sumproduct.Spread(at, p.dims[i], stride[i])
 			}

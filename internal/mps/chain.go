@@ -99,7 +99,7 @@ func (c *chain) move(k int) (flops float64, err error) {
 // normalise moves a power of 2 from data, which is to be multiplied by 2^exp, into the scale; false when the state is 0.
 // It returns linalg.ErrNotFinite where the state has left float64: that is no zero.
 func (c *chain) normalise(data []float64, exp int64) (bool, error) {
-	if _, ok := norm(data); !ok {
+	if !nonzero(data) {
 		for _, x := range data {
 			if x-x != 0 {
 				return false, linalg.ErrNotFinite
@@ -121,21 +121,14 @@ func (c *chain) bytes() float64 {
 	return n
 }
 
-// rescale divides by a power of 2 so that the largest entry is in [½, 1), and returns its exponent. Zeros stay.
+// rescale divides by a power of 2 so that the largest entry is in [½, 1), and returns its exponent. Zeros stay, and what is not finite.
 func rescale(data []float64) int64 {
-	e, ok := norm(data)
-	if !ok || e == 0 {
+	if !nonzero(data) {
 		return 0
 	}
-	if e < -1000 || e > 1000 { // the factor would not be a normal number
-		for i := range data {
-			data[i] = math.Ldexp(data[i], -e)
-		}
-		return int64(e)
+	exp := scaled.Exponent(scaled.LargestBits(data)) + 1
+	if exp != 0 {
+		scaled.Shift(data, -exp)
 	}
-	f := math.Ldexp(1, -e)
-	for i := range data {
-		data[i] *= f
-	}
-	return int64(e)
+	return int64(exp)
 }

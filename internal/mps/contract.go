@@ -57,29 +57,12 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 }
 
 func checkTables(e *sumproduct.Expression) error {
-	if err := e.Fits(); err != nil {
+	if err := e.Validate(); err != nil {
 		return err
 	}
-	for t, table := range e.Tables {
-		n := 1
-		for _, i := range table.Scope {
-			if i < 0 || i >= len(e.Dims) {
-				return fault.New(fault.Internal, "%w: table %d has index %d of %d", sumproduct.ErrExpression, t, i, len(e.Dims))
-			}
-			if n *= e.Dims[i]; n > len(table.Data) { // stops before it overflows
-				break
-			}
-		}
-		if n != len(table.Data) {
-			return fault.New(fault.Internal, "%w: table %d has %d entries, which is not what its scope needs", sumproduct.ErrExpression, t, len(table.Data))
-		}
-		for k, v := range table.Data {
-			switch {
-			case math.IsNaN(v):
-				return fault.New(fault.BadInput, "%w: entry %d of table %d is %g", sumproduct.ErrNotFinite, k, t, v)
-			case math.IsInf(v, 0): // what masks make of entries that are finite
-				return fault.New(fault.Unsupported, "%w: entry %d of table %d is %g", sumproduct.ErrNotFinite, k, t, v)
-			}
+	for t := range e.Tables {
+		if err := e.Finite(t); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func share(row []float64) bool {
 	for _, v := range row {
 		total += v
 	}
-	if _, ok := norm([]float64{total}); !ok {
+	if !nonzero([]float64{total}) {
 		return false
 	}
 	for x := range row {

@@ -4,11 +4,11 @@ package mps
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // core multiplies a site of the chain: site value x, left state s and right state t have weight v. The states of a bond
@@ -262,17 +262,8 @@ func ones(n int) []float64 {
 	return out
 }
 
-// norm returns the exponent e of the largest entry, |a_i| < 2^e; ok is false for zeros, NaN and infinities.
-func norm(a []float64) (exp int, ok bool) {
-	top := 0.0
-	for _, x := range a {
-		if x = math.Abs(x); !(x <= top) {
-			top = x
-		}
-	}
-	if top == 0 || math.IsInf(top, 0) || math.IsNaN(top) {
-		return 0, false
-	}
-	_, exp = math.Frexp(top)
-	return exp, true
+// nonzero says whether the largest of some entries is neither 0 nor infinite or NaN.
+func nonzero(a []float64) bool {
+	top := scaled.LargestBits(a)
+	return top > 0 && top < scaled.Infinity
 }

@@ -241,8 +241,8 @@ func TestErrors(t *testing.T) {
 		{name: "memory", e: e, p: good, o: Options{Bond: 8, Memory: 1000}, want: sumproduct.ErrOverBudget, code: fault.OverBudget, text: "budget is 1000"},
 		{name: "order", e: e, p: Plan{Order: file[1:], Position: good.Position}, o: Options{Bond: 1}, want: ErrPlan, code: fault.Internal, text: "order of 8"},
 		{name: "places", e: e, p: Plan{Order: file, Position: make([]int, 9)}, o: Options{Bond: 1}, want: ErrPlan, code: fault.Internal, text: "have place 0"},
-		{name: "NaN", e: &bad, p: good, o: Options{Bond: 4}, want: sumproduct.ErrNotFinite, code: fault.BadInput, text: "entry 1 of table 21"},
-		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: sumproduct.ErrExpression, code: fault.Internal, text: "1 entries"},
+		{name: "NaN", e: &bad, p: good, o: Options{Bond: 4}, want: sumproduct.ErrNotFinite, code: fault.BadInput, text: "table 21, entry 1 is NaN"},
+		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: sumproduct.ErrExpression, code: fault.BadInput, text: "1 entries"},
 		{name: "cancelled", ctx: cancelled, e: e, p: good, o: Options{Bond: 4}, want: context.Canceled, code: fault.Cancelled, text: "canceled"},
 	} {
 		ctx := c.ctx

@@ -37,7 +37,7 @@ func (r *run) backward(o *op) error {
 		unit := a.scale.Div(r.factors[o.a-len(r.shape.scope)])
 		out := &b[o.out]
 		out.scale = unit.Mul(r.settled)
-		out.lost = false // what its tables lack is missing from the value as well
+		out.Lost = false // what its tables lack is missing from the value as well
 		if r.loses {
 			table := o.out - len(r.shape.scope)
 			r.stats.Lost = r.stats.Lost || !r.spares(table, o.spec.work, unit) || !r.spares(table, o.spec.work, out.scale)
@@ -55,7 +55,7 @@ func (r *run) addScaled(sum, x *buffer) {
 	}
 	if sum.scale.IsZero() {
 		copy(sum.data, x.data)
-		sum.scale, sum.bound, sum.depth = x.scale, x.bound, x.depth
+		sum.scale, sum.bound, sum.Depth = x.scale, x.bound, x.Depth
 		return
 	}
 	r.apart(sum, x)
@@ -68,7 +68,7 @@ func (r *run) addScaled(sum, x *buffer) {
 	}
 	axpy(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
 	sum.bound = max(sum.bound, x.bound) + 2
-	sum.low, sum.measured = r.cancelled(min(sum.low, x.low)), false
+	sum.Low, sum.Measured = r.cancelled(min(sum.Low, x.Low)), false
 	sum.scale = sum.scale.Mul(r.settle(sum))
 }
 
@@ -79,9 +79,9 @@ func (r *run) apart(a, b *buffer) {
 		small, by = b, int(min(a.scale.Exp-b.scale.Exp, 4000))
 	}
 	by++ // mantissas are in [1, 2)
-	if small.low-by < scaled.Lowest {
+	if small.Low-by < scaled.Lowest {
 		small.measure()
-		r.stats.Lost = r.stats.Lost || small.low-by < scaled.Lowest
+		r.stats.Lost = r.stats.Lost || small.Low-by < scaled.Lowest
 	}
-	small.low -= by
+	small.Low -= by
 }

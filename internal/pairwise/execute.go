@@ -17,7 +17,7 @@ type buffer struct {
 	data  []float64
 	owned bool // from the arena
 	bound int
-	depth
+	sumproduct.Depth
 	scale scaled.Number // of adjoints: what the entries are to be multiplied with
 }
 
@@ -85,9 +85,9 @@ func (r *run) measure(e *sumproduct.Expression) error {
 			low -= top
 			bound = 1
 		}
-		r.raw[t] = buffer{data: data, bound: bound, depth: depth{low: min(low, 0), measured: true}}
+		r.raw[t] = buffer{data: data, bound: bound, Depth: sumproduct.Depth{Low: min(low, 0), Measured: true}}
 		if bound == 1 && top > 0 && low < scaled.Lowest { // divided by its largest entry
-			r.raw[t].lose(floor)
+			r.raw[t].Lose(sumproduct.Floor)
 		}
 	}
 	for v, d := range r.shape.dims {
@@ -199,12 +199,12 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 		return r.merge(o, scale)
 	case opTake:
 		*scale = scale.Mul(scaled.FromFloat(b[o.b].data[0]))
-		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound, depth: b[o.a].depth}
+		b[o.out] = buffer{data: b[o.a].data, bound: b[o.a].bound, Depth: b[o.a].Depth}
 		switch by := &b[o.b]; {
-		case by.lost && by.data[0] == 0:
+		case by.Lost && by.data[0] == 0:
 			r.stats.Lost = true
-		case by.lost:
-			b[o.out].lose(by.off - by.upper() + 1 + b[o.a].upper())
+		case by.Lost:
+			b[o.out].Lose(by.Off - by.upper() + 1 + b[o.a].upper())
 		}
 		r.bound(o.out)
 		r.stats.Flops++
@@ -219,8 +219,8 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 		r.free(o.a)
 	case opDone:
 		r.value, r.done = scaled.FromFloat(b[o.a].data[0]), *scale
-		if b[o.a].lost {
-			r.missing = r.missing.Add(scale.Abs().Mul(scaled.Make(1, int64(b[o.a].off))))
+		if b[o.a].Lost {
+			r.missing = r.missing.Add(scale.Abs().Mul(scaled.Make(1, int64(b[o.a].Off))))
 		}
 	default:
 		return r.backward(o)
@@ -237,12 +237,12 @@ func (r *run) load(o *op, scale *scaled.Number) error {
 	}
 	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
 	r.stats.Flops += r.shape.presum(o.out)
-	out.bound, out.low = raw.bound+ceilLog2(alone), r.cancelled(raw.low)
-	if raw.lost {
-		out.lose(raw.off + ceilLog2(alone))
+	out.bound, out.Low = raw.bound+ceilLog2(alone), r.cancelled(raw.Low)
+	if raw.Lost {
+		out.Lose(raw.Off + ceilLog2(alone))
 	}
 	f := r.settle(&out)
-	r.stats.Lost = r.stats.Lost || out.lost && f.IsZero()
+	r.stats.Lost = r.stats.Lost || out.Lost && f.IsZero()
 	*scale = scale.Mul(f)
 	r.keep(o.out, f)
 	r.buffers[o.out] = out
@@ -274,10 +274,10 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	r.stats.Flops += o.spec.work + (o.spec.work - size)
 	r.stats.Merges++
 	terms := ceilLog2(o.spec.work / size)
-	out.bound, out.low, r.loses = a.bound+b.bound+terms, low, loses
+	out.bound, out.Low, r.loses = a.bound+b.bound+terms, low, loses
 	out.inherit(a, b, terms, loses)
 	r.settled = r.settle(&out)
-	r.stats.Lost = r.stats.Lost || out.lost && r.settled.IsZero() && o.out < len(r.shape.scope)
+	r.stats.Lost = r.stats.Lost || out.Lost && r.settled.IsZero() && o.out < len(r.shape.scope)
 	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
 		r.settled = scaled.One
 	}
@@ -322,16 +322,16 @@ func (r *run) settle(t *buffer) scaled.Number {
 	if t.bound >= -margin && t.bound <= margin {
 		return scaled.One
 	}
-	if t.lost {
-		t.off -= exp
+	if t.Lost {
+		t.Off -= exp
 	}
-	if exp > 0 && t.low-exp < scaled.Lowest {
-		if t.measure(); t.low-exp < scaled.Lowest {
-			t.lose(floor)
+	if exp > 0 && t.Low-exp < scaled.Lowest {
+		if t.measure(); t.Low-exp < scaled.Lowest {
+			t.Lose(sumproduct.Floor)
 			r.loses = true
 		}
 	}
-	t.bound, t.low = 1, max(min(t.low-exp, 0), smallest)
+	t.bound, t.Low = 1, max(min(t.Low-exp, 0), sumproduct.Smallest)
 	return scaled.Rescale(t.data, top)
 }
 

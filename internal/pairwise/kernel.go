@@ -4,8 +4,8 @@ package pairwise
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 const chunkWork = 1 << 16 // multiplications that a thread takes at a time
@@ -44,38 +44,17 @@ func (k *kernel) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	for len(k.workers) < threads {
 		k.workers = append(k.workers, worker{})
 	}
-	if threads == 1 {
-		w := &k.workers[0]
-		w.start(k)
-		for t := 0; t < k.tasks && ctx.Err() == nil; t += chunk {
-			w.span(k, t, min(t+chunk, k.tasks))
-		}
-	} else {
-		k.share(ctx, threads, chunk)
+	for i := range threads {
+		k.workers[i].start(k)
 	}
+	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
+		k.workers[w].span(k, c*chunk, min((c+1)*chunk, k.tasks))
+		return nil
+	})
 	if x.kind == inner {
 		k.addPartials()
 	}
-	return ctx.Err()
-}
-
-func (k *kernel) share(ctx context.Context, threads, chunk int) {
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for i := range threads {
-		group.Go(func() {
-			w := &k.workers[i]
-			w.start(k)
-			for ctx.Err() == nil {
-				t := (int(next.Add(1)) - 1) * chunk
-				if t >= k.tasks {
-					return
-				}
-				w.span(k, t, min(t+chunk, k.tasks))
-			}
-		})
-	}
-	group.Wait()
+	return err
 }
 
 // plan cuts the merge into tasks, in a way that does not depend on threads.
@@ -112,26 +91,11 @@ func (k *kernel) addPartials() {
 	}
 }
 
-// spread replaces every offset by dim offsets, stride apart.
-func spread(offsets []int, dim, stride int) []int {
-	n := len(offsets)
-	for range (dim - 1) * n {
-		offsets = append(offsets, 0)
-	}
-	for i := n - 1; i >= 0; i-- {
-		base := offsets[i]
-		for x := dim - 1; x >= 0; x-- {
-			offsets[i*dim+x] = base + x*stride
-		}
-	}
-	return offsets
-}
-
 // offsets lists where an operand has the values of some axes.
 func offsets(list []int, axes []axis, operand int) []int {
 	list = append(list[:0], 0)
 	for i := range axes {
-		list = spread(list, axes[i].dim, axes[i].stride[operand])
+		list = sumproduct.Spread(list, axes[i].dim, axes[i].stride[operand])
 	}
 	return list
 }

@@ -17,7 +17,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -79,7 +78,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, t contractionorder.
 
 // prepare checks the arguments and measures the tables.
 func prepare(ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options) (*run, error) {
-	if err := validate(e); err != nil {
+	if err := e.Validate(); err != nil {
 		return nil, err
 	}
 	h := e.Hypergraph()
@@ -87,10 +86,7 @@ func prepare(ctx context.Context, e *sumproduct.Expression, t contractionorder.T
 	if err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, shape: s, from: o.From, to: o.To, threads: o.Threads, start: e.Scale}
-	if r.threads <= 0 {
-		r.threads = runtime.GOMAXPROCS(0)
-	}
+	r := &run{ctx: ctx, shape: s, from: o.From, to: o.To, threads: sumproduct.Threads(o.Threads), start: e.Scale}
 	if o.To == 0 {
 		if s.slices > 1<<62 {
 			return nil, fault.New(fault.OverBudget, "%w: %.3g slices", sumproduct.ErrOverBudget, s.slices)
@@ -101,36 +97,6 @@ func prepare(ctx context.Context, e *sumproduct.Expression, t contractionorder.T
 		return nil, fmt.Errorf("%w: slices %d to %d, there are %.0f", sumproduct.ErrExpression, o.From, o.To, s.slices)
 	}
 	return r, r.measure(e)
-}
-
-// validate checks scopes and sizes, so that nothing after it can be out of range.
-func validate(e *sumproduct.Expression) error {
-	if err := e.Fits(); err != nil {
-		return err
-	}
-	for i, d := range e.Dims {
-		if d < 1 {
-			return fmt.Errorf("%w: index %d has dimension %d", sumproduct.ErrExpression, i, d)
-		}
-	}
-	last := make([]int, len(e.Dims))
-	for t, table := range e.Tables {
-		size := 1
-		for _, i := range table.Scope {
-			if i < 0 || i >= len(e.Dims) || last[i] == t+1 {
-				return fmt.Errorf("%w: table %d names index %d, which does not exist or is named twice", sumproduct.ErrExpression, t, i)
-			}
-			last[i] = t + 1
-			if size > len(table.Data) {
-				break
-			}
-			size *= e.Dims[i]
-		}
-		if size != len(table.Data) {
-			return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", sumproduct.ErrExpression, t, len(table.Data), table.Scope)
-		}
-	}
-	return nil
 }
 
 // admit compares the bytes of a program, and of what was copied already, with the budget.

@@ -4,10 +4,9 @@ package pairwise
 
 import (
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/arena"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -42,7 +41,11 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 	values := make([]scaled.Number, min(window, r.to-r.from))
 	for from := r.from; from < r.to; from += window {
 		part := values[:min(window, r.to-from)]
-		if err := together(team, p, from, part); err != nil {
+		err := sumproduct.Share(r.ctx, threads, len(part), func(w, n int) (err error) {
+			part[n], err = team[w].slice(p, from+int64(n))
+			return err
+		})
+		if err != nil {
 			return sum, err
 		}
 		for _, v := range part {
@@ -60,34 +63,6 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 	// What lives before the slices is counted in r's arena, and its peak may be from there.
 	r.beside = max(0, r.arena.Live+r.beside-r.arena.Peak)
 	return sum, nil
-}
-
-// together computes the values of slices from, from+1, … on as many goroutines as the team has members.
-func together(team []*run, p *program, from int64, values []scaled.Number) error {
-	var next atomic.Int64
-	var failed atomic.Bool
-	var group sync.WaitGroup
-	errs := make([]error, len(team))
-	for i, w := range team {
-		group.Go(func() {
-			for !failed.Load() {
-				n := next.Add(1) - 1
-				if n >= int64(len(values)) {
-					return
-				}
-				if values[n], errs[i] = w.slice(p, from+n); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // fork returns a run for slices that reads what r has computed for all of them.

@@ -5,6 +5,8 @@ package preprocess
 import (
 	"math"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // inspect looks for what the entries or the scope of a changed table allow: indices that follow others, a table around it,
@@ -206,12 +208,15 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 // strides returns how far apart neighbours along every axis are in t, 0 for axes that t has not.
 func (w *work) strides(t *table, axes []int) []int {
 	out := make([]int, len(axes))
-	s := 1
-	for k := len(t.scope) - 1; k >= 0; k-- {
-		if a := slices.Index(axes, t.scope[k]); a >= 0 {
-			out[a] = s
-		}
-		s *= w.dims[t.scope[k]]
+	for len(w.stride) < len(w.dims) { // splits make indices
+		w.stride = append(w.stride, 0)
+	}
+	sumproduct.Strides(w.stride, w.dims, t.scope)
+	for k, i := range axes {
+		out[k] = w.stride[i]
+	}
+	for _, i := range t.scope {
+		w.stride[i] = 0
 	}
 	return out
 }

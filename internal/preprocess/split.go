@@ -5,6 +5,8 @@ package preprocess
 import (
 	"math"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // rounding is how far an entry may be from the product it is compared with, relative to itself: a few roundings, so
@@ -201,16 +203,9 @@ func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
 
 // positions lists where in t the values of some of its indices are, in row-major order, the others at 0.
 func (w *work) positions(t *table, scope []int) []int {
-	strides := w.strides(t, scope)
 	list := []int{0}
-	for k, i := range scope {
-		next := make([]int, 0, len(list)*w.dims[i])
-		for _, base := range list {
-			for v := range w.dims[i] {
-				next = append(next, base+v*strides[k])
-			}
-		}
-		list = next
+	for k, stride := range w.strides(t, scope) {
+		list = sumproduct.Spread(list, w.dims[scope[k]], stride)
 	}
 	return list
 }

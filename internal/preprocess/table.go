@@ -37,10 +37,7 @@ func (w *work) normalise(t *table) {
 		return
 	}
 	t.own()
-	f := math.Ldexp(1, -exp)
-	for k := range t.data {
-		t.data[k] *= f
-	}
+	scaled.Shift(t.data, -exp)
 	w.scale = w.scale.Mul(scaled.Make(1, int64(exp)))
 }
 

@@ -40,6 +40,7 @@ type work struct {
 
 	signed bool       // an entry is below 0
 	err    float64    // of the scale, as table.err
+	stride []int      // by index, all 0: room for strides
 	pace   *pace.Pace // once it is over nothing goes on, and the state is of no use any more
 }
 
@@ -64,6 +65,9 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 	if o.Probes == 0 {
 		o.Probes = defaultProbes
 	}
+	if err := e.ValidateShape(); err != nil {
+		return nil, err
+	}
 	w := &work{options: o, dims: slices.Clone(e.Dims), first: slices.Clone(e.Dims), scale: e.Scale, at: make([][]int, len(e.Dims)), pace: pace.New(ctx)}
 	w.keep = make([]bool, len(e.Dims))
 	for _, i := range o.Keep {
@@ -75,9 +79,6 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 	w.alive.empty = -1
 	w.values, w.alias = make([][]int, len(e.Dims)), make([]alias, len(e.Dims))
 	for i, d := range e.Dims {
-		if d < 1 {
-			return nil, fmt.Errorf("%w: index %d has dimension %d", sumproduct.ErrExpression, i, d)
-		}
 		w.resize(i, count(d))
 		w.alias[i].into = itself
 		w.keep[i] = w.keep[i] || o.Marginals
@@ -94,7 +95,7 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 		if w.pace.Over(int64(ruleWork + len(in.Data))) {
 			return nil, w.pace.Err()
 		}
-		if err := w.check(t, in); err != nil {
+		if err := e.Finite(t); err != nil {
 			return nil, err
 		}
 		err := 0.0
@@ -119,32 +120,6 @@ func count(n int) []int {
 		list[k] = k
 	}
 	return list
-}
-
-// check validates one table of the expression given.
-func (w *work) check(t int, in sumproduct.Table) error {
-	size := 1
-	for k, i := range in.Scope {
-		if i < 0 || i >= len(w.dims) {
-			return fmt.Errorf("%w: table %d names index %d, there are %d", sumproduct.ErrExpression, t, i, len(w.dims))
-		}
-		if slices.Contains(in.Scope[:k], i) {
-			return fmt.Errorf("%w: table %d names index %d twice", sumproduct.ErrExpression, t, i)
-		}
-		if size > len(in.Data) {
-			break
-		}
-		size *= w.dims[i]
-	}
-	if size != len(in.Data) {
-		return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", sumproduct.ErrExpression, t, len(in.Data), in.Scope)
-	}
-	for _, x := range in.Data {
-		if x-x != 0 {
-			return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
-		}
-	}
-	return nil
 }
 
 // add takes a new table in, and returns its number.

@@ -5,9 +5,6 @@ package region
 import (
 	"context"
 	"math"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -87,20 +84,13 @@ func Run(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, 
 	if err != nil {
 		return nil, err
 	}
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
 	bounds := f.Chunks()
 	parts := make([]*Part, len(bounds)-1)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(threads)
-	for k := range parts {
-		group.Go(func() (err error) {
-			parts[k], err = p.Part(ctx, bounds[k], bounds[k+1])
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err = sumproduct.Share(ctx, sumproduct.Threads(threads), len(parts), func(_, k int) (err error) {
+		parts[k], err = p.Part(ctx, bounds[k], bounds[k+1])
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	return p.Combine(parts)

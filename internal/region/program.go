@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
 // program sums out the indices of a network of one shape. Operands are numbered: the tables, then the outputs of the
@@ -109,6 +110,7 @@ const maxBlock = 256
 func compile(dims []int, scopes [][]int, order []int) *program {
 	p := &program{dims: slices.Clone(dims)}
 	at := make([]int, 0, len(order)) // first entry of every output
+	stride := make([]int, len(dims)) // by index, of one operand
 	buckets(dims, scopes, order, func(v int, in []int, union []int, live [][]int) {
 		out := union[:len(union)-1]
 		s := step{index: v, out: p.buffer, size: 1, block: 1}
@@ -121,13 +123,16 @@ func compile(dims []int, scopes [][]int, order []int) *program {
 			s.size *= dims[i]
 		}
 		for _, o := range in {
-			strides := stridesOf(dims, live[o])
-			op := operand{from: o, stride: int32(strideIn(live[o], strides, v))}
+			sumproduct.Strides(stride, dims, live[o])
+			op := operand{from: o, stride: int32(stride[v])}
 			if o >= len(scopes) {
 				op.buffered, op.from, s.visible = true, at[o-len(scopes)], true
 			}
-			op.inner = offsets(dims, out[split:], live[o], strides)
-			op.outer = offsets(dims, out[:split], live[o], strides)
+			op.inner = sumproduct.Offsets[int32](nil, dims, out[split:], stride)
+			op.outer = sumproduct.Offsets[int32](nil, dims, out[:split], stride)
+			for _, i := range live[o] {
+				stride[i] = 0
+			}
 			s.in = append(s.in, op)
 		}
 		at = append(at, p.buffer)
@@ -139,37 +144,4 @@ func compile(dims []int, scopes [][]int, order []int) *program {
 		p.steps = append(p.steps, s)
 	})
 	return p
-}
-
-// stridesOf returns the strides of a dense row-major table.
-func stridesOf(dims, scope []int) []int {
-	strides, s := make([]int, len(scope)), 1
-	for k := len(scope) - 1; k >= 0; k-- {
-		strides[k] = s
-		s *= dims[scope[k]]
-	}
-	return strides
-}
-
-func strideIn(scope, strides []int, i int) int {
-	if k := slices.Index(scope, i); k >= 0 {
-		return strides[k]
-	}
-	return 0
-}
-
-// offsets lists where the entries of axes, row-major, are in a table with the given scope and strides.
-func offsets(dims, axes, scope, strides []int) []int32 {
-	list := []int32{0}
-	for _, i := range axes {
-		stride := int32(strideIn(scope, strides, i))
-		next := make([]int32, 0, len(list)*dims[i])
-		for _, o := range list {
-			for x := range dims[i] {
-				next = append(next, o+int32(x)*stride)
-			}
-		}
-		list = next
-	}
-	return list
 }

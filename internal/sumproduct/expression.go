@@ -93,37 +93,67 @@ func (e *Expression) Hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// Validate checks scopes and sizes, so that nothing after it can be out of range.
+// Validate returns why nobody can contract e, if so: ErrSpan (see Fits), or ErrExpression (fault.BadInput) for dimensions below 1, scopes
+// that name an index twice or one that is none, a number of entries that is not the scope's, and tables with exponents of their own.
+// After it nothing is out of range. Time O(indices + Σ scopes): entries are not looked at, see Finite.
 func (e *Expression) Validate() error {
-	for i, d := range e.Dims {
-		if d < 1 {
-			return fmt.Errorf("%w: index %d has dimension %d", ErrExpression, i, d)
-		}
-	}
-	last := make([]int, len(e.Dims))
 	if err := e.Fits(); err != nil {
 		return err
 	}
-	for t, table := range e.Tables {
-		size := 1
-		if table.Exp != nil {
-			return fmt.Errorf("%w: table %d has exponents of its own", ErrExpression, t)
+	return e.ValidateShape()
+}
+
+// ValidateShape is Validate for those who contract what does not fit as well.
+func (e *Expression) ValidateShape() error {
+	for i, d := range e.Dims {
+		if d < 1 {
+			return fault.New(fault.BadInput, "%w: index %d has dimension %d", ErrExpression, i, d)
 		}
-		for _, i := range table.Scope {
-			if i < 0 || i >= len(e.Dims) {
-				return fmt.Errorf("%w: table %d names index %d, there are %d", ErrExpression, t, i, len(e.Dims))
-			}
-			if last[i] == t+1 {
-				return fmt.Errorf("%w: table %d names index %d twice", ErrExpression, t, i)
-			}
-			last[i] = t + 1
-			if size > len(table.Data) {
-				break
-			}
-			size *= e.Dims[i]
+	}
+	last := make([]int, len(e.Dims)) // one more than the last table with the index
+	for t := range e.Tables {
+		if err := e.validateTable(t, last); err != nil {
+			return err
 		}
-		if size != len(table.Data) {
-			return fmt.Errorf("%w: table %d has %d entries, its scope %v needs another number", ErrExpression, t, len(table.Data), table.Scope)
+	}
+	return nil
+}
+
+func (e *Expression) validateTable(t int, last []int) error {
+	table := &e.Tables[t]
+	if table.Exp != nil {
+		return fault.New(fault.BadInput, "%w: table %d has exponents of its own", ErrExpression, t)
+	}
+	size := 1
+	for _, i := range table.Scope {
+		if i < 0 || i >= len(e.Dims) {
+			return fault.New(fault.BadInput, "%w: table %d names index %d, there are %d", ErrExpression, t, i, len(e.Dims))
+		}
+		if last[i] == t+1 {
+			return fault.New(fault.BadInput, "%w: table %d names index %d twice", ErrExpression, t, i)
+		}
+		last[i] = t + 1
+		if size > len(table.Data) { // before it overflows
+			break
+		}
+		size *= e.Dims[i]
+	}
+	if size != len(table.Data) {
+		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", ErrExpression, t, len(table.Data), table.Scope)
+	}
+	return nil
+}
+
+// Finite returns ErrNotFinite for a table with an entry that is infinite (fault.Unsupported: masks make such of entries that are not)
+// or NaN (fault.BadInput). Time O(entries).
+func (e *Expression) Finite(t int) error {
+	for k, x := range e.Tables[t].Data {
+		switch {
+		case x-x == 0:
+		case math.IsNaN(x):
+			return fault.New(fault.BadInput, "%w: table %d, entry %d is %g", ErrNotFinite, t, k, x)
+		default:
+			return fault.New(fault.Unsupported, "%w: table %d, entry %d is %g", ErrNotFinite, t, k, x)
 		}
 	}
 	return nil

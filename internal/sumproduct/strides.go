@@ -2,6 +2,25 @@ package sumproduct
 
 // Strides and offsets: where the entries of a table are.
 
+// Strides sets by[i], for every index i of a scope, to how far apart the entries of neighbouring values of i are in a table over the
+// scope, the last index fastest. Indices that the scope has not keep what they have: 0, where by is cleared after use.
+func Strides(by, dims, scope []int) {
+	step := 1
+	for k := len(scope) - 1; k >= 0; k-- {
+		by[scope[k]] = step
+		step *= dims[scope[k]]
+	}
+}
+
+// Offsets appends to list, for every combination of values of axes, the last fastest, where it is in a table with these strides by index.
+func Offsets[T int | int32](list []T, dims, axes, stride []int) []T {
+	list = append(list, 0)
+	for _, i := range axes {
+		list = Spread(list, dims[i], stride[i])
+	}
+	return list
+}
+
 // Spread replaces every offset by dim offsets, stride apart:
 //
 //	out[i·dim + x] = offsets[i] + x·stride

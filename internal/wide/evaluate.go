@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -20,13 +21,14 @@ type machine[T any, F field[T]] struct {
 	scopes [][]int // by table: those of the expression, then the outputs of the steps
 	tables [][]T
 	by     [][]T // derivatives of Z by tables, where they are
+	stride []int // by index, all 0: room for walker
 	terms  int
 	flops  float64
 }
 
 // evaluate contracts e in an arithmetic.
 func evaluate[T any, F field[T]](ctx context.Context, p *plan, n *network, f F) (Result, error) {
-	m := &machine[T, F]{f: f, ctx: ctx, p: p}
+	m := &machine[T, F]{f: f, ctx: ctx, p: p, stride: make([]int, len(p.h.Dims))}
 	for _, t := range n.tables {
 		m.scopes = append(m.scopes, t.scope)
 		m.tables = append(m.tables, m.load(t))
@@ -98,17 +100,15 @@ func (m *machine[T, F]) walker(s *contractionorder.Step) *walker {
 		w.sums *= m.p.h.Dims[i]
 	}
 	for _, t := range s.In {
-		place, step := map[int]int{}, 1
-		scope := m.scopes[t]
-		for k := len(scope) - 1; k >= 0; k-- {
-			place[scope[k]] = step
-			step *= m.p.h.Dims[scope[k]]
-		}
+		sumproduct.Strides(m.stride, m.p.h.Dims, m.scopes[t])
 		stride := make([]int, len(axes))
 		for k, i := range axes {
-			stride[k] = place[i]
+			stride[k] = m.stride[i]
 		}
 		w.stride = append(w.stride, stride)
+		for _, i := range m.scopes[t] {
+			m.stride[i] = 0
+		}
 	}
 	return w
 }
