@@ -151,7 +151,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 }
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it grow says why.
-const surface = 276
+const surface = 281
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

@@ -2,14 +2,13 @@
 package form
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
-	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -157,98 +156,6 @@ func NotFinite(x []float64) int {
 	return -1
 }
 
-// CheckQueries is for messages after reparam-worker, which has turned evidence as text into lists.
-func CheckQueries(queries []query.Query) error {
-	for i, q := range queries {
-		err := CheckEvidence(q.Evidence)
-		if err == nil && q.Evid != "" {
-			err = codec.Invalid("evid", "evidence as text after reparam-worker")
-		}
-		if err == nil {
-			err = CheckOver(q.Over, i, len(queries))
-		}
-		if err == nil {
-			err = CheckJoint(q.Joint, nil)
-		}
-		if err != nil {
-			return codec.Under(fmt.Sprintf("queries[%d]", i), err)
-		}
-	}
-	return nil
-}
-
-// CheckJoint checks the variables of a joint marginal, against the domains where they are known.
-func CheckJoint(set, domains []int) error {
-	if len(set) == 0 {
-		return nil
-	}
-	if domains == nil {
-		sorted := slices.Sorted(slices.Values(set))
-		for i, v := range sorted {
-			if v < 0 || i > 0 && sorted[i-1] == v {
-				return codec.Invalid("joint", "variable %d is negative or there twice", v)
-			}
-		}
-		return nil
-	}
-	if err := query.CheckJoint(domains, set); err != nil {
-		return codec.Invalid("joint", "%v", err)
-	}
-	return nil
-}
-
-// CheckOver checks what query i of so many is asked over: 0, or 1 + another query.
-func CheckOver(over, i, queries int) error {
-	switch {
-	case over < 0 || over > queries:
-		return codec.Invalid("over", "%d names no query: 0, or 1 + the position of one of %d", over, queries)
-	case over == i+1:
-		return codec.Invalid("over", "%d is the query itself", over)
-	}
-	return nil
-}
-
-// CheckEvidence checks that both lists are in increasing order of variable, values are at least 0, and weights finite.
-func CheckEvidence(e factorgraph.Evidence) error {
-	last := -1
-	for i, o := range e.Hard {
-		if o.Var <= last || o.Value < 0 {
-			return codec.Invalid(fmt.Sprintf("evidence.h[%d]", i), "variable %d = %d after variable %d", o.Var, o.Value, last)
-		}
-		last = o.Var
-	}
-	last = -1
-	for i, l := range e.Soft {
-		name := fmt.Sprintf("evidence.s[%d]", i)
-		if l.Var <= last {
-			return codec.Invalid(name, "variable %d after variable %d", l.Var, last)
-		}
-		if len(l.Weights) == 0 {
-			return codec.Invalid(name, "variable %d has no weights", l.Var)
-		}
-		if k := NotFinite(l.Weights); k >= 0 {
-			return codec.Invalid(name, "weight %d of variable %d is %v", k, l.Var, l.Weights[k])
-		}
-		last = l.Var
-	}
-	return nil
-}
-
-// CheckWithin checks evidence against the domains of the variables.
-func CheckWithin(e factorgraph.Evidence, domains []int) error {
-	for i, o := range e.Hard {
-		if o.Var >= len(domains) || o.Value >= domains[o.Var] {
-			return codec.Invalid(fmt.Sprintf("evidence.h[%d]", i), "variable %d = %d is out of range", o.Var, o.Value)
-		}
-	}
-	for i, l := range e.Soft {
-		if l.Var >= len(domains) || len(l.Weights) != domains[l.Var] {
-			return codec.Invalid(fmt.Sprintf("evidence.s[%d]", i), "%d weights for variable %d", len(l.Weights), l.Var)
-		}
-	}
-	return nil
-}
-
 func CheckErrorInfo(e *btn.ErrorInfo) error {
 	if e == nil {
 		return nil
@@ -259,4 +166,20 @@ func CheckErrorInfo(e *btn.ErrorInfo) error {
 		return nil
 	}
 	return codec.Invalid("code", "%q is no code of this version", e.Code)
+}
+
+// CheckQueries is query.Check, or query.CheckForm where the model is not known, with the field under "queries". No query is no error.
+func CheckQueries(domains []int, known bool, queries []query.Query) error {
+	if len(queries) == 0 {
+		return nil
+	}
+	err := query.CheckForm(queries)
+	if known {
+		err = query.Check(domains, queries)
+	}
+	var of *query.FieldError
+	if errors.As(err, &of) {
+		return codec.Under(fmt.Sprintf("queries[%d]", of.Query), codec.Invalid(of.Field, "%v", of.Err))
+	}
+	return err
 }

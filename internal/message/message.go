@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // MaxBlob bounds the bytes of a network, a decomposition or a job.
@@ -47,9 +48,6 @@ var (
 	checkSettings  = form.CheckSettings
 	checkErrorInfo = form.CheckErrorInfo
 	checkNumber    = form.CheckNumber
-	checkQueries   = form.CheckQueries
-	checkOver      = form.CheckOver
-	checkJoint     = form.CheckJoint
 	checkLevels    = form.CheckLevels
 	checkRankOne   = form.CheckRankOne
 )
@@ -123,4 +121,30 @@ func NearestJob(text string) string {
 		return "_"
 	}
 	return string(b)
+}
+
+// checkQueries checks the queries of a message after reparam-worker, which has turned evidence as text into lists.
+func checkQueries(queries []query.Query) error {
+	for i := range queries {
+		if queries[i].Evid != "" {
+			return under(fmt.Sprintf("queries[%d]", i), invalid("evid", "evidence as text after reparam-worker"))
+		}
+	}
+	return form.CheckQueries(nil, false, queries)
+}
+
+// checkOver checks what assignment i of so many is asked over.
+func checkOver(over, i, assignments int) error {
+	if err := query.CheckOver(over, i, assignments); err != nil {
+		return invalid("over", "%v", err)
+	}
+	return nil
+}
+
+// checkJoint checks the variables of a joint marginal against the domains.
+func checkJoint(set, domains []int) error {
+	if err := query.CheckJoint(domains, set); err != nil {
+		return invalid("joint", "%v", err)
+	}
+	return nil
 }

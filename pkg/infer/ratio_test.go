@@ -54,7 +54,7 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 }
 
 func TestRatiosOverNothing(t *testing.T) {
-	for over, want := range map[int]string{-1: "asked over query -2, there are 2", 3: "asked over query 2, there are 2", 2: "asked over itself"} {
+	for over, want := range map[int]string{-1: "over: -1 names no query", 3: "over: 3 names no query: 0, or 1 + the position of one of 2", 2: "over: 2 is the query itself"} {
 		_, err := Run(context.Background(), Request{Job: "t", Model: ising(3), Queries: []query.Query{{}, {Over: over}}}, nil)
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
 			t.Errorf("over %d: %v, want %q", over, err, want)

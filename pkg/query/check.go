@@ -1,6 +1,9 @@
 package query
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -8,7 +11,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Read returns the queries with the evidence that is text parsed, after Check. It leaves asked as it is.
+// FieldError says which field of which query is wrong.
+type FieldError struct {
+	Query int    // position in the request
+	Field string // as a message has it: evid, evidence.h[1], evidence.s[0], joint, over
+	Err   error
+}
+
+// Error returns the position, the field and the reason.
+func (e *FieldError) Error() string { return fmt.Sprintf("query %d: %s: %v", e.Query, e.Field, e.Err) }
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Read returns the queries with evidence that is text parsed, after Check. It leaves asked as it is.
 // Errors are those of Check, and those of uai.ReadEvidence with the query's position.
 func Read(domains []int, asked []Query) ([]Query, error) {
 	queries := make([]Query, len(asked))
@@ -25,45 +41,111 @@ func Read(domains []int, asked []Query) ([]Query, error) {
 	return queries, Check(domains, queries)
 }
 
-// Check validates every query's evidence against the model's domains, the variables of its joint marginal, and which query it is asked
-// over. Errors have the code bad_input and name the query by its position. Time linear in the queries' size.
-func Check(domains []int, queries []Query) error {
+// Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
+// weights that are finite and at least 0; joint marginals as CheckJoint; ratios as CheckOver.
+// Errors have the code bad_input and wrap a *FieldError; two observations of one variable wrap factorgraph.ErrContradictory as well.
+// Time linear in the queries' size.
+func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
+
+// CheckForm is Check for queries whose model is not known yet: what is wrong with every model.
+func CheckForm(queries []Query) error { return check(nil, false, queries) }
+
+// CheckJoint checks the variables of a joint marginal against the domains of a model: in range, each once, at most MaxJointCells cells.
+// Errors have the code bad_input and name the variable. Linear time.
+func CheckJoint(domains, set []int) error {
+	return fault.Wrap(fault.BadInput, checkJoint(domains, true, set))
+}
+
+// CheckOver checks what query i of a request is asked over: 0, or 1 + the position of another one of the n.
+// Errors have the code bad_input.
+func CheckOver(over, i, n int) error {
+	switch {
+	case over < 0 || over > n:
+		return fault.New(fault.BadInput, "%d names no query: 0, or 1 + the position of one of %d", over, n)
+	case over == i+1:
+		return fault.New(fault.BadInput, "%d is the query itself", over)
+	}
+	return nil
+}
+
+// check checks queries, against the domains where known says that they are the model's.
+func check(domains []int, known bool, queries []Query) error {
 	if len(queries) == 0 {
 		return fault.New(fault.BadInput, "a request needs at least one query")
 	}
-	for q := range queries {
-		if err := queries[q].Evidence.Validate(&factorgraph.Model{Domains: domains}); err != nil {
-			return fault.New(fault.BadInput, "query %d: %w", q, err)
+	for i := range queries {
+		q := &queries[i]
+		field, err := checkEvidence(domains, known, q.Evidence)
+		if err == nil && q.Evid != "" && !q.Evidence.IsEmpty() {
+			field, err = "evid", errors.New("both evid and evidence are given")
 		}
-		if err := CheckJoint(domains, queries[q].Joint); err != nil {
-			return fault.New(fault.BadInput, "query %d: %w", q, err)
+		if err == nil {
+			field, err = "over", CheckOver(q.Over, i, len(queries))
 		}
-		switch over := queries[q].Over; {
-		case over < 0 || over > len(queries):
-			return fault.New(fault.BadInput, "query %d is asked over query %d, there are %d", q, over-1, len(queries))
-		case over == q+1:
-			return fault.New(fault.BadInput, "query %d is asked over itself", q)
+		if err == nil {
+			field, err = "joint", checkJoint(domains, known, q.Joint)
+		}
+		if err != nil {
+			return fault.Wrap(fault.BadInput, &FieldError{Query: i, Field: field, Err: err})
 		}
 	}
 	return nil
 }
 
-// CheckJoint checks the variables of a joint marginal against the domains of a model: in range, each once, at most MaxJointCells cells.
-// Errors have the code bad_input and name the variable. Linear time.
-func CheckJoint(domains, set []int) error {
+// checkEvidence returns the first observation or likelihood that is wrong, and why.
+func checkEvidence(domains []int, known bool, e factorgraph.Evidence) (field string, err error) {
+	last := -1
+	for i, o := range e.Hard {
+		field := fmt.Sprintf("evidence.h[%d]", i)
+		switch {
+		case i > 0 && o.Var == last && o.Value != e.Hard[i-1].Value:
+			return field, fmt.Errorf("%w: variable %d = %d after variable %d = %d", factorgraph.ErrContradictory, o.Var, o.Value, last, e.Hard[i-1].Value)
+		case o.Var <= last || o.Value < 0:
+			return field, fmt.Errorf("variable %d = %d after variable %d", o.Var, o.Value, last)
+		case known && (o.Var >= len(domains) || o.Value >= domains[o.Var]):
+			return field, fmt.Errorf("variable %d = %d is out of range", o.Var, o.Value)
+		}
+		last = o.Var
+	}
+
+	last = -1
+	for i, l := range e.Soft {
+		field := fmt.Sprintf("evidence.s[%d]", i)
+		switch {
+		case l.Var <= last:
+			return field, fmt.Errorf("variable %d after variable %d", l.Var, last)
+		case len(l.Weights) == 0:
+			return field, fmt.Errorf("variable %d has no weights", l.Var)
+		case known && (l.Var >= len(domains) || len(l.Weights) != domains[l.Var]):
+			return field, fmt.Errorf("%d weights for variable %d", len(l.Weights), l.Var)
+		}
+		for x, w := range l.Weights {
+			if math.IsNaN(w) || math.IsInf(w, 0) || known && w < 0 {
+				return field, fmt.Errorf("weight %d of variable %d is %v", x, l.Var, w)
+			}
+		}
+		last = l.Var
+	}
+	return "", nil
+}
+
+// checkJoint checks the variables of a joint marginal, against the domains where known says that they are the model's.
+func checkJoint(domains []int, known bool, set []int) error {
 	seen := make(map[int]bool, len(set))
 	cells := 1
 	for _, v := range set {
 		switch {
-		case v < 0 || v >= len(domains):
-			return fault.New(fault.BadInput, "joint marginal: variable %d, the model has %d", v, len(domains))
+		case v < 0 || known && v >= len(domains):
+			return fmt.Errorf("joint marginal: variable %d, the model has %d", v, len(domains))
 		case seen[v]:
-			return fault.New(fault.BadInput, "joint marginal: variable %d twice", v)
-		case domains[v] > MaxJointCells/cells:
-			return fault.New(fault.BadInput, "joint marginal: more than %d cells with variable %d", MaxJointCells, v)
+			return fmt.Errorf("joint marginal: variable %d twice", v)
+		case known && domains[v] > MaxJointCells/cells:
+			return fmt.Errorf("joint marginal: more than %d cells with variable %d", MaxJointCells, v)
 		}
 		seen[v] = true
-		cells *= domains[v]
+		if known {
+			cells *= domains[v]
+		}
 	}
 	return nil
 }

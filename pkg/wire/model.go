@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -65,36 +64,15 @@ func (m *Model) Validate() error {
 	if err := checkSource(m.Model, m.UAI, &m.ModelDigest); err != nil {
 		return err
 	}
-	for i, q := range m.Queries {
-		err := form.CheckEvidence(q.Evidence)
-		switch {
-		case err != nil:
-		case q.Evid != "" && m.Model != nil:
-			err = codec.Invalid("evid", "evidence as text needs a model in uai, or a registered one")
-		case q.Evid != "" && len(q.Evidence.Hard)+len(q.Evidence.Soft) > 0:
-			err = codec.Invalid("evid", "both evid and evidence are given")
-		case m.Model != nil:
-			err = form.CheckWithin(q.Evidence, m.Model.Domains)
-		}
-		if err == nil {
-			err = form.CheckOver(q.Over, i, len(m.Queries))
-		}
-		if err == nil {
-			err = form.CheckJoint(q.Joint, m.domains())
-		}
-		if err != nil {
-			return codec.Under("queries", codec.Under(fmt.Sprintf("[%d]", i), err))
+	for i := range m.Queries {
+		if m.Queries[i].Evid != "" && m.Model != nil {
+			return codec.Under(fmt.Sprintf("queries[%d]", i), codec.Invalid("evid", "evidence as text needs a model in uai, or a registered one"))
 		}
 	}
-	return nil
-}
-
-// domains returns the domains of a model that is not text, nil for text.
-func (m *Model) domains() []int {
 	if m.Model == nil {
-		return nil
+		return form.CheckQueries(nil, false, m.Queries)
 	}
-	return slices.Concat([]int{}, m.Model.Domains)
+	return form.CheckQueries(m.Model.Domains, true, m.Queries)
 }
 
 // Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with every setting

@@ -1,0 +1,111 @@
+package query_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+func hard(pairs ...int) factorgraph.Evidence {
+	var e factorgraph.Evidence
+	for i := 0; i < len(pairs); i += 2 {
+		e.Hard = append(e.Hard, factorgraph.Observation{Var: pairs[i], Value: pairs[i+1]})
+	}
+	return e
+}
+
+func soft(v int, weights ...float64) factorgraph.Evidence {
+	return factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: v, Weights: weights}}}
+}
+
+// TestCheckNamesTheField: what is wrong with every model is found without one; the rest needs the domains.
+func TestCheckNamesTheField(t *testing.T) {
+	domains := []int{2, 3, 1 << 20}
+	for _, c := range []struct {
+		q       query.Query
+		field   string // "" for a query that is right
+		anyhow  bool   // found without the model
+		sayings string
+	}{
+		{q: query.Query{}},
+		{q: query.Query{Evidence: hard(0, 1, 1, 2), Marginals: true, Over: 1, Joint: []int{1, 0}}},
+		{q: query.Query{Evidence: soft(1, 0, 0.5, 7)}},
+		{query.Query{Evidence: hard(1, 0, 0, 0)}, "evidence.h[1]", true, "variable 0 = 0 after variable 1"},
+		{query.Query{Evidence: hard(1, 0, 1, 0)}, "evidence.h[1]", true, "after variable 1"},
+		{query.Query{Evidence: hard(1, 0, 1, 2)}, "evidence.h[1]", true, "contradictory"},
+		{query.Query{Evidence: hard(0, -1)}, "evidence.h[0]", true, "variable 0 = -1"},
+		{query.Query{Evidence: hard(0, 2)}, "evidence.h[0]", false, "out of range"},
+		{query.Query{Evidence: hard(3, 0)}, "evidence.h[0]", false, "out of range"},
+		{query.Query{Evidence: soft(1)}, "evidence.s[0]", true, "no weights"},
+		{query.Query{Evidence: soft(1, 1, 1)}, "evidence.s[0]", false, "2 weights for variable 1"},
+		{query.Query{Evidence: soft(3, 1, 1)}, "evidence.s[0]", false, "2 weights for variable 3"},
+		{query.Query{Evidence: soft(0, 1, math.NaN())}, "evidence.s[0]", true, "weight 1 of variable 0 is NaN"},
+		{query.Query{Evidence: soft(0, 1, -1)}, "evidence.s[0]", false, "weight 1 of variable 0 is -1"},
+		{query.Query{Evidence: hard(0, 1), Evid: "1 0 1"}, "evid", true, "both"},
+		{query.Query{Over: -1}, "over", true, "names no query"},
+		{query.Query{Over: 3}, "over", true, "names no query"},
+		{query.Query{Over: 2}, "over", true, "itself"},
+		{query.Query{Joint: []int{0, 0}}, "joint", true, "twice"},
+		{query.Query{Joint: []int{-1}}, "joint", true, "variable -1"},
+		{query.Query{Joint: []int{3}}, "joint", false, "variable 3, the model has 3"},
+		{query.Query{Joint: []int{2, 0}}, "joint", false, "more than 1048576 cells"},
+	} {
+		queries := []query.Query{{}, c.q}
+		for _, known := range []bool{true, false} {
+			err := query.CheckForm(queries)
+			if known {
+				err = query.Check(domains, queries)
+			}
+			if c.field == "" || !known && !c.anyhow {
+				if err != nil {
+					t.Errorf("%+v, model known %v: %v", c.q, known, err)
+				}
+				continue
+			}
+			var of *query.FieldError
+			if !errors.As(err, &of) || of.Query != 1 || of.Field != c.field || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), c.sayings) {
+				t.Errorf("%+v, model known %v: %v, want field %s: %s", c.q, known, err, c.field, c.sayings)
+			}
+		}
+	}
+	if err := query.Check(domains, []query.Query{{Evidence: hard(1, 0, 1, 2)}}); !errors.Is(err, factorgraph.ErrContradictory) {
+		t.Errorf("two values of one variable: %v", err)
+	}
+	if err := query.Check(nil, []query.Query{{Evidence: hard(0, 0)}}); err == nil {
+		t.Error("a model without variables has variable 0")
+	}
+	if err := query.Check(domains, nil); fault.CodeOf(err) != fault.BadInput {
+		t.Errorf("no query: %v", err)
+	}
+}
+
+// Evidence is also checked by factorgraph; both say the same of it.
+func TestCheckAgreesWithFactorgraph(t *testing.T) {
+	m := &factorgraph.Model{Domains: []int{2, 3}}
+	for _, e := range []factorgraph.Evidence{{}, hard(0, 1), hard(1, 2), hard(1, 3), hard(2, 0), hard(1, 0, 0, 0), hard(-1, 0), soft(0, 1, 2), soft(0, 1), soft(0, 1, -2),
+		soft(0, 0, math.Inf(1)), soft(1, 0, 0, 0), soft(2, 1), soft(-1, 1)} {
+		if one, other := query.Check(m.Domains, []query.Query{{Evidence: e}}), e.Validate(m); (one == nil) != (other == nil) {
+			t.Errorf("%+v: %v and %v", e, one, other)
+		}
+	}
+}
+
+func ExampleRead() {
+	queries, err := query.Read([]int{2, 3}, []query.Query{{Evid: "1 1 2", Marginals: true}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(queries[0].Evidence.Hard)
+	_, err = query.Read([]int{2, 3}, []query.Query{{Joint: []int{0, 2}}})
+	fmt.Println(err)
+	// Output:
+	// [{1 2}]
+	// query 0: joint: joint marginal: variable 2, the model has 2
+}
