@@ -51,13 +51,13 @@ func randomComponent(sp *space, seed uint64) btn.Component {
 // BenchmarkBase is b of one component: one contraction with the base tensor.
 func BenchmarkBase(b *testing.B) {
 	eachSize(b, func(b *testing.B, net *btn.Network) {
-		o, err := NewObjective(net, countspace.TwoLevels(net.Dims), nil)
+		o, err := newObjective(net, countspace.TwoLevels(net.Dims), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		q := randomComponent(o.sp, 1)
 		for b.Loop() {
-			if _, err := o.Base(q); err != nil {
+			if _, err := o.withBase(q); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -67,13 +67,13 @@ func BenchmarkBase(b *testing.B) {
 // BenchmarkGram is one entry of G.
 func BenchmarkGram(b *testing.B) {
 	eachSize(b, func(b *testing.B, net *btn.Network) {
-		o, err := NewObjective(net, countspace.TwoLevels(net.Dims), nil)
+		o, err := newObjective(net, countspace.TwoLevels(net.Dims), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		q, p := randomComponent(o.sp, 1), randomComponent(o.sp, 2)
 		for b.Loop() {
-			if _, err := o.Gram(q, p); err != nil {
+			if _, err := o.gram(q, p); err != nil {
 				b.Fatal(err)
 			}
 		}

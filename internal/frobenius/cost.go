@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Cost returns an estimate of the multiplications and additions that Decompose takes, all sweeps used: for r components
+// Cost returns an estimate of the multiplications and additions that Learn takes, all sweeps used: for r components
 // over n legs with a count space of N coefficients at D levels,
 //
 //	starts · (Σ_i candidates + Σ_i greedy sweeps + sweeps) · (pairs of components) · 4·D·n·N

@@ -3,28 +3,12 @@ package frobenius
 // From a learned model to the decomposition that is stored and contracted.
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
-
-// Decompose learns the symmetry-CP decomposition of a network's base tensor under the request's settings (method
-// symmetry-cp; auto is the caller's to resolve). It is Learn with default options.
-//
-// A network without legs is one rank-one component without legs, exact. B = 0 is one rank-one component of weight 0, exact,
-// with LnNormB = −Inf. LnExplained is −Inf if nothing could be explained.
-// LnNormError includes a bound on the rounding in ρ (see Fit.Rounding), so that certificates hold for computed numbers too.
-func Decompose(ctx context.Context, net *btn.Network, s btn.Settings) (*btn.Decomposition, error) {
-	s = s.WithDefaults()
-	if s.Method == btn.MethodExact {
-		return nil, fault.New(fault.Unsupported, "frobenius: method exact is not learned")
-	}
-	return Learn(ctx, net, Options{Settings: s})
-}
 
 // Trivial returns the exact decomposition of a base tensor that is one number, or 0 everywhere; norm2 is its NormSq.
 func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Decomposition, error) {

@@ -6,8 +6,8 @@
 // Nothing here materialises B: norms multiply over the cores, scalar products are contractions in count space. All
 // quantities carry exponents, so 10,000 legs neither overflow nor underflow.
 //
-// Learn fits components and weights; Cost says beforehand what that takes. Objective evaluates G, b and ‖B‖² for a
-// dictionary of one's own and fits its weights.
+// Learn fits components and weights; Cost says beforehand what that takes; FitWeights is the last step alone, for
+// a G and a b of one's own.
 //
 // The decomposition never sees the links: evidence and unary factors change no number in this package.
 package frobenius

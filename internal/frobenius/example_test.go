@@ -6,7 +6,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/frobenius"
-	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -22,10 +21,10 @@ func twoFactors() *btn.Network {
 	}
 }
 
-// ExampleDecompose learns symmetry-rank-one components for a small base tensor: two of them are all of it.
-func ExampleDecompose() {
+// ExampleLearn learns symmetry-rank-one components for a small base tensor: two of them are all of it.
+func ExampleLearn() {
 	for _, r := range []int{1, 2} {
-		d, err := frobenius.Decompose(context.Background(), twoFactors(), btn.Settings{Components: r, Sweeps: 100})
+		d, err := frobenius.Learn(context.Background(), twoFactors(), frobenius.Options{Settings: btn.Settings{Components: r, Sweeps: 100}})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -35,25 +34,4 @@ func ExampleDecompose() {
 	// Output:
 	// 1 of symmetry-rank-one: ρ = 0.177
 	// 2 of symmetry-rank-one: ρ = 0.000
-}
-
-// ExampleObjective_Weights fits the weights of a dictionary of one's own: ones on every leg, and the alternating vector.
-func ExampleObjective_Weights() {
-	net := twoFactors()
-	o, err := frobenius.NewObjective(net, countspace.TwoLevels(net.Dims), nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	minus := [][]float64{{1, -1}, {1, -1}, {1, -1}, {1, -1}}
-	fit, err := o.Weights(context.Background(), []btn.Component{
-		{Class: btn.ClassRankOne},
-		{Class: btn.ClassRankOne, R: minus},
-	}, false)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("α = %.3f, %.3f; ρ = %.3f\n", fit.Alpha[0].Float64(), fit.Alpha[1].Float64(), fit.Residual)
-	// Output: α = 3.000, 0.500; ρ = 0.260
 }

@@ -16,6 +16,10 @@ import (
 // residual of the others, with a joint refit of α after every component. The residual never rises from component to component
 // or from sweep to sweep, to rounding. The best start by explained fraction is returned; it has fewer components where ρ vanishes
 // before, or where a component explains nothing.
+// A network without legs is one rank-one component without legs, exact. B = 0 is one rank-one component of weight 0, exact,
+// with LnNormB = −Inf. LnExplained is −Inf if nothing could be explained. LnNormError includes a bound on the rounding in ρ (see
+// Fit.Rounding), so that certificates hold for computed numbers too.
+//
 // Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels (see Cost); memory O(r·n^1.5).
 // The same network and options give the same result. It stops between cores when ctx is done.
 // Source: Hamid and Braun, section on Frobenius norm minimisation. Differs: alternating least squares for R and S.

@@ -80,7 +80,7 @@ func TestResidualFallsWithComponents(t *testing.T) {
 	net := complete(4, 1)
 	last := 1.0
 	for r := 1; r <= 6; r++ {
-		d, err := Decompose(context.Background(), net, btn.Settings{Components: r, Starts: 1})
+		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: r, Starts: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestK4WithTwentyFourComponents(t *testing.T) {
 		r           int
 		above, most float64
 	}{{1, 0.3, 0.9}, {24, 0, 0.03}} {
-		d, err := Decompose(context.Background(), net, btn.Settings{Components: c.r, Starts: 1, Sweeps: 10})
+		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: c.r, Starts: 1, Sweeps: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 					core = &tensor.Dense{Shape: net.Dims, Data: materialise(net)}
 				}
 				net.Cores[0].T = core
-				d, err := Decompose(context.Background(), net, btn.Settings{Components: c.rank, Sweeps: 300, Starts: 24, Seed: seed})
+				d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: c.rank, Sweeps: 300, Starts: 24, Seed: seed}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -284,7 +284,7 @@ func TestTrivialBaseTensors(t *testing.T) {
 		alpha float64
 		exact bool
 	}{{"no cores", empty, 1, true}, {"numbers", number, -6, true}, {"zero", zero, 0, true}, {"one value", single, 5, false}} {
-		d, err := Decompose(context.Background(), c.net, btn.Settings{})
+		d, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,11 +324,11 @@ func TestSameSeedSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	net := randomNetwork(rng, []int{2, 3, 2, 2, 3, 2}, []int{3, 2, 1}, 1)
 	s := btn.Settings{Components: 3, Sweeps: 4, Seed: 9, LearnMaps: true}
-	a, err := Decompose(context.Background(), net, s)
+	a, err := Learn(context.Background(), net, Options{Settings: s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Decompose(context.Background(), net, s)
+	b, err := Learn(context.Background(), net, Options{Settings: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestSameSeedSameBits(t *testing.T) {
 		t.Error("two runs differ")
 	}
 	s.Seed = 10
-	c, err := Decompose(context.Background(), net, s)
+	c, err := Learn(context.Background(), net, Options{Settings: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,9 +362,6 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		if _, err := Learn(context.Background(), complete(3, 1), o); err == nil {
 			t.Errorf("%+v was accepted", o)
 		}
-	}
-	if _, err := Decompose(context.Background(), complete(3, 1), btn.Settings{Method: btn.MethodExact}); err == nil {
-		t.Error("method exact was learned")
 	}
 }
 

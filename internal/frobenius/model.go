@@ -118,3 +118,12 @@ func (m *model) grow(p *part) int {
 	m.fit.Alpha = append(m.fit.Alpha, scaled.Number{})
 	return i
 }
+
+// square returns an n×n matrix of zeros.
+func square(n int) [][]scaled.Number {
+	g := make([][]scaled.Number, n)
+	for i := range g {
+		g[i] = make([]scaled.Number, n)
+	}
+	return g
+}

@@ -116,14 +116,14 @@ func TestObjectiveAgainstMaterialisedTensors(t *testing.T) {
 
 func checkObjective(t *testing.T, rng *rand.Rand, net *btn.Network, b []float64, levels countspace.Levels, rot [][]float64) {
 	t.Helper()
-	o, err := NewObjective(net, levels, rot)
+	o, err := newObjective(net, levels, rot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	norm := inner(b, b)
-	near(t, "‖B‖²", o.NormSq().Float64(), norm, exactTol, norm)
+	near(t, "‖B‖²", o.norm2.Float64(), norm, exactTol, norm)
 	dict := dictionary(rng, net.Dims, levels)
-	g, rhs, err := o.System(context.Background(), dict)
+	g, rhs, err := o.system(context.Background(), dict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func checkObjective(t *testing.T, rng *rand.Rand, net *btn.Network, b []float64,
 			near(t, fmt.Sprintf("G[%d][%d]", i, j), g[i][j].Float64(), inner(q, p), exactTol, math.Sqrt(inner(p, p)*inner(q, q)))
 		}
 	}
-	fit, err := o.Weights(context.Background(), dict, false)
+	fit, err := o.weights(context.Background(), dict, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,19 +165,19 @@ func TestObjectiveOfTheBaseTensorItself(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	net := randomNetwork(rng, []int{2, 3, 2, 2}, []int{2, 2}, 0)
 	levels := countspace.TwoLevels(net.Dims)
-	o, err := NewObjective(net, levels, nil)
+	o, err := newObjective(net, levels, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dict := append(dictionary(rng, net.Dims, levels)[:1], btn.Component{Class: btn.ClassBase})
-	fit, err := o.Weights(context.Background(), dict, false)
+	fit, err := o.weights(context.Background(), dict, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	near(t, "ρ", fit.Residual, 0, 1e-14, 1)
 	near(t, "α of the rank-one component", fit.Alpha[0].Float64(), 0, 1e-12, 1)
 	near(t, "α of B", fit.Alpha[1].Float64(), 1, 1e-12, 1)
-	if _, err := o.Base(btn.Component{Class: btn.ClassBase, R: make([][]float64, 4)}); err == nil {
+	if _, err := o.withBase(btn.Component{Class: btn.ClassBase, R: make([][]float64, 4)}); err == nil {
 		t.Error("a masked base component was accepted")
 	}
 }
@@ -191,7 +191,7 @@ func TestRangeOfTenThousandLegs(t *testing.T) {
 	}
 	net := pairwise(n)
 	rng := rand.New(rand.NewPCG(1, 1))
-	o, err := NewObjective(net, countspace.TwoLevels(net.Dims), nil)
+	o, err := newObjective(net, countspace.TwoLevels(net.Dims), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,17 +207,17 @@ func TestRangeOfTenThousandLegs(t *testing.T) {
 	symmetric := btn.Component{Class: btn.ClassSymmetryRankOne, S: one, R: r}
 	rankOne := btn.Component{Class: btn.ClassRankOne, R: r}
 	for _, pair := range [][2]btn.Component{{symmetric, symmetric}, {symmetric, rankOne}, {rankOne, rankOne}} {
-		g, err := o.Gram(pair[0], pair[1])
+		g, err := o.gram(pair[0], pair[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		near(t, "ln G", g.LogAbs(), wantLog, 1e-11, math.Abs(wantLog))
 	}
-	b, err := o.Base(symmetric)
+	b, err := o.withBase(symmetric)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := o.Base(rankOne)
+	c, err := o.withBase(rankOne)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestRangeOfTenThousandLegs(t *testing.T) {
 func TestComponentsThatDoNotFit(t *testing.T) {
 	net := pairwise(4)
 	levels := countspace.TwoLevels(net.Dims)
-	o, err := NewObjective(net, levels, nil)
+	o, err := newObjective(net, levels, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestComponentsThatDoNotFit(t *testing.T) {
 		{btn.Component{Class: btn.ClassCP}, "a CP component needs vectors on all 4 legs"},
 		{btn.Component{Class: btn.ClassCP, CP: &tensor.CP{Weights: []float64{1}, Vectors: [][]float64{{1, 2}, {1}, {1, 1}, {1, 1}}}}, "1 vector entries on leg 1, rank 1 and dimension 2"},
 	} {
-		if _, err := o.Base(c.q); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := o.withBase(c.q); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
@@ -269,7 +269,7 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}}}, "core 0"},
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}}}}, "core 0"},
 	} {
-		if _, err := Decompose(context.Background(), c.net, btn.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 		if _, err := NormSq(c.net); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -21,7 +21,7 @@ import (
 //   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components with the levels
 //     of that core on its legs and level 0 on all others.
 //
-// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to btn.ClosedFormRounding at most. B = 0 and networks without legs are as in Decompose.
+// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn.
 // ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is solved.
 // Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs, and the context's.
 func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error) {

@@ -12,6 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -46,10 +48,7 @@ func TestSymmetryCPUnderMaps(t *testing.T) {
 		{"Curie–Weiss n=8, J=0.1, as pairs", weiss.Model},
 	} {
 		exact := answer(t, c.model, btn.Settings{Method: btn.MethodExact})
-		state, _, err := bp.Messages(ctx, c.model, bp.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := messages(t, c.model)
 		line := fmt.Sprintf("| %s | %.1e |", c.name, math.Abs(state.LnZ()-*exact.LogZ))
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, components := range []int{1, 4, 8} {
@@ -74,14 +73,29 @@ func TestOneComponentInTheGauge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _, err := bp.Messages(context.Background(), m, bp.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := messages(t, m)
 	r := answer(t, m, btn.Settings{Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Components: 1})
 	if r.LogZ == nil || math.Abs(*r.LogZ-state.LnZ()) > 1e-3 {
 		t.Errorf("ln Z = %v, the Bethe value is %v", r.LogZ, state.LnZ())
 	}
+}
+
+// messages is the state of belief propagation on a model of tables.
+func messages(t *testing.T, m *factorgraph.Model) *bp.State {
+	t.Helper()
+	net, err := reparam.Build(t.Context(), m, reparam.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := lower.Build(t.Context(), net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := bp.Run(t.Context(), e, bp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 func answer(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Result {
