@@ -51,7 +51,7 @@ type Cache struct {
 	redis   *redis.Client // nil: in the process only
 	address string        // of Redis, without a password
 	breaker breaker
-	hot     *lru
+	hot     *hot
 	flights flights
 	stats   counters
 	states  states
@@ -62,7 +62,7 @@ type Cache struct {
 // that remembers in the process only. The only error is a url that cannot be read.
 func Open(url string, o Options) (*Cache, error) {
 	o = o.withDefaults()
-	c := &Cache{o: o, hot: newLRU(o.Hot), states: states{log: o.Logger}, breaker: breaker{now: time.Now}}
+	c := &Cache{o: o, hot: newHot(o.Hot), states: states{log: o.Logger}, breaker: breaker{now: time.Now}}
 	if url == "" {
 		return c, nil
 	}
@@ -152,7 +152,7 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 
 // look is Get without counting a miss: GetOrCompute looks twice.
 func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
-	if value, ok := c.hot.get(key); ok {
+	if value, ok := c.hot.Get(key); ok {
 		c.stats.hit(key, true)
 		return value, true
 	}
@@ -255,7 +255,7 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 
 // Forget drops the value under key everywhere: for a caller that finds it verified but unreadable.
 func (c *Cache) Forget(ctx context.Context, key string) {
-	c.hot.remove(key)
+	c.hot.Remove(key)
 	c.call(ctx, func(ctx context.Context) error { return c.redis.Del(ctx, key).Err() })
 }
 

@@ -250,18 +250,18 @@ func TestHotEntries(t *testing.T) {
 	}
 	c.Get(ctx, "2")
 	c.Put(ctx, "6", value)
-	if _, ok := c.hot.get("2"); !ok {
+	if _, ok := c.hot.Get("2"); !ok {
 		t.Error("the entry used last was dropped")
 	}
-	if _, ok := c.hot.get("3"); ok {
+	if _, ok := c.hot.Get("3"); ok {
 		t.Error("the entry not used longest was kept")
 	}
 	c.Put(ctx, "2", make([]byte, 1000)) // more than a quarter: not kept, and the old value must not be either
-	if _, ok := c.hot.get("2"); ok {
+	if _, ok := c.hot.Get("2"); ok {
 		t.Error("an old value stayed")
 	}
-	if c.hot.size < 0 || c.hot.size > 4000 || len(c.hot.items) != c.hot.order.Len() {
-		t.Errorf("%d bytes, %d items, %d in order", c.hot.size, len(c.hot.items), c.hot.order.Len())
+	if entries, bytes := c.hot.Held(); bytes != 901*int64(entries) || bytes > 4000 {
+		t.Errorf("%d entries of %d bytes", entries, bytes)
 	}
 	alone, err := Open("", Options{})
 	if err != nil {

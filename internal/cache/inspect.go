@@ -146,7 +146,7 @@ func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err 
 			return removed, failed(err)
 		}
 		for _, k := range batch {
-			c.hot.remove(k)
+			c.hot.Remove(k)
 		}
 	}
 	return removed, nil

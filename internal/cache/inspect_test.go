@@ -111,7 +111,7 @@ func TestStatsByKind(t *testing.T) {
 	c.Put(ctx, a, []byte("value"))
 	c.Get(ctx, a)
 	c.Get(ctx, b)
-	c.hot.remove(a)
+	c.hot.Remove(a)
 	c.Get(ctx, a)
 	s := c.Stats()
 	if s.Kinds["decomposition"] != (KindStats{2, 1, 1}) || s.Kinds["network"] != (KindStats{0, 0, 1}) || s.Hits != 2 || s.Misses != 2 {

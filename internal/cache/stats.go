@@ -50,9 +50,9 @@ func (c *Cache) Stats() Stats {
 		kinds[kind.(string)] = KindStats{n.hits.Load(), n.hot.Load(), n.misses.Load()}
 		return true
 	})
-	entries, bytes := c.hot.held()
+	entries, bytes := c.hot.Held()
 	return Stats{
-		HotEntries: entries, HotBytes: bytes, Kinds: kinds,
+		HotEntries: int64(entries), HotBytes: bytes, Kinds: kinds,
 		Hits: s.hits.Load(), Hot: s.hot.Load(), Misses: s.misses.Load(), Shared: s.shared.Load(), Waited: s.waited.Load(),
 		Stored: s.stored.Load(), Overflowed: s.overflowed.Load(), TooLarge: s.tooLarge.Load(), Corrupt: s.corrupt.Load(),
 		Errors: s.errors.Load(), Refused: s.refused.Load(), Skipped: s.skipped.Load(),

@@ -3,7 +3,6 @@ package plan
 // What is derived of a network without its evidence: once per job, or once per worker where networks come again.
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/memo"
 )
 
 // So many networks are known, of so many tensors each at most: what is derived of larger ones is large itself, and soon made
@@ -26,14 +26,13 @@ const (
 // programs. A network must not change; it is not kept alive. Assignments are the same with it and without. The zero value is
 // empty; it may be used by several goroutines.
 type Known struct {
-	mu       sync.Mutex
-	order    list.List // of *facts, most recent first
+	bounds   sync.Once
+	networks memo.LRU[weak.Pointer[btn.Network], *facts]
 	programs einsum.Programs
 }
 
 // facts are what one network's assignments have in common.
 type facts struct {
-	net      weak.Pointer[btn.Network]
 	programs *einsum.Programs
 	digest   [sha256.Size]byte
 	span     span
@@ -70,35 +69,18 @@ func (f *facts) countsOf(ctx context.Context, net *btn.Network, memory int64) (*
 	return c.dec, c.err
 }
 
-// of returns the facts of a network.
+// of returns the facts of a network. Two callers may both derive them; one of them is remembered.
 func (k *Known) of(net *btn.Network) *facts {
-	if f := k.find(net); f != nil {
+	k.bounds.Do(func() { k.networks.Entries = keepFacts })
+	who := weak.Make(net)
+	if f, ok := k.networks.Get(who); ok {
 		return f
 	}
-	f := &facts{net: weak.Make(net), programs: &k.programs, digest: net.Digest(), span: coreSpan(net), mapped: mapWarnings(net)}
+	f := &facts{programs: &k.programs, digest: net.Digest(), span: coreSpan(net), mapped: mapWarnings(net)}
 	if len(net.Cores)+len(net.Links) > keepTensors {
 		return f
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.order.PushFront(f); k.order.Len() > keepFacts {
-		k.order.Remove(k.order.Back())
-	}
-	return f
-}
-
-// find returns what is known of a network, nil for nothing. Two callers may both find nothing, and remember the same twice.
-func (k *Known) find(net *btn.Network) *facts {
-	who := weak.Make(net)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for e := k.order.Front(); e != nil; e = e.Next() {
-		if f := e.Value.(*facts); f.net == who {
-			k.order.MoveToFront(e)
-			return f
-		}
-	}
-	return nil
+	return k.networks.Add(who, f, 0)
 }
 
 // shapeOf returns the shape of the network, without evidence.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -19,21 +20,21 @@ const (
 // decoded is the most recently used blobs of one type.
 type decoded[T any] struct {
 	decode func([]byte) (T, error)
-	known  recent[string, T]
+	known  memo.LRU[string, T]
 }
 
 func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
-	return &decoded[T]{decode: decode, known: recent[string, T]{most: keepDecoded, mostBytes: keepDecodedBytes}}
+	return &decoded[T]{decode: decode, known: memo.LRU[string, T]{Entries: keepDecoded, Bytes: keepDecodedBytes}}
 }
 
-// get returns the blob of a digest. Two callers may both decode it; that is rarer than it is dear.
+// get returns the blob of a digest. Two callers may both decode it: one of their values is kept.
 func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, error) {
 	return c.of(ctx, b, digest, nil)
 }
 
 // of is get of a blob whose bytes came with the message that names it, unless data is nil.
 func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
-	if value, ok := c.known.get(digest); ok {
+	if value, ok := c.known.Get(digest); ok {
 		return value, nil
 	}
 	var none T
@@ -49,8 +50,7 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 	if err != nil {
 		return value, err
 	}
-	c.known.put(digest, value, len(data))
-	return value, nil
+	return c.known.Add(digest, value, int64(len(data))), nil
 }
 
 // decodeNetwork decodes and validates a stored network: the definition's conditions are not the codec's to check.

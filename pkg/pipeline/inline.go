@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/memo"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // inline is the networks of the models that came last; a variable counts as a byte.
-type inline = recent[inlineKey, prepared]
+type inline = memo.LRU[inlineKey, prepared]
 
 // inlineKey is a model by its bytes in the message, and what its network depends on beside it.
 type inlineKey struct {

@@ -44,7 +44,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, payload []byte, rep
 		return p.blob, queries, err
 	}
 	key, named := keyOf(m, payload)
-	if p, ok := w.inline.get(key); ok && named {
+	if p, ok := w.inline.Get(key); ok && named {
 		there, err := w.sure.there(ctx, w.bus, p.blob, repeated)
 		if err != nil {
 			return "", nil, err
@@ -64,7 +64,7 @@ func (w *worker) prepare(ctx context.Context, m *wire.Model, payload []byte, rep
 	m.Model, m.UAI = nil, "" // a large one is needed once
 	p, err := w.build(ctx, model, m.Settings)
 	if err == nil && named {
-		w.inline.put(key, p, len(p.domains))
+		w.inline.Add(key, p, int64(len(p.domains)))
 	}
 	return p.blob, queries, err
 }

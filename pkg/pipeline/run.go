@@ -35,7 +35,7 @@ type worker struct {
 	known    *plan.Known
 	pairs    *Projectors
 	sure     *sure
-	inline   inline
+	inline   *inline
 	checked  checked
 	ended    ended
 	rebuilds rebuilds
@@ -108,7 +108,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	for _, stage := range stages {
 		w := &worker{
 			Config: c, stage: stage, bus: b, log: c.Logger.With("stage", string(stage)), hard: hard, soft: soft,
-			cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs, inline: inline{most: keepInline, mostBytes: inlineVariables},
+			cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs, inline: &inline{Entries: keepInline, Bytes: inlineVariables},
 		}
 		w.tallies = newTallies(w)
 		intakes := w.intakes()
