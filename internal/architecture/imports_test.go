@@ -59,6 +59,7 @@ var service = []string{
 	"internal/config",
 	"internal/form",
 	"internal/message",
+	"internal/pull",
 	"internal/telemetry",
 	"internal/worker",
 	"pkg/client",

@@ -38,6 +38,14 @@ var ErrFull = errors.New("bus: stream is full")
 // ErrNoStream: no stream takes messages of this subject.
 var ErrNoStream = errors.New("bus: no stream takes this (has `btn setup` been run?)")
 
+// ErrGone: the consumer of a pull request does not exist any more.
+var ErrGone = errors.New("bus: the consumer is gone")
+
+// Missing reports whether an error says that a stream or a consumer does not exist.
+func Missing(err error) bool {
+	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
+}
+
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.
 type Bus struct {
 	NC *nats.Conn

@@ -17,11 +17,6 @@ import (
 // of those have their answer, which is looked up before anything is computed.
 const replayed = 10 * time.Second
 
-// missing reports whether an error says that a stream or a consumer does not exist.
-func missing(err error) bool {
-	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, bus.ErrGone)
-}
-
 // mend makes the streams and consumers that are missing. What they are to be like, how long things are kept and how much room there is, the others
 // tell. Where there are none, nobody has run `btn setup`, and the error wraps bus.ErrNoStream.
 func (w *worker) mend(ctx context.Context) error {
@@ -48,7 +43,7 @@ func (w *worker) mend(ctx context.Context) error {
 		}
 	}
 	if !have[bus.StreamAnswer] { // the sweeper looks at every stored job again
-		if err := w.bus.JS.DeleteConsumer(ctx, bus.StreamModel, feedSweep.name); err != nil && !missing(err) {
+		if err := w.bus.JS.DeleteConsumer(ctx, bus.StreamModel, feedSweep.name); err != nil && !bus.Missing(err) {
 			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
 		}
 	}

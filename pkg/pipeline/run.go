@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/pull"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
@@ -179,6 +180,31 @@ func (w *worker) run(intakes []intake) error {
 	return g.Wait()
 }
 
+// consume works on the messages of an intake until ctx ends. With a number of messages at a time that was asked for none is heavy.
+func (w *worker) consume(ctx context.Context, in intake, consumers []string) error {
+	heavy := in.heavy
+	if w.Concurrency != 0 {
+		heavy = nil
+	}
+	return pull.Run(ctx, w.bus, pull.Intake{
+		Stream:    in.stream,
+		Name:      in.name,
+		Consumers: consumers,
+		Prefetch:  in.prefetch,
+		Slots:     w.slots(in),
+		Patient:   in.patient,
+		Heavy:     heavy,
+		Room:      in.room,
+		Work:      func(d *bus.Delivered, free func()) bool { return w.process(d, in, free) },
+		Heartbeat: w.Heartbeat,
+		Hard:      w.hard,
+		Log:       w.log,
+	})
+}
+
+// startRetry is the pause after a try to start while the server does not answer.
+const startRetry = 200 * time.Millisecond
+
 // ready reports why the stage cannot do its work, or nil.
 func (w *worker) ready() error {
 	ctx, cancel := context.WithTimeout(w.hard, 2*time.Second)
@@ -200,11 +226,11 @@ const setupRetry = 2 * time.Second
 func (w *worker) found(f feed) ([]string, error) {
 	for began := now(); ; {
 		names, err := w.consumers(w.soft, f)
-		pause := pullRetry
-		if missing(err) {
+		pause := startRetry
+		if bus.Missing(err) {
 			var mended error
 			if mended = w.mend(w.soft); mended == nil {
-				if names, err = w.consumers(w.soft, f); missing(err) {
+				if names, err = w.consumers(w.soft, f); bus.Missing(err) {
 					return nil, err // lanes are named, and there is one consumer for all
 				}
 			} else if errors.Is(mended, bus.ErrNoStream) {

@@ -33,7 +33,7 @@ type intake struct {
 	parallel int                         // messages worked on at a time, unless configured; 1: always
 	patient  bool                        // no limit of deliveries, nor of failures
 	watches  bool                        // no limit of deliveries: messages come back until their job has its answer
-	dear     func(m *bus.Delivered) bool // whether a message may take long and much memory; nil: none does
+	heavy    func(m *bus.Delivered) bool // whether a message may take long and much memory; nil: none does
 	room     *bus.Room                   // before the next stage; nil: not bounded by lanes
 }
 
@@ -53,7 +53,7 @@ func (w *worker) intakes() []intake {
 		w.next = w.bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
 		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4, room: w.next}}
 	case StageContract:
-		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 8, dear: dear}}
+		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 8, heavy: heavy}}
 	case StageAggregate:
 		in := []intake{
 			{feed: feedPartial, handle: w.tallies.partial, prefetch: short, parallel: 4},

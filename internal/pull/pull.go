@@ -1,10 +1,16 @@
-package pipeline
-
-// Where a stage's messages come from: lane by lane in turn, so that no tenant waits behind the jobs of another.
+// Package pull takes messages from the consumers of a stream: lane by lane in turn, so that no tenant waits behind the jobs of another.
+//
+// The client library's iterators are not used. One that asks for a message at a time (jetstream.PullMaxMessages(1)) may, on a busy
+// machine, take its own last request for one still being sent, and does not ask again until its heartbeat is missed, some 30 s
+// (checkPending and pullMessages). An iterator also keeps what it asked for from workers that are free, and knows one consumer only.
+// TestAnIteratorMayForgetToAsk shows the first with the library that is linked and TestEveryMessageArrives that this package has
+// not got it: look at nats.go again when the former fails. Looked at last: nats.go 1.55.
+package pull
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,23 +34,45 @@ const (
 	quickly = 10 * time.Millisecond
 	// A burst is more messages of a lane than prefetch, asked for while they take less than atOnce and have just come: several then
 	// come with one request. It is asked for no longer than burstFor, so that a worker with nothing to do holds back no messages
-	// that may be dear.
+	// that may be heavy.
 	burst    = 16
 	atOnce   = time.Millisecond
 	burstFor = 100 * time.Millisecond
 	// stuckFor is how long nothing may begin or end, with all slots taken, until one more message may begin, of a lane that has none in
 	// work: a tenant's slow messages, or such as never end, hold up that tenant alone.
 	stuckFor = time.Second
-	// dearFor is how long a dear message may keep others from beginning; then one of another lane may, until there are mostDear: they hold
+	// heavyFor is how long a heavy message may keep others from beginning; then one of another lane may, until there are mostHeavy: they hold
 	// as much memory as their requests allow.
-	dearFor  = 2 * time.Second
-	mostDear = 4
+	heavyFor  = 2 * time.Second
+	mostHeavy = 4
 	// handedBack is how often a message may be handed back unbegun: the server counts that as a delivery, and too many
 	// deliveries are a failure. Then it waits here, with heartbeats.
 	handedBack = 2
 	// pullRetry is the pause after a request that was refused.
 	pullRetry = 200 * time.Millisecond
 )
+
+// Intake is what one worker takes from the consumers of one kind of message.
+type Intake struct {
+	Stream    string
+	Name      string   // of the consumers, without their lane
+	Consumers []string // durable; one per lane has the lane's number after a dash
+	// Prefetch is how many messages of a lane are in hand or asked for, while they are quick. What waits here keeps it from another
+	// process that may be free. (The client library's own default is 500.)
+	Prefetch int
+	Slots    int // messages worked on at a time
+	// Patient messages are to wait in this process: they are not handed back to another that may be free.
+	Patient bool
+	// Heavy reports whether a message may take long and much memory; nil: none does. One at a time is in work, as a rule.
+	Heavy func(*bus.Delivered) bool
+	Room  *bus.Room // before the next stage; nil: not bounded by lanes
+	// Work works on a message until it is settled, and calls Done, Again or Never of it. Where it gives a message up it calls free, and
+	// reports false when it returns after all.
+	Work      func(d *bus.Delivered, free func()) bool
+	Heartbeat time.Duration   // how often the server is told of messages that wait here; well below AckWait
+	Hard      context.Context // under which the server is asked; ends after that of Run
+	Log       *slog.Logger
+}
 
 // lane is one consumer of an intake, and what this process has of it.
 type lane struct {
@@ -53,10 +81,10 @@ type lane struct {
 	asked    int // messages that the server was asked for and has not sent
 	lost     time.Time
 	again    time.Time // not to be asked before
-	rests    bool      // until a dear message may begin
+	rests    bool      // until a heavy message may begin
 	waiting  []*bus.Delivered
 	busy     int // messages in work
-	dear     int // of these, dear ones
+	heavy    int // of these, heavy ones
 }
 
 // puller works on the messages of all lanes of one intake, as many at a time as there are slots.
@@ -65,11 +93,11 @@ type lane struct {
 // they are not it keeps nothing: it withdraws its requests as soon as its slots are taken for long, and asks lane after lane, one
 // message for one free slot. Only a worker with nothing to do waits at all lanes.
 type puller struct {
-	w      *worker
-	in     intake
+	bus    *bus.Bus
+	in     Intake
 	lanes  []*lane
 	of     map[string]*lane
-	inbox  *bus.Inbox // nil while nothing is asked for
+	inbox  *Inbox // nil while nothing is asked for
 	into   chan *nats.Msg
 	begun  chan taken // to the hands, which work on messages
 	hands  int        // there are so many; at most slots
@@ -77,8 +105,8 @@ type puller struct {
 	wake   chan struct{}
 	slots  int
 	taken  int       // of the slots: messages begun and not finished
-	dear   int       // of these, dear ones
-	more   int       // dear ones that may be in work beyond the first, while those in work last
+	heavy  int       // of these, heavy ones
+	more   int       // heavy ones that may be in work beyond the first, while those in work last
 	lasts  time.Time // when the last of these began
 	turn   int       // lane that is first
 	since  time.Time
@@ -93,52 +121,53 @@ type puller struct {
 
 // taken is a message that has its slot.
 type taken struct {
-	d    *bus.Delivered
-	of   *lane
-	dear bool
+	d     *bus.Delivered
+	of    *lane
+	heavy bool
 }
 
 // finished is a message that left its slot.
 type finished struct {
-	of   *lane
-	dear bool
-	took time.Duration
-	lost bool // given up, and its hand with it
+	of    *lane
+	heavy bool
+	took  time.Duration
+	lost  bool // given up, and its hand with it
 }
 
-// consume works on the messages of an intake until ctx ends, hands back what it has not begun, and waits for the rest.
-func (w *worker) consume(ctx context.Context, in intake, consumers []string) error {
-	p := &puller{w: w, in: in, wake: make(chan struct{}, 1), of: map[string]*lane{}, slots: w.slots(in)}
-	for _, name := range consumers {
+// Run works on the messages of an intake until ctx ends, hands back what it has not begun, and waits for the rest. Its error wraps
+// bus.ErrGone where a consumer does not exist any more, and nats.ErrConnectionClosed where the connection is closed for good.
+func Run(ctx context.Context, b *bus.Bus, in Intake) error {
+	p := &puller{bus: b, in: in, wake: make(chan struct{}, 1), of: map[string]*lane{}, slots: in.Slots}
+	for _, name := range in.Consumers {
 		l := &lane{consumer: name}
-		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, in.name+"-"))
+		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, in.Name+"-"))
 		p.lanes, p.of[name] = append(p.lanes, l), l
 	}
-	p.into = make(chan *nats.Msg, 64+8*in.prefetch*len(p.lanes))
+	p.into = make(chan *nats.Msg, 64+8*in.Prefetch*len(p.lanes))
 	p.begun, p.done = make(chan taken, p.slots+len(p.lanes)), make(chan finished, p.slots+len(p.lanes))
 	defer close(p.begun)
 	err := p.run(ctx)
 	p.withdraw()
 	p.handBack(0)
-	if p.w.bus.NC.FlushTimeout(time.Second) == nil { // what was on its way is here
+	if p.bus.NC.FlushTimeout(time.Second) == nil { // what was on its way is here
 		p.drain()
 	}
 	for p.taken > 0 {
 		p.finish(<-p.done)
 	}
-	p.w.bus.NC.FlushTimeout(time.Second) // the last acknowledgements
+	p.bus.NC.FlushTimeout(time.Second) // the last acknowledgements
 	return err
 }
 
 func (p *puller) run(ctx context.Context) error {
-	status := p.w.bus.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer p.w.bus.NC.RemoveStatusListener(status)
-	beat := time.NewTicker(min(p.w.Heartbeat, hoardFor/2))
+	status := p.bus.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer p.bus.NC.RemoveStatusListener(status)
+	beat := time.NewTicker(min(p.in.Heartbeat, hoardFor/2))
 	defer beat.Stop()
-	worked := now()
+	worked := time.Now()
 	for {
-		if p.w.bus.NC.IsClosed() {
-			return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.name, nats.ErrConnectionClosed)
+		if p.bus.NC.IsClosed() {
+			return fault.New(fault.Infrastructure, "pull: consume %s: %w", p.in.Name, nats.ErrConnectionClosed)
 		}
 		p.begin()
 		p.ask()
@@ -161,7 +190,7 @@ func (p *puller) run(ctx context.Context) error {
 			}
 		case at := <-beat.C:
 			p.stuck(at)
-			if at.Sub(worked) >= p.w.Heartbeat {
+			if at.Sub(worked) >= p.in.Heartbeat {
 				worked = at
 				for _, l := range p.lanes {
 					for _, d := range l.waiting {
@@ -176,7 +205,7 @@ func (p *puller) run(ctx context.Context) error {
 // take receives what a request was answered with.
 func (p *puller) take(m *nats.Msg) error {
 	if p.inbox == nil { // withdrawn, and yet on its way
-		if d, err := p.w.bus.Deliver(m); err == nil && m.Reply != "" {
+		if d, err := p.bus.Deliver(m); err == nil && m.Reply != "" {
 			p.keep(d)
 		}
 		return nil
@@ -201,24 +230,24 @@ func (p *puller) take(m *nats.Msg) error {
 	}
 	p.looked++
 	if errors.Is(got.Err, bus.ErrGone) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.name, got.Err)
+		return fault.New(fault.Infrastructure, "pull: consume %s: %w", p.in.Name, got.Err)
 	}
 	if got.Err != nil && p.gone(l) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.name, bus.ErrGone, l.consumer)
+		return fault.New(fault.Infrastructure, "pull: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
 	}
 	if got.Err != nil {
-		l.again = now().Add(pullRetry)
-		p.w.log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
+		l.again = time.Now().Add(pullRetry)
+		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
 	}
 	return nil
 }
 
 // gone asks the server whether a consumer that does not answer exists.
 func (p *puller) gone(l *lane) bool {
-	ctx, cancel := context.WithTimeout(p.w.hard, lookLost)
+	ctx, cancel := context.WithTimeout(p.in.Hard, lookLost)
 	defer cancel()
-	_, err := p.w.bus.JS.Consumer(ctx, p.in.stream, l.consumer)
-	return missing(err)
+	_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
+	return bus.Missing(err)
 }
 
 // keep puts a message into its lane, behind those that were delivered as often: where workers die, every message in their hands has one
@@ -238,7 +267,7 @@ func (p *puller) keep(d *bus.Delivered) {
 	p.passOn(l)
 }
 
-// passOn hands back the lane's dear messages while none may begin: another worker may be free. The lane rests until then, so a message is
+// passOn hands back the lane's heavy messages while none may begin: another worker may be free. The lane rests until then, so a message is
 // handed back once by each worker. One that was handed back often waits here.
 func (p *puller) passOn(l *lane) {
 	if p.place(l) {
@@ -246,7 +275,7 @@ func (p *puller) passOn(l *lane) {
 	}
 	kept := l.waiting[:0]
 	for _, d := range l.waiting {
-		if !p.isDear(d) {
+		if !p.isHeavy(d) {
 			kept = append(kept, d)
 			continue
 		}
@@ -272,16 +301,16 @@ func (p *puller) begin() {
 		l.waiting = l.waiting[1:]
 		p.pass(l)
 		l.busy++
-		p.moved = now()
+		p.moved = time.Now()
 		if p.taken++; p.taken > p.hands {
 			p.hands++
 			go p.hand()
 		}
-		isDear := p.isDear(d)
-		p.begun <- taken{d, l, isDear}
-		if isDear {
-			p.dear++
-			l.dear++
+		isHeavy := p.isHeavy(d)
+		p.begun <- taken{d, l, isHeavy}
+		if isHeavy {
+			p.heavy++
+			l.heavy++
 			p.lasts = p.moved
 			for _, other := range p.lanes {
 				p.passOn(other)
@@ -294,12 +323,12 @@ func (p *puller) begin() {
 // hand works on one message after the other: a new goroutine for each would grow its stack each time.
 func (p *puller) hand() {
 	for t := range p.begun {
-		began := now()
-		free := func() { p.done <- finished{t.of, t.dear, now().Sub(began), true} }
-		if !p.w.process(t.d, p.in, free) {
+		began := time.Now()
+		free := func() { p.done <- finished{t.of, t.heavy, time.Now().Sub(began), true} }
+		if !p.in.Work(t.d, free) {
 			return // another hand has taken its place
 		}
-		p.done <- finished{t.of, t.dear, now().Sub(began), false}
+		p.done <- finished{t.of, t.heavy, time.Now().Sub(began), false}
 	}
 }
 
@@ -310,16 +339,16 @@ func (p *puller) hoarding() {
 		return
 	}
 	if p.since.IsZero() {
-		p.since = now()
+		p.since = time.Now()
 	}
-	if now().Sub(p.since) > hoardFor {
+	if time.Now().Sub(p.since) > hoardFor {
 		p.release()
 	}
 }
 
 // release leaves to other workers what this one cannot begin soon.
 func (p *puller) release() {
-	if p.in.patient {
+	if p.in.Patient {
 		return
 	}
 	p.withdraw()
@@ -362,7 +391,7 @@ func (p *puller) drain() {
 			if m.Reply == "" {
 				continue
 			}
-			if d, err := p.w.bus.Deliver(m); err == nil {
+			if d, err := p.bus.Deliver(m); err == nil {
 				d.Again(0)
 			}
 		default:
@@ -374,10 +403,10 @@ func (p *puller) drain() {
 func (p *puller) finish(f finished) {
 	p.taken--
 	f.of.busy--
-	if f.dear {
-		p.dear--
-		f.of.dear--
-		p.more = min(p.more, p.dear)
+	if f.heavy {
+		p.heavy--
+		f.of.heavy--
+		p.more = min(p.more, p.heavy)
 		p.rouse()
 	}
 	if f.lost {
@@ -386,13 +415,13 @@ func (p *puller) finish(f finished) {
 	if p.taken < p.slots {
 		p.spare = 0
 	}
-	p.moved = now()
+	p.moved = time.Now()
 	p.since = time.Time{}
-	if f.dear { // it says nothing of how long the others take
+	if f.heavy { // it says nothing of how long the others take
 		return
 	}
 	p.took += (f.took - p.took) / 8
-	p.ended = now()
+	p.ended = time.Now()
 	if p.quick++; f.took > atOnce {
 		p.quick = 0
 	}
@@ -406,17 +435,17 @@ func (p *puller) ask() {
 	if p.asking && p.looked >= len(p.lanes) && p.free() > 0 {
 		p.asking = false // nothing anywhere: wait at all lanes
 	}
-	at := now()
+	at := time.Now()
 	if p.asking {
 		if p.free() > 0 && p.next() == nil {
 			p.look(at)
 		}
 		return
 	}
-	if p.free() <= 0 && p.took >= quickly && !p.in.patient {
+	if p.free() <= 0 && p.took >= quickly && !p.in.Patient {
 		return
 	}
-	most, expiry := p.in.prefetch, pullExpiry
+	most, expiry := p.in.Prefetch, pullExpiry
 	if p.spare > 0 {
 		most = 1
 	}
@@ -425,7 +454,7 @@ func (p *puller) ask() {
 	}
 	for _, l := range p.lanes {
 		if l.asked > 0 && at.After(l.lost) {
-			p.w.log.Debug("a request for messages was lost", "consumer", l.consumer)
+			p.in.Log.Debug("a request for messages was lost", "consumer", l.consumer)
 			l.asked = 0
 		}
 		have := l.asked + len(l.waiting)
@@ -461,7 +490,7 @@ func (p *puller) look(at time.Time) {
 // room reports whether the next stage has room for messages of the lane. What it had is known by then; how things are is asked on
 // the side.
 func (p *puller) room(l *lane) bool {
-	return p.in.room == nil || p.in.room.There(p.w.hard, l.number, func() {
+	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
 		default:
@@ -472,14 +501,14 @@ func (p *puller) room(l *lane) bool {
 func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
 	var err error
 	if p.inbox == nil {
-		p.inbox, err = p.w.bus.Open(p.in.stream, p.into)
+		p.inbox, err = Open(p.bus, p.in.Stream, p.into)
 	}
 	if err == nil {
 		err = p.inbox.Pull(l.consumer, batch, expires)
 	}
 	if err != nil {
-		p.w.log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
-		l.again = now().Add(pullRetry)
+		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
+		l.again = time.Now().Add(pullRetry)
 		return
 	}
 	l.asked += batch

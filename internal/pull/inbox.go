@@ -1,34 +1,29 @@
-package bus
+package pull
 
 // Requests for messages of a consumer, and what they are answered with.
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 )
 
 // Pulled is what a pull request was answered with: a message, or the request's end.
 type Pulled struct {
-	Message *Delivered // nil at the end of a request
-	Ended   string     // consumer whose request ended
-	Left    int        // messages that it asked for and did not get; −1: not said
-	Err     error      // why, if it was no timeout and not for want of messages
+	Message *bus.Delivered // nil at the end of a request
+	Ended   string         // consumer whose request ended
+	Left    int            // messages that it asked for and did not get; −1: not said
+	Err     error          // why, if it was no timeout and not for want of messages
 }
 
-// ErrGone: the consumer of a pull request does not exist any more.
-var ErrGone = errors.New("bus: the consumer is gone")
-
-// Inbox receives what pull requests are answered with. The client library's own iterators are not used: one that asks for a
-// message at a time may, on a busy machine, take its own last request for one still being sent and not ask again for 30 s
-// (nats.go 1.55, checkPending and pullMessages).
+// Inbox receives what pull requests are answered with.
 type Inbox struct {
-	b      *Bus
+	bus    *bus.Bus
 	stream string
 	prefix string
 	sub    *nats.Subscription
@@ -36,11 +31,11 @@ type Inbox struct {
 }
 
 // Open begins to receive answers about consumers of a stream in a channel of that capacity; what exceeds it is lost.
-func (b *Bus) Open(stream string, into chan *nats.Msg) (*Inbox, error) {
-	in := &Inbox{b: b, stream: stream, prefix: nats.NewInbox() + ".", into: into}
+func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
+	in := &Inbox{bus: b, stream: stream, prefix: nats.NewInbox() + ".", into: into}
 	var err error
 	if in.sub, err = b.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
-		return nil, fault.New(fault.Infrastructure, "bus: pull from %s: %w", stream, err)
+		return nil, fault.New(fault.Infrastructure, "pull: pull from %s: %w", stream, err)
 	}
 	return in, nil
 }
@@ -51,8 +46,8 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	if expires <= 0 {
 		request = fmt.Sprintf(`{"batch":%d,"no_wait":true}`, batch)
 	}
-	if err := in.b.NC.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+in.stream+"."+consumer, in.prefix+consumer, []byte(request)); err != nil {
-		return fault.New(fault.Infrastructure, "bus: pull from %s: %w", consumer, err)
+	if err := in.bus.NC.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+in.stream+"."+consumer, in.prefix+consumer, []byte(request)); err != nil {
+		return fault.New(fault.Infrastructure, "pull: pull from %s: %w", consumer, err)
 	}
 	return nil
 }
@@ -62,7 +57,7 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
 	if status == "" || m.Reply != "" {
-		d, err := in.b.Deliver(m)
+		d, err := in.bus.Deliver(m)
 		if err != nil {
 			return nil
 		}
@@ -80,11 +75,11 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	switch {
 	case status == "404" || status == "408", strings.Contains(text, "Batch Completed"):
 	case strings.Contains(text, "Consumer Deleted"):
-		p.Err = fmt.Errorf("%w: %s", ErrGone, consumer)
+		p.Err = fmt.Errorf("%w: %s", bus.ErrGone, consumer)
 	case status == "503":
-		p.Err = fault.New(fault.Infrastructure, "bus: consumer %s does not answer", consumer)
+		p.Err = fault.New(fault.Infrastructure, "pull: consumer %s does not answer", consumer)
 	default:
-		p.Err = fault.New(fault.Infrastructure, "bus: pull from %s: %s %s", consumer, status, text)
+		p.Err = fault.New(fault.Infrastructure, "pull: pull from %s: %s %s", consumer, status, text)
 	}
 	return p
 }

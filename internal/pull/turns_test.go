@@ -1,4 +1,4 @@
-package pipeline
+package pull
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 // TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but for those delivered more often.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	l := &lane{consumer: "c"}
-	p := &puller{w: &worker{}, lanes: []*lane{l}, of: map[string]*lane{"c": l}}
+	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}
 	for k, attempt := range []int{1, 1, 3, 2, 1, 3} {
 		p.keep(&bus.Delivered{Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}

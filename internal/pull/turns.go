@@ -1,4 +1,4 @@
-package pipeline
+package pull
 
 // Which message of a puller begins next, and in which slots.
 
@@ -17,44 +17,44 @@ func (p *puller) may(l *lane) bool {
 	return p.taken < p.slots || p.spare > 0 && l.busy == 0 && p.free() > 0
 }
 
-// stuck adds a spare slot when nothing has begun or ended for a while, and lets one more dear message begin when those in work last.
+// stuck adds a spare slot when nothing has begun or ended for a while, and lets one more heavy message begin when those in work last.
 func (p *puller) stuck(at time.Time) {
-	if p.in.patient {
+	if p.in.Patient {
 		return
 	}
 	if p.free() <= 0 && at.Sub(p.moved) > stuckFor && p.spare < len(p.lanes)-1 {
 		p.spare++
 		p.moved = at
 		p.asking, p.looked = true, 0
-		p.w.log.Debug("nothing moves: one more slot", "consumers", p.in.name, "spare", p.spare)
+		p.in.Log.Debug("nothing moves: one more slot", "consumers", p.in.Name, "spare", p.spare)
 	}
-	if p.dear > p.more && p.dear < min(mostDear, len(p.lanes)) && at.Sub(p.lasts) > dearFor {
-		p.more = p.dear
+	if p.heavy > p.more && p.heavy < min(mostHeavy, len(p.lanes)) && at.Sub(p.lasts) > heavyFor {
+		p.more = p.heavy
 		p.rouse()
-		p.w.log.Debug("dear messages last: one more may begin", "consumers", p.in.name, "in work", p.dear)
+		p.in.Log.Debug("heavy messages last: one more may begin", "consumers", p.in.Name, "in work", p.heavy)
 	}
 }
 
-// rouse ends the rest of the lanes of which a dear message may begin.
+// rouse ends the rest of the lanes of which a heavy message may begin.
 func (p *puller) rouse() {
 	for _, l := range p.lanes {
 		l.rests = l.rests && !p.place(l)
 	}
 }
 
-// place reports whether a dear message of the lane may begin if there is a slot: where others last, one of a lane that has none in work.
+// place reports whether a heavy message of the lane may begin if there is a slot: where others last, one of a lane that has none in work.
 func (p *puller) place(l *lane) bool {
-	return p.dear == 0 || p.dear <= p.more && l.dear == 0
+	return p.heavy == 0 || p.heavy <= p.more && l.heavy == 0
 }
 
-// isDear reports whether a message is. With a number of messages at a time that was asked for none is.
-func (p *puller) isDear(d *bus.Delivered) bool {
-	return p.in.dear != nil && p.w.Concurrency == 0 && p.in.dear(d)
+// isHeavy reports whether a message is.
+func (p *puller) isHeavy(d *bus.Delivered) bool {
+	return p.in.Heavy != nil && p.in.Heavy(d)
 }
 
 // ready reports whether a message waits in the lane that needs a slot and nothing else.
 func (p *puller) ready(l *lane) bool {
-	return len(l.waiting) > 0 && (p.place(l) || !p.isDear(l.waiting[0]))
+	return len(l.waiting) > 0 && (p.place(l) || !p.isHeavy(l.waiting[0]))
 }
 
 // next is the first lane in turn with a message that may begin, or nil.

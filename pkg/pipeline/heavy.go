@@ -13,8 +13,8 @@ const headerCost = "Btn-Cost"
 // operations, so all slots together hold tens of megabytes.
 const smallFlops = 1e6
 
-// dear reports whether a task is not small, or does not say what it costs.
-func dear(m *bus.Delivered) bool {
+// heavy reports whether a task is not small, or does not say what it costs.
+func heavy(m *bus.Delivered) bool {
 	cost, err := strconv.ParseFloat(m.Header.Get(headerCost), 64)
 	return err != nil || !(cost >= 0 && cost <= smallFlops)
 }

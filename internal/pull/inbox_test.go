@@ -1,11 +1,13 @@
-package bus_test
+package pull_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/pull"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/nats-io/nats.go"
 )
@@ -14,14 +16,14 @@ import (
 func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	into := make(chan *nats.Msg, 16)
-	in, err := b.Open(bus.StreamTask, into)
+	in, err := pull.Open(b, bus.StreamTask, into)
 	must(t, err)
 	defer in.Close()
 	consumer := bus.ConsumerTask + "-3"
 	must(t, in.Pull(consumer, 5, 300*time.Millisecond))
 	_, err = b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", 1, 0), "task"))
 	must(t, err)
-	next := func() *bus.Pulled {
+	next := func() *pull.Pulled {
 		t.Helper()
 		for {
 			select {
@@ -45,3 +47,26 @@ func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 		t.Errorf("%+v, there is nothing", p)
 	}
 }
+
+func open(t *testing.T, o embedded.Options) (context.Context, *bus.Bus) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	o.NoRedis = true
+	s, err := embedded.Start(ctx, o)
+	must(t, err)
+	t.Cleanup(func() { s.Close(); cancel() })
+	nc, err := s.Connect("test")
+	must(t, err)
+	b, err := bus.New(nc)
+	must(t, err)
+	return ctx, b
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func msg(subject, data string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(data)} }
