@@ -10,17 +10,6 @@ import (
 	"hash"
 )
 
-// Key returns the key of a decomposition: btn:v1:decomposition:<algorithm version>:<SHA-256 of parts>. The parts are what
-// the decomposition depends on: the cores' canonical bytes, maps, settings, seed, counted budget. Each is hashed with its
-// length, so that no two lists of parts run together.
-func Key(algorithmVersion string, parts ...[]byte) string {
-	h := sha256.New()
-	for _, p := range parts {
-		writeSized(h, p)
-	}
-	return "btn:v1:decomposition:" + algorithmVersion + ":" + hex.EncodeToString(h.Sum(nil))
-}
-
 // NetworkKey returns the key of a registered model's network: btn:v1:network:<version>:<model's digest>:<SHA-256 of what else
 // it depends on>. The model's digest is in it, so that all of one model's can be found.
 func NetworkKey(version, model, settings string) string {

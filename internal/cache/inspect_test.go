@@ -16,7 +16,7 @@ func exerciseInspection(t *testing.T, url string, idle bool) {
 	s := &store{values: map[string][]byte{}}
 	c := open(t, url, Options{MaxValue: 1000, Overflow: s, TTL: time.Hour, Jitter: -1, Timeout: time.Second})
 	model, other := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	keys := []string{Key("1", []byte("small")), Key("1", []byte("large")), NetworkKey("1", model, "x"), NetworkKey("1", other, "x"), NetworkKey("1", model, "y")}
+	keys := []string{keyOf("1", "small"), keyOf("1", "large"), NetworkKey("1", model, "x"), NetworkKey("1", other, "x"), NetworkKey("1", model, "y")}
 	for i, k := range keys {
 		value := []byte(fmt.Sprint("value ", i))
 		if i == 1 {
@@ -106,7 +106,7 @@ func TestNothingToLookInto(t *testing.T) {
 // Every kind has its own counts, and the process says what it holds.
 func TestStatsByKind(t *testing.T) {
 	c := open(t, "redis://"+mini(t).Addr(), Options{Hot: 1 << 20})
-	a, b := Key("1", []byte("a")), NetworkKey("1", "m", "s")
+	a, b := keyOf("1", "a"), NetworkKey("1", "m", "s")
 	c.Get(ctx, a)
 	c.Put(ctx, a, []byte("value"))
 	c.Get(ctx, a)

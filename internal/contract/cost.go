@@ -55,16 +55,6 @@ func Cost(net *btn.Network, dec *btn.Decomposition, i int) float64 {
 	return 0
 }
 
-// CostWithMarginals estimates the flops of Component with Options.Marginals: three times Cost, for the class base, whose
-// steps multiply more than two tables at once, four times. einsum.PlanMarginals has the exact figure for that class.
-func CostWithMarginals(net *btn.Network, dec *btn.Decomposition, i int) float64 {
-	cost := 3 * Cost(net, dec, i)
-	if i >= 0 && i < len(dec.Components) && dec.Components[i].Class == btn.ClassBase {
-		cost = 4 * Cost(net, dec, i)
-	}
-	return cost
-}
-
 // rotationCost is that of Σ_y O[x, y] v[y] on every leg that has a learned map.
 func rotationCost(net *btn.Network, dec *btn.Decomposition) float64 {
 	cost := 0.0

@@ -533,7 +533,7 @@ func TestMarginalsCost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cost := contract.CostWithMarginals(net, dec, i); q.Class != btn.ClassBase && (cost > 4*all.Flops || all.Flops > 4*cost) {
+			if cost := 3 * contract.Cost(net, dec, i); q.Class != btn.ClassBase && (cost > 4*all.Flops || all.Flops > 4*cost) {
 				t.Errorf("%d×%d, class %s: cost %.4g, counted %.4g", c.rows, c.columns, q.Class, cost, all.Flops)
 			}
 			bound := most

@@ -72,16 +72,6 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	return c, nil
 }
 
-// Scopes returns the scope S of every table of t, sorted: first the edges of h, without sliced indices, indices of
-// dimension 1 and indices that no other edge has; then the results of the merges. Errors as for EvaluateTree.
-func Scopes(h Hypergraph, t Tree, sliced []int) ([][]int, error) {
-	s, err := newScopes(h, t, sliced)
-	if err != nil {
-		return nil, err
-	}
-	return s.scope, nil
-}
-
 // Schedule returns t with its merges in the depth-first sequence that holds least at its peak: of two subtrees the one
 // comes first for which max(peak of the first, its result + peak of the second) is smaller (J. W. H. Liu, An
 // application of generalized tree pebbling to sparse matrix factorization, 1987). Equals keep the canonical sequence.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/internal/wide"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -44,14 +43,6 @@ func (a *Answer) cancel(abs scaled.Number, steps float64) {
 	if a.Doubt == "" {
 		a.Doubt = doubt
 	}
-}
-
-// unless is an error of its own, or ErrSpan for a total of 0 that may have lost terms.
-func (a *Answer) unless(err error) error {
-	if err == nil && a.Z.IsZero() && a.Doubt != "" {
-		return fault.New(fault.Unsupported, "%w: %s", sumproduct.ErrSpan, a.Doubt)
-	}
-	return err
 }
 
 // ErrCancelled says that nothing is left of a total but what rounding makes of it.

@@ -1,7 +1,6 @@
 package message
 
 import (
-	"context"
 	"errors"
 	"math"
 	"reflect"
@@ -9,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/wire"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 )
 
 func TestSubjects(t *testing.T) {
@@ -93,24 +90,6 @@ func TestHeaders(t *testing.T) {
 	want := map[string][]string{"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"}, "Btn-Digest": {digestA}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// The trace context goes through headers under its lower-case name, both ways.
-func TestCarrierKeepsTraceparentLowerCase(t *testing.T) {
-	id := trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled}
-	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(id))
-	h := map[string][]string{}
-	propagation.TraceContext{}.Inject(ctx, Carrier(h))
-	if v := h[wire.HeaderTraceParent]; len(v) != 1 || v[0] != "00-01000000000000000000000000000000-0200000000000000-01" {
-		t.Fatalf("headers %v", h)
-	}
-	got := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), Carrier(h)))
-	if got.TraceID() != id.TraceID || got.SpanID() != id.SpanID {
-		t.Errorf("extracted %v", got)
-	}
-	if Carrier(h).Get("Traceparent") != "" || !reflect.DeepEqual(Carrier(h).Keys(), []string{"traceparent"}) {
-		t.Error("names must keep their case")
 	}
 }
 

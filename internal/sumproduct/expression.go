@@ -22,6 +22,8 @@ var (
 	ErrExpression = errors.New("einsum: invalid expression")
 	// ErrNotFinite says that an entry left the range of float64 although tables carry exponents, or was NaN.
 	ErrNotFinite = errors.New("einsum: entry is not finite")
+	// ErrSpan says that the terms of a total span more than float64 holds, and what was computed is not the total.
+	ErrSpan = errors.New("einsum: the entries span more than float64 holds")
 )
 
 // Expression is Scale · Σ_x Π_t Tables[t][x]: a sum over all indices of a product of dense tables.

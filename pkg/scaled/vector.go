@@ -5,15 +5,6 @@ package scaled
 // NewVector returns n zeros, with exponents.
 func NewVector(n int) Vector { return Vector{Mant: make([]float64, n), Exp: make([]int64, n)} }
 
-// VectorOf returns the numbers as a vector.
-func VectorOf(xs ...Number) Vector {
-	v := NewVector(len(xs))
-	for i, x := range xs {
-		v.Set(i, x)
-	}
-	return v
-}
-
 // FromFloats returns the floats as a normalised vector.
 func FromFloats(xs []float64) Vector {
 	v := NewVector(len(xs))

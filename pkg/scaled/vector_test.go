@@ -10,9 +10,12 @@ import (
 
 func TestVectors(t *testing.T) {
 	xs := []scaled.Number{scaled.FromFloat(3), {}, scaled.Make(-5, 4000)}
-	v := scaled.VectorOf(xs...)
+	v := scaled.NewVector(len(xs))
+	for i, x := range xs {
+		v.Set(i, x)
+	}
 	if got := v.Numbers(); !slices.Equal(got, xs) {
-		t.Errorf("VectorOf then Numbers: %v, want %v", got, xs)
+		t.Errorf("set, then Numbers: %v, want %v", got, xs)
 	}
 	v.Set(1, scaled.Number{Mant: 12, Exp: 1})
 	if got := v.At(1); got != scaled.FromFloat(24) || v.Mant[1] != 1.5 {

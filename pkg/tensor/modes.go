@@ -7,16 +7,8 @@ import (
 	"slices"
 )
 
-// DefaultMaxEntries is the largest table that ApplyModes writes a tensor out to: 2^22 entries.
-const DefaultMaxEntries = 1 << 22
-
-// Option changes how ApplyModes works.
-type Option func(*modeOptions)
-
-type modeOptions struct{ maxEntries int }
-
-// MaxEntries sets the largest table a tensor may be written out to. 0 forbids it.
-func MaxEntries(n int) Option { return func(o *modeOptions) { o.maxEntries = n } }
+// MaxEntries is the largest table that ApplyModes writes a tensor out to: 2^22 entries.
+const MaxEntries = 1 << 22
 
 // ApplyModes applies maps[ℓ], a Shape[ℓ] × Shape[ℓ] matrix (row-major; nil: the identity), along every mode ℓ,
 //
@@ -29,15 +21,11 @@ func MaxEntries(n int) Option { return func(o *modeOptions) { o.maxEntries = n }
 //	out_k = Σ_c S_c [z^c] Π_a (Σ_b M[a,b] z^b)^{k_a}       (Krawtchouk polynomials for the Hadamard matrix, d = 2)
 //
 // with levels a = value; so does a symmetry-CP tensor whose vectors are also the same on all legs. What is left is
-// written out if the table has at most DefaultMaxEntries (or MaxEntries) entries.
+// written out if the table has at most MaxEntries entries.
 // t is not changed; nil maps for all modes return t itself. It returns ErrShape if the maps do not fit, ErrNotFinite for
 // a map or a result that is not finite, and ErrUnsupportedMap where t would have to be written out and is too large.
 // Source: Hamid and Braun, Lemma 1.
-func ApplyModes(t Tensor, maps [][]float64, opts ...Option) (Tensor, error) {
-	o := modeOptions{maxEntries: DefaultMaxEntries}
-	for _, opt := range opts {
-		opt(&o)
-	}
+func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	identity, err := checkMaps(t, maps)
 	if err != nil {
 		return nil, err
@@ -65,7 +53,7 @@ func ApplyModes(t Tensor, maps [][]float64, opts ...Option) (Tensor, error) {
 			return &SymmetryCP{Shape: t.Shape, Levels: levels, Terms: terms}, nil
 		}
 	}
-	dense, err := ToDense(t, o.maxEntries)
+	dense, err := ToDense(t, MaxEntries)
 	if err != nil {
 		return nil, fmt.Errorf("%w: a symmetric form over %d legs keeps its form only under one map for all legs of one dimension; "+
 			"use identity maps, give the factor as CP, or allow a larger table (%w)", ErrUnsupportedMap, len(maps), err)

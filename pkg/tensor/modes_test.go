@@ -167,8 +167,11 @@ func TestApplyModesErrors(t *testing.T) {
 			t.Errorf("%v, want %v", err, c.want)
 		}
 	}
-	small := &Symmetric{Shape: []int{2, 3}, Levels: countspace.TwoLevels([]int{2, 3}), Values: scaled.Vector{Mant: make([]float64, 3)}}
-	if _, err := ApplyModes(small, [][]float64{{1, 1, 1, -1}, nil}, MaxEntries(5)); !errors.Is(err, ErrUnsupportedMap) {
-		t.Errorf("six entries with a limit of five: %v", err)
+	many := slices.Repeat([]int{2}, 23) // 2^23 entries
+	large := &Symmetric{Shape: many, Levels: countspace.TwoLevels(many), Values: scaled.Vector{Mant: make([]float64, 24)}}
+	apart := make([][]float64, len(many))
+	apart[0] = []float64{1, 1, 1, -1}
+	if _, err := ApplyModes(large, apart); !errors.Is(err, ErrUnsupportedMap) {
+		t.Errorf("more entries than MaxEntries: %v", err)
 	}
 }
