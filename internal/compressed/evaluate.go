@@ -11,12 +11,12 @@ import (
 // Cost prices a contraction. All figures are upper bounds of what Contract does with the same bond: ranks that turn out
 // lower than the bond make it cheaper.
 type Cost struct {
-	Flops         float64 `json:"flops" msgpack:"flops"`                   // multiplications and additions, those of QR, SVD and gauges included
-	PeakBytes     float64 `json:"peak_bytes" msgpack:"peak_bytes"`         // most that Contract holds at once, the expression and workspace included
-	MarginalBytes float64 `json:"marginal_bytes" msgpack:"marginal_bytes"` // the same with Options.Marginals
-	Log2Table     float64 `json:"log2_table" msgpack:"log2_table"`         // log2 of the entries of the largest tensor
-	Projectors    float64 `json:"projectors" msgpack:"projectors"`         // bytes of the projectors that Options.Keep keeps
-	Loss          float64 `json:"loss" msgpack:"loss"`                     // Σ over the truncations of log2²(dimension / bond); 0: exact
+	Flops         float64 // multiplications and additions, those of QR, SVD and gauges included
+	PeakBytes     float64 // most that Contract holds at once, the expression and workspace included
+	MarginalBytes float64 // the same with Options.Marginals
+	Log2Table     float64 // log2 of the entries of the largest tensor
+	Projectors    float64 // bytes of the projectors that Options.Keep keeps
+	Loss          float64 // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
 // Evaluate returns what contracting h along p takes with wires of at most bond, gauged out to distance 3. Linear in the

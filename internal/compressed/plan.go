@@ -24,11 +24,11 @@ var ErrPlan = errors.New("compressed: invalid plan")
 // A copy tensor two of whose wires lead to the two nodes of a merge, or to its result, takes part in the merge and is
 // gone: an index of both that is still needed costs nothing extra.
 type Plan struct {
-	Tables int      `json:"tables" msgpack:"tables"`
-	Hosts  []int    `json:"hosts" msgpack:"hosts"`   // by table: the table it is multiplied into, for tables of one index; −1
-	Copies []int    `json:"copies" msgpack:"copies"` // by copy tensor: its index
-	Wires  [][3]int `json:"wires" msgpack:"wires"`   // index, node, node; −1 for the second node of an index that one table has
-	Merges [][2]int `json:"merges" msgpack:"merges"` // every connected part ends as one node without wires
+	Tables int
+	Hosts  []int    // by table: the table it is multiplied into, for tables of one index; −1
+	Copies []int    // by copy tensor: its index
+	Wires  [][3]int // index, node, node; −1 for the second node of an index that one table has
+	Merges [][2]int // every connected part ends as one node without wires
 }
 
 func planError(format string, args ...any) error {

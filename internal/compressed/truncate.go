@@ -11,19 +11,19 @@ import (
 
 // Projectors are those of all truncations of a contraction, in their sequence.
 type Projectors struct {
-	Bond  int         `json:"bond" msgpack:"bond"`
-	Pairs []Projector `json:"pairs" msgpack:"pairs"`
+	Bond  int
+	Pairs []Projector
 }
 
 // Projector replaces a wire of dimension Rows by one of Cols: A becomes A·Left, B becomes B·Right, both Rows × Cols
 // row-major. Both are empty where the wire was left alone.
 type Projector struct {
-	Rows  int       `json:"rows" msgpack:"rows"`
-	Cols  int       `json:"cols" msgpack:"cols"`
-	Left  []float64 `json:"left" msgpack:"left"`
-	Right []float64 `json:"right" msgpack:"right"`
+	Rows  int
+	Cols  int
+	Left  []float64
+	Right []float64
 	// Residual is ‖AB − A P P'ᵀ B‖² / ‖AB‖² without any gauge where they were learned, estimated as it will be where they are applied.
-	Residual float64 `json:"residual" msgpack:"residual"`
+	Residual float64
 }
 
 // truncate makes one wire of at most Bond out of the bundle of a and b.

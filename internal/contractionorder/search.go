@@ -30,10 +30,10 @@ type Options struct {
 
 // Plan is how to contract a network: along Tree, once for every combination of values of Slices, and what that costs.
 type Plan struct {
-	Tree   Tree  `json:"tree" msgpack:"tree"`
-	Slices []int `json:"slices" msgpack:"slices"` // sorted indices of the hypergraph
-	Cost   Cost  `json:"cost" msgpack:"cost"`
-	Moves  int64 `json:"moves" msgpack:"moves"` // elementary operations of the search
+	Tree   Tree
+	Slices []int // sorted indices of the hypergraph
+	Cost   Cost
+	Moves  int64 // elementary operations of the search
 }
 
 const (

@@ -3,7 +3,6 @@ package contractionorder_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -322,21 +321,6 @@ func TestSearchOfHopelessNetworks(t *testing.T) {
 	}
 	if math.IsInf(p.Cost.Flops, 0) || math.IsNaN(p.Cost.Flops) {
 		t.Errorf("%+v", p.Cost)
-	}
-}
-
-func TestPlanAsJSON(t *testing.T) {
-	p := search(t, grid(4, 4, 2), contractionorder.Options{})
-	data, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back contractionorder.Plan
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(p, back) {
-		t.Errorf("%+v became %+v", p, back)
 	}
 }
 

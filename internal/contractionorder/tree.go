@@ -15,8 +15,8 @@ var ErrTree = errors.New("ordering: invalid tree")
 // are consumed. Leaves−1 merges leave one table, which has no index left. The sequence of the merges is the sequence
 // of execution, and i is multiplied with j in this order.
 type Tree struct {
-	Leaves int      `json:"leaves" msgpack:"leaves"`
-	Merges [][2]int `json:"merges" msgpack:"merges"`
+	Leaves int
+	Merges [][2]int
 }
 
 // NewTree returns the tree of the given merges, which it keeps, or the reason why they are none. Linear time.

@@ -22,13 +22,13 @@ import (
 //
 // Workspace for permuted copies is not included. Figures are float64, at most MaxFloat64, and finite.
 type Cost struct {
-	Flops      float64 `json:"flops" msgpack:"flops"`             // multiplications and additions of all slices
-	Slices     float64 `json:"slices" msgpack:"slices"`           // Π of the dimensions of the sliced indices, 1 without
-	SliceFlops float64 `json:"slice_flops" msgpack:"slice_flops"` // of one slice
-	Writes     float64 `json:"writes" msgpack:"writes"`           // entries of all results of one slice
-	Log2Table  float64 `json:"log2_table" msgpack:"log2_table"`   // log2 of the entries of the largest result
-	PeakBytes  float64 `json:"peak_bytes" msgpack:"peak_bytes"`   // 8 × the largest number of entries held at once
-	Width      int     `json:"width" msgpack:"width"`             // most indices in one S(a) ∪ S(b), less one; 0 without merges
+	Flops      float64 // multiplications and additions of all slices
+	Slices     float64 // Π of the dimensions of the sliced indices, 1 without
+	SliceFlops float64 // of one slice
+	Writes     float64 // entries of all results of one slice
+	Log2Table  float64 // log2 of the entries of the largest result
+	PeakBytes  float64 // 8 × the largest number of entries held at once
+	Width      int     // most indices in one S(a) ∪ S(b), less one; 0 without merges
 }
 
 // price is what a search compares: flops, and so many of them for every entry written.
