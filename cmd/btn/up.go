@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -108,6 +109,6 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	if err != nil {
 		return "", err
 	}
-	sustains, err := pipeline.Sustains(ctx, nc)
-	return pipeline.SustainedText(sustains), err
+	sustains, err := streams.Sustains(ctx, nc)
+	return streams.SustainedText(sustains), err
 }

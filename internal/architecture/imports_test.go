@@ -60,6 +60,7 @@ var service = []string{
 	"internal/form",
 	"internal/message",
 	"internal/pull",
+	"internal/streams",
 	"internal/telemetry",
 	"internal/worker",
 	"pkg/client",
@@ -153,7 +154,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 }
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it grow says why.
-const surface = 275
+const surface = 270
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

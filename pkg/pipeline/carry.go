@@ -15,12 +15,12 @@ import (
 // carry moves a job without answer to the end of the streams if it is in the way, and reports whether it did. What the job
 // relies on moves first and the model last: it is the model that keeps the rest from being purged.
 func (w *worker) carry(ctx context.Context, d *delivery) (bool, error) {
-	c := w.keeper.crowded()
-	if !d.msg.Stored.Before(c.before) {
+	c := w.keeper.Crowded()
+	if !d.msg.Stored.Before(c.Before) {
 		return false, nil
 	}
 	// By then all must be done: what moved first must not be older than the model by more than the margin.
-	ctx, cancel := context.WithTimeout(ctx, c.times.Margin*2/3)
+	ctx, cancel := context.WithTimeout(ctx, c.Times.Margin*2/3)
 	defer cancel()
 	lane, job := d.subject.Lane, d.subject.Job
 	model, err := w.bus.Last(ctx, bus.StreamModel, wire.ModelSubject(lane, job))

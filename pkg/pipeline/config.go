@@ -11,12 +11,14 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -118,6 +120,31 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	return c
+}
+
+// streams is what Setup reads of c.
+func (c Config) streams() streams.Config {
+	return streams.Config{
+		InMemory:    c.InMemory,
+		OneConsumer: c.OneConsumer,
+		MaxBytes:    c.MaxBytes,
+		Backlog:     c.Backlog,
+		Keep:        c.Keep,
+		KeepAtLeast: c.KeepAtLeast,
+		Replicas:    c.Replicas,
+		AckWait:     c.AckWait,
+	}
+}
+
+// Setup creates the streams and consumers that are missing and brings the others up to date. It may be called at any
+// time, by any number of processes. Streams that exist keep their size unless Config.MaxBytes is given. Without it the room
+// is halved from 16 GiB (4 GiB in memory) until the server reserves it.
+func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return err
+	}
+	return streams.Setup(ctx, nc, c.streams())
 }
 
 // slots returns how many messages of an intake are worked on at a time.

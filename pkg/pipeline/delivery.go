@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -116,7 +117,7 @@ func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error
 			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", w.stage, p)
 		}
 	}()
-	if !in.headers {
+	if !in.Headers {
 		if d.data, err = w.bus.Payload(ctx, d.msg.Header, d.msg.Data); err != nil {
 			d.broken = fault.CodeOf(err) == fault.BadInput
 			return err
@@ -132,7 +133,7 @@ func (w *worker) attempt(ctx context.Context, d *delivery, in intake) (err error
 // whether the job has its answer by then. It stops at the ceiling. The function it returns waits for its end.
 func (w *worker) heartbeat(ctx context.Context, d *delivery, cancel context.CancelCauseFunc, in intake) (stop func()) {
 	// Progress of contractions is the aggregator's to tell; a message that waits in the sweeper's hands is none.
-	began, over, told := now(), false, in.name == feedTask.name || in.patient
+	began, over, told := now(), false, in.Name == streams.Tasks.Name || in.patient
 	var mu sync.Mutex // held while it beats
 	var timer *time.Timer
 	mu.Lock()
@@ -203,7 +204,7 @@ func (w *worker) settle(d *delivery, in intake, err, cause error) string {
 		return w.rebuild(d, err)
 	}
 	if errors.Is(err, bus.ErrNoStream) {
-		if mended := w.mend(w.hard); mended != nil {
+		if mended := w.mender.Mend(w.hard); mended != nil {
 			w.log.Warn("cannot make what is missing", "error", mended)
 		}
 	}

@@ -42,6 +42,10 @@ func (w *worker) moved(ctx context.Context, d *delivery) error {
 	return w.deadline(ctx, d, stored, m.DeadlineMS)
 }
 
+// replayed is the age from which on a model is taken for one that comes again: a consumer that was made anew begins with the oldest, and most
+// of those have their answer, which is looked up before anything is computed.
+const replayed = 10 * time.Second
+
 // redriven starts a stored job again. The kept model is the source. The message stays until the job has its answer, and comes
 // back now and then: the sweeper, which looks after each job once, does not know of those that were started again later.
 func (w *worker) redriven(ctx context.Context, d *delivery) error {

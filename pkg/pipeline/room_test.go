@@ -282,31 +282,6 @@ func TestAnswersStayForTheirTime(t *testing.T) {
 	}
 }
 
-// Where the acknowledgement floor of the sweeper stands still, answered jobs above it are passed up to the first without answer, and
-// only those that should have been swept.
-func TestStandingFloorIsPassed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	stop, _ := r.run(quick, pipeline.Stages()...)
-	const answered = 5
-	for i := range answered {
-		w, _ := request(t, fmt.Sprintf("answered-%d", i), grid(t, 2, 2, uint64(i)), btn.Settings{})
-		_, err := r.ask(r.client, w)
-		r.must(err)
-	}
-	stop()
-	w, _ := request(t, "waits", grid(t, 2, 2, 9), btn.Settings{})
-	r.submit(w)
-	for _, c := range []struct {
-		sweepAfter  time.Duration
-		floor, want uint64
-	}{{time.Nanosecond, 0, answered}, {time.Nanosecond, 3, answered}, {time.Hour, 0, 0}, {time.Hour, 3, 3}, {-1, 0, 0}} {
-		if got, err := pipeline.Watermark(r.ctx, r.nc, c.sweepAfter, c.floor); err != nil || got != c.want {
-			t.Errorf("swept after %v, floor %d: answered up to %d, want %d: %v", c.sweepAfter, c.floor, got, c.want, err)
-		}
-	}
-}
-
 // As many jobs as are accepted wait before workers come, with room for the networks of some of them: all are answered once, and then
 // there is room for more.
 func TestFullBacklogDrains(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -14,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/pull"
 	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -40,14 +40,14 @@ type worker struct {
 	checked  checked
 	ended    ended
 	rebuilds rebuilds
-	mending  sync.Mutex
+	mender   streams.Mender
 	floors   floors
 	networks *decoded[*btn.Network]
 	jobs     *decoded[*btn.Job]
 	tallies  *tallies
 	shared   shared
-	keeper   *keeper   // in an aggregator that sweeps
-	next     *bus.Room // before the next stage, of those that may outrun it
+	keeper   *streams.Keeper // in an aggregator that sweeps
+	next     *bus.Room       // before the next stage, of those that may outrun it
 }
 
 // Run runs one or several stages until ctx ends, then finishes the messages in work and returns nil. It returns an error
@@ -109,7 +109,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	for _, stage := range stages {
 		w := &worker{
 			Config: c, stage: stage, bus: b, log: c.Logger.With("stage", string(stage)), hard: hard, soft: soft,
-			cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs, inline: &inline{Entries: keepInline, Bytes: inlineVariables},
+			mender: streams.Mender{Bus: b, Log: c.Logger.With("stage", string(stage))}, cache: store, memo: memo, known: known, pairs: pairs, sure: sure, networks: networks, jobs: jobs, inline: &inline{Entries: keepInline, Bytes: inlineVariables},
 		}
 		w.tallies = newTallies(w)
 		intakes := w.intakes()
@@ -150,7 +150,7 @@ func (w *worker) run(intakes []intake) error {
 	all := make([][]string, len(intakes))
 	for i, in := range intakes { // all of them before any message is begun: this may fail
 		var err error
-		if all[i], err = w.found(in.feed); err != nil {
+		if all[i], err = w.found(in.Feed); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func (w *worker) run(intakes []intake) error {
 				}
 				w.log.Warn("consumers are gone", "error", err)
 				w.ended.clear() // their answers may be, too
-				if all[i], err = w.found(in.feed); err != nil {
+				if all[i], err = w.found(in.Feed); err != nil {
 					return err
 				}
 			}
@@ -174,7 +174,7 @@ func (w *worker) run(intakes []intake) error {
 		g.Go(func() error { return w.serve(ctx) })
 	}
 	if w.keeper != nil {
-		g.Go(func() error { return w.keeper.watch(ctx) })
+		g.Go(func() error { return w.keeper.Watch(ctx) })
 	}
 	w.log.Info("running", "lanes", w.Lanes)
 	return g.Wait()
@@ -187,8 +187,8 @@ func (w *worker) consume(ctx context.Context, in intake, consumers []string) err
 		heavy = nil
 	}
 	return pull.Run(ctx, w.bus, pull.Intake{
-		Stream:    in.stream,
-		Name:      in.name,
+		Stream:    in.Stream,
+		Name:      in.Name,
 		Consumers: consumers,
 		Prefetch:  in.prefetch,
 		Slots:     w.slots(in),
@@ -212,7 +212,7 @@ func (w *worker) ready() error {
 	if err := w.bus.Storage(); err != nil {
 		return err
 	}
-	return Healthy(ctx, w.bus.NC)
+	return streams.Healthy(ctx, w.bus.NC)
 }
 
 // startPatience is how long a worker that starts waits for a server that does not answer.
@@ -223,13 +223,13 @@ const setupRetry = 2 * time.Second
 
 // found is consumers, tried again while the server does not answer: it may be restarting. What is missing is made, as the rest is; where
 // there is nothing at all the worker waits for somebody to run btn setup, and says so.
-func (w *worker) found(f feed) ([]string, error) {
+func (w *worker) found(f streams.Feed) ([]string, error) {
 	for began := now(); ; {
 		names, err := w.consumers(w.soft, f)
 		pause := startRetry
 		if bus.Missing(err) {
 			var mended error
-			if mended = w.mend(w.soft); mended == nil {
+			if mended = w.mender.Mend(w.soft); mended == nil {
 				if names, err = w.consumers(w.soft, f); bus.Missing(err) {
 					return nil, err // lanes are named, and there is one consumer for all
 				}
@@ -250,23 +250,23 @@ func (w *worker) found(f feed) ([]string, error) {
 
 // consumers returns the names of a feed's durable consumers that this worker serves: those of its lanes if it has any, else the
 // one over all lanes or that of every lane, whichever there are.
-func (w *worker) consumers(ctx context.Context, f feed) ([]string, error) {
-	s, err := w.bus.Stream(ctx, f.stream)
+func (w *worker) consumers(ctx context.Context, f streams.Feed) ([]string, error) {
+	s, err := w.bus.Stream(ctx, f.Stream)
 	if err != nil {
 		return nil, err
 	}
-	names := []string{f.name}
+	names := []string{f.Name}
 	switch {
-	case f.laned && len(w.Lanes) > 0:
-		names = f.consumerNames(w.Lanes)
-	case f.laned:
-		if _, err := s.Consumer(ctx, f.name); errors.Is(err, jetstream.ErrConsumerNotFound) {
-			names = f.consumerNames(allLanes())
+	case f.Laned && len(w.Lanes) > 0:
+		names = f.ConsumerNames(w.Lanes)
+	case f.Laned:
+		if _, err := s.Consumer(ctx, f.Name); errors.Is(err, jetstream.ErrConsumerNotFound) {
+			names = f.ConsumerNames(streams.AllLanes())
 		}
 	}
 	for _, name := range names {
 		if _, err := s.Consumer(ctx, name); err != nil {
-			return nil, fault.New(fault.Infrastructure, "pipeline: consumer %s of stream %s: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", name, f.stream, err)
+			return nil, fault.New(fault.Infrastructure, "pipeline: consumer %s of stream %s: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", name, f.Stream, err)
 		}
 	}
 	return names, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -348,7 +349,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 		if round == 1 {
 			server.Kill()
 			r.must(server.Restart())
-			r.eventually("connected again", func() bool { return nc.IsConnected() && pipeline.Healthy(ctx, nc) == nil })
+			r.eventually("connected again", func() bool { return nc.IsConnected() && streams.Healthy(ctx, nc) == nil })
 		}
 	}
 }

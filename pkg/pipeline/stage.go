@@ -5,6 +5,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -27,7 +28,7 @@ type handler func(ctx context.Context, d *delivery) error
 
 // intake is a feed with what becomes of its messages.
 type intake struct {
-	feed
+	streams.Feed
 	handle   handler
 	prefetch int                         // messages of a lane, in hand or asked for, while they are quick
 	parallel int                         // messages worked on at a time, unless configured; 1: always
@@ -46,23 +47,23 @@ func (w *worker) intakes() []intake {
 	case StageReparam:
 		w.next = w.bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
 		return []intake{
-			{feed: feedModel, handle: w.reparam, prefetch: 2, parallel: 4, room: w.next},
-			{feed: feedRedrive, handle: w.redriven, prefetch: 1, parallel: 1, watches: true},
+			{Feed: streams.Models, handle: w.reparam, prefetch: 2, parallel: 4, room: w.next},
+			{Feed: streams.Redrives, handle: w.redriven, prefetch: 1, parallel: 1, watches: true},
 		}
 	case StageLearn:
 		w.next = w.bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
-		return []intake{{feed: feedNetwork, handle: w.learn, prefetch: 2, parallel: 4, room: w.next}}
+		return []intake{{Feed: streams.Networks, handle: w.learn, prefetch: 2, parallel: 4, room: w.next}}
 	case StageContract:
-		return []intake{{feed: feedTask, handle: w.contract, prefetch: 1, parallel: 8, heavy: heavy}}
+		return []intake{{Feed: streams.Tasks, handle: w.contract, prefetch: 1, parallel: 8, heavy: heavy}}
 	case StageAggregate:
 		in := []intake{
-			{feed: feedPartial, handle: w.tallies.partial, prefetch: short, parallel: 4},
-			{feed: feedDeadline, handle: w.expired, prefetch: short, parallel: 1},
-			{feed: feedCancel, handle: w.cancelled, prefetch: short, parallel: 1},
+			{Feed: streams.Partials, handle: w.tallies.partial, prefetch: short, parallel: 4},
+			{Feed: streams.Deadlines, handle: w.expired, prefetch: short, parallel: 1},
+			{Feed: streams.Cancels, handle: w.cancelled, prefetch: short, parallel: 1},
 		}
 		if w.SweepAfter > 0 {
-			w.keeper = &keeper{w: w}
-			in = append(in, intake{feed: feedSweep, handle: w.sweep, prefetch: sweepAhead, parallel: 1, patient: true})
+			w.keeper = &streams.Keeper{Bus: w.bus, Log: w.log, SweepAfter: w.SweepAfter, Tell: w.Metrics.room}
+			in = append(in, intake{Feed: streams.Sweeps, handle: w.sweep, prefetch: sweepAhead, parallel: 1, patient: true})
 		}
 		return in
 	}

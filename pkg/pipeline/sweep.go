@@ -8,14 +8,11 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// sweepAckWait is the AckWait of the sweeper's consumer in those of the others. What a sweeper that died had in its hands holds the room of all
-// that came after it until then.
-const sweepAckWait = 3
 
 // sweepAhead is how many jobs the sweeper has in hand: it looks at every job there is, on a machine that is busy too.
 const sweepAhead = 64
@@ -44,7 +41,7 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 		return err
 	}
 	age := now().Sub(d.msg.Stored)
-	if waits || w.keeper.crowded().many {
+	if waits || w.keeper.Crowded().Many {
 		d.retry = min(max(w.SweepAfter, age/4), longestRest)
 	}
 	if waits && age < 4*w.SweepAfter { // as most jobs of an overloaded stack do: it must not look at them one by one, or seldom
@@ -53,7 +50,7 @@ func (w *worker) sweep(ctx context.Context, d *delivery) error {
 	if has, err := w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return err
 	}
-	if waits && !w.keeper.crowded().full {
+	if waits && !w.keeper.Crowded().Full {
 		return errLater
 	}
 	if carried, err := w.carry(ctx, d); err != nil || carried {
@@ -167,9 +164,9 @@ func (w *worker) modelFloor(ctx context.Context, lane int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	c, err := s.Consumer(ctx, feedModel.name)
+	c, err := s.Consumer(ctx, streams.Models.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		c, err = s.Consumer(ctx, feedModel.consumerName(lane))
+		c, err = s.Consumer(ctx, streams.Models.ConsumerName(lane))
 	}
 	if err != nil {
 		return 0, fault.New(fault.Infrastructure, "pipeline: sweep: consumer of models: %w", err)

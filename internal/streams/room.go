@@ -1,4 +1,4 @@
-package pipeline
+package streams
 
 // Room in the streams: what is answered goes, the oldest first, once a stream is more than half full.
 //
@@ -10,6 +10,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -35,32 +36,36 @@ const roomEvery = time.Second
 // grown are the streams that grow with every job and are not emptied by acknowledgements.
 var grown = []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline, bus.ObjectsBlob}
 
-// keeper makes room, in an aggregator.
-type keeper struct {
-	w     *worker
+// Keeper makes room, in an aggregator.
+type Keeper struct {
+	Bus        *bus.Bus
+	Log        *slog.Logger
+	SweepAfter time.Duration         // the age at which a job is looked after; negative: never
+	Tell       func(map[string]Room) // is told of every look; nil: nobody is
+
 	rates map[string]*rate
 	// answered is up to where models were found answered, beside the floor.
 	answered uint64
 	mu       sync.Mutex
-	crowd    crowd
+	crowd    Crowd
 }
 
-// crowd is what the sweeper wants to know of the streams.
-type crowd struct {
-	before time.Time // jobs stored before are in the way; zero: none is
-	times  bus.Times
-	many   bool // jobs without answer, too many to look at often
-	full   bool // jobs that wait before the first stage are in the way as well
+// Crowd is what the sweeper wants to know of the streams.
+type Crowd struct {
+	Before time.Time // jobs stored before are in the way; zero: none is
+	Times  bus.Times
+	Many   bool // jobs without answer, too many to look at often
+	Full   bool // jobs that wait before the first stage are in the way as well
 }
 
 // manyUnanswered is how many jobs without answer the sweeper looks at as often as each wants.
 const manyUnanswered = 1000
 
-// watch makes room until ctx ends.
-func (k *keeper) watch(ctx context.Context) error {
+// Watch makes room until ctx ends.
+func (k *Keeper) Watch(ctx context.Context) error {
 	for {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
-			k.w.log.Warn("cannot make room", "error", err)
+			k.Log.Warn("cannot make room", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -71,8 +76,8 @@ func (k *keeper) watch(ctx context.Context) error {
 }
 
 // rest is the pause before the next look.
-func (k *keeper) rest() time.Duration {
-	if times := k.crowded().times; times.Margin > 0 {
+func (k *Keeper) rest() time.Duration {
+	if times := k.Crowded().Times; times.Margin > 0 {
 		return min(roomEvery, times.Margin)
 	}
 	return roomEvery
@@ -94,18 +99,18 @@ func (s space) target() uint64 {
 }
 
 // look looks at the streams once, and makes room where it is needed.
-func (k *keeper) look(ctx context.Context) error {
+func (k *Keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	spaces := map[string]space{}
 	for _, name := range grown {
-		s, err := k.w.bus.Stream(ctx, name)
+		s, err := k.Bus.Stream(ctx, name)
 		if err != nil {
 			return err
 		}
 		info, err := s.Info(ctx)
 		if err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: room of %s: %w", name, err)
+			return fault.New(fault.Infrastructure, "streams: room of %s: %w", name, err)
 		}
 		one := space{StreamInfo: info}
 		if most := info.Config.MaxBytes; most > 0 {
@@ -128,14 +133,14 @@ func (k *keeper) look(ctx context.Context) error {
 }
 
 // sweeper asks for the state of the sweeper's consumer.
-func (k *keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
-	s, err := k.w.bus.Stream(ctx, bus.StreamModel)
+func (k *Keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+	s, err := k.Bus.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Consumer(ctx, feedSweep.name)
+	c, err := s.Consumer(ctx, Sweeps.Name)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "pipeline: room: consumer %s of %s: %w", feedSweep.name, bus.StreamModel, err)
+		return nil, fault.New(fault.Infrastructure, "streams: room: consumer %s of %s: %w", Sweeps.Name, bus.StreamModel, err)
 	}
 	return c.CachedInfo(), nil
 }
@@ -168,14 +173,14 @@ func (w watermark) frees(stream string) time.Time {
 }
 
 // watermark is taken from what the server says: the streams first, then the floor, then what is above it.
-func (k *keeper) watermark(ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times) (watermark, error) {
+func (k *Keeper) watermark(ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times) (watermark, error) {
 	w := watermark{asked: models.TimeStamp, floor: sweeper.AckFloor.Stream, oldest: models.TimeStamp, times: times}
 	if w.floor >= models.State.LastSeq {
 		return w, nil
 	}
 	w.floor = max(w.floor, k.answered)
 	for range answeredAtOnce {
-		first, err := k.w.bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
+		first, err := k.Bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			w.oldest = models.TimeStamp
 			return w, nil
@@ -186,7 +191,7 @@ func (k *keeper) watermark(ctx context.Context, models space, sweeper *jetstream
 		if w.oldest = models.TimeStamp; first.Time.Before(w.oldest) {
 			w.oldest = first.Time
 		}
-		if k.w.SweepAfter < 0 || w.asked.Sub(first.Time) <= 2*k.w.SweepAfter {
+		if k.SweepAfter < 0 || w.asked.Sub(first.Time) <= 2*k.SweepAfter {
 			return w, nil
 		}
 		if answered, err := k.isAnswered(ctx, first.Subject); err != nil || !answered {
@@ -203,21 +208,21 @@ const answeredAtOnce = 1000
 // isAnswered reports whether the job of a model has its answer. It is asked where the sweeper should have acknowledged the model: the
 // server may leave an acknowledgement floor where it is for a minute and longer although all above has been acknowledged, when what it
 // waited for was moved (nats-server 2.15.2, checkPending).
-func (k *keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
+func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	model, err := message.ParseSubject(subject)
 	if err != nil {
 		return false, nil // it is not ours
 	}
-	return k.w.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
+	return k.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
 // purge removes the oldest from the streams that are too full. A model goes before its answer, so that an id is taken for as long as either is
 // there; where answers need room the models before them go.
-func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark) error {
+func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark) error {
 	to := spaces[bus.StreamModel].target()
 	answers := spaces[bus.StreamAnswer].target()
 	if answers > 0 {
-		last, err := k.w.bus.From(ctx, bus.StreamAnswer, answers, time.Time{})
+		last, err := k.Bus.From(ctx, bus.StreamAnswer, answers, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			last.Time, err = w.asked, nil
 		}
@@ -252,13 +257,13 @@ func (k *keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 	if spaces[bus.ObjectsBlob].used <= roomPressed {
 		return nil
 	}
-	return k.w.bus.DropObjects(ctx, w.frees(bus.ObjectsBlob), uint64(float64(spaces[bus.ObjectsBlob].Config.MaxBytes)*roomLow))
+	return k.Bus.DropObjects(ctx, w.frees(bus.ObjectsBlob), uint64(float64(spaces[bus.ObjectsBlob].Config.MaxBytes)*roomLow))
 }
 
 // purgeAnswers removes answers that have had their time and whose models are gone: those stored before the first model that is left.
-func (k *keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
+func (k *Keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
 	before := w.frees(bus.StreamAnswer)
-	first, err := k.w.bus.From(ctx, bus.StreamModel, 1, time.Time{})
+	first, err := k.Bus.From(ctx, bus.StreamModel, 1, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) {
 		first.Time, err = w.asked, nil
 	}
@@ -272,7 +277,7 @@ func (k *keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w w
 }
 
 // purgeBefore removes what is below a sequence and older than a time.
-func (k *keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Time) error {
+func (k *Keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Time) error {
 	if to == 0 {
 		return nil
 	}
@@ -284,49 +289,51 @@ func (k *keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Ti
 }
 
 // before is the sequence below which all is older than a time.
-func (k *keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
-	first, err := k.w.bus.From(ctx, s.Config.Name, 0, at)
+func (k *Keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
+	first, err := k.Bus.From(ctx, s.Config.Name, 0, at)
 	if errors.Is(err, bus.ErrNotFound) {
 		return s.State.LastSeq + 1, nil
 	}
 	return first.Sequence, err
 }
 
-func (k *keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
+func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 	if sequence <= s.State.FirstSeq {
 		return nil
 	}
-	k.w.log.Debug("making room", "stream", s.Config.Name, "from", s.State.FirstSeq, "below", sequence)
-	return k.w.bus.PurgeTo(ctx, s.Config.Name, sequence)
+	k.Log.Debug("making room", "stream", s.Config.Name, "from", s.State.FirstSeq, "below", sequence)
+	return k.Bus.PurgeTo(ctx, s.Config.Name, sequence)
 }
 
 // note tells the sweeper which jobs are in the way, and the metrics how much room there is.
-func (k *keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
-	c := crowd{times: w.times, many: sweeper.NumAckPending > manyUnanswered}
+func (k *Keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
+	c := Crowd{Times: w.times, Many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
 		// Where many jobs have no answer they are no stragglers: moving them would make no room, unless what is full is behind them.
 		full := s.used > roomFull && s.Config.Name != bus.StreamModel
-		c.full = c.full || full
+		c.Full = c.Full || full
 		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
 			continue
 		}
-		if late := w.asked.Add(-w.asked.Sub(s.State.FirstTime) / 3); late.After(c.before) {
-			c.before = late
+		if late := w.asked.Add(-w.asked.Sub(s.State.FirstTime) / 3); late.After(c.Before) {
+			c.Before = late
 		}
 	}
-	if old := w.asked.Add(-w.times.Grace); old.Before(c.before) {
-		c.before = old
+	if old := w.asked.Add(-w.times.Grace); old.Before(c.Before) {
+		c.Before = old
 	}
 	k.mu.Lock()
 	k.crowd = c
 	k.mu.Unlock()
-	k.w.Metrics.room(k.measure(spaces, w))
+	if k.Tell != nil {
+		k.Tell(k.measure(spaces, w))
+	}
 }
 
-// crowded returns what was seen last.
-func (k *keeper) crowded() crowd {
+// Crowded returns what was seen last.
+func (k *Keeper) Crowded() Crowd {
 	if k == nil {
-		return crowd{}
+		return Crowd{}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,4 +1,4 @@
-package pipeline
+package streams
 
 // Streams and consumers that somebody deleted are made again by the workers that need them, as those are that are left.
 
@@ -6,23 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"log/slog"
+	"sync"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// replayed is the age from which on a model is taken for one that comes again: a consumer that was made anew begins with the oldest, and most
-// of those have their answer, which is looked up before anything is computed.
-const replayed = 10 * time.Second
+// Mender makes streams and consumers again that are missing.
+type Mender struct {
+	Bus *bus.Bus
+	Log *slog.Logger
 
-// mend makes the streams and consumers that are missing. What they are to be like, how long things are kept and how much room there is, the others
+	mu sync.Mutex
+}
+
+// Mend makes the streams and consumers that are missing. What they are to be like, how long things are kept and how much room there is, the others
 // tell. Where there are none, nobody has run `btn setup`, and the error wraps bus.ErrNoStream.
-func (w *worker) mend(ctx context.Context) error {
-	w.mending.Lock()
-	defer w.mending.Unlock()
-	c, room, have, err := w.settingsInUse(ctx)
+func (m *Mender) Mend(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, room, have, err := m.settingsInUse(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,32 +36,32 @@ func (w *worker) mend(ctx context.Context) error {
 			continue
 		}
 		want.MaxBytes *= room / shares
-		_, err := w.bus.JS.CreateStream(ctx, want)
+		_, err := m.Bus.JS.CreateStream(ctx, want)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fault.New(fault.Infrastructure, "pipeline: stream %s, which is missing: %w", want.Name, err)
+			return fault.New(fault.Infrastructure, "streams: stream %s, which is missing: %w", want.Name, err)
 		}
-		w.log.Error("a stream was missing and is made again, empty: what it held is lost", "stream", want.Name)
+		m.Log.Error("a stream was missing and is made again, empty: what it held is lost", "stream", want.Name)
 	}
 	for _, o := range objectStores(c) {
-		if _, err := setupObjects(ctx, w.bus.JS, c, o, room, false); err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: %w", err)
+		if _, err := setupObjects(ctx, m.Bus.JS, c, o, room, false); err != nil {
+			return fault.New(fault.Infrastructure, "streams: %w", err)
 		}
 	}
 	if !have[bus.StreamAnswer] { // the sweeper looks at every stored job again
-		if err := w.bus.JS.DeleteConsumer(ctx, bus.StreamModel, feedSweep.name); err != nil && !bus.Missing(err) {
-			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
+		if err := m.Bus.JS.DeleteConsumer(ctx, bus.StreamModel, Sweeps.Name); err != nil && !bus.Missing(err) {
+			return fault.New(fault.Infrastructure, "streams: sweep: %w", err)
 		}
 	}
 	for _, f := range feeds {
-		if err := w.mendConsumers(ctx, f, c); err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: consumers of stream %s: %w", f.stream, err)
+		if err := m.mendConsumers(ctx, f, c); err != nil {
+			return fault.New(fault.Infrastructure, "streams: consumers of stream %s: %w", f.Stream, err)
 		}
 	}
 	return nil
 }
 
-func (w *worker) mendConsumers(ctx context.Context, f feed, c Config) error {
-	s, err := w.bus.JS.Stream(ctx, f.stream)
+func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
+	s, err := m.Bus.JS.Stream(ctx, f.Stream)
 	if err != nil {
 		return err
 	}
@@ -70,8 +75,8 @@ func (w *worker) mendConsumers(ctx context.Context, f feed, c Config) error {
 	}
 	begin := func(*jetstream.ConsumerConfig) {}
 	for _, cc := range f.consumers(c) {
-		if !existing[cc.Durable] && f.laned {
-			if begin, err = w.afterAnswered(ctx, f); err != nil {
+		if !existing[cc.Durable] && f.Laned {
+			if begin, err = m.afterAnswered(ctx, f); err != nil {
 				return err
 			}
 			break
@@ -85,23 +90,23 @@ func (w *worker) mendConsumers(ctx context.Context, f feed, c Config) error {
 		if _, err := s.CreateConsumer(ctx, cc); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
 			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 		}
-		w.log.Warn("a consumer was missing and is made again", "stream", f.stream, "consumer", cc.Durable)
+		m.Log.Warn("a consumer was missing and is made again", "stream", f.Stream, "consumer", cc.Durable)
 	}
 	return nil
 }
 
 // afterAnswered has a consumer that is made anew begin behind what belongs to answered jobs, as far as the sweeper knows them: a day of these takes
 // long to look up. The sweeper's own consumer begins with the first message: from what it acknowledges it is known which jobs are answered.
-func (w *worker) afterAnswered(ctx context.Context, f feed) (func(*jetstream.ConsumerConfig), error) {
+func (m *Mender) afterAnswered(ctx context.Context, f Feed) (func(*jetstream.ConsumerConfig), error) {
 	all := func(*jetstream.ConsumerConfig) {}
-	if f.stream != bus.StreamModel && f.stream != bus.StreamPartial {
+	if f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
 		return all, nil // a work queue: what it holds is not done
 	}
-	s, err := w.bus.JS.Stream(ctx, bus.StreamModel)
+	s, err := m.Bus.JS.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return nil, err
 	}
-	sweeper, err := s.Consumer(ctx, feedSweep.name)
+	sweeper, err := s.Consumer(ctx, Sweeps.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return all, nil
 	}
@@ -109,12 +114,12 @@ func (w *worker) afterAnswered(ctx context.Context, f feed) (func(*jetstream.Con
 		return nil, err
 	}
 	models := space{StreamInfo: s.CachedInfo()}
-	mark, err := (&keeper{w: w}).watermark(ctx, models, sweeper.CachedInfo(), bus.TimesOf(models.Config.Metadata))
+	mark, err := (&Keeper{Bus: m.Bus, Log: m.Log}).watermark(ctx, models, sweeper.CachedInfo(), bus.TimesOf(models.Config.Metadata))
 	if err != nil || mark.floor == 0 {
 		return all, err
 	}
 	return func(cc *jetstream.ConsumerConfig) {
-		if f.stream == bus.StreamModel {
+		if f.Stream == bus.StreamModel {
 			cc.DeliverPolicy, cc.OptStartSeq = jetstream.DeliverByStartSequencePolicy, mark.floor+1
 			return
 		}
@@ -124,15 +129,15 @@ func (w *worker) afterAnswered(ctx context.Context, f feed) (func(*jetstream.Con
 }
 
 // settingsInUse reads off what is there how the rest is to be.
-func (w *worker) settingsInUse(ctx context.Context) (c Config, room int64, have map[string]bool, err error) {
-	c, have = Config{}.withDefaults(), map[string]bool{}
+func (m *Mender) settingsInUse(ctx context.Context) (c Config, room int64, have map[string]bool, err error) {
+	c, have = Config{}.WithDefaults(), map[string]bool{}
 	for _, like := range topology(c) {
-		s, err := w.bus.JS.Stream(ctx, like.Name)
+		s, err := m.Bus.JS.Stream(ctx, like.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			continue
 		}
 		if err != nil {
-			return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: stream %s: %w", like.Name, err)
+			return c, 0, nil, fault.New(fault.Infrastructure, "streams: stream %s: %w", like.Name, err)
 		}
 		is := s.CachedInfo().Config
 		have[like.Name] = true
@@ -149,19 +154,19 @@ func (w *worker) settingsInUse(ctx context.Context) (c Config, room int64, have 
 			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers
 		}
 		for _, f := range feeds {
-			if f.stream != like.Name || !f.laned {
+			if f.Stream != like.Name || !f.Laned {
 				continue
 			}
-			if _, err := s.Consumer(ctx, f.name); err == nil {
+			if _, err := s.Consumer(ctx, f.Name); err == nil {
 				c.OneConsumer = true
 			}
 		}
 	}
 	if len(have) == 0 {
-		return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
+		return c, 0, nil, fault.New(fault.Infrastructure, "streams: %w", bus.ErrNoStream)
 	}
-	if s, err := w.bus.JS.Stream(ctx, bus.StreamDeadline); err == nil {
-		if one, err := s.Consumer(ctx, feedDeadline.name); err == nil {
+	if s, err := m.Bus.JS.Stream(ctx, bus.StreamDeadline); err == nil {
+		if one, err := s.Consumer(ctx, Deadlines.Name); err == nil {
 			c.AckWait = one.CachedInfo().Config.AckWait
 		}
 	}

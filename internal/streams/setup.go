@@ -1,4 +1,4 @@
-package pipeline
+package streams
 
 import (
 	"context"
@@ -24,13 +24,10 @@ const (
 // time, by any number of processes. Streams that exist keep their size unless Config.MaxBytes is given. Without it the room
 // is halved from 16 GiB (4 GiB in memory) until the server reserves it.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
-	c = c.withDefaults()
-	if err := c.check(); err != nil {
-		return err
-	}
+	c = c.WithDefaults()
 	js, err := jetstream.New(nc)
 	if err != nil {
-		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
+		return fault.New(fault.Infrastructure, "streams: setup: %w", err)
 	}
 	room := c.MaxBytes
 	if room == 0 {
@@ -45,11 +42,11 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 			break
 		}
 		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom {
-			return fault.New(fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20, err)
+			return fault.New(fault.Infrastructure, "streams: setup with %d MiB for all streams: %w", room>>20, err)
 		}
 		for _, name := range created { // they are empty: this call made them
 			if err := js.DeleteStream(ctx, name); err != nil {
-				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
+				return fault.New(fault.Infrastructure, "streams: setup: stream %s: %w", name, err)
 			}
 		}
 		room /= 2
@@ -60,7 +57,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 			err = setupConsumers(ctx, js, f, c)
 		}
 		if err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.stream, err)
+			return fault.New(fault.Infrastructure, "streams: setup: stream %s: %w", f.Stream, err)
 		}
 	}
 	return nil
@@ -155,8 +152,8 @@ func setupStream(ctx context.Context, js jetstream.JetStream, want jetstream.Str
 }
 
 // setupConsumers makes the feed's consumers and removes those of the other split: on a work queue the two would overlap.
-func setupConsumers(ctx context.Context, js jetstream.JetStream, f feed, c Config) error {
-	s, err := js.Stream(ctx, f.stream)
+func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
+	s, err := js.Stream(ctx, f.Stream)
 	if err != nil {
 		return err
 	}

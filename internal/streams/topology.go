@@ -1,4 +1,4 @@
-package pipeline
+package streams
 
 import (
 	"fmt"
@@ -13,6 +13,10 @@ import (
 
 // slack is how much longer than models and answers everything lives that they need.
 const slack = time.Hour
+
+// sweepAckWait is the AckWait of the sweeper's consumer in those of the others. What a sweeper that died had in its hands holds the room of
+// all that came after it until then.
+const sweepAckWait = 3
 
 // deadFor is how long dead letters are kept at least.
 const deadFor = 7 * 24 * time.Hour
@@ -117,63 +121,66 @@ func topology(c Config) []jetstream.StreamConfig {
 // blobAge is how long blobs live. An object past the half of it is written again when it is needed.
 func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
 
-// feed is a durable consumer per lane of a kind, or one over all lanes.
-type feed struct {
-	stream, name string
+// Feed is a durable consumer per lane of a kind, or one over all lanes.
+type Feed struct {
+	Stream, Name string
+	Headers      bool // its messages come without their payloads
 	kind         message.Kind
-	laned        bool // may be split by lanes
+	Laned        bool // may be split by lanes
 	pending      int  // MaxAckPending: what all workers of a stage together may hold
-	headers      bool // deliver headers only
 }
 
+// The feeds of all stages.
 var (
-	feedModel    = feed{stream: bus.StreamModel, name: bus.ConsumerModel, kind: message.KindModel, laned: true, pending: 8192}
-	feedRedrive  = feed{stream: bus.StreamControl, name: "redrive", kind: message.KindRedrive, laned: true, pending: 8192}
-	feedNetwork  = feed{stream: bus.StreamNetwork, name: bus.ConsumerNetwork, kind: message.KindNetwork, laned: true, pending: 8192}
-	feedTask     = feed{stream: bus.StreamTask, name: bus.ConsumerTask, kind: message.KindTask, laned: true, pending: 8192}
-	feedPartial  = feed{stream: bus.StreamPartial, name: bus.ConsumerPartial, kind: message.KindPartial, laned: true, pending: 65536}
-	feedDeadline = feed{stream: bus.StreamDeadline, name: "deadline", kind: message.KindDeadline, pending: 8192}
-	feedCancel   = feed{stream: bus.StreamControl, name: "cancel", kind: message.KindCancel, pending: 8192}
-	feedSweep    = feed{stream: bus.StreamModel, name: "sweep", kind: message.KindModel, pending: 65536, headers: true}
+	Models    = Feed{Stream: bus.StreamModel, Name: bus.ConsumerModel, kind: message.KindModel, Laned: true, pending: 8192}
+	Redrives  = Feed{Stream: bus.StreamControl, Name: "redrive", kind: message.KindRedrive, Laned: true, pending: 8192}
+	Networks  = Feed{Stream: bus.StreamNetwork, Name: bus.ConsumerNetwork, kind: message.KindNetwork, Laned: true, pending: 8192}
+	Tasks     = Feed{Stream: bus.StreamTask, Name: bus.ConsumerTask, kind: message.KindTask, Laned: true, pending: 8192}
+	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, Laned: true, pending: 65536}
+	Deadlines = Feed{Stream: bus.StreamDeadline, Name: "deadline", kind: message.KindDeadline, pending: 8192}
+	Cancels   = Feed{Stream: bus.StreamControl, Name: "cancel", kind: message.KindCancel, pending: 8192}
+	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, pending: 65536, Headers: true}
 )
 
-var feeds = []feed{feedModel, feedRedrive, feedNetwork, feedTask, feedPartial, feedDeadline, feedCancel, feedSweep}
+var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Sweeps}
 
-// consumers returns the configurations of the feed's consumers.
+// consumers returns the configurations of the Feed's consumers.
 //
 // MaxDeliver is unlimited: at a limit the server would keep the message and tell nobody, so the worker loop counts. There
 // is no BackOff either: its first step would replace AckWait.
-func (f feed) consumers(c Config) []jetstream.ConsumerConfig {
+func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 	one := jetstream.ConsumerConfig{
-		Durable: f.name, FilterSubject: message.Filter(f.kind), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
-		MaxDeliver: -1, MaxAckPending: f.pending, MaxWaiting: 4096, HeadersOnly: f.headers, Replicas: c.Replicas,
+		Durable: f.Name, FilterSubject: message.Filter(f.kind), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
+		MaxDeliver: -1, MaxAckPending: f.pending, MaxWaiting: 4096, HeadersOnly: f.Headers, Replicas: c.Replicas,
 	}
-	if f.headers {
+	if f.Headers {
 		one.AckWait *= sweepAckWait
 	}
-	if c.OneConsumer || !f.laned {
+	if c.OneConsumer || !f.Laned {
 		return []jetstream.ConsumerConfig{one}
 	}
 	all := make([]jetstream.ConsumerConfig, wire.Lanes)
 	for lane := range all {
 		all[lane] = one
-		all[lane].Durable, all[lane].FilterSubject = f.consumerName(lane), message.LaneFilter(f.kind, lane)
+		all[lane].Durable, all[lane].FilterSubject = f.ConsumerName(lane), message.LaneFilter(f.kind, lane)
 	}
 	return all
 }
 
-func (f feed) consumerName(lane int) string { return fmt.Sprintf("%s-%d", f.name, lane) }
+// ConsumerName is the consumer of one lane.
+func (f Feed) ConsumerName(lane int) string { return fmt.Sprintf("%s-%d", f.Name, lane) }
 
-func (f feed) consumerNames(lanes []int) []string {
+// ConsumerNames are the consumers of lanes.
+func (f Feed) ConsumerNames(lanes []int) []string {
 	names := make([]string, len(lanes))
 	for i, lane := range lanes {
-		names[i] = f.consumerName(lane)
+		names[i] = f.ConsumerName(lane)
 	}
 	return names
 }
 
-// allLanes lists 0 to wire.Lanes-1.
-func allLanes() []int {
+// AllLanes lists 0 to wire.Lanes-1.
+func AllLanes() []int {
 	lanes := make([]int, wire.Lanes)
 	for lane := range lanes {
 		lanes[lane] = lane
