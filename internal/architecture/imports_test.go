@@ -88,6 +88,7 @@ var beside = []string{
 	"internal/arena",
 	"internal/bus",
 	"internal/console",
+	"internal/enginetest",
 	"internal/golden",
 	"internal/oracle",
 	"internal/orders",

@@ -1,0 +1,92 @@
+// Package enginetest holds what every engine must do: one suite, run by the tests of each.
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+
+	"math/rand/v2"
+)
+
+// Engine is an engine as the suite sees it. Contract answers a problem, by whatever plan it makes of Problem.Seed.
+type Engine struct {
+	Contract func(ctx context.Context, p *Problem, w Want) (Value, error)
+	// Draw returns a random model that the engine is for; nil: any.
+	Draw func(rng *rand.Rand, signs, zeros bool) *factorgraph.Model
+	// Tolerance bounds the error of Z relative to the sum of the absolute values of its terms; 0: 1e-11. Ten times as much is allowed to
+	// probabilities.
+	Tolerance float64
+	// Lacks says why the engine has not a property, or why it cannot be asked for it.
+	Lacks map[Property]string
+}
+
+// Property is something that engines do.
+type Property string
+
+// The properties, in the sequence in which Exercise looks at them.
+const (
+	Enumeration Property = "enumeration" // Z is that of enumeration
+	Marginals   Property = "marginals"   // so are the probabilities of the values of all variables
+	Joint       Property = "joint"       // and of the values of several variables together
+	Signs       Property = "signs"       // entries below 0, too
+	Zeros       Property = "zeros"       // entries that are 0, too
+	Expressions Property = "expressions" // tables of any scope: none, of indices of dimension 1, the same twice; indices in no table
+	Maps        Property = "maps"        // invertible maps between tensors leave Z alone
+	Relabelling Property = "relabelling" // so do other numbers of variables, of their values and of factors
+	Slices      Property = "slices"      // slices add up, wherever they are cut
+	Threads     Property = "threads"     // any number of threads gives the same bits
+	OverBudget  Property = "over budget" // more memory than allowed is refused before it is allocated
+	ZeroZ       Property = "zero"        // Z = 0 is an answer, and has no probabilities
+	Range       Property = "range"       // entries and totals beyond float64
+	Cancelled   Property = "cancelled"   // a context that ends is an error, and no wrong answer
+)
+
+// Want is what is asked of an engine.
+type Want struct {
+	Marginals bool
+	Joint     []int // variables; nil: none
+	Threads   int   // 0: any number
+	Memory    int64 // bytes; 0: the engine's default
+	Sliced    bool  // with slices, where there can be some
+	From, To  int64 // slices From ≤ s < To; To = 0: all
+}
+
+// Value is an engine's answer.
+type Value struct {
+	Z         scaled.Number
+	Marginals [][]float64 // by variable: the probabilities of its values; nil where Z is 0
+	Joint     []float64   // of the values of Want.Joint, the last variable fastest; nil where Z is 0
+	Slices    int64       // how many there are
+}
+
+// ErrDeclined is returned by an engine that leaves a problem to others. It must not be the rule.
+var ErrDeclined = errors.New("left to another engine")
+
+// Exercise runs the suite. A property that an engine lacks is skipped with the reason.
+func Exercise(t *testing.T, e Engine) {
+	if e.Tolerance == 0 {
+		e.Tolerance = 1e-11
+	}
+	for _, p := range []struct {
+		name Property
+		run  func(*testing.T, Engine)
+	}{
+		{Enumeration, enumeration}, {Marginals, marginals}, {Joint, joint}, {Signs, signs}, {Zeros, zeros}, {Expressions, expressions},
+		{Maps, maps}, {Relabelling, relabelling}, {Slices, slicesAddUp}, {Threads, threads}, {OverBudget, overBudget}, {ZeroZ, zeroZ},
+		{Range, wideRange}, {Cancelled, cancelled},
+	} {
+		t.Run(string(p.name), func(t *testing.T) {
+			if why := e.Lacks[p.name]; why != "" {
+				t.Skip(why)
+			}
+			p.run(t, e)
+		})
+	}
+}
+
+// has says whether an engine has a property.
+func (e Engine) has(p Property) bool { return e.Lacks[p] == "" }

@@ -1,0 +1,128 @@
+// Sums of an expression by enumeration.
+
+package oracle
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/basetensor/basetensor/internal/sumproduct"
+)
+
+// Sums are the value of an expression and its parts, not normalised.
+type Sums struct {
+	Z     *big.Float     // Scale · Σ_x Π_t T_t[x]
+	Terms *big.Float     // the same over absolute values: what rounding is to be measured against
+	Parts [][]*big.Float // Parts[i][v] is the part of Z in which index i has value v
+}
+
+// Sum adds up all terms of an expression, assignment by assignment, index after index: a table is multiplied in once the last of its
+// indices has a value. Numbers have so many bits; 0 stands for 160. It panics above MaxStates assignments.
+func Sum(e *sumproduct.Expression, bits uint) Sums {
+	if bits == 0 {
+		bits = precision
+	}
+	states(e.Dims)
+	s := summer{e: e, bits: bits, ready: make([][]int, len(e.Dims)), x: make([]int, len(e.Dims))}
+	s.Parts = make([][]*big.Float, len(e.Dims))
+	for i, d := range e.Dims {
+		for range d {
+			s.Parts[i] = append(s.Parts[i], s.number(0, 0))
+		}
+	}
+	first := s.number(e.Scale.Mant, e.Scale.Exp)
+	for t, table := range e.Tables {
+		last := -1
+		for _, i := range table.Scope {
+			last = max(last, i)
+		}
+		if last < 0 {
+			first.Mul(first, s.entry(t))
+		} else {
+			s.ready[last] = append(s.ready[last], t)
+		}
+	}
+	s.Z, s.Terms = s.from(0, first)
+	return s.Sums
+}
+
+type summer struct {
+	Sums
+	e     *sumproduct.Expression
+	bits  uint
+	ready [][]int // by index: tables whose last index it is
+	x     []int
+}
+
+func (s *summer) number(mant float64, exp int64) *big.Float {
+	f := new(big.Float).SetPrec(s.bits).SetFloat64(mant)
+	return f.SetMantExp(f, int(exp))
+}
+
+// entry is table t at x.
+func (s *summer) entry(t int) *big.Float {
+	table, at := &s.e.Tables[t], 0
+	for _, i := range table.Scope {
+		at = at*s.e.Dims[i] + s.x[i]
+	}
+	if table.Exp != nil {
+		return s.number(table.Data[at], table.Exp[at])
+	}
+	return s.number(table.Data[at], 0)
+}
+
+// from sums over the indices from i on, p the product of the tables before.
+func (s *summer) from(i int, p *big.Float) (z, terms *big.Float) {
+	if i == len(s.e.Dims) {
+		return p, new(big.Float).Abs(p)
+	}
+	z, terms = s.number(0, 0), s.number(0, 0)
+	for v := range s.e.Dims[i] {
+		s.x[i] = v
+		q := new(big.Float).Copy(p)
+		for _, t := range s.ready[i] {
+			q.Mul(q, s.entry(t))
+		}
+		if q.Sign() == 0 {
+			continue
+		}
+		part, size := s.from(i+1, q)
+		s.Parts[i][v].Add(s.Parts[i][v], part)
+		z.Add(z, part)
+		terms.Add(terms, size)
+	}
+	return z, terms
+}
+
+// Marginals returns Parts over Z, nil where Z is 0.
+func (s Sums) Marginals() [][]float64 {
+	if s.Z.Sign() == 0 {
+		return nil
+	}
+	out := make([][]float64, len(s.Parts))
+	for i, row := range s.Parts {
+		for _, part := range row {
+			p, _ := new(big.Float).Quo(part, s.Z).Float64()
+			out[i] = append(out[i], p)
+		}
+	}
+	return out
+}
+
+// Off returns |got − want| / size for got = mant·2^exp; 0 where got is want, whatever size is.
+func Off(mant float64, exp int64, want, size *big.Float) float64 {
+	if mant-mant != 0 {
+		return math.Inf(1)
+	}
+	got := new(big.Float).SetPrec(max(want.Prec(), 64)).SetFloat64(mant)
+	got.SetMantExp(got, int(exp))
+	got.Sub(got, want)
+	if got.Sign() == 0 {
+		return 0
+	}
+	if size.Sign() == 0 {
+		return math.Inf(1)
+	}
+	off, _ := got.Quo(got, size).Float64()
+	return math.Abs(off)
+}
