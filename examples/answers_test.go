@@ -55,7 +55,9 @@ func TestAnswers(t *testing.T) {
 		{"grid8x8.uai", "", func(*factorgraph.Model, factorgraph.Evidence) float64 { return drawGrid().transfer() }},
 		{"grid8x8.uai", "", eliminate},
 		{"exactly-k.json", "", func(*factorgraph.Model, factorgraph.Evidence) float64 { return exactlyLog(drawExactly()) }},
-		{"curie-weiss.json", "", func(*factorgraph.Model, factorgraph.Evidence) float64 { return curieWeissSum(drawCurieWeiss()) }},
+		{"curie-weiss.json", "", func(*factorgraph.Model, factorgraph.Evidence) float64 {
+			return curieWeissSum(drawCurieWeiss())
+		}},
 	} {
 		m := load(t, c.model)
 		got := c.solve(m, evidence(t, c.evidence, m))
@@ -96,8 +98,8 @@ func TestAsiaMarginals(t *testing.T) {
 	}
 }
 
-// Every factor of the two Bayesian networks is a conditional table of its last variable, one per variable, so Z = 1; and
-// ALARM has the 37 nodes, 46 arcs and 509 free parameters it is known for.
+// Every factor of the two Bayesian networks is a conditional table of its last variable, one per variable, so
+// Z = 1; and ALARM has the 37 nodes, 46 arcs and 509 free parameters it is known for.
 func TestBayesianNetworks(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
@@ -123,7 +125,8 @@ func TestBayesianNetworks(t *testing.T) {
 			}
 		}
 		if len(child) != c.nodes || len(m.Factors) != c.nodes || arcs != c.arcs || freedoms != c.freedoms || !m.Bayes {
-			t.Errorf("%s: %d children of %d factors, %d arcs, %d free parameters", c.name, len(child), len(m.Factors), arcs, freedoms)
+			t.Errorf("%s: %d children of %d factors, %d arcs, %d free parameters",
+				c.name, len(child), len(m.Factors), arcs, freedoms)
 		}
 	}
 }

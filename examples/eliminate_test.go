@@ -93,7 +93,9 @@ func cheapest(left map[int]bool, tables []bucketTable, domains []int) int {
 			continue
 		}
 		cost := 1.0
-		for _, u := range union(slices.DeleteFunc(slices.Clone(tables), func(t bucketTable) bool { return !slices.Contains(t.vars, v) })) {
+		for _, u := range union(slices.DeleteFunc(slices.Clone(tables), func(t bucketTable) bool {
+			return !slices.Contains(t.vars, v)
+		})) {
 			cost *= float64(domains[u])
 		}
 		if cost < bestCost {

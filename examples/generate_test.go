@@ -85,7 +85,8 @@ func (g grid) text() string {
 			pair(i, i+g.columns, g.down[i])
 		}
 	}
-	return fmt.Sprintf("MARKOV\n%d\n%s\n%d\n%s%s", n, strings.TrimSpace(strings.Repeat("2 ", n)), factors, scopes.String(), tables.String())
+	return fmt.Sprintf("MARKOV\n%d\n%s\n%d\n%s%s",
+		n, strings.TrimSpace(strings.Repeat("2 ", n)), factors, scopes.String(), tables.String())
 }
 
 // digits writes 15 digits: enough for 1e-14, few enough to be the same on every machine.
@@ -128,13 +129,15 @@ func drawCurieWeiss() []float64 {
 func curieWeissText(h []float64) string {
 	var f strings.Builder
 	for i, v := range h {
-		fmt.Fprintf(&f, ",\n    {\"scope\": [%d], \"dense\": {\"values\": [%s, %s]}}", i, digits(math.Exp(-v)), digits(math.Exp(v)))
+		fmt.Fprintf(&f, ",\n    {\"scope\": [%d], \"dense\": {\"values\": [%s, %s]}}",
+			i, digits(math.Exp(-v)), digits(math.Exp(v)))
 	}
 	values := make([]string, len(h)+1)
 	for c := range values {
 		values[c] = digits(curieWeissLog(len(h), c))
 	}
-	return nativeText(len(h), "Curie-Weiss magnet of 200 spins in random fields: beta J = 8, ln of the core is 8 M^2 / 400",
+	return nativeText(len(h), "Curie-Weiss magnet of 200 spins in random fields: beta J = 8, ln of the "+
+		"core is 8 M^2 / 400",
 		`{"levels": "two", "log_values": [`+strings.Join(values, ", ")+`]}`, f.String())
 }
 
@@ -151,7 +154,8 @@ func nativeText(n int, description, symmetric, factors string) string {
 		scope[i] = strconv.Itoa(i)
 	}
 	variables := strings.TrimSuffix(strings.Repeat(`{"domain": 2}, `, n), ", ")
-	return fmt.Sprintf("{\n  \"basetensor_model\": 1,\n  \"description\": %q,\n  \"variables\": [%s],\n  \"factors\": [\n    {\"scope\": [%s], \"symmetric\": %s}%s\n  ]\n}\n",
+	return fmt.Sprintf("{\n  \"basetensor_model\": 1,\n  \"description\": %q,\n  \"variables\": [%s],\n  "+
+		"\"factors\": [\n    {\"scope\": [%s], \"symmetric\": %s}%s\n  ]\n}\n",
 		description, variables, strings.Join(scope, ", "), symmetric, factors)
 }
 

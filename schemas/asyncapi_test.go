@@ -22,7 +22,8 @@ func TestAsyncAPI(t *testing.T) {
 		t.Error("not AsyncAPI 3.0.0")
 	}
 	digest := wire.Digest(nil)
-	fill := strings.NewReplacer("{lane}", "3", "{job}", "job-1", "{n}", "5", "{k}", "4", "{stage}", "learn", "{digest}", digest)
+	fill := strings.NewReplacer("{lane}", "3", "{job}", "job-1", "{n}", "5", "{k}", "4", "{stage}", "learn",
+		"{digest}", digest)
 	documented := map[message.Kind]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^    address: (\S+)$`).FindAllStringSubmatch(doc, -1) {
 		if m[1] == "null" { // a reply's, chosen by who asks
@@ -37,8 +38,10 @@ func TestAsyncAPI(t *testing.T) {
 		}
 		documented[s.Kind] = true
 	}
-	for _, k := range []message.Kind{message.KindModel, message.KindNetwork, message.KindTask, message.KindPartial, message.KindAnswer, message.KindDone, message.KindProgress,
-		message.KindCancel, message.KindTimer, message.KindDeadline, message.KindRedrive, message.KindDLQ, message.KindBlob, message.KindGraph, message.KindInfer} {
+	for _, k := range []message.Kind{message.KindModel, message.KindNetwork, message.KindTask,
+		message.KindPartial, message.KindAnswer, message.KindDone, message.KindProgress,
+		message.KindCancel, message.KindTimer, message.KindDeadline, message.KindRedrive, message.KindDLQ,
+		message.KindBlob, message.KindGraph, message.KindInfer} {
 		if !documented[k] {
 			t.Errorf("no channel for %s", message.Filter(k))
 		}
@@ -61,7 +64,10 @@ func TestAsyncAPI(t *testing.T) {
 			t.Errorf("%s leads nowhere", m[1])
 		}
 	}
-	for _, h := range []string{wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob, wire.HeaderDigest, wire.HeaderTenant, wire.HeaderTraceParent, wire.HeaderTraceState} {
+	for _, h := range []string{
+		wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob,
+		wire.HeaderDigest, wire.HeaderTenant, wire.HeaderTraceParent, wire.HeaderTraceState,
+	} {
 		if !strings.Contains(doc, "\n          "+h+":\n") {
 			t.Errorf("header %s is not documented", h)
 		}
@@ -70,7 +76,8 @@ func TestAsyncAPI(t *testing.T) {
 
 func TestMessageFindsItsSchema(t *testing.T) {
 	for _, m := range messages {
-		if b, err := schemas.Message(m().Name()); err != nil || !strings.Contains(string(b), schemas.Base+"messages/"+m().Name()) {
+		if b, err := schemas.Message(m().Name()); err != nil ||
+			!strings.Contains(string(b), schemas.Base+"messages/"+m().Name()) {
 			t.Error(err)
 		}
 	}

@@ -70,8 +70,8 @@ var messages = []func() wire.Message{
 	func() wire.Message { return new(wire.Unanswered) },
 }
 
-// sample is an invalid sample: what the codec and the schema say of it. A schema that says nothing (null) cannot see what
-// is wrong: lengths that do not agree, order, references between fields.
+// sample is an invalid sample: what the codec and the schema say of it. A schema that says nothing (null)
+// cannot see what is wrong: lengths that do not agree, order, references between fields.
 type sample struct {
 	Codec   string
 	Schema  *string

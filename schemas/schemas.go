@@ -1,7 +1,8 @@
-// Package schemas embeds the JSON Schemas of everything that leaves or enters the system: the messages, the result line of
-// `btn infer --json`, the native model file; and the AsyncAPI document of the subjects.
+// Package schemas embeds the JSON Schemas of everything that leaves or enters the system: the messages, the
+// result line of `btn infer --json`, the native model file; and the AsyncAPI document of the subjects.
 //
-// All schemas are JSON Schema 2020-12. They describe the JSON view of a message (codec.View): bin fields are base64 strings.
+// All schemas are JSON Schema 2020-12. They describe the JSON view of a message (codec.View): bin fields are
+// base64 strings.
 package schemas
 
 import (

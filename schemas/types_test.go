@@ -12,11 +12,18 @@ import (
 	"github.com/basetensor/basetensor/schemas"
 )
 
-// The schemas have exactly the fields of the Go types, and require exactly those that are not optional, all the way down.
+// The schemas have exactly the fields of the Go types, and require exactly those that are not optional, all
+// the way down.
 func TestSchemasHaveTheFieldsOfTheTypes(t *testing.T) {
 	for _, fresh := range messages {
 		m := fresh()
-		w := &walker{t: t, file: "messages/" + m.Name() + ".schema.json", place: m.Name(), tag: "msgpack", common: []string{"t", "v"}}
+		w := &walker{
+			t:      t,
+			file:   "messages/" + m.Name() + ".schema.json",
+			place:  m.Name(),
+			tag:    "msgpack",
+			common: []string{"t", "v"},
+		}
 		w.compare(w.load(w.file), reflect.TypeOf(m).Elem())
 	}
 	w := &walker{t: t, file: "result.schema.json", place: "result", tag: "json"}

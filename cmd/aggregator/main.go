@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageAggregate, "aggregator sums the weighted values of a job's components and publishes its one answer (Lemma 5)."))
+	os.Exit(worker.Main(pipeline.StageAggregate,
+		"aggregator sums the weighted values of a job's components and publishes its one answer (Lemma 5)."))
 }

@@ -36,9 +36,11 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestProbabilityOfAnEvent(t *testing.T) {
 	folder := t.TempDir()
-	model, zero, one := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0"), write(t, folder, "one", "1 0 1")
+	model, zero, one := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0"), write(t, folder,
+		"one", "1 0 1")
 	last := write(t, folder, "last", "1 1 1")
-	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--json", "--mar", "--evid", zero, "--evid", "none", "--evid", one, "--event", last)
+	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--json", "--mar", "--evid", zero,
+		"--evid", "none", "--evid", one, "--event", last)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -55,7 +57,8 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 	}
 	// P(x_1 = 1 | x_0 = 0) = 2/3, P(x_1 = 1) = 2/6, P(x_1 = 1 | x_0 = 1) = 0
 	for q, want := range map[int]float64{3: math.Log(2. / 3), 4: math.Log(1. / 3)} {
-		if r := results[q]; r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-12 || r.Marginals != nil || !strings.HasSuffix(*r.EvidenceFile, last) {
+		if r := results[q]; r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-12 || r.Marginals != nil ||
+			!strings.HasSuffix(*r.EvidenceFile, last) {
 			t.Errorf("query %d: %+v, want ln %v", q, r, want)
 		}
 	}
@@ -63,7 +66,10 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 		t.Errorf("%s", stdout)
 	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--evid", one, "--evid", "none", "--event", last)
-	for _, want := range []string{"P(event)    0: the event is impossible under the evidence\n", "P(event)    0.3333333333 (ln -1.0986122887)\n", "run "} {
+	for _, want := range []string{
+		"P(event)    0: the event is impossible under the evidence\n",
+		"P(event)    0.3333333333 (ln -1.0986122887)\n", "run ",
+	} {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
 		}
@@ -72,15 +78,19 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 
 func TestEventsThatCannotBeAsked(t *testing.T) {
 	folder := t.TempDir()
-	model, zero, one := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0"), write(t, folder, "one", "1 0 1")
+	model, zero, one := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0"), write(t, folder,
+		"one", "1 0 1")
 	for name, c := range map[string]struct {
 		args []string
 		want []string
 	}{
-		"contradiction": {[]string{"--evid", zero, "--event", one}, []string{zero, one, "contradict", "variable 0 observed at 0 and at 1"}},
-		"missing":       {[]string{"--event", filepath.Join(folder, "nowhere")}, []string{"nowhere"}},
-		"range":         {[]string{"--event", write(t, folder, "range", "1 7 0")}, []string{"range"}},
-		"empty":         {[]string{"--event", write(t, folder, "empty", "0")}, []string{"empty", "says nothing"}},
+		"contradiction": {
+			[]string{"--evid", zero, "--event", one},
+			[]string{zero, one, "contradict", "variable 0 observed at 0 and at 1"},
+		},
+		"missing": {[]string{"--event", filepath.Join(folder, "nowhere")}, []string{"nowhere"}},
+		"range":   {[]string{"--event", write(t, folder, "range", "1 7 0")}, []string{"range"}},
+		"empty":   {[]string{"--event", write(t, folder, "empty", "0")}, []string{"empty", "says nothing"}},
 	} {
 		code, _, stderr := command(t, append([]string{"infer", model, "--redis", "off"}, c.args...)...)
 		for _, want := range c.want {
@@ -89,7 +99,8 @@ func TestEventsThatCannotBeAsked(t *testing.T) {
 			}
 		}
 	}
-	if code, _, stderr := command(t, "infer", model, "--event", one, "--format", "uai"); code != 2 || !strings.Contains(stderr, "exclude each other") {
+	if code, _, stderr := command(t, "infer", model, "--event", one, "--format", "uai"); code != 2 ||
+		!strings.Contains(stderr, "exclude each other") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
@@ -107,7 +118,8 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		t.Errorf("exit code %d, no\n%s in\n%s%s", code, want, stdout, stderr)
 	}
 	code, stdout, _ = command(t, "infer", model, "--redis", "off", "--joint", "1", "--json")
-	if code != 0 || !strings.Contains(stdout, `"joint":{"variables":[1],"shape":[2],"p":[0.6666666666666666,0.333333333333333`) {
+	if code != 0 || !strings.Contains(stdout,
+		`"joint":{"variables":[1],"shape":[2],"p":[0.6666666666666666,0.333333333333333`) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	var many strings.Builder
@@ -116,11 +128,13 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		t.Errorf("%q", many.String())
 	}
 	for set, want := range map[string]string{"0,2": "variable 2, the model has 2", "1,1": "variable 1 twice"} {
-		if code, _, stderr := command(t, "infer", model, "--redis", "off", "--joint", set); code == 0 || !strings.Contains(stderr, want) {
+		if code, _, stderr := command(t, "infer", model, "--redis", "off", "--joint", set); code == 0 ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("--joint %s: exit code %d, %q", set, code, stderr)
 		}
 	}
-	if code, stdout, _ := command(t, "infer", model, "--redis", "off", "--joint", "0", "--method", "symmetry-cp"); code == 0 || !strings.Contains(stdout, "unsupported: ") || !strings.Contains(stdout, "exactly only") {
+	if code, stdout, _ := command(t, "infer", model, "--redis", "off", "--joint", "0", "--method",
+		"symmetry-cp"); code == 0 || !strings.Contains(stdout, "unsupported: ") || !strings.Contains(stdout, "exactly only") {
 		t.Errorf("symmetry-cp: exit code %d, %q", code, stdout)
 	}
 	for _, args := range [][]string{{"--joint", "x"}, {"--joint", "0", "--format", "uai"}} {

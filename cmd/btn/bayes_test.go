@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// TestBayesThatIsNone: a BAYES file, and a native one with bayes, whose tables do not sum to 1 are answered, with a warning that names factor
-// and row; by every method, in the text and in the JSON.
+// TestBayesThatIsNone: a BAYES file, and a native one with bayes, whose tables do not sum to 1 are answered,
+// with a warning that names factor and row; by every method, in the text and in the JSON.
 func TestBayesThatIsNone(t *testing.T) {
 	folder := t.TempDir()
 	const tables = "\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.5 0.5\n4\n0.2 0.8 0.5 0.4\n"
 	wrong, markov := write(t, folder, "wrong.uai", "BAYES"+tables), write(t, folder, "markov.uai", "MARKOV"+tables)
 	right := write(t, folder, "right.uai", strings.Replace("BAYES"+tables, "0.4", "0.5", 1))
-	native := write(t, folder, "wrong.json", `{"basetensor_model": 1, "bayes": true, "variables": [{"domain": 2}, {"domain": 2}], "factors":
+	native := write(t, folder, "wrong.json",
+		`{"basetensor_model": 1, "bayes": true, "variables": [{"domain": 2}, {"domain": 2}], "factors":
 		[{"scope": [0], "dense": {"values": [0.5, 0.5]}}, {"scope": [0, 1], "dense": {"values": [0.2, 0.8, 0.5, 0.4]}}]}`)
 	const want = "factor 1: row 1 (x_0 = 1) sums to 0.9"
 	for _, model := range []string{wrong, native} {
@@ -23,7 +24,8 @@ func TestBayesThatIsNone(t *testing.T) {
 			}
 		}
 		code, stdout, _ := command(t, "infer", model, "--redis", "off", "--json", "--evid", "none", "--evid", "none")
-		if results := decodeResults(t, stdout); code != 0 || len(results) != 2 || len(results[1].Warnings) != 1 || !strings.Contains(results[1].Warnings[0], want) {
+		if results := decodeResults(t, stdout); code != 0 || len(results) != 2 || len(results[1].Warnings) != 1 ||
+			!strings.Contains(results[1].Warnings[0], want) {
 			t.Errorf("%s: %s", model, stdout)
 		}
 		if _, _, stderr := command(t, "plan", model); !strings.Contains(stderr, want) {

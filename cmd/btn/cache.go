@@ -94,7 +94,8 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	count, bytes := map[string]int{}, map[string]int64{}
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", config.FormatBytes(float64(e.Bytes)), span(e.TTL, "never"), span(e.Idle, "?"), e.Key)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
+			config.FormatBytes(float64(e.Bytes)), span(e.TTL, "never"), span(e.Idle, "?"), e.Key)
 		count[e.Kind]++
 		bytes[e.Kind] += e.Bytes
 	}

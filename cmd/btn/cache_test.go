@@ -66,14 +66,17 @@ func TestCacheCommands(t *testing.T) {
 		"a prefix of our keys begins btn:v1": {"rm", "session:"},
 		"64 lower-case":                      {"rm", "--model", "x"},
 	} {
-		if code, _, stderr := command(t, append([]string{"cache"}, args...)...); code != 2 || !strings.Contains(stderr, want) {
+		if code, _, stderr := command(t, append([]string{"cache"}, args...)...); code != 2 ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr)
 		}
 	}
-	if code, _, stderr := command(t, "cache", "show", "btn:v1:nothing:x", "--redis", redis); code != 3 || !strings.Contains(stderr, "no such entry") {
+	if code, _, stderr := command(t, "cache", "show", "btn:v1:nothing:x", "--redis", redis); code != 3 ||
+		!strings.Contains(stderr, "no such entry") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
-	if code, _, stderr := command(t, "cache", "ls", "--redis", "redis://127.0.0.1:1"); code != 4 || !strings.Contains(stderr, "cache: Redis: ") {
+	if code, _, stderr := command(t, "cache", "ls", "--redis", "redis://127.0.0.1:1"); code != 4 ||
+		!strings.Contains(stderr, "cache: Redis: ") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

@@ -40,7 +40,8 @@ func (c *dlqListCmd) Run(ctx context.Context, t *console.Terminal) error {
 	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "TIME\tSTAGE\tJOB\tCODE\tREASON")
 	for _, l := range letters {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.100s\n", time.UnixMilli(l.Time).UTC().Format(time.RFC3339), l.Stage, l.Job, l.Error.Code, l.Error.Message)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.100s\n",
+			time.UnixMilli(l.Time).UTC().Format(time.RFC3339), l.Stage, l.Job, l.Error.Code, l.Error.Message)
 	}
 	return w.Flush()
 }

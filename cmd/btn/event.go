@@ -34,7 +34,8 @@ func withEvent(open console.Opener, queries []query.Query, file string, domains 
 		both, err := factorgraph.NewEvidence(hard, soft)
 		switch {
 		case errors.Is(err, factorgraph.ErrContradictory):
-			return nil, fault.Wrap(fault.BadInput, fmt.Errorf("the evidence in %s and the event in %s contradict each other: %w", name, file, err))
+			return nil, fault.Wrap(fault.BadInput,
+				fmt.Errorf("the evidence in %s and the event in %s contradict each other: %w", name, file, err))
 		case err != nil:
 			return nil, fault.Wrap(fault.BadInput, fmt.Errorf("%s with %s: %w", name, file, err))
 		}

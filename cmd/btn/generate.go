@@ -76,7 +76,8 @@ type randomCmd struct {
 // Run writes the model in UAI form.
 func (c *randomCmd) Run(t *console.Terminal) error {
 	m, err := generate.Random(generate.RandomOptions{
-		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain, MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
+		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain,
+		MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
 	})
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)

@@ -23,7 +23,8 @@ func TestGeneratedModels(t *testing.T) {
 			t.Fatalf("%s: exit code %d: %s", args, code, problems.String())
 		}
 		file := filepath.Join(t.TempDir(), "m.uai")
-		if code := run(t.Context(), append([]string{"generate"}, strings.Fields(args+" -o "+file)...), &problems, &problems); code != 0 {
+		if code := run(t.Context(), append([]string{"generate"}, strings.Fields(args+" -o "+file)...),
+			&problems, &problems); code != 0 {
 			t.Fatalf("%s: exit code %d: %s", args, code, problems.String())
 		}
 		written, err := os.ReadFile(file)
@@ -39,7 +40,8 @@ func TestGeneratedModels(t *testing.T) {
 		}
 	}
 	var problems bytes.Buffer
-	if code := run(t.Context(), []string{"generate", "random", "--arity", "30"}, &problems, &problems); code != 3 || !strings.Contains(problems.String(), "arity 30, 1 to 10") {
+	if code := run(t.Context(), []string{"generate", "random", "--arity", "30"}, &problems, &problems); code != 3 ||
+		!strings.Contains(problems.String(), "arity 30, 1 to 10") {
 		t.Errorf("exit code %d: %s", code, problems.String())
 	}
 }

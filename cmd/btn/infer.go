@@ -136,7 +136,9 @@ func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (as
 }
 
 // answer loads, submits and waits.
-func (c *inferCmd) answer(ctx context.Context, t *console.Terminal, common *config.Common, job string) (results []btn.Result, over []int, err error) {
+func (c *inferCmd) answer(
+	ctx context.Context, t *console.Terminal, common *config.Common, job string,
+) (results []btn.Result, over []int, err error) {
 	a, err := promptly(ctx, func() (asked, error) { return c.ask(ctx, t, job) })
 	if err != nil {
 		return nil, nil, err
@@ -185,7 +187,10 @@ func (c *inferCmd) answer(ctx context.Context, t *console.Terminal, common *conf
 	}
 	results = answer.Results
 	if answer.Status != wire.StatusOK && len(results) == 0 {
-		results = stage.Failed(job, len(a.queries), &fault.Error{Code: answer.Error.Code, Err: errors.New(answer.Error.Message)}, answer.Error.Stage)
+		results = stage.Failed(job, len(a.queries), &fault.Error{
+			Code: answer.Error.Code,
+			Err:  errors.New(answer.Error.Message),
+		}, answer.Error.Stage)
 	}
 	total := float64(time.Since(start).Microseconds()) / 1000
 	for i := range results {
@@ -206,7 +211,11 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		}
 		return remote, remote.Close, nil
 	}
-	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{Redis: c.Redis, Threads: c.Threads, Drain: console.Drain})
+	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{
+		Redis:   c.Redis,
+		Threads: c.Threads,
+		Drain:   console.Drain,
+	})
 	if err != nil {
 		return nil, nil, err
 	}

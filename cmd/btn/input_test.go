@@ -107,7 +107,10 @@ func TestInputsThatAreWrong(t *testing.T) {
 		{"", []string{model, "--queries", "-"}, config.ExitBadInput, "standard input: there is no query"},
 		{whole[:len(whole)-10], []string{"-"}, config.ExitBadInput, "unexpected EOF"},
 		{"\x1f\x8b\x08garbage", []string{"-"}, config.ExitBadInput, "standard input: "},
-		{string(damaged), []string{model, "--queries", "-"}, config.ExitBadInput, "standard input: reading: gzip: invalid checksum"},
+		{
+			string(damaged), []string{model, "--queries", "-"}, config.ExitBadInput,
+			"standard input: reading: gzip: invalid checksum",
+		},
 	} {
 		code, stdout, stderr := fed(t, c.in, append([]string{"infer", "--redis", "off"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) {
@@ -146,12 +149,14 @@ func TestEmptyEvidenceIsSaid(t *testing.T) {
 		empty := write(t, folder, "empty.evid", text)
 		for _, cmd := range [][]string{{"infer", "--redis", "off"}, {"infer", "--redis", "off", "--json"}, {"plan"}} {
 			code, _, stderr := command(t, append(cmd, model, "--evid", empty)...)
-			if want := empty + " has no observation: the query is asked without evidence"; code != 0 || !strings.Contains(stderr, want) {
+			if want := empty + " has no observation: the query is asked without evidence"; code != 0 ||
+				!strings.Contains(stderr, want) {
 				t.Errorf("%v, %q: exit code %d, no %q in %q", cmd, text, code, want, stderr)
 			}
 		}
 	}
-	if _, _, stderr := command(t, "infer", "--redis", "off", model, "--evid", "none"); strings.Contains(stderr, "observation") {
+	if _, _, stderr := command(t, "infer", "--redis", "off", model, "--evid", "none"); strings.Contains(stderr,
+		"observation") {
 		t.Errorf("none: %q", stderr)
 	}
 }

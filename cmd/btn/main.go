@@ -38,8 +38,8 @@ func main() {
 // patience is how long a step that was told to end may take to do so before the command goes on without it.
 const patience = 150 * time.Millisecond
 
-// promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is left behind, in a process that is about to
-// end, and the error is the context's.
+// promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is left behind,
+// in a process that is about to end, and the error is the context's.
 func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -72,5 +72,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 func runOn(ctx context.Context, args []string, t *console.Terminal) (code int) {
 	var c cli
 	t.Name = "btn"
-	return t.Run(ctx, "Probabilistic inference by parametric tensor decomposition in base tensor networks.", &c, &c.Common, args)
+	return t.Run(ctx, "Probabilistic inference by parametric tensor decomposition in base tensor networks.",
+		&c, &c.Common, args)
 }

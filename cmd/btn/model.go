@@ -115,11 +115,15 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	s := m.Stats()
-	r := registered{digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), s.Variables, s.Factors, s.Legs, s.MaxDomain, s.MaxArity}
+	r := registered{
+		digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), s.Variables, s.Factors, s.Legs,
+		s.MaxDomain, s.MaxArity,
+	}
 	if c.JSON {
 		return json.NewEncoder(t.Out).Encode(r)
 	}
-	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\nvariables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
+	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\nvariables   %d, largest "+
+		"domain %d\nfactors     %d, largest arity %d, %d legs\n",
 		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.Variables, r.MaxDomain, r.Factors, r.MaxArity, r.Legs)
 	return err
 }

@@ -16,7 +16,8 @@ import (
 func up(t *testing.T) (nats, redis string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := console.StartStack(ctx, telemetry.Logger(t.Output(), "error", "text"), embedded.Options{Listen: true, Host: "127.0.0.1"}, pipeline.Config{Threads: 1, Drain: console.Drain})
+	s, err := console.StartStack(ctx, telemetry.Logger(t.Output(), "error", "text"),
+		embedded.Options{Listen: true, Host: "127.0.0.1"}, pipeline.Config{Threads: 1, Drain: console.Drain})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +53,10 @@ func TestRegisteredModels(t *testing.T) {
 		t.Error(shown)
 	}
 	zero := write(t, folder, "zero", "1 0 0")
-	value, named := ok("infer", model, "--evid", zero, "--mar", "--json"), ok("infer", "digest:"+digest, "--evid", zero, "--mar", "--json")
-	if v, n := decodeResults(t, value)[0], decodeResults(t, named)[0]; *v.LogZ != *n.LogZ || v.Marginals[1][0] != n.Marginals[1][0] {
+	value, named := ok("infer", model, "--evid", zero, "--mar", "--json"), ok("infer", "digest:"+digest,
+		"--evid", zero, "--mar", "--json")
+	if v, n := decodeResults(t, value)[0], decodeResults(t, named)[0]; *v.LogZ != *n.LogZ ||
+		v.Marginals[1][0] != n.Marginals[1][0] {
 		t.Errorf("by value %s by digest %s", value, named)
 	}
 	job := strings.TrimSpace(ok("submit", "digest:"+digest, "--event", zero))
@@ -64,16 +67,23 @@ func TestRegisteredModels(t *testing.T) {
 		t.Error(plan)
 	}
 	ok("model", "rm", digest)
-	for _, args := range [][]string{{"model", "rm", digest}, {"model", "show", digest}, {"infer", "digest:" + digest}, {"submit", "digest:" + digest}} {
+	for _, args := range [][]string{
+		{"model", "rm", digest},
+		{"model", "show", digest},
+		{"infer", "digest:" + digest},
+		{"submit", "digest:" + digest},
+	} {
 		code, _, stderr := command(t, append(args, "--nats", url)...)
 		if code != 3 || !strings.Contains(stderr, "no model is registered under the digest "+digest) {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr)
 		}
 	}
-	if code, _, stderr := command(t, "infer", "digest:"+digest, "--redis", "off"); code != 3 || !strings.Contains(stderr, "--nats says on which") {
+	if code, _, stderr := command(t, "infer", "digest:"+digest, "--redis", "off"); code != 3 ||
+		!strings.Contains(stderr, "--nats says on which") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
-	if code, _, stderr := command(t, "infer", "digest:abc", "--nats", url); code != 3 || !strings.Contains(stderr, "64 lower-case hexadecimal digits") {
+	if code, _, stderr := command(t, "infer", "digest:abc", "--nats", url); code != 3 ||
+		!strings.Contains(stderr, "64 lower-case hexadecimal digits") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

@@ -34,8 +34,8 @@ func (p *printer) print(r *btn.Result) error {
 	return p.lines(r)
 }
 
-// solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way to say why there is no number, so a failed query is only
-// the exit code and a line on standard error.
+// solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way to say
+// why there is no number, so a failed query is only the exit code and a line on standard error.
 func (p *printer) solution(r *btn.Result) error {
 	if r.Status != "ok" {
 		return nil

@@ -25,19 +25,44 @@ func printed(t *testing.T, p printer, r btn.Result) string {
 
 func TestResultsForPeople(t *testing.T) {
 	file := "m.uai.evid"
-	exact := btn.Result{Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: number(-1e-16), Log10Z: number(-4e-17), EvidenceFile: &file,
+	exact := btn.Result{Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: number(-1e-16),
+		Log10Z: number(-4e-17), EvidenceFile: &file,
 		Plan: &btn.Cost{Width: 3, Log2Table: 5, Flops: 100, Bytes: 2048}, Marginals: [][]float64{{0.25, 0.75}}, Cache: "hit",
 		TimingsMS: map[string]float64{"total": 3, "learn-worker": 1}}
-	estimate := btn.Result{Status: "ok", Method: btn.MethodSymmetryCP, Components: 4, LogZ: number(12.5), Log10Z: number(5.4), Residual: number(0.5), LnExplained: number(-0.7),
-		CancellationDigits: number(1.25), Certificate: &btn.Certificate{LnBound: 20, LnUpper: 20.5}, Warnings: []string{"careful"}}
+	estimate := btn.Result{Status: "ok", Method: btn.MethodSymmetryCP, Components: 4, LogZ: number(12.5),
+		Log10Z: number(5.4), Residual: number(0.5), LnExplained: number(-0.7),
+		CancellationDigits: number(1.25), Certificate: &btn.Certificate{LnBound: 20, LnUpper: 20.5},
+		Warnings: []string{"careful"}}
 	for name, c := range map[string]struct {
 		r    btn.Result
 		want []string
 	}{
-		"exact":    {exact, []string{"ln Z        0.0000000000 nats\n", "evidence    m.uai.evid\n", "width 3, largest table 2^5.0 entries, 100 flops, 2 KiB", "trust       exact", "x_0          0.250000 0.750000\n", "time        3.0 ms (learn 1.0)"}},
-		"estimate": {estimate, []string{"ln Z        12.5000000000 nats\n", "4 components", "an estimate of unknown quality; residual 0.5", "1.2 digits cancelled", "no lower bound", "warning     careful"}},
-		"zero":     {btn.Result{Status: "ok", Exact: true, Zero: true, Method: btn.MethodExact}, []string{"Z           0: the evidence or the model is impossible"}},
-		"failed": {btn.Result{Status: "error", Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 9 bytes", Stage: "learn-worker"}},
+		"exact": {
+			exact,
+			[]string{
+				"ln Z        0.0000000000 nats\n", "evidence    m.uai.evid\n",
+				"width 3, largest table 2^5.0 entries, 100 flops, 2 KiB", "trust       exact",
+				"x_0          0.250000 0.750000\n", "time        3.0 ms (learn 1.0)",
+			},
+		},
+		"estimate": {
+			estimate,
+			[]string{
+				"ln Z        12.5000000000 nats\n", "4 components",
+				"an estimate of unknown quality; residual 0.5", "1.2 digits cancelled", "no lower bound",
+				"warning     careful",
+			},
+		},
+		"zero": {btn.Result{
+			Status: "ok",
+			Exact:  true,
+			Zero:   true,
+			Method: btn.MethodExact,
+		}, []string{"Z           0: the evidence or the model is impossible"}},
+		"failed": {btn.Result{
+			Status: "error",
+			Error:  &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 9 bytes", Stage: "learn-worker"},
+		},
 			[]string{"failed      over_budget: needs 9 bytes (learn-worker)"}},
 	} {
 		got := printed(t, printer{}, c.r)
@@ -75,8 +100,10 @@ func TestJSONIsOneLinePerResult(t *testing.T) {
 
 func TestUsageErrorsAreTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--components", "-1"}, {"infer", "m.uai", "--memory", "lots"},
-		{"infer", "m.uai", "--method", "magic"}, {"infer", "m.uai", "--json", "--format", "uai"}, {"infer", "m.uai", "--deadline", "-1s"},
+		{}, {"fly"}, {"infer"}, {"infer", "m.uai", "--nope"}, {"infer", "m.uai", "--components", "-1"},
+		{"infer", "m.uai", "--memory", "lots"},
+		{"infer", "m.uai", "--method", "magic"}, {"infer", "m.uai", "--json", "--format", "uai"},
+		{"infer", "m.uai", "--deadline", "-1s"},
 		{"infer", "m.uai", "--learn-flops", "0"}, {"watch"}, {"plan", "m.uai", "--starts", "0"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -85,7 +112,8 @@ func TestUsageErrorsAreTwo(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"--help"}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "infer") || !strings.Contains(stdout.String(), "Exit codes") {
+	if code := run(context.Background(), []string{"--help"}, &stdout, &stderr); code != 0 ||
+		!strings.Contains(stdout.String(), "infer") || !strings.Contains(stdout.String(), "Exit codes") {
 		t.Errorf("--help: exit code %d\n%s", code, stdout.String())
 	}
 }

@@ -101,7 +101,9 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	if err != nil {
 		return p, err
 	}
-	p.net, err = promptly(reading, func() (*btn.Network, error) { return stage.Reparameterise(reading, p.model, c.settings()) })
+	p.net, err = promptly(reading, func() (*btn.Network, error) {
+		return stage.Reparameterise(reading, p.model, c.settings())
+	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return p, nil
 	}
@@ -128,7 +130,9 @@ func (c *planCmd) Validate() error {
 var errSlow = errors.New("not priced in the time that --within leaves")
 
 // assign assigns a query until a time; errSlow if that comes first.
-func (c *planCmd) assign(ctx context.Context, until time.Time, net *btn.Network, q query.Query, s btn.Settings) (*btn.Job, error) {
+func (c *planCmd) assign(
+	ctx context.Context, until time.Time, net *btn.Network, q query.Query, s btn.Settings,
+) (*btn.Job, error) {
 	left := time.Until(until)
 	if left <= 0 {
 		return nil, errSlow

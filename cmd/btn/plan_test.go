@@ -11,10 +11,12 @@ func TestPlanSaysWhatItHadNoTimeFor(t *testing.T) {
 	if code != 0 || strings.Count(stdout, "not priced in the time that --within leaves") != 3 {
 		t.Errorf("code %d: %s%s", code, stdout, stderr)
 	}
-	if code, stdout, _ = command(t, "plan", "../../examples/asia.uai"); code != 0 || strings.Contains(stdout, "not priced") {
+	if code, stdout, _ = command(t, "plan", "../../examples/asia.uai"); code != 0 ||
+		strings.Contains(stdout, "not priced") {
 		t.Errorf("code %d: %s", code, stdout)
 	}
-	if code, _, stderr = command(t, "plan", "../../examples/asia.uai", "--within", "0s"); code == 0 || !strings.Contains(stderr, "--within") {
+	if code, _, stderr = command(t, "plan", "../../examples/asia.uai", "--within", "0s"); code == 0 ||
+		!strings.Contains(stderr, "--within") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }

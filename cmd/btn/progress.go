@@ -37,7 +37,8 @@ func (p *progressBar) update(stage string, done, total int) {
 		return
 	}
 	filled := min(barWidth, barWidth*done/total)
-	fmt.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d/%d", stage, strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), done, total)
+	fmt.Fprintf(p.out, "\r\x1b[K%s [%s%s] %d/%d",
+		stage, strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), done, total)
 }
 
 // clear removes the bar.

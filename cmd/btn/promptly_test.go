@@ -25,7 +25,10 @@ func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 	}
 	never := make(chan bool)
 	defer close(never)
-	if v, err := promptly(ctx, func() (int, error) { <-never; return 5, nil }); v != 0 || !errors.Is(err, context.Canceled) {
+	if v, err := promptly(ctx, func() (int, error) {
+		<-never
+		return 5, nil
+	}); v != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("a step that does not end: %d, %v", v, err)
 	}
 }
@@ -37,12 +40,17 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 		t.Errorf("no deadline: %v, %v", left, err)
 	}
 	r.Deadline = 16 * time.Hour
-	for _, c := range []struct{ gone, want time.Duration }{{time.Minute, 15 * time.Hour}, {59 * time.Minute, 15 * time.Hour}, {5*time.Hour + time.Minute, 10 * time.Hour}} {
+	for _, c := range []struct{ gone, want time.Duration }{
+		{time.Minute, 15 * time.Hour},
+		{59 * time.Minute, 15 * time.Hour},
+		{5*time.Hour + time.Minute, 10 * time.Hour},
+	} {
 		if left, err := r.remaining(time.Now().Add(-c.gone)); left != c.want || err != nil {
 			t.Errorf("after %v: %v, %v", c.gone, left, err)
 		}
 	}
-	if left, err := r.remaining(time.Now().Add(-15*time.Hour - 30*time.Minute)); err != nil || left <= 0 || left > 30*time.Minute {
+	if left, err := r.remaining(time.Now().Add(-15*time.Hour - 30*time.Minute)); err != nil || left <= 0 ||
+		left > 30*time.Minute {
 		t.Errorf("at the end: %v, %v", left, err)
 	}
 	if _, err := r.remaining(time.Now().Add(-16 * time.Hour)); fault.CodeOf(err) != fault.Deadline {

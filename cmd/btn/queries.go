@@ -83,8 +83,8 @@ func (v *values) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// queryFile reads the queries of a file. A line with an event gives two: what is given, and that with the event, asked over it.
-// Their labels are FILE:LINE. Errors have the code bad_input and the line.
+// queryFile reads the queries of a file. A line with an event gives two: what is given, and that with the
+// event, asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the line.
 func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]query.Query, error) {
 	f, err := open(path)
 	if err != nil {

@@ -49,19 +49,25 @@ func TestFileOfQueries(t *testing.T) {
 		ratio float64
 	}{{6, ":1", 0}, {3, ":2", 0}, {3, ":4", 0}, {3, ":4 event", 1}, {2, ":5", 0}, {6, ":6", 0}, {0, ":6 event", 0}} {
 		r := results[i]
-		if r.Query != i || !strings.HasSuffix(*r.EvidenceFile, queries+want.label) || (r.LnRatio != nil) != (want.ratio > 0) || r.Zero != (want.z == 0) ||
-			want.z > 0 && math.Abs(*r.LogZ-math.Log(want.z)) > 1e-12 || want.ratio > 0 && math.Abs(*r.LnRatio-math.Log(want.ratio)) > 1e-12 {
+		if r.Query != i || !strings.HasSuffix(*r.EvidenceFile, queries+want.label) ||
+			(r.LnRatio != nil) != (want.ratio > 0) || r.Zero != (want.z == 0) ||
+			want.z > 0 && math.Abs(*r.LogZ-math.Log(want.z)) > 1e-12 || want.ratio > 0 &&
+			math.Abs(*r.LnRatio-math.Log(want.ratio)) > 1e-12 {
 			t.Errorf("result %d: %+v, want %+v", i, r, want)
 		}
 	}
 	if r := results[1]; r.Marginals == nil || math.Abs(r.Marginals[1][1]-2./3) > 1e-12 || results[0].Marginals != nil {
 		t.Errorf("%+v", r)
 	}
-	if j := results[4].Joint; j == nil || j.Variables[0] != 1 || math.Abs(j.P[1]-0.75) > 1e-12 || results[2].Joint == nil || results[3].Joint != nil {
+	if j := results[4].Joint; j == nil || j.Variables[0] != 1 || math.Abs(j.P[1]-0.75) > 1e-12 ||
+		results[2].Joint == nil || results[3].Joint != nil {
 		t.Errorf("%+v", j)
 	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--mar")
-	for _, want := range []string{"P(event)    1 (ln 0.0000000000)\n", "P(event)    0: the event is impossible under the evidence\n", "evidence    " + queries + ":5\n"} {
+	for _, want := range []string{
+		"P(event)    1 (ln 0.0000000000)\n", "P(event)    0: the event is impossible under the evidence\n",
+		"evidence    " + queries + ":5\n",
+	} {
 		if code != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, stdout, stderr)
 		}
@@ -94,7 +100,8 @@ func TestFilesOfQueriesThatAreWrong(t *testing.T) {
 		}
 	}
 	for _, more := range [][]string{{"--evid", "x"}, {"--event", "x"}, {"--format", "uai"}} {
-		if code, _, stderr := command(t, append([]string{"infer", model, "--queries", "q"}, more...)...); code != 2 || !strings.Contains(stderr, "exclude") {
+		if code, _, stderr := command(t, append([]string{"infer", model, "--queries", "q"}, more...)...); code != 2 ||
+			!strings.Contains(stderr, "exclude") {
 			t.Errorf("%v: exit code %d, %q", more, code, stderr)
 		}
 	}

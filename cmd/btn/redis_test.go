@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRedisThatIsNotThere: the answer is the same, and it is said once, without the password, that nothing is remembered.
+// TestRedisThatIsNotThere: the answer is the same, and it is said once, without the password, that nothing is
+// remembered.
 func TestRedisThatIsNotThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -22,7 +23,8 @@ func TestRedisThatIsNotThere(t *testing.T) {
 			args = append(args, "--json")
 		}
 		code, stdout, stderr := command(t, args...)
-		if code != 0 || strings.Count(stderr, "does not answer") != 1 || !strings.Contains(stderr, "answers are the same, and nothing is remembered") ||
+		if code != 0 || strings.Count(stderr, "does not answer") != 1 ||
+			!strings.Contains(stderr, "answers are the same, and nothing is remembered") ||
 			!strings.Contains(stderr, address) || strings.Contains(stderr, "secret") {
 			t.Errorf("exit code %d, %q", code, stderr)
 		}

@@ -88,7 +88,8 @@ func (r *requestFlags) fromStandardInput() int {
 func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
 		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps), Cores: btn.CoreChoice(r.Cores),
-		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps, Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
+		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps,
+		Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
 		NoExact: r.NoExact, Bond: r.Bond, Budget: r.flops(), Accuracy: r.Accuracy,
 	}
 }
@@ -107,8 +108,8 @@ const slack = 1.2
 // longestBudget is what is no time limit any more: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
-// deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is given, unless a bond is to be
-// reached whatever it costs.
+// deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is given,
+// unless a bond is to be reached whatever it costs.
 func (r *requestFlags) deadline() time.Duration {
 	if r.Deadline == 0 && r.Budget != nil && r.Bond == 0 {
 		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget {
@@ -118,8 +119,8 @@ func (r *requestFlags) deadline() time.Duration {
 	return r.Deadline
 }
 
-// remaining is what is left of the deadline once a command has read the model (0: there is none), in steps of a sixteenth: plans depend on the deadline, and
-// what is remembered of them is to be found again.
+// remaining is what is left of the deadline once a command has read the model (0: there is none), in steps of
+// a sixteenth: plans depend on the deadline, and what is remembered of them is to be found again.
 func (r *requestFlags) remaining(since time.Time) (time.Duration, error) {
 	all := r.deadline()
 	if all == 0 {
@@ -141,7 +142,9 @@ func milliseconds(d time.Duration) int64 {
 }
 
 // load reads the model and the queries: a registered model from the server at url.
-func (r *requestFlags) load(ctx context.Context, t *console.Terminal, url string) (*factorgraph.Model, []query.Query, error) {
+func (r *requestFlags) load(
+	ctx context.Context, t *console.Terminal, url string,
+) (*factorgraph.Model, []query.Query, error) {
 	open := t.Opener(ctx)
 	m, err := r.loadModel(ctx, open, url)
 	if err != nil {
@@ -218,7 +221,13 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 		message.Model = of.Model
 	}
 	for _, q := range queries {
-		message.Queries = append(message.Queries, query.Query{Evidence: q.Evidence, EvidenceFile: q.EvidenceFile, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
+		message.Queries = append(message.Queries, query.Query{
+			Evidence:     q.Evidence,
+			EvidenceFile: q.EvidenceFile,
+			Marginals:    q.Marginals,
+			Over:         q.Over,
+			Joint:        q.Joint,
+		})
 	}
 	return message, nil
 }

@@ -25,17 +25,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPlanObeysSIGTERM: in the middle of planning a large grid. What it does without the signal takes a minute and more.
+// TestPlanObeysSIGTERM: in the middle of planning a large grid. What it does without the signal takes a
+// minute and more.
 func TestPlanObeysSIGTERM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads a model of 20 MB")
 	}
 	model := filepath.Join(t.TempDir(), "grid.uai")
-	if code := run(context.Background(), []string{"generate", "ising", "grid", "--rows", "300", "--columns", "300", "-o", model}, io.Discard, os.Stderr); code != 0 {
+	if code := run(context.Background(), []string{
+		"generate", "ising", "grid", "--rows", "300", "--columns", "300", "-o", model,
+	}, io.Discard, os.Stderr); code != 0 {
 		t.Fatalf("generate: exit code %d", code)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{"plan", "--within", "1h", "--log-level", "debug", model}, "\n"))
+	cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{
+		"plan", "--within", "1h", "--log-level", "debug", model,
+	}, "\n"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -65,7 +70,8 @@ func TestPlanObeysSIGTERM(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(out.String(), "interrupted") {
 		t.Errorf("exit code %d\n%s", code, out.String())
 	}
-	if spent := after - before; spent > 2*time.Second { // of processors, the collector's too: a loaded machine gives them later
+	// of processors, the collector's too: a loaded machine gives them later
+	if spent := after - before; spent > 2*time.Second {
 		t.Errorf("it used %v of processor time after the signal", spent)
 	}
 }

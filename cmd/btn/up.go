@@ -36,7 +36,15 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	metrics := pipeline.NewMetrics()
 	t.CheckRedis(ctx, c.Redis)
 	s, err := console.StartStack(ctx, logger,
-		embedded.Options{Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, RedisPort: c.RedisPort, NoRedis: c.Redis != ""},
+		embedded.Options{
+			Dir:       c.Dir,
+			Sync:      c.Sync,
+			Listen:    true,
+			Host:      c.Host,
+			Port:      c.Port,
+			RedisPort: c.RedisPort,
+			NoRedis:   c.Redis != "",
+		},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
 			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
 	if err != nil {
@@ -104,7 +112,8 @@ func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, e
 	}
 	defer nc.Close()
 	err = pipeline.Setup(ctx, nc, pipeline.Config{
-		OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep, KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
+		OneConsumer: c.OneConsumer, Backlog: c.Backlog, Replicas: c.Replicas, Keep: c.Keep,
+		KeepAtLeast: c.KeepAtLeast, MaxBytes: int64(c.MaxBytes),
 	})
 	if err != nil {
 		return "", err

@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageContract, "contract-worker contracts components, independently of each other. Scale this one."))
+	os.Exit(worker.Main(pipeline.StageContract,
+		"contract-worker contracts components, independently of each other. Scale this one."))
 }

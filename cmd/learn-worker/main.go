@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageLearn, "learn-worker decomposes base tensors into tractable components and caches what it learned."))
+	os.Exit(worker.Main(pipeline.StageLearn,
+		"learn-worker decomposes base tensors into tractable components and caches what it learned."))
 }

@@ -32,7 +32,8 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.nats, "nats", cmp.Or(os.Getenv("BTN_NATS"), "nats://127.0.0.1:4222"), "URL of NATS")
-	flag.StringVar(&o.job, "job", fmt.Sprintf("go-%d", time.Now().UnixMilli()), "id of the job: the same id and the same request are one job")
+	flag.StringVar(&o.job, "job", fmt.Sprintf("go-%d", time.Now().UnixMilli()),
+		"id of the job: the same id and the same request are one job")
 	flag.StringVar(&o.tenant, "tenant", "", "whose job it is")
 	flag.StringVar(&o.uai, "uai", "", "model file")
 	flag.Func("evid", "evidence file, a query each", func(path string) error { o.evid = append(o.evid, path); return nil })
@@ -94,7 +95,8 @@ func run(o options) (*wire.Answer, error) {
 	return c.Wait(last, o.job) // cancelled, or the answer that came first
 }
 
-// submit stores the request, again if it is not known whether it arrived: the same request under the same id is one job.
+// submit stores the request, again if it is not known whether it arrived: the same request under the same id
+// is one job.
 func submit(ctx context.Context, c *client.Client, request wire.Model) error {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		err := submitOnce(ctx, c, request)

@@ -17,8 +17,8 @@ func generated(t *testing.T, args ...string) string {
 	return model
 }
 
-// Truncated legs, slices of nothing, and regions: the same bits in one process and over three contract workers, and an error
-// within what is stated.
+// Truncated legs, slices of nothing, and regions: the same bits in one process and over three contract
+// workers, and an error within what is stated.
 func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	d := deploy(t, 3)
 	grid := generated(t, "grid", "--rows", "12", "--columns", "12", "--attractive", "--seed", "3")
@@ -26,10 +26,13 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	regular := generated(t, "regular", "-n", "40", "--seed", "4")
 	for name, args := range map[string][]string{
 		"truncated, lossless": {grid, "--method", "truncated", "--bond", "32", "--mar"},
-		"truncated":           {grid, "--method", "truncated", "--memory", "128KiB", "--budget", "200ms", "--deadline", "10m", "--mar"},
-		"auto":                {regular, "--no-exact", "--memory", "64KiB", "--budget", "500ms", "--deadline", "10m"},
-		"regions":             {regular, "--method", "regions", "--budget", "100ms", "--deadline", "10m"},
-		"regions, marginals":  {mixed, "--method", "regions", "--budget", "20ms", "--deadline", "10m", "--mar"},
+		"truncated": {
+			grid, "--method", "truncated", "--memory", "128KiB", "--budget", "200ms", "--deadline", "10m",
+			"--mar",
+		},
+		"auto":               {regular, "--no-exact", "--memory", "64KiB", "--budget", "500ms", "--deadline", "10m"},
+		"regions":            {regular, "--method", "regions", "--budget", "100ms", "--deadline", "10m"},
+		"regions, marginals": {mixed, "--method", "regions", "--budget", "20ms", "--deadline", "10m", "--mar"},
 	} {
 		here, there := (*deployment)(nil).infer(t, args...), d.infer(t, args...)
 		sameBits(t, name, there, here)
@@ -38,7 +41,8 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 			continue
 		}
-		if a, b := *r.Uncertainty, *here[0].Uncertainty; math.Float64bits(a) != math.Float64bits(b) || len(r.Estimates) != len(here[0].Estimates) {
+		if a, b := *r.Uncertainty, *here[0].Uncertainty; math.Float64bits(a) != math.Float64bits(b) ||
+			len(r.Estimates) != len(here[0].Estimates) {
 			t.Errorf("%s: other estimates here and there: %+v and %+v", name, here[0].Estimates, r.Estimates)
 		}
 		for v := range r.Marginals {
@@ -70,7 +74,10 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	for i, evidence := range []string{"0", "1 17 1", "3 5 0 80 1 143 1"} {
 		file := filepath.Join(t.TempDir(), "e.evid")
 		write(t, file, evidence)
-		args := []string{model, "--evid", file, "--method", "truncated", "--memory", "256KiB", "--budget", "200ms", "--deadline", "10m"}
+		args := []string{
+			model, "--evid", file, "--method", "truncated", "--memory", "256KiB", "--budget", "200ms",
+			"--deadline", "10m",
+		}
 		r := d.infer(t, args...)
 		want := "hit"
 		if i == 0 {
@@ -87,7 +94,8 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	}
 }
 
-// At its deadline a job is answered with the best estimate there is, marked so: bond 128 takes minutes, a quarter of it seconds.
+// At its deadline a job is answered with the best estimate there is, marked so: bond 128 takes minutes, a
+// quarter of it seconds.
 func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
 	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--bond", "128", "--deadline", "20s")[0]

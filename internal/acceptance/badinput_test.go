@@ -26,7 +26,11 @@ var badInputs = []struct{ name, model, evid, want string }{
 	{"scope out of range", "MARKOV\n2\n2 2\n1\n2 0 2\n4 1 1 1 1\n", "", "variable 2"},
 	{"repeated scope", "MARKOV\n2\n2 2\n1\n2 0 0\n4 1 1 1 1\n", "", "twice"},
 	{"table too short", "MARKOV\n2\n2 2\n1\n2 0 1\n3 1 1 1\n", "", "factor 0"},
-	{"table product overflows", "MARKOV\n64\n" + strings.Repeat("1000 ", 64) + "\n1\n64 " + numbers(64) + "\n4 1 1 1 1\n", "", "factor 0"},
+	{
+		"table product overflows",
+		"MARKOV\n64\n" + strings.Repeat("1000 ", 64) + "\n1\n64 " + numbers(64) + "\n4 1 1 1 1\n", "",
+		"factor 0",
+	},
 	{"NaN", "MARKOV\n1\n2\n1\n1 0\n2 1 NaN\n", "", "factor 0"},
 	{"infinite", "MARKOV\n1\n2\n1\n1 0\n2 1 Inf\n", "", "factor 0"},
 	{"overflowing", "MARKOV\n1\n2\n1\n1 0\n2 1 1e999\n", "", "factor 0"},
@@ -132,15 +136,21 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 		refused(b.name, publish(job, data), b.want)
 	}
 	for i, raw := range [][]byte{
-		[]byte("hello"), {}, {0xdd, 0xee, 0xee, 0xee, 0xee}, bytes.Repeat([]byte{0x91}, 72<<10), {0xc1}, []byte(`{"job":"x"}`),
+		[]byte("hello"), {}, {0xdd, 0xee, 0xee, 0xee, 0xee}, bytes.Repeat([]byte{0x91}, 72<<10), {0xc1},
+		[]byte(`{"job":"x"}`),
 	} {
 		refused(fmt.Sprintf("raw bytes %d", i), publish(fmt.Sprintf("raw-%d-%d", id, i), raw), "")
 	}
-	data, err := wire.Encode(&wire.Model{Job: fmt.Sprintf("good-%d", id), UAI: "MARKOV\n1\n2\n1\n1 0\n2 1 2\n", Queries: []query.Query{{}}})
+	data, err := wire.Encode(&wire.Model{
+		Job:     fmt.Sprintf("good-%d", id),
+		UAI:     "MARKOV\n1\n2\n1\n1 0\n2 1 2\n",
+		Queries: []query.Query{{}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer := publish(fmt.Sprintf("good-%d", id), data); answer.Status != wire.StatusOK || answer.Results[0].LogZ == nil {
+	if answer := publish(fmt.Sprintf("good-%d", id), data); answer.Status != wire.StatusOK ||
+		answer.Results[0].LogZ == nil {
 		t.Errorf("after the bad inputs: %+v", answer)
 	}
 }

@@ -89,10 +89,13 @@ func sameBits(t *testing.T, name string, got, want []btn.Result) {
 	}
 	for q := range want {
 		for field, pair := range map[string][2]*float64{
-			"log_z": {got[q].LogZ, want[q].LogZ}, "log10_z": {got[q].Log10Z, want[q].Log10Z}, "residual": {got[q].Residual, want[q].Residual},
-			"ln_explained": {got[q].LnExplained, want[q].LnExplained}, "cancellation_digits": {got[q].CancellationDigits, want[q].CancellationDigits},
+			"log_z": {got[q].LogZ, want[q].LogZ}, "log10_z": {got[q].Log10Z, want[q].Log10Z},
+			"residual":            {got[q].Residual, want[q].Residual},
+			"ln_explained":        {got[q].LnExplained, want[q].LnExplained},
+			"cancellation_digits": {got[q].CancellationDigits, want[q].CancellationDigits},
 		} {
-			if (pair[0] == nil) != (pair[1] == nil) || pair[0] != nil && math.Float64bits(*pair[0]) != math.Float64bits(*pair[1]) {
+			if (pair[0] == nil) != (pair[1] == nil) ||
+				pair[0] != nil && math.Float64bits(*pair[0]) != math.Float64bits(*pair[1]) {
 				t.Errorf("%s, query %d: %s differs: %v and %v", name, q, field, pair[0], pair[1])
 			}
 		}
@@ -117,7 +120,8 @@ func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 func TestSlicesOverThreeContractWorkers(t *testing.T) {
 	d := deploy(t, 3)
 	model := filepath.Join(t.TempDir(), "k26.uai")
-	if out, code := command(t, "btn", "generate", "ising", "complete", "-n", "26", "--delta", "0.5", "-o", model); code != 0 {
+	if out, code := command(t, "btn", "generate", "ising", "complete", "-n", "26", "--delta", "0.5", "-o",
+		model); code != 0 {
 		t.Fatalf("generate: exit code %d\n%s", code, out)
 	}
 	args := []string{model, "--method", "exact", "--mar"}
@@ -163,7 +167,8 @@ func TestOtherEvidenceHitsTheCacheOfTheBinaries(t *testing.T) {
 func TestKilledContractWorkerChangesNothing(t *testing.T) {
 	d := deploy(t, 3)
 	model := filepath.Join(t.TempDir(), "grid.uai")
-	if out, code := command(t, "btn", "generate", "ising", "grid", "--rows", "14", "--columns", "40", "--delta", "0.5", "-o", model); code != 0 {
+	if out, code := command(t, "btn", "generate", "ising", "grid", "--rows", "14", "--columns", "40",
+		"--delta", "0.5", "-o", model); code != 0 {
 		t.Fatalf("generate: exit code %d\n%s", code, out)
 	}
 	args := []string{model}

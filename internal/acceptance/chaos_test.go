@@ -40,7 +40,10 @@ func TestChaos(t *testing.T) {
 	if out, code := command(t, "btn", "setup", "--nats", server.URL, "--wait", "10s"); code != 0 {
 		t.Fatalf("btn setup: exit code %d\n%s", code, out)
 	}
-	s := &supervisor{t: t, env: append(os.Environ(), "BTN_NATS="+server.URL, "BTN_REDIS="+redis.URL, "BTN_LOG_LEVEL=error")}
+	s := &supervisor{
+		t:   t,
+		env: append(os.Environ(), "BTN_NATS="+server.URL, "BTN_REDIS="+redis.URL, "BTN_LOG_LEVEL=error"),
+	}
 	for _, name := range []string{"reparam-worker", "learn-worker", "aggregator", "contract-worker", "contract-worker"} {
 		s.start(name)
 	}

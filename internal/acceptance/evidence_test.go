@@ -35,8 +35,8 @@ const (
 	mostReused = 4
 )
 
-// Evidence after evidence on one model with truncated legs: the plan is learned once, every answer is near the exact one.
-// BTN_EVIDENCE_SETS is how many sets of random observations; 6 without.
+// Evidence after evidence on one model with truncated legs: the plan is learned once, every answer is near
+// the exact one. BTN_EVIDENCE_SETS is how many sets of random observations; 6 without.
 func TestOnePlanForAllEvidence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")
@@ -91,12 +91,16 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 	}
 	others := slices.Sorted(slices.Values(seconds[1:]))
 	median := others[len(others)/2]
-	t.Logf("%d sets: first %.2f s, then median %.2f s, worst %.2f s; median/first %.2f; largest error %.1e nats", sets, seconds[0], median, others[len(others)-1], median/seconds[0], worst)
-	t.Logf("%d answers on plans of their evidence; projectors reused in %d estimates, refused in %d", relearned, reused, refused)
+	t.Logf("%d sets: first %.2f s, then median %.2f s, worst %.2f s; median/first %.2f; largest error %.1e nats",
+		sets, seconds[0], median, others[len(others)-1], median/seconds[0], worst)
+	t.Logf("%d answers on plans of their evidence; projectors reused in %d estimates, refused in %d",
+		relearned, reused, refused)
 }
 
 // pipelineFor returns a function that asks a pipeline in this process for one query per job.
-func pipelineFor(t *testing.T, m *factorgraph.Model, s btn.Settings) func(job string, ev factorgraph.Evidence) (btn.Result, time.Duration) {
+func pipelineFor(
+	t *testing.T, m *factorgraph.Model, s btn.Settings,
+) func(job string, ev factorgraph.Evidence) (btn.Result, time.Duration) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -135,7 +139,12 @@ func pipelineFor(t *testing.T, m *factorgraph.Model, s btn.Settings) func(job st
 func exactly(t *testing.T, m *factorgraph.Model) func(factorgraph.Evidence) float64 {
 	return func(ev factorgraph.Evidence) float64 {
 		t.Helper()
-		r, err := infer.Run(t.Context(), infer.Request{Job: "exact", Model: m, Queries: []query.Query{{Evidence: ev}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		r, err := infer.Run(t.Context(), infer.Request{
+			Job:      "exact",
+			Model:    m,
+			Queries:  []query.Query{{Evidence: ev}},
+			Settings: btn.Settings{Method: btn.MethodExact},
+		}, nil)
 		if err != nil || r[0].LogZ == nil || !r[0].Exact {
 			t.Fatalf("exactly: %v, %+v", err, r)
 		}

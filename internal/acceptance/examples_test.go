@@ -121,8 +121,11 @@ func serve(t *testing.T, stages ...pipeline.Stage) served {
 	return s
 }
 
-// run starts the example and returns what it printed. onProgress is called at the first line of progress, if it is not nil.
-func (p program) run(t *testing.T, s served, onProgress func(*os.Process), args ...string) (stdout, stderr string, code int) {
+// run starts the example and returns what it printed. onProgress is called at the first line of progress, if
+// it is not nil.
+func (p program) run(
+	t *testing.T, s served, onProgress func(*os.Process), args ...string,
+) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -255,7 +258,10 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		}
 		return stdout, stderr
 	}
-	alarm := []string{"--uai", examples + "alarm.uai", "--evid", examples + "alarm-low-pressure.evid", "--evid", examples + "alarm-no-breath.evid"}
+	alarm := []string{
+		"--uai", examples + "alarm.uai", "--evid", examples + "alarm-low-pressure.evid", "--evid",
+		examples + "alarm-no-breath.evid",
+	}
 
 	t.Run("native", func(t *testing.T) {
 		stdout, stderr := ask(t, 0, "--job", "native")
@@ -264,7 +270,8 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		both := 0.2 * (0.99*0.8 + 0.01*0.99)
 		wet := 0.8*0.4*0.9 + both
 		if math.Abs(*r[1].LogZ-math.Log(wet)) > 1e-12 || math.Abs(math.Exp(*r[2].LnRatio)-both/wet) > 1e-12 {
-			t.Errorf("ln P(wet) %v, want %v; P(rain | wet) %v, want %v", *r[1].LogZ, math.Log(wet), math.Exp(*r[2].LnRatio), both/wet)
+			t.Errorf("ln P(wet) %v, want %v; P(rain | wet) %v, want %v",
+				*r[1].LogZ, math.Log(wet), math.Exp(*r[2].LnRatio), both/wet)
 		}
 		if !strings.Contains(stderr, "reparam-worker 1/1") {
 			t.Errorf("no progress was shown: %s", stderr)
@@ -277,12 +284,15 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		if second, _ := ask(t, 0, args...); second != first {
 			t.Errorf("the same request again is another answer:\n%s\n%s", first, second)
 		}
-		for _, other := range [][]string{args[:len(args)-2], append([]string{"--job", "alarm", "--tenant", "other"}, alarm...)} {
+		for _, other := range [][]string{
+			args[:len(args)-2], append([]string{"--job", "alarm", "--tenant", "other"}, alarm...),
+		} {
 			if _, stderr := ask(t, 2, other...); !strings.Contains(stderr, "taken") {
 				t.Errorf("another request under the same id: %s", stderr)
 			}
 		}
-		if stored, err := s.bus.Subjects(t.Context(), bus.StreamModel, wire.Prefix+"model.*.alarm"); err != nil || len(stored) != 1 {
+		if stored, err := s.bus.Subjects(t.Context(), bus.StreamModel, wire.Prefix+"model.*.alarm"); err != nil ||
+			len(stored) != 1 {
 			t.Errorf("stored under one id: %v, %v", stored, err)
 		}
 	})
@@ -297,7 +307,11 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		msg := &nats.Msg{Subject: wire.ModelSubject(wire.Lane(m.Tenant), m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: data}
+		msg := &nats.Msg{
+			Subject: wire.ModelSubject(wire.Lane(m.Tenant), m.Job),
+			Header:  wire.Headers(&m, m.Job, digest, m.Tenant),
+			Data:    data,
+		}
 		if _, err := s.bus.JS.PublishMsg(t.Context(), msg); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +321,8 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	t.Run("error answer", func(t *testing.T) {
 		bad := filepath.Join(t.TempDir(), "bad.uai")
 		write(t, bad, "MARKOV\n2\n2 x\n")
-		if _, stderr := ask(t, 1, "--job", "bad", "--uai", bad); !strings.Contains(stderr, "bad_input") || !strings.Contains(stderr, "line 3") {
+		if _, stderr := ask(t, 1, "--job", "bad", "--uai", bad); !strings.Contains(stderr, "bad_input") ||
+			!strings.Contains(stderr, "line 3") {
 			t.Errorf("%s", stderr)
 		}
 	})
@@ -321,7 +336,8 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	})
 	t.Run("payloads beyond the server's limit", func(t *testing.T) {
 		model := filepath.Join(t.TempDir(), "wide.uai")
-		write(t, model, "MARKOV\n12\n"+strings.Repeat("2 ", 12)+"\n1\n12 "+numbers(12)+"\n4096\n"+strings.Repeat("0.125000\n", 1<<12))
+		write(t, model,
+			"MARKOV\n12\n"+strings.Repeat("2 ", 12)+"\n1\n12 "+numbers(12)+"\n4096\n"+strings.Repeat("0.125000\n", 1<<12))
 		stdout, _ := ask(t, 0, "--job", "wide", "--uai", model)
 		if again, _ := ask(t, 0, "--job", "wide", "--uai", model); again != stdout {
 			t.Errorf("the same request again is another answer:\n%s\n%s", stdout, again)
@@ -335,13 +351,15 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 			args = append(args, alarm[2:4]...)
 		}
 		stdout, _ = ask(t, 0, args...)
-		if answer, err := s.bus.Get(t.Context(), bus.StreamAnswer, wire.AnswerSubject("long")); err != nil || len(answer.Data) < maxPayload {
+		if answer, err := s.bus.Get(t.Context(), bus.StreamAnswer, wire.AnswerSubject("long")); err != nil ||
+			len(answer.Data) < maxPayload {
 			t.Errorf("an answer of %d bytes, %v", len(answer.Data), err)
 		}
 		s.check(t, "long", stdout)
 	})
 	t.Run("no server", func(t *testing.T) {
-		if _, stderr, code := p.run(t, served{url: "nats://127.0.0.1:1"}, nil); code != 2 || !strings.Contains(stderr, "127.0.0.1:1") {
+		if _, stderr, code := p.run(t, served{url: "nats://127.0.0.1:1"}, nil); code != 2 ||
+			!strings.Contains(stderr, "127.0.0.1:1") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	})
@@ -411,7 +429,8 @@ func TestNodeDigest(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range want {
 		if got[i] != want[i] {
-			t.Errorf("sample %d: digest %s, want %s (a new field or default belongs into examples/client-node/wire.mjs too)", i, got[i], want[i])
+			t.Errorf("sample %d: digest %s, want %s (a new field or default belongs into examples/client-node/wire.mjs too)",
+				i, got[i], want[i])
 		}
 		seen[want[i]] = true
 	}

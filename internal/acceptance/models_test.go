@@ -21,7 +21,10 @@ import (
 )
 
 // referenceModels are solved exactly by one elimination order within the default budget.
-var referenceModels = []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"}
+var referenceModels = []string{
+	"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29",
+	"uai/Pedigree_13", "uai/relational_3",
+}
 
 func TestExactOnReferenceModels(t *testing.T) {
 	needBinaries(t)
@@ -87,9 +90,11 @@ func TestMoreComponentsExplainMoreAndTheCertificateHolds(t *testing.T) {
 		lnZ := *results(t, out)[0].LogZ
 		explained := math.Inf(-1)
 		for _, components := range []int{1, 2, 4} {
-			out, code := command(t, "btn", "infer", model, "--method", "symmetry-cp", "--components", strconv.Itoa(components), "--json", "--evid", "none")
+			out, code := command(t, "btn", "infer", model, "--method", "symmetry-cp", "--components",
+				strconv.Itoa(components), "--json", "--evid", "none")
 			r := results(t, out)[0]
-			if code != 0 || r.LnExplained == nil || r.Residual == nil || r.ConditionGram == nil || r.CancellationDigits == nil || r.Certificate == nil || r.Components == 0 || r.Exact {
+			if code != 0 || r.LnExplained == nil || r.Residual == nil || r.ConditionGram == nil ||
+				r.CancellationDigits == nil || r.Certificate == nil || r.Components == 0 || r.Exact {
 				t.Fatalf("%s, %d components: exit code %d, fields missing: %s", model, components, code, out)
 			}
 			if *r.LnExplained <= explained {
@@ -132,9 +137,12 @@ func TestResultsMatchTheirSchema(t *testing.T) {
 		args []string
 		code int
 	}{
-		"exact":     {[]string{"../../examples/asia.uai"}, 0},
-		"estimate":  {[]string{"../../examples/asia.uai", "--method", "symmetry-cp", "--components", "2"}, 0},
-		"evidence":  {[]string{"../../examples/asia.uai", "--evid", "../../examples/asia-dyspnoea.evid", "--evid", "none"}, 0},
+		"exact":    {[]string{"../../examples/asia.uai"}, 0},
+		"estimate": {[]string{"../../examples/asia.uai", "--method", "symmetry-cp", "--components", "2"}, 0},
+		"evidence": {
+			[]string{"../../examples/asia.uai", "--evid", "../../examples/asia-dyspnoea.evid", "--evid", "none"},
+			0,
+		},
 		"zero":      {[]string{"../../examples/asia.uai", "--evid", impossible}, 0},
 		"over":      {[]string{"../../examples/grid8x8.uai", "--method", "exact", "--memory", "1kB"}, 5},
 		"deadline":  {[]string{"../../examples/asia.uai", "--deadline", "1ms"}, 5},
@@ -221,7 +229,8 @@ func TestInterruptIs130(t *testing.T) {
 	if out, code := command(t, "btn", "generate", "ising", "complete", "-n", "60", "-o", model); code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
-	cmd := exec.Command(filepath.Join(bin, "btn"), "infer", model, "--method", "symmetry-cp", "--components", "200", "--sweeps", "100000")
+	cmd := exec.Command(filepath.Join(bin, "btn"), "infer", model, "--method", "symmetry-cp", "--components",
+		"200", "--sweeps", "100000")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {

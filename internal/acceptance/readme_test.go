@@ -2,9 +2,10 @@ package acceptance
 
 // The commands of README and docs are run, and what they print is compared with what is written below them.
 //
-// A command is a line of an indented block that begins like one. The indented block that follows a block of commands, with nothing but
-// a blank line between, is what the last of them prints; a line "…" in it stands for any number of lines. With -update the documents
-// are rewritten: go test ./internal/acceptance -run TestDocumentedCommands -update
+// A command is a line of an indented block that begins like one. The indented block that follows a block of
+// commands, with nothing but a blank line between, is what the last of them prints; a line "…" in it stands
+// for any number of lines. With -update the documents are rewritten: go test ./internal/acceptance -run
+// TestDocumentedCommands -update
 
 import (
 	"bytes"
@@ -23,7 +24,10 @@ var update = flag.Bool("update", false, "rewrite what README and docs say that c
 const root = "../../"
 
 // documents are those whose commands are looked at.
-var documents = []string{"README.md", "docs/method.md", "docs/operating.md", "docs/wire.md", "docs/evaluation.md", "examples/README.md"}
+var documents = []string{
+	"README.md", "docs/method.md", "docs/operating.md", "docs/wire.md", "docs/evaluation.md",
+	"examples/README.md",
+}
 
 // Why commands are not run here.
 const (
@@ -41,31 +45,36 @@ var notRun = map[string]string{
 	"go run ./cmd/btn infer /tmp/grid.uai --method truncated --budget 120s": takesLong,
 	"go run ./cmd/btn infer /tmp/grid.uai --method regions --budget 20s":    takesLong,
 	"go run ./cmd/btn up": stays,
-	"docker compose -f deploy/compose.yaml up --build --scale contract-worker=3":                                                        needsTools,
-	"btn model put examples/alarm.uai":                                                                                                  needsServer,
-	"btn infer --nats URL digest:4f1c… --queries FILE":                                                                                  needsServer,
-	"go run -C lab ./cmd/btnlab load --rate 300 --duration 20s":                                                                         takesLong,
-	"btnlab load --rate 300 --record m.json && btnlab simulate m.json":                                                                  takesLong,
-	"BTN_DATA=… go test ./internal/bp -run 'TestReferenceModels|TestStartsMatter' -v":                                                   isTheTests,
-	"BTN_SCALING=1 go test ./internal/bp -run TestLargeGrid -v":                                                                         isTheTests,
-	"BTN_COMPARE=1 go test ./pkg/infer -run TestSymmetryCPUnderMaps -v":                                                                 isTheTests,
-	"btn setup --nats nats://HOST:4222":                                                                                                 needsServer,
-	"reparam-worker  --nats URL --redis URL":                                                                                            needsServer,
-	"learn-worker    --nats URL --redis URL":                                                                                            needsServer,
-	"contract-worker --nats URL --redis URL":                                                                                            needsServer,
-	"aggregator      --nats URL --redis URL":                                                                                            needsServer,
-	"btnlab evaluate strength            --seeds 2 --out docs/evaluation":                                                               needsData,
-	"btnlab evaluate components          --seeds 3 --out docs/evaluation":                                                               needsData,
-	"btnlab evaluate time                          --out docs/evaluation":                                                               needsData,
-	"btnlab evaluate uai --data DIR --model '*_11' --model '*_13' --out docs/evaluation":                                                needsData,
-	"btnlab evaluate reuse               --seeds 5 --out docs/evaluation":                                                               needsData,
-	"btnlab evaluate calibration                   --out docs/evaluation":                                                               needsData,
-	"btnlab evaluate calibration-of-more           --out docs/evaluation":                                                               needsData,
-	"btnlab evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":                                                       needsData,
-	"go run ./examples/client-go":                                                                                                       needsServer,
-	"(cd examples/client-node && npm ci)":                                                                                               needsTools,
-	"go run ./examples/client-go --uai examples/alarm.uai --evid examples/alarm-low-pressure.evid --evid examples/alarm-no-breath.evid": needsServer,
-	"node examples/client-node/infer.mjs --uai examples/alarm.uai --evid examples/alarm-no-breath.evid --deadline 5000":                 needsServer,
+	"docker compose -f deploy/compose.yaml up --build --scale " +
+		"contract-worker=3": needsTools,
+	"btn model put examples/alarm.uai":                                                needsServer,
+	"btn infer --nats URL digest:4f1c… --queries FILE":                                needsServer,
+	"go run -C lab ./cmd/btnlab load --rate 300 --duration 20s":                       takesLong,
+	"btnlab load --rate 300 --record m.json && btnlab simulate m.json":                takesLong,
+	"BTN_DATA=… go test ./internal/bp -run 'TestReferenceModels|TestStartsMatter' -v": isTheTests,
+	"BTN_SCALING=1 go test ./internal/bp -run TestLargeGrid -v":                       isTheTests,
+	"BTN_COMPARE=1 go test ./pkg/infer -run TestSymmetryCPUnderMaps -v":               isTheTests,
+	"btn setup --nats nats://HOST:4222":                                               needsServer,
+	"reparam-worker  --nats URL --redis URL":                                          needsServer,
+	"learn-worker    --nats URL --redis URL":                                          needsServer,
+	"contract-worker --nats URL --redis URL":                                          needsServer,
+	"aggregator      --nats URL --redis URL":                                          needsServer,
+	"btnlab evaluate strength            --seeds 2 --out " +
+		"docs/evaluation": needsData,
+	"btnlab evaluate components          --seeds 3 --out " +
+		"docs/evaluation": needsData,
+	"btnlab evaluate time                          --out docs/evaluation":                needsData,
+	"btnlab evaluate uai --data DIR --model '*_11' --model '*_13' --out docs/evaluation": needsData,
+	"btnlab evaluate reuse               --seeds 5 --out docs/evaluation":                needsData,
+	"btnlab evaluate calibration                   --out docs/evaluation":                needsData,
+	"btnlab evaluate calibration-of-more           --out docs/evaluation":                needsData,
+	"btnlab evaluate calibration-of-constraints --seeds 20 --out docs/evaluation":        needsData,
+	"go run ./examples/client-go":         needsServer,
+	"(cd examples/client-node && npm ci)": needsTools,
+	"go run ./examples/client-go --uai examples/alarm.uai --evid examples/alarm-low-pressure.evid --evid " +
+		"examples/alarm-no-breath.evid": needsServer,
+	"node examples/client-node/infer.mjs --uai examples/alarm.uai --evid examples/alarm-no-breath.evid " +
+		"--deadline 5000": needsServer,
 }
 
 // commandLine tells commands from equations, bytes and what was printed.
@@ -74,7 +83,8 @@ var commandLine = regexp.MustCompile(`^(go (run|test) |btn(lab)? |make |docker |
 // comment is what follows a command on its line.
 var comment = regexp.MustCompile(`\s+# .*$`)
 
-// volatile are the rules by which what differs from run to run is made equal: durations. Everything else is compared as it is.
+// volatile are the rules by which what differs from run to run is made equal: durations. Everything else is
+// compared as it is.
 var volatile = []struct {
 	line *regexp.Regexp
 	with string
@@ -128,8 +138,8 @@ func examplesOf(lines []string) (list []example) {
 	return list
 }
 
-// fit holds what was printed against what is written, in which "…" stands for any lines, and returns what should be written; the same where
-// all is well.
+// fit holds what was printed against what is written, in which "…" stands for any lines, and returns what
+// should be written; the same where all is well.
 func fit(written, printed []string) []string {
 	var should []string
 	at, free := 0, false
@@ -221,7 +231,8 @@ func TestDocumentedCommands(t *testing.T) {
 				continue
 			}
 			if !*update {
-				t.Errorf("%s:%d: %s prints something else. Written:\n%s\n\nIt should say (-update writes it):\n%s", document, x.line+1, x.command,
+				t.Errorf("%s:%d: %s prints something else. Written:\n%s\n\nIt should say (-update writes "+
+					"it):\n%s", document, x.line+1, x.command,
 					strings.Join(written, "\n"), strings.Join(should, "\n"))
 			}
 			for i := range should {
@@ -248,7 +259,8 @@ func perform(t *testing.T, dir, document string, x example) []string {
 	text := strings.ReplaceAll(strings.TrimPrefix(x.command, "go run ./cmd/"), "/tmp/", dir+"/")
 	name, args, _ := strings.Cut(text, " ")
 	if (name != "btn" && name != "cat") || strings.ContainsAny(args, "&|;<>$'\"") {
-		t.Errorf("%s:%d: %q is neither run nor on the list of those that are not, with the reason", document, x.line+1, x.command)
+		t.Errorf("%s:%d: %q is neither run nor on the list of those that are not, with the reason",
+			document, x.line+1, x.command)
 		return nil
 	}
 	if name == "btn" {
@@ -284,7 +296,9 @@ func TestDocumentsAreHeldToTheirWord(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", c.written, got, should)
 		}
 	}
-	found := examplesOf(strings.Split("Text\n\n    btn plan m      # says it\n\n    width 3\n    peak\n\nMore\n\n    x = y\n\n    make all\n    cat f\n\nNo output:\n\n    text", "\n"))
+	found := examplesOf(strings.Split("Text\n\n    btn plan m      # says it\n\n    width 3\n    "+
+		"peak\n\nMore\n\n    x = y\n\n    make all\n    cat f\n\nNo output:\n\n    text",
+		"\n"))
 	want := []example{{2, "btn plan m", 4, 6}, {11, "make all", 0, 0}, {12, "cat f", 0, 0}}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %+v", found)

@@ -18,19 +18,33 @@ func digestSamples(t *testing.T) []wire.Model {
 	dims := []int{2, 3}
 	levels := countspace.TwoLevels(dims)
 	scope := []int{0, 1}
-	body, err := wire.NewModelBody(&factorgraph.Model{Domains: []int{2, 3, 1}, Names: []string{"rain", "wet", "one"}, Bayes: true, Factors: []factorgraph.Factor{
-		{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
-		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 5e-324}}},
-		{Scope: []int{0, 2}, Table: &tensor.CP{Shape: []int{2, 1}, Weights: []float64{1, -1}, Vectors: [][]float64{nil, {0.5, 0.25}}}},
-		{Scope: scope, Table: &tensor.Symmetric{Shape: dims, Levels: levels, Values: scaled.Vector{Mant: []float64{1, 0, 1}}}},
-		{Scope: scope, Table: &tensor.SymmetryCP{Shape: dims, Levels: levels, Terms: []tensor.SymmetryRankOne{
-			{Alpha: -2, S: scaled.Vector{Mant: []float64{1, 2, 3}, Exp: []int64{-9, 0, 1 << 40}}, R: [][]float64{nil, {1, 2, 3}}}}}},
-	}})
+	body, err := wire.NewModelBody(&factorgraph.Model{Domains: []int{2, 3, 1},
+		Names: []string{"rain", "wet", "one"}, Bayes: true, Factors: []factorgraph.Factor{
+			{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
+			{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 5e-324}}},
+			{
+				Scope: []int{0, 2},
+				Table: &tensor.CP{Shape: []int{2, 1}, Weights: []float64{1, -1}, Vectors: [][]float64{nil, {0.5, 0.25}}},
+			},
+			{
+				Scope: scope,
+				Table: &tensor.Symmetric{Shape: dims, Levels: levels, Values: scaled.Vector{Mant: []float64{1, 0, 1}}},
+			},
+			{Scope: scope, Table: &tensor.SymmetryCP{Shape: dims, Levels: levels, Terms: []tensor.SymmetryRankOne{
+				{
+					Alpha: -2,
+					S:     scaled.Vector{Mant: []float64{1, 2, 3}, Exp: []int64{-9, 0, 1 << 40}},
+					R:     [][]float64{nil, {1, 2, 3}},
+				}}}},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const coin = "MARKOV\n1\n2\n0\n"
-	evidence := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 1}}, Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}}}
+	evidence := factorgraph.Evidence{
+		Hard: []factorgraph.Observation{{Var: 0, Value: 1}},
+		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}},
+	}
 	many := make([]query.Query, 17) // more than a fixed array
 	for i := range many {
 		many[i].Over = (i + 2) % 17
@@ -42,8 +56,15 @@ func digestSamples(t *testing.T) []wire.Model {
 		{Job: "text", UAI: coin, Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}, DeadlineMS: 1 << 33},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
 		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
-		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {Evidence: evidence, Marginals: true, Over: 1, Joint: []int{2, 0}}}, DeadlineMS: 60000,
-			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables, Seed: 1 << 52,
-				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9, NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},
+		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {
+			Evidence:  evidence,
+			Marginals: true,
+			Over:      1,
+			Joint:     []int{2, 0},
+		}}, DeadlineMS: 60000,
+			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal,
+				Cores: btn.CoresAreVariables, Seed: 1 << 52,
+				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9,
+				NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},
 	}
 }

@@ -49,7 +49,8 @@ func (o *output) has(t *testing.T, text string) {
 	t.Fatalf("not within 30 s: %q in\n%s", text, o)
 }
 
-// silent runs a command, with the environment and for a few seconds at most, and checks that it tells the secret nowhere.
+// silent runs a command, with the environment and for a few seconds at most, and checks that it tells the
+// secret nowhere.
 func silent(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
@@ -79,8 +80,8 @@ func nothing(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// No password of a URL is ever printed: not by a server that cannot be reached, one that refuses it, a URL that cannot be read, help,
-// or a setting that is wrong.
+// No password of a URL is ever printed: not by a server that cannot be reached, one that refuses it, a URL
+// that cannot be read, help, or a setting that is wrong.
 func TestNoCommandTellsAPassword(t *testing.T) {
 	needBinaries(t)
 	var all sync.WaitGroup
@@ -111,7 +112,8 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 	for _, url := range urls {
 		for _, args := range [][]string{
 			{"reparam-worker"}, {"learn-worker"}, {"contract-worker"}, {"aggregator"},
-			{"btn", "infer", model}, {"btn", "infer", model, "--json"}, {"btn", "submit", model}, {"btn", "watch", "job"}, {"btn", "cancel", "job"}, {"btn", "setup"},
+			{"btn", "infer", model}, {"btn", "infer", model, "--json"}, {"btn", "submit", model},
+			{"btn", "watch", "job"}, {"btn", "cancel", "job"}, {"btn", "setup"},
 			{"btn", "dlq", "list"}, {"btn", "model", "ls"}, {"btn", "plan", "digest:" + strings.Repeat("0", 64)},
 			{"btnlab", "load", "--rate", "1"},
 		} {
@@ -119,7 +121,8 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 		}
 	}
 	for _, url := range []string{
-		"redis://:" + secret + "@" + nothing(t), "redis://:" + secret + "@" + cache.Addr(), "redis://:hunter2/secret@" + cache.Addr(), "redis://:hunter2%zz@host",
+		"redis://:" + secret + "@" + nothing(t), "redis://:" + secret + "@" + cache.Addr(),
+		"redis://:hunter2/secret@" + cache.Addr(), "redis://:hunter2%zz@host",
 		"ftp://:" + secret + "@host", "redis://:" + secret + "@host:port/x/y", "redis://host?password=" + secret,
 	} {
 		silent(t, nil, "btn", "cache", "ls", "--redis", url)
@@ -140,7 +143,8 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 	silent(t, env, "btn", "infer", model, "--memory", urls[0])
 }
 
-// A worker with the right passwords tells them neither when it loses its servers and finds them again, nor in its metrics.
+// A worker with the right passwords tells them neither when it loses its servers and finds them again, nor in
+// its metrics.
 func TestNoWorkerTellsItsPassword(t *testing.T) {
 	needBinaries(t)
 	server := testserver.NATS(t, testserver.NATSOptions{Args: []string{"--user", "ann", "--pass", secret}})
@@ -150,7 +154,8 @@ func TestNoWorkerTellsItsPassword(t *testing.T) {
 	silent(t, nil, "btn", "setup", "--nats", url, "--log-level", "debug")
 	for _, program := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
 		address := nothing(t)
-		cmd := exec.Command(filepath.Join(bin, program), "--nats", url, "--redis", "redis://:"+secret+"@"+cache.Addr(), "--log-level", "debug", "--http", address)
+		cmd := exec.Command(filepath.Join(bin, program), "--nats", url, "--redis",
+			"redis://:"+secret+"@"+cache.Addr(), "--log-level", "debug", "--http", address)
 		var said output
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Start(); err != nil {

@@ -20,7 +20,10 @@ var truths = []struct {
 	{"w2.json", nil, 600 * math.Ln2, false},
 	{"w4.json", []string{"--evid", "w4.evid"}, -1000, false},
 	{"wrong878.json", []string{"--mar"}, 195.1260995332946, false},
-	{"orth_min2.json", []string{"--evid", "om2.evid", "--method", "exact", "--maps", "orthogonal"}, -17 * math.Ln10, false},
+	{
+		"orth_min2.json", []string{"--evid", "om2.evid", "--method", "exact", "--maps", "orthogonal"},
+		-17 * math.Ln10, false,
+	},
 	{"hang.json", []string{"--method", "symmetry-cp", "--deadline", "2s"}, 711.5283525374016, false},
 	{"hang_exact.json", []string{"--method", "exact", "--memory", "1KiB"}, 1425.552447550236, false},
 	{"c1908.isc.cnf.uai.gz", []string{"--mar", "--memory", "8GiB"}, 9.93398985691 * math.Ln10, false},

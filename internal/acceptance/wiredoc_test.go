@@ -64,17 +64,26 @@ func TestWireDocBytes(t *testing.T) {
 func TestWireDocNamesEverything(t *testing.T) {
 	doc := wireDoc(t)
 	want := []string{
-		wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob, wire.HeaderDigest, wire.HeaderTenant,
+		wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob, wire.HeaderDigest,
+		wire.HeaderTenant,
 		wire.HeaderTraceParent, wire.HeaderTraceState, wire.ContentType, bus.StreamModel, bus.StreamAnswer, bus.StreamControl,
-		bus.StreamDeadline, bus.StreamBlob, "btn.v1.model.<lane>.<job>", "btn.v1.answer.<job>", "btn.v1.done.<job>", "btn.v1.progress.<job>",
-		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<digest>", "btn.v1.graph.<digest>", wire.InferSubject,
+		bus.StreamDeadline, bus.StreamBlob, "btn.v1.model.<lane>.<job>", "btn.v1.answer.<job>",
+		"btn.v1.done.<job>", "btn.v1.progress.<job>",
+		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<digest>", "btn.v1.graph.<digest>",
+		wire.InferSubject,
 		wire.ReplyBadRequest, wire.ReplyTaken, wire.ReplyFailed, wire.ReplyNoRoom, wire.ReplyPending,
 	}
-	for _, path := range []string{"messages/model", "messages/answer", "messages/cancel", "messages/progress", "messages/deadline", "messages/graph", "messages/unanswered"} {
+	for _, path := range []string{
+		"messages/model", "messages/answer", "messages/cancel", "messages/progress", "messages/deadline",
+		"messages/graph", "messages/unanswered",
+	} {
 		want = append(want, names(schema(t, path+".schema.json"))...)
 	}
 	common := schema(t, "messages/common.schema.json")["$defs"].(map[string]any)
-	for _, def := range []string{"modelBody", "tensor", "levels", "term", "scaled", "submittedQuery", "evidence", "settings", "errorInfo"} {
+	for _, def := range []string{
+		"modelBody", "tensor", "levels", "term", "scaled", "submittedQuery", "evidence", "settings",
+		"errorInfo",
+	} {
 		want = append(want, names(common[def].(map[string]any))...)
 	}
 	for _, w := range want {

@@ -71,7 +71,8 @@ var service = []string{
 
 // public are the packages that others may import. Their surface is a promise: see TestPublicSurface.
 var public = []string{
-	"client", "countspace", "embedded", "factorgraph", "fault", "infer", "modeljson", "pipeline", "query", "scaled", "tensor", "uai", "wire",
+	"client", "countspace", "embedded", "factorgraph", "fault", "infer", "modeljson", "pipeline", "query",
+	"scaled", "tensor", "uai", "wire",
 }
 
 // beside are the packages of commands, and those that only tests use.
@@ -127,7 +128,8 @@ func deps(t *testing.T, pkg string) map[string]bool {
 	return set
 }
 
-// TestEveryPackageHasARule: a package that is new is mathematics, service, or beside both, and under pkg only if it is public.
+// TestEveryPackageHasARule: a package that is new is mathematics, service, or beside both, and under pkg only
+// if it is public.
 func TestEveryPackageHasARule(t *testing.T) {
 	ruled := map[string]bool{}
 	for _, pkg := range slices.Concat(mathematics, service, beside) {
@@ -154,7 +156,8 @@ func TestEveryPackageHasARule(t *testing.T) {
 	}
 }
 
-// surface is how many functions, methods and types the public packages export. It may fall; whoever lets it grow says why.
+// surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
+// grow says why.
 const surface = 270
 
 func TestPublicSurface(t *testing.T) {
@@ -272,7 +275,10 @@ func TestImportsPointOneWay(t *testing.T) {
 func TestWorkersLinkNoServer(t *testing.T) {
 	for _, cmd := range []string{"cmd/reparam-worker", "cmd/learn-worker", "cmd/contract-worker", "cmd/aggregator"} {
 		d := deps(t, cmd)
-		for _, server := range []string{"github.com/nats-io/nats-server/v2/server", "github.com/alicebob/miniredis/v2", module + "pkg/embedded"} {
+		for _, server := range []string{
+			"github.com/nats-io/nats-server/v2/server", "github.com/alicebob/miniredis/v2",
+			module + "pkg/embedded",
+		} {
 			if d[server] {
 				t.Errorf("%s links %s", cmd, server)
 			}
@@ -282,7 +288,9 @@ func TestWorkersLinkNoServer(t *testing.T) {
 
 func TestClientImportsNoPipeline(t *testing.T) {
 	d := deps(t, "pkg/client")
-	for _, heavy := range []string{"pkg/pipeline", "pkg/infer", "internal/stage", "internal/plan", "internal/contract", "pkg/embedded"} {
+	for _, heavy := range []string{
+		"pkg/pipeline", "pkg/infer", "internal/stage", "internal/plan", "internal/contract", "pkg/embedded",
+	} {
 		if d[module+heavy] {
 			t.Errorf("pkg/client depends on %s", heavy)
 		}
@@ -351,8 +359,8 @@ func requirements(t *testing.T, dir string) map[string]string {
 	return versions
 }
 
-// TestOnlyLinalgCallsLAPACK: some of its loops never end on entries that are not finite. internal/linalg checks and scales what
-// goes in; whoever wants a decomposition asks it. Tests may use gonum as an oracle.
+// TestOnlyLinalgCallsLAPACK: some of its loops never end on entries that are not finite. internal/linalg
+// checks and scales what goes in; whoever wants a decomposition asks it. Tests may use gonum as an oracle.
 func TestOnlyLinalgCallsLAPACK(t *testing.T) {
 	called := false
 	for _, dir := range modules {

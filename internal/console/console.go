@@ -1,4 +1,5 @@
-// Package console is what programs for people share: a terminal, inputs from files and standard input, the embedded stack, exit codes.
+// Package console is what programs for people share: a terminal, inputs from files and standard input, the
+// embedded stack, exit codes.
 package console
 
 import (
@@ -38,7 +39,9 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) 
 func Exit(code int) error { return &exitError{code} }
 
 // Run parses args into commands, which embed common, runs one of them and returns its exit code.
-func (t *Terminal) Run(ctx context.Context, description string, commands any, common *config.Common, args []string) (code int) {
+func (t *Terminal) Run(
+	ctx context.Context, description string, commands any, common *config.Common, args []string,
+) (code int) {
 	t.Began = time.Now()
 	exited := false
 	kctx, err := config.Parse(commands, args, t.Out, t.Err, func(int) { exited = true },

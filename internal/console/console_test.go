@@ -35,10 +35,14 @@ func TestDecompressionIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, err := io.Copy(io.Discard, r)
-			if size <= most && (err != nil || n != int64(size)) || size > most && (fault.CodeOf(err) != fault.BadInput || n > most) {
+			if size <= most && (err != nil || n != int64(size)) ||
+				size > most && (fault.CodeOf(err) != fault.BadInput || n > most) {
 				t.Errorf("%d bytes of %d: %d, %v", len(text), size, n, err)
 			}
-			if want := map[bool]string{true: "it has more than 64 KiB", false: "it decompresses to more than 64 KiB"}[len(text) == size]; err != nil && !strings.Contains(err.Error(), want) {
+			if want := map[bool]string{
+				true:  "it has more than 64 KiB",
+				false: "it decompresses to more than 64 KiB",
+			}[len(text) == size]; err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		}

@@ -58,7 +58,11 @@ func StartStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 		c.Threads = runtime.GOMAXPROCS(0)
 	}
 	widen()
-	servers, err := embedded.StartWith(ctx, o, pipeline.Config{MaxBytes: c.MaxBytes, Keep: c.Keep, KeepAtLeast: c.KeepAtLeast})
+	servers, err := embedded.StartWith(ctx, o, pipeline.Config{
+		MaxBytes:    c.MaxBytes,
+		Keep:        c.Keep,
+		KeepAtLeast: c.KeepAtLeast,
+	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
@@ -93,9 +97,10 @@ func (s *Stack) closed(err error) {
 // leastProcs is from how many processors on the garbage collector has one of its own.
 const leastProcs = 4
 
-// widen gives a process with two or three processors as many as the collector needs to leave the others alone: what runs in
-// turns then the operating system decides. The whole stack in one process is where that matters: on two cores the slowest hundredth of
-// small jobs takes half the time (docs/benchmarks/service.md). GOMAXPROCS in the environment wins.
+// widen gives a process with two or three processors as many as the collector needs to leave the others
+// alone: what runs in turns then the operating system decides. The whole stack in one process is where that
+// matters: on two cores the slowest hundredth of small jobs takes half the time (docs/benchmarks/service.md).
+// GOMAXPROCS in the environment wins.
 func widen() {
 	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < leastProcs {
 		runtime.GOMAXPROCS(leastProcs)

@@ -29,7 +29,12 @@ func newAnswers() *answers { return &answers{newGoldens(), newGoldens()} }
 func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
 	t.Helper()
 	memo := &recorder{}
-	results, err := infer.Run(context.Background(), infer.Request{Job: "golden", Model: m, Queries: queries, Settings: s}, memo)
+	results, err := infer.Run(context.Background(), infer.Request{
+		Job:      "golden",
+		Model:    m,
+		Queries:  queries,
+		Settings: s,
+	}, memo)
 	if err != nil {
 		a.results.add(name+" request", "code="+string(fault.CodeOf(err)))
 		return
@@ -93,8 +98,8 @@ func (r *recorder) Do(
 	return d, false, nil
 }
 
-// fieldsOfResult are ln Z and the ratio in full, digests of what is long, of the other numbers (rest) and of what is said for people.
-// told is what the last two are made of.
+// fieldsOfResult are ln Z and the ratio in full, digests of what is long, of the other numbers (rest) and of
+// what is said for people. told is what the last two are made of.
 func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) {
 	t.Helper()
 	if r.Status != "ok" {

@@ -40,7 +40,8 @@ func write(b *strings.Builder, indent string, d *btn.Decomposition) {
 		line("rotation %d %s", l, list(o))
 	}
 	for i, c := range d.Components {
-		line("component %s × %s order %v from %d to %d rung %d slice %d", c.Class, weight(d.Alpha, i), c.Order, c.From, c.To, c.Rung, c.Slice)
+		line("component %s × %s order %v from %d to %d rung %d slice %d",
+			c.Class, weight(d.Alpha, i), c.Order, c.From, c.To, c.Rung, c.Slice)
 		line(" S %v %s", c.S.Shape, vector(c.S.Coef))
 		for l, r := range c.R {
 			line(" R %d %s", l, list(r))
@@ -56,7 +57,8 @@ func write(b *strings.Builder, indent string, d *btn.Decomposition) {
 		line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t",
 			c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
 		for _, g := range c.Groups {
-			line(" group keep %v of %v %s tables %d merges %v slices %v of %d", g.Keep, g.Indices, g.Shape, g.Tables, g.Merges, g.Slices, g.Count)
+			line(" group keep %v of %v %s tables %d merges %v slices %v of %d",
+				g.Keep, g.Indices, g.Shape, g.Tables, g.Merges, g.Slices, g.Count)
 		}
 	}
 	for _, p := range d.Parts {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOneBitIsCaught: every field of every golden, one bit off, is reported with both values and by how much they differ.
+// TestOneBitIsCaught: every field of every golden, one bit off, is reported with both values and by how much
+// they differ.
 func TestOneBitIsCaught(t *testing.T) {
 	up := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 	row := []float64{0.25, 0.75}
@@ -29,8 +30,9 @@ func TestOneBitIsCaught(t *testing.T) {
 		says []string
 		nats float64
 	}{
-		{with(up(41.5), 0.3, -2, "over_budget"), []string{"grid exact changed:", "lnz was 41.5 (4044c00000000000), is 41.50000000000001 (4044c00000000001)",
-			"differ by 7.11e-15 nats"}, up(41.5) - 41.5},
+		{with(up(41.5), 0.3, -2, "over_budget"),
+			[]string{"grid exact changed:", "lnz was 41.5 (4044c00000000000), is 41.50000000000001 (4044c00000000001)",
+				"differ by 7.11e-15 nats"}, up(41.5) - 41.5},
 		{with(41.5, up(0.3), -2, "over_budget"), []string{"grid exact changed:", "mar was"}, 0},
 		{with(41.5, 0.3001, -2, "over_budget"), []string{"grid exact changed:", "mar was", "differ by -6.18e-05"}, 0},
 		{with(41.5, 0.3, up(-2), "over_budget"), []string{"ratio was -2 (c000000000000000)"}, 0},

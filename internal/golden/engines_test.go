@@ -64,8 +64,18 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 		"mixed":         build(mixed, reparam.Options{}),
 		"mixed-given":   build(mixed, reparam.Options{Maps: btn.MapGiven, Given: given}),
 		"mixed-turned":  build(mixed, reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables}),
-		"signed":        build(random(25, oracle.Options{Variables: 10, Factors: 14, Negative: true, MaxStates: 1 << 12}), reparam.Options{}),
-		"zeros":         build(random(26, oracle.Options{Variables: 12, Factors: 16, Zeros: 0.03, MaxStates: 1 << 14}), reparam.Options{}),
+		"signed": build(random(25, oracle.Options{
+			Variables: 10,
+			Factors:   14,
+			Negative:  true,
+			MaxStates: 1 << 12,
+		}), reparam.Options{}),
+		"zeros": build(random(26, oracle.Options{
+			Variables: 12,
+			Factors:   16,
+			Zeros:     0.03,
+			MaxStates: 1 << 14,
+		}), reparam.Options{}),
 	}
 }
 
@@ -74,7 +84,9 @@ type engine func(ctx context.Context, net *btn.Network, e *sumproduct.Expression
 
 // number of Z and, where there are any, its marginals.
 func value(z scaled.Number, marginals [][]float64) []string {
-	fields := []string{"sign=" + []string{"-", "0", "+"}[z.Sign()+1], "mant=" + bits(z.Mant), "exp=" + bits(float64(z.Exp))}
+	fields := []string{
+		"sign=" + []string{"-", "0", "+"}[z.Sign()+1], "mant=" + bits(z.Mant), "exp=" + bits(float64(z.Exp)),
+	}
 	if !z.IsZero() {
 		fields = append(fields, "lnz="+bits(z.LogAbs()))
 	}
@@ -146,7 +158,13 @@ var engines = map[string]engine{
 		if err != nil {
 			return nil, err
 		}
-		part, _, err := pairwise.Contract(ctx, e, t, pairwise.Options{Memory: engineBytes, Threads: threads, Slices: slices, From: 1, To: 3})
+		part, _, err := pairwise.Contract(ctx, e, t, pairwise.Options{
+			Memory:  engineBytes,
+			Threads: threads,
+			Slices:  slices,
+			From:    1,
+			To:      3,
+		})
 		return append(value(whole, nil), "part="+many(floats([][]scaled.Number{{part}})...)), err
 	},
 	"simplified-slices": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, threads int) ([]string, error) {
@@ -232,7 +250,12 @@ func sweep(bond int, marginals bool) engine {
 
 func tree(o compressed.Options) engine {
 	return func(ctx context.Context, _ *btn.Network, e *sumproduct.Expression, _ int) ([]string, error) {
-		p, _, err := compressed.Search(ctx, e.Hypergraph(), compressed.SearchOptions{Bond: o.Bond, Seed: 1, Moves: 1 << 22, Flops: 1})
+		p, _, err := compressed.Search(ctx, e.Hypergraph(), compressed.SearchOptions{
+			Bond:  o.Bond,
+			Seed:  1,
+			Moves: 1 << 22,
+			Flops: 1,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,9 @@
-// Package golden holds answers to the last bit: a restructuring that changes no behaviour leaves all of them as they are.
+// Package golden holds answers to the last bit: a restructuring that changes no behaviour leaves all of them
+// as they are.
 //
-// Files under testdata have one line per case, sorted, in a folder per numeric kind; on other kinds the tests skip. After a change
-// that is meant, -update writes them anew. BTN_GOLDENS=1 (make goldens) takes all reference models, else a few are taken.
+// Files under testdata have one line per case, sorted, in a folder per numeric kind; on other kinds the tests
+// skip. After a change that is meant, -update writes them anew. BTN_GOLDENS=1 (make goldens) takes all
+// reference models, else a few are taken.
 package golden
 
 import (
@@ -139,7 +141,8 @@ func read(t *testing.T, name string) *goldens {
 	return g
 }
 
-// hold compares what was computed with the goldens of that name, or writes it. taken says which of them were to be computed; nil: all.
+// hold compares what was computed with the goldens of that name, or writes it. taken says which of them were
+// to be computed; nil: all.
 func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string) bool) {
 	t.Helper()
 	want, rest := read(t, name), newGoldens()

@@ -31,8 +31,16 @@ var referenceSettings = map[string]btn.Settings{
 	"truncated":      {Method: btn.MethodTruncated, Budget: 2e8, Bond: 8},
 	"regions":        {Method: btn.MethodRegions, Budget: 1e7},
 	"symmetry-cp":    {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8},
-	"symmetry-cp-bp": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8, Maps: btn.MapBP},
-	"symmetry-cp-variables": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1, LearnFlops: 1e8, Maps: btn.MapOrthogonal,
+	"symmetry-cp-bp": {
+		Method:     btn.MethodSymmetryCP,
+		Components: 1,
+		Sweeps:     1,
+		Starts:     1,
+		LearnFlops: 1e8,
+		Maps:       btn.MapBP,
+	},
+	"symmetry-cp-variables": {Method: btn.MethodSymmetryCP, Components: 1, Sweeps: 1, Starts: 1,
+		LearnFlops: 1e8, Maps: btn.MapOrthogonal,
 		Cores: btn.CoresAreVariables},
 	"exact": {Method: btn.MethodExact, Memory: 1 << 30},
 }
@@ -44,7 +52,8 @@ func referenceModels(t *testing.T, data string) []string {
 	t.Helper()
 	var names []string
 	err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
-		if name := strings.TrimSuffix(path, ".gz"); err == nil && (strings.HasSuffix(name, ".uai") || strings.HasSuffix(name, ".json")) {
+		if name := strings.TrimSuffix(path, ".gz"); err == nil &&
+			(strings.HasSuffix(name, ".uai") || strings.HasSuffix(name, ".json")) {
 			name, err = filepath.Rel(data, path)
 			names = append(names, filepath.ToSlash(name))
 		}
@@ -71,10 +80,11 @@ func plain(t *testing.T, path string) []byte {
 	return text
 }
 
-// leftOut are what takes more than some four seconds of a processor: plans of truncated legs above all, whose search is counted, too,
-// but in moves that Budget does not bound.
+// leftOut are what takes more than some four seconds of a processor: plans of truncated legs above all, whose
+// search is counted, too, but in moves that Budget does not bound.
 var leftOut = map[string][]string{
-	"truncated": {"ising/grid100x14_attractive_0.5_s0.uai", "ising/grid100x14_attractive_1.0_s0.uai", "ising/grid100x14_mixed_0.5_s0.uai",
+	"truncated": {"ising/grid100x14_attractive_0.5_s0.uai", "ising/grid100x14_attractive_1.0_s0.uai",
+		"ising/grid100x14_mixed_0.5_s0.uai",
 		"ising/grid100x14_mixed_1.0_s0.uai", "protein/pdb1f4p.uai.gz", "protein/pdb1npl.uai.gz", "protein/pdb1wad.uai.gz",
 		"truth/c1908.isc.cnf.uai.gz",
 		"uai/linkage_11.uai", "uai/linkage_13.uai", "uai/linkage_15.uai", "uai/linkage_25.uai"},
@@ -85,9 +95,11 @@ var leftOut = map[string][]string{
 }
 
 // quickModels are the models that are asked where BTN_GOLDENS is not set.
-var quickModels = []string{"ising/grid10x10_mixed_1.0_s0.uai", "uai/Grids_11.uai", "uai/Pedigree_13.uai", "uai/Promedus_29.uai",
+var quickModels = []string{"ising/grid10x10_mixed_1.0_s0.uai", "uai/Grids_11.uai", "uai/Pedigree_13.uai",
+	"uai/Promedus_29.uai",
 	"uai/Segmentation_11.uai",
-	"truth/w1.json", "truth/w2.json", "truth/w4.json", "truth/wrong878.json", "truth/orth_min2.json", "truth/hang_exact.json"}
+	"truth/w1.json", "truth/w2.json", "truth/w4.json", "truth/wrong878.json", "truth/orth_min2.json",
+	"truth/hang_exact.json"}
 
 // readReference reads a model and the evidence beside it, if there is any.
 func readReference(t *testing.T, data, name string) (*factorgraph.Model, factorgraph.Evidence, error) {

@@ -1,6 +1,7 @@
 package golden
 
-// Small models, by every method, maps and cores. All kinds of factors, zeros, signs, and numbers that float64 does not hold.
+// Small models, by every method, maps and cores. All kinds of factors, zeros, signs, and numbers that float64
+// does not hold.
 
 import (
 	"bytes"
@@ -31,8 +32,8 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a generator that draws something
-// else is told from an answer that changed.
+// smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a generator
+// that draws something else is told from an answer that changed.
 func smallModels() map[string]*factorgraph.Model {
 	random := func(seed uint64, o oracle.Options) *factorgraph.Model {
 		return oracle.RandomModel(rand.New(rand.NewPCG(seed, 11)), o)
@@ -42,11 +43,18 @@ func smallModels() map[string]*factorgraph.Model {
 	}
 	ising := generate.Ising{Delta: 1, Seed: 3}
 	models := map[string]*factorgraph.Model{
-		"dense":         random(1, kinds(oracle.Dense)),
-		"cp":            random(2, kinds(oracle.CP)),
-		"symmetric":     random(3, kinds(oracle.Symmetric)),
-		"symmetry-cp":   random(4, kinds(oracle.SymmetryCP)),
-		"mixed":         random(5, oracle.Options{Variables: 9, Factors: 14, MinDomain: 1, MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 11}),
+		"dense":       random(1, kinds(oracle.Dense)),
+		"cp":          random(2, kinds(oracle.CP)),
+		"symmetric":   random(3, kinds(oracle.Symmetric)),
+		"symmetry-cp": random(4, kinds(oracle.SymmetryCP)),
+		"mixed": random(5, oracle.Options{
+			Variables: 9,
+			Factors:   14,
+			MinDomain: 1,
+			MaxDomain: 4,
+			MaxArity:  4,
+			MaxStates: 1 << 11,
+		}),
 		"zeros":         random(6, oracle.Options{Variables: 8, Factors: 12, Zeros: 0.15, MaxStates: 1 << 10}),
 		"contradictory": random(7, oracle.Options{Variables: 6, Factors: 14, Zeros: 0.6, MaxStates: 1 << 9}),
 		"signed":        random(8, oracle.Options{Variables: 7, Factors: 9, Negative: true, MaxStates: 1 << 9}),
@@ -63,7 +71,13 @@ func smallModels() map[string]*factorgraph.Model {
 		"apart":         apart(),
 	}
 	for _, core := range []generate.Core{generate.CoreCP, generate.CoreSymmetric, generate.CoreSymmetryCP} {
-		p := must(generate.Tractable(context.Background(), generate.Options{Core: core, Legs: 8, Dim: 2, MaxDim: 3, Seed: 10}))
+		p := must(generate.Tractable(context.Background(), generate.Options{
+			Core:   core,
+			Legs:   8,
+			Dim:    2,
+			MaxDim: 3,
+			Seed:   10,
+		}))
 		models["planted-"+string(core)] = p.Model
 	}
 	for _, i := range []uint64{11, 21, 23, 29, 51} {
@@ -78,7 +92,10 @@ func noisyOr() *factorgraph.Model {
 	for v := range 10 {
 		m.Domains = append(m.Domains, 2)
 		p := 0.05 + 0.3*rng.Float64()
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: must(factorgraph.Table([]int{2}, []float64{1 - p, p}))})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{v},
+			Table: must(factorgraph.Table([]int{2}, []float64{1 - p, p})),
+		})
 	}
 	for f := range 5 {
 		finding, causes := 10+f, rng.Perm(10)[:4+f%3]
@@ -87,7 +104,10 @@ func noisyOr() *factorgraph.Model {
 		for i := range activate {
 			activate[i] = rng.Float64()
 		}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: append(causes, finding), Table: must(factorgraph.NoisyOr(0.02, activate...))})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: append(causes, finding),
+			Table: must(factorgraph.NoisyOr(0.02, activate...)),
+		})
 	}
 	return m
 }
@@ -139,7 +159,8 @@ var methods = map[string]btn.Settings{
 	"symmetry-cp": {Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1, LearnFlops: 1e7},
 }
 
-// quick are the methods that are asked under every maps, which are for symmetry-cp alone: the answers are those under the identity.
+// quick are the methods that are asked under every maps, which are for symmetry-cp alone: the answers are
+// those under the identity.
 var quick = map[string]bool{"exact": true, "auto": true, "truncated": true}
 
 // refused are settings that no model is answered with.
@@ -210,15 +231,15 @@ func TestSmallModels(t *testing.T) {
 	small()(t).results.hold(t, "small", meant, nil)
 }
 
-// TestDecompositions guards plan.AlgorithmVersion, which is part of the keys under which caches keep decompositions: they must not be
-// served to a program that would learn others.
+// TestDecompositions guards plan.AlgorithmVersion, which is part of the keys under which caches keep
+// decompositions: they must not be served to a program that would learn others.
 func TestDecompositions(t *testing.T) {
 	here(t)
 	small()(t).decompositions.hold(t, decompositionsOf("small"), bump, nil)
 }
 
-// decompositionsOf names the goldens of the decompositions of some models. Another version has other goldens; -update does not
-// overwrite one with another under the same version.
+// decompositionsOf names the goldens of the decompositions of some models. Another version has other goldens;
+// -update does not overwrite one with another under the same version.
 func decompositionsOf(models string) string {
 	return "decompositions-" + models + "-" + plan.AlgorithmVersion
 }

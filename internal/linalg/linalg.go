@@ -1,9 +1,10 @@
-// Package linalg factorises and multiplies many small dense matrices: row-major []float64, buffers reused from call to
-// call. It is gonum's LAPACK with a driver of its own for singular values, and the one package that calls LAPACK: every
-// factorisation refuses entries that are not finite, for on those some loops never end, and scales by a power of two, so
-// that the range of the entries does not matter. Measured against Dgesvd, 64 × 64 to 256 × 256:
-// half the time for singular values and right vectors, which is what compression needs, and about the same for both sides
-// (see the benchmarks). The same input gives the same bits; gonum may use several goroutines on products above 64 × 64.
+// Package linalg factorises and multiplies many small dense matrices: row-major []float64, buffers reused
+// from call to call. It is gonum's LAPACK with a driver of its own for singular values, and the one package
+// that calls LAPACK: every factorisation refuses entries that are not finite, for on those some loops never
+// end, and scales by a power of two, so that the range of the entries does not matter. Measured against
+// Dgesvd, 64 × 64 to 256 × 256: half the time for singular values and right vectors, which is what
+// compression needs, and about the same for both sides (see the benchmarks). The same input gives the same
+// bits; gonum may use several goroutines on products above 64 × 64.
 package linalg
 
 import (
@@ -22,7 +23,8 @@ var (
 	// ErrSingular says that a matrix is singular to working precision. Its code is fault.Unsupported.
 	ErrSingular = fault.New(fault.Unsupported, "linalg: singular to working precision")
 	// ErrConvergence says that an iteration was not done within its bound. Its code is fault.FailedEstimate.
-	ErrConvergence = fault.New(fault.FailedEstimate, "linalg: the iteration for eigenvalues or singular values did not converge")
+	ErrConvergence = fault.New(fault.FailedEstimate,
+		"linalg: the iteration for eigenvalues or singular values did not converge")
 )
 
 // Work holds buffers. The zero value works; one per goroutine.

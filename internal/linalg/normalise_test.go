@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestBinaryNormalised compares with exact arithmetic: out·2^e is v, and the largest entry lies in [1, 2) unless v came back as it is.
+// TestBinaryNormalised compares with exact arithmetic: out·2^e is v, and the largest entry lies in [1, 2)
+// unless v came back as it is.
 func TestBinaryNormalised(t *testing.T) {
 	const least = 0x1p-1074
 	for _, v := range [][]float64{

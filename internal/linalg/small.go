@@ -2,9 +2,9 @@ package linalg
 
 // Decompositions of single small matrices, row-major: least squares, eigenvalues, Cholesky.
 //
-// Each checks its input for entries that are not finite, divides it by a power of two that brings the largest entry into
-// [½, 1), and puts the power back into its results. Some of LAPACK's loops end only on finite numbers that are far from
-// both ends of float64; this is the one place that calls them.
+// Each checks its input for entries that are not finite, divides it by a power of two that brings the largest
+// entry into [½, 1), and puts the power back into its results. Some of LAPACK's loops end only on finite
+// numbers that are far from both ends of float64; this is the one place that calls them.
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// negligible is the share of the largest entry below which an entry is 0 for an eigenvalue routine: 2^−1000 is far below
-// every rounding, and its quotients with other entries would leave float64.
+// negligible is the share of the largest entry below which an entry is 0 for an eigenvalue routine: 2^−1000
+// is far below every rounding, and its quotients with other entries would leave float64.
 const negligible = 0x1p-1000
 
 // balanced returns a·2^−e with its largest entry in [½, 1), and e. A zero matrix is itself, e = 0.
@@ -58,8 +58,9 @@ func Eigenvalues(a []float64, n int) ([]complex128, error) {
 	return values, err
 }
 
-// Eigenvectors returns the eigenvalues of an n × n matrix and the real parts of its right eigenvectors as the columns of an
-// n × n matrix, each of norm 1. Where an eigenvalue is real, so is its vector. Cost about 25·n³ flops; errors as Eigenvalues.
+// Eigenvectors returns the eigenvalues of an n × n matrix and the real parts of its right eigenvectors as the
+// columns of an n × n matrix, each of norm 1. Where an eigenvalue is real, so is its vector. Cost about 25·n³
+// flops; errors as Eigenvalues.
 func Eigenvectors(a []float64, n int) (values []complex128, vectors []float64, err error) {
 	return eigen(a, n, mat.EigenRight)
 }
@@ -98,9 +99,9 @@ func eigen(a []float64, n int, kind mat.EigenKind) ([]complex128, []float64, err
 	return values, out, nil
 }
 
-// SymmetricEigen returns the eigenvalues of a symmetric n × n matrix in increasing order and orthonormal eigenvectors as
-// the columns of an n × n matrix. Only the upper triangle of a is read. Cost about 9·n³ flops.
-// Errors: ErrNotFinite, ErrConvergence (after 30·n iterations), ErrRange.
+// SymmetricEigen returns the eigenvalues of a symmetric n × n matrix in increasing order and orthonormal
+// eigenvectors as the columns of an n × n matrix. Only the upper triangle of a is read. Cost about 9·n³
+// flops. Errors: ErrNotFinite, ErrConvergence (after 30·n iterations), ErrRange.
 func SymmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
 	if n == 0 {
 		return nil, nil, nil

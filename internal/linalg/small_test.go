@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// powers are factors of a whole matrix: from where squares overflow to where entries are subnormal. Subnormal entries have
-// fewer digits; loose is the tolerance there.
+// powers are factors of a whole matrix: from where squares overflow to where entries are subnormal. Subnormal
+// entries have fewer digits; loose is the tolerance there.
 var powers = []int{0, 500, 1020, -500, -1020, -1060}
 
 func loose(e int) float64 {

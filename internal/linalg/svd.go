@@ -79,8 +79,9 @@ func (w *Work) shape(f []float64, m, n int, u, s, vt []float64) error {
 	}
 }
 
-// bidiagonal is the decomposition by way of a bidiagonal matrix. Rotations are applied to rows, of vt and of the transpose
-// of u: LAPACK's driver applies them to columns of u, against the grain of row-major storage. f is destroyed.
+// bidiagonal is the decomposition by way of a bidiagonal matrix. Rotations are applied to rows, of vt and of
+// the transpose of u: LAPACK's driver applies them to columns of u, against the grain of row-major storage. f
+// is destroyed.
 func (w *Work) bidiagonal(f []float64, m, n int, u, s, vt []float64) error {
 	k := min(m, n)
 	vectors := room(&w.tau, 3*k)

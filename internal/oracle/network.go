@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// NetworkZ returns Z = Scale · Σ_x Π_c B^(c)[x] Π_j L^(j)[x] by enumerating all entries, and the sum of the terms' absolute
-// values, against which the rounding of a correct computation is to be measured.
+// NetworkZ returns Z = Scale · Σ_x Π_c B^(c)[x] Π_j L^(j)[x] by enumerating all entries, and the sum of the
+// terms' absolute values, against which the rounding of a correct computation is to be measured.
 func NetworkZ(n *btn.Network) (z, sumAbs *big.Float) {
 	return NetworkZWith(n, func(x []int) *big.Float {
 		product := fromFloat(1)

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Z returns Σ_x Π_j φ_j(x_j) Π_i w_i(x_i), w the evidence. It panics above MaxStates assignments (the observed variables
-// are not enumerated and do not count).
+// Z returns Σ_x Π_j φ_j(x_j) Π_i w_i(x_i), w the evidence. It panics above MaxStates assignments (the
+// observed variables are not enumerated and do not count).
 func Z(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float {
 	sum := newFloat()
 	enumerate(m, ev, func(_ []int, p *big.Float) { sum.Add(sum, p) })

@@ -30,8 +30,8 @@ type NATSServer struct {
 	StoreDir   string
 }
 
-// NATS starts a nats-server with JetStream for a test. The program is built from the module that go.mod names, which takes
-// a minute the first time on a slow machine.
+// NATS starts a nats-server with JetStream for a test. The program is built from the module that go.mod
+// names, which takes a minute the first time on a slow machine.
 func NATS(t testing.TB, o NATSOptions) *NATSServer {
 	t.Helper()
 	if o.StoreDir == "" {
@@ -70,15 +70,21 @@ func StartNATS(o NATSOptions) (*NATSServer, error) {
 		Monitoring: "http://" + net.JoinHostPort("127.0.0.1", monitor),
 		StoreDir:   o.StoreDir,
 	}
-	s.process = &process{name: "nats-server", path: path, args: append(args, o.Args...), log: filepath.Join(o.StoreDir, "nats.log"), answer: s.healthy}
+	s.process = &process{
+		name:   "nats-server",
+		path:   path,
+		args:   append(args, o.Args...),
+		log:    filepath.Join(o.StoreDir, "nats.log"),
+		answer: s.healthy,
+	}
 	return s, s.start()
 }
 
 // storeLine is the line of a configuration file that says where JetStream stores.
 var storeLine = regexp.MustCompile(`(?m)^(\s*)store_dir\s*[:=].*$`)
 
-// configure returns the arguments for the file and the folder. nats-server refuses a folder given both in the file and as
-// an argument, so a file that names one is copied with that line changed and nothing else.
+// configure returns the arguments for the file and the folder. nats-server refuses a folder given both in the
+// file and as an argument, so a file that names one is copied with that line changed and nothing else.
 func configure(o NATSOptions) ([]string, error) {
 	folder := []string{"--jetstream", "--store_dir", o.StoreDir}
 	if o.Config == "" {
@@ -129,7 +135,8 @@ func FindNATS() (string, error) {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: go tool -n nats-server: %v: %s; set BTN_NATS_SERVER to use one of your own", ErrUnavailable, err, stderr.Bytes())
+		return "", fmt.Errorf("%w: go tool -n nats-server: %v: %s; set BTN_NATS_SERVER to use one of your own",
+			ErrUnavailable, err, stderr.Bytes())
 	}
 	return path, nil
 }

@@ -22,8 +22,8 @@ import (
 // ErrUnavailable: the server's program is not on this machine. The error says what to do.
 var ErrUnavailable = errors.New("testserver: server not available")
 
-// startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a machine that is busy, more seldom. An answer that does
-// not come within answerTimeout counts for lateLooks.
+// startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a machine that
+// is busy, more seldom. An answer that does not come within answerTimeout counts for lateLooks.
 const (
 	startLooks    = 3000
 	lateLooks     = 300
@@ -153,7 +153,8 @@ func freePort() (string, error) {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// attach ties a started server to a test: it skips, fails, or is killed at the end and shows its log if the test failed.
+// attach ties a started server to a test: it skips, fails, or is killed at the end and shows its log if the
+// test failed.
 func attach(t testing.TB, p *process, err error) {
 	t.Helper()
 	if errors.Is(err, ErrUnavailable) {

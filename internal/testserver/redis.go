@@ -118,8 +118,8 @@ func exchange(addr, send, want string) error {
 	return nil
 }
 
-// FindRedis returns the path of a redis-server and what its environment needs: $BTN_REDIS_SERVER, one on PATH, or one that
-// Unpack has put into the cache folder. It installs nothing.
+// FindRedis returns the path of a redis-server and what its environment needs: $BTN_REDIS_SERVER, one on
+// PATH, or one that Unpack has put into the cache folder. It installs nothing.
 func FindRedis() (path string, env []string, err error) {
 	if path = os.Getenv("BTN_REDIS_SERVER"); path != "" {
 		return path, nil, nil
@@ -133,6 +133,7 @@ func FindRedis() (path string, env []string, err error) {
 			return path, env, nil
 		}
 	}
-	return "", nil, fmt.Errorf("%w: no redis-server on PATH; `go run ./internal/testserver/install` gets one on Debian and Ubuntu, "+
+	return "", nil, fmt.Errorf("%w: no redis-server on PATH; `go run ./internal/testserver/install` gets "+
+		"one on Debian and Ubuntu, "+
 		"elsewhere install redis or set BTN_REDIS_SERVER", ErrUnavailable)
 }

@@ -90,10 +90,12 @@ func TestMissingServersSaySo(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("BTN_REDIS_SERVER", "")
 	t.Setenv("BTN_NATS_SERVER", "")
-	if _, err := StartRedis(RedisOptions{}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "testserver/install") {
+	if _, err := StartRedis(RedisOptions{}); !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "testserver/install") {
 		t.Errorf("redis: %v", err)
 	}
-	if _, err := StartNATS(NATSOptions{}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "BTN_NATS_SERVER") {
+	if _, err := StartNATS(NATSOptions{}); !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "BTN_NATS_SERVER") {
 		t.Errorf("nats: %v", err)
 	}
 	var said strings.Builder
@@ -109,10 +111,12 @@ func TestBadServersFailWithTheirLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("BTN_REDIS_SERVER", script)
-	if _, err := StartRedis(RedisOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "cannot open the thing") {
+	if _, err := StartRedis(RedisOptions{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "cannot open the thing") {
 		t.Errorf("%v", err)
 	}
-	if _, err := StartRedis(RedisOptions{Dir: dir, Config: "nowhere.conf"}); err == nil || !strings.Contains(err.Error(), "nowhere.conf") {
+	if _, err := StartRedis(RedisOptions{Dir: dir, Config: "nowhere.conf"}); err == nil ||
+		!strings.Contains(err.Error(), "nowhere.conf") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package baseline holds what others do, written anew for comparison: naive mean field, mini-bucket elimination and bucket
-// renormalisation, each on an expression with entries of at least 0.
+// Package baseline holds what others do, written anew for comparison: naive mean field, mini-bucket
+// elimination and bucket renormalisation, each on an expression with entries of at least 0.
 package baseline
 
 import (
@@ -33,12 +33,14 @@ func check(e *sumproduct.Expression) error {
 		}
 		for _, x := range table.Data {
 			if !(x >= 0) || math.IsInf(x, 1) {
-				return fault.New(fault.Unsupported, "baseline: table %d has the entry %v; only finite ones of at least 0 are possible", t, x)
+				return fault.New(fault.Unsupported,
+					"baseline: table %d has the entry %v; only finite ones of at least 0 are possible", t, x)
 			}
 		}
 	}
 	if e.Scale.Mant < 0 || !e.Scale.IsFinite() {
-		return fault.New(fault.Unsupported, "baseline: the scale is %v·2^%d; it must be at least 0", e.Scale.Mant, e.Scale.Exp)
+		return fault.New(fault.Unsupported, "baseline: the scale is %v·2^%d; it must be at least 0",
+			e.Scale.Mant, e.Scale.Exp)
 	}
 	return nil
 }

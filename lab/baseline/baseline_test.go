@@ -53,7 +53,12 @@ func randomModels(n int) []*factorgraph.Model {
 	var list []*factorgraph.Model
 	for seed := range uint64(n) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		list = append(list, oracle.RandomModel(rng, oracle.Options{Factors: 9, Zeros: 0.1 * float64(seed%2), Kinds: []oracle.Kind{oracle.Dense}, Constant: true}))
+		list = append(list, oracle.RandomModel(rng, oracle.Options{
+			Factors:  9,
+			Zeros:    0.1 * float64(seed%2),
+			Kinds:    []oracle.Kind{oracle.Dense},
+			Constant: true,
+		}))
 	}
 	return list
 }
@@ -171,8 +176,16 @@ func TestMeanFieldOfIndependentVariables(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	bad := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}
-	good := &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 1}}}}
+	bad := &sumproduct.Expression{
+		Dims:   []int{2},
+		Scale:  scaled.One,
+		Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}},
+	}
+	good := &sumproduct.Expression{
+		Dims:   []int{2},
+		Scale:  scaled.One,
+		Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 1}}},
+	}
 	wide, err := generate.Complete(40, generate.Ising{Delta: 1})
 	huge := expression(t, wide, err)
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -45,7 +45,13 @@ func newTree(ctx context.Context, e *sumproduct.Expression, ibound int) (*tree, 
 	if err != nil {
 		return nil, err
 	}
-	s := splitter{e: e, ibound: ibound, rank: make([]int, len(e.Dims)), waiting: make([][]item, len(e.Dims)), t: &tree{scale: e.Scale}}
+	s := splitter{
+		e:       e,
+		ibound:  ibound,
+		rank:    make([]int, len(e.Dims)),
+		waiting: make([][]item, len(e.Dims)),
+		t:       &tree{scale: e.Scale},
+	}
 	for k, i := range order {
 		s.rank[i] = k
 	}
@@ -126,7 +132,9 @@ func (s *splitter) bucket(items []item, scope []int, main int) error {
 		cells *= float64(s.e.Dims[i])
 	}
 	if s.cells += cells; s.cells > maxCells {
-		return fault.New(fault.OverBudget, "baseline: mini-buckets of ibound %d need more than %d bytes: %.3g entries and more", s.ibound, 8*maxCells, s.cells)
+		return fault.New(fault.OverBudget,
+			"baseline: mini-buckets of ibound %d need more than %d bytes: %.3g entries and more",
+			s.ibound, 8*maxCells, s.cells)
 	}
 	for _, x := range items {
 		if x.child >= 0 {

@@ -39,10 +39,11 @@ const forbidden = 1e4
 //
 //	ln Z ≥ ln Scale + Σ_t E_q[ln T_t] + Σ_i H(q_i)
 //
-// by coordinate ascent, q_i(x) ∝ exp Σ_{t∋i} E_{q∖i}[ln T_t | x], from several starts, and returns the best with its q. A start
-// that ends with weight on an entry 0 gives −Inf, which is a bound too. Errors: fault.Unsupported for entries below 0; the
-// context's. Cost of a sweep: Σ_t order² × entries. Source: Jordan, Ghahramani, Jaakkola, Saul, An introduction to
-// variational methods for graphical models, Machine Learning 37 (1999).
+// by coordinate ascent, q_i(x) ∝ exp Σ_{t∋i} E_{q∖i}[ln T_t | x], from several starts, and returns the best
+// with its q. A start that ends with weight on an entry 0 gives −Inf, which is a bound too. Errors:
+// fault.Unsupported for entries below 0; the context's. Cost of a sweep: Σ_t order² × entries. Source:
+// Jordan, Ghahramani, Jaakkola, Saul, An introduction to variational methods for graphical models, Machine
+// Learning 37 (1999).
 func MeanField(ctx context.Context, e *sumproduct.Expression, o MeanFieldOptions) (Result, error) {
 	if err := check(e); err != nil {
 		return Result{}, err
@@ -82,7 +83,12 @@ type field struct {
 }
 
 func newField(e *sumproduct.Expression) *field {
-	f := &field{e: e, ln: make([][]float64, len(e.Tables)), at: make([][]int, len(e.Dims)), q: make([][]float64, len(e.Dims))}
+	f := &field{
+		e:  e,
+		ln: make([][]float64, len(e.Tables)),
+		at: make([][]int, len(e.Dims)),
+		q:  make([][]float64, len(e.Dims)),
+	}
 	for t, table := range e.Tables {
 		f.ln[t] = make([]float64, len(table.Data))
 		for k, v := range table.Data {
@@ -142,8 +148,8 @@ func (f *field) sweep() float64 {
 	return change
 }
 
-// expect adds E[ln T_t | index i has value x] over the other indices to into[x]; where i is −1, E[ln T_t] to into[0], with
-// ln 0 = −Inf.
+// expect adds E[ln T_t | index i has value x] over the other indices to into[x]; where i is −1, E[ln T_t] to
+// into[0], with ln 0 = −Inf.
 func (f *field) expect(t, i int, into []float64) {
 	scope := f.e.Tables[t].Scope
 	f.x = append(f.x[:0], make([]int, len(scope))...)

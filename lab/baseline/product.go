@@ -12,8 +12,8 @@ type table struct {
 	data []float64
 }
 
-// product returns Σ Π ops over the axes that are not in out, or the maximum instead of the sum. dims are the dimensions of
-// axes, all axes that occur; out is a part of axes. flops are counted into it.
+// product returns Σ Π ops over the axes that are not in out, or the maximum instead of the sum. dims are the
+// dimensions of axes, all axes that occur; out is a part of axes. flops are counted into it.
 func product(axes, dims []int, ops []table, out []int, largest bool, flops *float64) table {
 	result, size := table{axes: out}, 1
 	for _, a := range out {
@@ -107,7 +107,8 @@ func position(axes []int, label int) int {
 	panic("baseline: an axis is missing")
 }
 
-// normalise divides data by the power of two that brings its largest entry to [½, 1) and returns the exponent; 0 for zeros.
+// normalise divides data by the power of two that brings its largest entry to [½, 1) and returns the
+// exponent; 0 for zeros.
 func normalise(data []float64) int64 {
 	high := 0.0
 	for _, x := range data {

@@ -16,20 +16,22 @@ type RenormalisationOptions struct {
 	Rounds int // of global optimisation; 0: 10 as in the source, below 0: none, the local variant (MBR)
 }
 
-// BucketRenormalisation estimates ln Z by global bucket renormalisation (GBR). Each mini-bucket k of an index but the main one
-// has a replica x' of the index of its own, tied to the index x by a rank-one δ(x, x') ≈ u(x) u(x'), ‖u‖ = 1.
+// BucketRenormalisation estimates ln Z by global bucket renormalisation (GBR). Each mini-bucket k of an index
+// but the main one has a replica x' of the index of its own, tied to the index x by a rank-one δ(x, x') ≈
+// u(x) u(x'), ‖u‖ = 1.
 //
-// Local (MBR): u is the leading left singular vector of the mini-bucket as a matrix, x' × the rest, buckets in elimination
-// order. Global: u is the leading left singular vector of the matrix M(x', x) that the whole renormalised model is with both
-// u taken out, pair after pair in reverse order, round after round.
+// Local (MBR): u is the leading left singular vector of the mini-bucket as a matrix, x' × the rest, buckets
+// in elimination order. Global: u is the leading left singular vector of the matrix M(x', x) that the whole
+// renormalised model is with both u taken out, pair after pair in reverse order, round after round.
 //
-// It is Z itself where the min-fill order has a width of at most IBound, and no bound otherwise. Errors as MiniBucket's.
-// Cost of a round: about d^(IBound+3) per mini-bucket. Source: Ahn, Chertkov, Weller, Shin, Bucket renormalization for
-// approximate inference, ICML 2018, arXiv:1803.05104. Differs: messages towards the leaves are kept beside those towards the
-// root, so that a round costs a few eliminations and not one per pair; mini-buckets as MiniBucket's; rows of M are the replica
-// (with the main variable's, as in the authors' program, more rounds made 12×12 grids worse, |Δ ln Z| of 0.03 became 1.8 at
-// Δ = 0.5); u is found by squaring M Mᵀ from the uniform vector, so that entries never fall below 0; rounds end when ln Z
-// moves by less than 1e-10.
+// It is Z itself where the min-fill order has a width of at most IBound, and no bound otherwise. Errors as
+// MiniBucket's. Cost of a round: about d^(IBound+3) per mini-bucket. Source: Ahn, Chertkov, Weller, Shin,
+// Bucket renormalization for approximate inference, ICML 2018, arXiv:1803.05104. Differs: messages towards
+// the leaves are kept beside those towards the root, so that a round costs a few eliminations and not one per
+// pair; mini-buckets as MiniBucket's; rows of M are the replica (with the main variable's, as in the authors'
+// program, more rounds made 12×12 grids worse, |Δ ln Z| of 0.03 became 1.8 at Δ = 0.5); u is found by
+// squaring M Mᵀ from the uniform vector, so that entries never fall below 0; rounds end when ln Z moves by
+// less than 1e-10.
 func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o RenormalisationOptions) (Result, error) {
 	if o.IBound == 0 {
 		o.IBound = 8
@@ -42,7 +44,13 @@ func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o Reno
 		return Result{}, err
 	}
 	n := len(t.buckets)
-	s := &renormaliser{tree: t, u: make([][]float64, n), up: make([]table, n), exp: make([]int64, n), down: make([]table, n)}
+	s := &renormaliser{
+		tree: t,
+		u:    make([][]float64, n),
+		up:   make([]table, n),
+		exp:  make([]int64, n),
+		down: make([]table, n),
+	}
 	for k := range t.buckets {
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
@@ -66,8 +74,9 @@ func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o Reno
 	return r, nil
 }
 
-// renormaliser holds the vectors and the messages that are up to date: up[k] goes from bucket k to its parent, down[k] from
-// the parent to k, both over the indices that k hands on. Those without data are to be computed when they are needed.
+// renormaliser holds the vectors and the messages that are up to date: up[k] goes from bucket k to its
+// parent, down[k] from the parent to k, both over the indices that k hands on. Those without data are to be
+// computed when they are needed.
 type renormaliser struct {
 	*tree
 	u     [][]float64 // of a bucket that is not main: of its replica and, as a factor, of the main one
@@ -111,8 +120,8 @@ const (
 	mainOne
 )
 
-// pair returns M, replica × main: what the whole renormalised model is as a function of both, up to a factor. It goes up from
-// either bucket to where they meet, if they do.
+// pair returns M, replica × main: what the whole renormalised model is as a function of both, up to a factor.
+// It goes up from either bucket to where they meet, if they do.
 func (s *renormaliser) pair(k int) table {
 	m, d := s.buckets[k].main, s.buckets[k].dims[0]
 	above := map[int]bool{}
@@ -133,8 +142,8 @@ func (s *renormaliser) pair(k int) table {
 	return s.sum(axes, dims, ops, axes[:2])
 }
 
-// climb returns bucket k's message with its own index left as the axis label, at the bucket until or, below 0, at the root, and
-// the last bucket on the way there.
+// climb returns bucket k's message with its own index left as the axis label, at the bucket until or, below
+// 0, at the root, and the last bucket on the way there.
 func (s *renormaliser) climb(k, label int, ops []table, until int) (table, int) {
 	b := &s.buckets[k]
 	d := b.dims[0]

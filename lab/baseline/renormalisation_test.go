@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// renormalised writes the model of s out: an index per bucket, the tables as they were split, a pair of vectors per replica
-// except that of bucket but.
+// renormalised writes the model of s out: an index per bucket, the tables as they were split, a pair of
+// vectors per replica except that of bucket but.
 func renormalised(s *renormaliser, e *sumproduct.Expression, but int) *sumproduct.Expression {
 	r := &sumproduct.Expression{Dims: make([]int, len(s.buckets)), Scale: s.scale}
 	// where is the bucket whose replica of index i is meant in what bucket k hands on.
@@ -36,7 +36,8 @@ func renormalised(s *renormaliser, e *sumproduct.Expression, but int) *sumproduc
 			r.Tables = append(r.Tables, sumproduct.Table{Scope: scope, Data: t.data})
 		}
 		if b.main != k && k != but {
-			r.Tables = append(r.Tables, sumproduct.Table{Scope: []int{k}, Data: s.u[k]}, sumproduct.Table{Scope: []int{b.main}, Data: s.u[k]})
+			r.Tables = append(r.Tables, sumproduct.Table{Scope: []int{k}, Data: s.u[k]},
+				sumproduct.Table{Scope: []int{b.main}, Data: s.u[k]})
 		}
 	}
 	return r
@@ -51,11 +52,17 @@ func contracted(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	return z
 }
 
-// TestRenormalisedModel: messages up and down give what the renormalised model, written out, gives an engine of its own.
+// TestRenormalisedModel: messages up and down give what the renormalised model, written out, gives an engine
+// of its own.
 func TestRenormalisedModel(t *testing.T) {
 	pairs := 0
 	for seed := range uint64(30) {
-		m := oracle.RandomModel(rand.New(rand.NewPCG(seed, 2)), oracle.Options{Variables: 9, Factors: 14, Kinds: []oracle.Kind{oracle.Dense}, Zeros: 0.05})
+		m := oracle.RandomModel(rand.New(rand.NewPCG(seed, 2)), oracle.Options{
+			Variables: 9,
+			Factors:   14,
+			Kinds:     []oracle.Kind{oracle.Dense},
+			Zeros:     0.05,
+		})
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +76,13 @@ func TestRenormalisedModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := len(split.buckets)
-		s := &renormaliser{tree: split, u: make([][]float64, n), up: make([]table, n), exp: make([]int64, n), down: make([]table, n)}
+		s := &renormaliser{
+			tree: split,
+			u:    make([][]float64, n),
+			up:   make([]table, n),
+			exp:  make([]int64, n),
+			down: make([]table, n),
+		}
 		for k := range n {
 			s.local(k)
 		}
@@ -101,7 +114,8 @@ func TestRenormalisedModel(t *testing.T) {
 			}
 			s.global(k)
 		}
-		if got, want := s.value(), contracted(t, renormalised(s, e, -1)).LogAbs(); got != want && !(math.Abs(got-want) < 1e-11) {
+		if got, want := s.value(), contracted(t, renormalised(s, e, -1)).LogAbs(); got != want &&
+			!(math.Abs(got-want) < 1e-11) {
 			t.Errorf("model %d: ln Z of the renormalised model is %v, want %v", seed, got, want)
 		}
 	}
@@ -110,7 +124,8 @@ func TestRenormalisedModel(t *testing.T) {
 	}
 }
 
-// TestLeadingVector: it is the eigenvector of M Mᵀ with the largest Rayleigh quotient, and uniform where M leaves a choice.
+// TestLeadingVector: it is the eigenvector of M Mᵀ with the largest Rayleigh quotient, and uniform where M
+// leaves a choice.
 func TestLeadingVector(t *testing.T) {
 	s := &renormaliser{}
 	u := s.leading(table{data: []float64{3, 0, 0, 4}}, 2)

@@ -13,17 +13,20 @@ func TestParseAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *a.Log10Z != 1 || *a.Plan.Width != 3 || *a.Plan.Log2Table != 4 || *a.Plan.Flops != 120 || !a.Exact || a.Method != "exact" {
+	if *a.Log10Z != 1 || *a.Plan.Width != 3 || *a.Plan.Log2Table != 4 || *a.Plan.Flops != 120 || !a.Exact ||
+		a.Method != "exact" {
 		t.Errorf("got %+v", a)
 	}
 	if a.Run != nil || a.Marginals != nil || a.Plan.Slices != nil {
 		t.Errorf("fields that are not in the result: %+v", a)
 	}
-	with := strings.Replace(exactLine, `"peak_bytes":256}`, `"peak_bytes":256,"slices":8},"run":{"flops":130,"slices":4},"marginals":[[0.25,0.75],[1]]`, 1)
+	with := strings.Replace(exactLine, `"peak_bytes":256}`,
+		`"peak_bytes":256,"slices":8},"run":{"flops":130,"slices":4},"marginals":[[0.25,0.75],[1]]`, 1)
 	if a, err = parseAnswer([]byte(with)); err != nil {
 		t.Fatal(err)
 	}
-	if *a.Run.Flops != 130 || *a.Run.Slices != 4 || *a.Plan.Slices != 8 || len(a.Marginals) != 2 || a.Marginals[0][1] != 0.75 {
+	if *a.Run.Flops != 130 || *a.Run.Slices != 4 || *a.Plan.Slices != 8 || len(a.Marginals) != 2 ||
+		a.Marginals[0][1] != 0.75 {
 		t.Errorf("got %+v", a)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 var csvHead = []string{
-	"set", "model", "variables", "method", "exact", "width", "log2_table", "planned_flops", "planned_bytes", "real_flops", "slices",
+	"set", "model", "variables", "method", "exact", "width", "log2_table", "planned_flops", "planned_bytes",
+	"real_flops", "slices",
 	"wall_s", "cpu_s", "peak_bytes", "log10_z", "reference", "error", "mar_error", "status", "note",
 }
 
@@ -99,8 +100,9 @@ func (c *cells) row() Row {
 	r := Row{
 		Set: c.text("set"), Model: c.text("model"), Method: c.text("method"), Exact: c.text("exact") == "true",
 		Log2Table: c.float("log2_table"), Flops: c.float("planned_flops"), Bytes: c.float("planned_bytes"),
-		RealFlops: c.float("real_flops"), Slices: c.float("slices"), Log10Z: c.float("log10_z"), Reference: c.float("reference"),
-		Error: c.float("error"), MarError: c.float("mar_error"), Status: Status(c.text("status")), Note: c.text("note"),
+		RealFlops: c.float("real_flops"), Slices: c.float("slices"), Log10Z: c.float("log10_z"),
+		Reference: c.float("reference"),
+		Error:     c.float("error"), MarError: c.float("mar_error"), Status: Status(c.text("status")), Note: c.text("note"),
 	}
 	r.Variables, r.Wall, r.CPU, r.Peak = int(c.number("variables")), c.number("wall_s"), c.number("cpu_s"), int64(c.number("peak_bytes"))
 	if w := c.float("width"); w != nil {

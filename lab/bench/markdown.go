@@ -55,7 +55,8 @@ included; *peak* is its largest resident set. *error* is the difference of log10
 is at most half a unit of the reference's last digit (six significant digits at least), or 1e-5. A dash: not known.
 `
 
-const marLegend = "*MAR error* is the largest difference of a marginal probability to the reference, at most 1e-5 in a solved model.\n"
+const marLegend = "*MAR error* is the largest difference of a marginal probability to the reference, at " +
+	"most 1e-5 in a solved model.\n"
 
 func writeRows(b *bufio.Writer, cols []column, rows []Row) {
 	var head, rule strings.Builder

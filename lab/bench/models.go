@@ -24,8 +24,8 @@ type Model struct {
 
 const ending = ".uai"
 
-// Find returns the models of the folder and of the folders in it (no deeper), sorted by name. Without filters all of them,
-// else those for which one filter (path.Match) matches the name or the part behind its slash.
+// Find returns the models of the folder and of the folders in it (no deeper), sorted by name. Without filters
+// all of them, else those for which one filter (path.Match) matches the name or the part behind its slash.
 // Errors are bad input: no folder, no model, a malformed filter.
 func Find(folder string, filters []string) ([]Model, error) {
 	for _, f := range filters {
@@ -70,7 +70,8 @@ func Find(folder string, filters []string) ([]Model, error) {
 		add(e.Name(), inner)
 	}
 	if len(models) == 0 {
-		return nil, fault.New(fault.BadInput, "%s: of %d models (*%s) none is left by the filters %q", folder, seen, ending, filters)
+		return nil, fault.New(fault.BadInput, "%s: of %d models (*%s) none is left by the filters %q",
+			folder, seen, ending, filters)
 	}
 	sort.Slice(models, func(i, j int) bool { return models[i].Name < models[j].Name })
 	return models, nil

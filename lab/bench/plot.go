@@ -23,7 +23,8 @@ import (
 // The axis ends at limit seconds, or at the slowest solved model where there is no limit (0).
 func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 	p, legend, names := plot.New(), plot.NewLegend(), []string(nil)
-	legend.Top, legend.Left = true, true // beside the curves; the lines left of their names, which may be wider than measured
+	// beside the curves; the lines left of their names, which may be wider than measured
+	legend.Top, legend.Left = true, true
 	p.Title.Text, p.Title.Padding = title, vg.Points(8)
 	p.X.Label.Text, p.Y.Label.Text = "seconds per model (wall time)", "models solved within this time"
 	from, to, most := extent(series, limit)

@@ -65,7 +65,8 @@ func TestReadReference(t *testing.T) {
 		"zero.uai.PR": "PR -inf", "broken.uai.PR": "PR\nmany\n", "mar.uai.MAR": "MAR\n1 2 0.5",
 	})
 	read := func(name string, mar bool) reference { return readReference(filepath.Join(dir, name), mar) }
-	if r := read("a.uai", true); r.Err != nil || *r.Log10Z != -12.345 || math.Abs(r.Tolerance-5e-5) > 1e-12 || r.Marginals[0][1] != 0.75 {
+	if r := read("a.uai", true); r.Err != nil || *r.Log10Z != -12.345 || math.Abs(r.Tolerance-5e-5) > 1e-12 ||
+		r.Marginals[0][1] != 0.75 {
 		t.Errorf("got %+v", r)
 	}
 	if r := read("a.uai", false); r.Marginals != nil {

@@ -9,7 +9,13 @@ import (
 )
 
 func ended(stdout string) process {
-	return process{Stdout: []byte(stdout), Reason: "exit status 0", Wall: 1500 * time.Millisecond, CPU: 2 * time.Second, Peak: 64 << 20}
+	return process{
+		Stdout: []byte(stdout),
+		Reason: "exit status 0",
+		Wall:   1500 * time.Millisecond,
+		CPU:    2 * time.Second,
+		Peak:   64 << 20,
+	}
 }
 
 func estimate(line string) string {
@@ -33,26 +39,31 @@ func TestJudge(t *testing.T) {
 		want    Status
 		note    string
 	}{
-		"right":                    {ended(exactLine), at(1.0004), false, OK, ""},
-		"off":                      {ended(exactLine), at(1.0006), false, Wrong, "log10 Z 1, the reference is 1.0006"},
-		"off estimate":             {ended(estimate(exactLine)), at(1.0006), false, Estimate, "the reference is 1.0006"},
-		"right estimate":           {ended(estimate(exactLine)), at(1), false, OK, ""},
-		"no reference":             {ended(exactLine), reference{}, true, Unchecked, ""},
-		"estimate, no reference":   {ended(estimate(exactLine)), reference{}, false, Estimate, "no reference"},
-		"zero":                     {ended(zero), at(math.Inf(-1)), false, OK, ""},
-		"zero, but should not be":  {ended(zero), at(1), false, Wrong, "log10 Z −∞ (Z = 0), the reference is 1"},
-		"should be zero":           {ended(exactLine), at(math.Inf(-1)), false, Wrong, "the reference is −∞"},
-		"marginals":                {ended(marginals), withMar(0.250009), true, OK, ""},
-		"marginals off":            {ended(marginals), withMar(0.25002), true, WrongMar, ""},
-		"estimated marginals off":  {ended(estimate(marginals)), withMar(0.25002), true, Estimate, ""},
-		"marginals missing":        {ended(exactLine), withMar(0.25), true, NoMar, ""},
-		"marginals nobody wants":   {ended(exactLine), withMar(0.25), false, OK, ""},
-		"reference unreadable":     {ended(exactLine), reference{Err: errors.New("bad file")}, false, NoReference, "bad file"},
+		"right":                   {ended(exactLine), at(1.0004), false, OK, ""},
+		"off":                     {ended(exactLine), at(1.0006), false, Wrong, "log10 Z 1, the reference is 1.0006"},
+		"off estimate":            {ended(estimate(exactLine)), at(1.0006), false, Estimate, "the reference is 1.0006"},
+		"right estimate":          {ended(estimate(exactLine)), at(1), false, OK, ""},
+		"no reference":            {ended(exactLine), reference{}, true, Unchecked, ""},
+		"estimate, no reference":  {ended(estimate(exactLine)), reference{}, false, Estimate, "no reference"},
+		"zero":                    {ended(zero), at(math.Inf(-1)), false, OK, ""},
+		"zero, but should not be": {ended(zero), at(1), false, Wrong, "log10 Z −∞ (Z = 0), the reference is 1"},
+		"should be zero":          {ended(exactLine), at(math.Inf(-1)), false, Wrong, "the reference is −∞"},
+		"marginals":               {ended(marginals), withMar(0.250009), true, OK, ""},
+		"marginals off":           {ended(marginals), withMar(0.25002), true, WrongMar, ""},
+		"estimated marginals off": {ended(estimate(marginals)), withMar(0.25002), true, Estimate, ""},
+		"marginals missing":       {ended(exactLine), withMar(0.25), true, NoMar, ""},
+		"marginals nobody wants":  {ended(exactLine), withMar(0.25), false, OK, ""},
+		"reference unreadable": {
+			ended(exactLine), reference{Err: errors.New("bad file")}, false, NoReference, "bad file",
+		},
 		"the program's own errors": {ended(failed), at(1), false, "over_budget", "too large"},
-		"timeout":                  {process{Ending: endedTimeout, Reason: "killed after 1s"}, at(1), false, Timeout, "killed after 1s"},
-		"killed":                   {process{Ending: endedKilled, Reason: "signal: killed"}, at(1), false, Killed, "signal: killed"},
-		"not started":              {process{Ending: endedUnborn, Reason: "no such file"}, at(1), false, Broken, "no such file"},
-		"silent":                   {process{Reason: "exit status 2", Stderr: "panic: x"}, at(1), false, Broken, "exit status 2 panic: x"},
+		"timeout": {
+			process{Ending: endedTimeout, Reason: "killed after 1s"}, at(1), false, Timeout,
+			"killed after 1s",
+		},
+		"killed":      {process{Ending: endedKilled, Reason: "signal: killed"}, at(1), false, Killed, "signal: killed"},
+		"not started": {process{Ending: endedUnborn, Reason: "no such file"}, at(1), false, Broken, "no such file"},
+		"silent":      {process{Reason: "exit status 2", Stderr: "panic: x"}, at(1), false, Broken, "exit status 2 panic: x"},
 	} {
 		r := Config{Set: "s", Mar: c.mar}.row(Model{Name: "m", Variables: 7}, c.process, c.ref)
 		if r.Status != c.want || !strings.Contains(r.Note, c.note) {

@@ -68,10 +68,12 @@ func TestProcessIsMeasured(t *testing.T) {
 	if runtime.GOOS == "linux" && (p.Peak < 200<<20 || p.Peak > 400<<20) {
 		t.Errorf("peak %d bytes of a process that touched 200 MiB", p.Peak)
 	}
-	if p = runProcess(context.Background(), stand(t, "noise"), 0); !strings.HasSuffix(p.Stderr, "xthe end") || len(p.Stderr) > 4096 {
+	if p = runProcess(context.Background(), stand(t, "noise"), 0); !strings.HasSuffix(p.Stderr, "xthe end") ||
+		len(p.Stderr) > 4096 {
 		t.Errorf("kept %d bytes: …%s", len(p.Stderr), p.Stderr[max(0, len(p.Stderr)-20):])
 	}
-	if p = runProcess(context.Background(), []string{filepath.Join(t.TempDir(), "absent")}, 0); p.Ending != endedUnborn || p.Reason == "" {
+	if p = runProcess(context.Background(), []string{filepath.Join(t.TempDir(), "absent")},
+		0); p.Ending != endedUnborn || p.Reason == "" {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -98,7 +100,8 @@ func TestKilledProcessesLeaveNoFiles(t *testing.T) {
 func TestOwnVariablesDoNotReachTheProcess(t *testing.T) {
 	t.Setenv("BTN_NATS", "nats://elsewhere")
 	t.Setenv("OTHER", "kept")
-	if p := runProcess(context.Background(), stand(t, "environment"), 0); p.Stderr != "BTN_NATS= OTHER=kept" || p.Reason != "exit status 3" {
+	if p := runProcess(context.Background(), stand(t, "environment"), 0); p.Stderr != "BTN_NATS= OTHER=kept" ||
+		p.Reason != "exit status 3" {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -106,7 +109,11 @@ func TestOwnVariablesDoNotReachTheProcess(t *testing.T) {
 func TestRunKeepsTheOrderAndWhatWasMeasured(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.uai.PR": "PR\n1\n", "b.uai.PR": "PR\n2\n"})
-	models := []Model{{Name: "a", Path: filepath.Join(dir, "a.uai")}, {Name: "b", Path: filepath.Join(dir, "b.uai")}, {Name: "c", Path: filepath.Join(dir, "c.uai")}}
+	models := []Model{
+		{Name: "a", Path: filepath.Join(dir, "a.uai")},
+		{Name: "b", Path: filepath.Join(dir, "b.uai")},
+		{Name: "c", Path: filepath.Join(dir, "c.uai")},
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var seen []string
@@ -122,7 +129,8 @@ func TestRunKeepsTheOrderAndWhatWasMeasured(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if rows, err = Run(ctx, Config{Command: stand(t, "sleep")}, models, each); !errors.Is(err, context.DeadlineExceeded) || len(rows) != 0 {
+	if rows, err = Run(ctx, Config{Command: stand(t, "sleep")}, models,
+		each); !errors.Is(err, context.DeadlineExceeded) || len(rows) != 0 {
 		t.Errorf("interrupted within the first: %v, %v", rows, err)
 	}
 }
@@ -130,7 +138,8 @@ func TestRunKeepsTheOrderAndWhatWasMeasured(t *testing.T) {
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"z.uai": "MARKOV\n12\n", "z.uai.evid": "0", "sub/b.uai": "BAYES 3", "sub/a.uai": "", "sub/deep/c.uai": "MARKOV 1", "readme.txt": "", "sub/.uai": "",
+		"z.uai": "MARKOV\n12\n", "z.uai.evid": "0", "sub/b.uai": "BAYES 3", "sub/a.uai": "",
+		"sub/deep/c.uai": "MARKOV 1", "readme.txt": "", "sub/.uai": "",
 	})
 	find := func(filters ...string) string {
 		models, err := Find(dir, filters)
@@ -172,7 +181,8 @@ func TestCommand(t *testing.T) {
 	}
 	dir := t.TempDir()
 	build := func(command string) {
-		if out, err := exec.Command("go", "build", "-o", dir, "github.com/basetensor/basetensor/"+command).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", dir,
+			"github.com/basetensor/basetensor/"+command).CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
 	}
@@ -185,7 +195,8 @@ func TestCommand(t *testing.T) {
 	})
 	place := "" // here, where go finds the source of btn
 	bench := func(folder, out string) (string, int) {
-		cmd := exec.Command(filepath.Join(dir, "btnlab"), "bench", filepath.Join(dir, folder), "--timeout=60s", "--out", filepath.Join(dir, out))
+		cmd := exec.Command(filepath.Join(dir, "btnlab"), "bench", filepath.Join(dir, folder),
+			"--timeout=60s", "--out", filepath.Join(dir, out))
 		cmd.Dir = place
 		text, err := cmd.CombinedOutput()
 		if cmd.ProcessState == nil {
@@ -208,7 +219,8 @@ func TestCommand(t *testing.T) {
 	}
 	for i, want := range []Row{{Model: "free", Log10Z: new(1.0)}, {Model: "in/seen", Log10Z: new(0.7781512503836436)}} {
 		r := rows[i]
-		if r.Model != want.Model || r.Variables != 2 || !r.Exact || r.Width == nil || r.Wall <= 0 || r.CPU <= 0 || *difference(r.Log10Z, want.Log10Z) > 1e-12 {
+		if r.Model != want.Model || r.Variables != 2 || !r.Exact || r.Width == nil || r.Wall <= 0 || r.CPU <= 0 ||
+			*difference(r.Log10Z, want.Log10Z) > 1e-12 {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}
@@ -217,8 +229,13 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	write(t, dir, map[string]string{"wrong/free.uai": pair, "wrong/free.uai.PR": "PR\n1.00002\n", "wrong/torn.uai": "MARKOV\n2\n2"})
-	if text, code = bench("wrong", "out2"); code != 1 || !strings.Contains(text, "wrong 1, bad_input 1") || !strings.Contains(text, "0 of 2 solved") {
+	write(t, dir, map[string]string{
+		"wrong/free.uai":    pair,
+		"wrong/free.uai.PR": "PR\n1.00002\n",
+		"wrong/torn.uai":    "MARKOV\n2\n2",
+	})
+	if text, code = bench("wrong", "out2"); code != 1 || !strings.Contains(text, "wrong 1, bad_input 1") ||
+		!strings.Contains(text, "0 of 2 solved") {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 	place = dir

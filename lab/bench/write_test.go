@@ -28,12 +28,33 @@ func parse(t *testing.T, text string) float64 {
 func sample() []Row {
 	return []Row{
 		{
-			Set: "exact", Model: "grids/a_b", Variables: 100, Method: "exact", Exact: true, Width: new(13), Log2Table: new(14.0), Flops: new(109221.0),
-			Bytes: new(107712.0), RealFlops: new(1.5e5), Slices: new(16.0), Wall: 0.25, CPU: 0.5, Peak: 40 << 20, Log10Z: new(33.594513654754884),
+			Set: "exact", Model: "grids/a_b", Variables: 100, Method: "exact", Exact: true, Width: new(13),
+			Log2Table: new(14.0), Flops: new(109221.0),
+			Bytes: new(107712.0), RealFlops: new(1.5e5), Slices: new(16.0), Wall: 0.25, CPU: 0.5,
+			Peak: 40 << 20, Log10Z: new(33.594513654754884),
 			Reference: new(33.5945), Error: new(1.3654754884e-05), MarError: new(2e-7), Status: OK,
 		},
-		{Set: "exact", Model: "zero|x", Variables: 2, Method: "exact", Exact: true, Wall: 0.125, CPU: 0.0625, Log10Z: new(math.Inf(-1)), Status: Unchecked},
-		{Set: "exact", Model: "big", Wall: 60, CPU: 118, Peak: 1 << 33, Reference: new(0.0), Status: Timeout, Note: `killed, "after" 1m0s`},
+		{
+			Set:       "exact",
+			Model:     "zero|x",
+			Variables: 2,
+			Method:    "exact",
+			Exact:     true,
+			Wall:      0.125,
+			CPU:       0.0625,
+			Log10Z:    new(math.Inf(-1)),
+			Status:    Unchecked,
+		},
+		{
+			Set:       "exact",
+			Model:     "big",
+			Wall:      60,
+			CPU:       118,
+			Peak:      1 << 33,
+			Reference: new(0.0),
+			Status:    Timeout,
+			Note:      `killed, "after" 1m0s`,
+		},
 	}
 }
 
@@ -57,7 +78,8 @@ func TestCSVReadsWhatItWrote(t *testing.T) {
 
 func TestCSVOfOtherVersions(t *testing.T) {
 	rows, err := ReadCSV(strings.NewReader("new,status,wall_s,model\n1,ok,2.5,a\n2,timeout,60,b\n"))
-	if err != nil || len(rows) != 2 || rows[0].Wall != 2.5 || rows[1].Status != Timeout || rows[0].Model != "a" || rows[0].Log10Z != nil {
+	if err != nil || len(rows) != 2 || rows[0].Wall != 2.5 || rows[1].Status != Timeout || rows[0].Model != "a" ||
+		rows[0].Log10Z != nil {
 		t.Errorf("got %+v, %v", rows, err)
 	}
 	for text, want := range map[string]string{
@@ -86,7 +108,8 @@ func TestTableIsAligned(t *testing.T) {
 			t.Errorf("not aligned:\n%s\n%s", head, string(line))
 		}
 	}
-	if got := strings.Fields(table.Line(rows[0])); strings.Join(got, " ") != "grids/a_b 100 13 14.0 1.1e+05 1.5e+05 16 0.25 0.50 40 1e-05 2e-07 ok" {
+	if got := strings.Fields(table.Line(rows[0])); strings.Join(got,
+		" ") != "grids/a_b 100 13 14.0 1.1e+05 1.5e+05 16 0.25 0.50 40 1e-05 2e-07 ok" {
 		t.Errorf("cells %q", got)
 	}
 	if !strings.HasSuffix(table.Line(rows[2]), `timeout: killed, "after" 1m0s`) {
@@ -108,8 +131,15 @@ func TestSummary(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	page := Page{
-		Title: "Benchmark: exact", Machine: Machine{CPU: "Quick 9000", GOMAXPROCS: 2, Memory: 8 << 30, Go: "go1.26", Platform: "linux/amd64"},
-		Measured: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "btnlab bench FOLDER", Models: 4, Data: "results.csv", Picture: "cactus.svg",
+		Title: "Benchmark: exact", Machine: Machine{
+			CPU:        "Quick 9000",
+			GOMAXPROCS: 2,
+			Memory:     8 << 30,
+			Go:         "go1.26",
+			Platform:   "linux/amd64",
+		},
+		Measured: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "btnlab bench FOLDER", Models: 4,
+		Data: "results.csv", Picture: "cactus.svg",
 		Compared: []Series{{Name: "older", Times: []float64{1}, Total: 3}},
 	}
 	var b bytes.Buffer
@@ -120,7 +150,8 @@ func TestMarkdown(t *testing.T) {
 	for _, want := range []string{
 		"# Benchmark: exact\n", "**2 of 3 solved (unchecked 1, timeout 1)", "interrupted: 3 of 4 models",
 		"- machine: Quick 9000, GOMAXPROCS 2, 8 GiB of memory, go1.26, linux/amd64\n", "- measured: 2026-01-02\n",
-		"- command: `btnlab bench FOLDER`\n", "[results.csv](results.csv)", "](cactus.svg)", "- compared with: older, 1 of 3 solved\n",
+		"- command: `btnlab bench FOLDER`\n", "[results.csv](results.csv)", "](cactus.svg)",
+		"- compared with: older, 1 of 3 solved\n",
 		`| grids/a\_b | 100 | 13 | 14.0 |`, `| zero\|x | 2 | – |`, "## Not solved\n\n- big: timeout; killed",
 	} {
 		if !strings.Contains(text, want) {
@@ -153,7 +184,10 @@ func TestMarkdown(t *testing.T) {
 func TestCactusCountsSolvedModels(t *testing.T) {
 	rows := append(sample(), Row{Model: "x", Wall: 0.0001, Status: OK}, Row{Set: "exact", Wall: 0.01, Status: Wrong})
 	got := SeriesOf(rows, "file")
-	want := []Series{{Name: "exact", Times: []float64{0.125, 0.25}, Total: 4}, {Name: "file", Times: []float64{0.0001}, Total: 1}}
+	want := []Series{
+		{Name: "exact", Times: []float64{0.125, 0.25}, Total: 4},
+		{Name: "file", Times: []float64{0.0001}, Total: 1},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v", got)
 	}
@@ -194,12 +228,19 @@ func TestSVG(t *testing.T) {
 		}
 	}
 	all := strings.Join(words, "\n")
-	for _, want := range []string{"Title", "seconds per model", "models solved", "exact: 3 of 5 solved", "a < b: 0 of 2 solved", "\n0.1\n", "\n50\n", "\n5\n"} {
+	for _, want := range []string{
+		"Title", "seconds per model", "models solved", "exact: 3 of 5 solved", "a < b: 0 of 2 solved",
+		"\n0.1\n", "\n50\n", "\n5\n",
+	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in the drawing:\n%s", want, all)
 		}
 	}
-	for name, s := range map[string][]Series{"nothing": nil, "nothing solved": {{Name: "x", Total: 3}}, "no time": {{Name: "x", Times: []float64{0}, Total: 1}}} {
+	for name, s := range map[string][]Series{
+		"nothing":        nil,
+		"nothing solved": {{Name: "x", Total: 3}},
+		"no time":        {{Name: "x", Times: []float64{0}, Total: 1}},
+	} {
 		if err := WriteSVG(io.Discard, "", s, 0); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -216,7 +257,11 @@ func TestTicks(t *testing.T) {
 	if got := strings.Join(labels, " "); got != "0.1 0.2 0.5 1 2 5 10 20 50" {
 		t.Errorf("times %s", got)
 	}
-	for top, want := range map[float64]string{3: "0 1 2 3", 57: "0 5 10 15 20 25 30 35 40 45 50 55", 24: "0 2 4 6 8 10 12 14 16 18 20 22 24"} {
+	for top, want := range map[float64]string{
+		3:  "0 1 2 3",
+		57: "0 5 10 15 20 25 30 35 40 45 50 55",
+		24: "0 2 4 6 8 10 12 14 16 18 20 22 24",
+	} {
 		labels = nil
 		for _, tick := range countTicks(0, top) {
 			labels = append(labels, tick.Label)
@@ -228,13 +273,16 @@ func TestTicks(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
-	if got := value(strings.NewReader("a\t: 1\nmodel name\t: Quick 9000\nmodel name\t: other\n"), "model name"); got != "Quick 9000" {
+	if got := value(strings.NewReader("a\t: 1\nmodel name\t: Quick 9000\nmodel name\t: other\n"),
+		"model name"); got != "Quick 9000" {
 		t.Errorf("got %q", got)
 	}
-	if m := ThisMachine(); m.GOMAXPROCS < 1 || !strings.HasPrefix(m.String(), m.CPU) || !strings.Contains(m.String(), m.Go) {
+	if m := ThisMachine(); m.GOMAXPROCS < 1 || !strings.HasPrefix(m.String(), m.CPU) ||
+		!strings.Contains(m.String(), m.Go) {
 		t.Errorf("got %s", m)
 	}
-	if got := (Machine{Go: "go1.26", Platform: "a/b", GOMAXPROCS: 1}).String(); got != "processor not known, GOMAXPROCS 1, go1.26, a/b" {
+	if got := (Machine{Go: "go1.26", Platform: "a/b",
+		GOMAXPROCS: 1}).String(); got != "processor not known, GOMAXPROCS 1, go1.26, a/b" {
 		t.Error(got)
 	}
 }

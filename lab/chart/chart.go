@@ -1,5 +1,5 @@
-// Package chart draws the figures of measurements: error curves with their spread, and errors against what was stated. The
-// same data give the same bytes.
+// Package chart draws the figures of measurements: error curves with their spread, and errors against what
+// was stated. The same data give the same bytes.
 package chart
 
 import (
@@ -33,8 +33,9 @@ type Point struct {
 	below           bool // the floor of an axis: the value is not what is drawn
 }
 
-// Summary returns the median of the values at x, with the quartiles as its band; NaN where there are none. Values that are NaN
-// do not count. Quantiles are interpolated between the sorted values, the least being 0 and the largest 1.
+// Summary returns the median of the values at x, with the quartiles as its band; NaN where there are none.
+// Values that are NaN do not count. Quantiles are interpolated between the sorted values, the least being 0
+// and the largest 1.
 func Summary(x float64, values []float64) Point {
 	sorted := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	slices.Sort(sorted)
@@ -125,14 +126,23 @@ func newFigure(title string, x, y Axis) *figure {
 			a.Floor = 1e-16
 		}
 	}
-	f := &figure{Plot: plot.New(), x: x, y: y, left: math.Inf(1), right: math.Inf(-1), low: math.Inf(1), high: math.Inf(-1)}
+	f := &figure{
+		Plot:  plot.New(),
+		x:     x,
+		y:     y,
+		left:  math.Inf(1),
+		right: math.Inf(-1),
+		low:   math.Inf(1),
+		high:  math.Inf(-1),
+	}
 	f.Title.Text, f.Title.Padding = title, vg.Points(8)
 	f.Plot.X.Label.Text = x.Label // that of the y axis stands above it: see write
 	f.legend = plot.NewLegend()
 	f.legend.Top, f.legend.Left = true, true
 	f.legend.Padding, f.legend.ThumbnailWidth = vg.Points(3), thumbnail
 	for of, size := range map[*font.Font]vg.Length{
-		&f.Title.TextStyle.Font: 13, &f.Plot.X.Label.TextStyle.Font: 12, &f.Plot.Y.Label.TextStyle.Font: 12, &f.legend.TextStyle.Font: 11,
+		&f.Title.TextStyle.Font: 13, &f.Plot.X.Label.TextStyle.Font: 12, &f.Plot.Y.Label.TextStyle.Font: 12,
+		&f.legend.TextStyle.Font:  11,
 		&f.Plot.X.Tick.Label.Font: 10, &f.Plot.Y.Tick.Label.Font: 10,
 	} {
 		of.Variant, of.Size = "Sans", size
@@ -223,8 +233,8 @@ func label(v float64) string {
 	return mantissa + "e" + strings.NewReplacer("+0", "", "-0", "-", "+", "").Replace(exponent)
 }
 
-// decades labels powers of ten, at most about ten of them; where the axis has few, also 2 and 5 times those, and where it spans less than
-// a factor of five, as steps does.
+// decades labels powers of ten, at most about ten of them; where the axis has few, also 2 and 5 times those,
+// and where it spans less than a factor of five, as steps does.
 func decades(from, to float64) []plot.Tick {
 	if to < 5*from {
 		return steps(from, to)
@@ -278,8 +288,8 @@ func (f *figure) write(w io.Writer) error {
 	return err
 }
 
-// otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface is not at hand. DejaVu Sans, the widest of
-// the usual ones, is some 15 percent wider.
+// otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface is not
+// at hand. DejaVu Sans, the widest of the usual ones, is some 15 percent wider.
 const otherFonts = 1.3
 
 // LegendWidth returns the width of a legend with these names, whatever font it is shown in.
@@ -291,7 +301,8 @@ func LegendWidth(style text.Style, names ...string) vg.Length {
 	return thumbnail + margin + otherFonts*widest
 }
 
-// Portable names the fonts that take the place of the drawing's typeface where that is not at hand; Arial has the same widths.
+// Portable names the fonts that take the place of the drawing's typeface where that is not at hand; Arial has
+// the same widths.
 func Portable(svg []byte) []byte {
 	const typeface = "font-family:Liberation Sans"
 	return bytes.ReplaceAll(svg, []byte(typeface), []byte(typeface+",Arial,Helvetica,sans-serif"))

@@ -29,7 +29,12 @@ func lines() Lines {
 }
 
 func scatter() Scatter {
-	s := Scatter{Title: "Calibration", X: Axis{Label: "stated (nats)", Log: true}, Y: Axis{Label: "error (nats)", Log: true}, Diagonals: []float64{1, 3}}
+	s := Scatter{
+		Title:     "Calibration",
+		X:         Axis{Label: "stated (nats)", Log: true},
+		Y:         Axis{Label: "error (nats)", Log: true},
+		Diagonals: []float64{1, 3},
+	}
 	for i, name := range []string{"grid", "complete"} {
 		c := Curve{Name: name}
 		for k := range 30 {
@@ -43,7 +48,11 @@ func scatter() Scatter {
 }
 
 func TestFigures(t *testing.T) {
-	for name, draw := range map[string]func(io.Writer) error{"lines": lines().WriteSVG, "scatter": scatter().WriteSVG, "empty": Lines{Title: "empty", X: Axis{Log: true}}.WriteSVG} {
+	for name, draw := range map[string]func(io.Writer) error{
+		"lines":   lines().WriteSVG,
+		"scatter": scatter().WriteSVG,
+		"empty":   Lines{Title: "empty", X: Axis{Log: true}}.WriteSVG,
+	} {
 		var first, again bytes.Buffer
 		if err := errors.Join(draw(&first), draw(&again)); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -143,7 +152,8 @@ func TestDecades(t *testing.T) {
 func TestCSV(t *testing.T) {
 	var b bytes.Buffer
 	err := WriteCSV(&b, []string{"name", "n", "seed", "error", "exact"}, [][]any{
-		{"a,b", 3, uint64(7), 1.0 / 3, true}, {"", -1, uint64(0), math.NaN(), false}, {"c", 0, uint64(1), math.Inf(-1), false},
+		{"a,b", 3, uint64(7), 1.0 / 3, true}, {"", -1, uint64(0), math.NaN(), false},
+		{"c", 0, uint64(1), math.Inf(-1), false},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +162,10 @@ func TestCSV(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
-	for want, rows := range map[string][][]any{"row 0 has 1 cells, there are 2": {{1}}, "row 1, column n: a []int is no cell": {{"a", 1}, {"a", []int{1}}}} {
+	for want, rows := range map[string][][]any{
+		"row 0 has 1 cells, there are 2":      {{1}},
+		"row 1, column n: a []int is no cell": {{"a", 1}, {"a", []int{1}}},
+	} {
 		if err := WriteCSV(io.Discard, []string{"name", "n"}, rows); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -186,8 +199,8 @@ func (g group) walk(f func(group)) {
 	}
 }
 
-// TestLegendsAreWhole: every name of the legend is inside the picture, also in a font a fifth wider than the one it was measured in, and stands
-// right of the line that it explains; the font has generic substitutes.
+// TestLegendsAreWhole: every name of the legend is inside the picture, also in a font a fifth wider than the
+// one it was measured in, and stands right of the line that it explains; the font has generic substitutes.
 func TestLegendsAreWhole(t *testing.T) {
 	const long = "learned anew, bond 16"
 	l := lines()
@@ -199,7 +212,8 @@ func TestLegendsAreWhole(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if all, generic := strings.Count(b.String(), "font-family:"), strings.Count(b.String(), "font-family:Liberation Sans,Arial,Helvetica,sans-serif"); all == 0 || all != generic {
+		if all, generic := strings.Count(b.String(), "font-family:"), strings.Count(b.String(),
+			"font-family:Liberation Sans,Arial,Helvetica,sans-serif"); all == 0 || all != generic {
 			t.Errorf("%s: %d of %d texts have a generic font", kind, generic, all)
 		}
 		var d drawn
@@ -245,7 +259,13 @@ func TestLegendsAreWhole(t *testing.T) {
 // TestBelowTheFloor: a value below the floor is marked and said, and no line goes there; one at the floor is a value.
 func TestBelowTheFloor(t *testing.T) {
 	var with, without bytes.Buffer
-	l := Lines{Y: Axis{Log: true, Floor: 1e-14}, Curves: []Curve{{Name: "c", Points: []Point{{X: 1, Y: 1, Low: 1, High: 1}, {X: 2, Y: 0}, {X: 3, Y: 1e-2, Low: 1e-2, High: 1e-2}}}}}
+	l := Lines{
+		Y: Axis{Log: true, Floor: 1e-14},
+		Curves: []Curve{{
+			Name:   "c",
+			Points: []Point{{X: 1, Y: 1, Low: 1, High: 1}, {X: 2, Y: 0}, {X: 3, Y: 1e-2, Low: 1e-2, High: 1e-2}},
+		}},
+	}
 	if err := l.WriteSVG(&with); err != nil {
 		t.Fatal(err)
 	}

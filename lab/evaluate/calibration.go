@@ -14,8 +14,9 @@ import (
 
 func calibration() Experiment {
 	return Experiment{
-		Name:        "calibration",
-		Description: "the error of ln Z against the stated uncertainty: 300 random models of five families, weak to strong, mixed and attractive",
+		Name: "calibration",
+		Description: "the error of ln Z against the stated uncertainty: 300 random models of five " +
+			"families, weak to strong, mixed and attractive",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
 			methods, err := Named("tight-8")
 			if err != nil {
@@ -28,11 +29,13 @@ func calibration() Experiment {
 	}
 }
 
-// calibrationOfMore is the same on the first two models of every setting: ladders on dense graphs, regions on sparse ones.
+// calibrationOfMore is the same on the first two models of every setting: ladders on dense graphs, regions on
+// sparse ones.
 func calibrationOfMore() Experiment {
 	return Experiment{
-		Name:        "calibration-of-more",
-		Description: "calibration of whole ladders on dense graphs and of regions on sparse ones, on the first two models of every setting",
+		Name: "calibration-of-more",
+		Description: "calibration of whole ladders on dense graphs and of regions on sparse ones, on the " +
+			"first two models of every setting",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
 			o.Seeds = 2
 			var rows []Row
@@ -58,7 +61,8 @@ func calibrationOfMore() Experiment {
 	}
 }
 
-// calibrationModels are five families at six strengths, of sizes that change with the seed; every second one is attractive.
+// calibrationModels are five families at six strengths, of sizes that change with the seed; every second one
+// is attractive.
 func calibrationModels(o Options) []instance {
 	kinds := []struct {
 		family    family
@@ -84,8 +88,8 @@ func calibrationModels(o Options) []instance {
 	return list
 }
 
-// settled is what an error and a stated uncertainty are known to, in nats: models where both are below it were answered to
-// rounding, and are counted apart.
+// settled is what an error and a stated uncertainty are known to, in nats: models where both are below it
+// were answered to rounding, and are counted apart.
 const settled = 1e-9
 
 // calibrated are the figures of one method, or of several.
@@ -135,14 +139,16 @@ func calibrate(rows []Row, method string) (c calibrated) {
 
 // String says it in a line.
 func (c calibrated) String() string {
-	s := fmt.Sprintf("%d models, %d failed, %d without uncertainty, %d to rounding", c.models, c.failed, c.unstated, c.settled)
+	s := fmt.Sprintf("%d models, %d failed, %d without uncertainty, %d to rounding",
+		c.models, c.failed, c.unstated, c.settled)
 	if c.impossible > 0 {
 		s = fmt.Sprintf("%d of Z = 0, %d answered; %s", c.impossible, c.answered, s)
 	}
 	if c.others() == 0 {
 		return s
 	}
-	return s + fmt.Sprintf("; of the other %d within 3 × stated %d (%.1f %%), median stated %s, median error %s, ratio %.3g",
+	return s + fmt.Sprintf("; of the other %d within 3 × stated %d (%.1f %%), median stated %s, median "+
+		"error %s, ratio %.3g",
 		c.others(), c.within, 100*float64(c.within)/float64(c.others()), short(c.stated), short(c.err), c.stated/c.err)
 }
 
@@ -172,7 +178,9 @@ func writeOutside(b *strings.Builder, rows []Row) {
 // calibrationFigures are a scatter per method.
 func calibrationFigures(rows []Row) (list []Figure) {
 	for _, m := range groups(rows, func(r Row) string { return r.Method }) {
-		s := calibrationScatter("Error against stated uncertainty: "+m.name, groups(m.rows, func(r Row) string { return r.Family }))
+		s := calibrationScatter("Error against stated uncertainty: "+m.name, groups(m.rows, func(r Row) string {
+			return r.Family
+		}))
 		list = append(list, Figure{Name: "calibration-" + m.name, Draw: s.WriteSVG})
 	}
 	return list

@@ -14,8 +14,9 @@ import (
 
 func components() Experiment {
 	return Experiment{
-		Name:        "components",
-		Description: "|Δ ln Z| and the residual ρ of symmetry-CP against the number of components (step), for every map and choice of cores",
+		Name: "components",
+		Description: "|Δ ln Z| and the residual ρ of symmetry-CP against the number of components (step), " +
+			"for every map and choice of cores",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
 			counts := []int{1, 2, 4, 8, 16}
 			if o.Short {
@@ -41,7 +42,13 @@ func symmetryCP(counts []int) (list []Method) {
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, n := range counts {
-				m := Settings(string(maps)+", "+string(cores), btn.Settings{Method: btn.MethodSymmetryCP, Components: n, Maps: maps, Cores: cores, LearnFlops: 1e8})
+				m := Settings(string(maps)+", "+string(cores), btn.Settings{
+					Method:     btn.MethodSymmetryCP,
+					Components: n,
+					Maps:       maps,
+					Cores:      cores,
+					LearnFlops: 1e8,
+				})
 				m.Step = float64(n)
 				list = append(list, m)
 			}
@@ -52,7 +59,8 @@ func symmetryCP(counts []int) (list []Method) {
 
 func componentModels(o Options) (list []instance) {
 	for _, x := range []instance{
-		{family: complete, size: 5, strength: 1}, {family: grids, size: 3, strength: 1}, {family: grids, size: 4, strength: 1},
+		{family: complete, size: 5, strength: 1}, {family: grids, size: 3, strength: 1},
+		{family: grids, size: 4, strength: 1},
 		{family: grids, size: 4, strength: 1, attractive: true}, {family: weiss, size: 8, strength: 0.1},
 	} {
 		if o.Short && (x.family.name == weiss.name || x.size == 4) {
@@ -79,10 +87,21 @@ func componentFigures(rows []Row) (list []Figure) {
 		}
 		x := chart.Axis{Label: "components", Log: true}
 		lnz := chart.Lines{Title: "Error against components: " + g.name, X: x,
-			Y: chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-6}, Curves: curves(g.rows, ofStep, ofError)}
+			Y: chart.Axis{
+				Label: "|Δ ln Z| (nats), median and quartiles",
+				Log:   true,
+				Floor: 1e-6,
+			}, Curves: curves(g.rows, ofStep, ofError)}
 		rho := chart.Lines{Title: "Residual against components: " + g.name, X: x,
-			Y: chart.Axis{Label: "ρ, median and quartiles", Log: true, Floor: math.SmallestNonzeroFloat64}, Curves: curves(g.rows, ofStep, ofResidual)}
-		list = append(list, Figure{Name: file("components", name, "lnz"), Draw: lnz.WriteSVG}, Figure{Name: file("components", name, "residual"), Draw: rho.WriteSVG})
+			Y: chart.Axis{
+				Label: "ρ, median and quartiles",
+				Log:   true,
+				Floor: math.SmallestNonzeroFloat64,
+			}, Curves: curves(g.rows, ofStep, ofResidual)}
+		list = append(list, Figure{
+			Name: file("components", name, "lnz"),
+			Draw: lnz.WriteSVG,
+		}, Figure{Name: file("components", name, "residual"), Draw: rho.WriteSVG})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package evaluate
 
-// Experiment "calibration-of-constraints": how true the stated uncertainties are where combinations are forbidden or frustrated.
+// Experiment "calibration-of-constraints": how true the stated uncertainties are where combinations are
+// forbidden or frustrated.
 
 import (
 	"context"
@@ -15,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// The families of constraints. Δ is the noise of a parity code's channel, the edges per vertex of a graph that takes three colours,
-// the share of a table that is forbidden, and the coupling ±J of a periodic grid.
+// The families of constraints. Δ is the noise of a parity code's channel, the edges per vertex of a graph
+// that takes three colours, the share of a table that is forbidden, and the coupling ±J of a periodic grid.
 var (
 	parities = family{"parity", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.Parity(generate.ParityOptions{Variables: size, Noise: o.Delta, Seed: o.Seed})
@@ -25,7 +26,13 @@ var (
 		return generate.Colouring(size, int(o.Delta*float64(size)), 3, o.Seed)
 	}}
 	satisfactions = family{"constraints", func(size int, o generate.Ising) (*factorgraph.Model, error) {
-		return generate.Constraints(generate.ConstraintOptions{Variables: size, Constraints: 3 * size / 2, Forbidden: o.Delta, Strength: 1, Seed: o.Seed})
+		return generate.Constraints(generate.ConstraintOptions{
+			Variables:   size,
+			Constraints: 3 * size / 2,
+			Forbidden:   o.Delta,
+			Strength:    1,
+			Seed:        o.Seed,
+		})
 	}}
 	frustrated = family{"frustrated", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.Frustrated(size, size, o.Delta, o.Seed)
@@ -43,8 +50,9 @@ func bonds(bytes int64) (methods []Method) {
 
 func calibrationOfConstraints() Experiment {
 	return Experiment{
-		Name:        "calibration-of-constraints",
-		Description: "calibration on hard constraints and frustrated grids: parity codes, colourings, weighted constraints, ±J grids; attractive grids by regions",
+		Name: "calibration-of-constraints",
+		Description: "calibration on hard constraints and frustrated grids: parity codes, colourings, " +
+			"weighted constraints, ±J grids; attractive grids by regions",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
 			regions, err := Named("few-regions")
 			if err != nil {
@@ -128,7 +136,11 @@ func constraintFigures(rows []Row) []Figure {
 // calibrationScatter draws the errors of groups against what was stated.
 func calibrationScatter(title string, list []group) chart.Scatter {
 	s := chart.Scatter{Title: title, Diagonals: []float64{1, 3},
-		X: chart.Axis{Label: "stated uncertainty of ln Z (nats)", Log: true, Floor: 1e-14}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
+		X: chart.Axis{
+			Label: "stated uncertainty of ln Z (nats)",
+			Log:   true,
+			Floor: 1e-14,
+		}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
 	for _, g := range list {
 		s.Groups = append(s.Groups, stated(g))
 	}

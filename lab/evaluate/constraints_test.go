@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated within 7e-13 and 0.047, and were off by
-// 4e-3 and 0.63.
+// TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated within 7e-13
+// and 0.047, and were off by 4e-3 and 0.63.
 func TestConstraintsAreWithinWhatIsStated(t *testing.T) {
 	seeds := uint64(5)
 	if testing.Short() {
@@ -17,7 +17,10 @@ func TestConstraintsAreWithinWhatIsStated(t *testing.T) {
 	}
 	method := Settings("bond-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Memory: 512 << 10})
 	stated := 0
-	for _, x := range []instance{{family: parities, size: 48, strength: 0.06}, {family: colourings, size: 44, strength: 1.8}} {
+	for _, x := range []instance{
+		{family: parities, size: 48, strength: 0.06},
+		{family: colourings, size: 44, strength: 1.8},
+	} {
 		for x.seed = 20; x.seed < 20+seeds; x.seed++ {
 			m, err := x.build()
 			if err != nil {
@@ -49,10 +52,23 @@ func TestConstraintsAreWithinWhatIsStated(t *testing.T) {
 
 func TestImpossibleModelsAreCountedApart(t *testing.T) {
 	rows := []Row{
-		{Method: "m", LnZ: 1, Estimate: 1, Error: 0.2, Uncertainty: 0.1}, {Method: "m", LnZ: math.Inf(-1), Estimate: 1, Error: math.Inf(1), Uncertainty: 1},
+		{
+			Method:      "m",
+			LnZ:         1,
+			Estimate:    1,
+			Error:       0.2,
+			Uncertainty: 0.1,
+		}, {Method: "m", LnZ: math.Inf(-1), Estimate: 1, Error: math.Inf(1), Uncertainty: 1},
 		{Method: "m", LnZ: math.Inf(-1), Estimate: math.NaN(), Error: math.NaN(), Uncertainty: math.NaN()},
 	}
-	if got, want := calibrate(rows, ""), (calibrated{models: 1, impossible: 2, answered: 1, within: 1, stated: 0.1, err: 0.2}); got != want {
+	if got, want := calibrate(rows, ""), (calibrated{
+		models:     1,
+		impossible: 2,
+		answered:   1,
+		within:     1,
+		stated:     0.1,
+		err:        0.2,
+	}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	s := constraintSummary(rows)

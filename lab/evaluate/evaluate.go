@@ -1,5 +1,6 @@
-// Package evaluate holds the experiments that say how good the methods are: random models whose answers are known, every
-// method on each, rows of numbers and the figures of them. The models follow from the seeds; seconds are the machine's.
+// Package evaluate holds the experiments that say how good the methods are: random models whose answers are
+// known, every method on each, rows of numbers and the figures of them. The models follow from the seeds;
+// seconds are the machine's.
 package evaluate
 
 import (
@@ -60,14 +61,16 @@ type Row struct {
 
 // Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of it.
 var Columns = []string{
-	"model", "family", "attractive", "variables", "strength", "seed", "method", "step", "ln_z", "estimate", "error", "uncertainty",
+	"model", "family", "attractive", "variables", "strength", "seed", "method", "step", "ln_z", "estimate",
+	"error", "uncertainty",
 	"marginal_error", "largest_marginal_error", "residual", "discarded", "flops", "seconds", "exact_seconds", "failed",
 }
 
 // Cells are the row's values in the sequence of Columns.
 func (r Row) Cells() []any {
 	return []any{
-		r.Model, r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.Step, r.LnZ, r.Estimate, r.Error, r.Uncertainty,
+		r.Model, r.Family, r.Attractive, r.Variables, r.Strength, r.Seed, r.Method, r.Step, r.LnZ, r.Estimate,
+		r.Error, r.Uncertainty,
 		r.MarginalError, r.Largest, r.Residual, r.Discarded, r.Flops, r.Seconds, r.ExactSeconds, r.Failed,
 	}
 }
@@ -106,7 +109,10 @@ type Experiment struct {
 
 // Experiments are all there are.
 func Experiments() []Experiment {
-	return []Experiment{strength(), components(), timing(), references(), reuse(), calibration(), calibrationOfMore(), calibrationOfConstraints()}
+	return []Experiment{
+		strength(), components(), timing(), references(), reuse(), calibration(), calibrationOfMore(),
+		calibrationOfConstraints(),
+	}
 }
 
 // Find returns the experiment of that name, or all of them for "all".
@@ -161,7 +167,9 @@ func compare(ctx context.Context, o Options, list []instance, methods []Method, 
 }
 
 // answers are the rows of the methods on one model, and a word on each.
-func answers(ctx context.Context, row Row, model *factorgraph.Model, exact Outcome, methods []Method, marginals bool) (rows []Row, said string, err error) {
+func answers(
+	ctx context.Context, row Row, model *factorgraph.Model, exact Outcome, methods []Method, marginals bool,
+) (rows []Row, said string, err error) {
 	for _, m := range methods {
 		got, err := timed(ctx, m, model, marginals)
 		if ctx.Err() != nil {

@@ -24,9 +24,15 @@ func tree() *factorgraph.Model {
 	m := &factorgraph.Model{Domains: []int{2, 4, 3, 2, 1, 2}}
 	for i := range m.Domains[1:] {
 		dims := []int{m.Domains[i], m.Domains[i+1]}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, i + 1}, Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{})})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{i, i + 1},
+			Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{}),
+		})
 	}
-	m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{4}, Data: []float64{1, 0, 2, 3}}})
+	m.Factors = append(m.Factors, factorgraph.Factor{
+		Scope: []int{1},
+		Table: &tensor.Dense{Shape: []int{4}, Data: []float64{1, 0, 2, 3}},
+	})
 	return m
 }
 
@@ -54,7 +60,8 @@ func TestMethodsOnATree(t *testing.T) {
 		if mean, _ := distance(got.Marginals, marginals); got.Marginals != nil && !(mean <= far) {
 			t.Errorf("%s: marginals %v, want %v", method.Name, got.Marginals, marginals)
 		}
-		if has := got.Marginals != nil; has == (strings.Contains(method.Name, "bucket") || strings.HasPrefix(method.Name, "tree-")) {
+		if has := got.Marginals != nil; has == (strings.Contains(method.Name, "bucket") ||
+			strings.HasPrefix(method.Name, "tree-")) {
 			t.Errorf("%s: marginals %v", method.Name, has)
 		}
 		if less, err := method.Solve(t.Context(), m, false); err != nil || less.Marginals != nil {
@@ -108,19 +115,26 @@ func TestCompare(t *testing.T) {
 		far += math.Abs(exact[v][0]-0.5) / 9
 	}
 	var progress bytes.Buffer
-	methods := []Method{stub("off", Outcome{LnZ: want - 0.25, Uncertainty: 0.1, Marginals: uniform, Flops: 7}, nil), stub("broken", Outcome{}, errors.New("no idea"))}
+	methods := []Method{stub("off", Outcome{
+		LnZ:         want - 0.25,
+		Uncertainty: 0.1,
+		Marginals:   uniform,
+		Flops:       7,
+	}, nil), stub("broken", Outcome{}, errors.New("no idea"))}
 	rows, err := compare(t.Context(), Options{Methods: methods, Progress: &progress}, list, nil, true)
 	if err != nil || len(rows) != 2 {
 		t.Fatal(rows, err)
 	}
 	r := rows[0]
-	if math.Abs(r.Error-0.25) > 1e-12 || math.Abs(r.LnZ-want) > 1e-12 || math.Abs(r.MarginalError-far) > 1e-12 || r.Uncertainty != 0.1 || r.Flops != 7 || r.Failed != "" || r.Variables != 9 {
+	if math.Abs(r.Error-0.25) > 1e-12 || math.Abs(r.LnZ-want) > 1e-12 || math.Abs(r.MarginalError-far) > 1e-12 ||
+		r.Uncertainty != 0.1 || r.Flops != 7 || r.Failed != "" || r.Variables != 9 {
 		t.Errorf("row %+v, ln Z = %v, marginals off by %v", r, want, far)
 	}
 	if r := rows[1]; r.Failed != "no idea" || !math.IsNaN(r.Error) || !math.IsNaN(r.Estimate) {
 		t.Errorf("row of a failure %+v", r)
 	}
-	if got := progress.String(); !strings.HasPrefix(got, "1/1 grid 3 Δ=1 seed 4: ln Z = ") || !strings.Contains(got, "off 0.25 (") || !strings.Contains(got, "broken failed (") {
+	if got := progress.String(); !strings.HasPrefix(got, "1/1 grid 3 Δ=1 seed 4: ln Z = ") ||
+		!strings.Contains(got, "off 0.25 (") || !strings.Contains(got, "broken failed (") {
 		t.Errorf("progress %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,7 +188,15 @@ func TestFilesAreReproducible(t *testing.T) {
 		if x.Name == "uai" {
 			continue
 		}
-		if want := map[string]int{"strength": 12, "components": 6, "time": 6, "reuse": 4, "calibration": 5, "calibration-of-more": 5, "calibration-of-constraints": 3}[x.Name]; len(files[0]) != want {
+		if want := map[string]int{
+			"strength":                   12,
+			"components":                 6,
+			"time":                       6,
+			"reuse":                      4,
+			"calibration":                5,
+			"calibration-of-more":        5,
+			"calibration-of-constraints": 3,
+		}[x.Name]; len(files[0]) != want {
 			t.Errorf("%s: %d files, want %d", x.Name, len(files[0]), want)
 		}
 		for name, data := range files[0] {
@@ -189,16 +211,27 @@ func TestCalibrationFigures(t *testing.T) {
 	nan := math.NaN()
 	var rows []Row
 	for _, r := range []Row{
-		{Estimate: 1, Error: 0.2, Uncertainty: 0.1}, {Estimate: 1, Error: 0.31, Uncertainty: 0.1}, {Estimate: 1, Error: 0, Uncertainty: 0}, {Estimate: 1, Error: 1e-11, Uncertainty: 1e-8},
+		{Estimate: 1, Error: 0.2, Uncertainty: 0.1}, {Estimate: 1, Error: 0.31, Uncertainty: 0.1},
+		{Estimate: 1, Error: 0, Uncertainty: 0}, {Estimate: 1, Error: 1e-11, Uncertainty: 1e-8},
 		{Estimate: 1, Error: 0.1, Uncertainty: nan}, {Estimate: nan, Error: nan, Uncertainty: nan},
 	} {
 		r.Method = "m"
 		rows = append(rows, r, Row{Method: "other", Estimate: 1, Uncertainty: 1})
 	}
-	if got, want := calibrate(rows, "m"), (calibrated{models: 6, failed: 1, unstated: 1, settled: 1, within: 2, stated: 0.1, err: 0.2}); got != want {
+	if got, want := calibrate(rows, "m"), (calibrated{
+		models:   6,
+		failed:   1,
+		unstated: 1,
+		settled:  1,
+		within:   2,
+		stated:   0.1,
+		err:      0.2,
+	}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if s := calibrationSummary(rows); !strings.Contains(s, "m: 6 models, 1 failed, 1 without uncertainty, 1 to rounding; of the other 3 within 3 × stated 2 (66.7 %), median stated 0.1, median error 0.2, ratio 0.5\n") {
+	if s := calibrationSummary(rows); !strings.Contains(s,
+		"m: 6 models, 1 failed, 1 without uncertainty, 1 to rounding; of the other 3 within 3 × stated 2 "+
+			"(66.7 %), median stated 0.1, median error 0.2, ratio 0.5\n") {
 		t.Errorf("summary %q", s)
 	}
 }
@@ -206,12 +239,26 @@ func TestCalibrationFigures(t *testing.T) {
 func TestStrengthCurves(t *testing.T) {
 	var rows []Row
 	for seed, e := range []float64{1, 2, 6} {
-		rows = append(rows, Row{Family: "grid", Method: "a", Strength: 2, Seed: uint64(seed), Error: e, MarginalError: math.NaN()},
-			Row{Family: "grid", Method: "a", Strength: 1, Error: e / 10, MarginalError: math.NaN()}, Row{Family: "complete", Method: "b", Strength: 1, Error: 9})
+		rows = append(rows, Row{
+			Family:        "grid",
+			Method:        "a",
+			Strength:      2,
+			Seed:          uint64(seed),
+			Error:         e,
+			MarginalError: math.NaN(),
+		},
+			Row{
+				Family:        "grid",
+				Method:        "a",
+				Strength:      1,
+				Error:         e / 10,
+				MarginalError: math.NaN(),
+			}, Row{Family: "complete", Method: "b", Strength: 1, Error: 9})
 	}
 	grid := groups(rows, Row.label)[0].rows
 	got := curves(grid, ofStrength, ofError)
-	if len(got) != 1 || len(got[0].Points) != 2 || got[0].Points[0].X != 1 || got[0].Points[1].Y != 2 || got[0].Points[1].High != 4 {
+	if len(got) != 1 || len(got[0].Points) != 2 || got[0].Points[0].X != 1 || got[0].Points[1].Y != 2 ||
+		got[0].Points[1].High != 4 {
 		t.Errorf("curves %+v", got)
 	}
 	if got := curves(grid, ofStrength, func(r Row) float64 { return r.MarginalError }); len(got) != 0 {

@@ -76,7 +76,8 @@ func TestObserve(t *testing.T) {
 			}
 		}
 	}
-	if a, b, c := pick([]float64{0.2, 0.3, 0.5}, 0.19), pick([]float64{0.2, 0.3, 0.5}, 0.49), pick([]float64{0.2, 0.3, 0.5}, 0.51); a != 0 || b != 1 || c != 2 {
+	if a, b, c := pick([]float64{0.2, 0.3, 0.5}, 0.19), pick([]float64{0.2, 0.3, 0.5},
+		0.49), pick([]float64{0.2, 0.3, 0.5}, 0.51); a != 0 || b != 1 || c != 2 {
 		t.Errorf("picked %d, %d, %d", a, b, c)
 	}
 }
@@ -87,7 +88,8 @@ func TestReuseLosesUnderEvidence(t *testing.T) {
 	if err != nil || len(rows) != 8 {
 		t.Fatal(rows, err)
 	}
-	if d := math.Abs(rows[0].Error - rows[1].Error); !(d < 1e-9) || !(rows[0].Error > 1e-8) || !(rows[2].Error > 100*rows[3].Error) {
+	if d := math.Abs(rows[0].Error - rows[1].Error); !(d < 1e-9) || !(rows[0].Error > 1e-8) ||
+		!(rows[2].Error > 100*rows[3].Error) {
 		t.Errorf("at bond 4: %+v", rows[:4])
 	}
 	for _, r := range rows[4:] {
@@ -98,13 +100,15 @@ func TestReuseLosesUnderEvidence(t *testing.T) {
 }
 
 func TestComponentsAreCounted(t *testing.T) {
-	rows, err := compare(t.Context(), Options{}, []instance{{family: complete, size: 4, strength: 1}}, symmetryCP([]int{1, 3}), false)
+	rows, err := compare(t.Context(), Options{}, []instance{{family: complete, size: 4, strength: 1}},
+		symmetryCP([]int{1, 3}), false)
 	if err != nil || len(rows) != 12 {
 		t.Fatal(rows, err)
 	}
 	for k := 0; k < len(rows); k += 2 {
 		if rows[k].Step != 1 || rows[k+1].Step != 3 || !(rows[k+1].Residual < rows[k].Residual) {
-			t.Errorf("%s: ρ = %g with %g, %g with %g", rows[k].Method, rows[k].Residual, rows[k].Step, rows[k+1].Residual, rows[k+1].Step)
+			t.Errorf("%s: ρ = %g with %g, %g with %g",
+				rows[k].Method, rows[k].Residual, rows[k].Step, rows[k+1].Residual, rows[k+1].Step)
 		}
 	}
 }
@@ -127,7 +131,8 @@ func TestReferencesAreSolvedUnderTheirEvidence(t *testing.T) {
 		}
 	}
 	columns, cells := filled(rows)
-	if !slices.Contains(columns, "model") || slices.Contains(columns, "strength") || len(cells) != 3 || len(cells[0]) != len(columns) {
+	if !slices.Contains(columns, "model") || slices.Contains(columns, "strength") || len(cells) != 3 ||
+		len(cells[0]) != len(columns) {
 		t.Errorf("columns %q of %v", columns, cells)
 	}
 }

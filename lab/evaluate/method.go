@@ -40,7 +40,13 @@ type Outcome struct {
 }
 
 func unknown() Outcome {
-	return Outcome{LnZ: math.NaN(), Uncertainty: math.NaN(), Residual: math.NaN(), Discarded: math.NaN(), Flops: math.NaN()}
+	return Outcome{
+		LnZ:         math.NaN(),
+		Uncertainty: math.NaN(),
+		Residual:    math.NaN(),
+		Discarded:   math.NaN(),
+		Flops:       math.NaN(),
+	}
 }
 
 // timeLimit ends one answer: a method that needs longer has failed.
@@ -60,13 +66,19 @@ var exactSettings = btn.Settings{Method: btn.MethodExact}
 
 // Settings is the system itself under these settings. A failed estimate is an error.
 func Settings(name string, s btn.Settings) Method {
-	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
-		results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []query.Query{{Marginals: wantMarginals}}, Settings: s}, nil)
-		if err != nil {
-			return unknown(), err
-		}
-		return read(results[0])
-	}}
+	return Method{Name: name, Step: math.NaN(),
+		Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+			results, err := infer.Run(ctx, infer.Request{
+				Job:      "evaluate",
+				Model:    m,
+				Queries:  []query.Query{{Marginals: wantMarginals}},
+				Settings: s,
+			}, nil)
+			if err != nil {
+				return unknown(), err
+			}
+			return read(results[0])
+		}}
 }
 
 // read is what a result says. A failed estimate is an error.
@@ -99,8 +111,9 @@ func read(r btn.Result) (Outcome, error) {
 	return o, nil
 }
 
-// Methods are all that are known by name, in the sequence of figures. The tight ones have memory for 2^15 numbers only: where
-// an exact answer fits, the system takes it, and nothing is learned about truncation on models small enough to be checked.
+// Methods are all that are known by name, in the sequence of figures. The tight ones have memory for 2^15
+// numbers only: where an exact answer fits, the system takes it, and nothing is learned about truncation on
+// models small enough to be checked.
 func Methods() []Method {
 	const flops, tight = 2e9, 256 << 10 // about a second or two; bytes
 	return []Method{
@@ -113,10 +126,11 @@ func Methods() []Method {
 			r, err := baseline.MiniBucket(ctx, e, indices(e))
 			return of(r), nil, err
 		}),
-		onExpression("bucket-renormalisation", func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
-			r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
-			return of(r), nil, err
-		}),
+		onExpression("bucket-renormalisation",
+			func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error) {
+				r, err := baseline.BucketRenormalisation(ctx, e, baseline.RenormalisationOptions{IBound: indices(e)})
+				return of(r), nil, err
+			}),
 		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
 		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20, Components: 3}), // three sizes
@@ -183,25 +197,28 @@ func propagate(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]floa
 }
 
 // onExpression is a method that works on the model's network, unchanged; its marginals are per index.
-func onExpression(name string, solve func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error)) Method {
-	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
-		net, err := reparam.Build(ctx, m, reparam.Options{})
-		if err != nil {
-			return unknown(), err
-		}
-		e, err := lower.Build(ctx, net)
-		if err != nil {
-			return unknown(), err
-		}
-		o, marginals, err := solve(ctx, e)
-		if err != nil {
-			return unknown(), fmt.Errorf("%s: %w", name, err)
-		}
-		if wantMarginals && marginals != nil {
-			o.Marginals = ofVariables(m, e, marginals)
-		}
-		return o, nil
-	}}
+func onExpression(
+	name string, solve func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error),
+) Method {
+	return Method{Name: name, Step: math.NaN(),
+		Solve: func(ctx context.Context, m *factorgraph.Model, wantMarginals bool) (Outcome, error) {
+			net, err := reparam.Build(ctx, m, reparam.Options{})
+			if err != nil {
+				return unknown(), err
+			}
+			e, err := lower.Build(ctx, net)
+			if err != nil {
+				return unknown(), err
+			}
+			o, marginals, err := solve(ctx, e)
+			if err != nil {
+				return unknown(), fmt.Errorf("%s: %w", name, err)
+			}
+			if wantMarginals && marginals != nil {
+				o.Marginals = ofVariables(m, e, marginals)
+			}
+			return o, nil
+		}}
 }
 
 // ofVariables are the marginals of the model's variables, from those of the expression's indices.

@@ -18,14 +18,20 @@ type family struct {
 }
 
 var (
-	grids    = family{"grid", func(size int, o generate.Ising) (*factorgraph.Model, error) { return generate.Grid(size, size, o) }}
+	grids = family{"grid", func(size int, o generate.Ising) (*factorgraph.Model, error) {
+		return generate.Grid(size, size, o)
+	}}
 	complete = family{"complete", generate.Complete}
 	regular  = family{"regular", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.RandomRegular(size, 3, o)
 	}}
-	bipartite = family{"bipartite", func(size int, o generate.Ising) (*factorgraph.Model, error) { return generate.Bipartite(size, size, o) }}
-	narrow    = family{"grid 20×14", func(_ int, o generate.Ising) (*factorgraph.Model, error) { return generate.Grid(20, 14, o) }}
-	weiss     = family{"Curie–Weiss", func(size int, o generate.Ising) (*factorgraph.Model, error) {
+	bipartite = family{"bipartite", func(size int, o generate.Ising) (*factorgraph.Model, error) {
+		return generate.Bipartite(size, size, o)
+	}}
+	narrow = family{"grid 20×14", func(_ int, o generate.Ising) (*factorgraph.Model, error) {
+		return generate.Grid(20, 14, o)
+	}}
+	weiss = family{"Curie–Weiss", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		p, err := generate.CurieWeiss(context.Background(), size, o.Delta, 1, o.Seed)
 		if err != nil {
 			return nil, err
@@ -60,7 +66,14 @@ func (x instance) String() string {
 
 // row is what is known of the instance.
 func (x instance) row(variables int) Row {
-	return Row{Family: x.family.name, Attractive: x.attractive, Variables: variables, Strength: x.strength, Seed: x.seed, Step: math.NaN()}
+	return Row{
+		Family:     x.family.name,
+		Attractive: x.attractive,
+		Variables:  variables,
+		Strength:   x.strength,
+		Seed:       x.seed,
+		Step:       math.NaN(),
+	}
 }
 
 func (x instance) build() (*factorgraph.Model, error) {

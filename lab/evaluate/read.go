@@ -16,7 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Redraw draws the figures of an experiment anew from its NAME.csv in dir, and returns how many; none where there is no such file.
+// Redraw draws the figures of an experiment anew from its NAME.csv in dir, and returns how many; none where
+// there is no such file.
 func Redraw(dir string, x Experiment) (int, error) {
 	rows, err := readRows(filepath.Join(dir, x.Name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,10 +84,14 @@ func rowOf(cell func(name string) string) (r Row, err error) {
 		return v
 	}
 	r = Row{
-		Model: cell("model"), Family: cell("family"), Attractive: cell("attractive") == "true", Variables: int(whole("variables")), Strength: number("strength"),
-		Seed: whole("seed"), Method: cell("method"), Step: number("step"), LnZ: number("ln_z"), Estimate: number("estimate"), Error: number("error"),
-		Uncertainty: number("uncertainty"), MarginalError: number("marginal_error"), Largest: number("largest_marginal_error"), Residual: number("residual"),
-		Discarded: number("discarded"), Flops: number("flops"), Seconds: number("seconds"), ExactSeconds: number("exact_seconds"), Failed: cell("failed"),
+		Model: cell("model"), Family: cell("family"), Attractive: cell("attractive") == "true",
+		Variables: int(whole("variables")), Strength: number("strength"),
+		Seed: whole("seed"), Method: cell("method"), Step: number("step"), LnZ: number("ln_z"),
+		Estimate: number("estimate"), Error: number("error"),
+		Uncertainty: number("uncertainty"), MarginalError: number("marginal_error"),
+		Largest: number("largest_marginal_error"), Residual: number("residual"),
+		Discarded: number("discarded"), Flops: number("flops"), Seconds: number("seconds"),
+		ExactSeconds: number("exact_seconds"), Failed: cell("failed"),
 	}
 	return r, err
 }

@@ -23,11 +23,12 @@ import (
 
 func references() Experiment {
 	return Experiment{
-		Name:        "uai",
-		Description: "|Δ ln Z| and the largest error of a marginal on the reference models that are solved exactly, without the exact way, under three limits of memory",
-		Run:         runReferences,
-		Figures:     referenceFigures,
-		Summary:     referenceSummary,
+		Name: "uai",
+		Description: "|Δ ln Z| and the largest error of a marginal on the reference models that are " +
+			"solved exactly, without the exact way, under three limits of memory",
+		Run:     runReferences,
+		Figures: referenceFigures,
+		Summary: referenceSummary,
 	}
 }
 
@@ -110,7 +111,10 @@ func observed(path string) (*factorgraph.Model, error) {
 	for _, x := range evidence.Hard {
 		one := make([]float64, m.Domains[x.Var])
 		one[x.Value] = 1
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{x.Var}, Table: &tensor.Dense{Shape: []int{len(one)}, Data: one}})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{x.Var},
+			Table: &tensor.Dense{Shape: []int{len(one)}, Data: one},
+		})
 	}
 	return m, nil
 }
@@ -120,8 +124,11 @@ func referenceFigures(rows []Row) (list []Figure) {
 	for _, what := range []struct {
 		file, label string
 		value       func(Row) float64
-	}{{"lnz", "|Δ ln Z| (nats)", ofError}, {"marginals", "largest error of a marginal", func(r Row) float64 { return r.Largest }}} {
-		l := chart.Lines{Title: "Reference models without the exact way: " + what.label, X: chart.Axis{Label: "models answered with at most this error"},
+	}{{"lnz", "|Δ ln Z| (nats)", ofError}, {"marginals", "largest error of a marginal", func(r Row) float64 {
+		return r.Largest
+	}}} {
+		l := chart.Lines{Title: "Reference models without the exact way: " + what.label,
+			X: chart.Axis{Label: "models answered with at most this error"},
 			Y: chart.Axis{Label: what.label, Log: true, Floor: 1e-14}}
 		for _, g := range groups(rows, func(r Row) string { return r.Method }) {
 			l.Curves = append(l.Curves, chart.Curve{Name: g.name, Points: sorted(g.rows, what.value)})
@@ -129,7 +136,11 @@ func referenceFigures(rows []Row) (list []Figure) {
 		list = append(list, Figure{Name: "uai-" + what.file, Draw: l.WriteSVG})
 	}
 	s := chart.Scatter{Title: "Reference models: error against stated uncertainty", Diagonals: []float64{1, 3},
-		X: chart.Axis{Label: "stated uncertainty of ln Z (nats)", Log: true, Floor: 1e-14}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
+		X: chart.Axis{
+			Label: "stated uncertainty of ln Z (nats)",
+			Log:   true,
+			Floor: 1e-14,
+		}, Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}}
 	for _, g := range groups(rows, func(r Row) string { return r.Method }) {
 		s.Groups = append(s.Groups, stated(g))
 	}
@@ -170,7 +181,8 @@ func referenceSummary(rows []Row) string {
 				fmt.Fprint(&b, " failed |")
 				continue
 			}
-			fmt.Fprintf(&b, " %s ± %s, marginals %s, %.1f s |", short(r.Error), short(r.Uncertainty), short(r.Largest), r.Seconds)
+			fmt.Fprintf(&b, " %s ± %s, marginals %s, %.1f s |",
+				short(r.Error), short(r.Uncertainty), short(r.Largest), r.Seconds)
 		}
 		fmt.Fprintln(&b)
 	}

@@ -20,13 +20,18 @@ import (
 
 func reuse() Experiment {
 	return Experiment{
-		Name:        "reuse",
-		Description: "|Δ ln Z| under a number of observations (step), with projectors learned without evidence and with projectors learned anew, along one tree",
-		Run:         runReuse,
+		Name: "reuse",
+		Description: "|Δ ln Z| under a number of observations (step), with projectors learned without " +
+			"evidence and with projectors learned anew, along one tree",
+		Run: runReuse,
 		Figures: func(rows []Row) (list []Figure) {
 			for _, g := range groups(rows, Row.label) {
 				l := chart.Lines{Title: "Reused projectors: " + g.name, X: chart.Axis{Label: "observations"},
-					Y: chart.Axis{Label: "|Δ ln Z| (nats), median and quartiles", Log: true, Floor: 1e-14}, Curves: curves(g.rows, ofStep, ofError)}
+					Y: chart.Axis{
+						Label: "|Δ ln Z| (nats), median and quartiles",
+						Log:   true,
+						Floor: 1e-14,
+					}, Curves: curves(g.rows, ofStep, ofError)}
 				list = append(list, Figure{Name: file("reuse", g.name), Draw: l.WriteSVG})
 			}
 			return list
@@ -35,7 +40,10 @@ func reuse() Experiment {
 			var b strings.Builder
 			for _, g := range groups(rows, Row.label) {
 				summarise(&b, g.name+": median |Δ ln Z| (nats)", "k", curves(g.rows, ofStep, ofError))
-				summarise(&b, g.name+": median of the largest share discarded at once", "k", curves(g.rows, ofStep, func(r Row) float64 { return r.Discarded }))
+				summarise(&b, g.name+": median of the largest share discarded at once", "k",
+					curves(g.rows, ofStep, func(r Row) float64 {
+						return r.Discarded
+					}))
 				summarise(&b, g.name+": median seconds", "k", curves(g.rows, ofStep, func(r Row) float64 { return r.Seconds }))
 			}
 			return b.String()
@@ -119,7 +127,10 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 }
 
 // under contracts the network under evidence; the shapes stay what they are without.
-func under(ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, plan compressed.Plan, o compressed.Options) (Outcome, error) {
+func under(
+	ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, plan compressed.Plan,
+	o compressed.Options,
+) (Outcome, error) {
 	weighed, err := p.Weigh(ev)
 	if err != nil {
 		return unknown(), err
@@ -132,9 +143,11 @@ func under(ctx context.Context, p *truncated.Prepared, ev factorgraph.Evidence, 
 	return got, err
 }
 
-// observe makes evidence on so many variables, each set part of the next one, and the exact answers under it. The values are
-// drawn from the model, one after the other under those before, or each value alike.
-func observe(ctx context.Context, m *factorgraph.Model, observations []int, seed uint64, drawn bool) (sets []factorgraph.Evidence, truths []Outcome, err error) {
+// observe makes evidence on so many variables, each set part of the next one, and the exact answers under it.
+// The values are drawn from the model, one after the other under those before, or each value alike.
+func observe(
+	ctx context.Context, m *factorgraph.Model, observations []int, seed uint64, drawn bool,
+) (sets []factorgraph.Evidence, truths []Outcome, err error) {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	variables := rng.Perm(len(m.Domains))
 	values := map[int]int{}
@@ -173,7 +186,12 @@ func pick(p []float64, u float64) int {
 
 // exactly is the exact answer under evidence.
 func exactly(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool) (Outcome, error) {
-	results, err := infer.Run(ctx, infer.Request{Job: "evaluate", Model: m, Queries: []query.Query{{Evidence: ev, Marginals: marginals}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+	results, err := infer.Run(ctx, infer.Request{
+		Job:      "evaluate",
+		Model:    m,
+		Queries:  []query.Query{{Evidence: ev, Marginals: marginals}},
+		Settings: btn.Settings{Method: btn.MethodExact},
+	}, nil)
 	if err != nil {
 		return unknown(), err
 	}

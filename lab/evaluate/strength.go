@@ -14,10 +14,12 @@ import (
 
 func strength() Experiment {
 	return Experiment{
-		Name:        "strength",
-		Description: "|Δ ln Z| and the error of the marginals against the strength of the couplings, on four families of graphs and on attractive grids",
+		Name: "strength",
+		Description: "|Δ ln Z| and the error of the marginals against the strength of the couplings, on " +
+			"four families of graphs and on attractive grids",
 		Run: func(ctx context.Context, o Options) ([]Row, error) {
-			methods, err := Named("mean-field", "bp", "bucket-renormalisation", "symmetry-cp", "few-regions", "tight-4", "tight-8", "tree-8", "tree-16")
+			methods, err := Named("mean-field", "bp", "bucket-renormalisation", "symmetry-cp", "few-regions",
+				"tight-4", "tight-8", "tree-8", "tree-16")
 			if err != nil {
 				return nil, err
 			}
@@ -29,10 +31,20 @@ func strength() Experiment {
 }
 
 func strengthModels(o Options) []instance {
-	sizes := []instance{{family: grids, size: 15}, {family: complete, size: 15}, {family: regular, size: 100}, {family: random, size: 30}}
+	sizes := []instance{
+		{family: grids, size: 15},
+		{family: complete, size: 15},
+		{family: regular, size: 100},
+		{family: random, size: 30},
+	}
 	deltas := []float64{0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3}
 	if o.Short {
-		sizes = []instance{{family: grids, size: 6}, {family: complete, size: 10}, {family: regular, size: 24}, {family: random, size: 14}}
+		sizes = []instance{
+			{family: grids, size: 6},
+			{family: complete, size: 10},
+			{family: regular, size: 24},
+			{family: random, size: 14},
+		}
 		deltas = []float64{0.5, 2}
 	}
 	sizes = append(sizes, sizes[0])
@@ -59,8 +71,8 @@ func names(rows []Row, field func(Row) string) (list []string) {
 	return list
 }
 
-// curves are one value against another, per method: the median over the rows with the same x, with the quartiles. Methods
-// without it are left out.
+// curves are one value against another, per method: the median over the rows with the same x, with the
+// quartiles. Methods without it are left out.
 func curves(rows []Row, x, value func(Row) float64) (list []chart.Curve) {
 	for _, method := range names(rows, func(r Row) string { return r.Method }) {
 		var where []float64
@@ -130,7 +142,10 @@ func strengthSummary(rows []Row) string {
 	var b strings.Builder
 	for _, g := range groups(rows, Row.label) {
 		summarise(&b, g.name+": median |Δ ln Z| (nats)", "Δ", curves(g.rows, ofStrength, ofError))
-		summarise(&b, g.name+": median of the marginals' mean total variation", "Δ", curves(g.rows, ofStrength, func(r Row) float64 { return r.MarginalError }))
+		summarise(&b, g.name+": median of the marginals' mean total variation", "Δ",
+			curves(g.rows, ofStrength, func(r Row) float64 {
+				return r.MarginalError
+			}))
 	}
 	return b.String()
 }

@@ -17,10 +17,11 @@ import (
 
 func timing() Experiment {
 	return Experiment{
-		Name:        "time",
-		Description: "|Δ ln Z| against flops and seconds spent, the search for a plan included, while bonds, regions and slices grow (step: bond, or number of estimates)",
-		Run:         runTime,
-		Figures:     timeFigures,
+		Name: "time",
+		Description: "|Δ ln Z| against flops and seconds spent, the search for a plan included, while " +
+			"bonds, regions and slices grow (step: bond, or number of estimates)",
+		Run:     runTime,
+		Figures: timeFigures,
 		Summary: func(rows []Row) string {
 			var b strings.Builder
 			for _, g := range groups(rows, titled) {
@@ -45,7 +46,8 @@ func timeModels(short bool) []instance {
 		return []instance{{family: grids, size: 8, strength: 1, attractive: true}, {family: complete, size: 10, strength: 1}}
 	}
 	return []instance{
-		{family: narrow, strength: 1, attractive: true}, {family: narrow, strength: 1.5}, {family: regular, size: 100, strength: 1},
+		{family: narrow, strength: 1, attractive: true}, {family: narrow, strength: 1.5},
+		{family: regular, size: 100, strength: 1},
 		{family: complete, size: 20, strength: 1}, {family: bipartite, size: 14, strength: 1},
 	}
 }
@@ -103,7 +105,9 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 
 type grower func(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error
 
-func bonded(ctx context.Context, m *factorgraph.Model, bonds []int, g grower) func(func(string, float64, Outcome)) error {
+func bonded(
+	ctx context.Context, m *factorgraph.Model, bonds []int, g grower,
+) func(func(string, float64, Outcome)) error {
 	return func(emit func(string, float64, Outcome)) error {
 		p, err := prepared(ctx, m, false)
 		if err != nil {
@@ -114,7 +118,10 @@ func bonded(ctx context.Context, m *factorgraph.Model, bonds []int, g grower) fu
 }
 
 // staged is the system stage by stage: what it would have answered whenever another estimate was complete.
-func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func(suffix string, step float64, o Outcome)) error {
+func staged(
+	ctx context.Context, m *factorgraph.Model, s btn.Settings,
+	emit func(suffix string, step float64, o Outcome),
+) error {
 	net, err := stage.Reparameterise(ctx, m, s)
 	if err != nil {
 		return err
@@ -145,7 +152,8 @@ func staged(ctx context.Context, m *factorgraph.Model, s btn.Settings, emit func
 			continue
 		}
 		suffix := ""
-		if n := len(result.Estimates); n > 0 && k < n && result.Estimates[k].Family == btn.FamilyRegions && result.Estimates[k].Slices > 1 {
+		if n := len(result.Estimates); n > 0 && k < n && result.Estimates[k].Family == btn.FamilyRegions &&
+			result.Estimates[k].Slices > 1 {
 			suffix = " in slices"
 		}
 		emit(suffix, float64(k+1), o)
@@ -165,9 +173,13 @@ func timeFigures(rows []Row) (list []Figure) {
 			{"flops", "flops of the contractions", func(r Row) float64 { return r.Flops }},
 			{"seconds", "seconds, search included", func(r Row) float64 { return r.Seconds }},
 		} {
-			l := chart.Lines{Title: "Error against " + what.file + ": " + g.name, X: chart.Axis{Label: what.label, Log: true, Floor: 1e-4},
+			l := chart.Lines{Title: "Error against " + what.file + ": " + g.name,
+				X: chart.Axis{Label: what.label, Log: true, Floor: 1e-4},
 				Y: chart.Axis{Label: "|Δ ln Z| (nats)", Log: true, Floor: 1e-14}, Curves: curves(g.rows, what.x, ofError)}
-			list = append(list, Figure{Name: file("time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength), what.file), Draw: l.WriteSVG})
+			list = append(list, Figure{
+				Name: file("time", g.rows[0].label(), fmt.Sprint(g.rows[0].Strength), what.file),
+				Draw: l.WriteSVG,
+			})
 		}
 	}
 	return list

@@ -32,26 +32,31 @@ func prepared(ctx context.Context, m *factorgraph.Model, marginals bool) (*trunc
 
 // plannedTree is a tree made for a bond; exact trees have no privilege.
 func plannedTree(ctx context.Context, p *truncated.Prepared, bond int) (compressed.Plan, error) {
-	plan, _, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{Bond: bond, Flops: 1, Moves: searchMoves})
+	plan, _, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{
+		Bond:  bond,
+		Flops: 1,
+		Moves: searchMoves,
+	})
 	return plan, err
 }
 
 // alongTree is truncated legs along one tree, at one bond.
 func alongTree(name string, bond int) Method {
-	return Method{Name: name, Step: math.NaN(), Solve: func(ctx context.Context, m *factorgraph.Model, _ bool) (Outcome, error) {
-		o := unknown()
-		p, err := prepared(ctx, m, false)
-		if err != nil {
+	return Method{Name: name, Step: math.NaN(),
+		Solve: func(ctx context.Context, m *factorgraph.Model, _ bool) (Outcome, error) {
+			o := unknown()
+			p, err := prepared(ctx, m, false)
+			if err != nil {
+				return o, err
+			}
+			plan, err := plannedTree(ctx, p, bond)
+			if err != nil {
+				return o, err
+			}
+			v, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond})
+			o.LnZ, o.Flops = logarithm(v.Z), v.Flops
 			return o, err
-		}
-		plan, err := plannedTree(ctx, p, bond)
-		if err != nil {
-			return o, err
-		}
-		v, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond})
-		o.LnZ, o.Flops = logarithm(v.Z), v.Flops
-		return o, err
-	}}
+		}}
 }
 
 // logarithm is ln Z, NaN where the estimate is not above 0.
@@ -101,7 +106,9 @@ func valued(z scaled.Number, flops float64) Outcome {
 }
 
 // grow contracts at one bond after the other, as long as something is truncated; flops add up.
-func grow(bonds []int, contract func(bond int) (o Outcome, more bool, err error), emit func(bond int, o Outcome)) error {
+func grow(
+	bonds []int, contract func(bond int) (o Outcome, more bool, err error), emit func(bond int, o Outcome),
+) error {
 	total := 0.0
 	for _, bond := range bonds {
 		o, more, err := contract(bond)

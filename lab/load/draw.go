@@ -23,7 +23,11 @@ type curve struct {
 }
 
 // Colours that stay apart for colour-blind readers (Okabe and Ito).
-var colours = []color.RGBA{{R: 0x00, G: 0x72, B: 0xb2, A: 255}, {R: 0xd5, G: 0x5e, B: 0x00, A: 255}, {R: 0x00, G: 0x9e, B: 0x73, A: 255}}
+var colours = []color.RGBA{
+	{R: 0x00, G: 0x72, B: 0xb2, A: 255},
+	{R: 0xd5, G: 0x5e, B: 0x00, A: 255},
+	{R: 0x00, G: 0x9e, B: 0x73, A: 255},
+}
 
 // drawThroughput draws what was offered, answered and refused in every second.
 func (r *Report) drawThroughput(w io.Writer) error {
@@ -61,7 +65,8 @@ func (r *Report) drawLatencies(w io.Writer) error {
 			c.points = append(c.points, plotter.XY{X: -math.Log10(1 - (float64(i)+0.5)/float64(n)), Y: v})
 		}
 	}
-	return picture(w, "latency quantiles", "−log10(share of jobs that take longer): 1 is p90, 2 is p99", "ms", true, []curve{c})
+	return picture(w, "latency quantiles", "−log10(share of jobs that take longer): 1 is p90, 2 is p99",
+		"ms", true, []curve{c})
 }
 
 // least is where a logarithmic axis begins at the latest.
@@ -75,7 +80,10 @@ func picture(w io.Writer, title, x, y string, logarithmic bool, curves []curve) 
 	if logarithmic {
 		p.Y.Min, p.Y.Scale, p.Y.Tick.Marker = math.Inf(1), plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
-	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.Legend.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
+		&p.Legend.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font,
+	} {
 		f.Variant, f.Size = "Sans", 11
 	}
 	grid := plotter.NewGrid()
@@ -115,6 +123,7 @@ func picture(w io.Writer, title, x, y string, logarithmic bool, curves []curve) 
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
 	return err
 }

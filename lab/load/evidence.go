@@ -54,8 +54,8 @@ func newSampler(m *factorgraph.Model) *sampler {
 	return s
 }
 
-// evidence observes 0 to most variables, drawn evenly. In a Bayesian network their values are those of one sample of all
-// variables, so that what is observed is possible; else they are drawn evenly as well.
+// evidence observes 0 to most variables, drawn evenly. In a Bayesian network their values are those of one
+// sample of all variables, so that what is observed is possible; else they are drawn evenly as well.
 func (s *sampler) evidence(r *rand.Rand, most int) factorgraph.Evidence {
 	count := 0
 	if most > 0 {

@@ -1,9 +1,10 @@
-// Package load puts a pipeline under load and says how it bore it: jobs of random evidence on a mix of models, arriving by
-// a Poisson process or with a fixed number under way, and what became of every one of them.
+// Package load puts a pipeline under load and says how it bore it: jobs of random evidence on a mix of
+// models, arriving by a Poisson process or with a fixed number under way, and what became of every one of
+// them.
 //
-// What is asked depends on the configuration and its seed alone: the same jobs in the same sequence at the same intended
-// times, however fast they are answered. Latency counts from the intended arrival, so that a generator that falls behind
-// makes the figures worse and not better.
+// What is asked depends on the configuration and its seed alone: the same jobs in the same sequence at the
+// same intended times, however fast they are answered. Latency counts from the intended arrival, so that a
+// generator that falls behind makes the figures worse and not better.
 package load
 
 import (
@@ -32,7 +33,8 @@ type Target interface {
 type Config struct {
 	Models   []Model // the mix, at least one
 	Variants int     // distinct models that each of the mix stands for, default 1: itself
-	// Registered names models by digest: each is registered before it is first asked for. Without it every job carries its model.
+	// Registered names models by digest: each is registered before it is first asked for. Without it every
+	// job carries its model.
 	Registered bool
 	Zipf       float64 // variant k of a model is asked in proportion to 1/(k+1)^Zipf; 0: all alike
 
@@ -54,7 +56,8 @@ type Config struct {
 	Drain    time.Duration // waited for answers after the last arrival, default 30 seconds
 	Seed     uint64
 	Prefix   string // of the jobs' ids, which another run on the same server must not have; default "load"
-	Verify   int    // jobs whose answers are kept for Verify, at least so many if there are, spread over the run; negative: all
+	// jobs whose answers are kept for Verify, at least so many if there are, spread over the run; negative: all
+	Verify int
 }
 
 // Tenant is one who asks.
@@ -103,7 +106,8 @@ func (c Config) check() error {
 		return bad("zipf exponent %v", c.Zipf)
 	case c.Batch < 1 || c.Batch > 100_000:
 		return bad("%d queries per job, 1 to 100000 are possible", c.Batch)
-	case (c.Rate > 0) == (c.Outstanding > 0) || c.Rate < 0 || c.Outstanding < 0 || math.IsInf(c.Rate, 1) || math.IsNaN(c.Rate):
+	case (c.Rate > 0) == (c.Outstanding > 0) || c.Rate < 0 || c.Outstanding < 0 || math.IsInf(c.Rate, 1) ||
+		math.IsNaN(c.Rate):
 		return bad("rate %v and %d jobs outstanding: exactly one of them must be above 0", c.Rate, c.Outstanding)
 	case c.Duration <= 0 || c.WarmUp < 0 || c.Drain < 0 || c.Deadline < 0:
 		return bad("duration %s, warm-up %s, drain %s, deadline %s", c.Duration, c.WarmUp, c.Drain, c.Deadline)

@@ -24,13 +24,17 @@ const (
 	leastMessage   = 0.002
 )
 
-// Measured takes service times from the kept jobs that were answered in the measured time, and from their number of
-// chunks, which is found by learning them again. Hops and messages are what the stages' clocks leave of latency and of this
-// process's processor time: true where the whole stack runs in this process, at a rate
-// at which nothing waits, on a machine that does nothing else.
+// Measured takes service times from the kept jobs that were answered in the measured time, and from their
+// number of chunks, which is found by learning them again. Hops and messages are what the stages' clocks
+// leave of latency and of this process's processor time: true where the whole stack runs in this process, at
+// a rate at which nothing waits, on a machine that does nothing else.
 func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	report := o.Report()
-	m, memo := &simulate.Measured{ServerShare: serverShare, Latency: report.Latency.P50, Rate: report.AnsweredRate}, &memory{}
+	m, memo := &simulate.Measured{
+		ServerShare: serverShare,
+		Latency:     report.Latency.P50,
+		Rate:        report.AnsweredRate,
+	}, &memory{}
 	known := library{config: o.config, have: map[[2]int]*known{}}
 	var publisher, between, computed []float64
 	messages := 0.0
@@ -64,7 +68,9 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 		m.CPU = 1000 * report.CPU / (report.AnsweredRate * report.Seconds)
 		m.Message = (m.CPU - m.Publisher - trimmed(computed)) / (messages / jobs)
 		if m.Message < leastMessage {
-			return nil, fault.New(fault.BadInput, "load: %.3g ms of processor time per job, %.3g ms in the stages by their clocks, which leaves nothing for %.3g messages: measure while the machine does nothing else",
+			return nil, fault.New(fault.BadInput,
+				"load: %.3g ms of processor time per job, %.3g ms in the stages by their clocks, which "+
+					"leaves nothing for %.3g messages: measure while the machine does nothing else",
 				m.CPU, trimmed(computed), messages/jobs)
 		}
 	}
@@ -80,8 +86,8 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	return m, nil
 }
 
-// trimmed is the mean without the largest tenth. The stages' clocks run on while another process has the processor: where
-// that happens to few jobs it does not count.
+// trimmed is the mean without the largest tenth. The stages' clocks run on while another process has the
+// processor: where that happens to few jobs it does not count.
 func trimmed(list []float64) float64 {
 	slices.Sort(list)
 	return quantiles(list[:len(list)-len(list)/10]).Mean
@@ -105,8 +111,8 @@ func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory, ch
 	return len(list), nil
 }
 
-// publish is what the load generator itself computes for a job: the request written twice, for its bytes and its digest, and
-// the answer read, in milliseconds.
+// publish is what the load generator itself computes for a job: the request written twice, for its bytes and
+// its digest, and the answer read, in milliseconds.
 func publish(rec *record) float64 {
 	answer, err := wire.Encode(rec.answer)
 	if err != nil {

@@ -27,7 +27,11 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := infer.Run(t.Context(), infer.Request{Job: j.message.Job, Model: c.Models[0].Graph, Queries: make([]query.Query, 2)}, nil)
+		results, err := infer.Run(t.Context(), infer.Request{
+			Job:     j.message.Job,
+			Model:   c.Models[0].Graph,
+			Queries: make([]query.Query, 2),
+		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +50,8 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	slip := math.Abs(m.Publisher - publisher) // measured twice, on a machine that does other things as well
-	if math.Abs(m.Hop-hop) > 0.001+slip || math.Abs(m.Message-message) > 0.001+slip || len(m.Chunks) != 1 || m.Chunks[0] != 1 {
+	if math.Abs(m.Hop-hop) > 0.001+slip || math.Abs(m.Message-message) > 0.001+slip || len(m.Chunks) != 1 ||
+		m.Chunks[0] != 1 {
 		t.Errorf("hop %v, message %v, chunks %v, want %v, %v, 1", m.Hop, m.Message, m.Chunks, hop, message)
 	}
 	if m.Learn[0] != 2 || m.Contract[0] != 3 || math.Abs(m.CPU-10) > 2 || m.Rate != jobs {
@@ -68,9 +73,17 @@ func TestMeasuredOnABusyMachineIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := &record{kept: true, job: j, state: answered, done: 999 * time.Millisecond, timings: [4]float64{9, 9, 9, 9}, answer: &wire.Answer{}}
+	rec := &record{
+		kept:    true,
+		job:     j,
+		state:   answered,
+		done:    999 * time.Millisecond,
+		timings: [4]float64{9, 9, 9, 9},
+		answer:  &wire.Answer{},
+	}
 	o := &Outcome{config: c, records: []*record{rec}, cpu: 10 * time.Millisecond}
-	if _, err := o.Measured(t.Context()); err == nil || !strings.Contains(err.Error(), "while the machine does nothing else") {
+	if _, err := o.Measured(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "while the machine does nothing else") {
 		t.Errorf("%v", err)
 	}
 	o.records[0].answer = nil
@@ -85,7 +98,8 @@ func TestThinKeepsTheDistribution(t *testing.T) {
 		list[i] = float64((i * 7919) % 10_000)
 	}
 	kept := thin(list)
-	if len(kept) != mostSamples || quantile(kept, 0.5) < 4900 || quantile(kept, 0.5) > 5100 || kept[0] > 20 || kept[mostSamples-1] < 9980 {
+	if len(kept) != mostSamples || quantile(kept, 0.5) < 4900 || quantile(kept, 0.5) > 5100 || kept[0] > 20 ||
+		kept[mostSamples-1] < 9980 {
 		t.Errorf("%d kept, %v to %v", len(kept), kept[0], kept[len(kept)-1])
 	}
 }

@@ -37,7 +37,11 @@ type planner struct {
 }
 
 func newPlanner(c Config) *planner {
-	p := &planner{c: c, r: rand.New(rand.NewPCG(c.Seed, 0x6c6f6164)), library: library{config: c, have: map[[2]int]*known{}}}
+	p := &planner{
+		c:       c,
+		r:       rand.New(rand.NewPCG(c.Seed, 0x6c6f6164)),
+		library: library{config: c, have: map[[2]int]*known{}},
+	}
 	p.models = newChooser(len(c.Models), func(i int) float64 { return c.Models[i].Weight })
 	p.variants = newChooser(c.Variants, func(k int) float64 { return math.Pow(float64(k+1), -c.Zipf) })
 	p.tenants = newChooser(len(c.Tenants), func(i int) float64 { return c.Tenants[i].Weight })
@@ -69,8 +73,10 @@ func (p *planner) job() (*job, error) {
 		queries[q] = query.Query{Evidence: k.draw.evidence(p.r, p.c.Observed), Marginals: p.c.Marginals}
 	}
 	j.message = wire.Model{
-		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: source.Model, ModelDigest: source.ModelDigest,
-		Queries: queries, Settings: p.c.Settings, DeadlineMS: int64((p.c.Deadline + time.Millisecond - 1) / time.Millisecond),
+		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: source.Model,
+		ModelDigest: source.ModelDigest,
+		Queries:     queries, Settings: p.c.Settings,
+		DeadlineMS: int64((p.c.Deadline + time.Millisecond - 1) / time.Millisecond),
 	}
 	p.next++
 	return j, nil

@@ -16,7 +16,10 @@ import (
 
 func config() Config {
 	return Config{
-		Models: []Model{{Name: "a", Graph: AlarmSized(1), Weight: 3}, {Name: "b", Graph: AlarmSized(2), Weight: 1}}, Variants: 8, Zipf: 1,
+		Models: []Model{
+			{Name: "a", Graph: AlarmSized(1), Weight: 3},
+			{Name: "b", Graph: AlarmSized(2), Weight: 1},
+		}, Variants: 8, Zipf: 1,
 		Batch: 2, Rate: 1000, Duration: time.Second, Seed: 7, Tenants: []Tenant{{"x", 1}, {"y", 9}},
 	}.withDefaults()
 }
@@ -46,8 +49,8 @@ func TestPlanIsDrawnFromTheSeed(t *testing.T) {
 	}
 }
 
-// The times between arrivals are exponential: mean 1/λ, standard deviation the same, and a share e^−1 above the mean. The
-// shares of models, variants and tenants are those asked for. Bounds are four standard errors.
+// The times between arrivals are exponential: mean 1/λ, standard deviation the same, and a share e^−1 above
+// the mean. The shares of models, variants and tenants are those asked for. Bounds are four standard errors.
 func TestPlanHasTheDistributionsAskedFor(t *testing.T) {
 	const n = 20_000
 	c := config()
@@ -116,8 +119,8 @@ func TestVariantsDifferAndStayDistributions(t *testing.T) {
 	}
 }
 
-// What is observed in a Bayesian network is possible, however many of its entries are 0; values have the frequencies of the
-// network.
+// What is observed in a Bayesian network is possible, however many of its entries are 0; values have the
+// frequencies of the network.
 func TestEvidenceIsPossible(t *testing.T) {
 	copied := &factorgraph.Model{Domains: []int{2, 2}, Bayes: true, Factors: []factorgraph.Factor{
 		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}}, // x_0 = x_1

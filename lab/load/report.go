@@ -114,8 +114,10 @@ func (o *Outcome) Report() *Report {
 	c := o.config
 	from, to := c.WarmUp, c.WarmUp+c.Duration
 	r := &Report{
-		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Marginals, Registered: c.Registered, Observed: max(0, c.Observed), Rate: c.Rate,
-		Outstanding: c.Outstanding, Seconds: c.Duration.Seconds(), WarmUp: c.WarmUp.Seconds(), Seed: c.Seed, Errors: map[string]int{}, CPU: o.cpu.Seconds(),
+		Variants: c.Variants, Zipf: c.Zipf, Batch: c.Batch, Marginals: c.Marginals, Registered: c.Registered,
+		Observed: max(0, c.Observed), Rate: c.Rate,
+		Outstanding: c.Outstanding, Seconds: c.Duration.Seconds(), WarmUp: c.WarmUp.Seconds(), Seed: c.Seed,
+		Errors: map[string]int{}, CPU: o.cpu.Seconds(),
 	}
 	for _, m := range c.Models {
 		r.Models = append(r.Models, m.Name)

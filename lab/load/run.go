@@ -24,14 +24,20 @@ const (
 	looksAtOnce = 64
 )
 
-// Run puts the target under load and returns what became of the jobs. A context that ends cuts the run short: the answer is
-// then of what was until then, with the context's error.
+// Run puts the target under load and returns what became of the jobs. A context that ends cuts the run short:
+// the answer is then of what was until then, with the context's error.
 func Run(ctx context.Context, c Config, target Target) (*Outcome, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	r := &runner{c: c, target: target, every: 1, queue: make(chan *job, ahead), tokens: make(chan struct{}, max(1, c.Outstanding))}
+	r := &runner{
+		c:      c,
+		target: target,
+		every:  1,
+		queue:  make(chan *job, ahead),
+		tokens: make(chan struct{}, max(1, c.Outstanding)),
+	}
 	stop, err := target.Results(ctx, r.mine, r.answered)
 	if err != nil {
 		return nil, err
@@ -229,8 +235,8 @@ func (r *runner) answered(id string, a *wire.Answer, err error) {
 	}
 }
 
-// keep decides whether the request and the answer of a job are kept for verification: of every so many jobs one, of twice
-// as many when there are too many of them. The caller holds the lock.
+// keep decides whether the request and the answer of a job are kept for verification: of every so many jobs
+// one, of twice as many when there are too many of them. The caller holds the lock.
 func (r *runner) keep(j *job, rec *record) {
 	if r.c.Verify == 0 || r.c.Verify > 0 && j.number%r.every != 0 {
 		return

@@ -42,7 +42,9 @@ type target struct {
 	work    sync.WaitGroup
 }
 
-func (g *target) Results(_ context.Context, wanted func(string) bool, f func(string, *wire.Answer, error)) (func(), error) {
+func (g *target) Results(
+	_ context.Context, wanted func(string) bool, f func(string, *wire.Answer, error),
+) (func(), error) {
 	if wanted("somebody-else") || !wanted("load-0") {
 		g.t.Error("a run wants other jobs than its own")
 	}
@@ -132,7 +134,14 @@ func small(t *testing.T) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Models: []Model{{Name: "grid", Graph: m, Weight: 1}}, Duration: 300 * time.Millisecond, WarmUp: 50 * time.Millisecond, Drain: 200 * time.Millisecond, Batch: 2, Verify: -1}
+	return Config{
+		Models:   []Model{{Name: "grid", Graph: m, Weight: 1}},
+		Duration: 300 * time.Millisecond,
+		WarmUp:   50 * time.Millisecond,
+		Drain:    200 * time.Millisecond,
+		Batch:    2,
+		Verify:   -1,
+	}
 }
 
 func TestOpenLoopCountsEverything(t *testing.T) {
@@ -189,7 +198,8 @@ func TestOpenLoopCountsEverything(t *testing.T) {
 	if r.Offered != r.Accepted+r.Refused+r.Failed || r.Answered != r.Accepted-r.Missing || r.Offered < 60 {
 		t.Errorf("%+v", r)
 	}
-	if r.Errors["deadline"] != want[8] || r.Errors["over_budget"] != want[9] || r.Errors["infrastructure"] != want[3]+want[4] {
+	if r.Errors["deadline"] != want[8] || r.Errors["over_budget"] != want[9] ||
+		r.Errors["infrastructure"] != want[3]+want[4] {
 		t.Errorf("errors %v, want %v", r.Errors, want)
 	}
 	v, err := o.Verify(t.Context())
@@ -201,8 +211,8 @@ func TestOpenLoopCountsEverything(t *testing.T) {
 	}
 }
 
-// A publisher that hangs for 100 ms delays what was to arrive meanwhile, and that counts: a generator that waits with it
-// would report one slow job.
+// A publisher that hangs for 100 ms delays what was to arrive meanwhile, and that counts: a generator that
+// waits with it would report one slow job.
 func TestNoCoordinatedOmission(t *testing.T) {
 	c := small(t)
 	c.Rate, c.WarmUp, c.Verify = 500, 0, 0
@@ -276,7 +286,8 @@ func TestConfigIsChecked(t *testing.T) {
 	} {
 		c := config()
 		change(&c)
-		if _, err := Run(t.Context(), c, nil); err == nil || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
+		if _, err := Run(t.Context(), c, nil); err == nil || fault.CodeOf(err) != fault.BadInput ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -323,7 +334,8 @@ func TestOnTheEmbeddedStack(t *testing.T) {
 	if r.Verified, err = o.Verify(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.Answered == 0 || r.Missing+r.Failed+r.Refused+len(r.Errors)+r.Verified.Wrong > 0 || r.Verified.Jobs < r.Answered || r.Hits+r.Misses != 2*r.Answered {
+	if r.Answered == 0 || r.Missing+r.Failed+r.Refused+len(r.Errors)+r.Verified.Wrong > 0 ||
+		r.Verified.Jobs < r.Answered || r.Hits+r.Misses != 2*r.Answered {
 		t.Errorf("%+v", r)
 	}
 	for _, stage := range r.Stages {
@@ -332,10 +344,12 @@ func TestOnTheEmbeddedStack(t *testing.T) {
 		}
 	}
 	var text, html bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), ": 0 wrong") || !strings.Contains(text.String(), "tenant b") {
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), ": 0 wrong") ||
+		!strings.Contains(text.String(), "tenant b") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
-	if err := r.WriteHTML(&html); err != nil || strings.Count(html.String(), "<svg") != 3 || strings.Contains(html.String(), "href=\"http") {
+	if err := r.WriteHTML(&html); err != nil || strings.Count(html.String(), "<svg") != 3 ||
+		strings.Contains(html.String(), "href=\"http") {
 		t.Errorf("%v\n%s", err, html.String())
 	}
 	if b, err := json.Marshal(r); err != nil || !bytes.Contains(b, []byte(`"missing":0`)) {

@@ -14,7 +14,8 @@ import (
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.asked())
-	fmt.Fprintf(&b, "jobs     offered %d (%.1f/s), accepted %d (%.1f/s), refused %d (%.1f/s), failed %d, answered %d, missing %d\n",
+	fmt.Fprintf(&b, "jobs     offered %d (%.1f/s), accepted %d (%.1f/s), refused %d (%.1f/s), failed %d, "+
+		"answered %d, missing %d\n",
 		r.Offered, r.OfferedRate, r.Accepted, r.AcceptedRate, r.Refused, r.RefusedRate, r.Failed, r.Answered, r.Missing)
 	fmt.Fprintf(&b, "answers  %.1f jobs/s, %.1f queries/s\n", r.AnsweredRate, r.QueryRate)
 	fmt.Fprintf(&b, "cache    %d hits, %d misses, %d without\n", r.Hits, r.Misses, r.Off)
@@ -57,7 +58,8 @@ func (r *Report) asked() string {
 	if r.Registered {
 		models = "models registered"
 	}
-	return fmt.Sprintf("%s; %d × %s per job, up to %d observations; %s, %d variant(s) each, zipf %g, %s; %g s measured after %g s, seed %d",
+	return fmt.Sprintf("%s; %d × %s per job, up to %d observations; %s, %d variant(s) each, zipf %g, %s; "+
+		"%g s measured after %g s, seed %d",
 		how, r.Batch, what, r.Observed, strings.Join(r.Models, ", "), r.Variants, r.Zipf, models, r.Seconds, r.WarmUp, r.Seed)
 }
 

@@ -89,7 +89,9 @@ type memory struct {
 	misses int
 }
 
-func (m *memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (m *memory) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
+) (*btn.Decomposition, bool, error) {
 	m.mu.Lock()
 	dec := m.have[key]
 	m.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package simulate is a discrete-event model of the pipeline: what throughput, latency and bottleneck a number of contract
-// workers would have, from service times that `btnlab load --record` measured.
+// Package simulate is a discrete-event model of the pipeline: what throughput, latency and bottleneck a
+// number of contract workers would have, from service times that `btnlab load --record` measured.
 //
 // A simulation is a function of its configuration and seed. Times are milliseconds.
 package simulate

@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Measured is what the model is fed with, the JSON of `btnlab load --record`. All times are milliseconds; lists are samples of
-// a distribution, drawn from evenly.
+// Measured is what the model is fed with, the JSON of `btnlab load --record`. All times are milliseconds;
+// lists are samples of a distribution, drawn from evenly.
 type Measured struct {
 	Reparam   []float64 `json:"reparam_ms"`   // per job
 	Learn     []float64 `json:"learn_ms"`     // per job
@@ -18,13 +18,15 @@ type Measured struct {
 	Aggregate []float64 `json:"aggregate_ms"` // per job
 	Chunks    []int     `json:"chunks"`       // per job
 
-	Hop         float64 `json:"hop_ms"`         // a message's way to or from the server, one direction
-	Message     float64 `json:"message_ms"`     // processor time that a message takes beside the stages' work, at both ends together
-	ServerShare float64 `json:"server_share"`   // of that, the server's part
-	Publisher   float64 `json:"publisher_ms"`   // processor time of the load generator per job, 0 if it has a machine of its own
-	CPU         float64 `json:"cpu_ms_per_job"` // all of it, as measured; for the record
-	Latency     float64 `json:"latency_p50_ms"` // likewise
-	Rate        float64 `json:"measured_per_s"` // at which it was measured
+	Hop float64 `json:"hop_ms"` // a message's way to or from the server, one direction
+	// processor time that a message takes beside the stages' work, at both ends together
+	Message     float64 `json:"message_ms"`
+	ServerShare float64 `json:"server_share"` // of that, the server's part
+	// processor time of the load generator per job, 0 if it has a machine of its own
+	Publisher float64 `json:"publisher_ms"`
+	CPU       float64 `json:"cpu_ms_per_job"` // all of it, as measured; for the record
+	Latency   float64 `json:"latency_p50_ms"` // likewise
+	Rate      float64 `json:"measured_per_s"` // at which it was measured
 }
 
 // ReadMeasured reads and checks the JSON. Errors are bad input.
@@ -44,7 +46,8 @@ func (m *Measured) check() error {
 		times []float64
 	}{
 		{"reparam_ms", m.Reparam}, {"learn_ms", m.Learn}, {"contract_ms", m.Contract}, {"aggregate_ms", m.Aggregate},
-		{"hop_ms", []float64{m.Hop}}, {"message_ms", []float64{m.Message}}, {"server_share", []float64{m.ServerShare}}, {"publisher_ms", []float64{m.Publisher}},
+		{"hop_ms", []float64{m.Hop}}, {"message_ms", []float64{m.Message}},
+		{"server_share", []float64{m.ServerShare}}, {"publisher_ms", []float64{m.Publisher}},
 	} {
 		if len(list.times) == 0 {
 			return fault.New(fault.BadInput, "simulate: %s is empty", list.name)
@@ -77,8 +80,8 @@ func draw[T any](r *rand.Rand, samples []T) T {
 	return samples[r.IntN(len(samples))]
 }
 
-// Path is what lies between a job of one chunk and its answer beside the stages' own work, where nothing waits: so many hops,
-// and so many messages of which both ends are on the way.
+// Path is what lies between a job of one chunk and its answer beside the stages' own work, where nothing
+// waits: so many hops, and so many messages of which both ends are on the way.
 func Path() (hops, messages int) {
 	trips := tripsOf(1).all()
 	return 2*trips + 2, trips + 1 // submission and answer have one end each on the way

@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 )
 
-// What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its own clock
-// counts already (package pipeline's code). Every stage stores its output and acknowledges. For a job of several chunks, which is
-// no longer new by then and whose plan does not travel with it, learn looks for the plan's blob and stores that, contract looks for
-// an answer and for its output, and aggregate for an answer and for the plan.
+// What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its
+// own clock counts already (package pipeline's code). Every stage stores its output and acknowledges. For a
+// job of several chunks, which is no longer new by then and whose plan does not travel with it, learn looks
+// for the plan's blob and stores that, contract looks for an answer and for its output, and aggregate for an
+// answer and for the plan.
 const (
 	tripsReparam  = 2
 	fetchedAtOnce = 8 // partials that the aggregator reads at a time
@@ -28,15 +29,16 @@ func tripsOf(chunks int) trips {
 // all is how often a job of one chunk asks the server.
 func (t trips) all() int { return tripsReparam + t.learn + t.contract + t.aggregate }
 
-// MessagesPerJob is how many messages the server handles for a job of so many chunks: a request and its reply are one, a
-// fetch with its message is one, submission and the answer to whoever asked are two.
+// MessagesPerJob is how many messages the server handles for a job of so many chunks: a request and its reply
+// are one, a fetch with its message is one, submission and the answer to whoever asked are two.
 func MessagesPerJob(chunks int) float64 {
 	n, t := float64(chunks), tripsOf(chunks)
 	common := float64(2 + (1 + tripsReparam) + (1 + t.learn) + (1+t.contract)*chunks)
 	if chunks == 1 {
 		return common + float64(1+t.aggregate)
 	}
-	return common + (n - 1) + n + float64(t.aggregate) + n + n - 1 // further tasks; partials fetched, read, and acknowledged
+	// further tasks; partials fetched, read, and acknowledged
+	return common + (n - 1) + n + float64(t.aggregate) + n + n - 1
 }
 
 // pipeline is the whole model.
@@ -104,8 +106,8 @@ func (p *pipeline) trips(n int, own bool, then func()) {
 	})
 }
 
-// work is a message's time in a stage: it is fetched by a free worker, which computes, asks the server, and calls out when
-// its output is stored; the worker is free again after the acknowledgement.
+// work is a message's time in a stage: it is fetched by a free worker, which computes, asks the server, and
+// calls out when its output is stored; the worker is free again after the acknowledgement.
 func (p *pipeline) work(stage *resource, d float64, trips int, out func()) {
 	stage.acquire(func() {
 		p.trips(1, false, func() { // the fetch
@@ -177,7 +179,8 @@ func (p *pipeline) chunk(j *job, k int, done func(*job)) {
 	p.contract.work(j.chunks[k], tripsOf(len(j.chunks)).contract, !p.c.Shared, func() { p.partial(j, done) })
 }
 
-// partial is an aggregator's work, on messages fetched ahead. Those before the last are counted, and acknowledged with it.
+// partial is an aggregator's work, on messages fetched ahead. Those before the last are counted, and
+// acknowledged with it.
 func (p *pipeline) partial(j *job, done func(*job)) {
 	p.trips(1, false, func() {
 		if j.left--; j.left > 0 {

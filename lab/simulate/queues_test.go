@@ -6,9 +6,12 @@ import (
 	"testing"
 )
 
-// queue runs n customers through stations in tandem, after a tenth of them that are not counted, and returns the mean time
-// that they spent in each. Arrivals are Poisson with rate lambda.
-func queue(t *testing.T, n int, lambda float64, seed uint64, stations []int, service func(r *rand.Rand, station int) float64) (sojourn []float64, utilisation []float64) {
+// queue runs n customers through stations in tandem, after a tenth of them that are not counted, and returns
+// the mean time that they spent in each. Arrivals are Poisson with rate lambda.
+func queue(
+	t *testing.T, n int, lambda float64, seed uint64, stations []int,
+	service func(r *rand.Rand, station int) float64,
+) (sojourn []float64, utilisation []float64) {
 	t.Helper()
 	e, r := &engine{}, rand.New(rand.NewPCG(seed, 1))
 	list := make([]*resource, len(stations))
@@ -111,7 +114,9 @@ func TestMMc(t *testing.T) {
 // Jackson: in tandem every queue is as if it were alone (Burke: departures of M/M/c are Poisson).
 func TestTandem(t *testing.T) {
 	means := []float64{1, 1.4, 0.6}
-	w, _ := queue(t, 60_000, 0.6, 4, []int{1, 2, 1}, func(r *rand.Rand, s int) float64 { return means[s] * r.ExpFloat64() })
+	w, _ := queue(t, 60_000, 0.6, 4, []int{1, 2, 1}, func(r *rand.Rand, s int) float64 {
+		return means[s] * r.ExpFloat64()
+	})
 	near(t, "first", w[0], 1/(1-0.6), sampled)
 	near(t, "second", w[1], 1.4*(1+erlangC(2, 0.84)/(2-0.84)), sampled)
 	near(t, "third", w[2], 0.6/(1-0.36), sampled)

@@ -37,7 +37,8 @@ func (c Config) withDefaults() Config {
 	for _, d := range []struct {
 		value *int
 		def   int
-	}{{&c.Workers, 1}, {&c.Prefetch, 1}, {&c.Reparam, 4}, {&c.Learn, 4}, {&c.Aggregate, 4}, {&c.Server, 2}, {&c.Jobs, 10_000}} {
+	}{{&c.Workers, 1}, {&c.Prefetch, 1}, {&c.Reparam, 4}, {&c.Learn, 4}, {&c.Aggregate, 4}, {&c.Server, 2},
+		{&c.Jobs, 10_000}} {
 		if *d.value == 0 {
 			*d.value = d.def
 		}
@@ -49,16 +50,28 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) check() error {
-	for name, n := range map[string]int{"workers": c.Workers, "prefetch": c.Prefetch, "reparam": c.Reparam, "learn": c.Learn, "aggregate": c.Aggregate, "server": c.Server, "cores": c.Cores} {
+	for name, n := range map[string]int{
+		"workers":   c.Workers,
+		"prefetch":  c.Prefetch,
+		"reparam":   c.Reparam,
+		"learn":     c.Learn,
+		"aggregate": c.Aggregate,
+		"server":    c.Server,
+		"cores":     c.Cores,
+	} {
 		if n < 0 || n > maxPlaces {
 			return fault.New(fault.BadInput, "simulate: %s is %d, at most %d are possible", name, n, maxPlaces)
 		}
 	}
 	switch {
-	case (c.Rate > 0) == (c.Outstanding > 0) || c.Rate < 0 || c.Outstanding < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 1):
-		return fault.New(fault.BadInput, "simulate: rate %v and %d jobs outstanding: exactly one of them must be above 0", c.Rate, c.Outstanding)
+	case (c.Rate > 0) == (c.Outstanding > 0) || c.Rate < 0 || c.Outstanding < 0 || math.IsNaN(c.Rate) ||
+		math.IsInf(c.Rate, 1):
+		return fault.New(fault.BadInput,
+			"simulate: rate %v and %d jobs outstanding: exactly one of them must be above 0",
+			c.Rate, c.Outstanding)
 	case c.Jobs < 1 || c.WarmUp < 0 || c.Jobs > maxJobs || c.WarmUp > maxJobs || c.Outstanding > maxJobs:
-		return fault.New(fault.BadInput, "simulate: %d jobs after %d, %d outstanding: at most %d are possible", c.Jobs, c.WarmUp, c.Outstanding, maxJobs)
+		return fault.New(fault.BadInput, "simulate: %d jobs after %d, %d outstanding: at most %d are possible",
+			c.Jobs, c.WarmUp, c.Outstanding, maxJobs)
 	}
 	return nil
 }
@@ -95,7 +108,8 @@ func (r *Result) Bottlenecks() []Use {
 	return list
 }
 
-// Stream simulates a stream of jobs. Beyond what the deployment can do latencies of an open loop grow with the number of jobs.
+// Stream simulates a stream of jobs. Beyond what the deployment can do latencies of an open loop grow with
+// the number of jobs.
 func Stream(ctx context.Context, m *Measured, c Config) (*Result, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

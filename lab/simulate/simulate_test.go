@@ -29,7 +29,13 @@ func samples(mean float64) []float64 {
 
 // only contraction takes time.
 func only() *Measured {
-	return &Measured{Reparam: []float64{0}, Learn: []float64{0}, Contract: samples(1), Aggregate: []float64{0}, Chunks: []int{1}}
+	return &Measured{
+		Reparam:   []float64{0},
+		Learn:     []float64{0},
+		Contract:  samples(1),
+		Aggregate: []float64{0},
+		Chunks:    []int{1},
+	}
 }
 
 func stream(t *testing.T, m *Measured, c Config) *Result {
@@ -58,7 +64,8 @@ func TestContractAloneIsMMc(t *testing.T) {
 			t.Errorf("bottlenecks %+v", b)
 		}
 	}
-	if r := stream(t, only(), Config{Rate: 500, Jobs: 60_000}); true { // M/M/1: quantile p of the sojourn is −ln(1−p)/(μ−λ)
+	// M/M/1: quantile p of the sojourn is −ln(1−p)/(μ−λ)
+	if r := stream(t, only(), Config{Rate: 500, Jobs: 60_000}); true {
 		near(t, "p50", r.P50, math.Ln2/0.5, 2*sampled)
 		near(t, "p99", r.P99, math.Log(100)/0.5, 3*sampled)
 	}
@@ -66,7 +73,17 @@ func TestContractAloneIsMMc(t *testing.T) {
 
 // One job after the other spends what is computed, and the hops and messages on its way, and waits for nothing.
 func TestQuietLatency(t *testing.T) {
-	m := &Measured{Reparam: []float64{1}, Learn: []float64{2}, Contract: []float64{3}, Aggregate: []float64{4}, Chunks: []int{1}, Hop: 0.1, Message: 0.02, ServerShare: 0.5, Publisher: 0.3}
+	m := &Measured{
+		Reparam:     []float64{1},
+		Learn:       []float64{2},
+		Contract:    []float64{3},
+		Aggregate:   []float64{4},
+		Chunks:      []int{1},
+		Hop:         0.1,
+		Message:     0.02,
+		ServerShare: 0.5,
+		Publisher:   0.3,
+	}
 	// Until the output of a stage is stored it has fetched its message and made all its trips but the acknowledgement.
 	trips := float64(tripsOf(1).all())
 	want := 10 + 0.3 + trips*(2*0.1+0.02) + 2*(0.1+0.01) // submission, answer
@@ -79,7 +96,17 @@ func TestQuietLatency(t *testing.T) {
 // The processor time of a job is that of its stages and of its messages.
 func TestCoresAreCharged(t *testing.T) {
 	for _, chunks := range []int{1, 2, 20} {
-		m := &Measured{Reparam: []float64{1}, Learn: []float64{2}, Contract: []float64{3}, Aggregate: []float64{4}, Chunks: []int{chunks}, Hop: 0.1, Message: 0.02, ServerShare: 0.5, Publisher: 0.3}
+		m := &Measured{
+			Reparam:     []float64{1},
+			Learn:       []float64{2},
+			Contract:    []float64{3},
+			Aggregate:   []float64{4},
+			Chunks:      []int{chunks},
+			Hop:         0.1,
+			Message:     0.02,
+			ServerShare: 0.5,
+			Publisher:   0.3,
+		}
 		r := stream(t, m, Config{Outstanding: 1, Jobs: 400, Cores: 2, Shared: true, Workers: 2})
 		want := 7.3 + 3*float64(chunks) + 0.02*MessagesPerJob(chunks)
 		for _, u := range r.Use {
@@ -95,8 +122,19 @@ func TestSaturation(t *testing.T) {
 	m := only()
 	m.Learn = []float64{0.5}
 	near(t, "contract", stream(t, m, Config{Workers: 3, Outstanding: 100, Jobs: 20_000}).Throughput, 3000, sampled)
-	near(t, "learn", stream(t, m, Config{Workers: 100, Learn: 2, Outstanding: 400, Jobs: 20_000}).Throughput, 4000, sampled)
-	near(t, "cores", stream(t, m, Config{Workers: 100, Cores: 2, Shared: true, Outstanding: 400, Jobs: 20_000}).Throughput, 2000/1.5, sampled)
+	near(t, "learn", stream(t, m, Config{
+		Workers:     100,
+		Learn:       2,
+		Outstanding: 400,
+		Jobs:        20_000,
+	}).Throughput, 4000, sampled)
+	near(t, "cores", stream(t, m, Config{
+		Workers:     100,
+		Cores:       2,
+		Shared:      true,
+		Outstanding: 400,
+		Jobs:        20_000,
+	}).Throughput, 2000/1.5, sampled)
 	b := stream(t, m, Config{Workers: 100, Learn: 2, Outstanding: 1, Jobs: 5000}).Bottlenecks()
 	if b[0].Name != "learn-worker" || b[1].Name != "contract-worker" {
 		t.Errorf("bottlenecks %+v", b)
@@ -107,7 +145,13 @@ func TestSaturation(t *testing.T) {
 
 // 64 components of 300 ms each need 64/w rounds.
 func TestMakespan(t *testing.T) {
-	m := &Measured{Reparam: []float64{1}, Learn: []float64{2}, Contract: []float64{300}, Aggregate: []float64{4}, Chunks: []int{1}}
+	m := &Measured{
+		Reparam:   []float64{1},
+		Learn:     []float64{2},
+		Contract:  []float64{300},
+		Aggregate: []float64{4},
+		Chunks:    []int{1},
+	}
 	for w, rounds := range map[int]float64{1: 64, 2: 32, 10: 7, 100: 1} {
 		got, err := Makespan(m, Config{Workers: w}, 64)
 		if want := 7 + 300*rounds; err != nil || math.Abs(got-want) > 1e-6 {
@@ -120,7 +164,13 @@ func TestMakespan(t *testing.T) {
 		t.Errorf("with hops: %v %v", slow, err)
 	}
 	// What one worker has fetched ahead no other can do: of four chunks one takes three.
-	m = &Measured{Reparam: []float64{0}, Learn: []float64{0}, Contract: []float64{100}, Aggregate: []float64{0}, Chunks: []int{1}}
+	m = &Measured{
+		Reparam:   []float64{0},
+		Learn:     []float64{0},
+		Contract:  []float64{100},
+		Aggregate: []float64{0},
+		Chunks:    []int{1},
+	}
 	even, _ := Makespan(m, Config{Workers: 2}, 4)
 	if even != 200 {
 		t.Errorf("two workers, four chunks: %v ms", even)
@@ -129,9 +179,30 @@ func TestMakespan(t *testing.T) {
 
 // Fetching ahead hides the fetch; what waits in the buffer of a busy worker takes longer.
 func TestPrefetch(t *testing.T) {
-	m := &Measured{Reparam: []float64{0}, Learn: []float64{0}, Contract: []float64{1}, Aggregate: []float64{0}, Chunks: []int{1}, Hop: 0.5}
-	one := stream(t, m, Config{Prefetch: 1, Reparam: 1000, Learn: 1000, Aggregate: 1000, Outstanding: 100, Jobs: 5000}).Throughput
-	ahead := stream(t, m, Config{Prefetch: 16, Reparam: 1000, Learn: 1000, Aggregate: 1000, Outstanding: 100, Jobs: 5000}).Throughput
+	m := &Measured{
+		Reparam:   []float64{0},
+		Learn:     []float64{0},
+		Contract:  []float64{1},
+		Aggregate: []float64{0},
+		Chunks:    []int{1},
+		Hop:       0.5,
+	}
+	one := stream(t, m, Config{
+		Prefetch:    1,
+		Reparam:     1000,
+		Learn:       1000,
+		Aggregate:   1000,
+		Outstanding: 100,
+		Jobs:        5000,
+	}).Throughput
+	ahead := stream(t, m, Config{
+		Prefetch:    16,
+		Reparam:     1000,
+		Learn:       1000,
+		Aggregate:   1000,
+		Outstanding: 100,
+		Jobs:        5000,
+	}).Throughput
 	near(t, "one at a time", one, 1000/(1+1+float64(tripsOf(1).contract)), sampled)
 	near(t, "ahead", ahead, 1000/(1+float64(tripsOf(1).contract)), sampled)
 

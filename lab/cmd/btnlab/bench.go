@@ -48,8 +48,8 @@ func (c *benchCmd) Validate() error {
 	return nil
 }
 
-// Run measures every model in a process of its own, prints a line for each as it ends, and writes the files. An interrupt
-// keeps what was measured until then. The exit code is 0 if all models were solved.
+// Run measures every model in a process of its own, prints a line for each as it ends, and writes the files.
+// An interrupt keeps what was measured until then. The exit code is 0 if all models were solved.
 func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Redraw != "" {
 		return c.redraw(t)
@@ -69,7 +69,13 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
-	settings := bench.Config{Command: c.command(program), Timeout: c.Timeout, Mar: c.Mar, Set: c.Method, Folder: filepath.Clean(c.Folder)}
+	settings := bench.Config{
+		Command: c.command(program),
+		Timeout: c.Timeout,
+		Mar:     c.Mar,
+		Set:     c.Method,
+		Folder:  filepath.Clean(c.Folder),
+	}
 	table := bench.NewTable(models, c.Mar)
 	fmt.Fprintln(t.Out, table.Head())
 	machine, start := bench.ThisMachine(), time.Now()
@@ -77,7 +83,8 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	fmt.Fprintf(t.Out, "\n%s\n", bench.Summary(rows))
 	series := append(bench.SeriesOf(rows, c.Method), others...)
 	page := bench.Page{
-		Title: "Benchmark: " + c.Method, Machine: machine, Measured: start, Command: c.typed(), Models: len(models), Mar: c.Mar,
+		Title: "Benchmark: " + c.Method, Machine: machine, Measured: start, Command: c.typed(),
+		Models: len(models), Mar: c.Mar,
 		Compared: others,
 	}
 	if err := c.write(page, rows, series); err != nil {
@@ -98,7 +105,8 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 // source is the package of btn, for which go.mod has a replacement by the folder above.
 const source = "github.com/basetensor/basetensor/cmd/btn"
 
-// answerer returns the path of the btn that answers. In the laboratory's folder, where `go run` runs this program, go builds it.
+// answerer returns the path of the btn that answers. In the laboratory's folder, where `go run` runs this
+// program, go builds it.
 func (c *benchCmd) answerer(ctx context.Context) (string, error) {
 	if c.BTN != "" {
 		path, err := exec.LookPath(c.BTN)
@@ -113,14 +121,16 @@ func (c *benchCmd) answerer(ctx context.Context) (string, error) {
 	}
 	built, err := exec.CommandContext(ctx, "go", "tool", "-n", source).Output()
 	if err != nil {
-		return "", fault.New(fault.BadInput, "there is no btn beside %s, and go builds none here (%w): --btn says where it is", self, err)
+		return "", fault.New(fault.BadInput,
+			"there is no btn beside %s, and go builds none here (%w): --btn says where it is", self, err)
 	}
 	return strings.TrimSpace(string(built)), nil
 }
 
 // command is how one model is answered; its path is appended.
 func (c *benchCmd) command(program string) []string {
-	args := []string{program, "infer", "--json", "--method=" + c.Method, "--memory=" + strconv.FormatInt(int64(c.Memory), 10) + "B",
+	args := []string{program, "infer", "--json", "--method=" + c.Method,
+		"--memory=" + strconv.FormatInt(int64(c.Memory), 10) + "B",
 		"--threads=" + strconv.Itoa(c.Threads)}
 	if c.Mar {
 		args = append(args, "--mar")
@@ -130,7 +140,10 @@ func (c *benchCmd) command(program string) []string {
 
 // typed is the command line that measures the same again. Folders with a place on this machine only are left out.
 func (c *benchCmd) typed() string {
-	args := []string{"btnlab", "bench", "FOLDER", "--method", c.Method, "--timeout", c.Timeout.String(), "--memory", strings.ReplaceAll(c.Memory.String(), " ", "")}
+	args := []string{
+		"btnlab", "bench", "FOLDER", "--method", c.Method, "--timeout", c.Timeout.String(), "--memory",
+		strings.ReplaceAll(c.Memory.String(), " ", ""),
+	}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
 			args = append(args, flag, v)

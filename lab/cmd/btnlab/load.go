@@ -125,8 +125,10 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 		return load.Config{}, err
 	}
 	settings := load.Config{
-		Variants: c.Variants, Zipf: c.Zipf, Registered: c.Registered, Batch: c.Batch, Marginals: c.Mar, Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
-		Deadline: c.Deadline, ChunkFlops: c.ChunkFlops, Rate: c.Rate, Outstanding: c.Outstanding, Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
+		Variants: c.Variants, Zipf: c.Zipf, Registered: c.Registered, Batch: c.Batch, Marginals: c.Mar,
+		Observed: c.Observed, Settings: btn.Settings{Method: btn.Method(c.Method)},
+		Deadline: c.Deadline, ChunkFlops: c.ChunkFlops, Rate: c.Rate, Outstanding: c.Outstanding,
+		Duration: c.Duration, WarmUp: c.WarmUp, Drain: c.Drain, Seed: c.Seed,
 		Prefix: console.NewJob(time.Now()), Verify: verify,
 	}
 	if c.Observed == 0 {
@@ -150,13 +152,19 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 		settings.Models = append(settings.Models, load.Model{Name: filepath.Base(path), Graph: m, Weight: weight})
 	}
 	if len(settings.Models) == 0 {
-		settings.Models = []load.Model{{Name: "random network of the size of ALARM", Graph: load.AlarmSized(c.Seed), Weight: 1}}
+		settings.Models = []load.Model{{
+			Name:   "random network of the size of ALARM",
+			Graph:  load.AlarmSized(c.Seed),
+			Weight: 1,
+		}}
 	}
 	return settings, nil
 }
 
 // connect reaches running workers, or starts the embedded stack.
-func (c *loadCmd) connect(ctx context.Context, t *console.Terminal, common *config.Common) (*client.Client, func(), error) {
+func (c *loadCmd) connect(
+	ctx context.Context, t *console.Terminal, common *config.Common,
+) (*client.Client, func(), error) {
 	if c.NATS != "" {
 		remote, err := client.Connect(c.NATS)
 		if err != nil {
@@ -167,7 +175,14 @@ func (c *loadCmd) connect(ctx context.Context, t *console.Terminal, common *conf
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	t.CheckRedis(ctx, c.Redis)
 	s, err := console.StartStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
-		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops, Drain: console.Drain})
+		pipeline.Config{
+			Redis:       c.Redis,
+			MaxBytes:    int64(c.MaxBytes),
+			Concurrency: c.Concurrency,
+			Threads:     c.Threads,
+			ChunkFlops:  c.ChunkFlops,
+			Drain:       console.Drain,
+		})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,8 +31,10 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestLoadOnTheEmbeddedStack(t *testing.T) {
 	folder := t.TempDir()
-	model, page := write(t, folder, "pair.uai", "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 0\n"), filepath.Join(folder, "load.html")
-	code, stdout, stderr := command(t, "load", model+"=2", "--rate", "30", "--duration", "500ms", "--warm-up", "100ms", "--verify", "all", "--json", "--html", page, "--tenant", "a=1;b=2")
+	model, page := write(t, folder, "pair.uai",
+		"MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 0\n"), filepath.Join(folder, "load.html")
+	code, stdout, stderr := command(t, "load", model+"=2", "--rate", "30", "--duration", "500ms",
+		"--warm-up", "100ms", "--verify", "all", "--json", "--html", page, "--tenant", "a=1;b=2")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -40,7 +42,8 @@ func TestLoadOnTheEmbeddedStack(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Answered != r.Offered || r.Missing != 0 || r.Verified.Wrong != 0 || r.Verified.Jobs < r.Offered || len(r.Tenants) != 2 || r.Models[0] != "pair.uai" {
+	if r.Answered != r.Offered || r.Missing != 0 || r.Verified.Wrong != 0 || r.Verified.Jobs < r.Offered ||
+		len(r.Tenants) != 2 || r.Models[0] != "pair.uai" {
 		t.Errorf("%s", stdout)
 	}
 	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "<svg") {
@@ -49,8 +52,10 @@ func TestLoadOnTheEmbeddedStack(t *testing.T) {
 }
 
 func TestSimulateFromAFile(t *testing.T) {
-	measured := write(t, t.TempDir(), "m.json", `{"reparam_ms":[1],"learn_ms":[1],"contract_ms":[10],"aggregate_ms":[1],"chunks":[1],"hop_ms":0,"message_ms":0,"server_share":0}`)
-	code, stdout, stderr := command(t, "simulate", measured, "--workers", "1,100", "--jobs", "2000", "--components", "64", "--json")
+	measured := write(t, t.TempDir(), "m.json",
+		`{"reparam_ms":[1],"learn_ms":[1],"contract_ms":[10],"aggregate_ms":[1],"chunks":[1],"hop_ms":0,"message_ms":0,"server_share":0}`)
+	code, stdout, stderr := command(t, "simulate", measured, "--workers", "1,100", "--jobs", "2000",
+		"--components", "64", "--json")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	if code != 0 || len(lines) != 2 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
@@ -59,7 +64,8 @@ func TestSimulateFromAFile(t *testing.T) {
 	if json.Unmarshal([]byte(lines[0]), &one) != nil || json.Unmarshal([]byte(lines[1]), &hundred) != nil {
 		t.Fatal(stdout)
 	}
-	if one.First != "contract-worker" || one.Makespan != 643 || hundred.First == "contract-worker" || hundred.Makespan != 13 || one.Bound < 99 || one.Bound > 101 {
+	if one.First != "contract-worker" || one.Makespan != 643 || hundred.First == "contract-worker" ||
+		hundred.Makespan != 13 || one.Bound < 99 || one.Bound > 101 {
 		t.Errorf("%s", stdout)
 	}
 }

@@ -48,7 +48,8 @@ func TestFiguresAreThoseOfTheirNumbers(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	same(benchmarks, "../../../docs/benchmarks")
-	if code, _, stderr := command(t, "evaluate", "time", "--redraw", "--out", t.TempDir()); code == 0 || !strings.Contains(stderr, "no results of time") {
+	if code, _, stderr := command(t, "evaluate", "time", "--redraw", "--out", t.TempDir()); code == 0 ||
+		!strings.Contains(stderr, "no results of time") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

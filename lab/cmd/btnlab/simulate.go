@@ -85,9 +85,11 @@ func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "workers\tjobs/s\tbottleneck\tallows\tnext\tallows\tat jobs/s\tp50 ms\tp99 ms\tmakespan ms\tspeed-up\t")
+	fmt.Fprintln(w,
+		"workers\tjobs/s\tbottleneck\tallows\tnext\tallows\tat jobs/s\tp50 ms\tp99 ms\tmakespan ms\tspeed-up\t")
 	for _, p := range list {
-		fmt.Fprintf(w, "%d\t%.1f\t%s\t%.1f\t%s\t%.1f\t%.1f\t%.3g\t%.3g\t", p.Workers, p.Highest, p.First, p.Bound, p.Next, p.NextAt, p.Rate, p.P50, p.P99)
+		fmt.Fprintf(w, "%d\t%.1f\t%s\t%.1f\t%s\t%.1f\t%.1f\t%.3g\t%.3g\t",
+			p.Workers, p.Highest, p.First, p.Bound, p.Next, p.NextAt, p.Rate, p.P50, p.P99)
 		if p.Makespan > 0 {
 			fmt.Fprintf(w, "%.4g\t%.2f\t\n", p.Makespan, list[0].Makespan/p.Makespan)
 		} else {
@@ -97,11 +99,12 @@ func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return fault.Wrap(fault.Infrastructure, w.Flush())
 }
 
-// predict simulates a number of workers: one job after the other for the bounds, more jobs than there is room for, and the
-// rate.
+// predict simulates a number of workers: one job after the other for the bounds, more jobs than there is room
+// for, and the rate.
 func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers int) (*prediction, error) {
 	config := simulate.Config{
-		Workers: workers, Prefetch: c.Prefetch, Reparam: c.Stages, Learn: c.Stages, Aggregate: c.Stages, Server: c.Server, Cores: c.Cores,
+		Workers: workers, Prefetch: c.Prefetch, Reparam: c.Stages, Learn: c.Stages, Aggregate: c.Stages,
+		Server: c.Server, Cores: c.Cores,
 		Shared: c.Shared, Jobs: c.Jobs, Seed: c.Seed,
 	}
 	quiet, full, steady := config, config, config
