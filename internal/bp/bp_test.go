@@ -181,7 +181,12 @@ func TestBetheValueIsTheFreeEnergyOfTheBeliefs(t *testing.T) {
 func TestSchedulesAgree(t *testing.T) {
 	e := ising(rand.New(rand.NewPCG(4, 4)), 12, 9, 0.5, false)
 	want := run(t, e, bp.Options{}).LnZ()
-	for _, o := range []bp.Options{{Schedule: bp.Residual}, {Schedule: bp.Sequential, Damping: 0.4}, {Seed: 9}, {Schedule: bp.Residual, Seed: 3, Damping: 0.1}} {
+	for _, o := range []bp.Options{
+		{Schedule: bp.Residual},
+		{Schedule: bp.Sequential, Damping: 0.4},
+		{Seed: 9},
+		{Schedule: bp.Residual, Seed: 3, Damping: 0.1},
+	} {
 		if s := run(t, e, o); !s.Converged || math.Abs(s.LnZ()-want) > 1e-9 {
 			t.Errorf("%+v: converged %v, %v, want %v", o, s.Converged, s.LnZ(), want)
 		}
@@ -249,7 +254,8 @@ func TestPhases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(states) < 2 || len(states) > 4 || states[0].Belief(0)[0] < 0.9 || states[1].Belief(0)[0] > 0.1 || states[0].LnZ() <= states[1].LnZ() {
+	if len(states) < 2 || len(states) > 4 || states[0].Belief(0)[0] < 0.9 || states[1].Belief(0)[0] > 0.1 ||
+		states[0].LnZ() <= states[1].LnZ() {
 		t.Errorf("%d fixed points", len(states))
 		for _, s := range states {
 			t.Log(s.Converged, s.LnZ(), s.Belief(0))
@@ -260,8 +266,10 @@ func TestPhases(t *testing.T) {
 // TestContradictions: Z = 0 is a state, the end of float64 an error.
 func TestContradictions(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
-		{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{1}, Data: []float64{0, 1}}}}
-	if s := run(t, e, bp.Options{}); s.Contradiction < 0 || s.Converged || s.LnZ() != math.Inf(-1) || s.Belief(0)[0] != 0.5 {
+		{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{0}, Data: []float64{1, 0}},
+		{Scope: []int{1}, Data: []float64{0, 1}}}}
+	if s := run(t, e, bp.Options{}); s.Contradiction < 0 || s.Converged || s.LnZ() != math.Inf(-1) ||
+		s.Belief(0)[0] != 0.5 {
 		t.Errorf("contradiction %d, converged %v, ln Z %v, belief %v", s.Contradiction, s.Converged, s.LnZ(), s.Belief(0))
 	}
 	// Tiny numbers survive as long as no message holds both them and large ones.
@@ -270,12 +278,16 @@ func TestContradictions(t *testing.T) {
 	if s := run(t, e, bp.Options{}); math.Abs(s.LnZ()-math.Log(2*small)) > 1e-12*690 {
 		t.Errorf("ln Z = %v", s.LnZ())
 	}
-	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{0, 1e-300}}, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 1e-250}})
+	e.Tables = append(e.Tables, sumproduct.Table{
+		Scope: []int{0},
+		Data:  []float64{0, 1e-300},
+	}, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 1e-250}})
 	if s := run(t, e, bp.Options{}); math.Abs(s.LnZ()-math.Log(1e-300)*2-math.Log(1e-250)) > 1e-9 {
 		t.Errorf("ln Z = %v", s.LnZ())
 	}
 	// 1e-600 of a message is more than it holds: v_{0→1} is [1, 1e-600] and index 1 excludes the 1.
-	e.Tables = []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}}, {Scope: []int{0}, Data: []float64{1, small}},
+	e.Tables = []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{1, 0, 0, 1}},
+		{Scope: []int{0}, Data: []float64{1, small}},
 		{Scope: []int{0}, Data: []float64{1, small}}, {Scope: []int{1}, Data: []float64{0, 1}}}
 	if _, err := bp.Run(context.Background(), e, bp.Options{}); !errors.Is(err, sumproduct.ErrSpan) {
 		t.Errorf("error %v, want ErrSpan", err)
@@ -346,8 +358,15 @@ func TestEdges(t *testing.T) {
 	}{
 		{"nothing", sumproduct.Expression{Scale: scaled.One}, 0},
 		{"indices in no table", sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 3}}, math.Log(6)},
-		{"numbers", sumproduct.Expression{Scale: scaled.FromFloat(2), Tables: []sumproduct.Table{{Data: []float64{5}}}}, math.Log(10)},
-		{"a table of zeros", sumproduct.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{0, 0}}}}, math.Inf(-1)},
+		{"numbers", sumproduct.Expression{
+			Scale:  scaled.FromFloat(2),
+			Tables: []sumproduct.Table{{Data: []float64{5}}},
+		}, math.Log(10)},
+		{"a table of zeros", sumproduct.Expression{
+			Scale:  scaled.One,
+			Dims:   []int{2},
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{0, 0}}},
+		}, math.Inf(-1)},
 	} {
 		if s := run(t, &c.e, bp.Options{}); s.LnZ() != c.want && math.Abs(s.LnZ()-c.want) > 1e-15 {
 			t.Errorf("%s: ln Z = %v, want %v", c.name, s.LnZ(), c.want)
@@ -362,13 +381,17 @@ func TestEdges(t *testing.T) {
 			t.Errorf("%+v: error %v", e, err)
 		}
 	}
-	nan := sumproduct.Expression{Dims: []int{1}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{math.NaN()}}}}
+	nan := sumproduct.Expression{
+		Dims:   []int{1},
+		Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{math.NaN()}}},
+	}
 	if _, err := bp.Run(context.Background(), &nan, bp.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
 		t.Errorf("NaN: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := bp.Run(ctx, ising(rand.New(rand.NewPCG(1, 1)), 300, 300, 1, true), bp.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := bp.Run(ctx, ising(rand.New(rand.NewPCG(1, 1)), 300, 300, 1, true),
+		bp.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: error %v", err)
 	}
 }

@@ -40,8 +40,8 @@ func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, g
 	return free, given
 }
 
-// TestCarry: every message under evidence is the model's, cut to the values that are left. Messages are found by what they are
-// between: tables by their place among those over the same indices of more than one value.
+// TestCarry: every message under evidence is the model's, cut to the values that are left. Messages are found
+// by what they are between: tables by their place among those over the same indices of more than one value.
 func TestCarry(t *testing.T) {
 	cut := 0
 	for seed := range uint64(80) {
@@ -120,8 +120,8 @@ func TestCarryRefusesOtherMessages(t *testing.T) {
 	}
 }
 
-// TestWarmStartUnderEvidence: on a model larger than what an observation reaches, a start from the model's own messages comes to
-// the same state as a cold one, in a third of the updates.
+// TestWarmStartUnderEvidence: on a model larger than what an observation reaches, a start from the model's
+// own messages comes to the same state as a cold one, in a third of the updates.
 func TestWarmStartUnderEvidence(t *testing.T) {
 	m, err := generate.Grid(70, 70, generate.Ising{Delta: 0.5, Seed: 1})
 	if err != nil {
@@ -150,7 +150,8 @@ func TestWarmStartUnderEvidence(t *testing.T) {
 // TestColdStartFollowsAWarmOneThatFails: where the warm start does not converge, the answer is at least the cold one's.
 func TestColdStartFollowsAWarmOneThatFails(t *testing.T) {
 	e := ising(rand.New(rand.NewPCG(1, 8)), 12, 12, 0.5, false)
-	e.Tables = slices.DeleteFunc(e.Tables, func(t sumproduct.Table) bool { return len(t.Scope) == 1 }) // uniform messages are the fixed point
+	// uniform messages are the fixed point
+	e.Tables = slices.DeleteFunc(e.Tables, func(t sumproduct.Table) bool { return len(t.Scope) == 1 })
 	cold := run(t, e, bp.Options{})
 	warm := make([]float64, bp.Entries(e))
 	for a := range warm {

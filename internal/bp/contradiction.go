@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// confirm looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and every message rounded to
-// 0 and 1: what messages exclude then (arc consistency) has no term in Z at all.
+// confirm looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and every
+// message rounded to 0 and 1: what messages exclude then (arc consistency) has no term in Z at all.
 func (s *State) confirm(ctx context.Context) error {
 	if s.Contradiction < 0 || s.Signed {
 		return nil
@@ -32,7 +32,8 @@ func (s *State) confirm(ctx context.Context) error {
 		return err
 	}
 	if !excluded {
-		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values", sumproduct.ErrSpan, s.Contradiction)
+		return fault.New(fault.Unsupported, "%w: messages to index %d exclude all its values",
+			sumproduct.ErrSpan, s.Contradiction)
 	}
 	return nil
 }

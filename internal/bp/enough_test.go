@@ -25,8 +25,8 @@ func frustrated(n int) *sumproduct.Expression {
 	return e
 }
 
-// TestEnough: a run that is told that it is enough ends with every message computed, one start and a value; one whose own context has ended
-// is an error.
+// TestEnough: a run that is told that it is enough ends with every message computed, one start and a value;
+// one whose own context has ended is an error.
 func TestEnough(t *testing.T) {
 	e := frustrated(200)
 	incidences := int64(5 * 200 * 200)
@@ -36,7 +36,9 @@ func TestEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := states[0]; len(states) != 1 || s.Converged || s.Updates < incidences || s.Updates > 10*incidences || math.IsNaN(s.LnZ()) || math.IsInf(s.LnZ(), 0) {
+	if s := states[0]; len(states) != 1 || s.Converged || s.Updates < incidences || s.Updates > 10*incidences ||
+		math.IsNaN(s.LnZ()) ||
+		math.IsInf(s.LnZ(), 0) {
 		t.Errorf("%d states, the first of %d updates, ln Z %v", len(states), s.Updates, s.LnZ())
 	}
 	if s, err := bp.Only(t.Context(), e, 4, bp.Options{Enough: ended}); s != nil || err != nil {

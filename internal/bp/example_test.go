@@ -12,7 +12,11 @@ import (
 // A chain of three variables is a tree: the Bethe value is Z = 2·(1 + 2)·(1 + 2), beliefs are the marginals.
 func ExampleRun() {
 	equal := []float64{2, 1, 1, 2}
-	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}}}
+	e := &sumproduct.Expression{
+		Dims:   []int{2, 2, 2},
+		Scale:  scaled.One,
+		Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: equal}, {Scope: []int{1, 2}, Data: equal}},
+	}
 	s, err := bp.Run(context.Background(), e, bp.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -1,6 +1,7 @@
 package bp
 
-// A factor graph as an expression whose belief propagation has the messages between factors and variables, whatever form a factor has.
+// A factor graph as an expression whose belief propagation has the messages between factors and variables,
+// whatever form a factor has.
 
 import (
 	"context"
@@ -27,8 +28,8 @@ const (
 // index k of table t. Table −1: the factor takes no part in belief propagation.
 type incidence struct{ table, k int }
 
-// factors are the factors of a model as an expression: index i is variable i, and each factor is a tree of tables, so that
-// the messages to its variables are sums over the factor.
+// factors are the factors of a model as an expression: index i is variable i, and each factor is a tree of
+// tables, so that the messages to its variables are sums over the factor.
 type factors struct {
 	model *factorgraph.Model
 	e     *sumproduct.Expression
@@ -39,10 +40,10 @@ type factors struct {
 //
 //   - dense: one table;
 //   - CP: a star, a table (term, value) per variable;
-//   - symmetric: the chain of counters of lower.Build, with a table (value, value the chain has) per variable; up to 4,096
-//     entries one table;
-//   - symmetry-CP as symmetric; of several terms, which share an index in lower.Build's chain and make it no tree, a chain that
-//     carries the term along.
+//   - symmetric: the chain of counters of lower.Build, with a table (value, value the chain has) per
+//     variable; up to 4,096 entries one table;
+//   - symmetry-CP as symmetric; of several terms, which share an index in lower.Build's chain and make it no
+//     tree, a chain that carries the term along.
 //
 // A factor too large for its form takes no part.
 func newFactors(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*factors, error) {

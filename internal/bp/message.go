@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Between these a float64 sum of products has lost only terms 2^−600 below its largest; outside it is computed again with
-// exponents.
+// Between these a float64 sum of products has lost only terms 2^−600 below its largest; outside it is
+// computed again with exponents.
 const (
 	tiny = 0x1p-400
 	huge = 0x1p900
@@ -62,7 +62,8 @@ func normalise(x []float64) float64 {
 	return total
 }
 
-// contract computes toIndex without normalisation: the axes after that of k are summed out, last first, then those before it.
+// contract computes toIndex without normalisation: the axes after that of k are summed out, last first, then
+// those before it.
 func (c *kernel) contract(k int32) []float64 {
 	g := c.g
 	along, slot := g.alongScope(g.table[k]), int(g.slot[k])

@@ -15,8 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// maxGauge is the largest condition number of a map made of messages. It is (1 + sin φ)/cos φ, φ the angle between the two
-// messages: near a right angle where the factor all but excludes what the rest of the model prefers.
+// maxGauge is the largest condition number of a map made of messages. It is (1 + sin φ)/cos φ, φ the angle
+// between the two messages: near a right angle where the factor all but excludes what the rest of the model
+// prefers.
 const maxGauge = 1e4
 
 // sameMessages is how far the messages of a symmetric factor's legs may differ (entries of normalised ones) to be taken
@@ -25,17 +26,18 @@ const sameMessages = 1e-10
 
 // Network returns the base tensor network of m in the gauge of belief propagation without evidence, by reparam.Build.
 //
-// With m_{j→i} and v_{i→j} the messages of an incidence, ⟨m, v⟩ = 1 and |m| = |v|, column 0 of A^(i:j) is m_{j→i} and row 0 of its
-// inverse is v_{i→j}. At a fixed point, cores "factors", B_0…0 · Π_i V^(i)_0…0 · Scale is the Bethe value, and no T̄^(j) or V^(i) has an
-// entry with exactly one value that is not 0. Cores "variables" get the same maps; the legs to the order-one links keep the
-// identity, and the two statements hold with these summed.
+// With m_{j→i} and v_{i→j} the messages of an incidence, ⟨m, v⟩ = 1 and |m| = |v|, column 0 of A^(i:j) is
+// m_{j→i} and row 0 of its inverse is v_{i→j}. At a fixed point, cores "factors", B_0…0 · Π_i V^(i)_0…0 ·
+// Scale is the Bethe value, and no T̄^(j) or V^(i) has an entry with exactly one value that is not 0. Cores
+// "variables" get the same maps; the legs to the order-one links keep the identity, and the two statements
+// hold with these summed.
 //
-// A leg keeps the identity where its messages would make a map of condition number above 1e4, where they contradict each
-// other, and where a factor takes no part in belief propagation. Messages that have not converged are a gauge all the same:
-// Z does not depend on it.
+// A leg keeps the identity where its messages would make a map of condition number above 1e4, where they
+// contradict each other, and where a factor takes no part in belief propagation. Messages that have not
+// converged are a gauge all the same: Z does not depend on it.
 //
-// Errors: those of reparam.Build and Run; messages that float64 cannot hold are no error, all maps are the identity then.
-// Cost: that of both.
+// Errors: those of reparam.Build and Run; messages that float64 cannot hold are no error, all maps are the
+// identity then. Cost: that of both.
 func Network(ctx context.Context, m *factorgraph.Model, cores btn.CoreChoice, o Options) (*btn.Network, error) {
 	g, err := newGauge(ctx, m, o)
 	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
@@ -50,7 +52,8 @@ type gauge struct {
 	state   *State // nil where float64 cannot hold the messages
 }
 
-// newGauge runs belief propagation on a model. Beside an error that wraps sumproduct.ErrSpan there is a gauge of identities.
+// newGauge runs belief propagation on a model. Beside an error that wraps sumproduct.ErrSpan there is a gauge
+// of identities.
 func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("bp: %w", err)

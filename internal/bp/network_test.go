@@ -15,17 +15,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// gaugeTolerance is relative to the entry at 0…0: messages converge to 1e-12, and maps here have condition numbers below 1e3.
+// gaugeTolerance is relative to the entry at 0…0: messages converge to 1e-12, and maps here have condition
+// numbers below 1e3.
 const gaugeTolerance = 1e-8
 
-// gauged calls f with random models of any form of factor, arity and domain whose messages converged, and their networks. Zeros
-// are few, so that most models have a fixed point.
-func gauged(t *testing.T, cores btn.CoreChoice, f func(trial int, m *factorgraph.Model, net *btn.Network, state *bp.State)) {
+// gauged calls f with random models of any form of factor, arity and domain whose messages converged, and
+// their networks. Zeros are few, so that most models have a fixed point.
+func gauged(
+	t *testing.T, cores btn.CoreChoice,
+	f func(trial int, m *factorgraph.Model, net *btn.Network, state *bp.State),
+) {
 	const seed = 30
 	rng := rand.New(rand.NewPCG(seed, 3))
 	seen := 0
 	for trial := range 60 {
-		o := oracle.Options{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2), MaxDomain: 4, MaxArity: 2 + rng.IntN(4),
+		o := oracle.Options{Variables: 3 + rng.IntN(4), Factors: 3 + rng.IntN(4), MinDomain: 1 + rng.IntN(2),
+			MaxDomain: 4, MaxArity: 2 + rng.IntN(4),
 			Zeros: float64(trial%3) * 0.03, Constant: trial%4 == 0}
 		m := oracle.RandomModel(rng, o)
 		state, complete, err := bp.Messages(context.Background(), m, bp.Options{})
@@ -182,9 +187,15 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 		for i := range n {
 			m.Domains = append(m.Domains, dims[i])
 			m.Factors[0].Scope = append(m.Factors[0].Scope, i)
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: oracle.RandomTensor(rng, oracle.Dense, dims[i:i+1], oracle.Options{})})
+			m.Factors = append(m.Factors, factorgraph.Factor{
+				Scope: []int{i},
+				Table: oracle.RandomTensor(rng, oracle.Dense, dims[i:i+1], oracle.Options{}),
+			})
 			if i > 0 {
-				m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i - 1, i}, Table: oracle.RandomTensor(rng, oracle.Dense, dims[i-1:i+1], oracle.Options{})})
+				m.Factors = append(m.Factors, factorgraph.Factor{
+					Scope: []int{i - 1, i},
+					Table: oracle.RandomTensor(rng, oracle.Dense, dims[i-1:i+1], oracle.Options{}),
+				})
 			}
 		}
 		own, complete, err := bp.Messages(context.Background(), m, bp.Options{})
@@ -245,7 +256,10 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 	for i := range n {
 		m.Domains = append(m.Domains, 2)
 		m.Factors[0].Scope = append(m.Factors[0].Scope, i)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 0.3}}})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{i},
+			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 0.3}},
+		})
 	}
 	net, err := bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{})
 	if err != nil {
@@ -261,7 +275,8 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 	}
 }
 
-// TestFallbackToIdentity: where messages exclude what the rest of the model prefers, or Z = 0, legs keep the identity and Z stays.
+// TestFallbackToIdentity: where messages exclude what the rest of the model prefers, or Z = 0, legs keep the
+// identity and Z stays.
 func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},
@@ -278,7 +293,8 @@ func TestFallbackToIdentity(t *testing.T) {
 		t.Errorf("Z = %v, want 4e-9", got)
 	}
 	m.Factors[1].Table = &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}
-	if net, err = bp.Network(context.Background(), m, btn.CoresAreFactors, bp.Options{}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
+	if net, err = bp.Network(context.Background(), m, btn.CoresAreFactors,
+		bp.Options{}); err != nil || net.Maps[1].Kind != btn.MapIdentity {
 		t.Errorf("Z = 0: %v", err)
 	}
 	// Messages that float64 cannot hold leave identity maps as well.

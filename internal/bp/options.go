@@ -20,13 +20,15 @@ const (
 
 // Options steer a run. The zero value works.
 type Options struct {
-	Updates   int64    // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
-	Tolerance float64  // of Change; 0: 1e-12
-	Damping   float64  // part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the least
-	Schedule  Schedule // 0: Auto
-	Seed      uint64   // 0: uniform messages; else random ones
-	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then ignored. A value that its
-	// messages exclude is let in again. Sweeps leave messages out that are up to date, as long as that spares half of them.
+	Updates   int64   // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
+	Tolerance float64 // of Change; 0: 1e-12
+	// part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the least
+	Damping  float64
+	Schedule Schedule // 0: Auto
+	Seed     uint64   // 0: uniform messages; else random ones
+	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then ignored. A
+	// value that its messages exclude is let in again. Sweeps leave messages out that are up to date, as long
+	// as that spares half of them.
 	Warm []float64
 	// Enough ends a run as spent updates do, with the messages there are: every one of them was computed once. Nil: never.
 	Enough context.Context
@@ -50,7 +52,14 @@ type phase struct {
 
 // phases lists what is tried, in the sequence that converged on most of the reference models.
 func (o *Options) phases() []phase {
-	all := []phase{{Sequential, 0}, {Residual, 0}, {Sequential, 0.3}, {Residual, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}
+	all := []phase{
+		{Sequential, 0},
+		{Residual, 0},
+		{Sequential, 0.3},
+		{Residual, 0.3},
+		{Sequential, 0.6},
+		{Sequential, 0.85},
+	}
 	switch o.Schedule {
 	case Sequential:
 		all = []phase{{Sequential, 0}, {Sequential, 0.3}, {Sequential, 0.6}, {Sequential, 0.85}}

@@ -1,5 +1,6 @@
-// Package bp is loopy belief propagation (sum-product) on an expression of any arity and any domains: messages, beliefs and the
-// Bethe value of ln Z, exact on trees. On a factor graph it gives the gauge of its messages, and the base tensor network in it.
+// Package bp is loopy belief propagation (sum-product) on an expression of any arity and any domains:
+// messages, beliefs and the Bethe value of ln Z, exact on trees. On a factor graph it gives the gauge of its
+// messages, and the base tensor network in it.
 package bp
 
 // Run: schedules, damping, convergence.
@@ -13,19 +14,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Run passes messages on e until none changes by more than the tolerance. Messages are normalised, kept as float64, and
-// computed with exponents where float64 would lose them; within one message, entries 2^−600 below the largest may become 0.
+// Run passes messages on e until none changes by more than the tolerance. Messages are normalised, kept as
+// float64, and computed with exponents where float64 would lose them; within one message, entries 2^−600
+// below the largest may become 0.
 //
-// A schedule and damping are kept for as long as each round of 16 pairs of sweeps (or as many updates) brings the change
-// below 97 % of the smallest before. Then follow, from where the messages are: residual without damping, sequential and
-// residual with 0.3, sequential with 0.6 and 0.85; a schedule that is asked for goes through these dampings alone. A run ends when
-// the last of them has stalled eight times, or the updates are spent. A tree takes one pair, and one more evaluation of its messages that
-// confirms it.
+// A schedule and damping are kept for as long as each round of 16 pairs of sweeps (or as many updates) brings
+// the change below 97 % of the smallest before. Then follow, from where the messages are: residual without
+// damping, sequential and residual with 0.3, sequential with 0.6 and 0.85; a schedule that is asked for goes
+// through these dampings alone. A run ends when the last of them has stalled eight times, or the updates are
+// spent. A tree takes one pair, and one more evaluation of its messages that confirms it.
 //
-// Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for entries ≥ 0 means Z = 0.
-// Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape (fault.BadInput); fault.OverBudget for more than
-// 2^31 incidences; sumproduct.ErrSpan where a contradiction is one of float64 only; the context's. Cost of a pair: each
-// table's entries times its order; memory about 30 bytes an incidence and 16 an entry of a message.
+// Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for entries ≥
+// 0 means Z = 0. Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape
+// (fault.BadInput); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where a contradiction
+// is one of float64 only; the context's. Cost of a pair: each table's entries times its order; memory about
+// 30 bytes an incidence and 16 an entry of a message.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -112,7 +115,8 @@ func (r *runner) prepare() error {
 	return nil
 }
 
-// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it changed before damping.
+// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it changed
+// before damping.
 func (r *runner) update(k int32, damping float64) (float64, error) {
 	if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
 		return 0, err

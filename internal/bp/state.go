@@ -17,8 +17,8 @@ type State struct {
 	// Change is the largest change of an entry if every message were computed anew from the others: 0 at a fixed point.
 	Change  float64
 	Damping float64 // the last, see Run
-	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥ 0 it means Z = 0; messages of
-	// either sign may also have cancelled. Such a state has no beliefs.
+	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥ 0 it
+	// means Z = 0; messages of either sign may also have cancelled. Such a state has no beliefs.
 	Contradiction int
 	Signed        bool // some entry of the expression is negative: messages and beliefs may be, too
 
@@ -28,10 +28,12 @@ type State struct {
 
 // Z returns the Bethe value, which at a fixed point is
 //
-//	Z_BP = Scale · Π_t z_t · Π_i z_i / Π_(i,t) ⟨m_{t→i}, v_{i→t}⟩,  z_t = Σ_x T_t[x] Π_i v_{i→t}[x_i],  z_i = Σ_x Π_t m_{t→i}[x],
+//	Z_BP = Scale · Π_t z_t · Π_i z_i / Π_(i,t) ⟨m_{t→i}, v_{i→t}⟩,
+//	z_t = Σ_x T_t[x] Π_i v_{i→t}[x_i],   z_i = Σ_x Π_t m_{t→i}[x],
 //
-// as ln |Z_BP| in nats and its sign; −Inf and 0 for a contradiction. It is Z itself on trees. Logarithms are summed with
-// compensation: the error grows like the rounding of the result. Cost: one pass over tables and messages.
+// as ln |Z_BP| in nats and its sign; −Inf and 0 for a contradiction. It is Z itself on trees. Logarithms are
+// summed with compensation: the error grows like the rounding of the result. Cost: one pass over tables and
+// messages.
 func (s *State) Z() (ln float64, sign int) {
 	if s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
 		return math.Inf(-1), 0
@@ -91,8 +93,8 @@ func (l *logs) value() (float64, int) {
 	return l.sum + l.low, l.sign
 }
 
-// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to sum 1; uniform for an index in no table, and where the messages
-// allow no value. Cost: dimension × degree.
+// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to sum 1; uniform for an index in no table, and where
+// the messages allow no value. Cost: dimension × degree.
 func (s *State) Belief(i int) []float64 {
 	c := kernel{g: s.g, m: s.m, v: s.v}
 	xs := c.product(i)
@@ -125,8 +127,8 @@ func (s *State) ToVariable(t, k int) []float64 {
 	return m
 }
 
-// ToFactor returns v_{i→t} ∝ Π_{s≠t} m_{s→i}, i the k-th index of table t's scope, scaled such that ⟨ToVariable(t, k), v⟩ = 1. Where
-// that product is 0, or v would leave float64, Σ|v| is 1.
+// ToFactor returns v_{i→t} ∝ Π_{s≠t} m_{s→i}, i the k-th index of table t's scope, scaled such that
+// ⟨ToVariable(t, k), v⟩ = 1. Where that product is 0, or v would leave float64, Σ|v| is 1.
 func (s *State) ToFactor(t, k int) []float64 {
 	v := append([]float64(nil), s.g.of(s.v, s.g.edge(t, k))...)
 	by := dot(s.ToVariable(t, k), v)

@@ -23,7 +23,10 @@ func pairwise(n int) *btn.Network {
 		j := 2*rng.Float64() - 1
 		e, f := math.Exp(j), math.Exp(-j)
 		net.Dims = append(net.Dims, 2, 2)
-		net.Cores = append(net.Cores, btn.Core{Legs: []int{l, l + 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{e, f, f, e}}})
+		net.Cores = append(net.Cores, btn.Core{
+			Legs: []int{l, l + 1},
+			T:    &tensor.Dense{Shape: []int{2, 2}, Data: []float64{e, f, f, e}},
+		})
 	}
 	return net
 }

@@ -9,18 +9,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// chain walks over the pieces p_0 … p_{m−1} of Σ_c S_c [z^c] Π_j p_j(z). At piece j it pairs the prefix f = Π_{i<j} p_i, made
-// of pieces as they are now, with h_j = S contracted by the pieces after j, as they were:
+// chain walks over the pieces p_0 … p_{m−1} of Σ_c S_c [z^c] Π_j p_j(z). At piece j it pairs the prefix f =
+// Π_{i<j} p_i, made of pieces as they are now, with h_j = S contracted by the pieces after j, as they were:
 //
 //	h_{j−1}[c] = Σ_e p_j[e] h_j[c+e],   environment t[e] = Σ_c f[c] h_j[c+e],   Σ_c S_c [z^c] Π p = Σ_e p_j[e] t[e].
 //
-// Multiplying prefix by suffix at every piece would cost n³ a sweep; this costs O(n) per piece and level.
-// h is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed twice, unless all fit in a little memory.
+// Multiplying prefix by suffix at every piece would cost n³ a sweep; this costs O(n) per piece and level. h
+// is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed twice, unless all
+// fit in a little memory.
 type chain struct {
-	piece   func(j int) (countspace.Poly, error)
-	ops     *countspace.Ops
-	stride  int
-	marks   []countspace.Poly // marks[k] = h at piece min((k+1)·stride, m)−1, that is before any piece of segment k was contracted
+	piece  func(j int) (countspace.Poly, error)
+	ops    *countspace.Ops
+	stride int
+	// marks[k] = h at piece min((k+1)·stride, m)−1, that is before any piece of segment k was contracted
+	marks   []countspace.Poly
 	segment []countspace.Poly // segment[i] = h at piece at·stride+i
 	at      int               // which segment is there, −1 for none
 	m, next int
@@ -31,7 +33,9 @@ type chain struct {
 const keepAll = 1 << 18
 
 // newChain contracts s backwards once. vars is the number of variables of s and of every piece.
-func newChain(s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error)) (*chain, error) {
+func newChain(
+	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
+) (*chain, error) {
 	stride := max(1, int(math.Ceil(math.Sqrt(float64(m)))))
 	if m*s.Size() <= keepAll {
 		stride = max(1, m)
@@ -40,7 +44,9 @@ func newChain(s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (
 }
 
 // newStridedChain keeps every stride-th h.
-func newStridedChain(s countspace.Poly, m, stride int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error)) (*chain, error) {
+func newStridedChain(
+	s countspace.Poly, m, stride int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
+) (*chain, error) {
 	c := &chain{piece: piece, ops: ops, stride: stride, at: -1, m: m, prefix: countspace.Constant(s.Vars(), scaled.One)}
 	segments := (m + stride - 1) / stride
 	c.marks = make([]countspace.Poly, segments)
@@ -94,8 +100,8 @@ func (c *chain) open(k int) error {
 	return nil
 }
 
-// environment returns t over a box that holds the present piece. A piece that happens to be narrower (zero weights) leaves h
-// and t wider than needed; only the box is computed.
+// environment returns t over a box that holds the present piece. A piece that happens to be narrower (zero
+// weights) leaves h and t wider than needed; only the box is computed.
 func (c *chain) environment(box []int) (countspace.Poly, error) {
 	h, err := c.suffix()
 	if err != nil {

@@ -18,9 +18,9 @@ type coreWalk interface {
 	advance()
 }
 
-// newCoreWalk returns the cheapest walk over core c for vectors r (as they are at the time of each call) and environment t
-// of the core: one chain per term for CP and for symmetric forms whose levels fit, O(n²) for n legs of the core; the
-// polynomials of one leg at a time for others.
+// newCoreWalk returns the cheapest walk over core c for vectors r (as they are at the time of each call) and
+// environment t of the core: one chain per term for CP and for symmetric forms whose levels fit, O(n²) for n
+// legs of the core; the polynomials of one leg at a time for others.
 func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly, d int) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
@@ -119,9 +119,11 @@ func (sp *space) learned(leg int, v []float64) []float64 {
 	return out
 }
 
-// walkSymmetric walks over a symmetric core. Without counting, the core's own levels are the chain's; with counting they
-// must be those of the problem, and the legs without maps. Else it is a polyWalk.
-func (sp *space) walkSymmetric(c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly, d int) (coreWalk, error) {
+// walkSymmetric walks over a symmetric core. Without counting, the core's own levels are the chain's; with
+// counting they must be those of the problem, and the legs without maps. Else it is a polyWalk.
+func (sp *space) walkSymmetric(
+	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly, d int,
+) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	w := &termWalk{sp: sp, legs: legs, r: r, levels: core.Levels}
 	for mode, leg := range legs {

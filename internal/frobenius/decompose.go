@@ -66,7 +66,8 @@ func (m *model) decomposition() *btn.Decomposition {
 		}
 	}
 	if m.fit.Condition > choleskyLimit {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
+		d.Warnings = append(d.Warnings,
+			fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
 	}
 	return d
 }

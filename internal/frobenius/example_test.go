@@ -24,7 +24,8 @@ func twoFactors() *btn.Network {
 // ExampleLearn learns symmetry-rank-one components for a small base tensor: two of them are all of it.
 func ExampleLearn() {
 	for _, r := range []int{1, 2} {
-		d, err := frobenius.Learn(context.Background(), twoFactors(), frobenius.Options{Settings: btn.Settings{Components: r, Sweeps: 100}})
+		d, err := frobenius.Learn(context.Background(), twoFactors(),
+			frobenius.Options{Settings: btn.Settings{Components: r, Sweeps: 100}})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -40,11 +40,11 @@ func (f Fit) vanished() bool { return f.Residual <= f.floor }
 // FitWeights minimises norm2 + αᵀGα − 2αᵀb over α, over α ≥ 0 if nonNegative.
 //
 // G is scaled to a unit diagonal and solved by Cholesky when its condition number is below 10^10, else by its
-// eigendecomposition with eigenvalues below r·2^−45 of the largest left out, which gives the α of least norm. For α ≥ 0 it is
-// the active-set method of Lawson and Hanson. A component of norm zero gets weight zero.
-// legs is the number of legs behind G and b; it enters Rounding only. norm2 is ‖B‖²; when it is 0, all weights are 0 and ρ is 0.
-// Time O(r³). It returns ErrNotFinite for NaN or infinite entries, and an error when the shapes disagree.
-// Source: Hamid and Braun, equation of the Gram objective.
+// eigendecomposition with eigenvalues below r·2^−45 of the largest left out, which gives the α of least norm.
+// For α ≥ 0 it is the active-set method of Lawson and Hanson. A component of norm zero gets weight zero. legs
+// is the number of legs behind G and b; it enters Rounding only. norm2 is ‖B‖²; when it is 0, all weights are
+// 0 and ρ is 0. Time O(r³). It returns ErrNotFinite for NaN or infinite entries, and an error when the shapes
+// disagree. Source: Hamid and Braun, equation of the Gram objective.
 func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, legs int, nonNegative bool) (Fit, error) {
 	if err := checkGram(g, b, norm2); err != nil {
 		return Fit{}, err
@@ -146,7 +146,8 @@ func (u gram) check(keep []int) error {
 	for k := range u.g {
 		for l := range k {
 			if !(math.Abs(u.g[k][l]) <= 1+gramSlack) {
-				return fmt.Errorf("frobenius: not a Gram matrix: |G_ij| is %g times √(G_ii·G_jj) for components %d and %d", math.Abs(u.g[k][l]), keep[k], keep[l])
+				return fmt.Errorf("frobenius: not a Gram matrix: |G_ij| is %g times √(G_ii·G_jj) for components %d and %d",
+					math.Abs(u.g[k][l]), keep[k], keep[l])
 			}
 		}
 	}

@@ -11,7 +11,9 @@ import (
 )
 
 // system draws r vectors in m dimensions and a target, and returns their scalar products.
-func system(rng *rand.Rand, r, m int) (vectors [][]float64, target []float64, g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) {
+func system(
+	rng *rand.Rand, r, m int,
+) (vectors [][]float64, target []float64, g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) {
 	target = normal(rng, m)
 	for range r {
 		vectors = append(vectors, normal(rng, m))
@@ -211,21 +213,25 @@ func TestWeightsRefuseWhatIsNotANumber(t *testing.T) {
 	if _, err := FitWeights([][]scaled.Number{{nan}}, one, scaled.One, 1, false); !errors.Is(err, ErrNotFinite) {
 		t.Errorf("NaN in G: %v", err)
 	}
-	if _, err := FitWeights([][]scaled.Number{one}, []scaled.Number{nan}, scaled.One, 1, false); !errors.Is(err, ErrNotFinite) {
+	if _, err := FitWeights([][]scaled.Number{one}, []scaled.Number{nan}, scaled.One, 1,
+		false); !errors.Is(err, ErrNotFinite) {
 		t.Errorf("NaN in b: %v", err)
 	}
 	if _, err := FitWeights([][]scaled.Number{one}, one, nan, 1, false); !errors.Is(err, ErrNotFinite) {
 		t.Errorf("NaN norm: %v", err)
 	}
-	if _, err := FitWeights(nil, one, scaled.One, 1, false); err == nil || !strings.Contains(err.Error(), "G has 0 rows, b has 1") {
+	if _, err := FitWeights(nil, one, scaled.One, 1, false); err == nil ||
+		!strings.Contains(err.Error(), "G has 0 rows, b has 1") {
 		t.Errorf("shape: %v", err)
 	}
 	two := scaled.FromFloat(2)
 	wrong := [][]scaled.Number{{scaled.One, two}, {two, scaled.One}}
-	if _, err := FitWeights(wrong, []scaled.Number{two, two}, scaled.One, 1, false); err == nil || !strings.Contains(err.Error(), "|G_ij| is 2 times √(G_ii·G_jj) for components 1 and 0") {
+	if _, err := FitWeights(wrong, []scaled.Number{two, two}, scaled.One, 1, false); err == nil ||
+		!strings.Contains(err.Error(), "|G_ij| is 2 times √(G_ii·G_jj) for components 1 and 0") {
 		t.Errorf("no Gram matrix: %v", err)
 	}
-	if _, err := FitWeights([][]scaled.Number{{two.Neg()}}, one, scaled.One, 1, false); err == nil || !strings.Contains(err.Error(), "component 0 with itself is negative") {
+	if _, err := FitWeights([][]scaled.Number{{two.Neg()}}, one, scaled.One, 1, false); err == nil ||
+		!strings.Contains(err.Error(), "component 0 with itself is negative") {
 		t.Errorf("negative norm: %v", err)
 	}
 	fit, err := FitWeights([][]scaled.Number{one}, one, scaled.Number{}, 1, false)

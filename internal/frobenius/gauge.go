@@ -10,11 +10,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// unbalanced is the size of entries with one excited leg, relative to that with none, above which messages have not converged.
+// unbalanced is the size of entries with one excited leg, relative to that with none, above which messages
+// have not converged.
 const unbalanced = 1e-6
 
-// gaugeWarnings says of maps "bp" what belief propagation left: entries with exactly one excited leg, which vanish at a fixed
-// point, and legs that keep the identity. Either makes no answer wrong. Cost: an entry per value of every leg.
+// gaugeWarnings says of maps "bp" what belief propagation left: entries with exactly one excited leg, which
+// vanish at a fixed point, and legs that keep the identity. Either makes no answer wrong. Cost: an entry per
+// value of every leg.
 func gaugeWarnings(net *btn.Network) []string {
 	gauged, worst := 0, 0.0
 	for _, m := range net.Maps {
@@ -30,16 +32,22 @@ func gaugeWarnings(net *btn.Network) []string {
 	}
 	var warnings []string
 	if worst > unbalanced {
-		warnings = append(warnings, fmt.Sprintf("belief propagation did not converge: a factor in its gauge has %.1e of its entry at 0…0 where one leg is excited", worst))
+		warnings = append(warnings,
+			fmt.Sprintf("belief propagation did not converge: a factor in its gauge has %.1e of its entry "+
+				"at 0…0 where one leg is excited",
+				worst))
 	}
 	if rest := len(net.Maps) - gauged; rest > 0 && net.Choice != btn.CoresAreVariables {
-		warnings = append(warnings, fmt.Sprintf("%d of %d legs keep the identity map: their messages make no well-conditioned one, or their factor is too large", rest, len(net.Maps)))
+		warnings = append(warnings,
+			fmt.Sprintf("%d of %d legs keep the identity map: their messages make no well-conditioned "+
+				"one, or their factor is too large",
+				rest, len(net.Maps)))
 	}
 	return warnings
 }
 
-// singleExcitation returns the largest entry with one leg excited, relative to that with none; 0 for a tensor with a leg that is
-// not in the gauge.
+// singleExcitation returns the largest entry with one leg excited, relative to that with none; 0 for a tensor
+// with a leg that is not in the gauge.
 func singleExcitation(net *btn.Network, legs []int, t tensor.Tensor) float64 {
 	for _, l := range legs {
 		if net.Maps[l].Kind != btn.MapBP {

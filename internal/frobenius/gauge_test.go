@@ -12,9 +12,16 @@ import (
 	"github.com/basetensor/basetensor/internal/reparam"
 )
 
-// TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the rest, whatever the domains.
+// TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the rest,
+// whatever the domains.
 func TestGaugeHasTwoLevels(t *testing.T) {
-	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{MinDomain: 3, MaxDomain: 3, Variables: 4, Factors: 3, Kinds: []oracle.Kind{oracle.Dense}})
+	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{
+		MinDomain: 3,
+		MaxDomain: 3,
+		Variables: 4,
+		Factors:   3,
+		Kinds:     []oracle.Kind{oracle.Dense},
+	})
 	for maps, want := range map[btn.MapKind]int{btn.MapIdentity: 3, btn.MapBP: 2} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if maps == btn.MapBP {
@@ -35,7 +42,12 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 
 // TestGaugeWarnings: messages that have not converged are said to, converged ones are not.
 func TestGaugeWarnings(t *testing.T) {
-	m := oracle.RandomModel(rand.New(rand.NewPCG(2, 7)), oracle.Options{Variables: 4, Factors: 8, MinDomain: 2, Kinds: []oracle.Kind{oracle.Dense}})
+	m := oracle.RandomModel(rand.New(rand.NewPCG(2, 7)), oracle.Options{
+		Variables: 4,
+		Factors:   8,
+		MinDomain: 2,
+		Kinds:     []oracle.Kind{oracle.Dense},
+	})
 	for _, c := range []struct {
 		updates int64
 		want    string

@@ -12,7 +12,8 @@ import (
 const (
 	// choleskyLimit is the condition number up to which Cholesky with refinement keeps six digits of α.
 	choleskyLimit = 1e10
-	// rankCut, times the number of components, is the fraction of the largest eigenvalue below which a direction is rounding.
+	// rankCut, times the number of components, is the fraction of the largest eigenvalue below which a
+	// direction is rounding.
 	rankCut = 0x1p-45
 )
 

@@ -74,8 +74,9 @@ func (m *model) measure(i int, p *part) (products, error) {
 	return q, nil
 }
 
-// place puts part p at i, computes row i of G and b_i from its products, and refits. It reports whether the explained
-// fraction did not fall, or by no more than m.slack; if it fell (by rounding: no step of this package lowers it otherwise), m is as before.
+// place puts part p at i, computes row i of G and b_i from its products, and refits. It reports whether the
+// explained fraction did not fall, or by no more than m.slack; if it fell (by rounding: no step of this
+// package lowers it otherwise), m is as before.
 func (m *model) place(i int, p *part, q products) (bool, error) {
 	before := m.snapshot()
 	m.parts[i] = p

@@ -1,6 +1,7 @@
 package frobenius
 
-// Non-negative weights: the active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23), in Gram form.
+// Non-negative weights: the active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974,
+// chapter 23), in Gram form.
 
 // nonNegativeLeastSquares minimises xᵀgx − 2xᵀy over x ≥ 0 and returns x and the size of its passive set.
 //

@@ -114,7 +114,9 @@ func TestObjectiveAgainstMaterialisedTensors(t *testing.T) {
 	})
 }
 
-func checkObjective(t *testing.T, rng *rand.Rand, net *btn.Network, b []float64, levels countspace.Levels, rot [][]float64) {
+func checkObjective(
+	t *testing.T, rng *rand.Rand, net *btn.Network, b []float64, levels countspace.Levels, rot [][]float64,
+) {
 	t.Helper()
 	o, err := newObjective(net, levels, rot)
 	if err != nil {
@@ -240,14 +242,26 @@ func TestComponentsThatDoNotFit(t *testing.T) {
 	}{
 		{btn.Component{Class: "lattice"}, `class "lattice" has no scalar products`},
 		{btn.Component{Class: btn.ClassRankOne, R: make([][]float64, 3)}, "R has vectors for 3 legs, the network has 4"},
-		{btn.Component{Class: btn.ClassRankOne, R: [][]float64{{1}, nil, nil, nil}}, "R has 1 entries on leg 0 of dimension 2"},
-		{btn.Component{Class: btn.ClassRankOne, R: [][]float64{nil, {1, math.Inf(1)}, nil, nil}}, "not a finite number: R on leg 1"},
+		{btn.Component{
+			Class: btn.ClassRankOne,
+			R:     [][]float64{{1}, nil, nil, nil},
+		}, "R has 1 entries on leg 0 of dimension 2"},
+		{btn.Component{
+			Class: btn.ClassRankOne,
+			R:     [][]float64{nil, {1, math.Inf(1)}, nil, nil},
+		}, "not a finite number: R on leg 1"},
 		{btn.Component{Class: btn.ClassSymmetric, S: countspace.New([]int{4})}, "S has shape [4], the levels need [5]"},
 		{btn.Component{Class: btn.ClassSymmetric, S: countspace.New([]int{5, 5})}, "S has 2 variables, the levels have 1"},
-		{btn.Component{Class: btn.ClassSymmetric, S: countspace.Poly{Shape: []int{5}, Coef: scaled.Vector{Mant: poly.Coef.Mant[:3]}}}, "S has 3 coefficients"},
+		{btn.Component{
+			Class: btn.ClassSymmetric,
+			S:     countspace.Poly{Shape: []int{5}, Coef: scaled.Vector{Mant: poly.Coef.Mant[:3]}},
+		}, "S has 3 coefficients"},
 		{btn.Component{Class: btn.ClassSymmetryRankOne, S: bad}, "coefficient 2 of S"},
 		{btn.Component{Class: btn.ClassCP}, "a CP component needs vectors on all 4 legs"},
-		{btn.Component{Class: btn.ClassCP, CP: &tensor.CP{Weights: []float64{1}, Vectors: [][]float64{{1, 2}, {1}, {1, 1}, {1, 1}}}}, "1 vector entries on leg 1, rank 1 and dimension 2"},
+		{btn.Component{
+			Class: btn.ClassCP,
+			CP:    &tensor.CP{Weights: []float64{1}, Vectors: [][]float64{{1, 2}, {1}, {1, 1}, {1, 1}}},
+		}, "1 vector entries on leg 1, rank 1 and dimension 2"},
 	} {
 		if _, err := o.withBase(c.q); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
@@ -262,14 +276,27 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		want string
 	}{
 		{&btn.Network{Dims: []int{2, 2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: table}}}, "the cores cover 2 of 3 legs"},
-		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 0}, T: table}}}, "core 0, mode 1: leg 0 is out of range or in two cores"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 0}, T: table}},
+		}, "core 0, mode 1: leg 0 is out of range or in two cores"},
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 5}, T: table}}}, "leg 5 is out of range"},
-		{&btn.Network{Dims: []int{2, 3}, Cores: []btn.Core{{Legs: []int{0, 1}, T: table}}}, "core 0, mode 1 has dimension 2, leg 1 has 3"},
-		{&btn.Network{Dims: []int{2}, Cores: []btn.Core{{Legs: []int{0}, T: table}}}, "core 0 has 1 legs and a tensor of 2 modes"},
-		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}}}, "core 0"},
+		{&btn.Network{
+			Dims:  []int{2, 3},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
+		}, "core 0, mode 1 has dimension 2, leg 1 has 3"},
+		{&btn.Network{
+			Dims:  []int{2},
+			Cores: []btn.Core{{Legs: []int{0}, T: table}},
+		}, "core 0 has 1 legs and a tensor of 2 modes"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}},
+		}, "core 0"},
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}}}}, "core 0"},
 	} {
-		if _, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Learn(context.Background(), c.net,
+			Options{Settings: btn.Settings{}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 		if _, err := NormSq(c.net); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -18,8 +18,8 @@ type Options struct {
 	Classes []btn.Class
 	// Levels of the symmetric parts. Default: those of the network, NetworkLevels.
 	Levels *countspace.Levels
-	// Tolerance ends the sweeps when one of them improves the explained fraction by less than this fraction of itself, and ρ by
-	// less than this fraction of ρ. Default 1e-5.
+	// Tolerance ends the sweeps when one of them improves the explained fraction by less than this fraction
+	// of itself, and ρ by less than this fraction of ρ. Default 1e-5.
 	Tolerance float64
 	// Progress, if not nil, is called after every sweep, from the goroutine that learns.
 	Progress func(Progress)
@@ -34,7 +34,8 @@ type Progress struct {
 
 const defaultTolerance = 1e-5
 
-// Settings returns the settings that symmetry-cp is learned with, whatever method was asked for: defaults in the place of zeros.
+// Settings returns the settings that symmetry-cp is learned with, whatever method was asked for: defaults in
+// the place of zeros.
 func Settings(s btn.Settings) btn.Settings {
 	s.Method = btn.MethodSymmetryCP
 	return s.WithDefaults()
@@ -43,7 +44,8 @@ func Settings(s btn.Settings) btn.Settings {
 func (o Options) withDefaults() (Options, error) {
 	o.Settings = Settings(o.Settings)
 	if o.Components < 1 || o.Sweeps < 1 || o.Starts < 1 {
-		return o, fmt.Errorf("frobenius: %d components, %d sweeps, %d starts: at least 1 each", o.Components, o.Sweeps, o.Starts)
+		return o, fmt.Errorf("frobenius: %d components, %d sweeps, %d starts: at least 1 each",
+			o.Components, o.Sweeps, o.Starts)
 	}
 	if len(o.Classes) == 0 {
 		o.Classes = []btn.Class{btn.ClassSymmetryRankOne}
@@ -71,9 +73,9 @@ const (
 	maxIdentityWork = 1e7
 )
 
-// DefaultLevels returns the paper's levels (D = d, the identity) when all dimensions are equal, the count space has at most
-// 10^5 coefficients and a backward pass over it costs at most 10^7 multiply-adds; else two levels, {0, the rest}. For
-// binary legs both are the same.
+// DefaultLevels returns the paper's levels (D = d, the identity) when all dimensions are equal, the count
+// space has at most 10^5 coefficients and a backward pass over it costs at most 10^7 multiply-adds; else two
+// levels, {0, the rest}. For binary legs both are the same.
 func DefaultLevels(dims []int) countspace.Levels {
 	two := countspace.TwoLevels(dims)
 	if len(dims) == 0 {
@@ -90,9 +92,9 @@ func DefaultLevels(dims []int) countspace.Levels {
 	return identity
 }
 
-// NetworkLevels returns the levels that a network's symmetric parts have by default: two, {0, excited}, where maps are the gauge of
-// belief propagation, for value 0 is the message there and the other values of a leg are a basis without a meaning of
-// their own; else DefaultLevels.
+// NetworkLevels returns the levels that a network's symmetric parts have by default: two, {0, excited}, where
+// maps are the gauge of belief propagation, for value 0 is the message there and the other values of a leg
+// are a basis without a meaning of their own; else DefaultLevels.
 func NetworkLevels(net *btn.Network) countspace.Levels {
 	for _, m := range net.Maps {
 		if m.Kind == btn.MapBP {

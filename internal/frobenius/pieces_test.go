@@ -28,8 +28,8 @@ func exact(x scaled.Number) *big.Float {
 	return f.SetMantExp(f, int(x.Exp))
 }
 
-// TestShortPiecesAgainstBigFloats: products and backward contractions in one to three variables, coefficient by coefficient;
-// the error is a few units of the largest term of each sum.
+// TestShortPiecesAgainstBigFloats: products and backward contractions in one to three variables, coefficient
+// by coefficient; the error is a few units of the largest term of each sum.
 func TestShortPiecesAgainstBigFloats(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 8))

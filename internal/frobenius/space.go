@@ -46,7 +46,8 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 				return nil, fmt.Errorf("frobenius: core %d, mode %d: leg %d is out of range or in two cores", c, mode, leg)
 			}
 			if dims[mode] != net.Dims[leg] {
-				return nil, fmt.Errorf("frobenius: core %d, mode %d has dimension %d, leg %d has %d", c, mode, dims[mode], leg, net.Dims[leg])
+				return nil, fmt.Errorf("frobenius: core %d, mode %d has dimension %d, leg %d has %d",
+					c, mode, dims[mode], leg, net.Dims[leg])
 			}
 			covered[leg] = true
 			sp.order = append(sp.order, leg)
@@ -58,7 +59,8 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 	sp.rot = make([][]float64, len(net.Dims))
 	for leg, o := range rotations {
 		if len(rotations) != len(net.Dims) || o != nil && len(o) != net.Dims[leg]*net.Dims[leg] {
-			return nil, fmt.Errorf("frobenius: rotation of leg %d has %d entries (%d rotations for %d legs)", leg, len(o), len(rotations), len(net.Dims))
+			return nil, fmt.Errorf("frobenius: rotation of leg %d has %d entries (%d rotations for %d legs)",
+				leg, len(o), len(rotations), len(net.Dims))
 		}
 		sp.rot[leg] = o
 	}
@@ -155,8 +157,9 @@ func (sp *space) normSq() (scaled.Number, error) {
 	return n, nil
 }
 
-// NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error for a network whose cores do
-// not cover its legs, and if a core has no finite norm. Cost: that of tensor.NormSq of every core.
+// NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error for a
+// network whose cores do not cover its legs, and if a core has no finite norm. Cost: that of tensor.NormSq of
+// every core.
 func NormSq(net *btn.Network) (scaled.Number, error) {
 	sp, err := newSpace(net, countspace.TwoLevels(net.Dims), nil)
 	if err != nil {

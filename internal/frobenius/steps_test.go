@@ -15,7 +15,10 @@ import (
 )
 
 // newModel draws parts of the given classes and fits their weights.
-func newModel(t *testing.T, rng *rand.Rand, net *btn.Network, levels countspace.Levels, rot [][]float64, classes ...btn.Class) *model {
+func newModel(
+	t *testing.T, rng *rand.Rand, net *btn.Network, levels countspace.Levels, rot [][]float64,
+	classes ...btn.Class,
+) *model {
 	t.Helper()
 	sp, err := newSpace(net, levels, rot)
 	if err != nil {
@@ -109,7 +112,8 @@ func forEachSetting(t *testing.T, f func(t *testing.T, rng *rand.Rand, net *btn.
 	})
 }
 
-// TestSymmetricStepIsTheProjectionOnCountClasses: S_c = P_c/N_c with both sums over all entries, up to one common factor.
+// TestSymmetricStepIsTheProjectionOnCountClasses: S_c = P_c/N_c with both sums over all entries, up to one
+// common factor.
 func TestSymmetricStepIsTheProjectionOnCountClasses(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
 		for i, p := range m.parts {
@@ -149,7 +153,8 @@ func TestSymmetricStepIsTheProjectionOnCountClasses(t *testing.T) {
 					continue
 				}
 				weight := math.Sqrt(bottom[c]) // compare what the coefficient does, not its bare value
-				near(t, fmt.Sprintf("part %d, S[%d]", i, c), got.Coef.At(c).Float64()*weight, top[c]/bottom[c]/math.Sqrt(size)*weight, 1e-11, 1)
+				near(t, fmt.Sprintf("part %d, S[%d]", i, c), got.Coef.At(c).Float64()*weight,
+					top[c]/bottom[c]/math.Sqrt(size)*weight, 1e-11, 1)
 			}
 		}
 	})
@@ -332,7 +337,8 @@ func TestProcrustesStepIsOptimal(t *testing.T) {
 	}
 }
 
-// TestChainEnvironments: every environment equals the product of all other pieces contracted with S, in any number of variables.
+// TestChainEnvironments: every environment equals the product of all other pieces contracted with S, in any
+// number of variables.
 func TestChainEnvironments(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
@@ -360,7 +366,9 @@ func TestChainEnvironments(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seed%2 == 0 { // as long chains do
-			if ch, err = newStridedChain(s, n, 1+rng.IntN(4), nil, func(j int) (countspace.Poly, error) { return pieces[j], nil }); err != nil {
+			if ch, err = newStridedChain(s, n, 1+rng.IntN(4), nil, func(j int) (countspace.Poly, error) {
+				return pieces[j], nil
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -374,7 +382,8 @@ func TestChainEnvironments(t *testing.T) {
 				unit := make([]float64, vars+1)
 				unit[a] = 1
 				p := countspace.Product(vars, append(others, countspace.Linear(unit)), nil)
-				near(t, fmt.Sprintf("seed %d piece %d level %d", seed, j, a), env[a].Float64(), countspace.Dot(s, p, nil).Float64(), 1e-9, 1)
+				near(t, fmt.Sprintf("seed %d piece %d level %d", seed, j, a), env[a].Float64(),
+					countspace.Dot(s, p, nil).Float64(), 1e-9, 1)
 			}
 			pieces[j] = countspace.Linear(normal(rng, vars+1)) // changes behind the walk must not matter to what is ahead
 			ch.advance(pieces[j])

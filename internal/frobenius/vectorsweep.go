@@ -14,10 +14,10 @@ import (
 //
 //	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c,
 //
-// the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0 changes nothing and stays.
-// P is the base tensor's count polynomial with the leg fixed at a less those of the other components. Then v_ℓ is normalised: the
-// scale of S∘R is left to the weights.
-// Cost: O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see newCoreWalk).
+// the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0 changes
+// nothing and stays. P is the base tensor's count polynomial with the leg fixed at a less those of the other
+// components. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost: O(n²) multiply-adds for
+// every component at two levels, plus the walks over the cores (see newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error) {
 	s := newSweep(m, i)
 	if err := s.start(); err != nil {
@@ -57,7 +57,8 @@ type sweep struct {
 	d    int         // levels of the part itself
 	r    [][]float64 // new vectors on the legs already visited, old ones after
 	base *chain
-	// pairs[k] belongs to S_i∘S_k with the legs' products v_i·v_k; at i itself it is the denominator's. nil where α_k is 0.
+	// pairs[k] belongs to S_i∘S_k with the legs' products v_i·v_k; at i itself it is the denominator's. nil
+	// where α_k is 0.
 	pairs  []*chain
 	levels []int // levels of pairs[k]
 	scale  scaled.Number

@@ -94,7 +94,15 @@ func TestColouringsAreCounted(t *testing.T) {
 
 func TestConstraintsLeaveAnAssignment(t *testing.T) {
 	for seed := range uint64(10) {
-		m, err := Constraints(ConstraintOptions{Variables: 8, Domain: 2 + int(seed%2), Arity: 2 + int(seed%2), Constraints: 30, Forbidden: 0.4, Strength: 1, Seed: seed})
+		m, err := Constraints(ConstraintOptions{
+			Variables:   8,
+			Domain:      2 + int(seed%2),
+			Arity:       2 + int(seed%2),
+			Constraints: 30,
+			Forbidden:   0.4,
+			Strength:    1,
+			Seed:        seed,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +129,8 @@ func TestConstraintsLeaveAnAssignment(t *testing.T) {
 	sameZ(t, "one clause", sat, 7)
 }
 
-// TestFrustratedGridsHaveNoBoundary: four couplings at every spin, all of one strength, and as many of one sign as chance gives.
+// TestFrustratedGridsHaveNoBoundary: four couplings at every spin, all of one strength, and as many of one
+// sign as chance gives.
 func TestFrustratedGridsHaveNoBoundary(t *testing.T) {
 	m, err := Frustrated(3, 4, 0.7, 5)
 	if err != nil {
@@ -154,9 +163,11 @@ func TestFrustratedGridsHaveNoBoundary(t *testing.T) {
 func TestConstraintOptionsAreChecked(t *testing.T) {
 	for name, make := range map[string]func() (*factorgraph.Model, error){
 		"bits that do not fit the checks": func() (*factorgraph.Model, error) { return Parity(ParityOptions{Variables: 7}) },
-		"noise":                           func() (*factorgraph.Model, error) { return Parity(ParityOptions{Variables: 8, Noise: 1}) },
-		"too many edges":                  func() (*factorgraph.Model, error) { return Colouring(3, 4, 3, 0) },
-		"one colour":                      func() (*factorgraph.Model, error) { return Colouring(3, 1, 1, 0) },
+		"noise": func() (*factorgraph.Model, error) {
+			return Parity(ParityOptions{Variables: 8, Noise: 1})
+		},
+		"too many edges": func() (*factorgraph.Model, error) { return Colouring(3, 4, 3, 0) },
+		"one colour":     func() (*factorgraph.Model, error) { return Colouring(3, 1, 1, 0) },
 		"a constraint of all variables and more": func() (*factorgraph.Model, error) {
 			return Constraints(ConstraintOptions{Variables: 2, Constraints: 1})
 		},

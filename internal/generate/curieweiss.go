@@ -45,7 +45,12 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 	levels := countspace.TwoLevels(dims)
 	core := &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}
 	d := drawer{rng: rand.New(rand.NewPCG(seed, 0x6377))}
-	net := &btn.Network{Dims: dims, Cores: []btn.Core{{Legs: upTo(n), T: core}}, Links: d.links(dims, widest), Scale: scaled.One}
+	net := &btn.Network{
+		Dims:  dims,
+		Cores: []btn.Core{{Legs: upTo(n), T: core}},
+		Links: d.links(dims, widest),
+		Scale: scaled.One,
+	}
 	model := &factorgraph.Model{Domains: dims, Factors: make([]factorgraph.Factor, 0, n*(n-1)/2+len(net.Links))}
 	for _, l := range net.Links {
 		model.Factors = append(model.Factors, factorgraph.Factor{Scope: l.Legs, Table: l.T})
@@ -56,6 +61,10 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 			model.Factors = append(model.Factors, factorgraph.Factor{Scope: []int{i, j}, Table: pair})
 		}
 	}
-	dec := &btn.Decomposition{Levels: levels, Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassSymmetric, S: s}}}
+	dec := &btn.Decomposition{
+		Levels:     levels,
+		Alpha:      []scaled.Number{scaled.One},
+		Components: []btn.Component{{Class: btn.ClassSymmetric, S: s}},
+	}
 	return answer(ctx, &Planted{Network: net, Decomposition: dec, Model: model})
 }

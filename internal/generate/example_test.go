@@ -16,7 +16,8 @@ func ExampleCurieWeiss() {
 	}
 	fmt.Println("variables:", len(p.Model.Domains))
 	fmt.Println("pairs:", len(p.Model.Factors)-len(p.Network.Links))
-	fmt.Println("core has", p.Network.Cores[0].T.Dims()[0], "values a leg,", len(p.Decomposition.Components[0].S.Coef.Mant), "counts")
+	fmt.Println("core has", p.Network.Cores[0].T.Dims()[0], "values a leg,",
+		len(p.Decomposition.Components[0].S.Coef.Mant), "counts")
 	// Output:
 	// variables: 1000
 	// pairs: 499500

@@ -16,8 +16,8 @@ type Ising struct {
 	Delta      float64 // J ~ U(−Δ, Δ), mixed signs; 0 to 500
 	Attractive bool    // |J| instead
 	Seed       uint64  // of J, h and the graph
-	// Domain 0 is Ising. Otherwise every variable has this many values, 2 to 64, and J_ij(x, y) ~ U(−Δ, Δ), h_i(x) are drawn
-	// for every entry on its own; Attractive is then refused.
+	// Domain 0 is Ising. Otherwise every variable has this many values, 2 to 64, and J_ij(x, y) ~ U(−Δ, Δ),
+	// h_i(x) are drawn for every entry on its own; Attractive is then refused.
 	Domain int
 }
 
@@ -55,11 +55,12 @@ func Complete(n int, o Ising) (*factorgraph.Model, error) {
 	return ising(n, without(n, nil), o)
 }
 
-// Bipartite returns the Ising model on the complete bipartite graph of a + b variables: each of the first a with each of
-// the others. Edges in lexicographic order.
+// Bipartite returns the Ising model on the complete bipartite graph of a + b variables: each of the first a
+// with each of the others. Edges in lexicographic order.
 func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 	if a < 1 || b < 1 || a > maxSpins-b || a > maxEdges/b {
-		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible", ErrOptions, a, b, maxEdges)
+		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible",
+			ErrOptions, a, b, maxEdges)
 	}
 	edges := make([][2]int, 0, a*b)
 	for i := range a {
@@ -112,7 +113,8 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 func pairs(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	d := o.Domain
 	if d < 2 || d > maxDim || o.Attractive {
-		return nil, fmt.Errorf("%w: domain %d, attractive %v: 0, or 2 to %d and not attractive", ErrOptions, d, o.Attractive, maxDim)
+		return nil, fmt.Errorf("%w: domain %d, attractive %v: 0, or 2 to %d and not attractive",
+			ErrOptions, d, o.Attractive, maxDim)
 	}
 	entries := n*d + len(edges)*d*d // at most 1e7·64²
 	if entries > maxEntries {

@@ -42,7 +42,8 @@ func (o RandomOptions) validate() error {
 		name             string
 		value, low, high int
 	}{
-		{"variables", o.Variables, 1, maxSpins}, {"factors per variable", o.Degree, 1, 1000}, {"arity", o.Arity, 1, min(10, o.Variables)},
+		{"variables", o.Variables, 1, maxSpins}, {"factors per variable", o.Degree, 1, 1000},
+		{"arity", o.Arity, 1, min(10, o.Variables)},
 		{"smallest domain", o.MinDomain, 1, maxDim}, {"largest domain", o.MaxDomain, o.MinDomain, maxDim},
 	} {
 		if c.value < c.low || c.value > c.high {
@@ -54,17 +55,19 @@ func (o RandomOptions) validate() error {
 	}
 	factors := float64(o.Variables)*float64(o.Degree)/float64(o.Arity) + 1
 	if entries := factors * math.Pow(float64(o.MaxDomain), float64(o.Arity)); entries > maxEntries || factors > maxEdges {
-		return fmt.Errorf("%w: %.0f factors of up to %.3g entries in all, at most %d and %d", ErrOptions, factors, entries, maxEdges, maxEntries)
+		return fmt.Errorf("%w: %.0f factors of up to %.3g entries in all, at most %d and %d",
+			ErrOptions, factors, entries, maxEdges, maxEntries)
 	}
 	return nil
 }
 
-// Random returns a model of random positive tables in which every variable has Degree factors. Domains are uniform in
-// MinDomain to MaxDomain, ln of every entry uniform in ±Strength. Where Variables·Degree is no multiple of Arity the last
-// factor is filled up, and up to Arity − 1 variables have one factor more. Errors: ErrOptions. Cost: linear.
+// Random returns a model of random positive tables in which every variable has Degree factors. Domains are
+// uniform in MinDomain to MaxDomain, ln of every entry uniform in ±Strength. Where Variables·Degree is no
+// multiple of Arity the last factor is filled up, and up to Arity − 1 variables have one factor more. Errors:
+// ErrOptions. Cost: linear.
 //
-// The scopes are random permutations of the variables, one after the other, cut into pieces of Arity; a piece across two
-// permutations takes the first variables of the second that it does not have.
+// The scopes are random permutations of the variables, one after the other, cut into pieces of Arity; a piece
+// across two permutations takes the first variables of the second that it does not have.
 func Random(o RandomOptions) (*factorgraph.Model, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

@@ -34,7 +34,10 @@ func (t *tables) add(shape []int, scope ...int) {
 	}
 	t.scopes = append(t.scopes, scope...)
 	t.dense = append(t.dense, tensor.Dense{Shape: shape, Data: t.data[from : from+size : from+size]})
-	t.factors = append(t.factors, factorgraph.Factor{Scope: t.scopes[at:len(t.scopes):len(t.scopes)], Table: &t.dense[len(t.dense)-1]})
+	t.factors = append(t.factors, factorgraph.Factor{
+		Scope: t.scopes[at:len(t.scopes):len(t.scopes)],
+		Table: &t.dense[len(t.dense)-1],
+	})
 }
 
 // numbers are the entries of the factor added last.

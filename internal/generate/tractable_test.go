@@ -28,7 +28,14 @@ const (
 func TestPlantedZIsTheModels(t *testing.T) {
 	for _, core := range []generate.Core{generate.CoreSymmetric, generate.CoreCP, generate.CoreSymmetryCP} {
 		for seed := range uint64(12) {
-			o := generate.Options{Core: core, Legs: 7, Dim: 1 + int(seed%3), Negative: seed%2 == 1, Dense: seed%4 >= 2, Seed: seed}
+			o := generate.Options{
+				Core:     core,
+				Legs:     7,
+				Dim:      1 + int(seed%3),
+				Negative: seed%2 == 1,
+				Dense:    seed%4 >= 2,
+				Seed:     seed,
+			}
 			if seed >= 6 {
 				o.MaxDim = o.Dim + 1
 			}

@@ -22,16 +22,27 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
-// approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
+// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what
+// grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
+// needs.
 func Assign(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo) (*btn.Job, error) {
 	return AssignKnown(ctx, net, queries, s, memo, &Known{})
 }
 
 // AssignKnown is Assign for networks that may be known from earlier calls.
-func AssignKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known) (*btn.Job, error) {
+func AssignKnown(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known,
+) (*btn.Job, error) {
 	s = s.WithDefaults()
-	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, job: &btn.Job{}, known: map[string]int{}, facts: known.of(net)}
+	a := &assigner{
+		ctx:      ctx,
+		net:      net,
+		settings: s,
+		memo:     memo,
+		job:      &btn.Job{},
+		known:    map[string]int{},
+		facts:    known.of(net),
+	}
 	for _, q := range queries {
 		assignment, err := a.assign(q)
 		if err != nil {
@@ -79,9 +90,9 @@ func (a *assigner) cacheState() string {
 	return "hit"
 }
 
-// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's tensors were rounded by
-// maps, or, for closed forms of rank one, float64 may lose something. Who contracts C = B finds out what it has lost, and
-// numbers in count space carry exponents of their own.
+// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's
+// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
+// = B finds out what it has lost, and numbers in count space carry exponents of their own.
 func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 	if to.Decomposition < 0 || to.Decomposition >= len(a.job.Decompositions) {
 		return
@@ -171,18 +182,19 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 	if timed(a.ctx) {
 		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*a.settings.Budget)
 	}
-	index, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Decomposition, error) {
-		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
-		if err != nil || ok {
-			return closed, err
-		}
-		affordable, warning := afford(a.net, s)
-		dec, err := frobenius.Learn(ctx, a.net, affordable)
-		if err == nil && warning != "" {
-			dec.Warnings = append(dec.Warnings, warning)
-		}
-		return dec, err
-	})
+	index, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{},
+		func(ctx context.Context) (*btn.Decomposition, error) {
+			closed, ok, err := ClosedForm(ctx, a.net, s.Components)
+			if err != nil || ok {
+				return closed, err
+			}
+			affordable, warning := afford(a.net, s)
+			dec, err := frobenius.Learn(ctx, a.net, affordable)
+			if err == nil && warning != "" {
+				dec.Warnings = append(dec.Warnings, warning)
+			}
+			return dec, err
+		})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -193,11 +205,15 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 
 // settingsKey lists what a learned decomposition depends on beside the network.
 func settingsKey(s btn.Settings) string {
-	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g", s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
+	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g",
+		s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
 }
 
 // remember returns the index of the decomposition of a key, computing it through the memo at most once per job.
-func (a *assigner) remember(settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
+func (a *assigner) remember(
+	settings string, shape contractionorder.Hypergraph,
+	compute func(context.Context) (*btn.Decomposition, error),
+) (int, string, error) {
 	return a.recall(a.key(settings, shape), compute)
 }
 

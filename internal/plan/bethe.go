@@ -1,6 +1,7 @@
 package plan
 
-// The value of belief propagation before everything else: what a job with a deadline answers with if nothing better is there in time.
+// The value of belief propagation before everything else: what a job with a deadline answers with if nothing
+// better is there in time.
 
 import (
 	"math"
@@ -14,13 +15,15 @@ import (
 
 func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }
 
-// betheFirst puts a rung with the value of belief propagation before those of truncated legs; legs is why there are none, nil where there are.
-// Where the first of them is cheap, or belief propagation has no value, nothing changes.
+// betheFirst puts a rung with the value of belief propagation before those of truncated legs; legs is why
+// there are none, nil where there are. Where the first of them is cheap, or belief propagation has no value,
+// nothing changes.
 func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs error) error {
 	from := -1
 	if legs == nil {
 		from = to.Decomposition
-		if g := a.job.Decompositions[from].Growth; g == nil || len(g.Rungs) == 0 || g.Rungs[0].Flops <= policy.SoonShare*a.settings.Budget {
+		if g := a.job.Decompositions[from].Growth; g == nil || len(g.Rungs) == 0 ||
+			g.Rungs[0].Flops <= policy.SoonShare*a.settings.Budget {
 			return nil
 		}
 	}
@@ -35,7 +38,12 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	defer cancel()
 	short := a.settings
 	short.Budget *= policy.BetheShare / policy.MessageShare
-	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
+	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{
+		Seed:    a.settings.Seed,
+		Updates: updatesFor(e, short),
+		Starts:  1,
+		Enough:  enough,
+	})
 	if err != nil {
 		return err
 	}
@@ -51,7 +59,8 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	return nil
 }
 
-// afterBethe returns the decomposition with the rungs of another one, −1 for none, behind the value of belief propagation.
+// afterBethe returns the decomposition with the rungs of another one, −1 for none, behind the value of belief
+// propagation.
 func (a *assigner) afterBethe(from int) int {
 	index, known := a.bethe[from]
 	if known {

@@ -54,7 +54,11 @@ func clause(n, at int) *tensor.Dense {
 // cardinality is a generic symmetric tensor over n binary modes: no small rank.
 func cardinality(rng *rand.Rand, n int) *tensor.Symmetric {
 	dims := slices.Repeat([]int{2}, n)
-	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: scaled.Vector{Mant: normal(rng, n+1)}}
+	return &tensor.Symmetric{
+		Shape:  dims,
+		Levels: countspace.TwoLevels(dims),
+		Values: scaled.Vector{Mant: normal(rng, n+1)},
+	}
 }
 
 func TestClosedFormsAreExact(t *testing.T) {
@@ -65,7 +69,11 @@ func TestClosedFormsAreExact(t *testing.T) {
 	dims := slices.Repeat([]int{2}, 7)
 	mixture := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims), Terms: []tensor.SymmetryRankOne{
 		{Alpha: 2, S: scaled.Vector{Mant: normal(rng, 8)}},
-		{Alpha: -1, S: scaled.Vector{Mant: normal(rng, 8)}, R: [][]float64{nil, {1, 2}, {3, -1}, nil, {0.5, 1}, {1, 1}, {2, 1}}},
+		{
+			Alpha: -1,
+			S:     scaled.Vector{Mant: normal(rng, 8)},
+			R:     [][]float64{nil, {1, 2}, {3, -1}, nil, {0.5, 1}, {1, 1}, {2, 1}},
+		},
 	}}
 	for _, c := range []struct {
 		name  string
@@ -79,18 +87,23 @@ func TestClosedFormsAreExact(t *testing.T) {
 		{"symmetric", fromCores(symmetric), 1, btn.ClassSymmetryRankOne},
 		{"symmetric among others", fromCores(clause(2, 3), symmetric, rankTwo), 4, btn.ClassSymmetryRankOne},
 		{"symmetry-CP among others", fromCores(rankOne, mixture, parity(3)), 4, btn.ClassSymmetryRankOne},
-		{"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)), 2, btn.ClassRankOne},
+		{
+			"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)),
+			2, btn.ClassRankOne,
+		},
 	} {
 		d, ok, err := ClosedForm(context.Background(), c.net, 8)
 		if err != nil || !ok {
 			t.Errorf("%s: found %v, %v", c.name, ok, err)
 			continue
 		}
-		if !d.Exact || d.Residual != 0 || d.LnExplained != 0 || !math.IsInf(d.LnNormError, -1) || d.Method != btn.MethodExact {
+		if !d.Exact || d.Residual != 0 || d.LnExplained != 0 || !math.IsInf(d.LnNormError, -1) ||
+			d.Method != btn.MethodExact {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 		if len(d.Components) != c.terms || d.Components[0].Class != c.class {
-			t.Errorf("%s: %d components of class %s, want %d of %s", c.name, len(d.Components), d.Components[0].Class, c.terms, c.class)
+			t.Errorf("%s: %d components of class %s, want %d of %s",
+				c.name, len(d.Components), d.Components[0].Class, c.terms, c.class)
 		}
 		near(t, c.name, c.net, d)
 	}
@@ -135,7 +148,11 @@ func tables(net *btn.Network, d *btn.Decomposition) (b, approx []float64) {
 				term.S = scaled.Vector{Mant: []float64{1}}
 				levels = countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
 			}
-			e, _ := oracle.Entry(&tensor.SymmetryCP{Shape: net.Dims, Levels: levels, Terms: []tensor.SymmetryRankOne{term}}, x).Float64()
+			e, _ := oracle.Entry(&tensor.SymmetryCP{
+				Shape:  net.Dims,
+				Levels: levels,
+				Terms:  []tensor.SymmetryRankOne{term},
+			}, x).Float64()
 			sum += d.Alpha[i].Float64() * e
 		}
 		approx = append(approx, sum)

@@ -1,7 +1,8 @@
 package plan
 
-// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is learned, nothing has signs
-// that the model has not, and nothing dearer is looked at before it has been priced.
+// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is
+// learned, nothing has signs that the model has not, and nothing dearer is looked at before it has been
+// priced.
 
 import (
 	"context"
@@ -22,9 +23,10 @@ import (
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
 
-// counted returns B in count space where some symmetric core is so large that elimination would begin with a long chain of
-// counters, and every connected part of the network has such a form or a cheap elimination order. It returns nil where there is
-// none, and an error (over budget, with the bytes) where there is one that does not fit.
+// counted returns B in count space where some symmetric core is so large that elimination would begin with a
+// long chain of counters, and every connected part of the network has such a form or a cheap elimination
+// order. It returns nil where there is none, and an error (over budget, with the bytes) where there is one
+// that does not fit.
 //
 // Its Plan has the flops and the bytes that the value takes. Cost: one pass over the cores.
 func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomposition, error) {
@@ -87,8 +89,8 @@ func hasLegs(net *btn.Network, links []int) bool {
 	return slices.ContainsFunc(links, func(k int) bool { return len(net.Links[k].Legs) > 0 })
 }
 
-// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap. Parts are multiplied
-// where nobody counts what cancels, so that a form of several terms must have one sign.
+// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap.
+// Parts are multiplied where nobody counts what cancels, so that a form of several terms must have one sign.
 func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Decomposition, error) {
 	d, err := countForm(ctx, part, memory)
 	if err != nil {
@@ -166,9 +168,10 @@ func signed(net *btn.Network) bool {
 	return false
 }
 
-// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where all other cores are
-// of rank one: one component per choice of a term in every core. With k symmetric cores that is a polynomial in all their
-// counts, so that it is nil where more than one is symmetric and it costs more than countFlops.
+// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where
+// all other cores are of rank one: one component per choice of a term in every core. With k symmetric cores
+// that is a polynomial in all their counts, so that it is nil where more than one is symmetric and it costs
+// more than countFlops.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomposition, error) {
 	terms, coefficients, levels := 1, 1.0, 1
 	var kept []int
@@ -197,12 +200,17 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomp
 	d := &btn.Decomposition{Method: btn.MethodExact, Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1}
 	d.Plan.Bytes = countBytes * coefficients * float64(max(1, terms/4))
 	if d.Plan.Bytes > float64(memory) {
-		return nil, fault.New(fault.OverBudget, "plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in count space, the budget is %d bytes",
+		return nil, fault.New(fault.OverBudget,
+			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+
+				"count space, the budget is %d bytes",
 			coefficients, d.Plan.Bytes, memory)
 	}
 	d.Levels = keptLevels(net, kept, levels)
 	one := btn.Component{Class: btn.ClassSymmetryRankOne}
-	d.Plan.Flops = float64(terms) * contraction.Cost(net, &btn.Decomposition{Levels: d.Levels, Components: []btn.Component{one}}, 0)
+	d.Plan.Flops = float64(terms) * contraction.Cost(net, &btn.Decomposition{
+		Levels:     d.Levels,
+		Components: []btn.Component{one},
+	}, 0)
 	if len(kept) > 1 && d.Plan.Flops > policy.CountFlops {
 		return nil, nil
 	}
@@ -289,8 +297,8 @@ func outer(a, b countspace.Poly) countspace.Poly {
 // strictTolerance is the relative difference of an entry from the product of its vectors that is put down to rounding.
 const strictTolerance = 1e-15
 
-// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are zeros, and entries
-// far below the largest count like all others.
+// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are
+// zeros, and entries far below the largest count like all others.
 func strictRankOne(t tensor.Tensor) (countTerm, bool) {
 	switch t := t.(type) {
 	case *tensor.CP:

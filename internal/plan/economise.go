@@ -16,14 +16,15 @@ func afford(net *btn.Network, settings btn.Settings) (frobenius.Options, string)
 	o := frobenius.Options{Settings: s}
 	if frobenius.Cost(net, s) > s.LearnFlops {
 		o.Classes = []btn.Class{btn.ClassRankOne}
-		warning = fmt.Sprintf("%s; a symmetry-rank-one component takes %.3g, so it is one of rank one", warning, frobenius.Cost(net, s))
+		warning = fmt.Sprintf("%s; a symmetry-rank-one component takes %.3g, so it is one of rank one",
+			warning, frobenius.Cost(net, s))
 	}
 	return o, warning
 }
 
-// Economise returns settings under which learning costs at most settings.LearnFlops by Cost: one start, then fewer sweeps,
-// then fewer components, each halved until it fits, and a sentence that says so (empty if nothing was reduced). One
-// component with one start and one sweep remains whatever it costs.
+// Economise returns settings under which learning costs at most settings.LearnFlops by Cost: one start, then
+// fewer sweeps, then fewer components, each halved until it fits, and a sentence that says so (empty if
+// nothing was reduced). One component with one start and one sweep remains whatever it costs.
 func Economise(net *btn.Network, settings btn.Settings) (affordable btn.Settings, warning string) {
 	s := frobenius.Settings(settings)
 	for _, field := range []*int{&s.Starts, &s.Sweeps, &s.Components} {
@@ -32,7 +33,8 @@ func Economise(net *btn.Network, settings btn.Settings) (affordable btn.Settings
 		}
 	}
 	if full := frobenius.Settings(settings); s != full {
-		warning = fmt.Sprintf("learning was reduced to %d components, %d sweeps and %d starts (of %d, %d and %d) to stay within %.3g flops",
+		warning = fmt.Sprintf("learning was reduced to %d components, %d sweeps and %d starts (of %d, %d "+
+			"and %d) to stay within %.3g flops",
 			s.Components, s.Sweeps, s.Starts, full.Components, full.Sweeps, full.Starts, s.LearnFlops)
 	}
 	return s, warning

@@ -33,7 +33,8 @@ func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
 		s.LearnFlops = c.flops
 		got, warning := Economise(net, s)
 		if !c.check(got) {
-			t.Errorf("%g flops of %g: %d starts, %d sweeps, %d components", c.flops, enough, got.Starts, got.Sweeps, got.Components)
+			t.Errorf("%g flops of %g: %d starts, %d sweeps, %d components",
+				c.flops, enough, got.Starts, got.Sweeps, got.Components)
 		}
 		if reduced := c.flops < enough; reduced != strings.Contains(warning, "reduced") {
 			t.Errorf("%g flops of %g: warning %q", c.flops, enough, warning)
@@ -44,8 +45,8 @@ func TestEconomiseReducesStartsThenSweepsThenComponents(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyCanCountIsLearnedAtRankOne: where one component over counts is beyond --learn-flops, or beyond what a deadline is worth, there is an
-// answer all the same, and it says what it is.
+// TestWhatNobodyCanCountIsLearnedAtRankOne: where one component over counts is beyond --learn-flops, or
+// beyond what a deadline is worth, there is an answer all the same, and it says what it is.
 func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	net := wide(t, 40)
 	class := func(ctx context.Context, s btn.Settings) (btn.Class, int, string) {
@@ -66,11 +67,13 @@ func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	if c, n, _ := class(t.Context(), btn.Settings{LearnFlops: 1.01 * least}); c != btn.ClassSymmetryRankOne || n != 1 {
 		t.Errorf("just enough: %d components, %s", n, c)
 	}
-	if c, n, w := class(t.Context(), btn.Settings{LearnFlops: 0.99 * least}); c != btn.ClassRankOne || n != 1 || !strings.Contains(w, "one of rank one") {
+	if c, n, w := class(t.Context(), btn.Settings{LearnFlops: 0.99 * least}); c != btn.ClassRankOne || n != 1 ||
+		!strings.Contains(w, "one of rank one") {
 		t.Errorf("not enough: %d components, %s, %s", n, c, w)
 	}
 	in := PlanUntil(t.Context(), time.Now().Add(time.Hour))
-	if c, n, w := class(in, btn.Settings{Budget: least / policy.LearnShare / 2}); c != btn.ClassRankOne || n != 1 || !strings.Contains(w, "one of rank one") {
+	if c, n, w := class(in, btn.Settings{Budget: least / policy.LearnShare / 2}); c != btn.ClassRankOne || n != 1 ||
+		!strings.Contains(w, "one of rank one") {
 		t.Errorf("under a deadline: %d components, %s, %s", n, c, w)
 	}
 }

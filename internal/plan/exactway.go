@@ -19,7 +19,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
+// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at
+// most AutoFlops.
 func AutoLimit(s btn.Settings) float64 {
 	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
 }
@@ -32,18 +33,20 @@ func exactLimit(s btn.Settings) float64 {
 	return policy.ExactFlops
 }
 
-// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so that the plan is the same
-// everywhere.
+// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so
+// that the plan is the same everywhere.
 func searchMoves(s btn.Settings) int64 {
 	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }
 
 // exact assigns C = B. The first of these that applies:
 //
-//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters: see counted;
-//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
-//     cheaper;
-//   - the elimination order remembered for the network, compiled without evidence where it is a small one: see compiled;
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters:
+//     see counted;
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
+//     component and cheaper;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one:
+//     see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
@@ -95,7 +98,9 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			return btn.Assignment{}, err
 		}
 		if p.Flops < plan.Flops {
-			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for what the evidence leaves %.2g", plan.Flops, p.Flops)
+			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for "+
+				"what the evidence leaves %.2g",
+				plan.Flops, p.Flops)
 			plan, order = p, own
 			assignment.Decomposition = len(a.job.Decompositions)
 		}
@@ -126,17 +131,22 @@ func (a *assigner) inCounts() (*btn.Assignment, error) {
 		return nil, err
 	}
 	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Plan.Flops > limit {
-		return nil, fault.New(fault.OverBudget, "plan: the closed form in count space takes %.3g flops, auto goes up to %.0g", form.Plan.Flops, limit)
+		return nil, fault.New(fault.OverBudget,
+			"plan: the closed form in count space takes %.3g flops, auto goes up to %.0g",
+			form.Plan.Flops, limit)
 	}
-	index, hit, err := a.remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return form, nil })
+	index, hit, err := a.remember("counts", contractionorder.Hypergraph{},
+		func(context.Context) (*btn.Decomposition, error) {
+			return form, nil
+		})
 	if err != nil {
 		return nil, err
 	}
 	return &btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
 }
 
-// closedForm assigns a closed form of several components where the network cannot even be laid out for elimination, which is
-// what the error says that is returned without one.
+// closedForm assigns a closed form of several components where the network cannot even be laid out for
+// elimination, which is what the error says that is returned without one.
 func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if fault.CodeOf(why) != fault.OverBudget {
 		return btn.Assignment{}, why
@@ -148,7 +158,10 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if !ok {
 		return btn.Assignment{}, why
 	}
-	index, hit, err := a.remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return closed, nil })
+	index, hit, err := a.remember("closed", contractionorder.Hypergraph{},
+		func(context.Context) (*btn.Decomposition, error) {
+			return closed, nil
+		})
 	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, err
 }
 
@@ -179,7 +192,9 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 	}
 	plan := a.job.Decompositions[index].Plan
 	if limit := exactLimit(a.settings); plan.Flops > limit {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g", plan.Flops, math.Max(plan.Slices, 1), a.settings.Method, limit)
+		return btn.Assignment{}, fault.New(fault.OverBudget,
+			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
+			plan.Flops, math.Max(plan.Slices, 1), a.settings.Method, limit)
 	}
 	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
 	under, err := lower.Shape(a.ctx, conditioned)
@@ -201,7 +216,12 @@ func (a *assigner) restricts(under contractionorder.Hypergraph) (bool, error) {
 
 // treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).
 func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Decomposition, error) {
-	c, plan, err := p.PlanWithin(ctx, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
+	c, plan, err := p.PlanWithin(ctx, engine.PlanOptions{
+		Memory: s.Memory,
+		Seed:   s.Seed,
+		Moves:  searchMoves(s),
+		Flops:  exactLimit(s),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +232,11 @@ func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) 
 	d := baseDecomposition(nil, plan)
 	d.Contraction, d.Components, d.Alpha = c, nil, nil
 	for k := range chunks {
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassBase, From: bound(c.Count, chunks, k), To: bound(c.Count, chunks, k+1)})
+		d.Components = append(d.Components, btn.Component{
+			Class: btn.ClassBase,
+			From:  bound(c.Count, chunks, k),
+			To:    bound(c.Count, chunks, k+1),
+		})
 		d.Alpha = append(d.Alpha, scaled.One)
 	}
 	return d, nil
@@ -221,7 +245,8 @@ func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) 
 // bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
 func bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
-// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
+// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look
+// like that.
 func decided(h contractionorder.Hypergraph) bool {
 	for _, d := range h.Dims {
 		if d > 1 {
@@ -243,7 +268,9 @@ func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
 // exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
 // first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
 // and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
-func exactDecomposition(ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64) (*btn.Decomposition, error) {
+func exactDecomposition(
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64,
+) (*btn.Decomposition, error) {
 	order, plan, err := minFill(ctx, shape)
 	if err != nil {
 		return nil, err
@@ -276,7 +303,8 @@ func exactDecomposition(ctx context.Context, net *btn.Network, shape contraction
 	return baseDecomposition(order, plan), nil
 }
 
-// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some order, and no less than that.
+// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some
+// order, and no less than that.
 func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
 	log2Table := math.Log2(policy.OutOfReach)
 	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, policy.MostFill)
@@ -284,7 +312,12 @@ func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn
 		return nil, btn.Cost{}, err
 	}
 	if !within {
-		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: policy.OutOfReach, Bytes: 8 * policy.OutOfReach}, nil
+		return order, btn.Cost{
+			Width:     int(log2Table),
+			Log2Table: log2Table,
+			Flops:     policy.OutOfReach,
+			Bytes:     8 * policy.OutOfReach,
+		}, nil
 	}
 	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, policy.OutOfReach)
 	return order, plan, err

@@ -14,8 +14,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil where it does.
-// What is left for a group depends on the entries, so that groups are remembered by the conditioned network and not by its shape.
+// groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil
+// where it does. What is left for a group depends on the entries, so that groups are remembered by the
+// conditioned network and not by its shape.
 func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(a.ctx)
 	if err != nil {
@@ -39,7 +40,10 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 			return nil, nil
 		}
 	}
-	index, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Decomposition, error) { return found, nil })
+	index, hit, err := a.remember(settings, contractionorder.Hypergraph{},
+		func(context.Context) (*btn.Decomposition, error) {
+			return found, nil
+		})
 	if err != nil {
 		return &btn.Assignment{}, err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
-// else regions. warnings say why the exact way was not taken.
+// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs
+// the budget, else regions. warnings say why the exact way was not taken.
 func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings []string) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
@@ -42,9 +42,9 @@ func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings
 	return assignment, err
 }
 
-// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the query's evidence
-// leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
-// truncate.
+// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the
+// query's evidence leaves where those are cheaper by far. A network that simplification decides is contracted
+// exactly: there is nothing to truncate.
 func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	own, err := a.prepareTruncated(conditioned, q.Marginals)
 	if err != nil {
@@ -61,7 +61,8 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 		return btn.Assignment{}, fmt.Errorf("plan: truncated legs: %w", err)
 	}
 	if n := len(own.Expression().Tables); n > policy.MostTables {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left", policy.MostTables, n)
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left",
+			policy.MostTables, n)
 	}
 	model, err := a.modelPlans(q)
 	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
@@ -76,18 +77,28 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 	} else if why = a.serves(model, own); why == "" {
 		return model, a.ctx.Err()
 	}
-	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its indices are, for slices.
+	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
+	// indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
-	index, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {
-		return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
-	})
+	index, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(),
+		func(ctx context.Context) (*btn.Decomposition, bool, error) {
+			return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
+		})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression())}, nil
+	return btn.Assignment{
+		Decomposition: index,
+		Cache:         hit,
+		LnLinks:       math.Inf(-1),
+		Relearned:     why,
+		Hard:          forbids(own.Expression()),
+		Unsure:        beyondRange(own.Expression()),
+	}, nil
 }
 
-// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with, for half of the time.
+// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with,
+// for half of the time.
 func (a *assigner) prepareTruncated(conditioned *btn.Network, marginals bool) (own *truncated.Prepared, err error) {
 	if a.settings.Method != btn.MethodAuto {
 		return truncated.Prepare(a.ctx, conditioned, marginals)
@@ -99,8 +110,8 @@ func (a *assigner) prepareTruncated(conditioned *btn.Network, marginals bool) (o
 	return own, err
 }
 
-// beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
-// float64 may lose terms.
+// beyondRange reports whether the entries of tables span so much, each or those over one index together, that
+// a contraction in float64 may lose terms.
 func beyondRange(e *sumproduct.Expression) bool {
 	together := make([]float64, len(e.Dims))
 	for _, t := range e.Tables {
@@ -153,13 +164,20 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 	if p.Decided() || p.Expression().Unfit != "" {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
-	index, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, bool, error) {
-		return truncatedDecomposition(ctx, p, a.settings, true, q.Marginals)
-	})
+	index, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(),
+		func(ctx context.Context) (*btn.Decomposition, bool, error) {
+			return truncatedDecomposition(ctx, p, a.settings, true, q.Marginals)
+		})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: beyondRange(p.Expression())}, nil
+	return btn.Assignment{
+		Decomposition: index,
+		Cache:         hit,
+		LnLinks:       math.Inf(-1),
+		Hard:          forbids(p.Expression()),
+		Unsure:        beyondRange(p.Expression()),
+	}, nil
 }
 
 // model returns the network without evidence, simplified such that every marginal can be recovered.
@@ -185,17 +203,23 @@ func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string 
 	if err != nil || last.Flops <= policy.Misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
-	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g", last.Flops, last.Bond, quick.Flops)
+	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what "+
+		"the evidence leaves %.2g",
+		last.Flops, last.Bond, quick.Flops)
 }
 
 // growthKey lists what a ladder depends on beside the network's shape.
 func (a *assigner) growthKey(kind string, marginals bool) string {
 	s := a.settings
-	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d", kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
+		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
 
-// truncatedDecomposition searches plans and builds the ladder along them. whole is false where the time for planning ended first.
-func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
+// truncatedDecomposition searches plans and builds the ladder along them. whole is false where the time for
+// planning ended first.
+func truncatedDecomposition(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool,
+) (dec *btn.Decomposition, whole bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
 		bond = policy.SearchBond
@@ -212,7 +236,8 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 		}
 	}
 	var rungs []btn.Rung
-	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
+	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
+		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []btn.Rung{{Bond: bond, Count: 1, Flops: c.Flops, Bytes: c.Bytes}}
 	} else if rungs, err = bonds(prices, s); err != nil {
 		return nil, false, err
@@ -221,7 +246,9 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
 	if s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && rungs[0].Flops > s.Budget {
-		return nil, false, fault.New(fault.OverBudget, "plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", rungs[0].Bond, rungs[0].Flops, s.Budget)
+		return nil, false, fault.New(fault.OverBudget,
+			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
+			rungs[0].Bond, rungs[0].Flops, s.Budget)
 	}
 	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
@@ -230,12 +257,19 @@ func truncatedDecomposition(ctx context.Context, p *truncated.Prepared, s btn.Se
 		rungs[k].Family = plans[rungs[k].Plan].Family
 	}
 	rungs = atMost(rungs, s.Components)
-	return grown(btn.MethodTruncated, &btn.Growth{Masked: masked, Accuracy: s.Accuracy, Plans: plans, Rungs: rungs}), whole, nil
+	return grown(btn.MethodTruncated, &btn.Growth{
+		Masked:   masked,
+		Accuracy: s.Accuracy,
+		Plans:    plans,
+		Rungs:    rungs,
+	}), whole, nil
 }
 
-// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for planning is over it takes
-// greedy ones for the least bond.
-func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
+// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
+// planning is over it takes greedy ones for the least bond.
+func searchPlans(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
+) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
@@ -268,7 +302,9 @@ func atMost(rungs []btn.Rung, components int) []btn.Rung {
 }
 
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
-func slicedRung(p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []btn.Rung, s btn.Settings, marginals bool) (btn.Rung, bool) {
+func slicedRung(
+	p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []btn.Rung, s btn.Settings, marginals bool,
+) (btn.Rung, bool) {
 	left := s.Budget
 	for _, r := range rungs {
 		left -= r.Flops

@@ -9,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// joint assigns the form in count space where exact would, else a contraction tree with an index over the cells of the joint
-// marginal. There is no other way to one: method symmetry-cp is unsupported, and method auto does not fall back to it.
+// joint assigns the form in count space where exact would, else a contraction tree with an index over the
+// cells of the joint marginal. There is no other way to one: method symmetry-cp is unsupported, and method
+// auto does not fall back to it.
 func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	domains := make([]int, len(a.net.Variables))
 	for v := range domains {
@@ -21,7 +22,8 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 	}
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:
-		return btn.Assignment{}, fault.New(fault.Unsupported, "plan: joint marginals are computed exactly only, not by method %s", btn.MethodSymmetryCP)
+		return btn.Assignment{}, fault.New(fault.Unsupported,
+			"plan: joint marginals are computed exactly only, not by method %s", btn.MethodSymmetryCP)
 	case btn.MethodExact, btn.MethodAuto:
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)

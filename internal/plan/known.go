@@ -15,16 +15,16 @@ import (
 	"github.com/basetensor/basetensor/internal/memo"
 )
 
-// So many networks are known, of so many tensors each at most: what is derived of larger ones is large itself, and soon made
-// beside the work on them.
+// So many networks are known, of so many tensors each at most: what is derived of larger ones is large
+// itself, and soon made beside the work on them.
 const (
 	keepFacts   = 32
 	keepTensors = 1 << 13
 )
 
-// Known remembers what Assign derives of the networks that it was asked about last, by identity: digest, shape, warnings,
-// programs. A network must not change; it is not kept alive. Assignments are the same with it and without. The zero value is
-// empty; it may be used by several goroutines.
+// Known remembers what Assign derives of the networks that it was asked about last, by identity: digest,
+// shape, warnings, programs. A network must not change; it is not kept alive. Assignments are the same with
+// it and without. The zero value is empty; it may be used by several goroutines.
 type Known struct {
 	bounds   sync.Once
 	networks memo.LRU[weak.Pointer[btn.Network], *facts]

@@ -14,10 +14,11 @@ import (
 // price is what a contraction takes at a bond: flops, and bytes at its peak.
 type price func(bond int) (flops, bytes float64, err error)
 
-// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from firstBond; at
-// each one all plans that fit the memory have a rung, one after the other, so that the sequence shows both how a plan's
-// estimates move and how far plans are apart. The ladder ends where the first plan would change no more, at s.Bond if that is
-// set, and else where the next rungs do not fit what is left of s.Budget; then the largest bond that does has the last word.
+// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from
+// firstBond; at each one all plans that fit the memory have a rung, one after the other, so that the sequence
+// shows both how a plan's estimates move and how far plans are apart. The ladder ends where the first plan
+// would change no more, at s.Bond if that is set, and else where the next rungs do not fit what is left of
+// s.Budget; then the largest bond that does has the last word.
 func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
 	l := ladder{prices: prices, s: s, left: s.Budget}
 	if s.Bond > 0 {
@@ -77,7 +78,8 @@ type ladder struct {
 	rungs  []btn.Rung
 }
 
-// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always fits the budget.
+// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always
+// fits the budget.
 func (l *ladder) add(bond int) (bool, error) {
 	var rungs []btn.Rung
 	total := 0.0
@@ -127,7 +129,14 @@ func (l *ladder) largest(low, high int) error {
 
 // grown makes the decomposition of a ladder: a component per slice of a rung, all regions of a slice together.
 func grown(method btn.Method, g *btn.Growth) *btn.Decomposition {
-	d := &btn.Decomposition{Method: method, Growth: g, Residual: 1, LnExplained: math.Inf(-1), LnNormError: math.NaN(), ConditionGram: 1}
+	d := &btn.Decomposition{
+		Method:        method,
+		Growth:        g,
+		Residual:      1,
+		LnExplained:   math.Inf(-1),
+		LnNormError:   math.NaN(),
+		ConditionGram: 1,
+	}
 	for k := range g.Rungs {
 		r := &g.Rungs[k]
 		r.From = len(d.Components)

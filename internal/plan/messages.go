@@ -26,8 +26,8 @@ type modelMessages struct {
 	remembered bool      // nothing was computed
 }
 
-// propagate runs belief propagation under a query's evidence from the network's own messages, and says whether those were
-// remembered. Without evidence they are the answer already.
+// propagate runs belief propagation under a query's evidence from the network's own messages, and says
+// whether those were remembered. Without evidence they are the answer already.
 func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.State, bool, error) {
 	m, err := a.ownMessages()
 	if err != nil {
@@ -51,8 +51,9 @@ func (a *assigner) propagate(e *sumproduct.Expression, q query.Query) ([]*bp.Sta
 	return states, m.remembered, err
 }
 
-// ownMessages returns the network's messages where belief propagation comes to them from every start, learned at most once per
-// job, through the memo. Whether there are any depends on the network and the settings alone.
+// ownMessages returns the network's messages where belief propagation comes to them from every start, learned
+// at most once per job, through the memo. Whether there are any depends on the network and the settings
+// alone.
 func (a *assigner) ownMessages() (*modelMessages, error) {
 	if a.messages != nil {
 		return a.messages, nil
@@ -156,8 +157,8 @@ func messagesKey(e *sumproduct.Expression, seed uint64) string {
 	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, hex.EncodeToString(h.Sum(nil)))
 }
 
-// updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message is updated twice at least, so that there is
-// something to answer with.
+// updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message
+// is updated twice at least, so that there is something to answer with.
 func updatesFor(e *sumproduct.Expression, s btn.Settings) int64 {
 	incidences := 0
 	for _, t := range e.Tables {

@@ -38,20 +38,22 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := job.Assignments[0].Error; e == nil || e.Code != fault.OverBudget || !strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
+	if e := job.Assignments[0].Error; e == nil || e.Code != fault.OverBudget ||
+		!strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
 		t.Errorf("method exact: %+v", e)
 	}
 	job, err = Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Budget: 1e8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := job.Assignments[0]; a.Error != nil || !strings.Contains(strings.Join(a.Warnings, " "), "at least 2^70.0 entries") {
+	if a := job.Assignments[0]; a.Error != nil ||
+		!strings.Contains(strings.Join(a.Warnings, " "), "at least 2^70.0 entries") {
 		t.Errorf("method auto: %+v, %v", a.Error, a.Warnings)
 	}
 }
 
-// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and nothing of that where the
-// caller has gone.
+// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and
+// nothing of that where the caller has gone.
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
@@ -77,7 +79,8 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 }
 
-// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where another job waited for it.
+// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where
+// another job waited for it.
 func TestHastyPlansAreNotRemembered(t *testing.T) {
 	net := wide(t, 30)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
@@ -113,7 +116,9 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 }
 
 // assigned is the job of one query without evidence.
-func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo) (*btn.Job, btn.Assignment) {
+func assigned(
+	t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo,
+) (*btn.Job, btn.Assignment) {
 	t.Helper()
 	job, err := Assign(ctx, net, []query.Query{{}}, s, memo)
 	if err != nil {
@@ -128,15 +133,18 @@ type waited struct {
 	calls int
 }
 
-func (w *waited) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (w *waited) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
+) (*btn.Decomposition, bool, error) {
 	if w.calls++; w.calls == 1 {
 		return nil, false, errNoTime
 	}
 	return w.counting.Do(ctx, key, compute)
 }
 
-// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there is, and it is not remembered as the
-// families of the model. Who only asks for the price is told no such thing.
+// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there
+// is, and it is not remembered as the families of the model. Who only asks for the price is told no such
+// thing.
 func TestNoTimeForRegions(t *testing.T) {
 	net := wide(t, 8)
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
@@ -155,13 +163,15 @@ func TestNoTimeForRegions(t *testing.T) {
 		return kinds
 	}
 	memo := &counting{}
-	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
+	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+		[]string{btn.KindBethe}) {
 		t.Errorf("no time: %v", got)
 	}
 	if got := kinds(PlanUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
 		t.Errorf("under a deadline: %v", got)
 	}
-	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
+	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+		[]string{btn.KindBethe}) {
 		t.Errorf("no time for a price: %v", got)
 	}
 	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
@@ -175,7 +185,9 @@ func TestNoTimeForRegions(t *testing.T) {
 // counting is a memo that remembers what is computed without an error.
 type counting struct{ known map[string]*btn.Decomposition }
 
-func (c *counting) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (c *counting) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
+) (*btn.Decomposition, bool, error) {
 	if d := c.known[key]; d != nil {
 		return d, true, nil
 	}
@@ -190,7 +202,8 @@ func (c *counting) Do(ctx context.Context, key string, compute func(context.Cont
 	return d, false, nil
 }
 
-// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate alone is beyond the budget.
+// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate
+// alone is beyond the budget.
 func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 	net := wide(t, 24)
 	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e4}

@@ -22,12 +22,33 @@ import (
 
 // seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
 var (
-	graphSeeds   = []btn.Rung{{Kind: region.Balls, Size: 2}, {Kind: region.Loops, Size: 8}, {Kind: region.Balls, Size: 3}, {Kind: region.Loops, Size: 10}, {Kind: region.Loops, Size: 12}, {Kind: region.Balls, Size: 4}, {Kind: region.Loops, Size: 14}, {Kind: region.Balls, Size: 5}, {Kind: region.Loops, Size: 16}}
-	latticeSeeds = []btn.Rung{{Kind: region.Windows, Size: 2}, {Kind: region.Windows, Size: 3}, {Kind: region.Windows, Size: 4}, {Kind: region.Windows, Size: 5}, {Kind: region.Windows, Size: 6}, {Kind: region.Windows, Size: 7}, {Kind: region.Windows, Size: 8}, {Kind: region.Windows, Size: 9}, {Kind: region.Windows, Size: 10}, {Kind: region.Windows, Size: 12}}
+	graphSeeds = []btn.Rung{
+		{Kind: region.Balls, Size: 2},
+		{Kind: region.Loops, Size: 8},
+		{Kind: region.Balls, Size: 3},
+		{Kind: region.Loops, Size: 10},
+		{Kind: region.Loops, Size: 12},
+		{Kind: region.Balls, Size: 4},
+		{Kind: region.Loops, Size: 14},
+		{Kind: region.Balls, Size: 5},
+		{Kind: region.Loops, Size: 16},
+	}
+	latticeSeeds = []btn.Rung{
+		{Kind: region.Windows, Size: 2},
+		{Kind: region.Windows, Size: 3},
+		{Kind: region.Windows, Size: 4},
+		{Kind: region.Windows, Size: 5},
+		{Kind: region.Windows, Size: 6},
+		{Kind: region.Windows, Size: 7},
+		{Kind: region.Windows, Size: 8},
+		{Kind: region.Windows, Size: 9},
+		{Kind: region.Windows, Size: 10},
+		{Kind: region.Windows, Size: 12},
+	}
 )
 
-// regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
-// with, so that every component stands on the same ones.
+// regions assigns a growing family of regions under the query's evidence, with the messages that belief
+// propagation ended with, so that every component stands on the same ones.
 func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	e, err := lower.Build(a.ctx, conditioned)
 	if err != nil {
@@ -129,10 +150,13 @@ func report(states []*bp.State) *btn.Propagation {
 	return p
 }
 
-// regionDecomposition plans families of growing size within the budget. Under a deadline the first estimate is the value of belief
-// propagation, which is there at once. Families that are too large to plan are tried for as long as the share of the budget for searches
-// lasts. whole is false where the time for planning ended first.
-func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool) (dec *btn.Decomposition, whole bool, err error) {
+// regionDecomposition plans families of growing size within the budget. Under a deadline the first estimate
+// is the value of belief propagation, which is there at once. Families that are too large to plan are tried
+// for as long as the share of the budget for searches lasts. whole is false where the time for planning ended
+// first.
+func regionDecomposition(
+	ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool,
+) (dec *btn.Decomposition, whole bool, err error) {
 	g := &btn.Growth{Accuracy: s.Accuracy}
 	d := grown(btn.MethodRegions, g)
 	left := s.Budget
@@ -148,7 +172,8 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 	var last error
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
-		if marginals && r.Kind == region.Loops { // good for ln Z; marginals beside partly included tables are worse than without
+		// good for ln Z; marginals beside partly included tables are worse than without
+		if marginals && r.Kind == region.Loops {
 			continue
 		}
 		if searches <= 0 {
@@ -175,11 +200,13 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 			last = err
 			continue
 		case f.Len() == 0:
-			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", r.Kind, r.Size)
+			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle",
+				r.Kind, r.Size)
 			continue
 		}
 		flops := f.Flops
-		if n := len(g.Rungs); n > 0 && g.Rungs[n-1].Flops == flops && g.Rungs[n-1].Kind == r.Kind || everything && f.Regions == 1 {
+		if n := len(g.Rungs); n > 0 && g.Rungs[n-1].Flops == flops && g.Rungs[n-1].Kind == r.Kind ||
+			everything && f.Regions == 1 {
 			break // the same regions again, the whole model as a rule
 		}
 		everything = f.Regions == 1
@@ -203,9 +230,11 @@ func regionDecomposition(ctx context.Context, h contractionorder.Hypergraph, s b
 	return d, true, nil
 }
 
-// slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables follow the query's
-// evidence, so they are not remembered.
-func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State) (int, error) {
+// slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables
+// follow the query's evidence, so they are not remembered.
+func (a *assigner) slicedRegions(
+	index int, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
+) (int, error) {
 	dec := a.job.Decompositions[index]
 	left := a.settings.Budget
 	for _, r := range dec.Growth.Rungs {
@@ -244,7 +273,8 @@ func (a *assigner) slicedRegions(index int, conditioned *btn.Network, e *sumprod
 	for n, v := range variables {
 		count *= int64(a.net.Variables[v].Domain)
 		flops := base.Flops * float64(count)
-		if count > policy.MostSlices || policy.RegionRate*flops > left || a.settings.Components > 0 && len(grown.Components)+int(count) > a.settings.Components {
+		if count > policy.MostSlices || policy.RegionRate*flops > left ||
+			a.settings.Components > 0 && len(grown.Components)+int(count) > a.settings.Components {
 			break
 		}
 		left -= policy.RegionRate * flops

@@ -6,8 +6,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// restricts reports whether evidence is the given one and more of it, so that no term of Z can grow: all observations of given, all its
-// weights unchanged, and further weights of at most 1.
+// restricts reports whether evidence is the given one and more of it, so that no term of Z can grow: all
+// observations of given, all its weights unchanged, and further weights of at most 1.
 func restricts(e, given factorgraph.Evidence) bool {
 	for _, o := range given.Hard {
 		if !slices.Contains(e.Hard, o) {

@@ -21,9 +21,12 @@ import (
 //
 //	|ln Σ_a exp(ln Z_BP(x_v = a)) − ln Z_BP|,
 //
-// which is 0 where belief propagation is right about them. Variables that share a factor with one before them are left out.
-// Candidates are those whose beliefs are least certain, weighted by their degree. states are what belief propagation came to.
-func influential(ctx context.Context, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State) ([]int, error) {
+// which is 0 where belief propagation is right about them. Variables that share a factor with one before them
+// are left out. Candidates are those whose beliefs are least certain, weighted by their degree. states are
+// what belief propagation came to.
+func influential(
+	ctx context.Context, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
+) ([]int, error) {
 	state := states[0]
 	degree := make([]int, len(e.Dims))
 	near := make([]map[int]bool, len(e.Dims))
@@ -89,9 +92,13 @@ func influential(ctx context.Context, conditioned *btn.Network, e *sumproduct.Ex
 	return out, nil
 }
 
-// clamp returns how far fixing a variable to each of its values moves the Bethe value. Where belief propagation on e came to one
-// state from all its starts it begins with the messages of that; nil: from clampStarts cold ones.
-func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ float64, from *sumproduct.Expression, messages []float64) (float64, error) {
+// clamp returns how far fixing a variable to each of its values moves the Bethe value. Where belief
+// propagation on e came to one state from all its starts it begins with the messages of that; nil: from
+// clampStarts cold ones.
+func clamp(
+	ctx context.Context, conditioned *btn.Network, variable int, lnZ float64, from *sumproduct.Expression,
+	messages []float64,
+) (float64, error) {
 	top, terms := math.Inf(-1), []float64{}
 	for a := range conditioned.Variables[variable].Domain {
 		net, err := conditioned.Condition(factorgraph.Observe(map[int]int{variable: a}))
@@ -129,9 +136,11 @@ func clamp(ctx context.Context, conditioned *btn.Network, variable int, lnZ floa
 	return math.Abs(top + math.Log(sum) - lnZ), nil
 }
 
-// lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower the peak most,
-// one after the other. It returns nil where there are none within mostSlices.
-func lighter(p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool) (sliced []int, cost truncated.Cost) {
+// lighter looks for slices under which a plan fits the memory at a larger bond: variables whose masks lower
+// the peak most, one after the other. It returns nil where there are none within mostSlices.
+func lighter(
+	p *truncated.Prepared, domains []int, plan *btn.TruncatedPlan, bond int, memory int64, marginals bool,
+) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
 	allowed := firstValues(p, domains, candidates)
 	count := 1

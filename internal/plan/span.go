@@ -55,9 +55,10 @@ func coreSpan(net *btn.Network) (s span) {
 	return s
 }
 
-// warnings warns where terms of the total may be lost: the wide tables of a conditioned network, s being those of its cores, dense
-// factors and weights of variables, span more together than one table of float64 holds. Terms above 0 then may become 0, and where
-// other factors exclude the larger ones, the total misses what counts. It says may: mostly the larger ones stay. Linear time.
+// warnings warns where terms of the total may be lost: the wide tables of a conditioned network, s being
+// those of its cores, dense factors and weights of variables, span more together than one table of float64
+// holds. Terms above 0 then may become 0, and where other factors exclude the larger ones, the total misses
+// what counts. It says may: mostly the larger ones stay. Linear time.
 func (s span) warnings(net *btn.Network) []string {
 	for _, link := range net.Links {
 		s.countTensor(link.T)
@@ -65,5 +66,7 @@ func (s span) warnings(net *btn.Network) []string {
 	if s.bits <= spanBits {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d factors and weights have entries that span 10^%.0f together, more than float64 holds: terms far below the largest may be missing from the total", s.wide, s.bits*log10of2)}
+	return []string{fmt.Sprintf("%d factors and weights have entries that span 10^%.0f together, more "+
+		"than float64 holds: terms far below the largest may be missing from the total",
+		s.wide, s.bits*log10of2)}
 }

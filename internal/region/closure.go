@@ -28,9 +28,9 @@ const shortest = 4
 // legMoves is what a leg of an intersection costs: its core, its parts, its place in the store.
 const legMoves = 16
 
-// closeUnder adds all intersections of the regions of s to it. Generators inside others may stay: their weight is 0 if they
-// are not needed, see moebius.
-// Cost: for every region, the generators that it meets, times its legs over 64.
+// closeUnder adds all intersections of the regions of s to it. Generators inside others may stay: their
+// weight is 0 if they are not needed, see moebius. Cost: for every region, the generators that it meets,
+// times its legs over 64.
 func closeUnder(cut *cutter, s *store, left *moves) error {
 	c := &closure{cut: cut, s: s, slot: make([]int32, s.len()), left: left}
 	all := make([]int32, s.len())
@@ -134,8 +134,8 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 	return err
 }
 
-// moebius returns α_r = 1 − Σ_{s ⊋ r} α_s for all regions of s, exact integers. It is 0 for a region that is not needed:
-// when the regions around r have an intersection larger than r, their weights add up to 1.
+// moebius returns α_r = 1 − Σ_{s ⊋ r} α_s for all regions of s, exact integers. It is 0 for a region that is
+// not needed: when the regions around r have an intersection larger than r, their weights add up to 1.
 func moebius(g *graph, s *store, left *moves) ([]int64, error) {
 	order := make([]int32, s.len())
 	for r := range order {

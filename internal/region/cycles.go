@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// cycles finds every cycle once: from its smallest index, through larger ones, in the direction that takes the smaller of
-// the first index's two legs first. A path goes on only where the way back is short enough.
+// cycles finds every cycle once: from its smallest index, through larger ones, in the direction that takes
+// the smaller of the first index's two legs first. A path goes on only where the way back is short enough.
 type cycles struct {
 	g       *graph
 	longest int

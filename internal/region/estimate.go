@@ -13,20 +13,22 @@ import (
 
 // Estimate is what regions make of belief propagation's answer. Logarithms are in nats.
 type Estimate struct {
-	LnZ         float64 // ln |Z_BP| + Σ α_r ln (Z_r / Z_BP), the default
-	Sign        int     // of Z_BP, and of Z where no region is left out
-	LnZBP       float64
-	LnZLinear   float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1)); 0 unless LinearOK
-	LinearOK    bool    // the sum is positive and half its digits are left
-	Regions     int
-	Widest      int
-	Flops       float64     // done
-	NonPositive int         // regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are doubtful
+	LnZ       float64 // ln |Z_BP| + Σ α_r ln (Z_r / Z_BP), the default
+	Sign      int     // of Z_BP, and of Z where no region is left out
+	LnZBP     float64
+	LnZLinear float64 // ln |Z_BP| + ln (1 + Σ α_r (Z_r / Z_BP − 1)); 0 unless LinearOK
+	LinearOK  bool    // the sum is positive and half its digits are left
+	Regions   int
+	Widest    int
+	Flops     float64 // done
+	// regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are doubtful
+	NonPositive int
 	Negative    int         // marginals inside regions left out
 	Marginals   [][]float64 // per index of the expression; nil where none were asked for
 }
 
-// Combine adds up parts that cover all regions, given in order, without gaps. The bits depend on the bounds of the parts.
+// Combine adds up parts that cover all regions, given in order, without gaps. The bits depend on the bounds
+// of the parts.
 func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.f.Len(), Widest: p.f.Widest}
 	var lnZ, linear, absolute sum
@@ -78,7 +80,8 @@ func (f *Family) Chunks() []int {
 	return append(bounds, n)
 }
 
-// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits for any number.
+// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits
+// for any number.
 func Run(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, threads int) (*Estimate, error) {
 	p, err := Prepare(ctx, e, s, f)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Family is a set of regions closed under intersection, numbered from 0, with their counting numbers. It is a function of
-// the hypergraph and the options: every worker can plan it again.
+// Family is a set of regions closed under intersection, numbered from 0, with their counting numbers. It is a
+// function of the hypergraph and the options: every worker can plan it again.
 type Family struct {
 	Options Options // as planned: no defaults left, Kind is not Auto
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
@@ -33,11 +33,12 @@ type source interface {
 // Len returns the number of regions.
 func (f *Family) Len() int { return f.source.len() }
 
-// Plan makes the family that the options ask for, without looking at any entry. Windows take time linear in the model and
-// no memory for regions. Lists of regions are closed under intersection: time goes with regions times those they overlap.
+// Plan makes the family that the options ask for, without looking at any entry. Windows take time linear in
+// the model and no memory for regions. Lists of regions are closed under intersection: time goes with regions
+// times those they overlap.
 //
-// Errors: fault.Unsupported for windows where there is no lattice; fault.OverBudget for families beyond the options' bounds;
-// fault.BadInput for options; the context's.
+// Errors: fault.Unsupported for windows where there is no lattice; fault.OverBudget for families beyond the
+// options' bounds; fault.BadInput for options; the context's.
 func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Family, error) {
 	g, err := newGraph(h)
 	if err != nil {
@@ -73,10 +74,12 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 		f.Bytes *= 2
 	}
 	if f.Widest > o.MaxWidth {
-		return nil, fault.New(fault.OverBudget, "region: %s of size %d have tables of 2^%d entries, 2^%d are allowed", o.Kind, o.Size, f.Widest, o.MaxWidth)
+		return nil, fault.New(fault.OverBudget, "region: %s of size %d have tables of 2^%d entries, 2^%d are allowed",
+			o.Kind, o.Size, f.Widest, o.MaxWidth)
 	}
 	if f.Flops > o.Flops {
-		return nil, fault.New(fault.OverBudget, "region: %s of size %d take %.3g flops, %.3g are allowed", o.Kind, o.Size, f.Flops, o.Flops)
+		return nil, fault.New(fault.OverBudget, "region: %s of size %d take %.3g flops, %.3g are allowed",
+			o.Kind, o.Size, f.Flops, o.Flops)
 	}
 	return f, nil
 }

@@ -24,7 +24,11 @@ type gauge struct {
 
 // newGauge takes the messages of s. Linear time and memory.
 func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
-	y := &gauge{belief: make([][]float64, len(e.Dims)), q: make([][]float64, len(g.index)), rho: make([][]float64, len(e.Tables))}
+	y := &gauge{
+		belief: make([][]float64, len(e.Dims)),
+		q:      make([][]float64, len(g.index)),
+		rho:    make([][]float64, len(e.Tables)),
+	}
 	for i := range e.Dims {
 		if len(g.legsOf(int32(i))) > 0 {
 			y.belief[i] = s.Belief(i)

@@ -34,9 +34,9 @@ func gauged(e *sumproduct.Expression, s *bp.State, t int) []float64 {
 	return data
 }
 
-// TestGramMatrixGivesMoebiusWeights: for leg sets closed under plain intersection the normal equations of the Frobenius
-// objective, with G_rs = ‖Q^(r∩s)‖² and b_r = ‖Q^(r)‖² from the entries of the gauged base tensor, have the Möbius numbers
-// as their solution.
+// TestGramMatrixGivesMoebiusWeights: for leg sets closed under plain intersection the normal equations of the
+// Frobenius objective, with G_rs = ‖Q^(r∩s)‖² and b_r = ‖Q^(r)‖² from the entries of the gauged base tensor,
+// have the Möbius numbers as their solution.
 func TestGramMatrixGivesMoebiusWeights(t *testing.T) {
 	const tolerance = 1e-8
 	for seed := range uint64(12) {

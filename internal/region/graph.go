@@ -28,7 +28,8 @@ func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 		}
 	}
 	if legs > math.MaxInt32-1 || len(h.Dims) > math.MaxInt32-1 || len(h.Edges) > math.MaxInt32-1 {
-		return nil, fault.New(fault.OverBudget, "region: %d legs of %d indices, at most 2^31 can be numbered", legs, len(h.Dims))
+		return nil, fault.New(fault.OverBudget, "region: %d legs of %d indices, at most 2^31 can be numbered",
+			legs, len(h.Dims))
 	}
 	g := &graph{
 		dims: h.Dims, edges: h.Edges, first: make([]int32, len(h.Edges)+1), index: make([]int32, 0, legs),

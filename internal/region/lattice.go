@@ -42,7 +42,12 @@ type edge struct{ a, b, behindA, behindB int32 }
 // findLattice returns the lattice of a graph: every index of its 2-core must have a place. Components are put one below
 // the other. Linear time.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
-	e := &embedder{near: neighbours(g), placed: make([]bool, len(g.dims)), done: make([]bool, len(g.dims)), at: make([][2]int32, len(g.dims))}
+	e := &embedder{
+		near:   neighbours(g),
+		placed: make([]bool, len(g.dims)),
+		done:   make([]bool, len(g.dims)),
+		at:     make([][2]int32, len(g.dims)),
+	}
 	core := make([]int32, len(g.index))
 	for leg := range core {
 		core[leg] = int32(leg)

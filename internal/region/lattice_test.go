@@ -74,8 +74,8 @@ func closed(t *testing.T, f *Family) *Family {
 	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}
 }
 
-// TestLatticesAreRecognised: whatever the numbering, with indices missing, in several pieces; and counting windows along
-// lines gives what their closure gives.
+// TestLatticesAreRecognised: whatever the numbering, with indices missing, in several pieces; and counting
+// windows along lines gives what their closure gives.
 func TestLatticesAreRecognised(t *testing.T) {
 	two := grid(4, 5, 0.8, 2)
 	for _, e := range grid(5, 4, 0.8, 3).Tables {

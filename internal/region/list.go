@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// list holds regions with α ≠ 0. The legs of each are in the order in which a walk from its first leg meets them, so that
-// regions of one shape look alike.
+// list holds regions with α ≠ 0. The legs of each are in the order in which a walk from its first leg meets
+// them, so that regions of one shape look alike.
 type list struct {
 	legs  []int32
 	off   []int
@@ -49,7 +49,12 @@ type walker struct {
 }
 
 func newWalker(g *graph) *walker {
-	return &walker{g: g, have: make([]bool, len(g.index)), seenI: make([]bool, len(g.dims)), seenT: make([]bool, len(g.edges))}
+	return &walker{
+		g:     g,
+		have:  make([]bool, len(g.index)),
+		seenI: make([]bool, len(g.dims)),
+		seenT: make([]bool, len(g.edges)),
+	}
 }
 
 // walk appends the legs of a connected region to out.
@@ -93,8 +98,9 @@ func (w *walker) take(out, legs []int32) []int32 {
 	return out
 }
 
-// withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so ratios stay as they are, and
-// the region knows the marginal at their end, which does not follow from those of the table's other indices one by one.
+// withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so ratios stay as
+// they are, and the region knows the marginal at their end, which does not follow from those of the table's
+// other indices one by one.
 func (l *list) withFreeLegs(g *graph) *list {
 	taken, met := make([]bool, len(g.index)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {

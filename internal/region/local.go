@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// local numbers the indices and tables of a region by first appearance. Its arrays over the graph are clean between calls.
+// local numbers the indices and tables of a region by first appearance. Its arrays over the graph are clean
+// between calls.
 type local struct {
 	g            *graph
 	slotI, slotT []int32 // 1 + number, 0: not in the region

@@ -7,8 +7,9 @@ import (
 	"math"
 )
 
-// marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices, after the corrections c_i
-// have been sent out along the legs that no region has: there, messages are passed anew from beliefs corrected.
+// marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices, after the
+// corrections c_i have been sent out along the legs that no region has: there, messages are passed anew from
+// beliefs corrected.
 func (p *Prepared) marginals(parts []*Part) [][]float64 {
 	c := &corrections{p: p, g: p.f.g, ln: make([][]float64, len(p.e.Dims)), free: make([]bool, len(p.f.g.index))}
 	for _, part := range parts {
@@ -97,8 +98,9 @@ func (c *corrections) marginal(i int32, d int) []float64 {
 	return c.weights(i, -1)
 }
 
-// spread passes messages over the tables with free legs: from the leaves of a breadth-first forest to its roots and back,
-// which is all there is to do on trees. Where free legs close cycles longer than all regions, it is one sweep of many.
+// spread passes messages over the tables with free legs: from the leaves of a breadth-first forest to its
+// roots and back, which is all there is to do on trees. Where free legs close cycles longer than all regions,
+// it is one sweep of many.
 func (c *corrections) spread() {
 	c.gain = make([][]float64, len(c.g.index))
 	for leg := range c.free {

@@ -75,10 +75,13 @@ func ladder(t *testing.T, name string, e *sumproduct.Expression, want float64, t
 	t.Helper()
 	begin := time.Now()
 	s := propagated(t, e)
-	fmt.Printf("%-28s BP err %.2e conv %v change %.1e (%.2fs)\n", name, math.Abs(s.LnZ()-want), s.Converged, s.Change, time.Since(begin).Seconds())
+	fmt.Printf("%-28s BP err %.2e conv %v change %.1e (%.2fs)\n",
+		name, math.Abs(s.LnZ()-want), s.Converged, s.Change, time.Since(begin).Seconds())
 	for _, o := range tries {
 		begin := time.Now()
-		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: o.kind, Size: o.size, Radius: o.radius})
+		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{
+			Kind: o.kind, Size: o.size, Radius: o.radius,
+		})
 		if err != nil {
 			fmt.Printf("    %-8s %2d+%d  %v\n", o.kind, o.size, o.radius, err)
 			continue
@@ -88,8 +91,10 @@ func ladder(t *testing.T, name string, e *sumproduct.Expression, want float64, t
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("    %-8s %2d+%d  err %.2e  linear %.2e %v regions %d width %d flops %.2e/%.2e nonpos %d shrunk %d dropped %d plan %.2fs all %.2fs\n", o.kind, o.size, o.radius,
-			math.Abs(est.LnZ-want), math.Abs(est.LnZLinear-want), est.LinearOK, est.Regions, est.Widest, f.Flops, est.Flops, est.NonPositive, f.Shrunk, f.Dropped, planned, time.Since(begin).Seconds())
+		fmt.Printf("    %-8s %2d+%d  err %.2e  linear %.2e %v regions %d width %d flops %.2e/%.2e nonpos "+
+			"%d shrunk %d dropped %d plan %.2fs all %.2fs\n", o.kind, o.size, o.radius,
+			math.Abs(est.LnZ-want), math.Abs(est.LnZLinear-want), est.LinearOK, est.Regions, est.Widest,
+			f.Flops, est.Flops, est.NonPositive, f.Shrunk, f.Dropped, planned, time.Since(begin).Seconds())
 	}
 }
 
@@ -130,7 +135,9 @@ func TestMeasureRegular(t *testing.T) {
 			m, err := generate.RandomRegular(60, 3, generate.Ising{Delta: delta, Seed: seed})
 			e := expression(t, m, err)
 			ladder(t, fmt.Sprintf("regular60 Δ=%v seed %d", delta, seed), e, exactly(t, e), []try{
-				{region.Cycles, 10, 0}, {region.Cycles, 12, 0}, {region.Loops, 12, 0}, {region.Loops, 14, 0}, {region.Balls, 4, 0}, {region.Loops, 10, 3}, {region.Loops, 12, 3}, {region.Loops, 12, 4}, {region.Cycles, 12, 4}, {region.Loops, 14, 4},
+				{region.Cycles, 10, 0}, {region.Cycles, 12, 0}, {region.Loops, 12, 0}, {region.Loops, 14, 0},
+				{region.Balls, 4, 0}, {region.Loops, 10, 3}, {region.Loops, 12, 3}, {region.Loops, 12, 4},
+				{region.Cycles, 12, 4}, {region.Loops, 14, 4},
 			})
 		}
 	}
@@ -152,7 +159,11 @@ func TestMeasureHuge(t *testing.T) {
 	fmt.Printf("BP %.6f conv %v %.1fs, %d MiB live\n", s.LnZ(), s.Converged, time.Since(begin).Seconds(), liveMiB())
 	for _, k := range []int{2, 3, 4} {
 		begin := time.Now()
-		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: region.Windows, Size: k, Marginals: os.Getenv("REGION_MARGINALS") != ""})
+		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{
+			Kind:      region.Windows,
+			Size:      k,
+			Marginals: os.Getenv("REGION_MARGINALS") != "",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +172,8 @@ func TestMeasureHuge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("windows %d: ln Z %.6f regions %d width %d flops %.3g/%.3g nonpos %d plan %.1fs all %.1fs, %d MiB live\n", k, est.LnZ, est.Regions, est.Widest,
+		fmt.Printf("windows %d: ln Z %.6f regions %d width %d flops %.3g/%.3g nonpos %d plan %.1fs all "+
+			"%.1fs, %d MiB live\n", k, est.LnZ, est.Regions, est.Widest,
 			f.Flops, est.Flops, est.NonPositive, planned, time.Since(begin).Seconds(), liveMiB())
 	}
 	raw, _ := os.ReadFile("/proc/self/status")
@@ -192,7 +204,13 @@ func TestMeasureStrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ladder(t, "strip 10000×14", e, z.LogAbs(), []try{{region.Windows, 2, 0}, {region.Windows, 3, 0}, {region.Windows, 4, 0}, {region.Windows, 5, 0}, {region.Windows, 6, 0}})
+	ladder(t, "strip 10000×14", e, z.LogAbs(), []try{
+		{region.Windows, 2, 0},
+		{region.Windows, 3, 0},
+		{region.Windows, 4, 0},
+		{region.Windows, 5, 0},
+		{region.Windows, 6, 0},
+	})
 }
 
 // TestMeasureSimplified is TestMeasureIsing after preprocess.

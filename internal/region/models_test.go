@@ -18,8 +18,8 @@ import (
 // rounding bounds what is equal but for rounding.
 const rounding = 1e-9
 
-// ising returns exp(Σ J_ij x_i x_j + Σ h_i x_i) on the given edges, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1): a table per edge, and
-// one per index.
+// ising returns exp(Σ J_ij x_i x_j + Σ h_i x_i) on the given edges, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1): a table
+// per edge, and one per index.
 func ising(n int, edges [][2]int, delta float64, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	e := &sumproduct.Expression{Dims: make([]int, n), Scale: scaled.One}

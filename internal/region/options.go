@@ -1,11 +1,12 @@
-// Package region corrects belief propagation by regions: sets of legs that are contracted exactly while every leg outside
-// is projected on its message (components Q = B ∘ R in the gauge of belief propagation).
+// Package region corrects belief propagation by regions: sets of legs that are contracted exactly while every
+// leg outside is projected on its message (components Q = B ∘ R in the gauge of belief propagation).
 //
 //	ln Z ≈ ln Z_BP + Σ_r α_r ln (Z_r / Z_BP),   Z ≈ Z_BP (1 + Σ_r α_r (Z_r / Z_BP − 1))
 //
-// over a family of regions closed under intersection, with the counting numbers α_r = 1 − Σ_{s ⊋ r} α_s. Regions are cut
-// to the connected parts of their 2-core, which at a fixed point loses nothing: a leg on a dangling tree has ratio 1.
-// Regions are independent of each other, and both sums are taken in a fixed order: the work can be split anywhere.
+// over a family of regions closed under intersection, with the counting numbers α_r = 1 − Σ_{s ⊋ r} α_s.
+// Regions are cut to the connected parts of their 2-core, which at a fixed point loses nothing: a leg on a
+// dangling tree has ratio 1. Regions are independent of each other, and both sums are taken in a fixed order:
+// the work can be split anywhere.
 //
 // The weights are the Frobenius-optimal ones for plain leg sets in this gauge; see TestGramMatrixGivesMoebiusWeights.
 // Sources: J. Yedidia, W. Freeman, Y. Weiss, Constructing free energy approximations and generalized belief propagation
@@ -29,10 +30,11 @@ const (
 
 // Options choose a family of regions. Sizes that cost more than the bounds are fault.OverBudget.
 type Options struct {
-	Kind       string  // default Auto
-	Size       int     // of the regions; default 4 for windows, 10 for cycles, 8 for loops, 3 for balls
-	Radius     int     // of balls that cycles or loops have beside them; 0: none
-	MaxWidth   int     // log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
+	Kind   string // default Auto
+	Size   int    // of the regions; default 4 for windows, 10 for cycles, 8 for loops, 3 for balls
+	Radius int    // of balls that cycles or loops have beside them; 0: none
+	// log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
+	MaxWidth   int
 	MaxRegions int     // kept in a list (windows are not); default 200 000
 	Flops      float64 // of all regions together; default 10^12
 	Moves      int64   // of planning: legs and sets of a list's closure looked at; default policy.RegionMoves

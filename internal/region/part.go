@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's regions. It may be used by
-// several goroutines.
+// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's regions. It
+// may be used by several goroutines.
 type Prepared struct {
 	f     *Family
 	e     *sumproduct.Expression
@@ -27,8 +27,9 @@ type Prepared struct {
 	idle []*worker
 }
 
-// Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and memory are linear in
-// the model. Errors: fault.FailedEstimate where belief propagation found a contradiction; the context's.
+// Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and memory
+// are linear in the model. Errors: fault.FailedEstimate where belief propagation found a contradiction; the
+// context's.
 func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {
@@ -41,8 +42,8 @@ func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Fami
 	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
 }
 
-// With returns p for another family that is planned for the same hypergraph, sharing what depends on the expression and the
-// state alone. With nil it is that and nothing else: to keep for further families.
+// With returns p for another family that is planned for the same hypergraph, sharing what depends on the
+// expression and the state alone. With nil it is that and nothing else: to keep for further families.
 func (p *Prepared) With(f *Family) *Prepared {
 	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, y: p.y}
 }
@@ -56,8 +57,8 @@ type Part struct {
 	NonPositive int     // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
 	Flops       float64 // done
 	Negative    int     // marginals left out because an entry is negative
-	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices, one after the other; −Inf
-	// for values that some region excludes.
+	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices, one after
+	// the other; −Inf for values that some region excludes.
 	Indices []int
 	Logs    []float64
 }

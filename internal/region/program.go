@@ -22,7 +22,8 @@ type program struct {
 	most   int     // entries of the largest block of a step
 }
 
-// step is out[o] = Σ_x b_v(x) Π_k in_k[base_k(o) + x·stride_k] with base_k(o) = outer_k[o / block] + inner_k[o % block].
+// step is out[o] = Σ_x b_v(x) Π_k in_k[base_k(o) + x·stride_k] with base_k(o) = outer_k[o / block] +
+// inner_k[o % block].
 type step struct {
 	index   int // v
 	out     int // the first entry of the output in the buffer
@@ -39,7 +40,8 @@ type operand struct {
 	inner, outer []int32
 }
 
-// cost is what an elimination takes: log2 is of the entries of the largest table touched, entries are those of all outputs.
+// cost is what an elimination takes: log2 is of the entries of the largest table touched, entries are those
+// of all outputs.
 type cost struct{ flops, log2, entries float64 }
 
 // price returns the min-fill order of a network and what eliminating along it costs. It allocates no tables.

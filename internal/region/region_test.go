@@ -19,15 +19,19 @@ import (
 // around it too.
 func TestOneRegionIsExact(t *testing.T) {
 	trees := [][2]int{{0, 9}, {9, 10}, {4, 11}, {8, 12}, {12, 13}, {12, 14}} // hung on a 3 × 3 grid
-	bridged := append(gridEdges(2, 2), [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6}, [2]int{6, 7}, [2]int{7, 8}, [2]int{8, 5}, [2]int{0, 9})
+	bridged := append(gridEdges(2, 2), [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6}, [2]int{6, 7}, [2]int{7, 8},
+		[2]int{8, 5}, [2]int{0, 9})
 	for name, c := range map[string]struct {
 		e *sumproduct.Expression
 		o Options
 	}{
-		"grid":             {grid(3, 4, 1, 1), Options{Kind: Windows, Size: 4}},
-		"grid, balls":      {grid(3, 4, 1, 1), Options{Kind: Balls, Size: 5}},
-		"grid with trees":  {ising(15, append(gridEdges(3, 3), trees...), 0.8, 2), Options{Kind: Windows, Size: 3}},
-		"cycle":            {ising(6, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 0}, {4, 5}}, 1, 3), Options{Kind: Cycles, Size: 5}},
+		"grid":            {grid(3, 4, 1, 1), Options{Kind: Windows, Size: 4}},
+		"grid, balls":     {grid(3, 4, 1, 1), Options{Kind: Balls, Size: 5}},
+		"grid with trees": {ising(15, append(gridEdges(3, 3), trees...), 0.8, 2), Options{Kind: Windows, Size: 3}},
+		"cycle": {
+			ising(6, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 0}, {4, 5}}, 1, 3),
+			Options{Kind: Cycles, Size: 5},
+		},
 		"two cycles apart": {ising(10, bridged, 0.5, 3), Options{Kind: Cycles, Size: 5}},
 		"any tables":       {random(9, 12, 1, 5), Options{Kind: Balls, Size: 9}},
 		"a tree":           {ising(3, [][2]int{{0, 1}, {1, 2}}, 1, 3), Options{Kind: Balls, Size: 3}},
@@ -58,7 +62,19 @@ func TestOneRegionIsExact(t *testing.T) {
 // TestWindowsAreTheirClosure: the numbers that windows count with along a line are those of the generic closure.
 func TestWindowsAreTheirClosure(t *testing.T) {
 	// rows, columns, window
-	for _, c := range [][3]int{{4, 4, 2}, {4, 5, 3}, {5, 6, 3}, {6, 7, 4}, {3, 7, 4}, {5, 7, 5}, {2, 6, 3}, {6, 7, 3}, {7, 7, 4}, {8, 6, 2}, {7, 5, 4}} {
+	for _, c := range [][3]int{
+		{4, 4, 2},
+		{4, 5, 3},
+		{5, 6, 3},
+		{6, 7, 4},
+		{3, 7, 4},
+		{5, 7, 5},
+		{2, 6, 3},
+		{6, 7, 3},
+		{7, 7, 4},
+		{8, 6, 2},
+		{7, 5, 4},
+	} {
 		e := grid(c[0], c[1], 0.7, 9)
 		if c[0] > 5 { // a torus
 			e = shuffled(ising(c[0]*c[1], torusEdges(c[0], c[1]), 0.3, 9), 5)
@@ -117,7 +133,8 @@ func name(legs []int32) string {
 	return string(b)
 }
 
-// TestRegionsConverge: errors of ln Z and of marginals fall with the size of the regions, far below belief propagation's.
+// TestRegionsConverge: errors of ln Z and of marginals fall with the size of the regions, far below belief
+// propagation's.
 func TestRegionsConverge(t *testing.T) {
 	for side := 4; side <= 8; side += 2 {
 		var last, before, lastMean, beforeMean float64
@@ -140,9 +157,11 @@ func TestRegionsConverge(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d × %d: ln Z %.1e of belief propagation's %.1e, marginals %.1e of %.1e", side, side, last/4, before/4, lastMean/4, beforeMean/4)
+		t.Logf("%d × %d: ln Z %.1e of belief propagation's %.1e, marginals %.1e of %.1e",
+			side, side, last/4, before/4, lastMean/4, beforeMean/4)
 		if last > before/500 || lastMean > beforeMean/20 {
-			t.Errorf("%d × %d: ln Z %.1e of belief propagation's %.1e, marginals %.1e of %.1e", side, side, last, before, lastMean, beforeMean)
+			t.Errorf("%d × %d: ln Z %.1e of belief propagation's %.1e, marginals %.1e of %.1e",
+				side, side, last, before, lastMean, beforeMean)
 		}
 	}
 }
@@ -204,7 +223,8 @@ func TestPartsDoNotChangeBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if est.LnZ != one.LnZ || est.LnZLinear != one.LnZLinear || meanError(est.Marginals, one.Marginals) != 0 || est.Flops != one.Flops {
+		if est.LnZ != one.LnZ || est.LnZLinear != one.LnZLinear || meanError(est.Marginals, one.Marginals) != 0 ||
+			est.Flops != one.Flops {
 			t.Errorf("%v: %v, %v", o, est.LnZ, one.LnZ)
 		}
 		if est.Flops != f.Flops {
@@ -290,14 +310,17 @@ func TestErrors(t *testing.T) {
 		err  error
 		code fault.Code
 	}{
-		"kind":             {plan(grid(3, 3, 1, 1), Options{Kind: "squares"}), fault.BadInput},
-		"size":             {plan(grid(3, 3, 1, 1), Options{Kind: Cycles, Size: -1}), fault.BadInput},
-		"width":            {plan(grid(3, 3, 1, 1), Options{MaxWidth: 99}), fault.BadInput},
-		"too wide":         {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, MaxWidth: 5}), fault.OverBudget},
-		"too many":         {plan(grid(9, 9, 1, 1), Options{Kind: Balls, Size: 2, MaxRegions: 50}), fault.OverBudget},
-		"too long":         {plan(grid(9, 9, 1, 1), Options{Kind: Cycles, Size: 12, Moves: 1000}), fault.OverBudget},
-		"too much":         {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, Flops: 1000}), fault.OverBudget},
-		"no lattice":       {plan(ising(5, [][2]int{{0, 1}, {1, 2}, {2, 0}, {3, 4}}, 1, 1), Options{Kind: Windows}), fault.Unsupported},
+		"kind":     {plan(grid(3, 3, 1, 1), Options{Kind: "squares"}), fault.BadInput},
+		"size":     {plan(grid(3, 3, 1, 1), Options{Kind: Cycles, Size: -1}), fault.BadInput},
+		"width":    {plan(grid(3, 3, 1, 1), Options{MaxWidth: 99}), fault.BadInput},
+		"too wide": {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, MaxWidth: 5}), fault.OverBudget},
+		"too many": {plan(grid(9, 9, 1, 1), Options{Kind: Balls, Size: 2, MaxRegions: 50}), fault.OverBudget},
+		"too long": {plan(grid(9, 9, 1, 1), Options{Kind: Cycles, Size: 12, Moves: 1000}), fault.OverBudget},
+		"too much": {plan(grid(9, 9, 1, 1), Options{Kind: Windows, Size: 6, Flops: 1000}), fault.OverBudget},
+		"no lattice": {
+			plan(ising(5, [][2]int{{0, 1}, {1, 2}, {2, 0}, {3, 4}}, 1, 1), Options{Kind: Windows}),
+			fault.Unsupported,
+		},
 		"a short cylinder": {plan(torus, Options{Kind: Windows}), fault.Unsupported},
 		"a tree":           {plan(ising(2, [][2]int{{0, 1}}, 1, 1), Options{Kind: Windows}), fault.Unsupported},
 		"any is enough":    {plan(torus, Options{}), ""},

@@ -26,7 +26,14 @@ type worker struct {
 }
 
 func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
-	return &worker{ctx: ctx, local: newLocal(g), y: y, cut: newCutter(g), prices: map[string]cost{}, programs: map[string]*program{}}
+	return &worker{
+		ctx:      ctx,
+		local:    newLocal(g),
+		y:        y,
+		cut:      newCutter(g),
+		prices:   map[string]cost{},
+		programs: map[string]*program{},
+	}
 }
 
 // maxCached bounds the offsets of the programs kept, about 64 MiB.

@@ -22,27 +22,29 @@ var ErrOptions = errors.New("reparam: options")
 type Options struct {
 	Maps  btn.MapKind    // default identity
 	Cores btn.CoreChoice // default factors
-	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor of order ≥ 2, and only for
-	// maps "given" and "bp"; bp.Network makes the latter.
+	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor of order
+	// ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
 	Given func(factor int) []GivenMap
 }
 
-// GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄ of A. A nil: the identity;
-// Inverse nil: it is computed.
+// GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄ of A. A
+// nil: the identity; Inverse nil: it is computed.
 type GivenMap struct{ A, Inverse []float64 }
 
 // Build returns the base tensor network of m, with Z(network) = Z(m) for every choice of maps:
 //
 //	Z = Scale · Σ_x̄ Π_j T̄^(j)[x̄] Π_i V^(i)[x̄],   V^(i)[x̄] = Σ_x w_i(x) Π_{j∈N(i)} A^(i:j)[x, x̄_i:j]
 //
-// Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope. Factors of order one are
-// multiplied into w_i, of order zero into Scale, whatever their form; one whose product with the others spans more than weights
-// hold, or is rounded in a model with an entry below 0, gets a leg like those of order two, with the identity. A variable in no factor of order ≥ 2 becomes a link
-// without legs whose value is Σ_x w_i(x). Variables[i] points at the link that holds w_i.
+// Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope. Factors of
+// order one are multiplied into w_i, of order zero into Scale, whatever their form; one whose product with
+// the others spans more than weights hold, or is rounded in a model with an entry below 0, gets a leg like
+// those of order two, with the identity. A variable in no factor of order ≥ 2 becomes a link without legs
+// whose value is Σ_x w_i(x). Variables[i] points at the link that holds w_i.
 //
-// Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i).
-// Cores "variables": B = ⊗_i V^(i) with unit weights; each V^(i) has one more leg, after all incidences and in the order of
-// the variables, which joins it to the order-one link w_i. The links are the factors and then the variables' weights.
+// Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i). Cores "variables": B
+// = ⊗_i V^(i) with unit weights; each V^(i) has one more leg, after all incidences and in the order of the
+// variables, which joins it to the order-one link w_i. The links are the factors and then the variables'
+// weights.
 //
 // A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its entries, and its
 // legs have identity maps: Maps[ℓ].Kind says so.

@@ -63,7 +63,8 @@ func drawModel(rng *rand.Rand, o oracle.Options) *factorgraph.Model {
 	}
 }
 
-// TestLemma1FactorReparameterisation: T[x] = Σ_x̄ T̄[x̄] Π_ℓ A^(ℓ)[x_ℓ, x̄_ℓ], entry by entry, for every form and arity up to 5.
+// TestLemma1FactorReparameterisation: T[x] = Σ_x̄ T̄[x̄] Π_ℓ A^(ℓ)[x_ℓ, x̄_ℓ], entry by entry, for every form
+// and arity up to 5.
 func TestLemma1FactorReparameterisation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, kind := range oracle.AllKinds {
@@ -99,7 +100,9 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 }
 
 // build is reparam.Build, and bp.Network for maps "bp".
-func build(m *factorgraph.Model, cores btn.CoreChoice, maps btn.MapKind, given func(int) []reparam.GivenMap) (*btn.Network, error) {
+func build(
+	m *factorgraph.Model, cores btn.CoreChoice, maps btn.MapKind, given func(int) []reparam.GivenMap,
+) (*btn.Network, error) {
 	if maps == btn.MapBP {
 		return bp.Network(context.Background(), m, cores, bp.Options{})
 	}
@@ -160,9 +163,15 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 	m := oracle.RandomModel(rng, oracle.Options{Kinds: []oracle.Kind{oracle.Dense}})
 	other := &factorgraph.Model{Domains: m.Domains, Factors: append([]factorgraph.Factor(nil), m.Factors...)}
 	for i, d := range m.Domains {
-		other.Factors = append(other.Factors, factorgraph.Factor{Scope: []int{i}, Table: oracle.RandomTensor(rng, oracle.CP, []int{d}, oracle.Options{})})
+		other.Factors = append(other.Factors, factorgraph.Factor{
+			Scope: []int{i},
+			Table: oracle.RandomTensor(rng, oracle.CP, []int{d}, oracle.Options{}),
+		})
 	}
-	other.Factors = append(other.Factors, factorgraph.Factor{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{7}}})
+	other.Factors = append(other.Factors, factorgraph.Factor{
+		Scope: []int{},
+		Table: &tensor.Dense{Shape: []int{}, Data: []float64{7}},
+	})
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 		a, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
 		if err != nil {
@@ -188,7 +197,10 @@ func TestParityIsSparseUnderHadamard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &factorgraph.Model{Domains: []int{2, 2, 2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2, 3}, Table: parity}}}
+	m := &factorgraph.Model{
+		Domains: []int{2, 2, 2, 2},
+		Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2, 3}, Table: parity}},
+	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapOrthogonal})
 	if err != nil {
 		t.Fatal(err)
@@ -258,13 +270,22 @@ func TestEdgeModels(t *testing.T) {
 		{"nothing", factorgraph.Model{}, 0, 1},
 		{"no factors", factorgraph.Model{Domains: []int{2, 3}}, 0, 6},
 		{"order zero", factorgraph.Model{Factors: []factorgraph.Factor{constant(3), constant(-2)}}, 0, -6},
-		{"orders zero and one", factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{constant(0.5), table([]int{1}, []int{3}, 1, 2, 4)}}, 0, 7},
-		{"domains of size one", factorgraph.Model{Domains: []int{1, 1, 2}, Factors: []factorgraph.Factor{table([]int{0, 2, 1}, []int{1, 2, 1}, 3, 4)}}, 3, 7},
+		{"orders zero and one", factorgraph.Model{
+			Domains: []int{2, 3},
+			Factors: []factorgraph.Factor{constant(0.5), table([]int{1}, []int{3}, 1, 2, 4)},
+		}, 0, 7},
+		{"domains of size one", factorgraph.Model{
+			Domains: []int{1, 1, 2},
+			Factors: []factorgraph.Factor{table([]int{0, 2, 1}, []int{1, 2, 1}, 3, 4)},
+		}, 3, 7},
 		{"disconnected", factorgraph.Model{Domains: []int{2, 2, 2, 2}, Factors: []factorgraph.Factor{
 			table([]int{0, 1}, []int{2, 2}, 1, 2, 3, 4), table([]int{3, 2}, []int{2, 2}, 1, 1, 1, 2)}}, 4, 50},
 		{"zero partition", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 			table([]int{0, 1}, []int{2, 2}, 1, 0, 0, 1), table([]int{0, 1}, []int{2, 2}, 0, 1, 1, 0)}}, 4, 0},
-		{"negative entries", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)}}, 2, -3},
+		{"negative entries", factorgraph.Model{
+			Domains: []int{2, 2},
+			Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)},
+		}, 2, -3},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Maps: btn.MapOrthogonal, Cores: cores})
@@ -290,7 +311,10 @@ func TestEdgeModels(t *testing.T) {
 func TestWeightsBeyondFloat64(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2}}
 	for range 100 {
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-200, 2e-200}}})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{0},
+			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-200, 2e-200}},
+		})
 	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
@@ -304,7 +328,13 @@ func TestWeightsBeyondFloat64(t *testing.T) {
 }
 
 func TestBuildErrors(t *testing.T) {
-	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}}}
+	m := &factorgraph.Model{
+		Domains: []int{2, 2},
+		Factors: []factorgraph.Factor{{
+			Scope: []int{1, 0},
+			Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}},
+		}},
+	}
 	singular := func(int) []reparam.GivenMap { return []reparam.GivenMap{{}, {A: []float64{1, 1, 1, 1}}} }
 	short := func(int) []reparam.GivenMap { return []reparam.GivenMap{{A: []float64{1}}} }
 	for _, c := range []struct {
@@ -331,9 +361,15 @@ func TestBuildErrors(t *testing.T) {
 func TestFactorsOfOrderOneThatDoNotFitHaveLegs(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}}
 	for range 3 {
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-300, 1}}})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{0},
+			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-300, 1}},
+		})
 	}
-	m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 0, 0}}})
+	m.Factors = append(m.Factors, factorgraph.Factor{
+		Scope: []int{0, 1},
+		Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 0, 0}},
+	})
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{Cores: cores})
 		if err != nil {

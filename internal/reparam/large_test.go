@@ -17,7 +17,10 @@ func TestAllocationsPerFactor(t *testing.T) {
 		m.Domains[i] = 2
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 2}}},
-			factorgraph.Factor{Scope: []int{i, (i + 1) % n}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}})
+			factorgraph.Factor{
+				Scope: []int{i, (i + 1) % n},
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}},
+			})
 	}
 	per := testing.AllocsPerRun(3, func() {
 		if _, err := Build(context.Background(), m, Options{}); err != nil {

@@ -103,7 +103,8 @@ func (d *drawer) settings() btn.Settings {
 // queries draws a query, at times a second one, at times an event asked over the first.
 func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
 	first := query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.5)}
-	if n := len(m.Domains); n > 0 && d.chance(0.15) && (s.Method == btn.MethodAuto || s.Method == btn.MethodExact) && !s.NoExact {
+	if n := len(m.Domains); n > 0 && d.chance(0.15) && (s.Method == btn.MethodAuto || s.Method == btn.MethodExact) &&
+		!s.NoExact {
 		first.Joint = d.shuffled(all(n))[:min(n, 1+d.rng.IntN(3))]
 	}
 	queries := []query.Query{first}
@@ -173,7 +174,14 @@ func (c *Case) MarshalJSON() ([]byte, error) {
 	if err := modeljson.Encode(&model, c.Model); err != nil {
 		return nil, err
 	}
-	return json.Marshal(caseFile{Name: c.Name, Route: c.Route, Timeout: c.Timeout, Settings: c.Settings, Queries: c.Queries, Model: model.Bytes()})
+	return json.Marshal(caseFile{
+		Name:     c.Name,
+		Route:    c.Route,
+		Timeout:  c.Timeout,
+		Settings: c.Settings,
+		Queries:  c.Queries,
+		Model:    model.Bytes(),
+	})
 }
 
 // Load reads a case that was written down.

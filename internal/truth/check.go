@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Tolerance bounds the error of what is called exact: of ln Z and ln ratios in nats or relative to them, whichever is larger,
-// and of probabilities.
+// Tolerance bounds the error of what is called exact: of ln Z and ln ratios in nats or relative to them,
+// whichever is larger, and of probabilities.
 const Tolerance = 1e-9
 
 // Violation is a promise that an outcome breaks.

@@ -21,9 +21,10 @@ import (
 // sound is a case with everything in it, and its right answers.
 func sound(t *testing.T) (*Case, []Truth, []btn.Result) {
 	t.Helper()
-	c := &Case{Name: "sound", Route: RoutePlain, Model: &factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{
-		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 0}}},
-	}}}
+	c := &Case{Name: "sound", Route: RoutePlain,
+		Model: &factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{
+			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 0}}},
+		}}}
 	at := func(x int) factorgraph.Evidence {
 		return factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: x}}}
 	}
@@ -58,12 +59,21 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 		"missed zero":           {MissedZero, func(r []btn.Result) { r[2].Zero, r[2].LogZ = false, number(-700) }},
 		"a marginal":            {WrongMar, func(r []btn.Result) { r[0].Marginals[0] = []float64{0.4 + 1e-8, 0.6 - 1e-8} }},
 		"P > 1":                 {Improbable, func(r []btn.Result) { r[0].Marginals[0] = []float64{1.25, -0.25} }},
-		"P > 1, estimated":      {Improbable, func(r []btn.Result) { estimate(&r[0]); r[0].Marginals[0] = []float64{1 + 1e-12, 0} }},
-		"P < 0":                 {Improbable, func(r []btn.Result) { estimate(&r[0]); r[0].Marginals[0] = []float64{1, -1e-300} }},
-		"marginals sum to 0.9":  {Improbable, func(r []btn.Result) { estimate(&r[0]); r[0].Marginals[0] = []float64{0.5, 0.4} }},
-		"a joint cell":          {WrongJoint, func(r []btn.Result) { r[0].Joint.P[0] += 1e-8 }},
-		"a ratio":               {WrongRatio, func(r []btn.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
-		"a ratio above 1":       {RatioAbove, func(r []btn.Result) { estimate(&r[1]); r[1].LnRatio = number(0.22) }},
+		"P > 1, estimated": {Improbable, func(r []btn.Result) {
+			estimate(&r[0])
+			r[0].Marginals[0] = []float64{1 + 1e-12, 0}
+		}},
+		"P < 0": {Improbable, func(r []btn.Result) {
+			estimate(&r[0])
+			r[0].Marginals[0] = []float64{1, -1e-300}
+		}},
+		"marginals sum to 0.9": {Improbable, func(r []btn.Result) {
+			estimate(&r[0])
+			r[0].Marginals[0] = []float64{0.5, 0.4}
+		}},
+		"a joint cell":    {WrongJoint, func(r []btn.Result) { r[0].Joint.P[0] += 1e-8 }},
+		"a ratio":         {WrongRatio, func(r []btn.Result) { r[1].LnRatio = number(*r[1].LnRatio - 1e-8) }},
+		"a ratio above 1": {RatioAbove, func(r []btn.Result) { estimate(&r[1]); r[1].LnRatio = number(0.22) }},
 		"a bound": {BrokenBound, func(r []btn.Result) {
 			estimate(&r[0])
 			r[0].Certificate = &btn.Certificate{LnUpper: truth[0].LnZ - 1e-6}
@@ -136,12 +146,15 @@ func TestShrinkKeepsWhatMatters(t *testing.T) {
 	}
 	c.Queries[1] = query.Query{Marginals: true, Over: 1, Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 2})}
 	small := Shrink(c, 1000, func(n *Case) bool {
-		seven := slices.ContainsFunc(n.Model.Factors, func(f factorgraph.Factor) bool { return f.Table.(*tensor.Dense).Data[1] == 7 })
+		seven := slices.ContainsFunc(n.Model.Factors, func(f factorgraph.Factor) bool {
+			return f.Table.(*tensor.Dense).Data[1] == 7
+		})
 		return seven && slices.ContainsFunc(n.Queries, func(q query.Query) bool {
 			return slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool { return h.Value == 2 })
 		})
 	})
-	if got := fmt.Sprint(small.Model.Domains, len(small.Model.Factors), small.Model.Factors[0].Scope, small.Queries); got != "[2 3] 1 [0] [{{[{1 2}] []}   false 0 []}]" {
+	if got := fmt.Sprint(small.Model.Domains, len(small.Model.Factors), small.Model.Factors[0].Scope,
+		small.Queries); got != "[2 3] 1 [0] [{{[{1 2}] []}   false 0 []}]" {
 		t.Errorf("minimised to %s", got)
 	}
 	if len(c.Model.Factors) != 9 || len(c.Queries) != 2 {

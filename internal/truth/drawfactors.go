@@ -105,7 +105,11 @@ func must(err error) {
 // difference is u − v with v at most u, entry by entry, as a CP of rank 2.
 func (d *drawer) difference(dims []int) tensor.Tensor {
 	w := d.positive()
-	t := &tensor.CP{Shape: dims, Weights: []float64{w, -w * pick(d.rng, 0.5, 1, d.rng.Float64())}, Vectors: make([][]float64, len(dims))}
+	t := &tensor.CP{
+		Shape:   dims,
+		Weights: []float64{w, -w * pick(d.rng, 0.5, 1, d.rng.Float64())},
+		Vectors: make([][]float64, len(dims)),
+	}
 	for l, n := range dims {
 		u := d.numbers(n)
 		t.Vectors[l] = append(t.Vectors[l], u...)
@@ -224,7 +228,8 @@ func (d *drawer) part(of tensor.SymmetryRankOne) tensor.SymmetryRankOne {
 	return p
 }
 
-// structured adds what people build: parities, clauses, one count over everything, a chain of equalities, a noisy-or network.
+// structured adds what people build: parities, clauses, one count over everything, a chain of equalities, a
+// noisy-or network.
 func (d *drawer) structured(m *factorgraph.Model) {
 	n := len(m.Domains)
 	for i := range m.Domains {
@@ -235,7 +240,10 @@ func (d *drawer) structured(m *factorgraph.Model) {
 	}
 	for v := range n { // priors
 		if d.chance(0.7) {
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: d.numbers(2)}})
+			m.Factors = append(m.Factors, factorgraph.Factor{
+				Scope: []int{v},
+				Table: &tensor.Dense{Shape: []int{2}, Data: d.numbers(2)},
+			})
 		}
 	}
 	kind := d.rng.IntN(4)

@@ -81,8 +81,8 @@ func at(v scaled.Vector, i int) Number {
 	return FromFloat(v.Mant[i], v.Exp[i])
 }
 
-// countIndex is the place of x's count vector: counts of levels 1 to D−1, the last fastest, each from 0 to the number of
-// positions that can be at that level.
+// countIndex is the place of x's count vector: counts of levels 1 to D−1, the last fastest, each from 0 to
+// the number of positions that can be at that level.
 func countIndex(l countspace.Levels, x []int) int {
 	index := 0
 	for a := 1; a < l.D; a++ {
@@ -105,7 +105,12 @@ func countIndex(l countspace.Levels, x []int) int {
 
 // Weights returns Π_j φ_j(x) for every assignment x of a model, the last variable fastest.
 func Weights(m *factorgraph.Model) []Number {
-	e := enumeration{m: m, due: make([][]int, len(m.Domains)+1), tables: make([][]Number, len(m.Factors)), x: make([]int, len(m.Domains))}
+	e := enumeration{
+		m:      m,
+		due:    make([][]int, len(m.Domains)+1),
+		tables: make([][]Number, len(m.Factors)),
+		x:      make([]int, len(m.Domains)),
+	}
 	for j, f := range m.Factors {
 		e.tables[j] = Table(f.Table)
 		last := 0

@@ -26,7 +26,10 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 	fmt.Fprintf(h, "%s/%d", family, seed)
 	rng := rand.New(rand.NewPCG(h.Sum64(), i))
 	d := newDrawer(rng, pick(rng, Wild, Tame))
-	c := &Case{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Route: pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire)}
+	c := &Case{
+		Name:  fmt.Sprintf("%s-%d-%d", family, seed, i),
+		Route: pick(rng, RoutePlain, RoutePlain, RouteJSON, RouteWire),
+	}
 	c.Settings = d.largeSettings()
 	return c, []Truth{d.family(family, c)}
 }
@@ -34,7 +37,8 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 // family draws the model and the query of a case, and returns the truth.
 func (d *drawer) family(name string, c *Case) Truth {
 	draw := map[string]func(*Case) Truth{
-		"tree": d.tree, "paths": d.paths, "counts": d.counts, "findings": d.findings, "parities": d.parities, "strip": d.strip,
+		"tree": d.tree, "paths": d.paths, "counts": d.counts, "findings": d.findings, "parities": d.parities,
+		"strip": d.strip,
 	}
 	t := draw[name](c)
 	if t.LnZ = math.Inf(-1); t.Z.Sign() > 0 {
@@ -101,7 +105,8 @@ func (d *drawer) tree(c *Case) Truth {
 	return g.solve()
 }
 
-// paths draws a chain that can stay at 0 or at 1: the path of ones is 2^(−k) of that of zeros, the last factors prefer it.
+// paths draws a chain that can stay at 0 or at 1: the path of ones is 2^(−k) of that of zeros, the last
+// factors prefer it.
 func (d *drawer) paths(c *Case) Truth {
 	n, down := d.size(100, 600, 10), 1+d.rng.IntN(9)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}

@@ -28,7 +28,8 @@ func constant(n int, x Number) []Number {
 // solve returns Z and all marginals, by exact messages towards the root and back.
 func (g *chain) solve() Truth {
 	n := len(g.parent)
-	up, below := make([][]Number, n), make([][]Number, n) // message to the parent; all that is known below v, v's own included
+	// message to the parent; all that is known below v, v's own included
+	up, below := make([][]Number, n), make([][]Number, n)
 	for v := range n {
 		below[v] = append([]Number{}, g.unary[v]...)
 	}
@@ -193,7 +194,8 @@ func absent(t *tensor.CP, scope []int, diseases int) absence {
 	return p
 }
 
-// inclusion sums over the subsets of the positive findings: Z = Σ_S (−1)^|S| Π_i (prior_0 + prior_1 Π_{f in S or negative} q_f,i).
+// inclusion sums over the subsets of the positive findings: Z = Σ_S (−1)^|S| Π_i (prior_0 + prior_1 Π_{f in S
+// or negative} q_f,i).
 type inclusion struct {
 	prior              [][2]float64
 	positive, negative []absence

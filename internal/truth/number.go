@@ -1,7 +1,9 @@
-// Package truth compares answers of the product with the truth: enumeration in exact arithmetic, on models drawn at random.
+// Package truth compares answers of the product with the truth: enumeration in exact arithmetic, on models
+// drawn at random.
 //
-// The oracle reads the fields of models and nothing else of the product: it has numbers, an evaluation of every kind of factor
-// and an enumeration of its own. What it finds is minimised and written down as a file that the command in run/ takes again.
+// The oracle reads the fields of models and nothing else of the product: it has numbers, an evaluation of
+// every kind of factor and an enumeration of its own. What it finds is minimised and written down as a file
+// that the command in run/ takes again.
 package truth
 
 import (

@@ -113,8 +113,8 @@ func together(m *factorgraph.Model, weights []Number, set []int, z Number) []flo
 	return p
 }
 
-// restricts reports whether event is given and more: every observation and likelihood of given, further observations, and
-// further likelihoods of at most 1.
+// restricts reports whether event is given and more: every observation and likelihood of given, further
+// observations, and further likelihoods of at most 1.
 func restricts(event, given factorgraph.Evidence) bool {
 	hard := map[int]int{}
 	for _, h := range event.Hard {

@@ -26,20 +26,29 @@ func TestFactorsByHand(t *testing.T) {
 		table tensor.Tensor
 		want  []float64
 	}{
-		"dense":     {&tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}, []float64{1, 2, 3, 4, 5, 6}},
-		"constant":  {&tensor.Dense{Shape: []int{}, Data: []float64{7}}, []float64{7}},
-		"cp":        {&tensor.CP{Shape: []int{2, 2}, Weights: []float64{2, 3}, Vectors: [][]float64{nil, {1, 10, 100, 1000}}}, []float64{2, 20, 300, 3000}},
-		"no terms":  {&tensor.CP{Shape: []int{2}, Vectors: [][]float64{{}}}, []float64{0, 0}},
-		"noisy-or":  {noisy, []float64{0.5, 0.5, 0.125, 0.875}},
-		"parity":    {parity, []float64{0, 1, 1, 0}},
-		"clause":    {factorgraph.Clause(true, false), []float64{1, 0, 1, 1}},
-		"symmetric": {&tensor.Symmetric{Shape: []int{3, 2}, Levels: three, Values: scaled.Vector{Mant: box}}, []float64{3, 1, 6, 4, 4, 2}},
+		"dense":    {&tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}, []float64{1, 2, 3, 4, 5, 6}},
+		"constant": {&tensor.Dense{Shape: []int{}, Data: []float64{7}}, []float64{7}},
+		"cp": {&tensor.CP{
+			Shape:   []int{2, 2},
+			Weights: []float64{2, 3},
+			Vectors: [][]float64{nil, {1, 10, 100, 1000}},
+		}, []float64{2, 20, 300, 3000}},
+		"no terms": {&tensor.CP{Shape: []int{2}, Vectors: [][]float64{{}}}, []float64{0, 0}},
+		"noisy-or": {noisy, []float64{0.5, 0.5, 0.125, 0.875}},
+		"parity":   {parity, []float64{0, 1, 1, 0}},
+		"clause":   {factorgraph.Clause(true, false), []float64{1, 0, 1, 1}},
+		"symmetric": {&tensor.Symmetric{
+			Shape:  []int{3, 2},
+			Levels: three,
+			Values: scaled.Vector{Mant: box},
+		}, []float64{3, 1, 6, 4, 4, 2}},
 		"exponents": {&tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{3, 5}, Exp: []int64{1, -1}}}, []float64{6, 2.5}},
-		"symmetry-cp": {&tensor.SymmetryCP{Shape: []int{2, 2}, Levels: countspace.TwoLevels([]int{2, 2}), Terms: []tensor.SymmetryRankOne{
-			{Alpha: 2, S: scaled.Vector{Mant: []float64{1, 2, 3}}, R: [][]float64{{1, 10}, nil}},
-			{Alpha: -1, S: scaled.Vector{Mant: []float64{0, 1, 0}}},
-		}}, []float64{2, 3, 39, 60}},
+		"symmetry-cp": {&tensor.SymmetryCP{Shape: []int{2, 2}, Levels: countspace.TwoLevels([]int{2, 2}),
+			Terms: []tensor.SymmetryRankOne{
+				{Alpha: 2, S: scaled.Vector{Mant: []float64{1, 2, 3}}, R: [][]float64{{1, 10}, nil}},
+				{Alpha: -1, S: scaled.Vector{Mant: []float64{0, 1, 0}}},
+			}}, []float64{2, 3, 39, 60}},
 	} {
 		got := Table(c.table)
 		for i, want := range c.want {

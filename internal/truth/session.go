@@ -126,7 +126,8 @@ func (s *Session) report(c *Case, found []Violation, small bool) {
 	defer s.mu.Unlock()
 	v := found[0]
 	first, _, _ := strings.Cut(v.Detail, "\n")
-	fmt.Fprintf(s.Out, "%s: query %d: %s: %s [method %s, maps %s, cores %s, memory %d, no_exact %v]\n", c.Name, v.Query, v.Class, first,
+	fmt.Fprintf(s.Out, "%s: query %d: %s: %s [method %s, maps %s, cores %s, memory %d, no_exact %v]\n", c.Name,
+		v.Query, v.Class, first,
 		c.Settings.Method, c.Settings.Maps, c.Settings.Cores, c.Settings.Memory, c.Settings.NoExact)
 	if path != "" {
 		fmt.Fprintf(s.Out, "    %s\n", path)

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence, variables and settings for as
-// long as something can be dropped, and at most tries calls of still.
+// Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence, variables and
+// settings for as long as something can be dropped, and at most tries calls of still.
 func Shrink(c *Case, tries int, still func(*Case) bool) *Case {
 	for {
 		smaller := false

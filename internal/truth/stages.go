@@ -68,7 +68,9 @@ type worker struct {
 type memory map[string][]byte
 
 // Do returns what is remembered under a key, or computes and remembers it.
-func (m memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (m memory) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
+) (*btn.Decomposition, bool, error) {
 	if b, ok := m[key]; ok {
 		d, err := message.DecodeDecomposition(b)
 		return d, true, err
@@ -145,17 +147,31 @@ func wireRequest(c *Case) (*wire.Model, error) {
 var digest = wire.Digest(nil)
 
 // contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
-func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []query.Query, memory int64) ([]btn.UnitValue, error) {
+func contracted(
+	ctx context.Context, net *btn.Network, job *btn.Job, queries []query.Query, memory int64,
+) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, job)
 	shared, projectors := &contract.Shared{}, &contract.Recent{}
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
+		part, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{
+			Memory:     memory,
+			Shared:     shared,
+			Projectors: projectors,
+		})
 		if err != nil {
 			return nil, err
 		}
 		var back message.Partial
-		p := &message.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: message.NumericKind()}
+		p := &message.Partial{
+			Job:         "truth",
+			Digest:      digest,
+			JobBlob:     digest,
+			K:           k,
+			N:           len(chunks),
+			Values:      part,
+			NumericKind: message.NumericKind(),
+		}
 		if err := carried(p, &back); err != nil {
 			return nil, err
 		}
@@ -169,7 +185,12 @@ func contracted(ctx context.Context, net *btn.Network, job *btn.Job, queries []q
 
 func wireAnswer(results []btn.Result) ([]btn.Result, error) {
 	var back wire.Answer
-	if err := carried(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
+	if err := carried(&wire.Answer{
+		Job:     "truth",
+		Digest:  digest,
+		Status:  wire.StatusOK,
+		Results: results,
+	}, &back); err != nil {
 		return nil, err
 	}
 	return back.Results, nil

@@ -1,5 +1,6 @@
-// Run compares answers with the truth: so many wild and so many tame models at random, by every method, against enumeration
-// in exact arithmetic. It prints counts and every violation with a minimised reproducer, and fails on any.
+// Run compares answers with the truth: so many wild and so many tame models at random, by every method,
+// against enumeration in exact arithmetic. It prints counts and every violation with a minimised reproducer,
+// and fails on any.
 package main
 
 import (
