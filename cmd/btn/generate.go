@@ -14,8 +14,8 @@ import (
 )
 
 type generateCmd struct {
-	Ising  isingCmd  `cmd:"" help:"An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ U(−0.1, 0.1), J ~ U(−Δ, Δ) or its absolute value."`
-	Random randomCmd `cmd:"" help:"Random positive factors of any arity over variables of mixed domains; ln of every entry ~ U(−strength, strength)."`
+	Ising  isingCmd  `cmd:"" help:"${generate_ising}"`
+	Random randomCmd `cmd:"" help:"${generate_random}"`
 }
 
 // destination is where a generated model goes.

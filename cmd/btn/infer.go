@@ -24,8 +24,8 @@ import (
 
 type inferCmd struct {
 	requestFlags
-	NATS    string `name:"nats" help:"Submit to the workers on this NATS server; without it everything runs in this process." placeholder:"URL"`
-	Redis   string `name:"redis" help:"Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
+	NATS    string `name:"nats" help:"${infer_nats}" placeholder:"URL"`
+	Redis   string `name:"redis" help:"${infer_redis}" placeholder:"URL"`
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
 	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`

@@ -21,7 +21,7 @@ type natsFlag struct {
 type submitCmd struct {
 	requestFlags
 	natsFlag
-	Job    string `help:"Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id is the same job." placeholder:"ID"`
+	Job    string `help:"${submit_job}" placeholder:"ID"`
 	Tenant string `help:"Who asks: tenants are spread over lanes." placeholder:"NAME"`
 }
 

@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 
 func runOn(ctx context.Context, args []string, t *console.Terminal) (code int) {
 	var c cli
-	t.Name = "btn"
+	t.Name, t.Help = "btn", helpTexts
 	return t.Run(ctx, "Probabilistic inference by parametric tensor decomposition in base tensor networks.",
 		&c, &c.Common, args)
 }

@@ -30,7 +30,7 @@ type modelCmd struct {
 const byDigest = "digest:"
 
 type modelPutCmd struct {
-	File string `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a brace; '-' is standard input, .gz is decompressed."`
+	File string `arg:"" help:"${model_put_file}"`
 	natsFlag
 }
 

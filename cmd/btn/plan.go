@@ -22,7 +22,7 @@ import (
 
 type planCmd struct {
 	requestFlags
-	Within time.Duration `help:"Planning takes about this long at most, half of it for the exact way; what is not priced by then is said." default:"8s" placeholder:"D"`
+	Within time.Duration `help:"${plan_within}" default:"8s" placeholder:"D"`
 	NATS   string        `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
 	JSON   bool          `name:"json" help:"One JSON object per query."`
 }

@@ -21,18 +21,18 @@ import (
 
 // requestFlags say what is asked: shared by infer, submit and plan.
 type requestFlags struct {
-	Model       string         `arg:"" help:"Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a brace; '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a model that 'btn model put' registered on the server."`
-	Evid        []string       `help:"Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off." placeholder:"FILE" sep:"none"`
-	Event       string         `help:"Evidence file with an event: also asks for P(event | evidence), by one more query per evidence with both. --mar and --joint are of the evidence alone." placeholder:"FILE"`
-	Queries     string         `help:"File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, \"marginals\": true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order of the lines, two for a line with an event." placeholder:"FILE"`
-	Joint       []int          `help:"Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by exact methods only." placeholder:"V,V"`
-	Method      string         `help:"auto: exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, else truncated, or regions where that does not fit. exact: elimination, a contraction tree in slices, or a closed form. truncated: truncated legs with a growing bond. regions: regions around belief propagation. symmetry-cp: the learned decomposition." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
+	Model       string         `arg:"" help:"${request_model}"`
+	Evid        []string       `help:"${request_evid}" placeholder:"FILE" sep:"none"`
+	Event       string         `help:"${request_event}" placeholder:"FILE"`
+	Queries     string         `help:"${request_queries}" placeholder:"FILE"`
+	Joint       []int          `help:"${request_joint}" placeholder:"V,V"`
+	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
-	Budget      *time.Duration `help:"Work to spend at most, planning included: truncated and regions turn it once into flops, as seconds of one core, 60s without it; auto takes the exact way only where that is worth it. Given without --deadline, it is time as well: the job ends with its best estimate a fifth later." placeholder:"D"`
+	Budget      *time.Duration `help:"${request_budget}" placeholder:"D"`
 	Bond        int            `help:"truncated: the bond to grow to, whatever the budget; 0: as far as the budget goes."`
 	Accuracy    float64        `help:"truncated, regions: stop growing when the stated uncertainty is within this, in nats." default:"1e-9"`
 	Components  int            `help:"symmetry-cp: components, 0: 4. truncated, regions: most components, 0: no limit."`
-	Maps        string         `help:"Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages of belief propagation (symmetry-cp only)." enum:"identity,orthogonal,bp" default:"identity"`
+	Maps        string         `help:"${request_maps}" enum:"identity,orthogonal,bp" default:"identity"`
 	Cores       string         `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
 	Seed        uint64         `help:"Seed of the learning starts."`
 	Memory      config.Size    `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
@@ -41,8 +41,8 @@ type requestFlags struct {
 	Sweeps      int            `help:"Most joint sweeps of symmetry-cp." default:"20"`
 	Starts      int            `help:"Seeded starts of symmetry-cp; the best is kept." default:"2"`
 	Mar         bool           `help:"The marginals of all variables as well."`
-	LearnFlops  float64        `help:"Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay within it." default:"5e10"`
-	Deadline    time.Duration  `help:"Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 means never." placeholder:"D"`
+	LearnFlops  float64        `help:"${request_learn_flops}" default:"5e10"`
+	Deadline    time.Duration  `help:"${request_deadline}" placeholder:"D"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.

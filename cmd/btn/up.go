@@ -18,9 +18,9 @@ import (
 type upCmd struct {
 	Dir         string        `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
 	Sync        bool          `help:"With --dir: models and answers are on disk before they are acknowledged."`
-	MaxBytes    config.Size   `help:"Room for all streams together; without it what there is, at most 16 GiB in files and 4 GiB in memory." placeholder:"SIZE"`
+	MaxBytes    config.Size   `help:"${up_max_bytes}" placeholder:"SIZE"`
 	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
-	KeepAtLeast time.Duration `help:"How long answers are kept at least: the oldest go earlier than --keep when room is needed, and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m." default:"0s"`
+	KeepAtLeast time.Duration `help:"${up_keep_at_least}" default:"0s"`
 	Host        string        `help:"Address to listen on." default:"127.0.0.1"`
 	Port        int           `help:"Port of NATS; 0 picks a free one." default:"4222"`
 	RedisPort   int           `help:"Port of Redis; 0 picks a free one." default:"0"`
@@ -74,11 +74,11 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 
 type setupCmd struct {
 	natsFlag
-	OneConsumer bool          `help:"One consumer for all lanes in place of one per lane: tenants are served first come, first served; stop running workers first."`
-	Backlog     int           `help:"Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or 4096." default:"0"`
+	OneConsumer bool          `help:"${setup_one_consumer}"`
+	Backlog     int           `help:"${setup_backlog}" default:"0"`
 	Replicas    int           `help:"Replicas of every stream." default:"1"`
 	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
-	KeepAtLeast time.Duration `help:"How long answers are kept at least: the oldest go earlier than --keep when room is needed, and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m." default:"0s"`
+	KeepAtLeast time.Duration `help:"${up_keep_at_least}" default:"0s"`
 	MaxBytes    config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
 	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`
 }

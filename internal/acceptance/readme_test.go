@@ -78,7 +78,8 @@ var notRun = map[string]string{
 }
 
 // commandLine tells commands from equations, bytes and what was printed.
-var commandLine = regexp.MustCompile(`^(go (run|test) |btn(lab)? |make |docker |node |cat |\(cd |[A-Z_]+=\S+ go |(reparam|learn|contract)-worker +-|aggregator +-)`)
+var commandLine = regexp.MustCompile(`^(go (run|test) |btn(lab)? |make |docker |node |cat |\(cd |` +
+	`[A-Z_]+=\S+ go |(reparam|learn|contract)-worker +-|aggregator +-)`)
 
 // comment is what follows a command on its line.
 var comment = regexp.MustCompile(`\s+# .*$`)

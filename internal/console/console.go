@@ -17,7 +17,8 @@ import (
 
 // Terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.
 type Terminal struct {
-	Name     string // of the program
+	Name     string    // of the program
+	Help     kong.Vars // texts that the tags of its flags name as ${name}
 	In       io.Reader
 	Out, Err io.Writer
 	Began    time.Time // when the command began, from which its time counts
@@ -28,7 +29,8 @@ func (t *Terminal) Say(err error) {
 	fmt.Fprintf(t.Err, "%s: %s; waiting\n", t.Name, config.Message(err))
 }
 
-const exitCodes = `Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, 5 over a budget or deadline, 130 interrupted.`
+const exitCodes = "Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, " +
+	"5 over a budget or deadline, 130 interrupted."
 
 // exitError ends a command with a code whose reason has been printed already.
 type exitError struct{ code int }
@@ -48,6 +50,7 @@ func (t *Terminal) Run(
 		kong.Name(t.Name),
 		kong.Description(description+"\n\n"+exitCodes),
 		kong.Vars{"log_level": "error"},
+		t.Help,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t))
 	if exited {

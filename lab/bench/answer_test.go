@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-const exactLine = `{"job":"j","query":0,"status":"ok","error":null,"exact":true,"method":"exact","log_z":2.302585092994046,"log10_z":1,"zero":false,` +
+const exactLine = `{"job":"j","query":0,"status":"ok","error":null,"exact":true,"method":"exact",` +
+	`"log_z":2.302585092994046,"log10_z":1,"zero":false,` +
 	`"plan":{"width":3,"log2_table":4,"flops":120,"peak_bytes":256},"timings_ms":{"total":1}}` + "\n"
 
 func TestParseAnswer(t *testing.T) {

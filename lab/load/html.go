@@ -34,7 +34,8 @@ td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.ba
 <span{{if .Wrong}} class="bad"{{end}}>{{.Wrong}} wrong</span>.{{end}}</p>
 <table>
 <tr><th>milliseconds</th><th>p50</th><th>p90</th><th>p99</th><th>max</th><th>mean</th></tr>
-{{range .Rows}}<tr><td>{{.Name}}</td><td>{{ms .MS.P50}}</td><td>{{ms .MS.P90}}</td><td>{{ms .MS.P99}}</td><td>{{ms .MS.Max}}</td><td>{{ms .MS.Mean}}</td></tr>
+{{range .Rows}}<tr><td>{{.Name}}</td><td>{{ms .MS.P50}}</td><td>{{ms .MS.P90}}</td>
+<td>{{ms .MS.P99}}</td><td>{{ms .MS.Max}}</td><td>{{ms .MS.Mean}}</td></tr>
 {{end}}</table>
 {{range .Pictures}}{{.}}
 {{end}}</body></html>

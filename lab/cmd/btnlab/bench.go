@@ -19,18 +19,18 @@ import (
 )
 
 type benchCmd struct {
-	Folder  string        `arg:"" optional:"" help:"Folder of models (*.uai, also one folder down), each with its .evid, .PR and .MAR beside it."`
+	Folder  string        `arg:"" optional:"" help:"${bench_folder}"`
 	Timeout time.Duration `help:"Kill what takes longer; 0: never." default:"60s" placeholder:"D"`
 	Memory  config.Size   `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
-	Filter  []string      `help:"Only models whose name (FOLDER/NAME without .uai, or its last part) matches, e.g. 'Grids_*'; repeat it for more." placeholder:"GLOB"`
+	Filter  []string      `help:"${bench_filter}" placeholder:"GLOB"`
 	Method  string        `help:"As of infer." enum:"auto,exact,symmetry-cp" default:"exact"`
 	Threads int           `help:"Threads of one contraction; 0: all processors." default:"0"`
 	Mar     bool          `help:"Ask for marginals and compare them as well."`
 	Compare []string      `help:"CSV file of an earlier run, to be drawn in the same plot; repeat it for more." placeholder:"FILE"`
-	Redraw  string        `help:"Measure nothing: draw the plot of this CSV file of an earlier run anew, beside it, up to --timeout." placeholder:"FILE"`
-	BTN     string        `name:"btn" help:"The btn that answers; without it the one beside this program, or one built from the source of this laboratory." placeholder:"FILE"`
+	Redraw  string        `help:"${bench_redraw}" placeholder:"FILE"`
+	BTN     string        `name:"btn" help:"${bench_btn}" placeholder:"FILE"`
 	Out     string        `help:"Folder for the results." default:"bench" placeholder:"DIR"`
-	Name    string        `help:"Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg." placeholder:"NAME"`
+	Name    string        `help:"${bench_name}" placeholder:"NAME"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.

@@ -11,7 +11,7 @@ import (
 )
 
 type evaluateCmd struct {
-	Experiment string   `arg:"" optional:"" help:"strength (errors against coupling strength), components (of symmetry-cp), time (errors while answers grow), uai (reference models), reuse (of projectors), calibration (errors against stated uncertainty), calibration-of-more, calibration-of-constraints or all." default:"all"`
+	Experiment string   `arg:"" optional:"" help:"${evaluate_experiment}" default:"all"`
 	Out        string   `help:"Folder for the results." default:"evaluation" placeholder:"DIR"`
 	Redraw     bool     `help:"Measure nothing: draw the figures anew from the CSV files in --out."`
 	Short      bool     `help:"Small models and few of them."`

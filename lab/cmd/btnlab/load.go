@@ -27,9 +27,9 @@ import (
 )
 
 type loadCmd struct {
-	Models      []string           `arg:"" optional:"" name:"model" help:"Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without any: one random Bayesian network of the size of ALARM."`
+	Models      []string           `arg:"" optional:"" name:"model" help:"${load_models}"`
 	Rate        float64            `help:"Jobs per second, arriving by a Poisson process (open loop)." placeholder:"N"`
-	Outstanding int                `help:"Jobs under way at any time in place of a rate (closed loop): the highest throughput." placeholder:"N"`
+	Outstanding int                `help:"${load_outstanding}" placeholder:"N"`
 	Duration    time.Duration      `help:"Measured time." default:"10s"`
 	WarmUp      time.Duration      `help:"Time before, not measured." default:"2s"`
 	Drain       time.Duration      `help:"How long answers are waited for after the last arrival." default:"30s"`
@@ -43,19 +43,19 @@ type loadCmd struct {
 	Method      string             `help:"As of infer." enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	Deadline    time.Duration      `help:"Deadline of every job; 0: none." default:"0s"`
 	Seed        uint64             `help:"Seed of models, evidence and arrivals."`
-	Verify      string             `help:"Jobs whose answers are computed again in this process and compared bit by bit: a number, all, or none." default:"200"`
-	NATS        string             `name:"nats" help:"Load the workers on this NATS server; without it everything runs in this process." placeholder:"URL"`
-	Redis       string             `name:"redis" help:"Without --nats: cache in this Redis and not in the embedded one; 'off' for none." placeholder:"URL"`
+	Verify      string             `help:"${load_verify}" default:"200"`
+	NATS        string             `name:"nats" help:"${load_nats}" placeholder:"URL"`
+	Redis       string             `name:"redis" help:"${load_redis}" placeholder:"URL"`
 	Dir         string             `help:"Without --nats: folder for streams; without it they are kept in memory." placeholder:"DIR"`
 	Sync        bool               `help:"With --dir: models and answers are on disk before they are acknowledged."`
-	MaxBytes    config.Size        `help:"Without --nats: room for all streams together; without it 4 GiB in memory, 16 GiB in files. Jobs are refused when three quarters of what is for answers are full." placeholder:"SIZE"`
+	MaxBytes    config.Size        `help:"${load_max_bytes}" placeholder:"SIZE"`
 	Concurrency int                `help:"Without --nats: messages a stage works on at a time; 0: its default." default:"0"`
 	Threads     int                `help:"Without --nats: threads of one contraction." default:"1"`
-	ChunkFlops  float64            `help:"About how many operations one task has; 0: learn-worker's default, 1: every query and component is a task. With --nats: what the learn-workers there have." default:"0"`
+	ChunkFlops  float64            `help:"${load_chunk_flops}" default:"0"`
 	JSON        bool               `name:"json" help:"The report as one JSON object on standard output."`
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
-	Record      string             `help:"Write service times for btnlab simulate here, at a rate at which nothing waits. A closed loop then replaces in the same file what a message costs when all are busy." placeholder:"FILE"`
-	CPUProfile  string             `name:"cpu-profile" help:"Write a profile of this process here (pprof), of the load alone." placeholder:"FILE"`
+	Record      string             `help:"${load_record}" placeholder:"FILE"`
+	CPUProfile  string             `name:"cpu-profile" help:"${load_cpuprofile}" placeholder:"FILE"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.

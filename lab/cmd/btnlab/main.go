@@ -30,6 +30,6 @@ func main() {
 // run parses args, runs one command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
 	var c cli
-	t := &console.Terminal{Name: "btnlab", In: os.Stdin, Out: stdout, Err: stderr}
+	t := &console.Terminal{Name: "btnlab", Help: helpTexts, In: os.Stdin, Out: stdout, Err: stderr}
 	return t.Run(ctx, "Measurements of basetensor, and their pictures.", &c, &c.Common, args)
 }

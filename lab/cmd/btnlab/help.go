@@ -1,0 +1,34 @@
+package main
+
+// Help texts that are too long for a struct tag.
+
+import "github.com/alecthomas/kong"
+
+// helpTexts are what tags name as ${name}.
+var helpTexts = kong.Vars{
+	"bench_folder": "Folder of models (*.uai, also one folder down), each with its .evid, .PR and .MAR beside it.",
+	"bench_filter": "Only models whose name (FOLDER/NAME without .uai, or its last part) matches, e.g. " +
+		"'Grids_*'; repeat it for more.",
+	"bench_redraw": "Measure nothing: draw the plot of this CSV file of an earlier run anew, beside it, up to " +
+		"--timeout.",
+	"bench_btn": "The btn that answers; without it the one beside this program, or one built from the source " +
+		"of this laboratory.",
+	"bench_name": "Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg.",
+	"evaluate_experiment": "strength (errors against coupling strength), components (of symmetry-cp), time (errors " +
+		"while answers grow), uai (reference models), reuse (of projectors), calibration (errors " +
+		"against stated uncertainty), calibration-of-more, calibration-of-constraints or all.",
+	"load_models": "Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without " +
+		"any: one random Bayesian network of the size of ALARM.",
+	"load_outstanding": "Jobs under way at any time in place of a rate (closed loop): the highest throughput.",
+	"load_verify": "Jobs whose answers are computed again in this process and compared bit by bit: a number, " +
+		"all, or none.",
+	"load_nats":  "Load the workers on this NATS server; without it everything runs in this process.",
+	"load_redis": "Without --nats: cache in this Redis and not in the embedded one; 'off' for none.",
+	"load_max_bytes": "Without --nats: room for all streams together; without it 4 GiB in memory, 16 GiB in files. " +
+		"Jobs are refused when three quarters of what is for answers are full.",
+	"load_chunk_flops": "About how many operations one task has; 0: learn-worker's default, 1: every query and " +
+		"component is a task. With --nats: what the learn-workers there have.",
+	"load_record": "Write service times for btnlab simulate here, at a rate at which nothing waits. A closed " +
+		"loop then replaces in the same file what a message costs when all are busy.",
+	"load_cpuprofile": "Write a profile of this process here (pprof), of the load alone.",
+}
