@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -50,13 +50,13 @@ type cacheLsCmd struct {
 
 // entry is what ls and show print as JSON.
 type entry struct {
-	Key         string           `json:"key"`
-	Kind        string           `json:"kind"`
-	Bytes       int64            `json:"bytes"`
-	TTLSeconds  *float64         `json:"ttl_seconds"`  // null: never expires
-	IdleSeconds *float64         `json:"idle_seconds"` // null: not known
-	Holds       *pipeline.Cached `json:"holds,omitempty"`
-	Blob        string           `json:"blob,omitempty"` // the value is too large for Redis, and the blob of this digest
+	Key         string        `json:"key"`
+	Kind        string        `json:"kind"`
+	Bytes       int64         `json:"bytes"`
+	TTLSeconds  *float64      `json:"ttl_seconds"`  // null: never expires
+	IdleSeconds *float64      `json:"idle_seconds"` // null: not known
+	Holds       *cached.Value `json:"holds,omitempty"`
+	Blob        string        `json:"blob,omitempty"` // the value is too large for Redis, and the blob of this digest
 }
 
 func newEntry(e cache.Entry) entry {
@@ -139,7 +139,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	e := newEntry(found)
 	e.Blob = blob
 	if value != nil {
-		if e.Holds, err = pipeline.Describe(c.Key, value); err != nil {
+		if e.Holds, err = cached.Describe(c.Key, value); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}
 	}

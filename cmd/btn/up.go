@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -33,7 +35,7 @@ type upCmd struct {
 // Run starts the stack, prints its URLs and stays until it is interrupted.
 func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	metrics := pipeline.NewMetrics()
+	metrics := metrics.New()
 	t.CheckRedis(ctx, c.Redis)
 	s, err := console.StartStack(ctx, logger,
 		embedded.Options{
@@ -106,7 +108,7 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 
 // try sets up, and says what rate the room sustains.
 func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, err error) {
-	nc, err := pipeline.Connect(c.NATS, "btn-setup", logger)
+	nc, err := bus.Connect(c.NATS, "btn-setup", logger)
 	if err != nil {
 		return "", err
 	}

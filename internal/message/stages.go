@@ -68,6 +68,15 @@ func (*Task) Name() string { return "task" }
 // Name returns "partial".
 func (*Partial) Name() string { return "partial" }
 
+// Request returns the digest of the request.
+func (m *Network) Request() string { return m.Digest }
+
+// Request returns the digest of the request.
+func (m *Task) Request() string { return m.Digest }
+
+// Request returns the digest of the request.
+func (m *Partial) Request() string { return m.Digest }
+
 // Validate checks ids, digests, evidence and times.
 func (m *Network) Validate() error {
 	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {

@@ -35,7 +35,7 @@ func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
 	in := &Inbox{bus: b, stream: stream, prefix: nats.NewInbox() + ".", into: into}
 	var err error
 	if in.sub, err = b.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
-		return nil, fault.New(fault.Infrastructure, "pull: pull from %s: %w", stream, err)
+		return nil, fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", stream, err)
 	}
 	return in, nil
 }
@@ -47,7 +47,7 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 		request = fmt.Sprintf(`{"batch":%d,"no_wait":true}`, batch)
 	}
 	if err := in.bus.NC.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+in.stream+"."+consumer, in.prefix+consumer, []byte(request)); err != nil {
-		return fault.New(fault.Infrastructure, "pull: pull from %s: %w", consumer, err)
+		return fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", consumer, err)
 	}
 	return nil
 }
@@ -77,9 +77,9 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	case strings.Contains(text, "Consumer Deleted"):
 		p.Err = fmt.Errorf("%w: %s", bus.ErrGone, consumer)
 	case status == "503":
-		p.Err = fault.New(fault.Infrastructure, "pull: consumer %s does not answer", consumer)
+		p.Err = fault.New(fault.Infrastructure, "pipeline: consumer %s does not answer", consumer)
 	default:
-		p.Err = fault.New(fault.Infrastructure, "pull: pull from %s: %s %s", consumer, status, text)
+		p.Err = fault.New(fault.Infrastructure, "pipeline: pull from %s: %s %s", consumer, status, text)
 	}
 	return p
 }

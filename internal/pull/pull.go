@@ -167,7 +167,7 @@ func (p *puller) run(ctx context.Context) error {
 	worked := time.Now()
 	for {
 		if p.bus.NC.IsClosed() {
-			return fault.New(fault.Infrastructure, "pull: consume %s: %w", p.in.Name, nats.ErrConnectionClosed)
+			return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, nats.ErrConnectionClosed)
 		}
 		p.begin()
 		p.ask()
@@ -230,10 +230,10 @@ func (p *puller) take(m *nats.Msg) error {
 	}
 	p.looked++
 	if errors.Is(got.Err, bus.ErrGone) {
-		return fault.New(fault.Infrastructure, "pull: consume %s: %w", p.in.Name, got.Err)
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
 	}
 	if got.Err != nil && p.gone(l) {
-		return fault.New(fault.Infrastructure, "pull: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
 	}
 	if got.Err != nil {
 		l.again = time.Now().Add(pullRetry)
@@ -324,11 +324,11 @@ func (p *puller) begin() {
 func (p *puller) hand() {
 	for t := range p.begun {
 		began := time.Now()
-		free := func() { p.done <- finished{t.of, t.heavy, time.Now().Sub(began), true} }
+		free := func() { p.done <- finished{t.of, t.heavy, time.Since(began), true} }
 		if !p.in.Work(t.d, free) {
 			return // another hand has taken its place
 		}
-		p.done <- finished{t.of, t.heavy, time.Now().Sub(began), false}
+		p.done <- finished{t.of, t.heavy, time.Since(began), false}
 	}
 }
 
@@ -341,7 +341,7 @@ func (p *puller) hoarding() {
 	if p.since.IsZero() {
 		p.since = time.Now()
 	}
-	if time.Now().Sub(p.since) > hoardFor {
+	if time.Since(p.since) > hoardFor {
 		p.release()
 	}
 }

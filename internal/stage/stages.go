@@ -120,14 +120,6 @@ func domains(net *btn.Network) []int {
 	return d
 }
 
-// Stage names, as they appear in errors, logs, metrics and timings.
-const (
-	StageReparam   = "reparam-worker"
-	StageLearn     = "learn-worker"
-	StageContract  = "contract-worker"
-	StageAggregate = "aggregator"
-)
-
 func errorInfo(err error, stage string) *btn.ErrorInfo {
 	return &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
 }

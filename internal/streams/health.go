@@ -12,7 +12,7 @@ import (
 // Healthy returns nil if the connection is up and the streams are there, else why not.
 func Healthy(ctx context.Context, nc *nats.Conn) error {
 	if s := nc.Status(); s != nats.CONNECTED {
-		return fault.New(fault.Infrastructure, "streams: connection to NATS is %v", s)
+		return fault.New(fault.Infrastructure, "pipeline: connection to NATS is %v", s)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -20,7 +20,7 @@ func Healthy(ctx context.Context, nc *nats.Conn) error {
 	}
 	for _, name := range []string{bus.StreamModel, bus.StreamAnswer} {
 		if _, err := js.Stream(ctx, name); err != nil {
-			return fault.New(fault.Infrastructure, "streams: stream %s: %w", name, err)
+			return fault.New(fault.Infrastructure, "pipeline: stream %s: %w", name, err)
 		}
 	}
 	return nil

@@ -38,23 +38,23 @@ func (m *Mender) Mend(ctx context.Context) error {
 		want.MaxBytes *= room / shares
 		_, err := m.Bus.JS.CreateStream(ctx, want)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fault.New(fault.Infrastructure, "streams: stream %s, which is missing: %w", want.Name, err)
+			return fault.New(fault.Infrastructure, "pipeline: stream %s, which is missing: %w", want.Name, err)
 		}
 		m.Log.Error("a stream was missing and is made again, empty: what it held is lost", "stream", want.Name)
 	}
 	for _, o := range objectStores(c) {
 		if _, err := setupObjects(ctx, m.Bus.JS, c, o, room, false); err != nil {
-			return fault.New(fault.Infrastructure, "streams: %w", err)
+			return fault.New(fault.Infrastructure, "pipeline: %w", err)
 		}
 	}
 	if !have[bus.StreamAnswer] { // the sweeper looks at every stored job again
 		if err := m.Bus.JS.DeleteConsumer(ctx, bus.StreamModel, Sweeps.Name); err != nil && !bus.Missing(err) {
-			return fault.New(fault.Infrastructure, "streams: sweep: %w", err)
+			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
 		}
 	}
 	for _, f := range feeds {
 		if err := m.mendConsumers(ctx, f, c); err != nil {
-			return fault.New(fault.Infrastructure, "streams: consumers of stream %s: %w", f.Stream, err)
+			return fault.New(fault.Infrastructure, "pipeline: consumers of stream %s: %w", f.Stream, err)
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (m *Mender) settingsInUse(ctx context.Context) (c Config, room int64, have 
 			continue
 		}
 		if err != nil {
-			return c, 0, nil, fault.New(fault.Infrastructure, "streams: stream %s: %w", like.Name, err)
+			return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: stream %s: %w", like.Name, err)
 		}
 		is := s.CachedInfo().Config
 		have[like.Name] = true
@@ -163,7 +163,7 @@ func (m *Mender) settingsInUse(ctx context.Context) (c Config, room int64, have 
 		}
 	}
 	if len(have) == 0 {
-		return c, 0, nil, fault.New(fault.Infrastructure, "streams: %w", bus.ErrNoStream)
+		return c, 0, nil, fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
 	}
 	if s, err := m.Bus.JS.Stream(ctx, bus.StreamDeadline); err == nil {
 		if one, err := s.Consumer(ctx, Deadlines.Name); err == nil {

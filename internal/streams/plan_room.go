@@ -40,7 +40,7 @@ func Sustains(ctx context.Context, nc *nats.Conn) ([]Sustained, error) {
 		}
 		c := s.CachedInfo().Config
 		if c.MaxBytes <= 0 {
-			return nil, fault.New(fault.Infrastructure, "streams: stream %s has no bound", name)
+			return nil, fault.New(fault.Infrastructure, "pipeline: stream %s has no bound", name)
 		}
 		times := bus.TimesOf(c.Metadata)
 		holds := map[string]time.Duration{

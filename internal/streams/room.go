@@ -110,7 +110,7 @@ func (k *Keeper) look(ctx context.Context) error {
 		}
 		info, err := s.Info(ctx)
 		if err != nil {
-			return fault.New(fault.Infrastructure, "streams: room of %s: %w", name, err)
+			return fault.New(fault.Infrastructure, "pipeline: room of %s: %w", name, err)
 		}
 		one := space{StreamInfo: info}
 		if most := info.Config.MaxBytes; most > 0 {
@@ -140,7 +140,7 @@ func (k *Keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	}
 	c, err := s.Consumer(ctx, Sweeps.Name)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "streams: room: consumer %s of %s: %w", Sweeps.Name, bus.StreamModel, err)
+		return nil, fault.New(fault.Infrastructure, "pipeline: room: consumer %s of %s: %w", Sweeps.Name, bus.StreamModel, err)
 	}
 	return c.CachedInfo(), nil
 }

@@ -27,7 +27,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	c = c.WithDefaults()
 	js, err := jetstream.New(nc)
 	if err != nil {
-		return fault.New(fault.Infrastructure, "streams: setup: %w", err)
+		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
 	}
 	room := c.MaxBytes
 	if room == 0 {
@@ -42,11 +42,11 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 			break
 		}
 		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom {
-			return fault.New(fault.Infrastructure, "streams: setup with %d MiB for all streams: %w", room>>20, err)
+			return fault.New(fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20, err)
 		}
 		for _, name := range created { // they are empty: this call made them
 			if err := js.DeleteStream(ctx, name); err != nil {
-				return fault.New(fault.Infrastructure, "streams: setup: stream %s: %w", name, err)
+				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
 			}
 		}
 		room /= 2
@@ -57,7 +57,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 			err = setupConsumers(ctx, js, f, c)
 		}
 		if err != nil {
-			return fault.New(fault.Infrastructure, "streams: setup: stream %s: %w", f.Stream, err)
+			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.Stream, err)
 		}
 	}
 	return nil

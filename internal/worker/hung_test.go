@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
@@ -44,7 +45,7 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 		t.Skip("starts a real nats-server and worker processes")
 	}
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := pipeline.Connect(server.URL, "test", nil)
+	nc, err := bus.Connect(server.URL, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

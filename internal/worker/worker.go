@@ -14,6 +14,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
@@ -88,7 +90,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	if redis == "off" {
 		redis = ""
 	}
-	metrics := pipeline.NewMetrics(stage)
+	metrics := metrics.New(string(stage))
 	if f.HTTP != "" {
 		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
 		if err != nil {
@@ -102,9 +104,9 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	defer hang(nil)
 	err = pipeline.Run(ctx, configure(pipeline.Config{
 		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory), ChunkFlops: f.ChunkFlops,
-		Drain: f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *pipeline.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
+		Drain: f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
 	}), stage)
-	var hung *pipeline.HungError
+	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // what it computes nobody can end but the end of the process
 		logger.Error("stopped, to be started again", "error", hung)
 		return config.ExitCode(hung)

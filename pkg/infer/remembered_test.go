@@ -14,12 +14,12 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
-	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
@@ -37,7 +37,7 @@ func newMemory(t *testing.T) *memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &memory{Memo: pipeline.Memo{Cache: store}, keys: map[string]bool{}}
+	return &memory{Memo: cached.Memo{Cache: store}, keys: map[string]bool{}}
 }
 
 func (m *memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {

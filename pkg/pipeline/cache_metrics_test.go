@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -10,7 +11,7 @@ import (
 )
 
 // sample returns a metric's value, or a histogram's count, where all its labels are among the values given.
-func (r *rig) sample(m *pipeline.Metrics, name string, values ...string) float64 {
+func (r *rig) sample(m *metrics.Metrics, name string, values ...string) float64 {
 	r.t.Helper()
 	families, err := m.Registry().Gather()
 	r.must(err)
@@ -36,7 +37,7 @@ func TestCacheAndRequestMetrics(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
 	c := quick
-	c.Metrics = pipeline.NewMetrics()
+	c.Metrics = metrics.New()
 	r.run(c, pipeline.Stages()...)
 	digest := r.register(grid(t, 2, 3, 1))
 	const jobs = 5

@@ -1,27 +1,38 @@
-// Package pipeline carries models through NATS: streams, subjects, the worker loop and the four stages
-// reparam → learn → contract → aggregate. A stage reads as three lines: decode, a pure call of package infer, encode.
+// Package pipeline runs the stages on NATS: Setup makes the streams and consumers once, Run works in as many processes as there are.
 //
 // The promises, whatever process dies when: every stored job gets exactly one answer; the answer has the same bits
 // however many workers there were; nothing that a message says brings a worker down.
-//
-// They rest on three rules. A stage publishes its output and waits for the stream's acknowledgement before it
-// acknowledges its input, so work is repeated and never lost. An output has a subject of its own on which the first
-// message wins, so repeated work changes nothing. Every message carries the digest of the request, and messages of
-// two requests are never mixed.
 package pipeline
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
+	"github.com/basetensor/basetensor/internal/workers"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
+
+// Stage is one of the four workers, by its name in errors, logs, timings, progress and dead letters.
+type Stage string
+
+// The stages, in the order a job passes them.
+const (
+	StageReparam   Stage = stage.StageReparam   // model → network
+	StageLearn     Stage = stage.StageLearn     // network → decompositions, tasks
+	StageContract  Stage = stage.StageContract  // task → values of its components
+	StageAggregate Stage = stage.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
+)
+
+// Stages returns all four.
+func Stages() []Stage { return []Stage{StageReparam, StageLearn, StageContract, StageAggregate} }
 
 // Config configures Setup and Run. The zero value works: NATS on this machine, no cache, all lanes.
 type Config struct {
@@ -39,8 +50,8 @@ type Config struct {
 	// same: a job that two of them cut differently is contracted twice.
 	ChunkFlops float64
 
-	Logger  *slog.Logger // nil: no logs
-	Metrics *Metrics     // nil: not counted
+	Logger  *slog.Logger     // nil: no logs
+	Metrics *metrics.Metrics // for the commands of this module; nil: not counted
 
 	// MaxDeliveries is how often a message is tried before its job fails, default 5.
 	MaxDeliveries int
@@ -50,7 +61,7 @@ type Config struct {
 	// up: its message becomes a dead letter, its job an error, its slot is free, its goroutine is lost.
 	Overdue time.Duration
 	// Hung, if set, is told of handlers that were given up. A worker process ends itself then; a library must not.
-	Hung func(*HungError)
+	Hung func(*hop.HungError)
 	// Drain is how long Run waits at its end for messages in work, default 30 seconds. What is left goes to another worker.
 	Drain time.Duration
 	// Heartbeat is how often a worker says that it still works, and looks whether its job is over; default 1 second.
@@ -147,15 +158,28 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return streams.Setup(ctx, nc, c.streams())
 }
 
-// slots returns how many messages of an intake are worked on at a time.
-func (c Config) slots(in intake) int {
-	switch {
-	case in.parallel == 1:
-		return 1
-	case c.Concurrency > 0:
-		return c.Concurrency
+// workers is what Run reads of c for the stages.
+func (c Config) workers() workers.Settings {
+	s := workers.Settings{
+		Lanes:       c.Lanes,
+		Concurrency: c.Concurrency,
+		Threads:     c.Threads,
+		Requests:    c.Requests,
+		Memory:      c.Memory,
+		ChunkFlops:  c.ChunkFlops,
+		SweepAfter:  c.SweepAfter,
+		Hop: hop.Options{
+			MaxDeliveries: c.MaxDeliveries,
+			Ceiling:       c.Ceiling,
+			Overdue:       c.Overdue,
+			Heartbeat:     c.Heartbeat,
+			Hung:          c.Hung,
+		},
 	}
-	return max(in.parallel, runtime.GOMAXPROCS(0))
+	if c.hook != nil {
+		s.Hop.Hook = func(stage string, subject message.Subject) { c.hook(Stage(stage), subject) }
+	}
+	return s
 }
 
 func (c Config) check() error {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -29,7 +31,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
 	server := testserver.NATS(t, testserver.NATSOptions{StoreDir: dir})
-	nc, err := pipeline.Connect(server.URL, "test", logger())
+	nc, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +77,11 @@ func TestFullDisk(t *testing.T) {
 		break
 	}
 	// Workers that have nothing to do find it too.
-	metrics := pipeline.NewMetrics()
+	metrics := metrics.New()
 	if n := gathered(t, metrics, "basetensor_storage_stalled"); n != 0 {
 		t.Errorf("stalled %v from the start", n)
 	}
-	theirs, err := pipeline.Connect(server.URL, "idle", logger())
+	theirs, err := bus.Connect(server.URL, "idle", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -38,12 +40,12 @@ func hanging(t *testing.T, c pipeline.Config, stage pipeline.Stage) (pipeline.Co
 func TestHandlersThatDoNotReturn(t *testing.T) {
 	for _, stage := range pipeline.Stages() {
 		t.Run(string(stage), func(t *testing.T) {
-			before := pipeline.LostGoroutines()
+			before := hop.LostGoroutines()
 			r := newRig(t, embedded.Options{NoRedis: true}, quick)
 			c := quick
-			c.Ceiling, c.Overdue, c.Concurrency, c.Metrics = 200*time.Millisecond, 100*time.Millisecond, 1, pipeline.NewMetrics()
-			var told atomic.Pointer[pipeline.HungError]
-			c.Hung = func(e *pipeline.HungError) { told.Store(e) }
+			c.Ceiling, c.Overdue, c.Concurrency, c.Metrics = 200*time.Millisecond, 100*time.Millisecond, 1, metrics.New()
+			var told atomic.Pointer[hop.HungError]
+			c.Hung = func(e *hop.HungError) { told.Store(e) }
 			c, release := hanging(t, c, stage)
 			stop, _ := r.run(c, pipeline.Stages()...)
 			w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
@@ -60,10 +62,10 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			}
 			r.eventually("the process is told", func() bool { return told.Load() != nil })
 			e := told.Load()
-			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != stage || e.Took < c.Ceiling || fault.CodeOf(e) != fault.Internal || e.Subject != letters[0].Subject {
+			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != string(stage) || e.Took < c.Ceiling || fault.CodeOf(e) != fault.Internal || e.Subject != letters[0].Subject {
 				t.Errorf("told %+v", e)
 			}
-			if n := pipeline.LostGoroutines() - before; n != 1 {
+			if n := hop.LostGoroutines() - before; n != 1 {
 				t.Errorf("%d goroutines are lost", n)
 			}
 			if n := gathered(t, c.Metrics, "basetensor_hung_total"); n != 1 {
@@ -74,7 +76,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			}
 			r.works("beside") // its only slot is free again
 			release()
-			r.eventually("the goroutine comes back", func() bool { return pipeline.LostGoroutines() == before })
+			r.eventually("the goroutine comes back", func() bool { return hop.LostGoroutines() == before })
 			r.works("after")
 			stop()
 			if n := r.messages("BTN_ANSWER"); n != 3 {
@@ -90,7 +92,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 	c := quick
 	c.Drain, c.Overdue = 50*time.Millisecond, 100*time.Millisecond
 	var hung error
-	c.Hung = func(e *pipeline.HungError) { hung = e }
+	c.Hung = func(e *hop.HungError) { hung = e }
 	c, _ = hanging(t, c, pipeline.StageLearn)
 	stop, _ := r.run(c, pipeline.Stages()...)
 	w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
@@ -101,7 +103,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 		return s.CachedInfo().NumAckPending == 1
 	})
 	stop()
-	var e *pipeline.HungError
+	var e *hop.HungError
 	if !errors.As(hung, &e) || e.Job != "hang" {
 		t.Errorf("told %v", hung)
 	}
@@ -169,13 +171,13 @@ func othersPass(t *testing.T, stage pipeline.Stage, m *factorgraph.Model) {
 		longest = max(longest, time.Since(began))
 	}
 	t.Logf("the longest that two jobs of another tenant took: %v", longest)
-	if pipeline.LostGoroutines() != 0 {
+	if hop.LostGoroutines() != 0 {
 		t.Error("a handler was given up meanwhile: the test shows nothing")
 	}
 }
 
 // gathered is the sum of a metric over its labels.
-func gathered(t *testing.T, m *pipeline.Metrics, name string) (sum float64) {
+func gathered(t *testing.T, m *metrics.Metrics, name string) (sum float64) {
 	t.Helper()
 	families, err := m.Registry().Gather()
 	if err != nil {

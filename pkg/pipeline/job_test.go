@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/workers"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -275,13 +276,13 @@ func TestTwoNumericKinds(t *testing.T) {
 		Values: []btn.UnitValue{{Unit: tasks[1].Units[0]}},
 	}
 	r.send(message.PartialSubject(0, "kinds", 2, 1), other)
-	r.failed("kinds", wire.StatusError, fault.Unsupported, pipeline.ErrNumericKinds.Error())
+	r.failed("kinds", wire.StatusError, fault.Unsupported, workers.ErrNumericKinds.Error())
 	_, p = request(t, "digests", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 	tasks, _ = r.tasks(p)
 	other.Job, other.NumericKind, other.Digest = "digests", message.NumericKind(), wire.Digest([]byte("another request"))
 	r.send(message.PartialSubject(0, "digests", 2, 1), other)
 	r.send(message.TaskSubject(0, "digests", 2, 0), tasks[0])
-	r.failed("digests", wire.StatusError, fault.BadInput, pipeline.ErrDigests.Error())
+	r.failed("digests", wire.StatusError, fault.BadInput, workers.ErrDigests.Error())
 }
 
 // Networks, plans and models above the server's limit go through the object store.

@@ -4,12 +4,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
 // TestCountersStartAtZero: whatever an alarm may be set on is there before anything has happened.
 func TestCountersStartAtZero(t *testing.T) {
-	families, err := pipeline.NewMetrics().Registry().Gather()
+	families, err := metrics.New().Registry().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestCountersStartAtZero(t *testing.T) {
 
 // TestMetricsOfOneStage: a worker shows no counters of the others.
 func TestMetricsOfOneStage(t *testing.T) {
-	families, err := pipeline.NewMetrics(pipeline.StageContract).Registry().Gather()
+	families, err := metrics.New(string(pipeline.StageContract)).Registry().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

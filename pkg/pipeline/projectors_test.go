@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/stage"
@@ -23,23 +24,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-var _ contract.ProjectorMemo = (*pipeline.Projectors)(nil)
+var _ contract.ProjectorMemo = (*cached.Projectors)(nil)
 
 func TestProjectorsAreRemembered(t *testing.T) {
 	server := miniredis.RunT(t)
 	url := "redis://" + server.Addr()
-	open := func(most int) *pipeline.Projectors {
+	open := func(most int) *cached.Projectors {
 		c, err := cache.Open(url, cache.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		return &pipeline.Projectors{Cache: c, Most: most}
+		return &cached.Projectors{Cache: c, Most: most}
 	}
 	want := &compressed.Projectors{Bond: 1, Pairs: []compressed.Projector{{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5}}}
 	computed := 0
 	compute := func(context.Context) (*compressed.Projectors, error) { computed++; return want, nil }
-	ask := func(p *pipeline.Projectors, key string, times int) {
+	ask := func(p *cached.Projectors, key string, times int) {
 		t.Helper()
 		if got, err := p.Do(t.Context(), key, compute); err != nil || !reflect.DeepEqual(got, want) || computed != times {
 			t.Errorf("%s: %+v, %v, computed %d times, not %d", key, got, err, computed, times)
@@ -143,7 +144,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: guard}) // stored it must be
 	r.must(err)
 	defer store.Close()
-	_, _, err = pipeline.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Decomposition, error) { return known.dec, nil })
+	_, _, err = cached.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Decomposition, error) { return known.dec, nil })
 	r.must(err)
 	r.run(quick, pipeline.Stages()...)
 	for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1}} {

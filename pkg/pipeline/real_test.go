@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -21,7 +22,7 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 	}
 	t.Parallel()
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := pipeline.Connect(server.URL, "test", logger())
+	nc, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -203,7 +204,7 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 		r.must(err)
 		for _, e := range entries {
 			store.Put(r.ctx, e.Key, []byte(value))
-			if _, err := pipeline.Describe(e.Key, []byte(value)); (err == nil) != (i == len(garbage)-1) {
+			if _, err := cached.Describe(e.Key, []byte(value)); (err == nil) != (i == len(garbage)-1) {
 				t.Errorf("%q: %v", value, err)
 			}
 		}
@@ -276,7 +277,7 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	const version, digest = "1", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
-	if got := wire.Digest(b); got != digest || pipeline.NetworkVersion != version {
-		t.Errorf("the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here", got, pipeline.NetworkVersion)
+	if got := wire.Digest(b); got != digest || cached.NetworkVersion != version {
+		t.Errorf("the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here", got, cached.NetworkVersion)
 	}
 }

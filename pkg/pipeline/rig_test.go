@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/generate"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -91,7 +92,7 @@ func logger() *slog.Logger {
 // run starts workers with a connection of their own. stop drains them; kill takes their connection away first.
 func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func()) {
 	r.t.Helper()
-	connect, work := func() (*nats.Conn, error) { return pipeline.Connect(r.url, "worker", logger()) }, pipeline.Run
+	connect, work := func() (*nats.Conn, error) { return bus.Connect(r.url, "worker", logger()) }, pipeline.Run
 	if r.stack != nil {
 		connect, work = func() (*nats.Conn, error) { return r.stack.Connect("worker") }, r.stack.Run
 	}

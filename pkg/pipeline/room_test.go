@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -37,7 +38,7 @@ func overReal(t *testing.T, c pipeline.Config) *rig {
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
 	ctx, cancel := context.WithTimeout(t.Context(), guard)
 	t.Cleanup(cancel)
-	nc, err := pipeline.Connect(server.URL, "test", logger())
+	nc, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}

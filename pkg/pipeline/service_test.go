@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/testserver"
@@ -310,7 +311,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	}
 	t.Parallel()
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := pipeline.Connect(server.URL, "test", logger())
+	nc, err := bus.Connect(server.URL, "test", logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +330,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 	for round := range 3 {
 		running, stop := contextWithCancel(t)
 		done := make(chan error, 1)
-		worker, err := pipeline.Connect(server.URL, "worker", logger())
+		worker, err := bus.Connect(server.URL, "worker", logger())
 		r.must(err)
 		go func() { done <- pipeline.Run(running, withConn(quick, worker), pipeline.Stages()...) }()
 		for _, ask := range []wire.Model{w, byDigest(w, digest), byDigest(w, digest)} {

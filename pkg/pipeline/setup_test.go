@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -174,7 +175,7 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 func TestProgressMetricsAndHealth(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	c := quick
-	c.Metrics = pipeline.NewMetrics()
+	c.Metrics = metrics.New()
 	if c.Metrics.Ready() == nil {
 		t.Error("ready before it runs")
 	}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/workers"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/infer"
@@ -15,7 +17,7 @@ import (
 )
 
 // conflicts is how often an output differed from an earlier one of the same work.
-func conflicts(t *testing.T, m *pipeline.Metrics) (n float64) {
+func conflicts(t *testing.T, m *metrics.Metrics) (n float64) {
 	t.Helper()
 	families, err := m.Registry().Gather()
 	if err != nil {
@@ -39,7 +41,7 @@ func TestEveryStageTwice(t *testing.T) {
 	r.must(err)
 	w, _ := request(t, "twice", p.Model, p.Settings)
 	c := quick
-	c.Metrics = pipeline.NewMetrics()
+	c.Metrics = metrics.New()
 	stop, _ := r.run(c, pipeline.StageReparam)
 	r.submit(w)
 	r.eventually("a network", func() bool { return r.messages("BTN_NETWORK") == 1 })
@@ -106,7 +108,7 @@ func TestPlansOfOneJob(t *testing.T) {
 			r.send(message.TaskSubject(0, job, 2, k), m)
 		}
 		if job == "different" {
-			r.failed(job, wire.StatusError, fault.Unsupported, pipeline.ErrPlans.Error())
+			r.failed(job, wire.StatusError, fault.Unsupported, workers.ErrPlans.Error())
 			continue
 		}
 		if got, want := plain(t, r.wait(job).Results), plain(t, want); got != want {

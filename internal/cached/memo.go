@@ -1,0 +1,90 @@
+// Package cached has what workers keep in the cache, as values: decompositions, projectors of truncated trees, and the networks of
+// registered models.
+package cached
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Memo remembers decompositions in a cache, as bytes: it is the plan.Memo of learn-worker.
+type Memo struct{ Cache *cache.Cache }
+
+// Do returns the decomposition under key, or computes it and remembers it; where another worker was first, it returns what that one has
+// computed. An entry that was kept faithfully and yet
+// cannot be decoded, written by another version perhaps, is forgotten and computed anew.
+func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+	var dec *btn.Decomposition // set if this call computes
+	var own []byte
+	produce := func(ctx context.Context) ([]byte, error) {
+		var err error
+		if dec, err = compute(ctx); err != nil {
+			return nil, err
+		}
+		own, err = message.EncodeDecomposition(dec)
+		return own, fault.Wrap(fault.Internal, err)
+	}
+	b, hit, err := m.Cache.GetOrCompute(ctx, key, produce)
+	if err != nil {
+		return nil, false, err
+	}
+	if dec != nil && bytes.Equal(b, own) {
+		return dec, false, nil
+	}
+	if dec, err = message.DecodeDecomposition(b); err == nil {
+		return dec, hit, nil
+	}
+	m.Cache.Forget(ctx, key)
+	dec, err = compute(ctx)
+	return dec, false, err
+}
+
+// Value says what a value of the cache holds, for people.
+type Value struct {
+	Method     btn.Method `json:"method,omitempty"` // of a decomposition
+	Exact      bool       `json:"exact,omitempty"`
+	Components int        `json:"components,omitempty"`
+	Plan       *btn.Cost  `json:"plan,omitempty"`
+	Warnings   []string   `json:"warnings,omitempty"`
+	Network    string     `json:"network,omitempty"` // of a registered model: the digest of its network's bytes
+	Variables  int        `json:"variables,omitempty"`
+}
+
+// Describe reads a value that the cache has under key. Of kinds that it does not know it says nothing.
+func Describe(key string, value []byte) (*Value, error) {
+	switch cache.KindOf(key) {
+	case "decomposition":
+		d, err := message.DecodeDecomposition(value)
+		if err != nil {
+			return nil, err
+		}
+		return &Value{Method: d.Method, Exact: d.Exact, Components: len(d.Components), Plan: &d.Plan, Warnings: d.Warnings}, nil
+	case "network":
+		p, ok := DecodeNetwork(value)
+		if !ok {
+			return nil, fault.New(fault.BadInput, "pipeline: %s: not a network's digest and domains", key)
+		}
+		return &Value{Network: p.Blob, Variables: len(p.Domains)}, nil
+	}
+	return &Value{}, nil
+}
+
+// Overflow keeps among the blobs what is too large for Redis.
+type Overflow struct{ Bus *bus.Bus }
+
+// Get returns the blob of a digest.
+func (o Overflow) Get(ctx context.Context, digest string) ([]byte, error) {
+	return o.Bus.GetBlob(ctx, digest)
+}
+
+// Put stores value under its digest.
+func (o Overflow) Put(ctx context.Context, _ string, value []byte) error {
+	_, err := o.Bus.PutBlob(ctx, value)
+	return err
+}

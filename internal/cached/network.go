@@ -1,0 +1,54 @@
+package cached
+
+import (
+	"encoding/binary"
+
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// NetworkVersion is part of every key of a network. It changes whenever the same model and settings may give another
+// network, or the same network other bytes.
+const NetworkVersion = "1"
+
+// Network is what reparam-worker needs of a model to pass its queries on.
+type Network struct {
+	Blob    string // digest of the network's bytes
+	Domains []int
+}
+
+// NetworkKey is where the cache has a registered model's network: the digest and, hashed, the settings and the arithmetic.
+func NetworkKey(m *wire.Model) (string, error) {
+	settings, err := (&wire.Model{Settings: m.Settings}).Digest()
+	if err != nil {
+		return "", fault.Wrap(fault.BadInput, err)
+	}
+	return cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind()), nil
+}
+
+// Encode is p as the cache keeps it: the digest, then the domains as varints.
+func (p Network) Encode() []byte {
+	b := append(make([]byte, 0, len(p.Blob)+2*len(p.Domains)), p.Blob...)
+	for _, d := range p.Domains {
+		b = binary.AppendUvarint(b, uint64(d))
+	}
+	return b
+}
+
+// DecodeNetwork reads what Encode wrote; false if it is something else.
+func DecodeNetwork(b []byte) (Network, bool) {
+	n := len(wire.Digest(nil))
+	if len(b) < n || !wire.ValidDigest(string(b[:n])) {
+		return Network{}, false
+	}
+	p := Network{Blob: string(b[:n]), Domains: make([]int, 0, len(b)-n)}
+	for b = b[n:]; len(b) > 0; {
+		d, size := binary.Uvarint(b)
+		if size <= 0 || d < 1 || d > 1<<31 {
+			return Network{}, false
+		}
+		p.Domains, b = append(p.Domains, int(d)), b[size:]
+	}
+	return p, true
+}

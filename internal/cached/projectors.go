@@ -1,0 +1,52 @@
+package cached
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/plan"
+)
+
+// Projectors remembers projectors of truncated trees: the last ones in this process, smaller ones in a cache too. It is the
+// contract.ProjectorMemo of contract-worker.
+type Projectors struct {
+	Cache *cache.Cache // nil: in the process only
+	Most  int          // bytes of an entry of the cache; 0: 4 MiB. Larger ones stay in the process
+
+	recent contract.Recent
+}
+
+const mostCached = 4 << 20
+
+// Do implements contract.ProjectorMemo. An entry that was kept faithfully and yet cannot be read is forgotten and computed anew.
+func (p *Projectors) Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+	return p.recent.Do(ctx, key, func(ctx context.Context) (*compressed.Projectors, error) {
+		if p.Cache == nil {
+			return compute(ctx)
+		}
+		key := "btn:v1:projectors:" + plan.AlgorithmVersion + ":" + NumericKind() + ":" + key
+		if b, ok := p.Cache.Get(ctx, key); ok {
+			value := new(compressed.Projectors)
+			if value.UnmarshalBinary(b) == nil {
+				return value, nil
+			}
+			p.Cache.Forget(ctx, key)
+		}
+		value, err := compute(ctx)
+		if err != nil {
+			return nil, err
+		}
+		most := p.Most
+		if most <= 0 {
+			most = mostCached
+		}
+		if value.Bytes() <= int64(most) {
+			if b, err := value.MarshalBinary(); err == nil {
+				p.Cache.Put(ctx, key, b)
+			}
+		}
+		return value, nil
+	})
+}

@@ -1,0 +1,199 @@
+package hop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// WriteTimeout bounds the writing of terminal answers and dead letters, which outlive the work's own context.
+const WriteTimeout = 10 * time.Second
+
+// answered reports whether the job has its answer. Where it cannot be known the answer is no: work goes on.
+func (l *Loop) answered(ctx context.Context, job string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	has, err := l.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	return err == nil && has
+}
+
+// Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another request's.
+func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
+	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	if errors.Is(err, bus.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var a wire.Answer
+	if err := wire.Decode(m.Data, &a); err != nil {
+		return fault.New(fault.Internal, "pipeline: stored answer of job %s: %w", job, err)
+	}
+	if a.Digest != digest {
+		return ErrForeign
+	}
+	return ErrAnswered
+}
+
+// Over returns ErrAnswered if the job has its answer, or had it: where the model of an old job is gone, its answer may be gone too, and
+// the job is not done again. It returns ErrForeign if the answer is another request's. The job was stored then, in Unix milliseconds.
+func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored int64) error {
+	if err := l.Unanswered(ctx, job, digest); err != nil {
+		return err
+	}
+	if stored <= 0 {
+		return nil // not known
+	}
+	s, err := l.Bus.Stream(ctx, bus.StreamModel)
+	if err != nil {
+		return err
+	}
+	if time.Since(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+		return nil
+	}
+	there, err := l.Bus.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	if err == nil && len(there) == 0 {
+		return ErrAnswered
+	}
+	return err
+}
+
+// Answer stores a terminal answer; the first one stays. It returns ErrForeign if that is another request's.
+func (l *Loop) Answer(ctx context.Context, a *wire.Answer) error {
+	b, err := wire.Encode(a)
+	if err != nil {
+		return err
+	}
+	m := &nats.Msg{Subject: wire.AnswerSubject(a.Job), Header: wire.Headers(a, a.Job, a.Digest, a.Tenant), Data: b}
+	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
+	if err == nil && earlier == nil && l.Ended != nil {
+		l.Ended(a.Job)
+	}
+	if err != nil || earlier == nil {
+		return err
+	}
+	var first wire.Answer
+	if err := wire.Decode(earlier.Data, &first); err != nil {
+		return fault.New(fault.Internal, "pipeline: stored answer of job %s: %w", a.Job, err)
+	}
+	switch {
+	case first.Digest != a.Digest:
+		return ErrForeign
+	case first.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(first.Results, a.Results):
+		l.Metrics.Conflict(l.Stage)
+		l.Log.Error("the same request had two different answers, the first stays", "job", a.Job, "digest", a.Digest)
+	}
+	return nil
+}
+
+// sameResults compares what was computed: not how long it took, nor whether it was remembered.
+func sameResults(a, b []btn.Result) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	bare := func(r []btn.Result) []btn.Result {
+		out := make([]btn.Result, len(r))
+		for i := range r {
+			out[i] = r[i]
+			out[i].TimingsMS, out[i].Cache = nil, ""
+		}
+		return out
+	}
+	x, errX := wire.Encode(&wire.Answer{Job: a[0].Job, Digest: wire.Digest(nil), Status: wire.StatusOK, Results: bare(a)})
+	y, errY := wire.Encode(&wire.Answer{Job: b[0].Job, Digest: wire.Digest(nil), Status: wire.StatusOK, Results: bare(b)})
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// statusOf returns the state in which a job ends that fails under a code.
+func statusOf(code fault.Code) string {
+	switch code {
+	case fault.Cancelled:
+		return wire.StatusCancelled
+	case fault.Deadline:
+		return wire.StatusDeadline
+	}
+	return wire.StatusError
+}
+
+// Fail ends the job of a delivery with an error.
+func (l *Loop) Fail(d *Message, err error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
+	defer cancel()
+	info := l.Info(err)
+	digest := d.Digest
+	if digest == "" {
+		digest = l.digestOf(ctx, d)
+	}
+	a := &wire.Answer{Job: d.Subject.Job, Tenant: d.Tenant, Digest: digest, Status: statusOf(info.Code), Error: &info}
+	if d.Queries > 0 {
+		a.Results = l.Results(a.Job, d.Queries, err, l.Stage)
+	}
+	err = l.Answer(ctx, a)
+	if errors.Is(err, ErrForeign) {
+		return nil // the job has an answer, and it is not ours to change
+	}
+	return err
+}
+
+func (l *Loop) Info(err error) btn.ErrorInfo {
+	return btn.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
+}
+
+// digestOf returns the digest of the request behind a message that does not say it: the stored model's if it can be read,
+// else that of the bytes.
+func (l *Loop) digestOf(ctx context.Context, d *Message) string {
+	if m, err := l.Bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job)); err == nil {
+		var model wire.Model
+		if wire.Decode(m.Data, &model) == nil {
+			if digest, err := model.Digest(); err == nil {
+				return digest
+			}
+		}
+		return wire.Digest(m.Data)
+	}
+	return wire.Digest(d.Data)
+}
+
+// bury gives a message up: a dead letter, the job's answer if it is the job's fault, and no further delivery, in this order.
+func (l *Loop) bury(d *Message, err error, answer bool) Outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
+	defer cancel()
+	failed := l.deadLetter(ctx, d, err)
+	if failed == nil && answer && !d.Silent {
+		failed = l.Fail(d, err)
+	}
+	if failed != nil {
+		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", failed)
+		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+		return Retry
+	}
+	d.Raw.Never(string(CodeOf(err)))
+	return Dead
+}
+
+func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
+	info := l.Info(err)
+	if errors.Is(err, ErrForeign) {
+		info.Code = fault.BadInput
+	}
+	letter := &message.DeadLetter{
+		Stage: l.Stage, Job: d.Subject.Job, Tenant: d.Tenant, Subject: d.Raw.Subject, Error: info,
+		Deliveries: d.Attempt, Payload: wire.Digest(d.Data), Time: time.Now().UnixMilli(),
+	}
+	b, err := wire.Encode(letter)
+	if err != nil {
+		return err
+	}
+	return l.Bus.Put(ctx, &nats.Msg{
+		Subject: message.DLQSubject(letter.Stage, letter.Job), Header: wire.Headers(letter, letter.Job, d.Digest, letter.Tenant), Data: b,
+	})
+}

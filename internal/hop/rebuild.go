@@ -1,0 +1,107 @@
+package hop
+
+// What is between the stages can be lost and is made again from the model: networks and job plans that are not stored any more, or damaged.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// mostRebuilds is how often one process has the same job begun anew for what it lost: a store that keeps nothing must not be fed for ever.
+const mostRebuilds = 3
+
+// keepRebuilds is how many jobs are counted.
+const keepRebuilds = 1024
+
+// Rebuilds counts per job, for the last jobs.
+type Rebuilds struct {
+	mu    sync.Mutex
+	times map[string]int
+}
+
+func (r *Rebuilds) May(job string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times[job] < mostRebuilds
+}
+
+func (r *Rebuilds) count(job string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.times == nil || len(r.times) >= keepRebuilds {
+		r.times = map[string]int{}
+	}
+	r.times[job]++
+}
+
+// rebuildable reports whether a message failed for what its job's model makes again.
+func (l *Loop) rebuildable(d *Message, err error) bool {
+	if !errors.Is(err, bus.ErrLost) {
+		return false
+	}
+	switch d.Subject.Kind {
+	case message.KindNetwork, message.KindTask, message.KindPartial:
+		return l.Rebuilds.May(d.Subject.Job)
+	}
+	return false
+}
+
+// rebuild takes a message out of the way and starts its job again. A worker that dies in between leaves it to the sweeper.
+func (l *Loop) rebuild(d *Message, lost error) Outcome {
+	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
+	defer cancel()
+	if d.Subject.Kind == message.KindPartial {
+		if err := l.ForgetPartials(ctx, d.Subject.Lane, d.Subject.Job); err != nil {
+			l.Log.Warn("cannot start again yet", "job", d.Subject.Job, "error", err)
+			d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+			return Retry
+		}
+	}
+	d.Raw.Done() // the job's next run puts a message of its own here
+	l.Bus.NC.FlushTimeout(WriteTimeout)
+	fresh, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
+	if err != nil {
+		l.Log.Warn("cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
+	}
+	if fresh {
+		l.Rebuilds.count(d.Subject.Job)
+	}
+	return Later(0)
+}
+
+// ForgetPartials removes what was computed of a job by a plan that is lost: the next one may have another name.
+func (l *Loop) ForgetPartials(ctx context.Context, lane int, job string) error {
+	s, err := l.Bus.Stream(ctx, bus.StreamPartial)
+	if err != nil {
+		return err
+	}
+	if err := s.Purge(ctx, jetstream.WithPurgeSubject(message.ChunksFilter(message.KindPartial, lane, job))); err != nil {
+		return fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", job, err)
+	}
+	return nil
+}
+
+// StartAgain has reparam-worker begin a stored job anew. It is not fresh if that was asked for already.
+func (l *Loop) StartAgain(ctx context.Context, lane int, job, reason string) (fresh bool, err error) {
+	r := &message.Redrive{Job: job, Reason: reason, Time: time.Now().UnixMilli()}
+	b, err := wire.Encode(r)
+	if err != nil {
+		return false, err
+	}
+	earlier, err := l.Bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: message.RedriveSubject(lane, job), Header: wire.Headers(r, job, "", ""), Data: b})
+	if err != nil || earlier != nil {
+		return false, err
+	}
+	l.Log.Warn("starting again", "job", job, "lane", lane, "reason", reason)
+	return true, nil
+}

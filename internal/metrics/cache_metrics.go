@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// cacheMetrics are the counts of the caches of a process, read when somebody asks.
+type cacheMetrics struct {
+	mu     sync.Mutex
+	caches []*cache.Cache
+}
+
+func describeCache(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("basetensor_cache_"+name, help, labels, nil)
+}
+
+var (
+	cacheHits     = describeCache("hits_total", "What was remembered: in this process, or in Redis.", "kind", "where")
+	cacheMisses   = describeCache("misses_total", "What was not.", "kind")
+	cacheStored   = describeCache("stored_total", "Entries that Redis has taken.")
+	cacheShared   = describeCache("shared_total", "Computations that several calls or workers shared.", "where")
+	cacheFailures = describeCache("failures_total", "What did not go well with Redis: corrupt, error, refused, skipped, too_large.", "reason")
+	cacheEntries  = describeCache("process_entries", "Entries in this process.")
+	cacheBytes    = describeCache("process_bytes", "Bytes of the entries in this process.")
+)
+
+// remembered are the kinds of entries, as their keys have them.
+var remembered = []string{"decomposition", "messages", "network", "projectors"}
+
+// Describe is for prometheus.
+func (c *cacheMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{cacheHits, cacheMisses, cacheStored, cacheShared, cacheFailures, cacheEntries, cacheBytes} {
+		to <- d
+	}
+}
+
+// Collect is for prometheus: the sums over the caches.
+func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
+	c.mu.Lock()
+	caches := c.caches
+	c.mu.Unlock()
+	sum := cache.Stats{Kinds: map[string]cache.KindStats{}}
+	for _, kind := range remembered {
+		sum.Kinds[kind] = cache.KindStats{} // there from the start, at 0
+	}
+	for _, one := range caches {
+		s := one.Stats()
+		sum.Stored, sum.Shared, sum.Waited = sum.Stored+s.Stored, sum.Shared+s.Shared, sum.Waited+s.Waited
+		sum.Corrupt, sum.Errors, sum.Refused = sum.Corrupt+s.Corrupt, sum.Errors+s.Errors, sum.Refused+s.Refused
+		sum.Skipped, sum.TooLarge = sum.Skipped+s.Skipped, sum.TooLarge+s.TooLarge
+		sum.HotEntries, sum.HotBytes = sum.HotEntries+s.HotEntries, sum.HotBytes+s.HotBytes
+		for kind, k := range s.Kinds {
+			all := sum.Kinds[kind]
+			sum.Kinds[kind] = cache.KindStats{Hits: all.Hits + k.Hits, Hot: all.Hot + k.Hot, Misses: all.Misses + k.Misses}
+		}
+	}
+	send := func(d *prometheus.Desc, t prometheus.ValueType, x int64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, t, float64(x), labels...)
+	}
+	for kind, k := range sum.Kinds {
+		send(cacheHits, prometheus.CounterValue, k.Hot, kind, "process")
+		send(cacheHits, prometheus.CounterValue, k.Hits-k.Hot, kind, "redis")
+		send(cacheMisses, prometheus.CounterValue, k.Misses, kind)
+	}
+	send(cacheStored, prometheus.CounterValue, sum.Stored)
+	send(cacheShared, prometheus.CounterValue, sum.Shared, "process")
+	send(cacheShared, prometheus.CounterValue, sum.Waited, "redis")
+	for reason, n := range map[string]int64{
+		"corrupt": sum.Corrupt, "error": sum.Errors, "refused": sum.Refused, "skipped": sum.Skipped, "too_large": sum.TooLarge,
+	} {
+		send(cacheFailures, prometheus.CounterValue, n, reason)
+	}
+	send(cacheEntries, prometheus.GaugeValue, sum.HotEntries)
+	send(cacheBytes, prometheus.GaugeValue, sum.HotBytes)
+}
+
+func (c *cacheMetrics) watch(one *cache.Cache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caches = append(c.caches, one)
+}
+
+// WatchCache counts what a cache does.
+func (m *Metrics) WatchCache(one *cache.Cache) {
+	if m != nil {
+		m.caches.watch(one)
+	}
+}

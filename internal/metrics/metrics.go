@@ -1,0 +1,195 @@
+// Package metrics counts what the workers of a process do.
+package metrics
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// The outcomes of a request for an immediate answer, as counted.
+const (
+	Answered = "answered"
+	Pending  = "pending"
+	Refused  = "refused"
+)
+
+// What the sweeper does, as counted.
+const (
+	SweptRedrive = "redrive" // a job was started again
+	SweptSum     = "sum"     // a job's partials were summed
+)
+
+// Metrics counts what the stages of a process do. A nil *Metrics counts nothing.
+type Metrics struct {
+	registry   *prometheus.Registry
+	messages   *prometheus.CounterVec
+	redelivery *prometheus.CounterVec
+	outcomes   *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	conflicts  *prometheus.CounterVec
+	swept      *prometheus.CounterVec
+	requests   *prometheus.HistogramVec
+	hung       *prometheus.CounterVec
+	stalled    prometheus.Gauge
+	stalls     prometheus.Counter
+	caches     cacheMetrics
+	rooms      roomMetrics
+
+	mu    sync.Mutex
+	ready []func() error
+}
+
+// New returns Metrics with a registry of its own, for a process that runs these stages; none: all four. Counters whose labels are
+// known are there from the start, at 0: an alarm on a counter that appears with its first event misses that event.
+func New(stages ...string) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels)
+	}
+	m := &Metrics{
+		registry:   prometheus.NewRegistry(),
+		messages:   counter("messages_total", "Messages delivered.", "stage"),
+		redelivery: counter("redeliveries_total", "Messages delivered again.", "stage"),
+		outcomes:   counter("outcomes_total", "What became of messages: done, held, later, retry, failed, dead.", "stage", "outcome"),
+		conflicts:  counter("conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage"),
+		hung:       counter("hung_total", "Handlers that were given up because they did not return after their context had ended.", "stage"),
+		swept:      counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "basetensor", Name: "message_seconds", Help: "Time from delivery to acknowledgement.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
+		}, []string{"stage"}),
+	}
+	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
+	}, []string{"outcome"})
+	m.stalled = prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "basetensor", Name: "storage_stalled", Help: "1 while the NATS server answers and stores nothing, else 0.",
+	})
+	m.stalls = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "basetensor", Name: "storage_stalled_total", Help: "How often the NATS server was found to store nothing.",
+	})
+	m.registry.MustRegister(m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches, &m.rooms,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "basetensor", Name: "lost_goroutines", Help: "Handlers that were given up and have not returned since.",
+		}, func() float64 { return float64(hop.LostGoroutines()) }),
+		telemetry.BuildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if len(stages) == 0 {
+		stages = stage.Names()
+	}
+	m.start(stages)
+	return m
+}
+
+// start makes the counters of the stages, at 0.
+func (m *Metrics) start(stages []string) {
+	for _, name := range stages {
+		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts, m.hung} {
+			c.WithLabelValues(name)
+		}
+		for _, outcome := range hop.Outcomes() {
+			m.outcomes.WithLabelValues(name, outcome)
+		}
+		m.seconds.WithLabelValues(name)
+		switch name {
+		case stage.StageReparam:
+			for _, outcome := range []string{Answered, Pending, Refused} {
+				m.requests.WithLabelValues(outcome)
+			}
+		case stage.StageAggregate:
+			for _, action := range []string{SweptRedrive, SweptSum} {
+				m.swept.WithLabelValues(action)
+			}
+		}
+	}
+}
+
+// Registry holds the metrics.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Ready returns nil if the stages of Run can do their work, else why not.
+func (m *Metrics) Ready() error {
+	m.mu.Lock()
+	ready := m.ready
+	m.mu.Unlock()
+	if len(ready) == 0 {
+		return errors.New("pipeline: not running yet")
+	}
+	return ready[0]() // all stages of a process share the connection
+}
+
+// Watch has Ready ask these.
+func (m *Metrics) Watch(ready []func() error) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ready = ready
+}
+
+// Arrived counts a delivery to a stage.
+func (m *Metrics) Arrived(stage string, attempt int) {
+	if m == nil {
+		return
+	}
+	m.messages.WithLabelValues(stage).Inc()
+	if attempt > 1 {
+		m.redelivery.WithLabelValues(stage).Inc()
+	}
+}
+
+// Settled counts what became of a delivery.
+func (m *Metrics) Settled(stage string, outcome string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.outcomes.WithLabelValues(stage, outcome).Inc()
+	m.seconds.WithLabelValues(stage).Observe(took.Seconds())
+}
+
+// Hang counts a handler that was given up.
+func (m *Metrics) Hang(stage string) {
+	if m != nil {
+		m.hung.WithLabelValues(stage).Inc()
+	}
+}
+
+// Storage notes that the server stores nothing, or does again.
+func (m *Metrics) Storage(stalled bool) {
+	switch {
+	case m == nil:
+	case stalled:
+		m.stalled.Set(1)
+		m.stalls.Inc()
+	default:
+		m.stalled.Set(0)
+	}
+}
+
+// Conflict counts an output that differs from an earlier one of the same work.
+func (m *Metrics) Conflict(stage string) {
+	if m != nil {
+		m.conflicts.WithLabelValues(stage).Inc()
+	}
+}
+
+// Sweep counts what the sweeper did.
+func (m *Metrics) Sweep(action string) {
+	if m != nil {
+		m.swept.WithLabelValues(action).Inc()
+	}
+}
+
+// Request counts a request for an immediate answer.
+func (m *Metrics) Request(outcome string, took time.Duration) {
+	if m != nil {
+		m.requests.WithLabelValues(outcome).Observe(took.Seconds())
+	}
+}

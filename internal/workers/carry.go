@@ -1,0 +1,147 @@
+package workers
+
+// A job that takes long does not hold the room of all that came after it: what is stored for it moves to the end of the streams.
+
+import (
+	"context"
+	"errors"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// carry moves a job without answer to the end of the streams if it is in the way, and reports whether it did. What the job
+// relies on moves first and the model last: it is the model that keeps the rest from being purged.
+func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
+	c := w.keeper.Crowded()
+	if !d.Raw.Stored.Before(c.Before) {
+		return false, nil
+	}
+	// By then all must be done: what moved first must not be older than the model by more than the margin.
+	ctx, cancel := context.WithTimeout(ctx, c.Times.Margin*2/3)
+	defer cancel()
+	lane, job := d.Subject.Lane, d.Subject.Job
+	model, err := w.Bus.Last(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	if errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence {
+		return true, nil // somebody moved it
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := w.Bus.RenewPayload(ctx, model.Header); err != nil {
+		return false, err
+	}
+	if err := w.carryQueued(ctx, lane, job); err != nil {
+		return false, err
+	}
+	if err := w.carryPartials(ctx, lane, job); err != nil {
+		return false, err
+	}
+	if _, err := w.Bus.MoveToEnd(ctx, model); err != nil {
+		return false, err
+	}
+	w.Log.Debug("a job that takes long made room", "job", job, "lane", lane)
+	w.metrics.Sweep("carried")
+	return true, nil
+}
+
+// carryQueued renews the blobs that the job's waiting messages name. All tasks of a job name the same.
+func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error {
+	m, err := w.Bus.Get(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
+	var network message.Network
+	if err == nil && wire.Decode(m.Data, &network) == nil {
+		if err := w.renew(ctx, m.Header, network.Blob); err != nil {
+			return err
+		}
+	}
+	if err != nil && !errors.Is(err, bus.ErrNotFound) {
+		return err
+	}
+	tasks, err := w.Bus.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
+	if err != nil {
+		return err
+	}
+	for subject := range tasks {
+		m, err := w.Bus.Get(ctx, bus.StreamTask, subject)
+		if errors.Is(err, bus.ErrNotFound) {
+			continue // done since
+		}
+		if err != nil {
+			return err
+		}
+		var task message.Task
+		if wire.Decode(m.Data, &task) != nil {
+			continue
+		}
+		blobs := []string{task.NetworkBlob, task.JobBlob}
+		if len(task.Plan) > 0 {
+			blobs = blobs[:1]
+		}
+		if err := w.renew(ctx, m.Header, blobs...); err != nil {
+			return err
+		}
+		if !bus.Named(m.Header) {
+			return nil // as are the others
+		}
+	}
+	return nil
+}
+
+// renew renews the blob of a message's payload, if it has one, and others.
+func (w *Aggregate) renew(ctx context.Context, h nats.Header, blobs ...string) error {
+	if err := w.Bus.RenewPayload(ctx, h); err != nil {
+		return err
+	}
+	for _, digest := range blobs {
+		if _, err := w.Bus.HasBlob(ctx, digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryPartials moves the job's partials to the end of their stream, and renews the plan that they name.
+func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) error {
+	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	if err != nil {
+		return err
+	}
+	first := true
+	for subject := range subjects {
+		m, err := w.Bus.Last(ctx, bus.StreamPartial, subject)
+		if errors.Is(err, bus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.Bus.RenewPayload(ctx, m.Header); err != nil {
+			return err
+		}
+		if first && !bus.Named(m.Header) {
+			var p message.Partial
+			if wire.Decode(m.Data, &p) == nil && len(p.Plan) == 0 {
+				if err := w.renew(ctx, nil, p.JobBlob); err != nil {
+					return err
+				}
+			}
+			first = false
+		}
+		if _, err := w.Bus.MoveToEnd(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun reports whether anything of a job is stored after reparam.
+func (w *sums) begun(ctx context.Context, lane int, job string) (bool, error) {
+	if busy, err := w.between(ctx, lane, job); err != nil || busy {
+		return busy, err
+	}
+	partials, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	return len(partials) > 0, err
+}

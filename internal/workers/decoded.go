@@ -1,0 +1,65 @@
+package workers
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/memo"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// The last decoded blobs are kept, at most so many and of so many encoded bytes together: a job's tasks name the same two.
+const (
+	keepDecoded      = 32
+	keepDecodedBytes = 512 << 20
+)
+
+// decoded is the most recently used blobs of one type.
+type decoded[T any] struct {
+	decode func([]byte) (T, error)
+	known  memo.LRU[string, T]
+}
+
+func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
+	return &decoded[T]{decode: decode, known: memo.LRU[string, T]{Entries: keepDecoded, Bytes: keepDecodedBytes}}
+}
+
+// get returns the blob of a digest. Two callers may both decode it: one of their values is kept.
+func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, error) {
+	return c.of(ctx, b, digest, nil)
+}
+
+// of is get of a blob whose bytes came with the message that names it, unless data is nil.
+func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
+	if value, ok := c.known.Get(digest); ok {
+		return value, nil
+	}
+	var none T
+	if data == nil {
+		var err error
+		if data, err = b.GetBlob(ctx, digest); err != nil {
+			return none, err
+		}
+	} else if wire.Digest(data) != digest {
+		return none, fault.New(fault.BadInput, "pipeline: the plan in the message is not that of its digest %s", digest)
+	}
+	value, err := c.decode(data)
+	if err != nil {
+		return value, err
+	}
+	return c.known.Add(digest, value, int64(len(data))), nil
+}
+
+// decodeNetwork decodes and validates a stored network: the definition's conditions are not the codec's to check.
+func decodeNetwork(b []byte) (*btn.Network, error) {
+	n, err := message.DecodeNetwork(b)
+	if err != nil {
+		return nil, err
+	}
+	return n, n.Validate()
+}
+
+func decodeJob(b []byte) (*btn.Job, error) { return message.DecodeJob(b) }

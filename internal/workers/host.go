@@ -1,0 +1,154 @@
+// Package workers has the four stages as workers on NATS, one struct each: decode, a pure call of package stage, encode. What they have in
+// common, from delivery to acknowledgement, is in package hop.
+package workers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/cached"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/streams"
+)
+
+// Settings are what the stages of a process can be told. See pipeline.Config.
+type Settings struct {
+	Lanes       []int
+	Concurrency int
+	Threads     int
+	Requests    int
+	Memory      int64
+	ChunkFlops  float64
+	SweepAfter  time.Duration
+	Hop         hop.Options
+}
+
+// Host is what the stages of one process share.
+type Host struct {
+	Settings
+	Bus     *bus.Bus
+	Log     *slog.Logger
+	Metrics *metrics.Metrics
+	Cache   *cache.Cache
+	Redis   bool            // the cache has a Redis: decompositions and projectors are remembered
+	Hard    context.Context // ends when the drain is over: work in progress is given up
+	Soft    context.Context // ends when the workers shall: nothing new is begun
+
+	memo       plan.Memo // nil: nothing is remembered, and every decomposition says "off"
+	known      *plan.Known
+	projectors *cached.Projectors
+	blobs      *storedBlobs
+	inline     *inline
+	networks   *decoded[*btn.Network]
+	plans      *decoded[*btn.Job]
+}
+
+// NewHost returns h, ready to make workers.
+func NewHost(h Host) *Host {
+	h.known = &plan.Known{}
+	h.projectors = &cached.Projectors{}
+	if h.Redis {
+		h.memo = cached.Memo{Cache: h.Cache}
+		h.projectors.Cache = h.Cache
+	}
+	h.blobs = &storedBlobs{}
+	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
+	h.networks = newDecoded(decodeNetwork)
+	h.plans = newDecoded(decodeJob)
+	return &h
+}
+
+// Worker returns the worker of a stage.
+func (h *Host) Worker(name string) (*Worker, error) {
+	log := h.Log.With("stage", name)
+	w := &Worker{mender: streams.Mender{Bus: h.Bus, Log: log}, lanes: h.Lanes, concurrency: h.Concurrency}
+	w.loop = &hop.Loop{
+		Options:     h.Hop,
+		Stage:       name,
+		Bus:         h.Bus,
+		Log:         log,
+		Metrics:     h.Metrics,
+		Hard:        h.Hard,
+		Soft:        h.Soft,
+		Mend:        w.mender.Mend,
+		Results:     stage.Failed,
+		FromClients: name == stage.StageReparam,
+	}
+	switch name {
+	case stage.StageReparam:
+		h.reparam(w)
+	case stage.StageLearn:
+		h.learn(w)
+	case stage.StageContract:
+		h.contract(w)
+	case stage.StageAggregate:
+		h.aggregate(w)
+	default:
+		return nil, fmt.Errorf("pipeline: no stage %q", name)
+	}
+	return w, nil
+}
+
+// sums returns what turns partials into answers.
+func (h *Host) sums(w *Worker) *sums {
+	return &sums{Loop: w.loop, plans: h.plans, metrics: h.Metrics}
+}
+
+func (h *Host) reparam(w *Worker) {
+	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
+	r := &Reparam{
+		sums:       h.sums(w),
+		cache:      h.Cache,
+		blobs:      h.blobs,
+		inline:     h.inline,
+		next:       next,
+		requests:   h.Requests,
+		sweepAfter: h.SweepAfter,
+	}
+	w.intakes = []*intake{
+		{Feed: streams.Models, Intake: hop.Intake{Handler: hop.HandlerFunc(r.model)}, prefetch: 2, parallel: 4, room: next},
+		{Feed: streams.Redrives, Intake: hop.Intake{Handler: hop.HandlerFunc(r.redriven), Watches: true}, prefetch: 1, parallel: 1},
+	}
+	w.beside = append(w.beside, r.serve)
+}
+
+func (h *Host) learn(w *Worker) {
+	next := h.Bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
+	l := &Learn{Loop: w.loop, memo: h.memo, known: h.known, networks: h.networks, next: next, chunkFlops: h.ChunkFlops}
+	w.intakes = []*intake{{Feed: streams.Networks, Intake: hop.Intake{Handler: hop.HandlerFunc(l.network)}, prefetch: 2, parallel: 4, room: next}}
+}
+
+func (h *Host) contract(w *Worker) {
+	c := &Contract{Loop: w.loop, networks: h.networks, plans: h.plans, projectors: h.projectors, threads: h.Threads, memory: h.Memory}
+	// Progress of contractions is the aggregator's to tell.
+	w.intakes = []*intake{{Feed: streams.Tasks, Intake: hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true}, prefetch: 1, parallel: 8, heavy: heavy}}
+}
+
+func (h *Host) aggregate(w *Worker) {
+	a := &Aggregate{sums: h.sums(w), sweepAfter: h.SweepAfter}
+	a.tallies = newTallies(a.sums)
+	w.stop = a.tallies.stop
+	w.intakes = []*intake{
+		{Feed: streams.Partials, Intake: hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial)}, prefetch: short, parallel: 4},
+		{Feed: streams.Deadlines, Intake: hop.Intake{Handler: hop.HandlerFunc(a.expired)}, prefetch: short, parallel: 1},
+		{Feed: streams.Cancels, Intake: hop.Intake{Handler: hop.HandlerFunc(a.cancelled)}, prefetch: short, parallel: 1},
+	}
+	if h.SweepAfter <= 0 {
+		return
+	}
+	w.loop.Ended = a.ended.add
+	w.gone = a.ended.clear // with the consumers their answers may be gone, too
+	a.keeper = &streams.Keeper{Bus: h.Bus, Log: w.loop.Log, SweepAfter: h.SweepAfter, Tell: h.Metrics.Rooms}
+	w.beside = append(w.beside, a.keeper.Watch)
+	w.intakes = append(w.intakes, &intake{
+		Feed: streams.Sweeps, Intake: hop.Intake{Handler: hop.HandlerFunc(a.sweep), Patient: true}, prefetch: sweepAhead, parallel: 1,
+	})
+}

@@ -1,0 +1,187 @@
+package workers
+
+// Registered models: a job that names its model by digest does not build the network anew where it is known.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/cached"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/uai"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
+// The request was read from message. A repeated delivery takes nothing for granted.
+func (w *Reparam) prepare(ctx context.Context, m *wire.Model, payload []byte, repeated bool) (blob string, queries []query.Query, err error) {
+	if m.ModelDigest != "" {
+		p, err := w.remember(ctx, m, repeated)
+		if err == nil {
+			queries, err = query.Read(p.Domains, m.Queries)
+		}
+		return p.Blob, queries, err
+	}
+	key, named := keyOf(m, payload)
+	if p, ok := w.inline.Get(key); ok && named {
+		there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated)
+		if err != nil {
+			return "", nil, err
+		}
+		if there {
+			queries, err = query.Read(p.Domains, m.Queries)
+			return p.Blob, queries, err
+		}
+	}
+	model, err := readModel(m.Model, m.UAI)
+	if err != nil {
+		return "", nil, fault.Wrap(fault.BadInput, err)
+	}
+	if queries, err = query.Read(model.Domains, m.Queries); err != nil {
+		return "", nil, err
+	}
+	m.Model, m.UAI = nil, "" // a large one is needed once
+	p, err := w.build(ctx, model, m.Settings)
+	if err == nil && named {
+		w.inline.Add(key, p, int64(len(p.Domains)))
+	}
+	return p.Blob, queries, err
+}
+
+// build makes and stores a model's network.
+func (w *Reparam) build(ctx context.Context, model *factorgraph.Model, s btn.Settings) (cached.Network, error) {
+	domains := model.Domains // all that is kept of it
+	net, err := stage.Reparameterise(ctx, model, s)
+	if err != nil {
+		return cached.Network{}, err
+	}
+	blob, err := message.EncodeNetwork(net)
+	if err != nil {
+		return cached.Network{}, fault.Wrap(fault.Internal, err)
+	}
+	var name string
+	err = w.WithRoom(ctx, func() (err error) { name, err = w.Bus.PutBlob(ctx, blob); return err })
+	return cached.Network{Blob: name, Domains: domains}, err
+}
+
+// remember returns the network of a registered model: from the cache, if the network is still stored.
+func (w *Reparam) remember(ctx context.Context, m *wire.Model, repeated bool) (cached.Network, error) {
+	key, err := cached.NetworkKey(m)
+	if err != nil {
+		return cached.Network{}, err
+	}
+	var built *cached.Network
+	compute := func(ctx context.Context) ([]byte, error) {
+		model, err := w.registered(ctx, m.ModelDigest)
+		if err != nil {
+			return nil, err
+		}
+		p, err := w.build(ctx, model, m.Settings)
+		if err != nil {
+			return nil, err
+		}
+		built = &p
+		return p.Encode(), nil
+	}
+	b, _, err := w.cache.GetOrCompute(ctx, key, compute)
+	if err != nil || built != nil {
+		return deref(built), err
+	}
+	if p, ok := cached.DecodeNetwork(b); ok {
+		if there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated); err != nil || there {
+			return p, err
+		}
+	}
+	w.cache.Forget(ctx, key)
+	if b, err = compute(ctx); err == nil {
+		w.cache.Put(ctx, key, b)
+	}
+	return deref(built), err
+}
+
+func deref(p *cached.Network) cached.Network {
+	if p == nil {
+		return cached.Network{}
+	}
+	return *p
+}
+
+// registered reads a registered model. That there is none, or none that can be read, is the request's fault.
+func (w *Reparam) registered(ctx context.Context, digest string) (*factorgraph.Model, error) {
+	data, err := w.Bus.GetGraph(ctx, digest)
+	switch {
+	case errors.Is(err, bus.ErrNotFound):
+		return nil, fault.New(fault.BadInput, "pipeline: no model is registered under the digest %s", digest)
+	case errors.Is(err, bus.ErrDigest):
+		return nil, &fault.Error{Code: fault.BadInput, Err: err} // it does not pass
+	case errors.Is(err, bus.ErrLost):
+		return nil, fault.New(fault.BadInput, "pipeline: the model registered under the digest %s is to be registered again: %w", digest, err)
+	case err != nil:
+		return nil, err
+	}
+	var g wire.Graph
+	if err = wire.Decode(data, &g); err == nil {
+		var model *factorgraph.Model
+		if model, err = readModel(g.Model, g.UAI); err == nil {
+			return model, nil
+		}
+	}
+	return nil, fault.Wrap(fault.BadInput, fmt.Errorf("registered model %s: %w", digest, err))
+}
+
+// readModel returns the factor graph of a message that has it as a body or as text.
+func readModel(body *wire.ModelBody, text string) (*factorgraph.Model, error) {
+	if body == nil {
+		return uai.Read(strings.NewReader(text), uai.Limits{})
+	}
+	model, err := body.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return model, model.Validate()
+}
+
+// storedBlobs remembers for how long a stored network need not be looked for again: looking fetches all of it.
+type storedBlobs struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+// storedFor is short against the life of a blob, and long against the time between two jobs of a busy model. keepStored bounds
+// the map.
+const (
+	storedFor  = time.Second
+	keepStored = 1024
+)
+
+// there reports whether the blob is stored, and will be for as long as a job that begins now may need it.
+func (s *storedBlobs) there(ctx context.Context, b *bus.Bus, blob string, look bool) (bool, error) {
+	s.mu.Lock()
+	until := s.until[blob]
+	s.mu.Unlock()
+	if !look && time.Now().Before(until) {
+		return true, nil
+	}
+	began := time.Now()
+	there, err := b.HasBlob(ctx, blob)
+	if err != nil || !there {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until == nil || len(s.until) >= keepStored {
+		s.until = map[string]time.Time{}
+	}
+	s.until[blob] = began.Add(storedFor)
+	return true, nil
+}

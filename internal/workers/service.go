@@ -1,0 +1,211 @@
+package workers
+
+// Request and reply: a NATS micro service that submits a request as any client would, and replies with its answer.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nuid"
+)
+
+// The service, as `nats micro` shows it.
+const (
+	serviceName    = "btn"
+	serviceVersion = "1.0.0"
+	serviceAbout   = "Answers a model message with its answer message, if that takes no longer than a second or the message's deadline."
+)
+
+// service answers the requests of one process.
+type service struct {
+	*hop.Loop
+	metrics *metrics.Metrics
+	client  *client.Client
+	slots   chan struct{} // one per request that waits
+
+	mu      sync.Mutex
+	closed  bool
+	waiting sync.WaitGroup
+
+	answered, pending, refused atomic.Int64
+}
+
+// serve offers the service until ctx ends, then waits for the requests that it has taken.
+func (w *Reparam) serve(ctx context.Context) error {
+	own, err := client.New(w.Bus.NC)
+	if err != nil {
+		return err
+	}
+	s := &service{Loop: w.Loop, metrics: w.metrics, client: own, slots: make(chan struct{}, w.requests)}
+	offered, err := micro.AddService(w.Bus.NC, micro.Config{
+		Name: serviceName, Version: serviceVersion, Description: serviceAbout, QueueGroup: serviceName, StatsHandler: s.stats,
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) { w.Log.Warn("service", "error", err) },
+	})
+	if err == nil {
+		err = offered.AddEndpoint("infer", micro.HandlerFunc(s.take), micro.WithEndpointSubject(wire.InferSubject))
+	}
+	if err != nil {
+		if offered != nil {
+			offered.Stop()
+		}
+		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
+	}
+	<-ctx.Done()
+	if err := offered.Stop(); err != nil {
+		w.Log.Warn("service", "error", err)
+	}
+	w.Bus.NC.FlushTimeout(hop.WriteTimeout) // what the server sent before it knew is here
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.waiting.Wait()
+	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+	return nil
+}
+
+// stats is what `nats micro stats` shows beside the library's own figures, which are of taking requests only.
+func (s *service) stats(*micro.Endpoint) any {
+	return map[string]int64{
+		metrics.Answered: s.answered.Load(), metrics.Pending: s.pending.Load(), metrics.Refused: s.refused.Load(), "waiting": int64(len(s.slots)),
+	}
+}
+
+// take begins a request, if there is room for one more that waits. It must not block: requests come one by one.
+func (s *service) take(r micro.Request) {
+	began := time.Now()
+	s.mu.Lock()
+	open := !s.closed
+	if open {
+		s.waiting.Add(1)
+	}
+	s.mu.Unlock()
+	if !open {
+		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: this worker is stopping: ask again"))
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		s.waiting.Done()
+		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %d requests wait already: ask again later", cap(s.slots)))
+		return
+	}
+	go func() {
+		defer s.waiting.Done()
+		defer func() { <-s.slots }()
+		s.infer(r, began)
+	}()
+}
+
+// infer submits the request and waits for its answer.
+func (s *service) infer(r micro.Request, began time.Time) {
+	submit, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	defer cancel()
+	data, err := s.Bus.Payload(submit, nats.Header(r.Headers()), r.Data())
+	if err != nil {
+		s.refuse(r, began, "", replyCode(err), err)
+		return
+	}
+	var m wire.Model
+	if err := message.DecodeRequest(data, &m, nuid.Next); err != nil {
+		s.refuse(r, began, "", wire.ReplyBadRequest, err)
+		return
+	}
+	digest, err := s.client.Submit(client.WithTrace(submit, r.Headers()), m)
+	if err != nil {
+		s.refuse(r, began, m.Job, replyCode(err), err)
+		return
+	}
+	patience := message.Patience(m.DeadlineMS)
+	wait, cancel := context.WithTimeout(s.Hard, patience)
+	defer cancel()
+	answer, err := s.Bus.Answer(wait, m.Job)
+	if err == nil {
+		s.answered.Add(1)
+		s.metrics.Request(metrics.Answered, time.Since(began))
+		s.reply(r, wire.Headers(&wire.Answer{}, m.Job, digest, m.Tenant), answer)
+		return
+	}
+	reason := fmt.Sprintf("no answer within %v; the job goes on", patience)
+	if wait.Err() == nil || s.Hard.Err() != nil {
+		reason = fmt.Sprintf("the wait was broken off; the job goes on: %v", err)
+	}
+	s.pending.Add(1)
+	s.metrics.Request(metrics.Pending, time.Since(began))
+	s.unanswered(r, wire.ReplyPending, &wire.Unanswered{
+		Job: m.Job, Digest: digest, Status: wire.StatusPending,
+		Error: btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
+	})
+}
+
+// replyCode is the code of a request that was not submitted.
+func replyCode(err error) string {
+	switch {
+	case errors.Is(err, client.ErrJobTaken):
+		return wire.ReplyTaken
+	case errors.Is(err, client.ErrFull):
+		return wire.ReplyNoRoom
+	case hop.CodeOf(err) == fault.BadInput, hop.CodeOf(err) == fault.Unsupported:
+		return wire.ReplyBadRequest
+	}
+	return wire.ReplyFailed
+}
+
+// refuse replies to a request that was not submitted, as far as is known.
+func (s *service) refuse(r micro.Request, began time.Time, job, code string, err error) {
+	s.refused.Add(1)
+	s.metrics.Request(metrics.Refused, time.Since(began))
+	s.Log.Debug("request refused", "job", job, "error", err)
+	s.unanswered(r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.Info(err)})
+}
+
+func (s *service) unanswered(r micro.Request, code string, u *wire.Unanswered) {
+	b, err := wire.Encode(u)
+	if err != nil {
+		s.Log.Error("cannot encode a reply", "error", err)
+	}
+	h := nats.Header(wire.Headers(u, u.Job, u.Digest, ""))
+	h[micro.ErrorHeader], h[micro.ErrorCodeHeader] = []string{oneLine(u.Error.Message)}, []string{code}
+	s.reply(r, h, b)
+}
+
+// oneLine is a text as a header takes it.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, fmt.Sprintf("%.200s", text))
+}
+
+// reply sends what fits as it is, and the digest of what does not. Not by way of micro.Request, whose error the library reads
+// when the handler has returned.
+func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
+	if r.Reply() == "" {
+		return // nobody asked for one
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
+	defer cancel()
+	m, err := s.Bus.Fit(ctx, &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	if err == nil {
+		err = s.Bus.NC.PublishMsg(m)
+	}
+	if err != nil {
+		s.Log.Warn("a reply is lost: the answer is stored", "error", err)
+	}
+}

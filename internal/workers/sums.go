@@ -1,0 +1,231 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	// ErrNumericKinds: the partials of a job were computed by processors whose arithmetic differs in the last bits.
+	ErrNumericKinds = errors.New("pipeline: partials of different numeric kinds")
+	// ErrDigests: the partials under one job's id belong to different requests.
+	ErrDigests = errors.New("pipeline: partials of different requests")
+	// ErrPlans: the partials of a job follow different decompositions.
+	ErrPlans = errors.New("pipeline: partials of different decompositions")
+)
+
+// sums turns the partials of jobs into answers.
+type sums struct {
+	*hop.Loop
+	plans   *decoded[*btn.Job]
+	metrics *metrics.Metrics
+}
+
+// chunks names the partials of a job that is cut into n.
+type chunks struct {
+	lane int
+	job  string
+	n    int
+}
+
+// readers is how many partials are fetched at a time.
+const readers = 8
+
+// stored lists which of a job's chunks are stored, from the stream's leader.
+func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
+	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, key.lane, key.job))
+	if err != nil {
+		return nil, err
+	}
+	ks := make(map[int]bool, len(subjects))
+	for s := range subjects {
+		if p, err := message.ParseSubject(s); err == nil && p.N == key.n {
+			ks[p.K] = true
+		}
+	}
+	return ks, nil
+}
+
+// fetch reads the first count partials of a job, in order of their chunks. The error wraps bus.ErrNotFound if one is missing.
+func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Partial, error) {
+	partials := make([]*message.Partial, count)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for k := range partials {
+		g.Go(func() error {
+			m, err := w.Bus.Get(ctx, bus.StreamPartial, message.PartialSubject(key.lane, key.job, key.n, k))
+			if err != nil {
+				return err
+			}
+			var p message.Partial
+			if err := wire.Decode(m.Data, &p); err != nil {
+				return err
+			}
+			if p.Job != key.job || p.N != key.n || p.K != k {
+				return fault.New(fault.BadInput, "pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n, key.job, p.K, p.N, p.Job)
+			}
+			partials[k] = &p
+			return nil
+		})
+	}
+	return partials, g.Wait()
+}
+
+// sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
+func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
+	first := partials[0]
+	job, err := w.plan(ctx, partials)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	return w.finish(ctx, partials, began, stage.Aggregate(first.Job, job, first.Files, valuesOf(partials)))
+}
+
+// settled reports whether the first partials of a job suffice.
+func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, error) {
+	job, err := w.plan(ctx, partials)
+	if err != nil {
+		return false, err
+	}
+	return stage.Settled(job, valuesOf(partials)), nil
+}
+
+// soFar answers a job that grows with the partials that are there when its deadline comes; false where that is no answer.
+func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool, error) {
+	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID))
+	if err != nil {
+		return false, err
+	}
+	var partials []*message.Partial
+	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
+		m, err := w.Bus.Get(ctx, bus.StreamPartial, subject)
+		if errors.Is(err, bus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		var p message.Partial
+		if err := wire.Decode(m.Data, &p); err != nil {
+			return false, err
+		}
+		if len(p.Ends) == 0 || p.Digest != digest {
+			return false, nil
+		}
+		partials = append(partials, &p)
+	}
+	if len(partials) == 0 {
+		return false, nil
+	}
+	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
+	job, err := w.plan(ctx, partials)
+	if err != nil {
+		return false, err
+	}
+	began := time.Now()
+	results := stage.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
+	for _, r := range results {
+		if r.Status == "ok" {
+			return true, w.finish(ctx, partials, began, results)
+		}
+	}
+	return false, nil
+}
+
+func valuesOf(partials []*message.Partial) []btn.UnitValue {
+	var values []btn.UnitValue
+	for _, p := range partials {
+		values = append(values, p.Values...)
+	}
+	return values
+}
+
+// finish stores the results of a job as its answer.
+func (w *sums) finish(ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result) error {
+	first := partials[0]
+	timings := timings(partials)
+	timings[stage.StageAggregate] = milliseconds(began) // the sum may be another worker's, of a job started again
+	if first.Stored > 0 {
+		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
+	}
+	for i := range results {
+		results[i].TimingsMS = timings
+	}
+	if first.N > 1 {
+		w.Progress(first.Job, w.Stage, 1, 1)
+	}
+	a := &wire.Answer{Job: first.Job, Tenant: first.Tenant, Digest: first.Digest, Status: wire.StatusOK, Results: results}
+	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a) })
+}
+
+// timings are those of the stages before, contraction summed over the chunks.
+func timings(partials []*message.Partial) map[string]float64 {
+	t := maps.Clone(partials[0].Timings)
+	if t == nil {
+		t = map[string]float64{}
+	}
+	for _, p := range partials[1:] {
+		t[stage.StageContract] += p.Timings[stage.StageContract]
+	}
+	return t
+}
+
+// plan checks that the partials belong together and returns the decompositions they follow.
+func (w *sums) plan(ctx context.Context, partials []*message.Partial) (*btn.Job, error) {
+	first := partials[0]
+	blobs := []string{first.JobBlob}
+	for _, p := range partials {
+		switch {
+		case p.Digest != first.Digest:
+			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…", ErrDigests, first.K, first.Digest, p.K, p.Digest)
+		case p.NumericKind != first.NumericKind:
+			return nil, fault.New(fault.Unsupported, "%w: chunk %d is of kind %s, chunk %d of kind %s; let contract-workers of one kind of processor serve a lane",
+				ErrNumericKinds, first.K, first.NumericKind, p.K, p.NumericKind)
+		case !slices.Contains(blobs, p.JobBlob):
+			blobs = append(blobs, p.JobBlob)
+		}
+	}
+	job, err := w.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
+	if err != nil || len(blobs) == 1 {
+		return job, err
+	}
+	// Learning ran twice, once out of the cache perhaps: the plans may differ in saying so, and in nothing else.
+	want, err := message.EncodeJob(uncached(job))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	for _, blob := range blobs[1:] {
+		other, err := w.plans.get(ctx, w.Bus, blob)
+		if err != nil {
+			return nil, err
+		}
+		if got, err := message.EncodeJob(uncached(other)); err != nil || !bytes.Equal(got, want) {
+			return nil, fault.New(fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob)
+		}
+	}
+	return job, nil
+}
+
+// uncached is a job without the word on where its decompositions came from.
+func uncached(j *btn.Job) *btn.Job {
+	c := &btn.Job{Decompositions: j.Decompositions, Assignments: slices.Clone(j.Assignments)}
+	for i := range c.Assignments {
+		c.Assignments[i].Cache = ""
+	}
+	return c
+}

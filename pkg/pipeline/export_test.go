@@ -1,4 +1,0 @@
-package pipeline
-
-// NetworkVersion is part of the keys of remembered networks.
-const NetworkVersion = networkVersion
