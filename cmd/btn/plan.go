@@ -132,20 +132,20 @@ var errSlow = errors.New("not priced in the time that --within leaves")
 // assign assigns a query until a time; errSlow if that comes first.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, q query.Query, s btn.Settings,
-) (*btn.Job, error) {
+) ([]btn.Assignment, error) {
 	left := time.Until(until)
 	if left <= 0 {
 		return nil, errSlow
 	}
 	planning, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	job, err := promptly(planning, func() (*btn.Job, error) {
+	assignments, err := promptly(planning, func() ([]btn.Assignment, error) {
 		return plan.Assign(plan.PriceUntil(planning, time.Now().Add(left*3/4)), net, []query.Query{q}, s, nil)
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, errSlow
 	}
-	return job, err
+	return assignments, err
 }
 
 func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
@@ -176,7 +176,7 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	job, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
+	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -184,28 +184,28 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, 
 	if err != nil {
 		return err
 	}
-	a := job.Assignments[0]
+	a := assignments[0]
 	switch {
 	case a.Error != nil && a.Error.Code != fault.OverBudget:
 		return fault.New(a.Error.Code, "%s", a.Error.Message)
 	case a.Error != nil:
 		f.Why = a.Error.Message
-	case a.Plan == nil:
-		f.ClosedForm = len(job.Decompositions[a.Decomposition].Components)
+	case a.Cost == nil:
+		f.ClosedForm = a.Plan.Len()
 		f.Components, f.Fits = f.ClosedForm, true
 		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", count(float64(f.ClosedForm), "component"))
-		if p := job.Decompositions[a.Decomposition].Plan; p.Flops > 0 {
+		if p := a.Plan.Estimates[0].Cost; p.Flops > 0 {
 			f.closed = fmt.Sprintf(" in count space, %.3g flops, peak %s", p.Flops, config.FormatBytes(p.Bytes))
 		}
 	default:
-		f.Exact, f.Components = a.Plan, len(job.Decompositions[a.Decomposition].Components)
-		f.Fits = a.Plan.Flops <= plan.AutoLimit(s)
-		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Plan.Bytes), config.FormatBytes(float64(s.Memory)))
+		f.Exact, f.Components = a.Cost, a.Plan.Len()
+		f.Fits = a.Cost.Flops <= plan.AutoLimit(s)
+		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Cost.Bytes), config.FormatBytes(float64(s.Memory)))
 		if !f.Fits {
-			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Plan.Flops, plan.AutoLimit(s))
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Cost.Flops, plan.AutoLimit(s))
 		}
 	}
-	if f.Exact != nil && job.Decompositions[a.Decomposition].Contraction != nil {
+	if f.Exact != nil && a.Plan.Estimates[0].Parts[0].Class() != btn.ClassElimination {
 		describing, cancel := context.WithDeadline(ctx, until.Add(c.late()))
 		defer cancel()
 		f.Simplified, err = promptly(describing, func() (string, error) { return simplified(describing, net, q) })
@@ -222,7 +222,7 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q query.Query, f
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
 	}
-	job, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
+	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals}, s)
 	if errors.Is(err, errSlow) {
 		f.Choice, f.Components, f.Growth = s.Method, 0, "the plan of an estimate was "+err.Error()
 		return nil
@@ -230,13 +230,12 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q query.Query, f
 	if err != nil {
 		return err
 	}
-	a := job.Assignments[0]
+	a := assignments[0]
 	if a.Error != nil {
 		return fault.New(a.Error.Code, "%s", a.Error.Message)
 	}
-	d := job.Decompositions[a.Decomposition]
-	f.Choice, f.Components = d.Method, len(d.Components)
-	if f.Growth = stage.Describe(job); f.Growth != "" {
+	f.Choice, f.Components = a.Plan.Method, a.Plan.Len()
+	if f.Growth = stage.Describe(assignments); f.Growth != "" {
 		_, f.Growth, _ = strings.Cut(f.Growth, ": ")
 	}
 	return nil

@@ -9,37 +9,44 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// From the values that arrived, in any order and possibly more than once, to one value per component.
+// From the values that arrived, in any order and possibly more than once, to one value per part.
 
-// collect returns the value of each of n components, or the one error that the query fails with. That error does not
-// depend on the order of arrival either: a unit's own error comes before a broken set of values, the lowest component
-// before others.
-func collect(query, n int, arrived []btn.UnitValue) ([]btn.Value, *btn.ErrorInfo) {
-	sorted := sortedUnits(arrived)
-	for _, u := range sorted {
+// part is the value of a part, if it has arrived.
+type part struct {
+	value btn.Value
+	err   *btn.ErrorInfo
+	there bool
+}
+
+// collect returns what has arrived of a plan's n parts. The failure is that of a broken set of values; it does not depend on the
+// order of arrival, the lowest part comes before others.
+func collect(query, n int, arrived []btn.UnitValue) ([]part, *btn.ErrorInfo) {
+	parts := make([]part, n)
+	for _, u := range sortedUnits(arrived) {
+		switch c := u.Part; {
+		case u.Query != query:
+			return parts, failure(fault.Internal, "a value of query %d arrived for query %d", u.Query, query)
+		case c < 0 || c >= n:
+			return parts, failure(fault.Internal, "a value of component %d arrived, the plan has %d", c, n)
+		case parts[c].there && compareUnits(u, btn.UnitValue{Unit: u.Unit, Value: parts[c].value, Error: parts[c].err}) != 0:
+			return parts, failure(fault.Internal, "component %d arrived twice with different values, %s and %s", c,
+				decimal(parts[c].value.Z), decimal(u.Value.Z))
+		default:
+			parts[c] = part{value: u.Value, err: u.Error, there: true}
+		}
+	}
+	return parts, nil
+}
+
+// ownError is the error of the lowest part of a query that has one.
+func ownError(query int, arrived []btn.UnitValue) *btn.ErrorInfo {
+	for _, u := range sortedUnits(arrived) {
 		if u.Query == query && u.Error != nil {
 			e := *u.Error
-			return nil, &e
+			return &e
 		}
 	}
-	z, seen := make([]btn.Value, n), make([]bool, n)
-	for i, u := range sorted {
-		switch c := u.Component; {
-		case u.Query != query:
-			return nil, failure(fault.Internal, "a value of query %d arrived for query %d", u.Query, query)
-		case c < 0 || c >= n:
-			return nil, failure(fault.Internal, "a value of component %d arrived, the decomposition has %d", c, n)
-		case seen[c] && compareUnits(u, sorted[i-1]) != 0:
-			return nil, failure(fault.Internal, "component %d arrived twice with different values, %s and %s", c,
-				decimal(z[c].Z), decimal(u.Value.Z))
-		default:
-			z[c], seen[c] = u.Value, true
-		}
-	}
-	if missing := slices.Index(seen, false); missing >= 0 {
-		return nil, failure(fault.Internal, "the value of component %d of %d is missing", missing, n)
-	}
-	return z, nil
+	return nil
 }
 
 func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
@@ -50,7 +57,7 @@ func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
 
 // compareUnits orders units by place and then by content, bit by bit; 0 means identical.
 func compareUnits(a, b btn.UnitValue) int {
-	place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Component, b.Component))
+	place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Part, b.Part))
 	value := cmp.Or(
 		cmp.Compare(math.Float64bits(a.Value.Z.Mant), math.Float64bits(b.Value.Z.Mant)),
 		cmp.Compare(a.Value.Z.Exp, b.Value.Z.Exp),
@@ -76,7 +83,7 @@ func compareMarginals(a, b *btn.Marginals) int {
 	return cmp.Or(cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains), slices.CompareFunc(a.Mant, b.Mant, bits))
 }
 
-// compareApproximate compares what only components of approximate classes have.
+// compareApproximate compares what only parts of approximate classes have.
 func compareApproximate(a, b btn.Value) int {
 	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
 	there := func(x bool) int {

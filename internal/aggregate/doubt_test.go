@@ -7,20 +7,17 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // windows returns a query over whole regions of growing size, ln Z less the Bethe value being given.
 func windows(lnSums ...float64) Input {
-	d := &btn.Decomposition{Method: btn.MethodRegions, Growth: &btn.Growth{Accuracy: 1e-9}}
-	in := Input{Job: "j-1", Decomposition: d, Assignment: &btn.Assignment{Propagation: &btn.Propagation{Converged: true}}}
-	for k, x := range lnSums {
-		d.Growth.Rungs = append(d.Growth.Rungs, btn.Rung{Family: btn.FamilyRegions, Kind: "windows", Size: k + 2, Count: 1, From: k, To: k + 1})
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassRegion, Rung: k})
-		d.Alpha = append(d.Alpha, scaled.One)
-		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: k}, Value: btn.Value{
-			Z: scaled.One, Region: &btn.RegionPart{LnBethe: 10, LnSum: x, Regions: int64(10 - k)},
-		}})
+	kinds, regions := make([]string, len(lnSums)), make([]int64, len(lnSums))
+	for k := range lnSums {
+		kinds[k], regions[k] = "windows", int64(10-k)
+	}
+	in := regionLadder(&btn.Propagation{Converged: true}, kinds, lnSums, regions)
+	for k := range in.Values {
+		in.Values[k].Value.Region.LnBethe = 10
 	}
 	return in
 }
@@ -60,7 +57,7 @@ func TestRegionsOfConstraints(t *testing.T) {
 // TestEntriesLostToTheRangeAreSaid: 7e-11 was stated for an estimate that was off by 0.25.
 func TestEntriesLostToTheRangeAreSaid(t *testing.T) {
 	in := ladder(1e-9, step{0, 8, []float64{2}, false}, step{1, 8, []float64{2}, false})
-	in.Decomposition.Growth.Rungs[0].Family = btn.FamilyTree
+	in.Assignment.Plan.Estimates[0].Lossless = true
 	in.Assignment.Unsure = true
 	r := Result(in)
 	if r.Status != "ok" || r.Uncertainty != nil || r.Ended == "settled" || !strings.Contains(strings.Join(r.Warnings, ";"), "terms may be lost") {

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -12,36 +13,38 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// step is a rung of a test: its place, and ln Z of each of its slices.
+// step is an estimate of a test: its place, and ln Z of each of its slices.
 type step struct {
 	plan, bond int
 	lnZ        []float64
 	dropped    bool
 }
 
-// ladder returns a query that grows, with the values of all its components.
+// ladder returns a query that grows, with the values of all its parts.
 func ladder(accuracy float64, steps ...step) Input {
-	d := &btn.Decomposition{Method: btn.MethodTruncated, Growth: &btn.Growth{Accuracy: accuracy}}
-	in := Input{Job: "j-1", Decomposition: d, Assignment: &btn.Assignment{}}
-	for k, s := range steps {
-		r := btn.Rung{Family: btn.FamilySweep, Plan: s.plan, Bond: s.bond, Count: int64(len(s.lnZ)), From: len(d.Components)}
+	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: accuracy}
+	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: plan}}
+	for _, s := range steps {
+		e := btn.Estimate{
+			Rule: btn.Linear, Track: fmt.Sprint("mps ", s.plan), Slices: int64(len(s.lnZ)),
+			Level: math.Log2(float64(s.bond)) + math.Log2(float64(len(s.lnZ))),
+		}
+		along := &btn.TruncatedPlan{Family: btn.FamilySweep, Number: s.plan}
 		for slice, x := range s.lnZ {
-			in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: len(d.Components)}, Value: btn.Value{
+			in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: len(in.Values)}, Value: btn.Value{
 				Z: scaled.FromLog(x), Flops: 10, Truncation: &btn.Truncation{Bond: s.bond, Discarded: 1e-8, Truncated: s.dropped, Bytes: 64},
 			}})
-			d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: int64(slice)})
-			d.Alpha = append(d.Alpha, scaled.One)
+			e.Parts = append(e.Parts, &btn.Truncated{Along: along, Bond: s.bond, Slice: btn.Slice{At: int64(slice)}})
 		}
-		r.To = len(d.Components)
-		d.Growth.Rungs = append(d.Growth.Rungs, r)
+		plan.Estimates = append(plan.Estimates, e)
 	}
 	return in
 }
 
 func TestGrowthThatDropsNothingSettlesAtOnce(t *testing.T) {
 	in := ladder(1e-9, step{0, 8, []float64{2}, false}, step{0, 16, []float64{3}, true})
-	in.Decomposition.Growth.Rungs[0].Family = btn.FamilyTree
-	if !Settled(Input{Decomposition: in.Decomposition, Assignment: in.Assignment, Values: in.Values[:1]}) {
+	in.Assignment.Plan.Estimates[0].Lossless = true
+	if !Settled(Input{Assignment: in.Assignment, Values: in.Values[:1]}) {
 		t.Error("not settled after an estimate that dropped nothing")
 	}
 	r := Result(in)
@@ -188,16 +191,17 @@ func TestFailedEstimatesAreLeftOut(t *testing.T) {
 
 // Regions add up log-linearly within a slice and linearly over the slices; the linear sum of the same components is shown beside.
 func TestRegionEstimates(t *testing.T) {
-	d := &btn.Decomposition{Method: btn.MethodRegions, Growth: &btn.Growth{Rungs: []btn.Rung{{Family: btn.FamilyRegions, Kind: "cycles", Size: 8, Count: 2, From: 0, To: 3}}}}
-	in := Input{Decomposition: d, Assignment: &btn.Assignment{Propagation: &btn.Propagation{Converged: true, Phases: []float64{3, 2}}}}
+	e := btn.Estimate{Rule: btn.LogLinear, Slices: 2}
+	in := Input{Assignment: &btn.Assignment{Propagation: &btn.Propagation{Converged: true, Phases: []float64{3, 2}}}}
 	for i, v := range []btn.RegionPart{
 		{LnBethe: 2, LnSum: 0.25, Linear: scaled.FromFloat(0.2), Regions: 3},
 		{LnBethe: 2, LnSum: 0.5, Linear: scaled.FromFloat(0.3), Regions: 4, NonPositive: 1},
 		{LnBethe: 1, LnSum: -0.5, Linear: scaled.FromFloat(-0.25), Regions: 5},
 	} {
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassRegion, Slice: int64(i / 2)})
-		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: i}, Value: btn.Value{Z: scaled.FromLog(v.LnBethe), Region: &v}})
+		e.Parts = append(e.Parts, &btn.Regions{Kind: "cycles", Size: 8, Slice: btn.Slice{At: int64(i / 2)}})
+		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: i}, Value: btn.Value{Z: scaled.FromLog(v.LnBethe), Region: &v}})
 	}
+	in.Assignment.Plan = &btn.Plan{Method: btn.MethodRegions, Estimates: []btn.Estimate{e}}
 	r := Result(in)
 	if want := math.Log(math.Exp(2.75) + math.Exp(0.5)); math.Abs(*r.LogZ-want) > 1e-14 {
 		t.Errorf("ln Z %v, want %v", *r.LogZ, want)
@@ -211,14 +215,15 @@ func TestRegionEstimates(t *testing.T) {
 	}
 }
 
-// regionLadder returns a query whose rungs are families of one region component each.
+// regionLadder returns a query whose estimates are families of one part each.
 func regionLadder(bp *btn.Propagation, kinds []string, lnSums []float64, regions []int64) Input {
-	d := &btn.Decomposition{Method: btn.MethodRegions, Growth: &btn.Growth{Accuracy: 1e-9}}
-	in := Input{Decomposition: d, Assignment: &btn.Assignment{Propagation: bp}}
+	plan := &btn.Plan{Method: btn.MethodRegions, Accuracy: 1e-9}
+	in := Input{Assignment: &btn.Assignment{Plan: plan, Propagation: bp}}
 	for i, x := range lnSums {
-		d.Growth.Rungs = append(d.Growth.Rungs, btn.Rung{Family: btn.FamilyRegions, Kind: kinds[i], Size: i + 2, Count: 1, From: i, To: i + 1})
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassRegion, Rung: i})
-		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Component: i}, Value: btn.Value{
+		plan.Estimates = append(plan.Estimates, btn.Estimate{
+			Rule: btn.LogLinear, Track: kinds[i], Level: float64(i), Slices: 1, Parts: []btn.Part{&btn.Regions{Kind: kinds[i], Size: i + 2}},
+		})
+		in.Values = append(in.Values, btn.UnitValue{Unit: btn.Unit{Part: i}, Value: btn.Value{
 			Z: scaled.FromLog(1), Region: &btn.RegionPart{LnBethe: 1, LnSum: x, Regions: regions[i]}}})
 	}
 	return in

@@ -26,7 +26,7 @@ func Results(inputs []Input) []btn.Result {
 		results[q], z[q] = answer(in)
 	}
 	for q, in := range inputs {
-		if in.Assignment == nil || in.Assignment.Over == 0 || results[q].Status != "ok" {
+		if in.Assignment == nil || in.Assignment.Over == 0 || results[q].Status != btn.StatusOK {
 			continue
 		}
 		r, over := &results[q], in.Assignment.Over-1
@@ -34,7 +34,7 @@ func Results(inputs []Input) []btn.Result {
 		switch {
 		case over < 0 || over >= len(results):
 			warn("no ratio: query %d is not in this job", over)
-		case results[over].Status != "ok":
+		case results[over].Status != btn.StatusOK:
 			warn("no ratio: query %d, which this one is asked over, has no answer", over)
 		case results[over].Zero:
 			warn("no ratio: Z of query %d, which this one is asked over, is 0", over)
@@ -44,7 +44,7 @@ func Results(inputs []Input) []btn.Result {
 			if in.Assignment.Event {
 				improbable(r, &results[over])
 			}
-			if r.Status == "ok" && r.Exact && !results[over].Exact {
+			if r.Status == btn.StatusOK && r.Exact && !results[over].Exact {
 				warn("the ratio is an estimate of unknown quality: query %d, which this one is asked over, has only an estimate", over)
 			}
 		}
@@ -71,7 +71,7 @@ func improbable(r, over *btn.Result) {
 	}
 	over.Warnings = append(over.Warnings,
 		fmt.Sprintf("query %d, which restricts this one, came out larger by %.2g nats: one of both is less certain than stated", r.Query, above))
-	r.Status, r.Exact, r.Zero = "error", false, false
+	r.Status, r.Exact, r.Zero = btn.StatusError, false, false
 	r.Error = failure(fault.FailedEstimate, "P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)", above, allowed)
 	r.LogZ, r.Log10Z, r.LnRatio, r.Uncertainty, r.Certificate = nil, nil, nil, nil, nil
 	r.Marginals, r.MarginalUncertainty, r.Joint = nil, nil, nil

@@ -101,8 +101,8 @@ func TestRunSumsTheComponents(t *testing.T) {
 	if r := Result(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 0 {
 		t.Errorf("run %+v of components of 0 and 10 flops", r.Run)
 	}
-	in.Decomposition.Contraction = &btn.Tree{Count: 9}
-	in.Decomposition.Components = []btn.Component{{Class: btn.ClassBase, From: 0, To: 4}, {Class: btn.ClassBase, From: 4, To: 9}}
+	tree := &btn.Tree{Count: 9}
+	in.Assignment.Plan.Estimates[0].Parts = []btn.Part{&btn.Slices{Tree: tree, To: 4}, &btn.Slices{Tree: tree, From: 4, To: 9}}
 	if r := Result(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 9 {
 		t.Errorf("run %+v of 9 slices", r.Run)
 	}

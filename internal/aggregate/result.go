@@ -1,11 +1,8 @@
 package aggregate
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -23,12 +20,11 @@ const unknownQuality = "this is an estimate of unknown quality: neither the resi
 
 // Input is what is known about one query when all its values have arrived.
 type Input struct {
-	Job           string
-	Query         int
-	Assignment    *btn.Assignment    // of this query
-	Decomposition *btn.Decomposition // the assigned one; nil if the assignment has an error
-	Values        []btn.UnitValue    // of this query, in any order; identical duplicates are fine
-	EvidenceFile  string             // empty if there was none
+	Job          string
+	Query        int
+	Assignment   *btn.Assignment // of this query
+	Values       []btn.UnitValue // of this query, in any order; identical duplicates are fine
+	EvidenceFile string          // empty if there was none
 	// Deadline says that no more values will come: a query that grows is answered with what is there.
 	Deadline bool
 }
@@ -52,29 +48,163 @@ func Result(in Input) btn.Result {
 
 // answer is Result, and Z where the result is ok.
 func answer(in Input) (btn.Result, scaled.Number) {
-	if in.Decomposition != nil && in.Decomposition.Growth != nil && in.Assignment != nil && in.Assignment.Error == nil {
-		return grown(in)
+	r, none := start(in), scaled.Number{}
+	fail := func(e *btn.ErrorInfo) (btn.Result, scaled.Number) {
+		r.Status, r.Error = btn.StatusError, e
+		return r, none
 	}
-	r := start(in)
 	parts, failed := values(in)
-	var z scaled.Number
-	if failed == nil {
-		r.Run = run(in.Decomposition, parts)
-		z, failed = total(&r, in.Decomposition, in.Assignment, parts)
-	}
 	if failed != nil {
-		r.Status, r.Error = "error", failed
-		return r, z
+		return fail(failed)
 	}
-	r.Status, r.Exact = "ok", in.Decomposition.Exact && !in.Assignment.Unsure
-	if doubt := doubts(in.Decomposition.Alpha, parts); doubt != "" {
-		r.Exact = false
-		r.Warnings = append(r.Warnings, "not marked exact: "+doubt)
+	s := climb(in.Assignment, parts, true)
+	if s.ended == endedDeadline && !in.Deadline {
+		return fail(failure(fault.Internal, "values are missing, and the estimates there are have not settled"))
 	}
-	if !r.Exact {
-		r.Warnings = append(r.Warnings, unknownQuality)
+	s.took(&r)
+	if in.Assignment.Plan.Grows() {
+		r.Ended = s.ended
+		for _, e := range s.estimates {
+			r.Estimates = append(r.Estimates, e.EstimateResult)
+		}
+		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
 	}
-	return r, z
+	if len(s.estimates) == 0 {
+		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
+	}
+	if s.best < 0 {
+		last := s.estimates[len(s.estimates)-1]
+		if last.of.Quality != nil {
+			r.CancellationDigits = finite(last.digits)
+		}
+		return fail(last.err)
+	}
+	best := s.estimates[s.best]
+	r.LogZ, r.Log10Z = best.LogZ, finite(best.z.Log10Abs())
+	r.CancellationDigits = finite(best.digits)
+	if best.of.Quality == nil {
+		s.reportJudged(&r)
+	} else if failed := best.reportKnown(&r, in.Assignment); failed != nil {
+		r.LogZ, r.Log10Z = nil, nil
+		return fail(failed)
+	}
+	r.Status = btn.StatusOK
+	return r, best.z
+}
+
+// values returns what has arrived of the plan's parts, or why there is no answer.
+func values(in Input) ([]part, *btn.ErrorInfo) {
+	a := in.Assignment
+	switch {
+	case a == nil:
+		return nil, failure(fault.Internal, "query %d has no assignment", in.Query)
+	case a.Error != nil:
+		e := *a.Error
+		return nil, &e
+	case a.Plan == nil:
+		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
+	}
+	for _, e := range a.Plan.Estimates {
+		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
+			return nil, failure(fault.Internal, "an estimate has %d components and %d weights", len(e.Parts), len(e.Alpha))
+		}
+	}
+	n := a.Plan.Len()
+	parts, broken := collect(in.Query, n, in.Values)
+	if a.Plan.Grows() {
+		return parts, broken
+	}
+	switch own := ownError(in.Query, in.Values); {
+	case in.Deadline && len(in.Values) < n:
+		return nil, failure(fault.Deadline, "the deadline came before all components were contracted")
+	case own != nil:
+		return nil, own
+	case broken != nil:
+		return nil, broken
+	}
+	for i := range parts {
+		if !parts[i].there {
+			return nil, failure(fault.Internal, "the value of component %d of %d is missing", i, n)
+		}
+	}
+	return parts, nil
+}
+
+// took fills what the complete estimates took.
+func (g *sequence) took(r *btn.Result) {
+	r.Run, r.Components = &btn.Run{}, 0
+	for _, e := range g.estimates {
+		r.Run.Flops += e.Flops
+		r.Components += e.Components
+		for _, p := range e.of.Parts {
+			if q, ok := p.(*btn.Slices); ok {
+				r.Run.Slices += float64(max(0, q.To-q.From))
+			}
+		}
+	}
+	r.Run.Flops = min(r.Run.Flops, math.MaxFloat64)
+}
+
+// reportJudged fills what the sequence says of its best estimate.
+func (g *sequence) reportJudged(r *btn.Result) {
+	r.Uncertainty = g.uncertainty
+	var warning string
+	r.Marginals, warning = g.estimates[g.best].marginals()
+	if warning != "" {
+		r.Warnings = append(r.Warnings, warning)
+	}
+	if r.Marginals == nil {
+		return
+	}
+	r.MarginalUncertainty = g.marginalChange(r.Marginals)
+	if r.MarginalUncertainty == nil {
+		r.Warnings = append(r.Warnings, "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z")
+	}
+}
+
+// reportKnown fills what is said of an estimate whose quality is known: marginals, whether it is exact, else its certificate.
+func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo {
+	quality, alpha := r.of.Quality, r.of.Weights()
+	if r.z.IsZero() {
+		to.Zero, to.LogZ, to.Log10Z = true, nil, nil
+	} else if failed := r.reportMarginals(to, alpha, a.Joint); failed != nil {
+		return failed
+	} else if !quality.Exact {
+		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
+	}
+	to.Exact = quality.Exact && !a.Unsure
+	if doubt := doubts(alpha, r.parts); doubt != "" {
+		to.Exact = false
+		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
+	}
+	if !to.Exact {
+		to.Warnings = append(to.Warnings, unknownQuality)
+	}
+	return nil
+}
+
+// reportMarginals fills marginals and the joint marginal of a set, as far as the parts have them.
+func (r *estimate) reportMarginals(to *btn.Result, alpha []scaled.Number, set []int) *btn.ErrorInfo {
+	each, together := make([]*btn.Marginals, len(r.parts)), make([]*btn.Marginals, len(r.parts))
+	for i, v := range r.parts {
+		each[i], together[i] = v.Marginals, v.Joint
+	}
+	p, warning, err := marginals(alpha, each)
+	if err != nil {
+		return failure(fault.Internal, "%v", err)
+	}
+	to.Marginals = p
+	if warning != "" {
+		to.Warnings = append(to.Warnings, warning)
+	}
+	to.Joint, warning, err = joint(alpha, together, set)
+	if err != nil {
+		return failure(fault.Internal, "%v", err)
+	}
+	if warning != "" {
+		to.Warnings = append(to.Warnings, warning)
+	}
+	return nil
 }
 
 // doubts says why a total is not known to be exact: the first component's reason, or the digits that cancelled between them on top of
@@ -109,125 +239,46 @@ func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) 
 	return lostDigits(total, scaled.SumAbsProducts(alpha, z)), lostDigits(total, scaled.SumAbsProducts(alpha, terms))
 }
 
-// run sums what the components took.
-func run(d *btn.Decomposition, parts []btn.Value) *btn.Run {
-	var r btn.Run
-	for i, v := range parts {
-		r.Flops += v.Flops
-		if q := d.Components[i]; d.Contraction != nil && len(d.Contraction.Groups) == 0 && q.Class == btn.ClassBase && q.Order == nil {
-			r.Slices += float64(max(0, q.To-q.From))
-		}
-	}
-	r.Flops = min(r.Flops, math.MaxFloat64)
-	return &r
-}
-
 // start fills what does not depend on the values.
 func start(in Input) btn.Result {
-	r := btn.Result{Job: in.Job, Query: in.Query, Warnings: []string{}, Cache: "off", TimingsMS: map[string]float64{}}
+	r := btn.Result{Job: in.Job, Query: in.Query, Warnings: []string{}, Cache: btn.CacheOff, TimingsMS: map[string]float64{}}
 	if in.EvidenceFile != "" {
 		r.EvidenceFile = &in.EvidenceFile
 	}
-	if d := in.Decomposition; d != nil {
-		r.Method, r.Components = d.Method, len(d.Components)
-		r.Warnings = append(r.Warnings, d.Warnings...)
-		quality(&r, d)
+	a := in.Assignment
+	if a == nil {
+		return r
 	}
-	if a := in.Assignment; a != nil {
-		r.Plan, r.Relearned = finitePlan(a.Plan), a.Relearned
-		r.Warnings = append(r.Warnings, a.Warnings...)
-		if a.Cache != "" {
-			r.Cache = a.Cache
+	if p := a.Plan; p != nil {
+		r.Method, r.Components = p.Method, p.Len()
+		r.Warnings = append(r.Warnings, p.Warnings...)
+		if !p.Grows() && len(p.Estimates) > 0 {
+			quality(&r, p.Estimates[0].Quality)
 		}
+	}
+	r.Plan, r.Relearned = finiteCost(a.Cost), a.Relearned
+	r.Propagation = finitePropagation(a.Propagation)
+	r.Warnings = append(r.Warnings, a.Warnings...)
+	if a.Cache != "" {
+		r.Cache = a.Cache
 	}
 	return r
 }
 
-// quality fills how well the decomposition fits B: ρ = 0 and ln(1−ρ) = 0 by definition where it is exact.
-func quality(r *btn.Result, d *btn.Decomposition) {
-	if d.Exact {
+// quality fills how well an estimate fits B: ρ = 0 and ln(1−ρ) = 0 by definition where it is exact.
+func quality(r *btn.Result, q *btn.Quality) {
+	if q.Exact {
 		r.Residual, r.LnExplained = finite(0), finite(0)
 		return
 	}
-	r.Residual, r.LnExplained, r.ConditionGram = finite(d.Residual), finite(d.LnExplained), finite(d.ConditionGram)
-}
-
-// values returns the value of every component, or why there are none.
-func values(in Input) ([]btn.Value, *btn.ErrorInfo) {
-	d := in.Decomposition
-	switch {
-	case in.Assignment == nil:
-		return nil, failure(fault.Internal, "query %d has no assignment", in.Query)
-	case in.Assignment.Error != nil:
-		e := *in.Assignment.Error
-		return nil, &e
-	case d == nil:
-		return nil, failure(fault.Internal, "query %d has no decomposition", in.Query)
-	case in.Deadline && len(in.Values) < len(d.Components):
-		return nil, failure(fault.Deadline, "the deadline came before all components were contracted")
-	case len(d.Alpha) != len(d.Components):
-		return nil, failure(fault.Internal, "the decomposition has %d components and %d weights", len(d.Components), len(d.Alpha))
-	}
-	return collect(in.Query, len(d.Components), in.Values)
-}
-
-// total sums the components, fills the numbers of the answer, and returns Z.
-func total(r *btn.Result, d *btn.Decomposition, a *btn.Assignment, parts []btn.Value) (scaled.Number, *btn.ErrorInfo) {
-	none := scaled.Number{}
-	z, m, together := make([]scaled.Number, len(parts)), make([]*btn.Marginals, len(parts)), make([]*btn.Marginals, len(parts))
-	for i, v := range parts {
-		z[i], m[i], together[i] = v.Z, v.Marginals, v.Joint
-	}
-	e, err := Sum(d.Alpha, z)
-	switch {
-	case errors.Is(err, ErrNotFinite) && slices.ContainsFunc(z, overflown):
-		return none, failure(fault.Unsupported, "%v: a table left the range of float64 on the way", err)
-	case errors.Is(err, ErrNotFinite):
-		return none, failure(fault.Internal, "%v", err)
-	}
-	digits := e.CancellationDigits
-	if err == nil || !errors.Is(err, ErrNotFinite) {
-		_, digits = cancelled(d.Alpha, parts)
-	}
-	r.CancellationDigits = finite(digits)
-	switch doubt := first(parts); {
-	case e.Total.IsZero() && err == nil && d.Exact && (doubt != "" || a.Unsure):
-		return none, failure(fault.Unsupported, "the total came out as 0, which proves nothing: %s", cmp.Or(doubt, "terms may be missing"))
-	case errors.Is(err, ErrNegative) && d.Exact && digits < policy.SignDigits && doubt == "" && !a.Unsure:
-		return none, failure(fault.BadInput, "the total is negative: not a probability model (Z is %s)", decimal(e.Total))
-	case err != nil:
-		return none, failure(fault.FailedEstimate, "%v", err)
-	case e.Total.IsZero() && !d.Exact:
-		return none, failure(fault.FailedEstimate, "the total of %d components is exactly 0, and an estimate cannot show that Z is 0", len(z))
-	case e.Total.IsZero():
-		r.Zero = true
-		return none, nil
-	}
-	p, warning, err := marginals(d.Alpha, m)
-	if err != nil {
-		return none, failure(fault.Internal, "%v", err)
-	}
-	if r.Marginals = p; warning != "" {
-		r.Warnings = append(r.Warnings, warning)
-	}
-	if r.Joint, warning, err = joint(d.Alpha, together, a.Joint); err != nil {
-		return none, failure(fault.Internal, "%v", err)
-	}
-	if warning != "" {
-		r.Warnings = append(r.Warnings, warning)
-	}
-	r.LogZ, r.Log10Z = finite(e.Total.LogAbs()), finite(e.Total.Log10Abs())
-	if !d.Exact {
-		r.Certificate = certificate(*r.LogZ, d.LnNormError, a.LnLinks)
-	}
-	return e.Total, nil
+	r.Residual, r.LnExplained, r.ConditionGram = finite(q.Residual), finite(q.LnExplained), finite(q.ConditionGram)
 }
 
 // overflown reports whether a value is what float64 makes of too large a number.
 func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
 
-// finitePlan returns a copy of the plan fit for JSON: a cost beyond float64 is its largest value, a plan with NaN is none.
-func finitePlan(p *btn.Cost) *btn.Cost {
+// finiteCost returns a copy fit for JSON: a cost beyond float64 is its largest value, one with NaN is none.
+func finiteCost(p *btn.Cost) *btn.Cost {
 	if p == nil {
 		return nil
 	}

@@ -15,16 +15,21 @@ import (
 
 // input returns a query with the given weights and values, of an exact decomposition or of an estimate.
 func input(exact bool, alpha, z []float64) Input {
-	d := &btn.Decomposition{
-		Method: btn.MethodExact, Exact: exact, Alpha: numbers(alpha...), Components: make([]btn.Component, len(alpha)),
-		LnNormError: math.Inf(-1), ConditionGram: 1,
+	e := btn.Estimate{
+		Rule: btn.Linear, Slices: 1, Alpha: numbers(alpha...), Quality: &btn.Quality{Exact: exact, LnNormError: math.Inf(-1), ConditionGram: 1},
 	}
+	for range alpha {
+		e.Parts = append(e.Parts, &btn.RankOne{Frame: &btn.Frame{}})
+	}
+	plan := &btn.Plan{Method: btn.MethodExact}
 	if !exact {
-		d.Method, d.Residual, d.LnExplained, d.ConditionGram, d.LnNormError = btn.MethodSymmetryCP, 0.25, math.Log(0.75), 12, math.Log(0.5)
+		plan.Method = btn.MethodSymmetryCP
+		*e.Quality = btn.Quality{Residual: 0.25, LnExplained: math.Log(0.75), ConditionGram: 12, LnNormError: math.Log(0.5)}
 	}
-	in := Input{Job: "j-1", Query: 3, Decomposition: d, Assignment: &btn.Assignment{Cache: "hit", LnLinks: math.Log(2)}}
+	plan.Estimates = []btn.Estimate{e}
+	in := Input{Job: "j-1", Query: 3, Assignment: &btn.Assignment{Plan: plan, Cache: btn.CacheHit, LnLinks: math.Log(2)}}
 	for i, x := range z {
-		u := btn.UnitValue{Unit: btn.Unit{Query: 3, Component: i}, Value: btn.Value{Z: scaled.FromFloat(x), Flops: float64(10 * i)}}
+		u := btn.UnitValue{Unit: btn.Unit{Query: 3, Part: i}, Value: btn.Value{Z: scaled.FromFloat(x), Flops: float64(10 * i)}}
 		in.Values = append(in.Values, u)
 	}
 	return in
@@ -43,7 +48,7 @@ func text(t *testing.T, r btn.Result) string {
 func TestExactResult(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
 	in.EvidenceFile = "a.evid"
-	in.Assignment.Plan = &btn.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
+	in.Assignment.Cost = &btn.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
 	r := Result(in)
 	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != btn.MethodExact || r.Zero || r.Components != 2 || r.Job != "j-1" || r.Query != 3 {
 		t.Fatalf("%s", text(t, r))
@@ -54,7 +59,7 @@ func TestExactResult(t *testing.T) {
 	if *r.Residual != 0 || *r.LnExplained != 0 || r.ConditionGram != nil || r.Certificate != nil || len(r.Warnings) != 0 {
 		t.Errorf("an exact answer has measures of an estimate: %s", text(t, r))
 	}
-	if *r.EvidenceFile != "a.evid" || r.Cache != "hit" || *r.Plan != *in.Assignment.Plan || r.Plan == in.Assignment.Plan {
+	if *r.EvidenceFile != "a.evid" || r.Cache != "hit" || *r.Plan != *in.Assignment.Cost || r.Plan == in.Assignment.Cost {
 		t.Errorf("evidence file, cache or plan not copied: %s", text(t, r))
 	}
 	for _, part := range []string{`"warnings":[]`, `"timings_ms":{}`, `"certificate":null`, `"error":null`} {
@@ -66,7 +71,7 @@ func TestExactResult(t *testing.T) {
 
 func TestEstimate(t *testing.T) {
 	in := input(false, []float64{1, -1}, []float64{5, 2}) // Z̃ = 3, bound ½·2 = 1
-	in.Decomposition.Warnings, in.Assignment.Warnings = []string{"first"}, []string{"second"}
+	in.Assignment.Plan.Warnings, in.Assignment.Warnings = []string{"first"}, []string{"second"}
 	r := Result(in)
 	if r.Status != "ok" || r.Exact || math.Abs(*r.LogZ-math.Log(3)) > 1e-15 || math.Abs(*r.CancellationDigits-math.Log10(7.0/3)) > 1e-15 {
 		t.Fatalf("%s", text(t, r))
@@ -84,7 +89,8 @@ func TestEstimate(t *testing.T) {
 	if r.EvidenceFile != nil || r.Plan != nil {
 		t.Errorf("no evidence file and no plan: %s", text(t, r))
 	}
-	in.Decomposition.LnExplained, in.Decomposition.ConditionGram, in.Decomposition.LnNormError = math.Inf(-1), math.Inf(1), math.NaN()
+	q := in.Assignment.Plan.Estimates[0].Quality
+	q.LnExplained, q.ConditionGram, q.LnNormError = math.Inf(-1), math.Inf(1), math.NaN()
 	if r := Result(in); r.LnExplained != nil || r.ConditionGram != nil || r.Certificate != nil || r.Status != "ok" {
 		t.Errorf("numbers that are not finite are not null: %s", text(t, r))
 	}
@@ -104,7 +110,7 @@ func TestZero(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	unit := func(query, component int, z float64) btn.UnitValue {
-		return btn.UnitValue{Unit: btn.Unit{Query: query, Component: component}, Value: btn.Value{Z: scaled.FromFloat(z)}}
+		return btn.UnitValue{Unit: btn.Unit{Query: query, Part: component}, Value: btn.Value{Z: scaled.FromFloat(z)}}
 	}
 	with := func(in Input, change func(*Input)) Input {
 		change(&in)
@@ -132,13 +138,13 @@ func TestFailures(t *testing.T) {
 		{"infinite weight", input(true, []float64{math.Inf(1)}, []float64{1}), fault.Internal, "component 0 has weight +Inf and value 1"},
 		{"missing", with(ok(), func(in *Input) { in.Values = in.Values[:1] }), fault.Internal, "the value of component 1 of 2 is missing"},
 		{"contradiction", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 1, 4)) }), fault.Internal, "component 1 arrived twice with different values, 4 and 3"},
-		{"out of range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 2, 4)) }), fault.Internal, "a value of component 2 arrived, the decomposition has 2"},
+		{"out of range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 2, 4)) }), fault.Internal, "a value of component 2 arrived, the plan has 2"},
 		{"below range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, -1, 4)) }), fault.Internal, "a value of component -1 arrived"},
 		{"other query", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(2, 0, 5)) }), fault.Internal, "a value of query 2 arrived for query 3"},
 		{"no assignment", with(ok(), func(in *Input) { in.Assignment = nil }), fault.Internal, "query 3 has no assignment"},
-		{"no decomposition", with(ok(), func(in *Input) { in.Decomposition = nil }), fault.Internal, "query 3 has no decomposition"},
-		{"weights missing", with(ok(), func(in *Input) { in.Decomposition.Alpha = nil }), fault.Internal, "the decomposition has 2 components and 0 weights"},
-		{"assigned error", with(ok(), func(in *Input) { in.Decomposition, in.Assignment.Error = nil, budget }), fault.OverBudget, "needs 3 TiB"},
+		{"no decomposition", with(ok(), func(in *Input) { in.Assignment.Plan = nil }), fault.Internal, "query 3 has no plan"},
+		{"weights missing", with(ok(), func(in *Input) { in.Assignment.Plan.Estimates[0].Alpha = numbers(1) }), fault.Internal, "an estimate has 2 components and 1 weights"},
+		{"assigned error", with(ok(), func(in *Input) { in.Assignment.Plan, in.Assignment.Error = nil, budget }), fault.OverBudget, "needs 3 TiB"},
 		{"unit's error", with(ok(), func(in *Input) { in.Values[1].Error = late }), fault.Deadline, "too late"},
 		{"unit's error before others missing", with(ok(), func(in *Input) { in.Values = in.Values[1:]; in.Values[0].Error = late }), fault.Deadline, "too late"},
 		{"lowest unit's error", with(ok(), func(in *Input) { in.Values[1].Error, in.Values[0].Error = late, budget }), fault.OverBudget, "needs 3 TiB"},
@@ -163,7 +169,7 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 	for trial := range 200 {
 		n := 1 + rng.IntN(20)
 		in := input(false, make([]float64, n), make([]float64, n))
-		in.Decomposition.Alpha = anyNumbers(rng, n, 80)
+		in.Assignment.Plan.Estimates[0].Alpha = anyNumbers(rng, n, 80)
 		for i, z := range anyNumbers(rng, n, 80) {
 			in.Values[i].Value.Z = z
 			if trial%4 == 3 && rng.IntN(3) == 0 {
@@ -183,11 +189,11 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 
 func TestPlanFitsJSON(t *testing.T) {
 	in := input(true, []float64{1}, []float64{5})
-	in.Assignment.Plan = &btn.Cost{Width: 3000, Log2Table: 3000, Flops: math.Inf(1), Bytes: math.Inf(1)}
+	in.Assignment.Cost = &btn.Cost{Width: 3000, Log2Table: 3000, Flops: math.Inf(1), Bytes: math.Inf(1)}
 	if r := Result(in); r.Plan == nil || r.Plan.Flops != math.MaxFloat64 || r.Plan.Log2Table != 3000 {
 		t.Errorf("a plan beyond float64: %s", text(t, r))
 	}
-	in.Assignment.Plan.Flops = math.NaN()
+	in.Assignment.Cost.Flops = math.NaN()
 	if r := Result(in); r.Plan != nil {
 		t.Errorf("a plan of NaN: %s", text(t, r))
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular values
-// below 1e-12 of the largest are dropped everywhere.
+// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular
+// values below 1e-12 of the largest are dropped everywhere.
 const rounding = 1e-13
 
 // judge chooses the best estimate so far and states its uncertainty.
 //
+//   - An estimate whose quality is known is the best, and states none.
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
 //   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the change that its own
 //     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
@@ -29,10 +30,13 @@ const rounding = 1e-13
 //   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
 //
 // The discarded weight is no bound by itself: it was seen at 1e-8 beside an error of 0.1.
-func (g *growth) judge() {
+func (g *sequence) judge() {
 	g.best, g.uncertainty, g.moved = -1, nil, false
-	for i := range g.rungs {
-		r := &g.rungs[i]
+	for i, r := range g.estimates {
+		if r.of.Quality != nil && r.err == nil {
+			g.best = i
+			return
+		}
 		if r.LogZ == nil {
 			continue
 		}
@@ -40,7 +44,7 @@ func (g *growth) judge() {
 			g.best, g.uncertainty = i, finite(floor(*r.LogZ))
 			return
 		}
-		if g.best < 0 || r.level() > g.rungs[g.best].level() {
+		if g.best < 0 || r.of.Level > g.estimates[g.best].of.Level {
 			g.best = i
 		}
 	}
@@ -48,7 +52,7 @@ func (g *growth) judge() {
 		return
 	}
 	g.steadiest()
-	best := &g.rungs[g.best]
+	best := g.estimates[g.best]
 	if g.unsure || g.plateau(best) {
 		return
 	}
@@ -57,7 +61,7 @@ func (g *growth) judge() {
 	spread, far, worse := 0.0, 0.0, 0
 	for _, other := range others {
 		distance := math.Abs(*other.LogZ - *best.LogZ)
-		if theirs, known := g.next(other, math.Inf(1)); known && moved && best.Family != btn.FamilyRegions && theirs > policy.Hopeless*last {
+		if theirs, known := g.next(other, math.Inf(1)); known && moved && !best.isLogLinear() && theirs > policy.Hopeless*last {
 			worse++ // its distance is its own error, in the main, as far as its truncations mean anything
 			far = max(far, distance/policy.Hopeless, distance*max(doubt(best), doubt(other)))
 			continue
@@ -66,16 +70,16 @@ func (g *growth) judge() {
 	}
 	u, _ := g.next(best, spread)
 	g.moved, u = moved, max(u, policy.Apart*spread, far)
-	if best.Family != btn.FamilyRegions {
+	if !best.isLogLinear() {
 		if last, _ := g.lastChange(best); worse == len(others) {
 			u = max(u, last) // nothing to compare with: no hope of the next change being smaller
 		}
 		u = g.cautious(best, u, len(others) == 0)
 	}
-	if best.Slices > 1 && best.Family == btn.FamilyRegions {
+	if best.Slices > 1 && best.isLogLinear() {
 		u = max(u, g.wholeNext(best), g.fromWhole(best))
 	}
-	if best.Family == btn.FamilyRegions {
+	if best.isLogLinear() {
 		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ))
 	}
 	switch {
@@ -96,7 +100,7 @@ func (g *growth) judge() {
 //     whose last change is exactly 0: that is a plateau and no convergence.
 //   - It is uncertain by the share that was discarded, whatever its plans agree about.
 //   - Estimates at or below 0, and forbidden combinations: lostSign, branches.
-func (g *growth) cautious(best *rung, u float64, alone bool) float64 {
+func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
 	change, known := g.lastChange(best)
 	if best.Discarded != nil {
 		share := max(*best.Discarded, 0)
@@ -114,14 +118,14 @@ func (g *growth) cautious(best *rung, u float64, alone bool) float64 {
 
 // plateau reports whether regions of constraints did not change at all from one size to the next: belief propagation sees
 // nothing of constraints that are even everywhere, like parities, and neither do regions that close no cycle of them.
-func (g *growth) plateau(best *rung) bool {
+func (g *sequence) plateau(best *estimate) bool {
 	change, known := g.lastChange(best)
-	return g.hard && best.Family == btn.FamilyRegions && known && change <= floor(*best.LogZ)
+	return g.hard && best.isLogLinear() && known && change <= floor(*best.LogZ)
 }
 
 // doubt is how much of a change is not to be hoped away after a truncation that left out this share: its fourth root. A small
 // change after truncations that drop a percent is as likely an accident as a sign of convergence.
-func doubt(r *rung) float64 {
+func doubt(r *estimate) float64 {
 	if r.Discarded == nil {
 		return 0
 	}
@@ -129,9 +133,9 @@ func doubt(r *rung) float64 {
 }
 
 // signs is lostSign where an estimate of at least half the best one's bond came out at or below 0, else 0.
-func (g *growth) signs(best *rung) float64 {
-	for i := range g.rungs {
-		if r := &g.rungs[i]; r.LogZ == nil && r.Truncated && r.Family != btn.FamilyRegions && r.level() >= best.level()-1 {
+func (g *sequence) signs(best *estimate) float64 {
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ == nil && r.Truncated && !r.isLogLinear() && r.of.Level >= best.of.Level-1 {
 			return policy.LostSign
 		}
 	}
@@ -154,10 +158,10 @@ func phases(p *btn.Propagation) float64 {
 }
 
 // fromWhole is how far regions in slices are from the last whole regions: slices of a smaller size lose loops that those have.
-func (g *growth) fromWhole(best *rung) float64 {
+func (g *sequence) fromWhole(best *estimate) float64 {
 	distance := 0.0
-	for i := range g.rungs {
-		if r := &g.rungs[i]; r.LogZ != nil && r.Family == btn.FamilyRegions && r.Slices == 1 {
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 {
 			distance = math.Abs(*r.LogZ - *best.LogZ)
 		}
 	}
@@ -173,10 +177,10 @@ func unconverged(p *btn.Propagation, lnZ float64) float64 {
 }
 
 // lastChange is how far an estimate is from the one before it in its sequence; false where there is none.
-func (g *growth) lastChange(best *rung) (float64, bool) {
+func (g *sequence) lastChange(best *estimate) (float64, bool) {
 	before := math.NaN()
-	for i := range g.rungs {
-		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() < best.level() {
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track && r.of.Level < best.of.Level {
 			before = *r.LogZ
 		}
 	}
@@ -187,11 +191,11 @@ func (g *growth) lastChange(best *rung) (float64, bool) {
 }
 
 // steadiest makes that estimate of the highest level the best whose own sequence has moved least; the first of equals.
-func (g *growth) steadiest() {
-	top, least := g.rungs[g.best].level(), math.Inf(1)
-	for i := range g.rungs {
-		r := &g.rungs[i]
-		if r.LogZ == nil || r.level() != top {
+func (g *sequence) steadiest() {
+	top, least := g.estimates[g.best].of.Level, math.Inf(1)
+	for i := range g.estimates {
+		r := g.estimates[i]
+		if r.LogZ == nil || r.of.Level != top {
 			continue
 		}
 		if u, moved := g.next(r, math.Inf(1)); moved && u < least {
@@ -200,41 +204,23 @@ func (g *growth) steadiest() {
 	}
 }
 
-// lossless reports whether a rung dropped nothing above rounding, along a tree. A sweep drops what is null in its own
-// norm, and in strong models that can count in the end: it is judged by its sequence like any other.
-func (r *rung) lossless() bool { return !r.Truncated && r.Family == btn.FamilyTree }
+// lossless reports whether an estimate dropped nothing above rounding, where that makes it exact up to rounding.
+func (r *estimate) lossless() bool { return !r.Truncated && r.of.Lossless }
 
-// level orders rungs by how much they keep: bond times slices, or the place in the ladder, for sizes of regions of different
-// kinds do not compare. The value of belief propagation is below all of them.
-func (r *rung) level() float64 {
-	if r.Kind == btn.KindBethe {
-		return -1
-	}
-	if r.Family == btn.FamilyRegions {
-		return float64(r.number)
-	}
-	return math.Log2(float64(max(r.Bond, 1))) + math.Log2(float64(max(r.Slices, 1)))
-}
-
-// track names what is held fixed while a sequence grows.
-func (r *rung) track() string {
-	if r.Slices > 1 && r.Family == btn.FamilyRegions { // grow by slices, at one size
-		return fmt.Sprint(r.Family, r.Kind, r.Size, " in slices")
-	}
-	return fmt.Sprint(r.Family, r.Plan, r.Kind)
-}
+// isLogLinear reports whether the estimate corrects the value of belief propagation: such sequences are not monotone.
+func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
 
 // next is the change that the sequence of the best estimate would make next; false where it has no predecessor. spread is
 // the distance of the other plans at its level.
-func (g *growth) next(best *rung, spread float64) (float64, bool) {
+func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
 	var values []float64
 	regions := int64(-1)
-	for i := range g.rungs {
-		r := &g.rungs[i]
-		if r.LogZ == nil || r.track() != best.track() || r.level() > best.level() {
+	for i := range g.estimates {
+		r := g.estimates[i]
+		if r.LogZ == nil || r.of.Track != best.of.Track || r.of.Level > best.of.Level {
 			continue
 		}
-		if n := len(values); n > 0 && r.Family == btn.FamilyRegions && r.Regions == regions && *r.LogZ == values[n-1] {
+		if n := len(values); n > 0 && r.isLogLinear() && r.Regions == regions && *r.LogZ == values[n-1] {
 			continue // the same regions: agreement with itself
 		}
 		values, regions = append(values, *r.LogZ), r.Regions
@@ -245,13 +231,13 @@ func (g *growth) next(best *rung, spread float64) (float64, bool) {
 	}
 	last := math.Abs(values[n-1] - values[n-2])
 	if n == 2 {
-		if before := g.spreadBefore(best); before > 0 && best.Family != btn.FamilyRegions {
+		if before := g.spreadBefore(best); before > 0 && !best.isLogLinear() {
 			return last * min(1, max(policy.Slowest, doubt(best), spread/before)), true
 		}
 		return last, true
 	}
 	before := math.Abs(values[n-2] - values[n-3])
-	if best.Family == btn.FamilyRegions {
+	if best.isLogLinear() {
 		return regionsNext(last, before), true
 	}
 	if before == 0 {
@@ -271,10 +257,10 @@ func regionsNext(last, before float64) float64 {
 }
 
 // wholeNext is what the whole regions below a rung of regions in slices have still to go: slices say nothing of the size.
-func (g *growth) wholeNext(best *rung) float64 {
-	var last *rung
-	for i := range g.rungs {
-		if r := &g.rungs[i]; r.LogZ != nil && r.Family == btn.FamilyRegions && r.Slices == 1 && r.Kind == best.Kind && r.Size <= best.Size {
+func (g *sequence) wholeNext(best *estimate) float64 {
+	var last *estimate
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.Kind == best.Kind && r.Size <= best.Size {
 			last = r
 		}
 	}
@@ -286,16 +272,16 @@ func (g *growth) wholeNext(best *rung) float64 {
 }
 
 // spreadBefore is the largest distance of other plans from the best one's at the level below its own; 0 for none.
-func (g *growth) spreadBefore(best *rung) float64 {
-	var before *rung
-	for i := range g.rungs {
-		if r := &g.rungs[i]; r.LogZ != nil && r.track() == best.track() && r.level() < best.level() {
+func (g *sequence) spreadBefore(best *estimate) float64 {
+	var before *estimate
+	for i := range g.estimates {
+		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track && r.of.Level < best.of.Level {
 			before = r
 		}
 	}
 	spread := 0.0
-	for i := range g.rungs {
-		if r := &g.rungs[i]; before != nil && r.LogZ != nil && r.track() != best.track() && r.level() == before.level() {
+	for i := range g.estimates {
+		if r := g.estimates[i]; before != nil && r.LogZ != nil && r.of.Track != best.of.Track && r.of.Level == before.of.Level {
 			spread = max(spread, math.Abs(*r.LogZ-*before.LogZ))
 		}
 	}
@@ -304,26 +290,26 @@ func (g *growth) spreadBefore(best *rung) float64 {
 
 // others are the highest estimates of the other tracks. Whole regions do not count beside regions in slices: where there
 // are several phases they know only one. The value of belief propagation is where regions begin, and no estimate beside them.
-func (g *growth) others(best *rung) []*rung {
-	latest := map[string]*rung{}
+func (g *sequence) others(best *estimate) []*estimate {
+	latest := map[string]*estimate{}
 	var tracks []string
 	top := math.Inf(-1)
-	for i := range g.rungs {
-		r := &g.rungs[i]
-		if r.LogZ == nil || r.track() == best.track() || r.Kind == btn.KindBethe || best.Slices > 1 && r.Slices == 1 && r.Family == btn.FamilyRegions {
+	for i := range g.estimates {
+		r := g.estimates[i]
+		if r.LogZ == nil || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 && r.Slices == 1 && r.isLogLinear() {
 			continue
 		}
-		if _, known := latest[r.track()]; !known {
-			tracks = append(tracks, r.track())
+		if _, known := latest[r.of.Track]; !known {
+			tracks = append(tracks, r.of.Track)
 		}
-		latest[r.track()] = r
+		latest[r.of.Track] = r
 	}
 	for _, t := range tracks {
-		top = max(top, latest[t].level())
+		top = max(top, latest[t].of.Level)
 	}
-	var out []*rung
+	var out []*estimate
 	for _, t := range tracks {
-		if latest[t].level() == top {
+		if latest[t].of.Level == top {
 			out = append(out, latest[t])
 		}
 	}
@@ -331,17 +317,17 @@ func (g *growth) others(best *rung) []*rung {
 }
 
 // marginalChange is the largest change of a probability from the estimate before the best one, of any track; nil without.
-func (g *growth) marginalChange(p [][]float64) *float64 {
+func (g *sequence) marginalChange(p [][]float64) *float64 {
 	var before [][]float64
-	for i := range g.rungs {
-		if i != g.best && g.rungs[i].LogZ != nil {
-			if q, _ := g.rungs[i].marginals(); q != nil {
+	for i := range g.estimates {
+		if i != g.best && g.estimates[i].LogZ != nil {
+			if q, _ := g.estimates[i].marginals(); q != nil {
 				before = q
 			}
 		}
 	}
 	if before == nil {
-		if g.rungs[g.best].lossless() && !g.unsure {
+		if g.estimates[g.best].lossless() && !g.unsure {
 			return finite(rounding)
 		}
 		return nil
@@ -356,22 +342,22 @@ func (g *growth) marginalChange(p [][]float64) *float64 {
 }
 
 // warnings says in words what a number would hide.
-func (g *growth) warnings(in Input) []string {
+func (g *sequence) warnings(a *btn.Assignment) []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	failed, dropped := 0, int64(0)
-	for i := range g.rungs {
-		if g.rungs[i].LogZ == nil {
+	for i := range g.estimates {
+		if g.estimates[i].LogZ == nil {
 			failed++
 		}
-		for _, v := range g.rungs[i].parts {
+		for _, v := range g.estimates[i].parts {
 			if v.Region != nil {
 				dropped += v.Region.NonPositive
 			}
 		}
 	}
 	if failed > 0 {
-		warn("%d of %d estimates failed: a total at or below 0, or no room for it", failed, len(g.rungs))
+		warn("%d of %d estimates failed: a total at or below 0, or no room for it", failed, len(g.estimates))
 	}
 	if dropped > 0 {
 		warn("%d regions were left out because their ratio to belief propagation came out at or below 0", dropped)
@@ -385,22 +371,22 @@ func (g *growth) warnings(in Input) []string {
 	switch u := g.uncertainty; {
 	case g.unsure:
 		warn("the entries of the model span more than float64 holds side by side: terms may be lost, and nothing is known of the quality of this estimate")
-	case u == nil && len(g.rungs) > 1+failed && g.plateau(&g.rungs[g.best]):
+	case u == nil && len(g.estimates) > 1+failed && g.plateau(g.estimates[g.best]):
 		warn("regions of constraints do not change with their size: nothing is known of the quality of this estimate")
 	case u == nil:
 		warn("this is a single estimate, and nothing is known of its quality")
 	case g.ended != endedSettled:
-		warn("the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)", *u, in.Decomposition.Growth.Accuracy)
+		warn("the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)", *u, a.Plan.Accuracy)
 	}
-	if p := in.Assignment.Propagation; p != nil {
-		out = append(out, propagationWarnings(p, g.rungs[g.best].Family)...)
+	if p := a.Propagation; p != nil {
+		out = append(out, propagationWarnings(p, g.estimates[g.best])...)
 	}
 	return out
 }
 
-func propagationWarnings(p *btn.Propagation, family btn.Family) []string {
+func propagationWarnings(p *btn.Propagation, best *estimate) []string {
 	var out []string
-	if !p.Converged && family == btn.FamilyRegions {
+	if !p.Converged && best.isLogLinear() {
 		out = append(out, fmt.Sprintf("belief propagation did not converge (last change %.2g): regions stand on messages that still move", p.Change))
 	}
 	if len(p.Phases) > 1 {

@@ -4,11 +4,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// What the status of a result says.
+const (
+	StatusOK    = "ok"
+	StatusError = "error"
+)
+
 // Result answers one query. Its JSON form is what `btn infer --json` prints; null where a field does not apply.
 type Result struct {
 	Job                string       `json:"job"`
 	Query              int          `json:"query"`  // position in the request
-	Status             string       `json:"status"` // "ok" or "error"
+	Status             string       `json:"status"` // StatusOK or StatusError
 	Error              *ErrorInfo   `json:"error"`
 	Exact              bool         `json:"exact"`
 	Method             Method       `json:"method"`
@@ -61,4 +67,25 @@ type Certificate struct {
 	LnBound float64  `json:"ln_bound" msgpack:"b"` // ln of the bound on |Z − Z̃|
 	LnLower *float64 `json:"ln_lower" msgpack:"l"` // ln(Z̃ − bound); null where the bound exceeds Z̃
 	LnUpper float64  `json:"ln_upper" msgpack:"u"` // ln(Z̃ + bound)
+}
+
+// EstimateResult is one rung of an approximate answer.
+type EstimateResult struct {
+	Family     Family   `json:"family"`
+	Plan       int      `json:"plan"` // which tree or order; 0 for regions
+	Bond       int      `json:"bond"` // truncated legs: most values a leg may keep; 0 for regions
+	Kind       string   `json:"kind"` // of regions: bethe, windows, cycles, balls; empty for truncated legs
+	Size       int      `json:"size"` // of the seeds of regions; 0 for truncated legs
+	Slices     int64    `json:"slices"`
+	LogZ       *float64 `json:"log_z"`               // nats; null where this rung failed
+	LogZLinear *float64 `json:"log_z_linear"`        // regions: ln of the linear sum (Lemma 5); null where that is not above 0
+	Discarded  *float64 `json:"discarded"`           // truncated legs: largest relative weight of one truncation; no error bar
+	Truncated  bool     `json:"truncated"`           // something above rounding was dropped; always true for regions
+	Reused     bool     `json:"reused"`              // with projectors learned under other evidence
+	Relearned  string   `json:"relearned,omitempty"` // why projectors learned without evidence were not reused, where that was tried
+	Components int      `json:"components"`
+	Regions    int64    `json:"regions"`
+	Flops      float64  `json:"flops"`
+	PeakBytes  float64  `json:"peak_bytes"`
+	Failed     string   `json:"failed"` // why there is no number; empty otherwise
 }

@@ -1,18 +1,14 @@
 package btn
 
-// Job is what learning hands on: the decompositions the queries use, and per query what is known before contraction.
-type Job struct {
-	Decompositions []*Decomposition
-	Assignments    []Assignment // one per query
-}
+// What the stages hand on beside the network and the plans.
 
 // Assignment says how one query is answered.
 type Assignment struct {
-	Decomposition int      // index into Job.Decompositions, −1 when Error is set
-	Cache         string   // "hit", "miss" or "off"
-	LnLinks       float64  // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
-	Plan          *Cost    // exact way only
-	Warnings      []string //
+	Plan     *Plan   // shared by the queries that it serves; nil when Error is set
+	Cache    string  // CacheHit, CacheMiss or CacheOff
+	LnLinks  float64 // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
+	Cost     *Cost   // under the query's evidence; exact way only
+	Warnings []string
 	// Relearned says what was learned for this query's evidence, where what the model alone has does not serve; else empty.
 	Relearned string
 	// Unsure says that the total may miss terms although every step is exact on paper: the answer is not marked exact.
@@ -31,10 +27,17 @@ type Assignment struct {
 	Error       *ErrorInfo // why this query cannot be answered, or nil
 }
 
-// Unit is one contraction: component Component of the decomposition assigned to query Query, under its evidence.
+// What an answer says of the cache.
+const (
+	CacheHit  = "hit"
+	CacheMiss = "miss"
+	CacheOff  = "off"
+)
+
+// Unit is one contraction: a part of the plan assigned to a query, under its evidence.
 type Unit struct {
-	Query     int `msgpack:"q"`
-	Component int `msgpack:"c"`
+	Query int `msgpack:"q"`
+	Part  int `msgpack:"c"` // among those of all estimates of the plan, in sequence
 }
 
 // UnitValue is the outcome of a unit: a value, or the error that its query fails with.

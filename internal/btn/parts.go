@@ -3,7 +3,6 @@ package btn
 // Connected parts of a network, and each as a network of its own.
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -108,35 +107,4 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 		}
 	}
 	return part, slices.Clip(variables)
-}
-
-// CheckParts holds parts against n: every link in one of them, no core between two, each with a decomposition that has no parts
-// itself. The error wraps ErrInvalid. Cost O(legs + links).
-func (n *Network) CheckParts(parts []Part) error {
-	owner, total := make([]int, len(n.Links)), 0 // 1 + the part
-	for p, part := range parts {
-		for _, k := range part.Links {
-			if k < 0 || k >= len(owner) || owner[k] > 0 {
-				return fmt.Errorf("%w: part %d has link %d, which does not exist or is in a part already", ErrInvalid, p, k)
-			}
-			owner[k] = p + 1
-			total++
-		}
-		d := part.Decomposition
-		if d == nil || len(d.Components) == 0 || len(d.Alpha) != len(d.Components) || len(d.Parts) > 0 {
-			return fmt.Errorf("%w: part %d has no decomposition of its own", ErrInvalid, p)
-		}
-	}
-	if total != len(owner) {
-		return fmt.Errorf("%w: the parts have %d of %d links", ErrInvalid, total, len(owner))
-	}
-	of := n.linkOfLegs()
-	for c, core := range n.Cores {
-		for _, leg := range core.Legs {
-			if owner[of[leg]] != owner[of[core.Legs[0]]] {
-				return fmt.Errorf("%w: core %d is in two parts", ErrInvalid, c)
-			}
-		}
-	}
-	return nil
 }

@@ -19,35 +19,35 @@ type Memo struct{ Cache *cache.Cache }
 // Do returns the decomposition under key, or computes it and remembers it; where another worker was first, it returns what that one has
 // computed. An entry that was kept faithfully and yet
 // cannot be decoded, written by another version perhaps, is forgotten and computed anew.
-func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
-	var dec *btn.Decomposition // set if this call computes
+func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+	var plan *btn.Plan // set if this call computes
 	var own []byte
 	produce := func(ctx context.Context) ([]byte, error) {
 		var err error
-		if dec, err = compute(ctx); err != nil {
+		if plan, err = compute(ctx); err != nil {
 			return nil, err
 		}
-		own, err = message.EncodeDecomposition(dec)
+		own, err = message.EncodePlan(plan)
 		return own, fault.Wrap(fault.Internal, err)
 	}
 	b, hit, err := m.Cache.GetOrCompute(ctx, key, produce)
 	if err != nil {
 		return nil, false, err
 	}
-	if dec != nil && bytes.Equal(b, own) {
-		return dec, false, nil
+	if plan != nil && bytes.Equal(b, own) {
+		return plan, false, nil
 	}
-	if dec, err = message.DecodeDecomposition(b); err == nil {
-		return dec, hit, nil
+	if plan, err = message.DecodePlan(b); err == nil {
+		return plan, hit, nil
 	}
 	m.Cache.Forget(ctx, key)
-	dec, err = compute(ctx)
-	return dec, false, err
+	plan, err = compute(ctx)
+	return plan, false, err
 }
 
 // Value says what a value of the cache holds, for people.
 type Value struct {
-	Method     btn.Method `json:"method,omitempty"` // of a decomposition
+	Method     btn.Method `json:"method,omitempty"` // of a plan
 	Exact      bool       `json:"exact,omitempty"`
 	Components int        `json:"components,omitempty"`
 	Plan       *btn.Cost  `json:"plan,omitempty"`
@@ -60,11 +60,15 @@ type Value struct {
 func Describe(key string, value []byte) (*Value, error) {
 	switch cache.KindOf(key) {
 	case "decomposition":
-		d, err := message.DecodeDecomposition(value)
+		d, err := message.DecodePlan(value)
 		if err != nil {
 			return nil, err
 		}
-		return &Value{Method: d.Method, Exact: d.Exact, Components: len(d.Components), Plan: &d.Plan, Warnings: d.Warnings}, nil
+		var cost *btn.Cost
+		if len(d.Estimates) > 0 {
+			cost = &d.Estimates[0].Cost
+		}
+		return &Value{Method: d.Method, Exact: d.Exact(), Components: d.Len(), Plan: cost, Warnings: d.Warnings}, nil
 	case "network":
 		p, ok := DecodeNetwork(value)
 		if !ok {

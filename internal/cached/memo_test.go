@@ -17,7 +17,7 @@ import (
 
 var _ plan.Memo = cached.Memo{}
 
-func TestMemoRemembersDecompositions(t *testing.T) {
+func TestMemoRemembersPlans(t *testing.T) {
 	server := miniredis.RunT(t)
 	open := func() cached.Memo {
 		c, err := cache.Open("redis://"+server.Addr(), cache.Options{})
@@ -27,44 +27,46 @@ func TestMemoRemembersDecompositions(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return cached.Memo{Cache: c}
 	}
-	want := &btn.Decomposition{
-		Method: btn.MethodExact, Exact: true, Components: []btn.Component{{Class: btn.ClassBase, Order: []int{2, 0, 1}}},
-		Alpha: []scaled.Number{scaled.One}, ConditionGram: 1,
+	along := func(order ...int) *btn.Plan {
+		return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+			Rule: btn.Linear, Slices: 1, Alpha: []scaled.Number{{Mant: 1.5, Exp: 7}}, Parts: []btn.Part{&btn.Elimination{Order: order, Flops: 8}},
+			Quality: &btn.Quality{Exact: true, ConditionGram: 1},
+		}}}
 	}
+	want := along(2, 0, 1)
 	computed := 0
-	compute := func(context.Context) (*btn.Decomposition, error) { computed++; return want, nil }
+	compute := func(context.Context) (*btn.Plan, error) { computed++; return want, nil }
 	first := open()
 	for i, m := range []cached.Memo{first, first, open()} { // computed, from the process, from Redis
 		got, hit, err := m.Do(t.Context(), "key", compute)
-		if err != nil || hit != (i > 0) || !reflect.DeepEqual(got.Components, want.Components) || !reflect.DeepEqual(got.Alpha, want.Alpha) {
+		if err != nil || hit != (i > 0) || !reflect.DeepEqual(got, want) {
 			t.Errorf("call %d: %+v, hit %v, %v", i, got, hit, err)
 		}
 	}
 	if computed != 1 {
 		t.Errorf("computed %d times", computed)
 	}
-	// What is kept faithfully and is no decomposition is computed anew.
+	// What is kept faithfully and is no plan is computed anew.
 	m := open()
-	m.Cache.Put(t.Context(), "odd", []byte("not a decomposition"))
+	m.Cache.Put(t.Context(), "odd", []byte("not a plan"))
 	if got, hit, err := m.Do(t.Context(), "odd", compute); err != nil || hit || got != want {
 		t.Errorf("odd entry: %v, hit %v, %v", got, hit, err)
 	}
-	// Where another worker has stored one meanwhile, that is the decomposition.
-	other := *want
-	other.Components = []btn.Component{{Class: btn.ClassBase, Order: []int{0, 1, 2}}}
-	got, hit, err := m.Do(t.Context(), "raced", func(ctx context.Context) (*btn.Decomposition, error) {
-		b, err := message.EncodeDecomposition(&other)
+	// Where another worker has stored one meanwhile, that is the plan.
+	other := along(0, 1, 2)
+	got, hit, err := m.Do(t.Context(), "raced", func(ctx context.Context) (*btn.Plan, error) {
+		b, err := message.EncodePlan(other)
 		if err != nil {
 			return nil, err
 		}
 		m.Cache.Put(ctx, "raced", b)
 		return want, nil
 	})
-	if err != nil || hit || !reflect.DeepEqual(got.Components, other.Components) {
+	if err != nil || hit || !reflect.DeepEqual(got, other) {
 		t.Errorf("behind another worker: %+v, hit %v, %v", got, hit, err)
 	}
-	failure := errors.New("no decomposition")
-	if _, _, err := m.Do(t.Context(), "fails", func(context.Context) (*btn.Decomposition, error) { return nil, failure }); !errors.Is(err, failure) {
+	failure := errors.New("no plan")
+	if _, _, err := m.Do(t.Context(), "fails", func(context.Context) (*btn.Plan, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("the computation's error: %v", err)
 	}
 	server.Close()

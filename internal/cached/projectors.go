@@ -10,7 +10,7 @@ import (
 )
 
 // Projectors remembers projectors of truncated trees: the last ones in this process, smaller ones in a cache too. It is the
-// contract.ProjectorMemo of contract-worker.
+// problem.ProjectorMemo of contract-worker.
 type Projectors struct {
 	Cache *cache.Cache // nil: in the process only
 	Most  int          // bytes of an entry of the cache; 0: 4 MiB. Larger ones stay in the process
@@ -20,7 +20,7 @@ type Projectors struct {
 
 const mostCached = 4 << 20
 
-// Do implements contract.ProjectorMemo. An entry that was kept faithfully and yet cannot be read is forgotten and computed anew.
+// Do implements problem.ProjectorMemo. An entry that was kept faithfully and yet cannot be read is forgotten and computed anew.
 func (p *Projectors) Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
 	return p.recent.Do(ctx, key, func(ctx context.Context) (*compressed.Projectors, error) {
 		if p.Cache == nil {

@@ -13,7 +13,7 @@ import (
 
 // backward is one pass forth and back over polynomials ps, and what to do with a derivative.
 type backward struct {
-	job
+	form
 	vars    int
 	ps      []countspace.Poly
 	weights []tensor.LegWeights

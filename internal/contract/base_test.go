@@ -12,16 +12,16 @@ import (
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// exact returns the decomposition B = B for a network, its indices in their own order: a poor order, but a valid one.
-func exact(t *testing.T, net *btn.Network) *btn.Decomposition {
+// exact returns the part B of a network, its indices in their own order: a poor order, but a valid one.
+func exact(t *testing.T, net *btn.Network) btn.Part {
 	t.Helper()
 	e, err := lower.Build(context.Background(), net)
 	if err != nil {
@@ -31,11 +31,11 @@ func exact(t *testing.T, net *btn.Network) *btn.Decomposition {
 	for i := range order {
 		order[i] = i
 	}
-	return &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: order}}, Alpha: []scaled.Number{scaled.One}}
+	return &btn.Elimination{Order: order}
 }
 
-// TestExactComponent: C = B on random models, both choices of cores, all maps, under evidence that the order was not made for.
-func TestExactComponent(t *testing.T) {
+// TestExactPart: C = B on random models, both choices of cores, all maps, under evidence that the order was not made for.
+func TestExactPart(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		m := oracle.RandomModel(rng, oracle.Options{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4, Negative: seed%2 == 0, Zeros: 0.1, Constant: true})
@@ -47,15 +47,18 @@ func TestExactComponent(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				dec := exact(t, net)
+				part := exact(t, net)
 				net, err = net.Condition(ev)
 				if err != nil {
 					t.Fatal(err)
 				}
-				z := sum(t, net, dec)
+				v, err := plain(net, part)
+				if err != nil {
+					t.Fatal(err)
+				}
 				want, _ := positive.Float64()
-				if diff := math.Abs(z.Float64() - want); !(diff <= 1e-9*math.Abs(want)+1e-12) {
-					t.Errorf("seed %d, cores %s, maps %s: Z = %v, want %v", seed, cores, maps, z.Float64(), want)
+				if diff := math.Abs(v.Z.Float64() - want); !(diff <= 1e-9*math.Abs(want)+1e-12) {
+					t.Errorf("seed %d, cores %s, maps %s: Z = %v, want %v", seed, cores, maps, v.Z.Float64(), want)
 				}
 			}
 		}
@@ -90,13 +93,17 @@ func TestEdgeModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			decs := []*btn.Decomposition{exact(t, net)}
+			parts := []btn.Part{exact(t, net)}
 			if len(net.Dims) == 0 {
-				decs = append(decs, &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassRankOne}}, Alpha: []scaled.Number{scaled.One}})
+				parts = append(parts, &btn.RankOne{Frame: &btn.Frame{}})
 			}
-			for _, dec := range decs {
-				if z := sum(t, net, dec).Float64(); math.Abs(z-c.z) > 1e-13 {
-					t.Errorf("%s, cores %s, %s: Z = %v, want %v", c.name, cores, dec.Components[0].Class, z, c.z)
+			for _, part := range parts {
+				v, err := plain(net, part)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if z := v.Z.Float64(); math.Abs(z-c.z) > 1e-13 {
+					t.Errorf("%s, cores %s, %s: Z = %v, want %v", c.name, cores, part.Class(), z, c.z)
 				}
 			}
 		}
@@ -116,14 +123,14 @@ func TestExactOverBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = contract.Component(context.Background(), net, exact(t, net), 0, contract.Options{Memory: 1 << 20})
+	_, err = contract.Part(context.Background(), problem.New(net, problem.Options{Memory: 1 << 20}), exact(t, net), contract.Want{})
 	if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("got %v", err)
 	}
 }
 
 // The paper's example, reparameterised and contracted exactly.
-func ExampleComponent() {
+func ExamplePart() {
 	m := &factorgraph.Model{
 		Domains: []int{2, 2, 2, 2, 2},
 		Factors: []factorgraph.Factor{
@@ -136,11 +143,8 @@ func ExampleComponent() {
 		fmt.Println(err)
 		return
 	}
-	dec := &btn.Decomposition{
-		Alpha:      []scaled.Number{scaled.One},
-		Components: []btn.Component{{Class: btn.ClassBase, Order: []int{4, 3, 2, 1, 0}}},
-	}
-	v, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})
+	part := &btn.Elimination{Order: []int{4, 3, 2, 1, 0}}
+	v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{})
 	if err != nil {
 		fmt.Println(err)
 		return

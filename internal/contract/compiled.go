@@ -8,13 +8,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// compiled is base where the network has a program that serves the query; its total of 0 needs no confirmation. Whether it
+// compiled is the value where the network has a program that serves the query; its total of 0 needs no confirmation. Whether it
 // has depends on the network, the order, the evidence and the memory only, never on what is remembered.
-func (j job) compiled() (btn.Value, bool) {
-	if j.options.Base == nil || j.dec.Plan.Flops > policy.ProgramFlops {
+func (j contraction) compiled(q *btn.Elimination) (btn.Value, bool) {
+	if j.problem.Base == nil || q.Flops > policy.ProgramFlops {
 		return btn.Value{}, false
 	}
-	p, ok := j.options.Shared.Programs().Of(j.options.Base, j.q.Order)
+	p, ok := j.problem.Programs().Of(j.problem.Base, q.Order)
 	if !ok {
 		return btn.Value{}, false
 	}

@@ -12,53 +12,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Cost estimates the flops of Component(net, dec, i), without doing any of them: dense links by their entries, links in CP form
-// by their terms, products in count space by their boxes, the class base by its plan. It is within a small factor of
-// Value.Flops and grows like it. 0 for an index out of range. Cost O(legs + links).
-func Cost(net *btn.Network, dec *btn.Decomposition, i int) float64 {
-	if i < 0 || i >= len(dec.Components) {
-		return 0
-	}
-	q := &dec.Components[i]
-	switch q.Class {
-	case btn.ClassRankOne:
-		return 2 * (rotationCost(net, dec) + linksCost(net, oneLevel))
-	case btn.ClassCP:
-		rank := 0.0
-		if q.CP != nil {
-			rank = float64(len(q.CP.Weights))
-		}
-		return 2 * rank * (rotationCost(net, dec) + linksCost(net, oneLevel))
-	case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
-		levels := dec.Levels
-		if levels.Validate(net.Dims) != nil {
-			return 0
-		}
-		boxes := make([][]float64, len(net.Links))
-		for j, link := range net.Links {
-			boxes[j] = boxOf(link.Legs, levels)
-		}
-		products, whole := productCost(boxes, levels.D-1)
-		return 2 * (rotationCost(net, dec) + linksCost(net, levels) + products + volume(whole))
-	case btn.ClassParts:
-		cost := 0.0
-		for _, part := range dec.Parts {
-			cost += part.Decomposition.Plan.Flops
-		}
-		return cost
-	case btn.ClassBase:
-		if c := dec.Contraction; c != nil && c.Count > 1 && q.To > q.From {
-			return dec.Plan.Flops * float64(q.To-q.From) / float64(c.Count)
-		}
-		return dec.Plan.Flops
+// Flops implements Engine: dense links by their entries, links in CP form by their terms, products in count space by their boxes.
+// Cost O(legs + links).
+func (closedForms) Flops(net *btn.Network, part btn.Part) float64 {
+	switch q := part.(type) {
+	case *btn.RankOne:
+		return 2 * (rotationCost(net, q.Frame) + linksCost(net, oneLevel))
+	case *btn.CP:
+		return 2 * float64(len(q.Tensor.Weights)) * (rotationCost(net, q.Frame) + linksCost(net, oneLevel))
+	case *btn.SymmetryRankOne:
+		return 2*rotationCost(net, q.Frame) + CountFlops(net, q.Frame.Levels)
 	}
 	return 0
 }
 
+// CountFlops predicts what a part over count space takes, of whatever S and R, before there is one.
+func CountFlops(net *btn.Network, levels countspace.Levels) float64 {
+	boxes := make([][]float64, len(net.Links))
+	for j, link := range net.Links {
+		boxes[j] = boxOf(link.Legs, levels)
+	}
+	products, whole := productCost(boxes, levels.D-1)
+	return 2 * (linksCost(net, levels) + products + volume(whole))
+}
+
 // rotationCost is that of Σ_y O[x, y] v[y] on every leg that has a learned map.
-func rotationCost(net *btn.Network, dec *btn.Decomposition) float64 {
+func rotationCost(net *btn.Network, frame *btn.Frame) float64 {
 	cost := 0.0
-	for l, o := range dec.Rotations {
+	for l, o := range frame.Rotations {
 		if o != nil && l < len(net.Dims) {
 			cost += float64(net.Dims[l]) * float64(net.Dims[l])
 		}

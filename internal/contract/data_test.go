@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reference"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -38,21 +39,21 @@ func TestReferenceMarginals(t *testing.T) {
 			}
 			order := orders.Best(h)
 			once, all := orders.Evaluate(h, order), orders.PlanMarginals(h, order)
-			dec := &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: order}}, Alpha: []scaled.Number{scaled.One}}
+			part := &btn.Elimination{Order: order}
 			start := time.Now()
-			plain, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})
+			without, err := plain(net, part)
 			if err != nil {
 				t.Fatal(err)
 			}
 			forth := time.Since(start)
 			start = time.Now()
-			v, err := contract.Component(context.Background(), net, dec, 0, contract.Options{Marginals: true})
+			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("Z %.3g flops, %.3g bytes, %v; with marginals %.3g flops, %.3g bytes, %v", once.Flops, once.Bytes, forth, all.Flops, all.Bytes, time.Since(start))
-			if v.Z != plain.Z || v.Flops != all.Flops {
-				t.Errorf("Z = %v with marginals, %v without; %v flops, planned %v", v.Z, plain.Z, v.Flops, all.Flops)
+			if v.Z != without.Z || v.Flops != all.Flops {
+				t.Errorf("Z = %v with marginals, %v without; %v flops, planned %v", v.Z, without.Z, v.Flops, all.Flops)
 			}
 			if len(want) != len(net.Variables) {
 				t.Fatalf("%d variables in the reference, %d in the model", len(want), len(net.Variables))
@@ -95,8 +96,7 @@ func ratios(t *testing.T, net *btn.Network, order []int, v btn.Value) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dec := &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: order}}, Alpha: []scaled.Number{scaled.One}}
-			z, err := contract.Component(context.Background(), fixed, dec, 0, contract.Options{})
+			z, err := plain(fixed, &btn.Elimination{Order: order})
 			if err != nil {
 				t.Fatal(err)
 			}

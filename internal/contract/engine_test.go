@@ -9,13 +9,14 @@ import (
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/enginetest"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // oneSymmetric draws a model of one symmetry-CP factor over all variables, and a factor per variable: its network is its own
-// decomposition, a component per term.
+// estimate, a part per term.
 func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	o := oracle.Options{Negative: signs}
 	if zeros {
@@ -42,28 +43,28 @@ func TestCountEngine(t *testing.T) {
 			if !ok || len(p.Network.Cores) > 1 || len(symmetric.Shape) != len(p.Network.Dims) {
 				return out, enginetest.ErrDeclined
 			}
-			dec := symmetryCP(symmetric)
+			e, _ := symmetryCP(symmetric)
 			total := 0
 			for _, d := range p.Model.Domains {
 				total += d
 			}
 			marginals := make([]scaled.Number, total)
 			var joint []scaled.Number
-			for i := range dec.Components {
-				o := contract.Options{Memory: w.Memory, Marginals: w.Marginals, Joint: w.Joint}
-				v, err := contract.Component(ctx, p.Network, dec, i, o)
+			own := problem.New(p.Network, problem.Options{Memory: w.Memory})
+			for i, part := range e.Parts {
+				v, err := contract.Part(ctx, own, part, contract.Want{Marginals: w.Marginals, Joint: w.Joint})
 				if err != nil {
 					return out, err
 				}
-				out.Z = out.Z.Add(dec.Alpha[i].Mul(v.Z))
+				out.Z = out.Z.Add(e.Weight(i).Mul(v.Z))
 				if w.Marginals {
-					add(marginals, dec.Alpha[i], v.Marginals)
+					addTo(marginals, e.Weight(i), v.Marginals)
 				}
 				if w.Joint != nil {
 					if joint == nil {
 						joint = make([]scaled.Number, len(v.Joint.Mant))
 					}
-					add(joint, dec.Alpha[i], v.Joint)
+					addTo(joint, e.Weight(i), v.Joint)
 				}
 			}
 			if out.Z.IsZero() {
@@ -81,9 +82,9 @@ func TestCountEngine(t *testing.T) {
 			return out, nil
 		},
 		Lacks: map[enginetest.Property]string{
-			enginetest.Expressions: "components are of networks",
+			enginetest.Expressions: "parts are of networks",
 			enginetest.Maps:        "other maps make the symmetric factor dense",
-			enginetest.Slices:      "a decomposition is cut by component: see TestLemma5AdditiveDecomposition",
+			enginetest.Slices:      "an estimate is cut by its parts: see TestLemma5AdditiveDecomposition",
 			enginetest.Threads:     "it runs in one goroutine",
 			enginetest.OverBudget:  "count polynomials of 40 variables are small: see TestMemoryBudget",
 			enginetest.ZeroZ:       "its networks are of one symmetric factor: see TestMarginalsOfZeroPartition",
@@ -93,8 +94,8 @@ func TestCountEngine(t *testing.T) {
 	})
 }
 
-// add adds α times a list of marginals.
-func add(sum []scaled.Number, alpha scaled.Number, m *btn.Marginals) {
+// addTo adds α times a list of marginals.
+func addTo(sum []scaled.Number, alpha scaled.Number, m *btn.Marginals) {
 	for k, x := range m.Mant {
 		sum[k] = sum[k].Add(alpha.Mul(scaled.Make(x, m.Exp)))
 	}

@@ -9,62 +9,98 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-func TestComponentRefuses(t *testing.T) {
+// TestPartRefuses: what Fits finds is bad input. Every way not to fit is a case of package btn's tests.
+func TestPartRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		spoil func(*btn.Network, *btn.Decomposition)
+		spoil func(*btn.Network, *btn.SymmetryRankOne) btn.Part
 		want  string
 	}{
-		{"class", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].Class = "lemma-6" }, `unknown class "lemma-6"`},
-		{"vectors", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].R = d.Components[0].R[:3] }, "vectors for 3 legs, the network has 6"},
-		{"vector", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].R[2] = []float64{1} }, "vector of leg 2 has 1 entries"},
-		{"R with class symmetric", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].Class = btn.ClassSymmetric }, "has R = 1"},
-		{"no levels", func(_ *btn.Network, d *btn.Decomposition) { d.Levels = countspace.Levels{} }, "levels"},
-		{"levels' legs", func(_ *btn.Network, d *btn.Decomposition) { d.Levels.Of = d.Levels.Of[1:] }, "levels of 5 legs"},
-		{"S", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].S = countspace.New([]int{6}) }, "S has 6 counts at level 1, the levels have 7"},
-		{"S's variables", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].S = countspace.New([]int{7, 1}) }, "S has 2 count variables"},
-		{"S's entries", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].S.Coef.Exp = []int64{1} }, "S has 7 coefficients"},
-		{"S not finite", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0].S.Coef.Mant[1] = math.Inf(1) }, "not finite"},
-		{"rotations", func(_ *btn.Network, d *btn.Decomposition) { d.Rotations = make([][]float64, 2) }, "2 learned maps for 6 legs"},
-		{"rotation", func(_ *btn.Network, d *btn.Decomposition) {
-			d.Rotations = make([][]float64, 6)
-			d.Rotations[4] = []float64{1}
+		{"vectors", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.R = q.R[:3]; return q }, "vectors for 3 legs, the network has 6"},
+		{"vector", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.R[2] = []float64{1}; return q }, "vector of leg 2 has 1 entries"},
+		{"no levels", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.Frame.Levels = countspace.Levels{}; return q }, "levels"},
+		{"levels' legs", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.Frame.Levels.Of = q.Frame.Levels.Of[1:]
+			return q
+		}, "levels of 5 legs"},
+		{"S", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{6}); return q }, "S has 6 counts at level 1, the levels have 7"},
+		{"S's variables", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{7, 1}); return q }, "S has 2 count variables"},
+		{"S's entries", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S.Coef.Exp = []int64{1}; return q }, "S has 7 coefficients"},
+		{"S not finite", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S.Coef.Mant[1] = math.Inf(1); return q }, "not finite"},
+		{"rotations", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.Frame.Rotations = make([][]float64, 2)
+			return q
+		}, "2 learned maps for 6 legs"},
+		{"rotation", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.Frame.Rotations = make([][]float64, 6)
+			q.Frame.Rotations[4] = []float64{1}
+			return q
 		}, "learned map of leg 4 has 1 entries"},
-		{"no CP", func(_ *btn.Network, d *btn.Decomposition) { d.Components[0] = btn.Component{Class: btn.ClassCP} }, "needs a CP tensor over all 6 legs"},
-		{"CP rank", func(n *btn.Network, d *btn.Decomposition) {
-			d.Components[0] = btn.Component{Class: btn.ClassCP, CP: &tensor.CP{Shape: n.Dims, Weights: []float64{1}, Vectors: make([][]float64, 6)}}
+		{"no CP", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { return &btn.CP{Frame: q.Frame} }, "a CP tensor over all 6 legs is needed"},
+		{"CP rank", func(n *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			return &btn.CP{Frame: q.Frame, Tensor: &tensor.CP{Shape: n.Dims, Weights: []float64{1}, Vectors: make([][]float64, 6)}}
 		}, "identity vectors on leg 0 need rank 2, the rank is 1"},
 	} {
-		net, dec := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
-		c.spoil(net, dec)
-		_, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})
-		if !errors.Is(err, contract.ErrComponent) || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), c.want) {
+		net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
+		part := c.spoil(net, e.Parts[0].(*btn.SymmetryRankOne))
+		_, err := plain(net, part)
+		named := err != nil && strings.Contains(err.Error(), c.want) && strings.Contains(err.Error(), string(part.Class()))
+		if !errors.Is(err, btn.ErrPart) || fault.CodeOf(err) != fault.BadInput || !named {
 			t.Errorf("%s: got %v, want one with %q", c.name, err, c.want)
 		}
 	}
-	net, dec := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
-	if _, err := contract.Component(context.Background(), net, dec, 1, contract.Options{}); !errors.Is(err, contract.ErrComponent) {
-		t.Errorf("component 1 of 1: %v", err)
+	net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
+	if _, err := plain(net, nil); fault.CodeOf(err) != fault.BadInput {
+		t.Errorf("no part: %v", err)
 	}
-	dec.Components[0].R[0][0] = math.NaN()
-	if _, err := contract.Component(context.Background(), net, dec, 0, contract.Options{}); !errors.Is(err, tensor.ErrNotFinite) {
+	e.Parts[0].(*btn.SymmetryRankOne).R[0][0] = math.NaN()
+	if _, err := plain(net, e.Parts[0]); !errors.Is(err, tensor.ErrNotFinite) {
 		t.Errorf("NaN in R: %v", err)
 	}
 }
 
+// TestEveryClassHasAnEngine: an empty part of a class is refused for what it lacks, or contracted, but not for want of an engine.
+func TestEveryClassHasAnEngine(t *testing.T) {
+	net, _ := largeNetwork(6, 1, btn.ClassRankOne)
+	for _, class := range []btn.Class{
+		btn.ClassRankOne, btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassProduct,
+		btn.ClassElimination, btn.ClassSlices, btn.ClassGroups, btn.ClassTruncated, btn.ClassRegions,
+	} {
+		part, ok := btn.NewPart(class)
+		if !ok {
+			t.Errorf("class %s cannot be made", class)
+			continue
+		}
+		if q, ok := part.(*btn.SymmetryRankOne); ok && class == btn.ClassSymmetryRankOne {
+			q.R = make([][]float64, len(net.Dims))
+		}
+		if part.Class() != class {
+			t.Errorf("class %s makes a part of class %s", class, part.Class())
+		}
+		if _, err := plain(net, part); err == nil || strings.Contains(err.Error(), "no engine") {
+			t.Errorf("class %s: %v", class, err)
+		}
+	}
+}
+
 func TestMemoryBudget(t *testing.T) {
-	net, dec := largeNetwork(100, 1, btn.ClassSymmetric)
-	_, err := contract.Component(context.Background(), net, dec, 0, contract.Options{Memory: 1000})
+	net, e := largeNetwork(100, 1, btn.ClassSymmetric)
+	within := func(bytes int64) error {
+		_, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], contract.Want{})
+		return err
+	}
+	err := within(1000)
 	if !errors.Is(err, contract.ErrMemory) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "101 coefficients needs 6464 bytes, the budget is 1000") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := contract.Component(context.Background(), net, dec, 0, contract.Options{Memory: 6464}); err != nil {
+	if err := within(6464); err != nil {
 		t.Errorf("within the budget: %v", err)
 	}
 }
@@ -85,9 +121,9 @@ func (s *stopping) Err() error {
 // TestContextIsLookedAtBetweenPieces: whatever the moment a contraction is stopped, it says so, and looks often enough.
 func TestContextIsLookedAtBetweenPieces(t *testing.T) {
 	for _, class := range []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne} {
-		net, dec := largeNetwork(300, 1, class)
+		net, e := largeNetwork(300, 1, class)
 		for looks := 0; ; looks++ {
-			_, err := contract.Component(&stopping{context.Background(), looks}, net, dec, 0, contract.Options{})
+			_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{}), e.Parts[0], contract.Want{})
 			if err == nil {
 				if looks < len(net.Links) {
 					t.Errorf("class %s: the context was looked at %d times for %d links", class, looks, len(net.Links))
@@ -103,13 +139,13 @@ func TestContextIsLookedAtBetweenPieces(t *testing.T) {
 
 // TestSameBitsEveryTime: contraction has no order of its own to lose.
 func TestSameBitsEveryTime(t *testing.T) {
-	net, dec := largeNetwork(200, 1, btn.ClassSymmetryRankOne)
-	first, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})
+	net, e := largeNetwork(200, 1, btn.ClassSymmetryRankOne)
+	first, err := plain(net, e.Parts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if v, _ := contract.Component(context.Background(), net, dec, 0, contract.Options{}); v != first {
+		if v, _ := plain(net, e.Parts[0]); v != first {
 			t.Errorf("%v, then %v", first, v)
 		}
 	}
@@ -118,9 +154,9 @@ func TestSameBitsEveryTime(t *testing.T) {
 // TestZeroLink: a zero link makes Z exactly 0 in every class.
 func TestZeroLink(t *testing.T) {
 	for _, class := range []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne} {
-		net, dec := largeNetwork(50, 1, class)
+		net, e := largeNetwork(50, 1, class)
 		net.Links[3].T = &tensor.Dense{Shape: net.Links[3].T.Dims(), Data: make([]float64, 1<<len(net.Links[3].Legs))}
-		v, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})
+		v, err := plain(net, e.Parts[0])
 		if err != nil || v.Z != (scaled.Number{}) {
 			t.Errorf("class %s: %v, %v", class, v, err)
 		}

@@ -1,7 +1,6 @@
 package contract_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -13,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// uniform is a network of n legs of dimension d with dense links of exactly widest legs, and components of rank r.
+// uniform is a network of n legs of dimension d with dense links of exactly widest legs, and r parts.
 type uniform struct {
 	net *btn.Network
-	dec *btn.Decomposition
+	e   *btn.Estimate
 	s   shape
 }
 
@@ -26,7 +25,7 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 	levels, _ := countspace.Identity(dims)
 	u := uniform{
 		net: &btn.Network{Dims: dims, Scale: scaled.One},
-		dec: &btn.Decomposition{Levels: levels},
+		e:   &btn.Estimate{},
 		s:   shape{Legs: n, Links: n / widest, Widest: widest, Dim: d, Rank: r},
 	}
 	for first := 0; first < n; first += widest {
@@ -37,36 +36,43 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 		u.net.Links = append(u.net.Links, btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:widest], oracle.Options{})})
 	}
 	size, _ := levels.Size()
+	frame := &btn.Frame{Levels: levels}
 	for range r {
-		q := btn.Component{Class: class}
 		switch class {
 		case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+			q := &btn.SymmetryRankOne{Frame: frame}
+			if class == btn.ClassSymmetryRankOne {
+				q.R = make([][]float64, n)
+			}
 			q.S = countspace.Poly{Shape: levels.Shape(), Coef: scaled.Vector{Mant: make([]float64, size)}}
 			for c := range size {
 				q.S.Coef.Mant[c] = 1 + rng.Float64()
 			}
+			add(u.e, 1, q)
 		case btn.ClassCP:
-			q.CP = oracle.RandomTensor(rng, oracle.CP, dims, oracle.Options{}).(*tensor.CP)
-			q.CP.Weights = q.CP.Weights[:1]
-			for l, v := range q.CP.Vectors {
+			cp := oracle.RandomTensor(rng, oracle.CP, dims, oracle.Options{}).(*tensor.CP)
+			cp.Weights = cp.Weights[:1]
+			for l, v := range cp.Vectors {
 				if v == nil {
-					q.CP.Vectors[l] = []float64{1, 2, 3, 4, 5, 6, 7}[:d]
+					cp.Vectors[l] = []float64{1, 2, 3, 4, 5, 6, 7}[:d]
 				} else {
-					q.CP.Vectors[l] = v[:d]
+					cp.Vectors[l] = v[:d]
 				}
 			}
+			add(u.e, 1, &btn.CP{Frame: frame, Tensor: cp})
+		default:
+			add(u.e, 1, &btn.RankOne{Frame: frame})
 		}
-		u.dec.Components = append(u.dec.Components, q)
 	}
 	return u
 }
 
-// flops is what all components take, counted.
+// flops is what all parts take, counted.
 func (u uniform) flops(t *testing.T) float64 {
 	t.Helper()
 	total := 0.0
-	for i := range u.dec.Components {
-		v, err := contract.Component(context.Background(), u.net, u.dec, i, contract.Options{})
+	for _, part := range u.e.Parts {
+		v, err := plain(u.net, part)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,24 +137,24 @@ func TestLemma4Growth(t *testing.T) {
 		shape.paperCostSymmetryCP, constant)
 }
 
-// TestCostIsNearWhatIsCounted: grouping into tasks needs no more than the right magnitude, and the right growth.
-func TestCostIsNearWhatIsCounted(t *testing.T) {
+// TestFlopsAreNearWhatIsCounted: grouping into tasks needs no more than the right magnitude, and the right growth.
+func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 	const factor = 4
-	near := func(what string, net *btn.Network, dec *btn.Decomposition) {
+	near := func(what string, net *btn.Network, e *btn.Estimate) {
 		t.Helper()
-		for i, q := range dec.Components {
-			v, err := contract.Component(context.Background(), net, dec, i, contract.Options{})
+		for i, part := range e.Parts {
+			v, err := plain(net, part)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cost := contract.Cost(net, dec, i); cost > factor*v.Flops || v.Flops > factor*cost {
-				t.Errorf("%s, class %s: cost %.4g, counted %.4g", what, q.Class, cost, v.Flops)
+			if cost := contract.Flops(net, e, i); cost > factor*v.Flops || v.Flops > factor*cost {
+				t.Errorf("%s, class %s: %.4g flops predicted, %.4g counted", what, part.Class(), cost, v.Flops)
 			}
 		}
 	}
 	for _, class := range []btn.Class{btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassRankOne} {
 		for _, u := range []uniform{newUniform(60, 3, 2, 1, class), newUniform(960, 2, 2, 1, class), newUniform(36, 3, 3, 1, class)} {
-			near("dense links", u.net, u.dec)
+			near("dense links", u.net, u.e)
 		}
 	}
 	for _, n := range []int{100, 1000} { // links in CP form, one of them wide
@@ -160,10 +166,10 @@ func TestCostIsNearWhatIsCounted(t *testing.T) {
 		}
 		wide := oracle.RandomTensor(rng, oracle.CP, u.net.Dims[:n/2], oracle.Options{})
 		u.net.Links = append(u.net.Links[n/2:], btn.Link{Legs: legs, T: wide})
-		near("wide CP link", u.net, u.dec)
+		near("wide CP link", u.net, u.e)
 	}
 	u := newUniform(30, 3, 2, 1, btn.ClassCP)
-	if contract.Cost(u.net, u.dec, 1) != 0 || contract.Cost(u.net, u.dec, -1) != 0 {
-		t.Error("a component that does not exist costs something")
+	if contract.Flops(u.net, u.e, 1) != 0 || contract.Flops(u.net, u.e, -1) != 0 {
+		t.Error("a part that does not exist costs something")
 	}
 }

@@ -7,39 +7,21 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/countspace"
-	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
-
-// checkJoint says whether this component can have the joint marginal of a set.
-func (j job) checkJoint(set []int) error {
-	domains := make([]int, len(j.net.Variables))
-	for v := range domains {
-		domains[v] = j.net.Variables[v].Domain
-	}
-	if err := query.CheckJoint(domains, set); err != nil {
-		return err
-	}
-	switch j.q.Class {
-	case btn.ClassRankOne, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassParts:
-		return nil
-	case btn.ClassBase:
-		if j.q.Order == nil && j.dec.Contraction != nil {
-			return nil
-		}
-	}
-	return fault.Wrap(fault.Unsupported, fmt.Errorf("%w: a joint marginal needs a contraction tree or a closed form", ErrComponent))
-}
 
 // jointCounts returns the joint marginal of a set for the classes of rank one and the symmetric ones, cell by cell,
 //
 //	M(x) = Σ_c S_c [z^c] Π_{v in set} w_v(x_v) p_v,x_v(z) · Π_{other links} p_j(z)
 //
 // where the product over the other links is formed once and S contracted with it, so that a cell costs a few small products.
-func (j job) jointCounts(s countspace.Poly, r [][]float64, levels countspace.Levels) ([]scaled.Number, error) {
-	weights := j.legWeights(r, levels)
+func (j form) jointCounts() ([]scaled.Number, error) {
+	s, levels := j.s, j.levels
+	if levels.D == 1 {
+		s = countspace.Constant(0, scaled.One)
+	}
+	weights := j.legWeights(j.r, levels)
 	asked := make(map[int]bool, len(j.joint))
 	for _, v := range j.joint {
 		asked[j.net.Variables[v].Link] = true
@@ -62,7 +44,7 @@ func (j job) jointCounts(s countspace.Poly, r [][]float64, levels countspace.Lev
 	if err != nil {
 		return nil, err
 	}
-	c := jointCells{job: j, left: countspace.Correlate(s, p, j.ops)}
+	c := jointCells{form: j, left: countspace.Correlate(s, p, j.ops)}
 	for _, v := range j.joint {
 		link := j.net.Links[j.net.Variables[v].Link]
 		cp := link.T.(*tensor.CP)
@@ -84,14 +66,14 @@ func (j job) jointCounts(s countspace.Poly, r [][]float64, levels countspace.Lev
 
 // jointCells walks the cells of a set, the last variable fastest.
 type jointCells struct {
-	job
+	form
 	left  countspace.Poly     // S contracted with all other links
 	terms [][]countspace.Poly // per variable of the set and value
 	out   []scaled.Number
 }
 
 // jointValue returns probabilities times Z over the domains of the set; nil probabilities are zeros.
-func (j job) jointValue(p []float64, z scaled.Number) *btn.Marginals {
+func (j contraction) jointValue(p []float64, z scaled.Number) *btn.Marginals {
 	size := 1
 	for _, v := range j.joint {
 		size *= j.net.Variables[v].Domain
@@ -104,7 +86,7 @@ func (j job) jointValue(p []float64, z scaled.Number) *btn.Marginals {
 }
 
 // jointOf returns the cells of the set under one exponent.
-func (j job) jointOf(cells []scaled.Number) *btn.Marginals {
+func (j contraction) jointOf(cells []scaled.Number) *btn.Marginals {
 	domains := make([]int, len(j.joint))
 	for k, v := range j.joint {
 		domains[k] = j.net.Variables[v].Domain

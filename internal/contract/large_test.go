@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -17,9 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// largeNetwork has n binary legs, dense links of 1 to 3 legs, and r symmetry-rank-one components whose S spans hundreds
+// largeNetwork has n binary legs, dense links of 1 to 3 legs, and an estimate of r parts whose S spans hundreds
 // of orders of magnitude, like the interaction of a Curie–Weiss model.
-func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Decomposition) {
+func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Estimate) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(r)))
 	dims := mixedDims(rng, n, 2, 2)
 	net := &btn.Network{Dims: dims, Scale: scaled.One}
@@ -31,9 +31,9 @@ func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Decomposition) 
 		net.Links = append(net.Links, btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:len(legs)], oracle.Options{})})
 		first += len(legs)
 	}
-	dec := &btn.Decomposition{Levels: countspace.TwoLevels(dims)}
+	e, frame := &btn.Estimate{}, &btn.Frame{Levels: countspace.TwoLevels(dims)}
 	for i := range r {
-		q := btn.Component{Class: class, S: countspace.New([]int{n + 1})}
+		q := &btn.SymmetryRankOne{Frame: frame, S: countspace.New([]int{n + 1})}
 		for c := range n + 1 {
 			m := float64(2*c-n) / float64(n)
 			q.S.Set([]int{c}, scaled.FromLog(float64(n)*(m*m*(1+0.1*float64(i))-0.2*m)))
@@ -43,14 +43,18 @@ func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Decomposition) 
 				q.R = append(q.R, []float64{0.2 + rng.Float64(), 0.2 + rng.Float64()})
 			}
 		}
-		dec.Components = append(dec.Components, q)
-		dec.Alpha = append(dec.Alpha, scaled.FromFloat(0.5+rng.Float64()))
+		alpha := 0.5 + rng.Float64()
+		if class == btn.ClassRankOne {
+			add(e, alpha, &btn.RankOne{Frame: frame})
+			continue
+		}
+		add(e, alpha, q)
 	}
-	return net, dec
+	return net, e
 }
 
 // countsByBigFloat is the other way to the same number: a table over the count so far, link after link, in 100-bit floats.
-func countsByBigFloat(net *btn.Network, q *btn.Component) *big.Float {
+func countsByBigFloat(net *btn.Network, q *btn.SymmetryRankOne) *big.Float {
 	const precision = 100
 	table := []*big.Float{new(big.Float).SetPrec(precision).SetInt64(1)}
 	for _, link := range net.Links {
@@ -85,15 +89,15 @@ func countsByBigFloat(net *btn.Network, q *btn.Component) *big.Float {
 const largeTolerance = 1e-12
 
 func testLarge(t *testing.T, n, r int, class btn.Class) {
-	net, dec := largeNetwork(n, r, class)
-	for i := range dec.Components {
-		v, err := contract.Component(context.Background(), net, dec, i, contract.Options{})
+	net, e := largeNetwork(n, r, class)
+	for i, part := range e.Parts {
+		v, err := plain(net, part)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := countsByBigFloat(net, &dec.Components[i])
+		want := countsByBigFloat(net, part.(*btn.SymmetryRankOne))
 		if off := oracle.RelativeError(v.Z.Mant, v.Z.Exp, want); !(math.Abs(off) <= largeTolerance) {
-			t.Errorf("component %d: ln Z = %v, want %v (relative error %.3g)", i, v.Z.LogAbs(), oracle.Ln(want), off)
+			t.Errorf("part %d: ln Z = %v, want %v (relative error %.3g)", i, v.Z.LogAbs(), oracle.Ln(want), off)
 		}
 	}
 }
@@ -108,18 +112,18 @@ func TestSymmetryCPCoreOfRank8Over300Legs(t *testing.T) {
 // ever visited, so Z = Σ_x w(x) S_{n·x}.
 func TestVariableOf2000Legs(t *testing.T) {
 	const n = 2000
-	_, dec := largeNetwork(n, 1, btn.ClassSymmetric)
+	_, e := largeNetwork(n, 1, btn.ClassSymmetric)
 	net := &btn.Network{Dims: make([]int, n), Scale: scaled.One}
 	legs := make([]int, n)
 	for l := range legs {
 		net.Dims[l], legs[l] = 2, l
 	}
 	net.Links = []btn.Link{{Legs: legs, T: &tensor.CP{Shape: net.Dims, Weights: []float64{3, 5}, Vectors: make([][]float64, n)}}}
-	v, err := contract.Component(context.Background(), net, dec, 0, contract.Options{})
+	v, err := plain(net, e.Parts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := dec.Components[0].S
+	s := e.Parts[0].(*btn.SymmetryRankOne).S
 	want := s.At([]int{0}).Mul(scaled.FromFloat(3)).Add(s.At([]int{n}).Mul(scaled.FromFloat(5)))
 	if off := v.Z.Div(want).Float64() - 1; math.Abs(off) > largeTolerance {
 		t.Errorf("ln Z = %v, want %v", v.Z.LogAbs(), want.LogAbs())
@@ -130,10 +134,11 @@ func TestVariableOf2000Legs(t *testing.T) {
 // Σ_c (c/n)·C(n,c)·w^c·S_c, numbers far beyond float64.
 func TestMarginalsOver1000Variables(t *testing.T) {
 	const n, w = 1000, 0.25
-	_, dec := largeNetwork(n, 1, btn.ClassSymmetric)
-	s := dec.Components[0].S
+	_, e := largeNetwork(n, 1, btn.ClassSymmetric)
+	q := e.Parts[0].(*btn.SymmetryRankOne)
+	s := q.S
 	m := &factorgraph.Model{}
-	whole := factorgraph.Factor{Table: &tensor.Symmetric{Shape: make([]int, n), Levels: dec.Levels, Values: s.Coef}}
+	whole := factorgraph.Factor{Table: &tensor.Symmetric{Shape: make([]int, n), Levels: q.Frame.Levels, Values: s.Coef}}
 	for v := range n {
 		m.Domains = append(m.Domains, 2)
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, w}}})
@@ -145,7 +150,7 @@ func TestMarginalsOver1000Variables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := withMarginals(t, net, dec, 0, contract.Options{})
+	v := withMarginals(t, net, q, problem.Options{})
 	z, one, ways := scaled.Number{}, scaled.Number{}, scaled.One // C(n,c)·w^c
 	for c := range n + 1 {
 		term := ways.Mul(s.At([]int{c}))
@@ -167,11 +172,11 @@ func TestMarginalsOver1000Variables(t *testing.T) {
 }
 
 func benchmarkLarge(b *testing.B, n, r int, class btn.Class) {
-	net, dec := largeNetwork(n, r, class)
+	net, e := largeNetwork(n, r, class)
 	b.ReportAllocs()
 	for b.Loop() {
-		for i := range dec.Components {
-			if _, err := contract.Component(context.Background(), net, dec, i, contract.Options{}); err != nil {
+		for _, part := range e.Parts {
+			if _, err := plain(net, part); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -32,7 +32,7 @@ func weightsOf(dim int, v, o []float64, of []uint8, levels int) tensor.LegWeight
 
 // legWeights returns the weights of every leg under vectors r (nil: all ones). Equal ones are shared where that is
 // free to know: legs without vector and learned map, and of one dimension and one row of levels.
-func (j job) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
+func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
 	type kind struct {
 		dim int
 		of  *uint8
@@ -44,8 +44,8 @@ func (j job) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWei
 		if len(r) > 0 {
 			v = r[l]
 		}
-		if len(j.dec.Rotations) > 0 {
-			o = j.dec.Rotations[l]
+		if len(j.rotations) > 0 {
+			o = j.rotations[l]
 		}
 		k := kind{dim: dim}
 		var of []uint8

@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/pkg/countspace"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -25,10 +24,11 @@ func TestLemma2CPBaseTensor(t *testing.T) {
 		net := around(t, core, randomLinks(rng, dims, 3, signed))
 		want, sumAbs := oracle.NetworkZ(net)
 
-		together := &btn.Decomposition{Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassCP, CP: core}}}
+		frame := &btn.Frame{}
+		together := &btn.Estimate{Parts: []btn.Part{&btn.CP{Frame: frame, Tensor: core}}}
 		agree(t, fmt.Sprintf("seed %d, class cp", seed), sum(t, net, together), want, sumAbs)
 
-		apart := &btn.Decomposition{} // the same terms, one component each
+		apart := &btn.Estimate{} // the same terms, one part each
 		for i, w := range core.Weights {
 			r := make([][]float64, len(dims))
 			for l, d := range dims {
@@ -39,8 +39,7 @@ func TestLemma2CPBaseTensor(t *testing.T) {
 					r[l][i] = 1
 				}
 			}
-			apart.Alpha = append(apart.Alpha, scaled.FromFloat(w))
-			apart.Components = append(apart.Components, btn.Component{Class: btn.ClassRankOne, R: r})
+			add(apart, w, &btn.RankOne{Frame: frame, R: r})
 		}
 		agree(t, fmt.Sprintf("seed %d, class rank-one", seed), sum(t, net, apart), want, sumAbs)
 	}
@@ -56,10 +55,10 @@ func TestLemma3SymmetricBaseTensor(t *testing.T) {
 			core = paperSymmetric(t, rng, 6+rng.IntN(2), 1+rng.IntN(3))
 		}
 		net := around(t, core, randomLinks(rng, core.Shape, 3, signed))
-		dec := &btn.Decomposition{Levels: core.Levels, Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{
-			Class: btn.ClassSymmetric, S: countspace.Poly{Shape: core.Levels.Shape(), Coef: core.Values}}}}
+		s := countspace.Poly{Shape: core.Levels.Shape(), Coef: core.Values}
+		e := &btn.Estimate{Parts: []btn.Part{&btn.SymmetryRankOne{Frame: &btn.Frame{Levels: core.Levels}, S: s}}}
 		want, sumAbs := oracle.NetworkZ(net)
-		agree(t, fmt.Sprintf("seed %d, d %v, D = %d", seed, core.Shape, core.Levels.D), sum(t, net, dec), want, sumAbs)
+		agree(t, fmt.Sprintf("seed %d, d %v, D = %d", seed, core.Shape, core.Levels.D), sum(t, net, e), want, sumAbs)
 	}
 }
 
@@ -87,11 +86,12 @@ func TestLemma4SymmetryCPBaseTensor(t *testing.T) {
 		core := oracle.RandomTensor(rng, oracle.SymmetryCP, mixedDims(rng, 6, 1, 3), signed).(*tensor.SymmetryCP)
 		net := around(t, core, randomLinks(rng, core.Shape, 3, signed))
 		want, sumAbs := oracle.NetworkZ(net)
-		agree(t, fmt.Sprintf("seed %d, D = %d", seed, core.Levels.D), sum(t, net, symmetryCP(core)), want, sumAbs)
+		e, _ := symmetryCP(core)
+		agree(t, fmt.Sprintf("seed %d, D = %d", seed, core.Levels.D), sum(t, net, e), want, sumAbs)
 	}
 }
 
-// TestLemma5AdditiveDecomposition: any weighted sum of components of mixed classes, contracted one by one, is the contraction
+// TestLemma5AdditiveDecomposition: any weighted sum of parts of mixed classes, contracted one by one, is the contraction
 // with the sum as base tensor. Learned maps apply to all of them.
 func TestLemma5AdditiveDecomposition(t *testing.T) {
 	for seed := range uint64(trials) {
@@ -100,22 +100,20 @@ func TestLemma5AdditiveDecomposition(t *testing.T) {
 		links := randomLinks(rng, dims, 3, signed)
 		cp := oracle.RandomTensor(rng, oracle.CP, dims, signed).(*tensor.CP)
 		symmetric := oracle.RandomTensor(rng, oracle.SymmetryCP, dims, signed).(*tensor.SymmetryCP)
-		dec := symmetryCP(symmetric)
-		dec.Components = append(dec.Components, btn.Component{Class: btn.ClassCP, CP: cp})
-		dec.Alpha = append(dec.Alpha, scaled.FromFloat(-0.7))
-		dec.Components = append(dec.Components, btn.Component{Class: btn.ClassRankOne}) // R = 1
-		dec.Alpha = append(dec.Alpha, scaled.FromFloat(0.3))
+		e, frame := symmetryCP(symmetric)
+		add(e, -0.7, &btn.CP{Frame: frame, Tensor: cp})
+		add(e, 0.3, &btn.RankOne{Frame: frame}) // R = 1
 		base := func(x []int) *big.Float {
 			b := oracle.Entry(symmetric, x)
 			b.Add(b, new(big.Float).Mul(big.NewFloat(-0.7), oracle.Entry(cp, x)))
 			return b.Add(b, big.NewFloat(0.3))
 		}
 		if seed%2 == 1 {
-			dec.Rotations = randomRotations(rng, dims)
-			base = rotated(dims, dec.Rotations, base)
+			frame.Rotations = randomRotations(rng, dims)
+			base = rotated(dims, frame.Rotations, base)
 		}
-		net := around(t, cp, links) // its core does not matter: the components replace it
+		net := around(t, cp, links) // its core does not matter: the parts replace it
 		want, sumAbs := oracle.NetworkZWith(net, base)
-		agree(t, fmt.Sprintf("seed %d", seed), sum(t, net, dec), want, sumAbs)
+		agree(t, fmt.Sprintf("seed %d", seed), sum(t, net, e), want, sumAbs)
 	}
 }

@@ -47,7 +47,7 @@ func newCollected(net *btn.Network) (*collected, error) {
 //	M_v(x) = weight · w_v(x) · Σ_c h_c [z^c] Π_ℓ (Σ_y A_ℓ[x, y] Σ_a W_ℓ[y, a] z^a)
 //
 // where h is the derivative of Z by the link's count polynomial and A_ℓ the link's vectors.
-func (j job) link(k int, h countspace.Poly, weight scaled.Number, weights []tensor.LegWeights) error {
+func (j form) link(k int, h countspace.Poly, weight scaled.Number, weights []tensor.LegWeights) error {
 	v := j.m.variable[k]
 	if v < 0 || weight.IsZero() || h.IsZero() {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -22,21 +23,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// withMarginals contracts a component with and without marginals, and holds the two values of Z bit for bit.
-func withMarginals(t *testing.T, net *btn.Network, dec *btn.Decomposition, i int, o contract.Options) btn.Value {
+// withMarginals contracts a part with and without marginals, and holds the two values of Z bit for bit.
+func withMarginals(t *testing.T, net *btn.Network, part btn.Part, o problem.Options) btn.Value {
 	t.Helper()
-	o.Marginals = true
-	v, err := contract.Component(context.Background(), net, dec, i, o)
+	v, err := contract.Part(context.Background(), problem.New(net, o), part, contract.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Marginals = false
-	plain, err := contract.Component(context.Background(), net, dec, i, o)
+	without, err := contract.Part(context.Background(), problem.New(net, o), part, contract.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain.Marginals != nil || v.Marginals == nil || plain.Z != v.Z {
-		t.Fatalf("class %s: %+v without marginals, %+v with", dec.Components[i].Class, plain, v)
+	if without.Marginals != nil || v.Marginals == nil || without.Z != v.Z {
+		t.Fatalf("class %s: %+v without marginals, %+v with", part.Class(), without, v)
 	}
 	return v
 }
@@ -193,7 +192,7 @@ func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) f
 	return func(x []int) (value, terms float64) { return table[at(x)], bound[at(x)] }
 }
 
-// TestMarginalsOfEveryClass: rank-one, cp, symmetric and symmetry-rank-one components that have nothing to do with the network's
+// TestMarginalsOfEveryClass: rank-one, cp, symmetric and symmetry-rank-one parts that have nothing to do with the network's
 // own base tensor, two and three levels, learned maps, both choices of cores, zeros and signs, against enumeration.
 func TestMarginalsOfEveryClass(t *testing.T) {
 	rounds := 60
@@ -206,7 +205,7 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 		net := smallNetwork(t, rng, o)
 		symmetric := oracle.RandomTensor(rng, oracle.SymmetryCP, net.Dims, signed).(*tensor.SymmetryCP)
 		cp := oracle.RandomTensor(rng, oracle.CP, net.Dims, signed).(*tensor.CP)
-		dec := symmetryCP(symmetric)
+		e, frame := symmetryCP(symmetric)
 		tensors := make([]tensor.Tensor, 0, 4)
 		for _, term := range symmetric.Terms {
 			one := *symmetric
@@ -215,24 +214,24 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 		}
 		plain := *symmetric
 		plain.Terms = []tensor.SymmetryRankOne{{Alpha: 1, S: symmetric.Terms[0].S}}
-		dec.Components = append(dec.Components,
-			btn.Component{Class: btn.ClassSymmetric, S: dec.Components[0].S},
-			btn.Component{Class: btn.ClassCP, CP: cp},
-			btn.Component{Class: btn.ClassRankOne, R: symmetric.Terms[0].R})
+		parts := append(e.Parts,
+			&btn.SymmetryRankOne{Frame: frame, S: e.Parts[0].(*btn.SymmetryRankOne).S},
+			&btn.CP{Frame: frame, Tensor: cp},
+			&btn.RankOne{Frame: frame, R: symmetric.Terms[0].R})
 		tensors = append(tensors, &plain, cp, nil)
 		if seed%3 == 2 {
-			dec.Rotations = randomRotations(rng, net.Dims)
+			frame.Rotations = randomRotations(rng, net.Dims)
 		}
-		for i, q := range dec.Components {
-			v := withMarginals(t, net, dec, i, contract.Options{})
+		for i, q := range parts {
+			v := withMarginals(t, net, q, problem.Options{})
 			canonical(t, net, v.Marginals)
-			want, terms := enumerateQ(net, tabulated(net.Dims, dec.Rotations, func(x []int) float64 {
+			want, terms := enumerateQ(net, tabulated(net.Dims, frame.Rotations, func(x []int) float64 {
 				if tensors[i] != nil {
 					f, _ := oracle.Entry(tensors[i], x).Float64()
 					return f
 				}
 				p := 1.0
-				for l, r := range q.R {
+				for l, r := range q.(*btn.RankOne).R {
 					if r != nil {
 						p *= r[x[l]]
 					}
@@ -241,10 +240,10 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 			}))
 			for k, w := range want {
 				if got := math.Ldexp(v.Marginals.Mant[k], int(v.Marginals.Exp)); !(math.Abs(got-w) <= tolerance*terms) {
-					t.Errorf("seed %d, component %d, class %s, D = %d, cores %s: entry %d is %v, want %v of %v", seed, i, q.Class, dec.Levels.D, net.Choice, k, got, w, terms)
+					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want %v of %v", seed, i, q.Class(), frame.Levels.D, net.Choice, k, got, w, terms)
 				}
 			}
-			addsUp(t, fmt.Sprintf("seed %d, component %d", seed, i), net, v, tolerance*terms)
+			addsUp(t, fmt.Sprintf("seed %d, part %d", seed, i), net, v, tolerance*terms)
 		}
 	}
 }
@@ -288,12 +287,12 @@ func TestExactMarginals(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				dec := along(t, net)
+				part := along(t, net)
 				if net, err = net.Condition(ev); err != nil {
 					t.Fatal(err)
 				}
-				v := withMarginals(t, net, dec, 0, contract.Options{Threads: 1})
-				if three := withMarginals(t, net, dec, 0, contract.Options{Threads: 3}); !reflect.DeepEqual(v, three) {
+				v := withMarginals(t, net, part, problem.Options{Threads: 1})
+				if three := withMarginals(t, net, part, problem.Options{Threads: 3}); !reflect.DeepEqual(v, three) {
 					t.Errorf("%s: other bits with three threads", what)
 				}
 				canonical(t, net, v.Marginals)
@@ -322,14 +321,14 @@ func TestExactMarginals(t *testing.T) {
 	}
 }
 
-// along returns the decomposition B = B along a min-fill order.
-func along(t *testing.T, net *btn.Network) *btn.Decomposition {
+// along returns the part B along a min-fill order.
+func along(t *testing.T, net *btn.Network) btn.Part {
 	t.Helper()
 	h, err := lower.Shape(context.Background(), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &btn.Decomposition{Components: []btn.Component{{Class: btn.ClassBase, Order: orders.MinFill(h)}}, Alpha: []scaled.Number{scaled.One}}
+	return &btn.Elimination{Order: orders.MinFill(h)}
 }
 
 // jointWithEvidence returns Z under the evidence and X_i = x, by enumeration: 0 where the evidence excludes x.
@@ -364,7 +363,7 @@ func TestMarginalsOfEqualVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := withMarginals(t, net, exact(t, net), 0, contract.Options{})
+	v := withMarginals(t, net, exact(t, net), problem.Options{})
 	for i, want := range []float64{5, 0, 28, 5, 0, 28, 5, 0, 28} {
 		if got := math.Ldexp(v.Marginals.Mant[i], int(v.Marginals.Exp)); math.Abs(got-want) > 1e-13 {
 			t.Errorf("entry %d: %v, want %v", i, got, want)
@@ -391,7 +390,7 @@ func TestMarginalsOfZeroPartition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := withMarginals(t, net, exact(t, net), 0, contract.Options{})
+			v := withMarginals(t, net, exact(t, net), problem.Options{})
 			if !v.Z.IsZero() {
 				t.Errorf("%s, cores %s: Z = %v", c.name, cores, v.Z)
 			}
@@ -428,18 +427,17 @@ func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *b
 	return net
 }
 
-// positive is a decomposition with one component of every class, all numbers positive, over the levels λ = identity when paper.
-func positive(t *testing.T, net *btn.Network, rng *rand.Rand, paper bool) *btn.Decomposition {
+// positive has a part of every class that a network has by itself, all numbers positive, over the levels λ = identity when paper.
+func positive(t *testing.T, net *btn.Network, rng *rand.Rand, paper bool) ([]btn.Part, *btn.Frame) {
 	t.Helper()
-	dec := exact(t, net)
-	dec.Levels = countspace.TwoLevels(net.Dims)
+	frame := &btn.Frame{Levels: countspace.TwoLevels(net.Dims)}
 	if paper {
 		var err error
-		if dec.Levels, err = countspace.Identity(net.Dims); err != nil {
+		if frame.Levels, err = countspace.Identity(net.Dims); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := countspace.New(dec.Levels.Shape())
+	s := countspace.New(frame.Levels.Shape())
 	for i := range s.Coef.Mant {
 		s.Coef.Mant[i], s.Coef.Exp[i] = 1+rng.Float64(), rng.Int64N(400)
 	}
@@ -453,12 +451,13 @@ func positive(t *testing.T, net *btn.Network, rng *rand.Rand, paper bool) *btn.D
 			cp.Vectors[l] = append(cp.Vectors[l], 0.2+rng.Float64())
 		}
 	}
-	dec.Components = append(dec.Components,
-		btn.Component{Class: btn.ClassRankOne, R: r},
-		btn.Component{Class: btn.ClassCP, CP: cp},
-		btn.Component{Class: btn.ClassSymmetric, S: s},
-		btn.Component{Class: btn.ClassSymmetryRankOne, S: s, R: r})
-	return dec
+	return []btn.Part{
+		exact(t, net),
+		&btn.RankOne{Frame: frame, R: r},
+		&btn.CP{Frame: frame, Tensor: cp},
+		&btn.SymmetryRankOne{Frame: frame, S: s},
+		&btn.SymmetryRankOne{Frame: frame, S: s, R: r},
+	}, frame
 }
 
 // TestMarginalsAreDerivatives: Z is linear in every weight, so doubling one adds its marginal. On networks too large to
@@ -474,12 +473,12 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(uint64(c.rows), 33))
 		net := isingNetwork(t, c.rows, c.columns, c.domain, c.o)
-		dec := positive(t, net, rng, c.domain == 3)
+		parts, frame := positive(t, net, rng, c.domain == 3)
 		if c.domain == 3 {
-			dec.Rotations = randomRotations(rng, net.Dims)
+			frame.Rotations = randomRotations(rng, net.Dims)
 		}
-		for i, q := range dec.Components {
-			v := withMarginals(t, net, dec, i, contract.Options{})
+		for _, q := range parts {
+			v := withMarginals(t, net, q, problem.Options{})
 			canonical(t, net, v.Marginals)
 			for range 4 {
 				k := rng.IntN(len(net.Variables))
@@ -491,14 +490,14 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 				cp.Weights = append([]float64(nil), cp.Weights...)
 				cp.Weights[x] *= 2
 				link.T = &cp
-				doubled, err := contract.Component(context.Background(), &more, dec, i, contract.Options{})
+				doubled, err := plain(&more, q)
 				if err != nil {
 					t.Fatal(err)
 				}
 				got := scaled.Make(v.Marginals.Mant[k*c.domain+x], v.Marginals.Exp)
 				largest := v.Z.Abs().Add(doubled.Z.Abs()) // with learned maps the numbers are not positive any more
 				if diff := got.Sub(doubled.Z.Sub(v.Z)).Div(largest).Float64(); !(math.Abs(diff) < 1e-9) {
-					t.Errorf("%d×%d, class %s: variable %d, value %d: %v, difference of Z %v", c.rows, c.columns, q.Class, k, x, got, doubled.Z.Sub(v.Z))
+					t.Errorf("%d×%d, class %s: variable %d, value %d: %v, difference of Z %v", c.rows, c.columns, q.Class(), k, x, got, doubled.Z.Sub(v.Z))
 				}
 			}
 		}
@@ -507,7 +506,7 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 
 // TestMarginalsCost: about three times the operations of Z in every class, whatever the size.
 func TestMarginalsCost(t *testing.T) {
-	const most, base = 3.0, 4.0 // class base has steps of more than two tables
+	const most, base = 3.0, 4.0 // eliminations have steps of more than two tables
 	for _, c := range []struct {
 		rows, columns, domain int
 		paper                 bool
@@ -523,27 +522,29 @@ func TestMarginalsCost(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(1, 34))
 		net := isingNetwork(t, c.rows, c.columns, c.domain, c.o)
-		dec := positive(t, net, rng, c.paper)
-		for i, q := range dec.Components {
-			once, err := contract.Component(context.Background(), net, dec, i, contract.Options{})
+		parts, _ := positive(t, net, rng, c.paper)
+		e := &btn.Estimate{Parts: parts}
+		for i, q := range parts {
+			once, err := plain(net, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := contract.Component(context.Background(), net, dec, i, contract.Options{Marginals: true})
+			all, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), q, contract.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cost := 3 * contract.Cost(net, dec, i); q.Class != btn.ClassBase && (cost > 4*all.Flops || all.Flops > 4*cost) {
-				t.Errorf("%d×%d, class %s: cost %.4g, counted %.4g", c.rows, c.columns, q.Class, cost, all.Flops)
+			elimination := q.Class() == btn.ClassElimination
+			if cost := most * contract.Flops(net, e, i); !elimination && (cost > 4*all.Flops || all.Flops > 4*cost) {
+				t.Errorf("%d×%d, class %s: %.4g flops predicted, %.4g counted", c.rows, c.columns, q.Class(), cost, all.Flops)
 			}
 			bound := most
-			if q.Class == btn.ClassBase {
+			if elimination {
 				bound = base
 			}
 			if ratio := all.Flops / once.Flops; !(ratio > 1 && ratio <= bound) {
-				t.Errorf("%d×%d, %d values, cores %s, class %s: %.4g operations, %.4g without marginals: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class, all.Flops, once.Flops, ratio)
+				t.Errorf("%d×%d, %d values, cores %s, class %s: %.4g operations, %.4g without marginals: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class(), all.Flops, once.Flops, ratio)
 			} else {
-				t.Logf("%d×%d, %d values, cores %s, class %s: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class, ratio)
+				t.Logf("%d×%d, %d values, cores %s, class %s: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class(), ratio)
 			}
 		}
 	}
@@ -553,16 +554,16 @@ func TestMarginalsCost(t *testing.T) {
 // bits; below that the bytes are named.
 func TestMarginalsInLittleMemory(t *testing.T) {
 	net := isingNetwork(t, 4, 5, 3, reparam.Options{})
-	dec := positive(t, net, rand.New(rand.NewPCG(1, 35)), true)
-	const symmetric = 3
-	if dec.Components[symmetric].Class != btn.ClassSymmetric {
-		t.Fatal("the components have moved")
+	parts, _ := positive(t, net, rand.New(rand.NewPCG(1, 35)), true)
+	symmetric := parts[3]
+	if symmetric.Class() != btn.ClassSymmetric {
+		t.Fatal("the parts have moved")
 	}
-	plenty := withMarginals(t, net, dec, symmetric, contract.Options{})
+	plenty := withMarginals(t, net, symmetric, problem.Options{})
 	flops := plenty.Flops
 	fits, recomputed := int64(0), false
 	for memory := int64(4 << 20); ; memory = memory * 9 / 10 {
-		v, err := contract.Component(context.Background(), net, dec, symmetric, contract.Options{Memory: memory, Marginals: true})
+		v, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: memory}), symmetric, contract.Want{Marginals: true})
 		if errors.Is(err, contract.ErrMemory) && fault.CodeOf(err) == fault.OverBudget {
 			break
 		}
@@ -584,8 +585,8 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 }
 
 func TestMarginalsNeedVariables(t *testing.T) {
-	net, dec := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
-	_, err := contract.Component(context.Background(), net, dec, 0, contract.Options{Marginals: true})
+	net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
+	_, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), e.Parts[0], contract.Want{Marginals: true})
 	if !errors.Is(err, contract.ErrNoVariables) || fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("got %v", err)
 	}
@@ -593,7 +594,7 @@ func TestMarginalsNeedVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := withMarginals(t, empty, exact(t, empty), 0, contract.Options{})
+	v := withMarginals(t, empty, exact(t, empty), problem.Options{})
 	if len(v.Marginals.Mant) != 0 || v.Z != scaled.One {
 		t.Errorf("the empty model: %+v", v)
 	}
@@ -603,13 +604,13 @@ func TestMarginalsNeedVariables(t *testing.T) {
 func TestMarginalsStop(t *testing.T) {
 	net := isingNetwork(t, 3, 3, 3, reparam.Options{})
 	for _, paper := range []bool{false, true} {
-		dec := positive(t, net, rand.New(rand.NewPCG(1, 36)), paper)
-		for i := range dec.Components {
+		parts, _ := positive(t, net, rand.New(rand.NewPCG(1, 36)), paper)
+		for _, part := range parts {
 			for looks := 0; ; looks++ {
-				_, err := contract.Component(&stopping{context.Background(), looks}, net, dec, i, contract.Options{Marginals: true, Threads: 1})
+				_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{Threads: 1}), part, contract.Want{Marginals: true})
 				if err == nil {
 					if looks < 2*len(net.Variables) {
-						t.Errorf("class %s: %d looks", dec.Components[i].Class, looks)
+						t.Errorf("class %s: %d looks", part.Class(), looks)
 					}
 					break
 				}

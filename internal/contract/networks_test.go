@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -57,18 +58,29 @@ func mixedDims(rng *rand.Rand, n, low, high int) []int {
 	return dims
 }
 
+// plain contracts a part of a network for Z alone, with no bounds.
+func plain(net *btn.Network, part btn.Part) (btn.Value, error) {
+	return contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{})
+}
+
 // sum returns Σ_i α_i Z(T^{Q^(i)}).
-func sum(t *testing.T, net *btn.Network, dec *btn.Decomposition) scaled.Number {
+func sum(t *testing.T, net *btn.Network, e *btn.Estimate) scaled.Number {
 	t.Helper()
 	var z scaled.Number
-	for i := range dec.Components {
-		v, err := contract.Component(context.Background(), net, dec, i, contract.Options{})
+	for i, part := range e.Parts {
+		v, err := plain(net, part)
 		if err != nil {
 			t.Fatal(err)
 		}
-		z = z.Add(dec.Alpha[i].Mul(v.Z))
+		z = z.Add(e.Weight(i).Mul(v.Z))
 	}
 	return z
+}
+
+// add appends a part and its weight to an estimate.
+func add(e *btn.Estimate, alpha float64, part btn.Part) {
+	e.Alpha = append(e.Alpha, scaled.FromFloat(alpha))
+	e.Parts = append(e.Parts, part)
 }
 
 // agree holds z against brute force, relative to the sum of the terms' absolute values.
@@ -128,13 +140,12 @@ func randomRotations(rng *rand.Rand, dims []int) [][]float64 {
 	return all
 }
 
-// symmetryCP returns the decomposition that consists of t's own terms.
-func symmetryCP(t *tensor.SymmetryCP) *btn.Decomposition {
-	dec := &btn.Decomposition{Levels: t.Levels}
+// symmetryCP returns the estimate that consists of t's own terms, and their frame.
+func symmetryCP(t *tensor.SymmetryCP) (*btn.Estimate, *btn.Frame) {
+	e, frame := &btn.Estimate{}, &btn.Frame{Levels: t.Levels}
 	for _, term := range t.Terms {
-		dec.Alpha = append(dec.Alpha, scaled.FromFloat(term.Alpha))
-		dec.Components = append(dec.Components, btn.Component{Class: btn.ClassSymmetryRankOne,
-			S: countspace.Poly{Shape: t.Levels.Shape(), Coef: term.S}, R: term.R})
+		s := countspace.Poly{Shape: t.Levels.Shape(), Coef: term.S}
+		add(e, term.Alpha, &btn.SymmetryRankOne{Frame: frame, S: s, R: term.R})
 	}
-	return dec
+	return e, frame
 }

@@ -3,9 +3,11 @@ package contract
 // Lemma 2: a base tensor of rank one, or in CP form, contracts link by link.
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -14,8 +16,57 @@ import (
 // oneLevel is the count space of tensors that count nothing.
 var oneLevel = countspace.Levels{D: 1}
 
+// closedForms contracts parts of the paper's classes: of rank one, in CP form, symmetric, symmetry-rank-one.
+type closedForms struct{}
+
+// form is one contraction of such a part.
+type form struct {
+	contraction
+	closed    bool // B itself, in closed form
+	rotations [][]float64
+	levels    countspace.Levels
+	s         countspace.Poly // over the levels; a constant for parts of rank one
+	r         [][]float64
+	cp        *tensor.CP // class cp: then there is no r
+}
+
+// formOf returns the contraction of a part.
+func formOf(j contraction, part btn.Part) form {
+	f := form{contraction: j, levels: oneLevel}
+	var frame *btn.Frame
+	switch q := part.(type) {
+	case *btn.RankOne:
+		frame, f.r = q.Frame, q.R
+	case *btn.CP:
+		frame, f.cp = q.Frame, q.Tensor
+	case *btn.SymmetryRankOne:
+		frame, f.r, f.s, f.levels = q.Frame, q.R, q.S, q.Frame.Levels
+	}
+	f.closed, f.rotations = frame.Closed, frame.Rotations
+	return f
+}
+
+// Contract implements Engine.
+func (closedForms) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+	j, err := begin(ctx, p, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	f := formOf(j, part)
+	switch part.(type) {
+	case *btn.RankOne:
+		return f.value(func(f form) (scaled.Number, error) { return f.rankOne(f.r, scaled.One) })
+	case *btn.CP:
+		if err := want.noJoint(); err != nil {
+			return btn.Value{}, err
+		}
+		return f.value(form.terms)
+	}
+	return f.value(form.symmetric)
+}
+
 // value is the outcome of a class whose cost is counted in j.ops: a multiply-add is two flops.
-func (j job) value(run func(job) (scaled.Number, error)) (btn.Value, error) {
+func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	z, err := run(j)
 	if err != nil {
 		return btn.Value{}, err
@@ -30,11 +81,7 @@ func (j job) value(run func(job) (scaled.Number, error)) (btn.Value, error) {
 	if err := j.judge(&out, run); err != nil || j.joint == nil {
 		return out, err
 	}
-	s, levels := j.q.S, j.dec.Levels
-	if j.q.Class == btn.ClassRankOne {
-		s, levels = countspace.Constant(0, scaled.One), oneLevel
-	}
-	cells, err := j.jointCounts(s, j.q.R, levels)
+	cells, err := j.jointCounts()
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -49,7 +96,7 @@ func (j job) value(run func(job) (scaled.Number, error)) (btn.Value, error) {
 
 // rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight times its marginals up when they are asked
 // for. Otherwise a zero link ends it early.
-func (j job) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
+func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
 	weights := j.legWeights(r, oneLevel)
 	z := scaled.One
 	parts := make([]scaled.Number, len(j.net.Links))
@@ -74,7 +121,7 @@ func (j job) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error)
 
 // rankOneMarginals adds what each link's terms are times the product of all other links. The products of those before
 // and after are formed without a division, since any link may be 0.
-func (j job) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights) error {
+func (j form) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights) error {
 	others := make([]scaled.Number, len(parts))
 	p := weight
 	for k, x := range parts {
@@ -99,10 +146,10 @@ func (j job) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weigh
 	return nil
 }
 
-// cp returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding; their marginals add up
+// terms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding; their marginals add up
 // one after the other.
-func (j job) cp() (scaled.Number, error) {
-	t := j.q.CP
+func (j form) terms() (scaled.Number, error) {
+	t := j.cp
 	terms := make([]scaled.Number, 0, len(t.Weights))
 	for i, w := range t.Weights {
 		if w == 0 {

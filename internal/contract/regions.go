@@ -6,51 +6,63 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/internal/sumproduct"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"golang.org/x/sync/errgroup"
 )
 
-// regions contracts the component's regions. With marginals it has all of its slice's, and Value.Marginals are those of
-// the log-linear estimate; times the slice's Z they add up.
-func (j job) regions() (btn.Value, error) {
-	rung := &j.dec.Growth.Rungs[j.q.Rung]
-	g, err := j.ground(rung)
-	if err != nil || g.state == nil {
+// regions contracts a share of the regions of one slice. With marginals it has all of them, and Value.Marginals are those of the
+// log-linear estimate; times the slice's Z they add up.
+type regions struct{}
+
+// Flops implements Engine: only the plan knows.
+func (regions) Flops(*btn.Network, btn.Part) float64 { return 0 }
+
+// Contract implements Engine.
+func (regions) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+	if err := want.noJoint(); err != nil {
 		return btn.Value{}, err
 	}
-	if rung.Kind == btn.KindBethe {
+	j, err := begin(ctx, p, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	q := part.(*btn.Regions)
+	g, err := p.Ground(ctx, q.Slice)
+	if err != nil || g.State == nil {
+		return btn.Value{}, err
+	}
+	if q.Kind == btn.KindBethe {
 		return j.bethe(g), nil
 	}
-	f, err := region.Plan(j.ctx, g.e.Hypergraph(), region.Options{Kind: rung.Kind, Size: rung.Size, Marginals: j.m != nil})
+	f, err := region.Plan(ctx, g.Expression.Hypergraph(), region.Options{Kind: q.Kind, Size: q.Size, Marginals: want.Marginals})
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if j.m != nil {
-		return j.regionMarginals(g.e, g.state, f)
+	if want.Marginals {
+		return j.regionMarginals(g, f)
 	}
-	p, err := j.prepare(g, f)
+	prepared, err := g.For(ctx, f)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	out := &btn.RegionPart{LnBethe: g.lnBethe, Widest: float64(f.Widest), Converged: g.state.Converged}
-	v := btn.Value{Z: scaled.FromLog(g.lnBethe), Region: out}
-	from, to := region.InShare(f.Len(), j.q.From, j.q.To)
-	parts, err := j.parts(p, from, to)
+	out := &btn.RegionPart{LnBethe: g.LnBethe, Widest: float64(f.Widest), Converged: g.State.Converged}
+	v := btn.Value{Z: scaled.FromLog(g.LnBethe), Region: out}
+	from, to := region.InShare(f.Len(), q.From, q.To)
+	blocks, err := j.blocks(prepared, from, to)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	for _, part := range parts {
-		a, b := part.Sums()
+	for _, block := range blocks {
+		a, b := block.Sums()
 		out.LnSum += a
 		out.Linear = out.Linear.Add(scaled.FromFloat(b))
-		out.Regions += int64(part.To - part.From)
-		out.NonPositive += int64(part.NonPositive)
-		v.Flops += part.Flops
+		out.Regions += int64(block.To - block.From)
+		out.NonPositive += int64(block.NonPositive)
+		v.Flops += block.Flops
 	}
 	return v, nil
 }
@@ -58,8 +70,8 @@ func (j job) regions() (btn.Value, error) {
 // blockRegions is how many regions are summed at a time.
 const blockRegions = 1 << 14
 
-// parts contracts regions in blocks, whose bounds do not depend on the number of threads.
-func (j job) parts(p *region.Prepared, from, to int) ([]*region.Part, error) {
+// blocks contracts regions in blocks, whose bounds do not depend on the number of threads.
+func (j contraction) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
 	var bounds [][2]int
 	for at := from; at < to; at += blockRegions {
 		bounds = append(bounds, [2]int{at, min(at+blockRegions, to)})
@@ -73,7 +85,7 @@ func (j job) parts(p *region.Prepared, from, to int) ([]*region.Part, error) {
 }
 
 // each calls f for every k < n, on as many goroutines as the job has threads.
-func (j job) each(n int, f func(ctx context.Context, k int) error) error {
+func (j contraction) each(n int, f func(ctx context.Context, k int) error) error {
 	group, ctx := errgroup.WithContext(j.ctx)
 	group.SetLimit(max(1, j.threads))
 	if j.threads <= 0 {
@@ -85,54 +97,41 @@ func (j job) each(n int, f func(ctx context.Context, k int) error) error {
 	return group.Wait()
 }
 
-// propagate runs belief propagation, or restores the state that learning ended with.
-func (j job) propagate(e *sumproduct.Expression, whole bool) (*bp.State, error) {
-	if whole && j.options.Messages != nil {
-		if s, err := bp.Restore(e, j.options.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
-			return s, err
-		}
-	}
-	states, err := bp.Propagate(j.ctx, e, bp.PropagateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return states[0], nil
-}
-
-// bethe is the component of a rung without regions: the value and the beliefs of belief propagation.
-func (j job) bethe(g *ground) btn.Value {
-	v := btn.Value{Z: scaled.FromLog(g.lnBethe), Region: &btn.RegionPart{LnBethe: g.lnBethe, Converged: g.state.Converged}}
+// bethe is the part without regions: the value and the beliefs of belief propagation.
+func (j contraction) bethe(g *problem.Ground) btn.Value {
+	v := btn.Value{Z: scaled.FromLog(g.LnBethe), Region: &btn.RegionPart{LnBethe: g.LnBethe, Converged: g.State.Converged}}
 	if j.m != nil {
-		beliefs := make([][]float64, len(g.e.Dims))
+		beliefs := make([][]float64, len(g.Expression.Dims))
 		for i := range beliefs {
-			beliefs[i] = g.state.Belief(i)
+			beliefs[i] = g.State.Belief(i)
 		}
-		v.Marginals = j.weighted(j.rows(g.e, beliefs), v.Z)
+		v.Marginals = j.weighted(j.rows(g.Expression, beliefs), v.Z)
 	}
 	return v
 }
 
-func (j job) regionMarginals(e *sumproduct.Expression, state *bp.State, f *region.Family) (btn.Value, error) {
-	est, err := region.Run(j.ctx, e, state, f, j.threads)
+// regionMarginals contracts all regions of a slice, and their way back.
+func (j contraction) regionMarginals(g *problem.Ground, f *region.Family) (btn.Value, error) {
+	est, err := region.Run(j.ctx, g.Expression, g.State, f, j.threads)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	z := scaled.FromLog(est.LnZ)
 	v := btn.Value{Z: scaled.FromLog(est.LnZBP), Flops: est.Flops, Region: &btn.RegionPart{
 		LnBethe: est.LnZBP, LnSum: est.LnZ - est.LnZBP, Regions: int64(est.Regions), NonPositive: int64(est.NonPositive),
-		Widest: float64(est.Widest), Converged: state.Converged,
+		Widest: float64(est.Widest), Converged: g.State.Converged,
 	}}
 	if est.LinearOK {
 		v.Region.Linear = scaled.FromLog(est.LnZLinear - est.LnZBP).Sub(scaled.One)
 	} else {
 		v.Region.Linear = scaled.One.Neg()
 	}
-	v.Marginals = j.weighted(j.rows(e, est.Marginals), z)
+	v.Marginals = j.weighted(j.rows(g.Expression, est.Marginals), z)
 	return v, nil
 }
 
 // rows brings the marginals of the expression's indices to the values of the model's variables.
-func (j job) rows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
+func (j contraction) rows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	rows := make([][]float64, len(j.net.Variables))
 	for variable, place := range j.net.Variables {
 		i := e.Variables[variable]

@@ -14,8 +14,8 @@ import (
 )
 
 // judge fills Digits and Doubt of a component of a closed form that is exact on paper.
-func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error {
-	if !j.dec.Exact || !j.signed() {
+func (j form) judge(value *btn.Value, run func(form) (scaled.Number, error)) error {
+	if !j.closed || !j.signed() {
 		return nil
 	}
 	positive := j.absolute()
@@ -28,7 +28,7 @@ func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error
 	for _, d := range j.net.Dims {
 		steps += scaled.SumRoundings(float64(d))
 	}
-	if n := len(j.q.S.Coef.Mant); n > 1 { // once a level of the tree of products
+	if n := len(j.s.Coef.Mant); n > 1 { // once a level of the tree of products
 		steps += scaled.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.net.Dims))))
 	}
 	value.Digits, value.Doubt = exact.Cancelled(value.Z, z.Mul(j.net.Scale.Abs()), steps)
@@ -38,29 +38,30 @@ func (j job) judge(value *btn.Value, run func(job) (scaled.Number, error)) error
 func below(x float64) bool { return x < 0 }
 
 // signed reports whether a number of the component or of a link is below 0.
-func (j job) signed() bool {
+func (j form) signed() bool {
 	any := func(lists ...[]float64) bool {
 		return slices.ContainsFunc(lists, func(list []float64) bool { return slices.ContainsFunc(list, below) })
 	}
-	if any(j.q.S.Coef.Mant) || any(j.q.R...) || any(j.dec.Rotations...) || j.q.CP != nil && tensor.Signed(j.q.CP) {
+	if any(j.s.Coef.Mant) || any(j.r...) || any(j.rotations...) || j.cp != nil && tensor.Signed(j.cp) {
 		return true
 	}
 	return slices.ContainsFunc(j.net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
 // absolute is the contraction with the absolute value of every number.
-func (j job) absolute() job {
-	net, dec, q := *j.net, *j.dec, *j.q
+func (j form) absolute() form {
+	net := *j.net
 	net.Links = slices.Clone(net.Links)
 	for k := range net.Links {
 		net.Links[k].T = absolute(net.Links[k].T)
 	}
-	dec.Rotations = absoluteLists(dec.Rotations)
-	q.S.Coef.Mant, q.R = absoluteList(q.S.Coef.Mant), absoluteLists(q.R)
-	if q.CP != nil {
-		q.CP = absolute(q.CP).(*tensor.CP)
+	j.rotations = absoluteLists(j.rotations)
+	j.s.Coef.Mant = absoluteList(j.s.Coef.Mant)
+	j.r = absoluteLists(j.r)
+	if j.cp != nil {
+		j.cp = absolute(j.cp).(*tensor.CP)
 	}
-	j.net, j.dec, j.q, j.m = &net, &dec, &q, nil
+	j.net, j.m = &net, nil
 	ops := *j.ops
 	ops.MulAdds = 0
 	j.ops = &ops

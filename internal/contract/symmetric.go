@@ -15,12 +15,12 @@ import (
 // absorb R and the learned maps. Lemma 3 is R = 1. It multiplies the links' polynomials and meets S last, where the paper
 // contracts S with one link after the other; the bound is the same.
 // Source: Hamid and Braun, Lemmas 3 and 4.
-func (j job) symmetric() (scaled.Number, error) {
-	levels := j.dec.Levels
+func (j form) symmetric() (scaled.Number, error) {
+	levels := j.levels
 	if err := j.fits(levels); err != nil {
 		return scaled.Number{}, err
 	}
-	weights := j.legWeights(j.q.R, levels)
+	weights := j.legWeights(j.r, levels)
 	polys := make([]countspace.Poly, len(j.net.Links))
 	for k, link := range j.net.Links {
 		if err := j.ctx.Err(); err != nil {
@@ -36,18 +36,18 @@ func (j job) symmetric() (scaled.Number, error) {
 		polys[k] = p
 	}
 	if j.m != nil {
-		return backward{job: j, vars: levels.D - 1, ps: polys, weights: weights}.run(j.q.S)
+		return backward{form: j, vars: levels.D - 1, ps: polys, weights: weights}.run(j.s)
 	}
 	p, err := product(j.ctx, levels.D-1, polys, j.ops)
 	if err != nil {
 		return scaled.Number{}, err
 	}
-	return countspace.Dot(j.q.S, p, j.ops), nil
+	return countspace.Dot(j.s, p, j.ops), nil
 }
 
 // fits refuses count spaces beyond the budget. The pieces' boxes add up to no more than the whole box, twice over the tree
 // (children and product live together), and the last product needs its canonical copies.
-func (j job) fits(levels countspace.Levels) error {
+func (j form) fits(levels countspace.Levels) error {
 	size, err := levels.Size()
 	if err != nil {
 		return err

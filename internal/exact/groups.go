@@ -57,10 +57,10 @@ func (p *Prepared) needed() []bool {
 // orders; the flops of each group beside its plan. What is left for a group depends on the network's entries, not on its shape alone.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
-func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, most float64) (*btn.Tree, []btn.Cost, error) {
+func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, most float64) (*btn.MarginalGroups, []btn.Cost, error) {
 	missing := p.needed()
 	var groups []*Prepared
-	c := &btn.Tree{Shape: p.Shape(), Marginals: true}
+	c := &btn.MarginalGroups{Shape: p.Shape()}
 	total, batch := 0.0, 1
 	for last := len(missing) - 1; last >= 0; {
 		var keep []int
@@ -111,19 +111,16 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 		if err != nil {
 			return nil, nil, err
 		}
-		group := &c.Groups[k]
-		group.Shape, group.Tables, group.Merges, group.Slices, group.Count = own.Shape, own.Tables, own.Merges, own.Slices, own.Count
-		plans[k] = plan
+		c.Groups[k].Tree, plans[k] = *own, plan
 	}
-	c.Count = int64(len(groups))
 	return c, plans, nil
 }
 
 // AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them,
 // else 0; Marginals are those of the variables that these groups decide, nil for others, times Weights = Z as this group has it.
-func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.Tree, o Options) (Answer, error) {
+func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.MarginalGroups, o Options) (Answer, error) {
 	a := Answer{Marginals: make([][]scaled.Number, len(p.net.Variables))}
-	if err := p.fits(c); err != nil {
+	if err := p.fits(&btn.Tree{Shape: c.Shape, Marginals: true}); err != nil {
 		return a, err
 	}
 	if p.given.Scale.IsZero() || p.simple.Expression.Scale.IsZero() {
@@ -153,7 +150,7 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 	if err != nil {
 		return Answer{}, err
 	}
-	own := &btn.Tree{Shape: group.Shape, Tables: group.Tables, Merges: group.Merges, Slices: group.Slices, Count: group.Count, Marginals: true}
+	own := &group.Tree
 	if err := g.fits(own); err != nil {
 		return Answer{}, err
 	}

@@ -125,13 +125,13 @@ func TestMarginalsGroupByGroup(t *testing.T) {
 			continue // no index is left whose marginal is missing
 		}
 		grouped++
-		if len(plans) != len(c.Groups) || c.Count != int64(len(plans)) {
-			t.Fatalf("%d plans for %d groups, count %d", len(plans), len(c.Groups), c.Count)
+		if len(plans) != len(c.Groups) || int64(len(c.Groups)) != int64(len(plans)) {
+			t.Fatalf("%d plans for %d groups, count %d", len(plans), len(c.Groups), int64(len(c.Groups)))
 		}
 		cut := int64(rng.IntN(len(plans) + 1))
 		var z scaled.Number
 		rows := make([][]scaled.Number, len(m.Domains))
-		for _, part := range [][2]int64{{0, cut}, {cut, c.Count}} {
+		for _, part := range [][2]int64{{0, cut}, {cut, int64(len(c.Groups))}} {
 			a, err := p.AnswerGroups(ctx, c, Options{From: part[0], To: part[1]})
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)

@@ -42,13 +42,13 @@ func eachSize(b *testing.B, f func(b *testing.B, net *btn.Network)) {
 	}
 }
 
-// randomComponent is symmetry-rank-one with positive S.
-func randomComponent(sp *space, seed uint64) btn.Component {
+// randomPart is symmetry-rank-one with positive S.
+func randomPart(sp *space, seed uint64) btn.Part {
 	p := newPart(sp, btn.ClassSymmetryRankOne, seed, 0, 0, 0)
 	for i := range p.s.Size() {
 		p.s.Set([]int{i}, scaled.One)
 	}
-	return btn.Component{Class: btn.ClassSymmetryRankOne, S: *p.s, R: p.r}
+	return &btn.SymmetryRankOne{Frame: &btn.Frame{Levels: sp.levels}, S: *p.s, R: p.r}
 }
 
 // BenchmarkBase is b of one component: one contraction with the base tensor.
@@ -58,7 +58,7 @@ func BenchmarkBase(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		q := randomComponent(o.sp, 1)
+		q := randomPart(o.sp, 1)
 		for b.Loop() {
 			if _, err := o.withBase(q); err != nil {
 				b.Fatal(err)
@@ -74,7 +74,7 @@ func BenchmarkGram(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		q, p := randomComponent(o.sp, 1), randomComponent(o.sp, 2)
+		q, p := randomPart(o.sp, 1), randomPart(o.sp, 2)
 		for b.Loop() {
 			if _, err := o.gram(q, p); err != nil {
 				b.Fatal(err)

@@ -134,18 +134,23 @@ func partition(net *btn.Network, b []float64) float64 {
 	return sum * net.Scale.Float64()
 }
 
-// materialiseComponent lists all entries of Q = C ∘ R in its own coordinates.
-func materialiseComponent(dims []int, levels countspace.Levels, c btn.Component) []float64 {
+// materialisePart lists all entries of Q = C ∘ R in its own coordinates.
+func materialisePart(dims []int, q btn.Part) []float64 {
 	var out []float64
 	indices(dims, func(x []int) {
 		p := 1.0
-		if c.Class == btn.ClassSymmetric || c.Class == btn.ClassSymmetryRankOne {
-			p = number(c.S.Coef, countPlace(levels, x))
+		var r [][]float64
+		switch q := q.(type) {
+		case *btn.RankOne:
+			r = q.R
+		case *btn.CP:
+			p = entry(q.Tensor, x)
+		case *btn.SymmetryRankOne:
+			p, r = number(q.S.Coef, countPlace(q.Frame.Levels, x)), q.R
+		default:
+			panic("no closed form")
 		}
-		if c.Class == btn.ClassCP {
-			p = entry(c.CP, x)
-		}
-		for leg, v := range c.R {
+		for leg, v := range r {
 			if v != nil {
 				p *= v[x[leg]]
 			}
@@ -176,19 +181,24 @@ func rotate(in []float64, dims []int, leg int, o []float64) []float64 {
 	return out
 }
 
+// frameOf returns what the parts of a learned plan have in common.
+func frameOf(p *btn.Plan) *btn.Frame {
+	return p.Estimates[0].Parts[0].(btn.Sharer).Common().(*btn.Frame)
+}
+
 // materialiseSum lists all entries of B̃ in the network's coordinates.
-func materialiseSum(dims []int, d *btn.Decomposition) []float64 {
+func materialiseSum(dims []int, p *btn.Plan) []float64 {
 	var out []float64
-	for i, c := range d.Components {
-		q := materialiseComponent(dims, d.Levels, c)
+	for i, part := range p.Estimates[0].Parts {
+		q := materialisePart(dims, part)
 		if out == nil {
 			out = make([]float64, len(q))
 		}
 		for j := range q {
-			out[j] += d.Alpha[i].Float64() * q[j]
+			out[j] += p.Estimates[0].Alpha[i].Float64() * q[j]
 		}
 	}
-	for leg, o := range d.Rotations {
+	for leg, o := range frameOf(p).Rotations {
 		out = rotate(out, dims, leg, o)
 	}
 	return out

@@ -1,6 +1,6 @@
 package frobenius
 
-// Learned decompositions, contracted with the links (Lemma 5): the conventions of both packages agree.
+// Learned plans, contracted with the links (Lemma 5): the conventions of both packages agree.
 
 import (
 	"context"
@@ -10,24 +10,25 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/problem"
 )
 
 // contracted is Σ_i α_i Z(T^{Q^(i)}).
-func contracted(t *testing.T, net *btn.Network, d *btn.Decomposition) float64 {
+func contracted(t *testing.T, net *btn.Network, e *btn.Estimate) float64 {
 	t.Helper()
 	sum := 0.0
-	for i := range d.Components {
-		v, err := contract.Component(context.Background(), net, d, i, contract.Options{})
+	for i, part := range e.Parts {
+		v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum += d.Alpha[i].Mul(v.Z).Float64()
+		sum += e.Alpha[i].Mul(v.Z).Float64()
 	}
 	return sum
 }
 
-// TestLemma5OnLearnedDecompositions: contraction of the components gives Z of the materialised B̃, maps included.
-func TestLemma5OnLearnedDecompositions(t *testing.T) {
+// TestLemma5OnLearnedPlans: contraction of the parts gives Z of the materialised B̃, maps included.
+func TestLemma5OnLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
 		for name, opts := range map[string]Options{
 			"default": {}, "mixed": {Classes: mixed}, "maps": {Settings: btn.Settings{LearnMaps: true}, Classes: mixed},
@@ -37,7 +38,7 @@ func TestLemma5OnLearnedDecompositions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == "maps" && d.Rotations == nil {
+			if name == "maps" && frameOf(d).Rotations == nil {
 				t.Error("no maps were learned")
 			}
 			size := 0.0 // Σ|B̃|·|L|, what rounding is relative to
@@ -51,7 +52,7 @@ func TestLemma5OnLearnedDecompositions(t *testing.T) {
 				size += math.Abs(p)
 				at++
 			})
-			near(t, name+": Z̃", contracted(t, net, d), partition(net, approx), 1e-11, size+1)
+			near(t, name+": Z̃", contracted(t, net, &d.Estimates[0]), partition(net, approx), 1e-11, size+1)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 package frobenius
 
-// From a learned model to the decomposition that is stored and contracted.
+// From a learned model to the plan that is stored and contracted.
 
 import (
 	"fmt"
@@ -10,15 +10,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Trivial returns the exact decomposition of a base tensor that is one number, or 0 everywhere; norm2 is its NormSq.
-func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Decomposition, error) {
-	d := &btn.Decomposition{
-		Method: btn.MethodSymmetryCP, Exact: true, ConditionGram: 1,
-		Components: []btn.Component{{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}},
-		Alpha:      []scaled.Number{{}}, LnNormB: norm2.LogAbs() / 2, LnNormError: math.Inf(-1),
+// Trivial returns the exact plan of a base tensor that is one number, or 0 everywhere; norm2 is its NormSq.
+func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
+	e := btn.Estimate{
+		Rule:    btn.Linear,
+		Slices:  1,
+		Alpha:   []scaled.Number{{}},
+		Parts:   []btn.Part{onesOf(net.Dims, &btn.Frame{Closed: true})},
+		Quality: &btn.Quality{Exact: true, ConditionGram: 1, LnNormB: norm2.LogAbs() / 2, LnNormError: math.Inf(-1)},
 	}
+	plan := &btn.Plan{Method: btn.MethodSymmetryCP, Estimates: []btn.Estimate{e}}
 	if norm2.IsZero() {
-		return d, nil
+		return plan, nil
 	}
 	sp, err := newSpace(net, DefaultLevels(nil), nil)
 	if err != nil {
@@ -28,46 +31,57 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Decomposition, error) 
 	if err != nil {
 		return nil, err
 	}
-	d.Alpha[0] = p.Coef.At(0)
-	return d, nil
+	e.Alpha[0] = p.Coef.At(0)
+	return plan, nil
 }
 
-// decomposition writes the model out. Parts of weight zero are left out, if that leaves any.
-func (m *model) decomposition() *btn.Decomposition {
-	d := &btn.Decomposition{
-		Method: btn.MethodSymmetryCP, Residual: m.fit.Residual, LnExplained: m.fit.LnExplained(),
-		LnNormB: m.norm2.LogAbs() / 2, ConditionGram: m.fit.Condition,
+// onesOf is the component that is 1 everywhere.
+func onesOf(dims []int, frame *btn.Frame) btn.Part {
+	return &btn.RankOne{Frame: frame, R: make([][]float64, len(dims))}
+}
+
+// plan writes the model out. Parts of weight zero are left out, if that leaves any.
+func (m *model) plan() *btn.Plan {
+	plan := &btn.Plan{Method: btn.MethodSymmetryCP}
+	quality := &btn.Quality{
+		Residual:      m.fit.Residual,
+		LnExplained:   m.fit.LnExplained(),
+		LnNormB:       m.norm2.LogAbs() / 2,
+		ConditionGram: m.fit.Condition,
 	}
-	d.LnNormError = d.LnNormB + math.Log(m.fit.Residual+m.fit.Rounding)/2
+	quality.LnNormError = quality.LnNormB + math.Log(m.fit.Residual+m.fit.Rounding)/2
+	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
+	frame := &btn.Frame{}
+	for _, o := range m.sp.rot {
+		if o != nil {
+			frame.Rotations = m.sp.rot
+			break
+		}
+	}
 	for i, p := range m.parts {
 		if m.fit.Alpha[i].IsZero() {
 			continue
 		}
-		c := btn.Component{Class: p.class}
-		if p.s != nil {
-			c.S = *p.s
-			d.Levels = m.sp.levels
+		if p.s == nil {
+			e.Parts = append(e.Parts, &btn.RankOne{Frame: frame, R: p.r})
+		} else {
+			frame.Levels = m.sp.levels
+			q := &btn.SymmetryRankOne{Frame: frame, S: *p.s}
+			if p.class != btn.ClassSymmetric {
+				q.R = p.r
+			}
+			e.Parts = append(e.Parts, q)
 		}
-		if p.class != btn.ClassSymmetric {
-			c.R = p.r
-		}
-		d.Components = append(d.Components, c)
-		d.Alpha = append(d.Alpha, m.fit.Alpha[i])
+		e.Alpha = append(e.Alpha, m.fit.Alpha[i])
 	}
-	if len(d.Components) == 0 {
-		d.Components = []btn.Component{{Class: btn.ClassRankOne, R: make([][]float64, len(m.sp.dims))}}
-		d.Alpha = []scaled.Number{{}}
-		d.Warnings = append(d.Warnings, "no component explains anything of the base tensor: the estimate is 0")
-	}
-	for _, o := range m.sp.rot {
-		if o != nil {
-			d.Rotations = m.sp.rot
-			break
-		}
+	if len(e.Parts) == 0 {
+		e.Parts = []btn.Part{onesOf(m.sp.dims, frame)}
+		e.Alpha = []scaled.Number{{}}
+		plan.Warnings = append(plan.Warnings, "no component explains anything of the base tensor: the estimate is 0")
 	}
 	if m.fit.Condition > choleskyLimit {
-		d.Warnings = append(d.Warnings,
-			fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
 	}
-	return d
+	plan.Estimates = []btn.Estimate{e}
+	return plan
 }

@@ -30,7 +30,8 @@ func ExampleLearn() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%d of %s: ρ = %.3f\n", len(d.Components), d.Components[0].Class, d.Residual)
+		e := d.Estimates[0]
+		fmt.Printf("%d of %s: ρ = %.3f\n", len(e.Parts), e.Parts[0].Class(), e.Quality.Residual)
 	}
 	// Output:
 	// 1 of symmetry-rank-one: ρ = 0.177

@@ -34,8 +34,8 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Levels.D != want {
-			t.Errorf("maps %s: %d levels, want %d", maps, d.Levels.D, want)
+		if frameOf(d).Levels.D != want {
+			t.Errorf("maps %s: %d levels, want %d", maps, frameOf(d).Levels.D, want)
 		}
 	}
 }

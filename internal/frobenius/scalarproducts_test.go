@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/linalg"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
 // objective evaluates ‖B − Σ_i α_i Q^(i)‖² for components under one set of levels and maps.
@@ -19,7 +20,7 @@ type objective struct {
 }
 
 // newObjective prepares the objective of a network's base tensor. levels serve all symmetric parts; rotations are the
-// learned orthogonal maps as in btn.Decomposition.Rotations (nil for none).
+// learned orthogonal maps as in btn.Frame.Rotations (nil for none).
 // It returns an error if the cores do not cover the legs once each, or if levels or rotations do not fit them.
 func newObjective(net *btn.Network, levels countspace.Levels, rotations [][]float64) (*objective, error) {
 	sp, err := newSpace(net, levels, rotations)
@@ -37,11 +38,11 @@ func newObjective(net *btn.Network, levels countspace.Levels, rotations [][]floa
 //
 //	⟨B, S∘R⟩ = Σ_c S_c [z^c] Π_c p_{B^(c)}(z)   under u = R,
 //
-// summed over the terms of a CP component; ‖B‖² for a component of class base.
+// summed over the terms of a CP part; ‖B‖² for B itself.
 // Cost: O(n²) multiply-adds for n legs at two levels, O(n) for rank one, times the count polynomials of the cores.
-func (o *objective) withBase(q btn.Component) (scaled.Number, error) {
-	if q.Class == btn.ClassBase {
-		return o.base(q)
+func (o *objective) withBase(q btn.Part) (scaled.Number, error) {
+	if isBase(q) {
+		return o.norm2, nil
 	}
 	terms, err := o.sp.terms(q)
 	if err != nil {
@@ -50,12 +51,10 @@ func (o *objective) withBase(q btn.Component) (scaled.Number, error) {
 	return o.sp.baseProduct(terms)
 }
 
-// base is ⟨B, B⟩, after checking that the component is B without a mask.
-func (o *objective) base(q btn.Component) (scaled.Number, error) {
-	if q.R != nil {
-		return scaled.Number{}, fmt.Errorf("frobenius: a base component with a mask R has no scalar products in closed form")
-	}
-	return o.norm2, nil
+// isBase reports whether a part is B itself.
+func isBase(q btn.Part) bool {
+	_, ok := q.(*btn.Elimination)
+	return ok
 }
 
 // gram returns G_ij = ⟨Q, Q'⟩,
@@ -63,14 +62,11 @@ func (o *objective) base(q btn.Component) (scaled.Number, error) {
 //	⟨S∘R, S'∘R'⟩ = Σ_c S_c S'_c [z^c] Π_ℓ (Σ_x v_ℓ[x] v'_ℓ[x] z^λ(x)).
 //
 // Two rank-one terms cost O(Σ d), others O(n²) multiply-adds at two levels.
-func (o *objective) gram(q, p btn.Component) (scaled.Number, error) {
-	if q.Class == btn.ClassBase {
-		if _, err := o.base(q); err != nil {
-			return scaled.Number{}, err
-		}
+func (o *objective) gram(q, p btn.Part) (scaled.Number, error) {
+	if isBase(q) {
 		return o.withBase(p)
 	}
-	if p.Class == btn.ClassBase {
+	if isBase(p) {
 		return o.gram(p, q)
 	}
 	left, err := o.sp.terms(q)
@@ -85,9 +81,7 @@ func (o *objective) gram(q, p btn.Component) (scaled.Number, error) {
 }
 
 // system returns G and b of a dictionary. It stops between scalar products when ctx is done.
-func (o *objective) system(
-	ctx context.Context, dictionary []btn.Component,
-) (g [][]scaled.Number, b []scaled.Number, err error) {
+func (o *objective) system(ctx context.Context, dictionary []btn.Part) (g [][]scaled.Number, b []scaled.Number, err error) {
 	g, b = square(len(dictionary)), make([]scaled.Number, len(dictionary))
 	for i, q := range dictionary {
 		if b[i], err = o.withBase(q); err != nil {
@@ -108,7 +102,7 @@ func (o *objective) system(
 }
 
 // weights fits α over a fixed dictionary (see FitWeights).
-func (o *objective) weights(ctx context.Context, dictionary []btn.Component, nonNegative bool) (Fit, error) {
+func (o *objective) weights(ctx context.Context, dictionary []btn.Part, nonNegative bool) (Fit, error) {
 	g, b, err := o.system(ctx, dictionary)
 	if err != nil {
 		return Fit{}, err
@@ -141,26 +135,22 @@ func (sp *space) termProduct(left, right []term) scaled.Number {
 	return sum
 }
 
-// terms validates a component and writes it as a sum of terms. A base component has none: it is B itself.
-func (sp *space) terms(c btn.Component) ([]term, error) {
-	switch c.Class {
-	case btn.ClassRankOne:
-		t, err := sp.term(nil, c.R)
+// terms validates a part and writes it as a sum of terms. An elimination has none: it is B itself.
+func (sp *space) terms(q btn.Part) ([]term, error) {
+	switch q := q.(type) {
+	case *btn.RankOne:
+		t, err := sp.term(nil, q.R)
 		return []term{t}, err
-	case btn.ClassSymmetric, btn.ClassSymmetryRankOne:
-		if err := sp.checkPoly(c.S); err != nil {
+	case *btn.SymmetryRankOne:
+		if err := sp.checkPoly(q.S); err != nil {
 			return nil, err
 		}
-		r := c.R
-		if c.Class == btn.ClassSymmetric {
-			r = nil
-		}
-		t, err := sp.term(&c.S, r)
+		t, err := sp.term(&q.S, q.R)
 		return []term{t}, err
-	case btn.ClassCP:
-		return sp.cpTerms(c)
+	case *btn.CP:
+		return sp.cpTerms(q.Tensor)
 	}
-	return nil, fmt.Errorf("frobenius: class %q has no scalar products in closed form", c.Class)
+	return nil, fmt.Errorf("frobenius: class %q has no scalar products in closed form", q.Class())
 }
 
 func (sp *space) checkPoly(s countspace.Poly) error {
@@ -210,24 +200,23 @@ func (sp *space) term(s *countspace.Poly, r [][]float64) (term, error) {
 }
 
 // cpTerms writes a CP component as its rank-one terms.
-func (sp *space) cpTerms(c btn.Component) ([]term, error) {
-	if c.CP == nil || len(c.CP.Vectors) != len(sp.dims) {
+func (sp *space) cpTerms(c *tensor.CP) ([]term, error) {
+	if c == nil || len(c.Vectors) != len(sp.dims) {
 		return nil, fmt.Errorf("frobenius: a CP component needs vectors on all %d legs", len(sp.dims))
 	}
-	out := make([]term, len(c.CP.Weights))
-	for i, w := range c.CP.Weights {
+	out := make([]term, len(c.Weights))
+	for i, w := range c.Weights {
 		r := make([][]float64, len(sp.dims))
 		for leg, d := range sp.dims {
-			v := c.CP.Vectors[leg]
+			v := c.Vectors[leg]
 			switch {
-			case v == nil && d == len(c.CP.Weights):
+			case v == nil && d == len(c.Weights):
 				r[leg] = make([]float64, d)
 				r[leg][i] = 1
-			case len(v) == d*len(c.CP.Weights):
+			case len(v) == d*len(c.Weights):
 				r[leg] = v[i*d : (i+1)*d]
 			default:
-				return nil, fmt.Errorf("frobenius: CP component has %d vector entries on leg %d, rank %d and dimension %d",
-					len(v), leg, len(c.CP.Weights), d)
+				return nil, fmt.Errorf("frobenius: CP component has %d vector entries on leg %d, rank %d and dimension %d", len(v), leg, len(c.Weights), d)
 			}
 		}
 		t, err := sp.term(nil, r)

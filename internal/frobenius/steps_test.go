@@ -54,13 +54,13 @@ func newModel(
 	return m
 }
 
-// part as a component, for the brute-force side.
-func (p *part) component() btn.Component {
-	c := btn.Component{Class: p.class, R: p.r}
-	if p.s != nil {
-		c.S = *p.s
+// entries lists those of a part, for the brute-force side.
+func (m *model) entries(p *part) []float64 {
+	frame := &btn.Frame{Levels: m.sp.levels}
+	if p.s == nil {
+		return materialisePart(m.sp.dims, &btn.RankOne{Frame: frame, R: p.r})
 	}
-	return c
+	return materialisePart(m.sp.dims, &btn.SymmetryRankOne{Frame: frame, S: *p.s, R: p.r})
 }
 
 // rest materialises B less the components other than i, in the learned coordinates.
@@ -71,7 +71,7 @@ func (m *model) rest(net *btn.Network, i int) []float64 {
 	}
 	for k, p := range m.parts {
 		if k != i {
-			for x, q := range materialiseComponent(net.Dims, m.sp.levels, p.component()) {
+			for x, q := range m.entries(p) {
 				out[x] -= m.fit.Alpha[k].Float64() * q
 			}
 		}
@@ -184,12 +184,12 @@ func TestVectorSweepIsLeastSquaresLegByLeg(t *testing.T) {
 
 func (m *model) bruteSweep(net *btn.Network, i int) [][]float64 {
 	rest := m.rest(net, i)
-	c := m.parts[i].component()
-	c.R = append([][]float64(nil), c.R...)
+	p := *m.parts[i]
+	p.r = append([][]float64(nil), p.r...)
 	for _, core := range net.Cores {
 		for _, leg := range core.Legs {
-			c.R[leg] = ones(net.Dims[leg]) // Q with weight 1 on this leg
-			q := materialiseComponent(net.Dims, m.sp.levels, c)
+			p.r[leg] = ones(net.Dims[leg]) // Q with weight 1 on this leg
+			q := m.entries(&p)
 			v, norm := make([]float64, net.Dims[leg]), 0.0
 			den := make([]float64, len(v))
 			at := 0
@@ -205,10 +205,10 @@ func (m *model) bruteSweep(net *btn.Network, i int) [][]float64 {
 			for x := range v {
 				v[x] /= math.Sqrt(norm)
 			}
-			c.R[leg] = v
+			p.r[leg] = v
 		}
 	}
-	return c.R
+	return p.r
 }
 
 // checkProducts compares what the passes built up with product trees over the final vectors.
@@ -280,7 +280,7 @@ func TestProcrustesSteps(t *testing.T) {
 		if m.fit.Residual > before+1e-14 {
 			t.Errorf("ρ rose from %v to %v", before, m.fit.Residual)
 		}
-		d := m.decomposition()
+		d := m.plan()
 		b := materialise(net)
 		now := materialiseSum(net.Dims, d)
 		near(t, "ρ", m.fit.Residual, distanceSq(b, now)/inner(b, b), 1e-12, 1)
@@ -317,7 +317,7 @@ func TestProcrustesStepIsOptimal(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := materialise(net)
-		q := materialiseComponent(net.Dims, m.sp.levels, m.parts[0].component())
+		q := m.entries(m.parts[0])
 		for leg, o := range m.sp.rot {
 			if leg != last {
 				q = rotate(q, net.Dims, leg, o)

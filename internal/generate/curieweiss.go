@@ -21,7 +21,7 @@ import (
 //
 // random positive dense links L^(j) of 1 to widest variables dealt as in Tractable, and its Z. The Network has one
 // symmetric core, S_c = exp(J (m² − n)/2) with m = 2c − n. The Model writes the same product as a table per pair: dense
-// factors only, treewidth n − 1, and Z known at any n. Errors: ErrOptions, those of contract.Component.
+// factors only, treewidth n − 1, and Z known at any n. Errors: ErrOptions, those of contract.Part.
 func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed uint64) (*Planted, error) {
 	const maxPairs = 3000 // variables: 4.5 million pair tables
 	if n < 2 || n > maxPairs {
@@ -45,12 +45,7 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 	levels := countspace.TwoLevels(dims)
 	core := &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}
 	d := drawer{rng: rand.New(rand.NewPCG(seed, 0x6377))}
-	net := &btn.Network{
-		Dims:  dims,
-		Cores: []btn.Core{{Legs: upTo(n), T: core}},
-		Links: d.links(dims, widest),
-		Scale: scaled.One,
-	}
+	net := &btn.Network{Dims: dims, Cores: []btn.Core{{Legs: upTo(n), T: core}}, Links: d.links(dims, widest), Scale: scaled.One}
 	model := &factorgraph.Model{Domains: dims, Factors: make([]factorgraph.Factor, 0, n*(n-1)/2+len(net.Links))}
 	for _, l := range net.Links {
 		model.Factors = append(model.Factors, factorgraph.Factor{Scope: l.Legs, Table: l.T})
@@ -61,10 +56,9 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 			model.Factors = append(model.Factors, factorgraph.Factor{Scope: []int{i, j}, Table: pair})
 		}
 	}
-	dec := &btn.Decomposition{
-		Levels:     levels,
-		Alpha:      []scaled.Number{scaled.One},
-		Components: []btn.Component{{Class: btn.ClassSymmetric, S: s}},
+	exact := &btn.Estimate{
+		Rule: btn.Linear, Slices: 1, Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1)},
+		Parts: []btn.Part{&btn.SymmetryRankOne{Frame: &btn.Frame{Closed: true, Levels: levels}, S: s}},
 	}
-	return answer(ctx, &Planted{Network: net, Decomposition: dec, Model: model})
+	return answer(ctx, &Planted{Network: net, Estimate: exact, Model: model})
 }

@@ -4,6 +4,7 @@ package generate
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -49,31 +50,33 @@ func (d drawer) links(dims []int, widest int) []btn.Link {
 	return links
 }
 
-// core draws the core tensor and returns it with its exact decomposition.
-func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Decomposition, error) {
+// core draws the core tensor and returns it with its exact estimate.
+func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Estimate, error) {
+	frame := &btn.Frame{Closed: true}
+	exact := func(parts ...btn.Part) *btn.Estimate {
+		return &btn.Estimate{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1)}}
+	}
 	if o.Core == CoreCP {
 		t := &tensor.CP{Shape: dims, Weights: d.numbers(o.Rank), Vectors: make([][]float64, len(dims))}
 		for l, dim := range dims {
 			t.Vectors[l] = d.numbers(o.Rank * dim)
 		}
-		q := btn.Component{Class: btn.ClassCP, CP: t}
-		return t, &btn.Decomposition{Components: []btn.Component{q}, Alpha: []scaled.Number{scaled.One}}, nil
+		return t, exact(&btn.CP{Frame: frame, Tensor: t}), nil
 	}
 	levels, err := levelsOf(o, dims)
 	if err != nil {
 		return nil, nil, err
 	}
+	frame.Levels = levels
 	if o.Core == CoreSymmetric {
 		s, err := d.symmetric(levels)
 		if err != nil {
 			return nil, nil, err
 		}
-		q := btn.Component{Class: btn.ClassSymmetric, S: s}
-		dec := &btn.Decomposition{Levels: levels, Components: []btn.Component{q}, Alpha: []scaled.Number{scaled.One}}
-		return &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}, dec, nil
+		return &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}, exact(&btn.SymmetryRankOne{Frame: frame, S: s}), nil
 	}
 	t := &tensor.SymmetryCP{Shape: dims, Levels: levels}
-	dec := &btn.Decomposition{Levels: levels}
+	e := exact()
 	for range o.Rank {
 		s, err := d.symmetric(levels)
 		if err != nil {
@@ -84,10 +87,10 @@ func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Decomposition, 
 			term.R[l] = d.numbers(dim)
 		}
 		t.Terms = append(t.Terms, term)
-		dec.Alpha = append(dec.Alpha, scaled.FromFloat(term.Alpha))
-		dec.Components = append(dec.Components, btn.Component{Class: btn.ClassSymmetryRankOne, S: s, R: term.R})
+		e.Alpha = append(e.Alpha, scaled.FromFloat(term.Alpha))
+		e.Parts = append(e.Parts, &btn.SymmetryRankOne{Frame: frame, S: s, R: term.R})
 	}
-	return t, dec, nil
+	return t, e, nil
 }
 
 // levelsOf is the paper's λ = identity for equal dimensions, {0, the rest} for mixed ones.

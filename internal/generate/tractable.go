@@ -14,6 +14,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -34,11 +35,10 @@ const (
 
 // Options describe a network with one core over all legs. The zero value of a field means its default.
 type Options struct {
-	Core Core // default symmetric
-	Legs int  // default 20
-	Dim  int  // smallest dimension of a leg, default 2
-	// largest, default Dim; where they differ a symmetric part has two levels, {0, the rest}, else λ is the identity
-	MaxDim   int
+	Core     Core   // default symmetric
+	Legs     int    // default 20
+	Dim      int    // smallest dimension of a leg, default 2
+	MaxDim   int    // largest, default Dim; where they differ a symmetric part has two levels, {0, the rest}, else λ is the identity
 	Rank     int    // terms of a CP or symmetry-CP core, default 3
 	Widest   int    // links have 1 to Widest legs, default 3
 	Negative bool   // entries of either sign; else all are positive
@@ -48,11 +48,11 @@ type Options struct {
 
 // Planted is a model with its answer.
 type Planted struct {
-	Network       *btn.Network       // direct: without variables, legs have no maps
-	Decomposition *btn.Decomposition // B, exactly
-	Model         *factorgraph.Model // the network read backwards: Z(Model) = Z(Network)
-	Z             scaled.Number      // the partition function
-	LnZ           float64            // ln |Z| in nats
+	Network  *btn.Network       // direct: without variables, legs have no maps
+	Estimate *btn.Estimate      // B, exactly
+	Model    *factorgraph.Model // the network read backwards: Z(Model) = Z(Network)
+	Z        scaled.Number      // the partition function
+	LnZ      float64            // ln |Z| in nats
 }
 
 // bounds of what is generated, before anything is allocated.
@@ -91,8 +91,7 @@ func (o Options) validate() error {
 		name             string
 		value, low, high int
 	}{
-		{"legs", o.Legs, 1, maxLegs}, {"smallest dimension", o.Dim, 1, maxDim},
-		{"largest dimension", o.MaxDim, o.Dim, maxDim},
+		{"legs", o.Legs, 1, maxLegs}, {"smallest dimension", o.Dim, 1, maxDim}, {"largest dimension", o.MaxDim, o.Dim, maxDim},
 		{"rank", o.Rank, 1, maxRank}, {"widest link", o.Widest, 1, maxWidest},
 	} {
 		if c.value < c.low || c.value > c.high {
@@ -100,20 +99,18 @@ func (o Options) validate() error {
 		}
 	}
 	if size := math.Pow(float64(o.MaxDim), float64(o.Widest)); size > maxTable {
-		return fmt.Errorf("%w: a link of %d legs of dimension %d has %.0f entries, at most %d",
-			ErrOptions, o.Widest, o.MaxDim, size, maxTable)
+		return fmt.Errorf("%w: a link of %d legs of dimension %d has %.0f entries, at most %d", ErrOptions, o.Widest, o.MaxDim, size, maxTable)
 	}
 	return nil
 }
 
 // Tractable draws a network with one tractable core and random dense links, and contracts it.
 //
-// A symmetric S is a random walk in ln S over the counts, at most a factor e^½ from one count to the next, so
-// that all counts matter; other entries are uniform in [½, 1½), links too. The model has one variable per
-// leg, one factor for the core, over all of them (treewidth n − 1), and one per link.
+// A symmetric S is a random walk in ln S over the counts, at most a factor e^½ from one count to the next, so that all
+// counts matter; other entries are uniform in [½, 1½), links too. The model has one variable per leg, one factor for the
+// core, over all of them (treewidth n − 1), and one per link.
 //
-// Errors: ErrOptions, and those of contract.Component. Cost: n²/2 multiply-adds per term for two levels, the
-// count space's box for more.
+// Errors: ErrOptions, and those of contract.Part. Cost: n²/2 multiply-adds per term for two levels, the count space's box for more.
 func Tractable(ctx context.Context, o Options) (*Planted, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -133,38 +130,32 @@ func Tractable(ctx context.Context, o Options) (*Planted, error) {
 			return nil, fmt.Errorf("%w: dense core: %w", ErrOptions, err)
 		}
 	}
-	net := &btn.Network{
-		Dims:  dims,
-		Cores: []btn.Core{{Legs: upTo(len(dims)), T: core}},
-		Links: d.links(dims, o.Widest),
-		Scale: scaled.One,
-	}
+	net := &btn.Network{Dims: dims, Cores: []btn.Core{{Legs: upTo(len(dims)), T: core}}, Links: d.links(dims, o.Widest), Scale: scaled.One}
 	model, err := Backwards(net)
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, &Planted{Network: net, Decomposition: dec, Model: model})
+	return answer(ctx, &Planted{Network: net, Estimate: dec, Model: model})
 }
 
-// answer contracts p's decomposition (Lemma 5) and fills in what is known of it.
+// answer contracts p's estimate (Lemma 5) and fills in what is known of it.
 func answer(ctx context.Context, p *Planted) (*Planted, error) {
-	z := make([]scaled.Number, len(p.Decomposition.Components))
+	z := make([]scaled.Number, len(p.Estimate.Parts))
 	for i := range z {
-		v, err := contract.Component(ctx, p.Network, p.Decomposition, i, contract.Options{})
+		v, err := contract.Part(ctx, problem.New(p.Network, problem.Options{}), p.Estimate.Parts[i], contract.Want{})
 		if err != nil {
 			return nil, err
 		}
 		z[i] = v.Z
 	}
-	p.Z = scaled.SumProducts(p.Decomposition.Alpha, z)
+	p.Z = scaled.SumProducts(p.Estimate.Weights(), z)
 	p.LnZ = p.Z.LogAbs()
 	normSq, err := tensor.NormSq(p.Network.Cores[0].T)
 	if err != nil {
 		return nil, err
 	}
-	dec := p.Decomposition
-	dec.Method, dec.Exact, dec.ConditionGram = btn.MethodExact, true, 1
-	dec.LnNormB, dec.LnNormError = normSq.LogAbs()/2, math.Inf(-1)
+	p.Estimate.Quality.ConditionGram = 1
+	p.Estimate.Quality.LnNormB = normSq.LogAbs() / 2
 	return p, nil
 }
 

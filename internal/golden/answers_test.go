@@ -46,7 +46,7 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 		a.results.tell(asked, told)
 	}
 	for k, d := range memo.made {
-		stored, err := message.EncodeDecomposition(d)
+		stored, err := message.EncodePlan(d)
 		if err != nil {
 			t.Errorf("%s: decomposition %d: %v", name, k, err)
 		}
@@ -71,14 +71,14 @@ func (a *answers) askAgain(t *testing.T, name string, m *factorgraph.Model, quer
 // recorder is a memo that keeps what it is given in sequence, and forgets nothing within a request.
 type recorder struct {
 	mu    sync.Mutex
-	known map[string]*btn.Decomposition
-	made  []*btn.Decomposition
+	known map[string]*btn.Plan
+	made  []*btn.Plan
 }
 
 // Do is part of plan.Memo.
 func (r *recorder) Do(
-	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-) (*btn.Decomposition, bool, error) {
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d, ok := r.known[key]; ok {
@@ -91,7 +91,7 @@ func (r *recorder) Do(
 		return nil, false, err
 	}
 	if r.known == nil {
-		r.known = map[string]*btn.Decomposition{}
+		r.known = map[string]*btn.Plan{}
 	}
 	r.known[key] = d
 	r.made = append(r.made, d)

@@ -4,75 +4,189 @@ package golden
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// summary names a decomposition for people: its method and the classes of its components.
-func summary(d *btn.Decomposition) string {
+// names are what the text calls classes, and has always called them.
+var names = map[btn.Class]string{
+	btn.ClassProduct: "parts", btn.ClassElimination: "base", btn.ClassSlices: "base", btn.ClassGroups: "base", btn.ClassRegions: "region",
+}
+
+func name(p btn.Part) string {
+	if text, ok := names[p.Class()]; ok {
+		return text
+	}
+	return string(p.Class())
+}
+
+// summary names a plan for people: its method and the classes of its parts.
+func summary(p *btn.Plan) string {
+	var all []btn.Part
+	for _, e := range p.Estimates {
+		all = append(all, e.Parts...)
+	}
 	var classes []string
-	for i := 0; i < len(d.Components); {
+	for i := 0; i < len(all); {
 		n := 1
-		for i+n < len(d.Components) && d.Components[i+n].Class == d.Components[i].Class {
+		for i+n < len(all) && name(all[i+n]) == name(all[i]) {
 			n++
 		}
-		classes = append(classes, fmt.Sprintf("%s×%d", d.Components[i].Class, n))
+		classes = append(classes, fmt.Sprintf("%s×%d", name(all[i]), n))
 		i += n
 	}
-	return fmt.Sprintf("%s(%s)", d.Method, strings.Join(classes, ","))
+	return fmt.Sprintf("%s(%s)", p.Method, strings.Join(classes, ","))
 }
 
 // canonical writes every number with all its bits.
-func canonical(d *btn.Decomposition) string {
-	var b strings.Builder
-	write(&b, "", d)
-	return b.String()
+func canonical(p *btn.Plan) string {
+	w := &writer{}
+	w.plan(p)
+	return w.String()
 }
 
-func write(b *strings.Builder, indent string, d *btn.Decomposition) {
-	line := func(format string, args ...any) { fmt.Fprintf(b, indent+format+"\n", args...) }
-	line("%s exact %t ρ %s explained %s |B| %s |error| %s condition %s", d.Method, d.Exact,
-		bits(d.Residual), bits(d.LnExplained), bits(d.LnNormB), bits(d.LnNormError), bits(d.ConditionGram))
-	line("levels %d %v", d.Levels.D, d.Levels.Of)
-	for l, o := range d.Rotations {
-		line("rotation %d %s", l, list(o))
+type writer struct {
+	strings.Builder
+	indent string
+}
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, w.indent+format+"\n", args...) }
+
+func (w *writer) plan(p *btn.Plan) {
+	quality := &btn.Quality{}
+	if p.Grows() {
+		quality = &btn.Quality{Residual: 1, LnExplained: math.Inf(-1), LnNormError: math.NaN(), ConditionGram: 1}
+	} else if len(p.Estimates) > 0 {
+		quality = p.Estimates[0].Quality
 	}
-	for i, c := range d.Components {
-		line("component %s × %s order %v from %d to %d rung %d slice %d",
-			c.Class, weight(d.Alpha, i), c.Order, c.From, c.To, c.Rung, c.Slice)
-		line(" S %v %s", c.S.Shape, vector(c.S.Coef))
-		for l, r := range c.R {
-			line(" R %d %s", l, list(r))
+	w.head(p.Method, quality, p.Estimates)
+	for k := range p.Estimates {
+		w.parts(k, &p.Estimates[k])
+	}
+	w.shared(p.Estimates)
+	if !p.Grows() && p.Messages == nil && p.Method != btn.MethodRegions {
+		return
+	}
+	masked := false
+	var plans []*btn.TruncatedPlan
+	for _, e := range p.Estimates {
+		if q, ok := e.Parts[0].(*btn.Truncated); ok {
+			masked = q.Along.Masked
+			for len(plans) <= q.Along.Number {
+				plans = append(plans, nil)
+			}
+			plans[q.Along.Number] = q.Along
 		}
-		if c.CP != nil {
-			line(" CP %v %s", c.CP.Shape, list(c.CP.Weights))
-			for l, v := range c.CP.Vectors {
-				line(" V %d %s", l, list(v))
+	}
+	w.line("growth masked %t accuracy %s messages %s", masked, bits(p.Accuracy), list(p.Messages))
+	for _, t := range plans {
+		w.line(" plan %s %s order %v position %v tree %v", t.Family, t.Shape, t.Order, t.Position, t.Tree)
+	}
+	from := 0
+	for _, e := range p.Estimates {
+		var r btn.EstimateResult
+		var fixed []int
+		e.Parts[0].Describe(&r)
+		switch q := e.Parts[0].(type) {
+		case *btn.Truncated:
+			fixed = q.Slice.Variables
+		case *btn.Regions:
+			fixed = q.Slice.Variables
+		}
+		w.line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s",
+			r.Family, r.Plan, r.Bond, r.Kind, r.Size, fixed, e.Slices, from, from+len(e.Parts), bits(e.Cost.Flops), bits(e.Cost.Bytes))
+		from += len(e.Parts)
+	}
+}
+
+// head is what parts of an estimate have in common, and its quality.
+func (w *writer) head(method btn.Method, q *btn.Quality, estimates []btn.Estimate) {
+	w.line("%s exact %t ρ %s explained %s |B| %s |error| %s condition %s", method, q.Exact,
+		bits(q.Residual), bits(q.LnExplained), bits(q.LnNormB), bits(q.LnNormError), bits(q.ConditionGram))
+	frame := &btn.Frame{}
+	if len(estimates) > 0 {
+		if sharer, ok := estimates[0].Parts[0].(btn.Sharer); ok {
+			if f, ok := sharer.Common().(*btn.Frame); ok {
+				frame = f
 			}
 		}
 	}
-	if c := d.Contraction; c != nil {
-		line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t",
-			c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
-		for _, g := range c.Groups {
-			line(" group keep %v of %v %s tables %d merges %v slices %v of %d",
-				g.Keep, g.Indices, g.Shape, g.Tables, g.Merges, g.Slices, g.Count)
+	w.line("levels %d %v", frame.Levels.D, frame.Levels.Of)
+	for l, o := range frame.Rotations {
+		w.line("rotation %d %s", l, list(o))
+	}
+}
+
+func (w *writer) parts(k int, e *btn.Estimate) {
+	for i, part := range e.Parts {
+		var order []int
+		var from, to, slice int64
+		var s countspace.Poly
+		var r [][]float64
+		var cp *tensor.CP
+		switch q := part.(type) {
+		case *btn.RankOne:
+			r = q.R
+		case *btn.SymmetryRankOne:
+			s, r = q.S, q.R
+		case *btn.CP:
+			cp = q.Tensor
+		case *btn.Elimination:
+			order = q.Order
+		case *btn.Slices:
+			from, to = q.From, q.To
+		case *btn.Groups:
+			from, to = q.From, q.To
+		case *btn.Truncated:
+			slice = q.Slice.At
+		case *btn.Regions:
+			from, to, slice = q.From, q.To, q.Slice.At
+		}
+		a := e.Weight(i)
+		w.line("component %s × %s·2^%d order %v from %d to %d rung %d slice %d", name(part), bits(a.Mant), a.Exp, order, from, to, k, slice)
+		w.line(" S %v %s", s.Shape, vector(s.Coef))
+		for l, v := range r {
+			w.line(" R %d %s", l, list(v))
+		}
+		if cp != nil {
+			w.line(" CP %v %s", cp.Shape, list(cp.Weights))
+			for l, v := range cp.Vectors {
+				w.line(" V %d %s", l, list(v))
+			}
 		}
 	}
-	for _, p := range d.Parts {
-		line("part %v", p.Links)
-		write(b, indent+" ", p.Decomposition)
+}
+
+// shared is the tree, the groups or the factors of an exact estimate.
+func (w *writer) shared(estimates []btn.Estimate) {
+	if len(estimates) == 0 {
+		return
 	}
-	if g := d.Growth; g != nil {
-		line("growth masked %t accuracy %s messages %s", g.Masked, bits(g.Accuracy), list(g.Messages))
-		for _, p := range g.Plans {
-			line(" plan %s %s order %v position %v tree %v", p.Family, p.Shape, p.Order, p.Position, p.Tree)
+	tree := func(c *btn.Tree) {
+		w.line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t", c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
+	}
+	switch q := estimates[0].Parts[0].(type) {
+	case *btn.Slices:
+		tree(q.Tree)
+	case *btn.Groups:
+		tree(&btn.Tree{Shape: q.Of.Shape, Count: int64(len(q.Of.Groups)), Marginals: true})
+		for _, g := range q.Of.Groups {
+			w.line(" group keep %v of %v %s tables %d merges %v slices %v of %d", g.Keep, g.Indices, g.Tree.Shape, g.Tree.Tables, g.Tree.Merges, g.Tree.Slices, g.Tree.Count)
 		}
-		for _, r := range g.Rungs {
-			line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s",
-				r.Family, r.Plan, r.Bond, r.Kind, r.Size, r.Slices, r.Count, r.From, r.To, bits(r.Flops), bits(r.Bytes))
+	case *btn.Product:
+		for _, f := range q.Factors {
+			w.line("part %v", f.Links)
+			own := []btn.Estimate{*f.Estimate}
+			w.indent += " "
+			w.head(btn.MethodExact, f.Estimate.Quality, own)
+			w.parts(0, f.Estimate)
+			w.shared(own)
+			w.indent = w.indent[1:]
 		}
 	}
 }
@@ -96,12 +210,4 @@ func vector(v scaled.Vector) string {
 		text[i] = fmt.Sprintf("%s·2^%d", bits(a.Mant), a.Exp)
 	}
 	return strings.Join(text, " ")
-}
-
-// weight is weight i, where there are weights.
-func weight(alpha []scaled.Number, i int) string {
-	if alpha == nil {
-		return "1"
-	}
-	return fmt.Sprintf("%s·2^%d", bits(alpha[i].Mant), alpha[i].Exp)
 }

@@ -2,26 +2,30 @@ package message
 
 import (
 	"fmt"
-	"slices"
+	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// CheckJob checks a decoded job against the network it belongs to, as far as lengths go: nothing that a contraction indexes
-// is out of range. Its error wraps ErrInvalid and has the code bad_input. Time linear in the job's size.
-func CheckJob(n *btn.Network, j *btn.Job) error {
-	for i, d := range j.Decompositions {
-		if err := CheckDecomposition(n, d); err != nil {
-			return fault.Wrap(fault.BadInput, under(fmt.Sprintf("decompositions[%d]", i), err))
-		}
-	}
-	for i, a := range j.Assignments {
-		if a.Error == nil && (a.Decomposition < 0 || a.Decomposition >= len(j.Decompositions)) {
-			return fault.Wrap(fault.BadInput, invalid(fmt.Sprintf("assignments[%d]", i), "decomposition %d of %d", a.Decomposition, len(j.Decompositions)))
+// CheckAssignments checks decoded assignments against the network they belong to, as far as lengths go: nothing that a contraction
+// indexes is out of range. Its error wraps ErrInvalid or btn.ErrPart and has the code bad_input. Time linear in the plans' size.
+func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
+	checked := map[*btn.Plan]bool{}
+	for i, a := range all {
+		place := fmt.Sprintf("assignments[%d]", i)
+		if a.Error == nil && a.Plan == nil {
+			return fault.Wrap(fault.BadInput, invalid(place, "it has neither a plan nor an error"))
 		}
 		if err := checkJointOf(n, a.Joint); err != nil {
-			return fault.Wrap(fault.BadInput, under(fmt.Sprintf("assignments[%d]", i), err))
+			return fault.Wrap(fault.BadInput, under(place, err))
+		}
+		if a.Plan == nil || checked[a.Plan] {
+			continue
+		}
+		checked[a.Plan] = true
+		if err := CheckPlan(n, a.Plan); err != nil {
+			return fault.Wrap(fault.BadInput, under(place+".plan", err))
 		}
 	}
 	return nil
@@ -39,65 +43,54 @@ func checkJointOf(n *btn.Network, set []int) error {
 	return checkJoint(set, domains)
 }
 
-// CheckDecomposition does for one decomposition what CheckJob does for a job.
-func CheckDecomposition(n *btn.Network, d *btn.Decomposition) error {
-	if d.Rotations != nil && len(d.Rotations) != len(n.Dims) {
-		return invalid("rotations", "%d for %d legs", len(d.Rotations), len(n.Dims))
+// CheckPlan does for one plan what CheckAssignments does for a job.
+func CheckPlan(n *btn.Network, p *btn.Plan) error {
+	if !(p.Accuracy >= 0) || math.IsInf(p.Accuracy, 1) {
+		return invalid("accuracy", "%v nats", p.Accuracy)
 	}
-	for leg, o := range d.Rotations {
-		if o != nil && !isSquare(o, n.Dims[leg]) {
-			return invalid(fmt.Sprintf("rotations[%d]", leg), "%d entries for %d values", len(o), n.Dims[leg])
-		}
+	if len(p.Estimates) == 0 {
+		return invalid("estimates", "there is none")
 	}
-	if len(d.Alpha) != len(d.Components) {
-		return invalid("alpha_m", "%d for %d components", len(d.Alpha), len(d.Components))
-	}
-	if err := checkGrowth(n, d); err != nil {
-		return under("growth", err)
-	}
-	if err := checkParts(n, d.Parts); err != nil {
-		return err
-	}
-	var box []int
-	for i := range d.Components {
-		c := &d.Components[i]
-		place := fmt.Sprintf("components[%d]", i)
-		if c.R != nil {
-			if err := checkRankOne(c.R, n.Dims); err != nil {
-				return under(place, err)
-			}
+	for k := range p.Estimates {
+		e := &p.Estimates[k]
+		if (e.Quality == nil) != p.Grows() || e.Quality != nil && k > 0 {
+			return invalid(fmt.Sprintf("estimates[%d]", k), "one whose quality is known stands alone")
 		}
-		if c.CP != nil && !slices.Equal(c.CP.Shape, n.Dims) {
-			return under(place, invalid("cp", "%d modes that are not the network's %d legs", len(c.CP.Shape), len(n.Dims)))
-		}
-		if c.Class != btn.ClassSymmetric && c.Class != btn.ClassSymmetryRankOne {
-			continue
-		}
-		if box == nil {
-			if err := checkLevels(d.Levels, n.Dims); err != nil {
-				return under("levels", err)
-			}
-			box = d.Levels.Shape()
-		}
-		if !slices.Equal(c.S.Shape, box) {
-			return under(place, invalid("box", "%v, the levels give %v", c.S.Shape, box))
+		if err := checkEstimate(n, e); err != nil {
+			return under(fmt.Sprintf("estimates[%d]", k), err)
 		}
 	}
 	return nil
 }
 
-// checkParts checks the parts of a decomposition, each against its own part of the network.
-func checkParts(n *btn.Network, parts []btn.Part) error {
-	if len(parts) == 0 {
-		return nil
+func checkEstimate(n *btn.Network, e *btn.Estimate) error {
+	switch {
+	case e.Rule != btn.Linear && e.Rule != btn.LogLinear:
+		return invalid("rule", "%.40q is no rule of this version", e.Rule)
+	case len(e.Parts) == 0:
+		return invalid("parts", "there is none")
+	case e.Alpha != nil && len(e.Alpha) != len(e.Parts):
+		return invalid("alpha_m", "%d for %d parts", len(e.Alpha), len(e.Parts))
+	case e.Slices < 1 || e.Slices > int64(len(e.Parts)):
+		return invalid("slices", "%d for %d parts", e.Slices, len(e.Parts))
+	case !(e.Cost.Flops >= 0) || !(e.Cost.Bytes >= 0):
+		return invalid("cost", "%v flops, %v bytes", e.Cost.Flops, e.Cost.Bytes)
+	case math.IsNaN(e.Level):
+		return invalid("level", "%v", e.Level)
 	}
-	if err := n.CheckParts(parts); err != nil {
-		return invalid("parts", "%v", err)
-	}
-	for p, part := range parts {
-		sub, _ := n.Sub(part.Links)
-		if err := CheckDecomposition(sub, part.Decomposition); err != nil {
-			return under(fmt.Sprintf("parts[%d]", p), err)
+	for i, part := range e.Parts {
+		if part == nil {
+			return invalid(fmt.Sprintf("parts[%d]", i), "there is none")
+		}
+		if err := part.Fits(n); err != nil {
+			return invalid(fmt.Sprintf("parts[%d]", i), "%v", err)
+		}
+		q, isRegions := part.(*btn.Regions)
+		if isRegions != (e.Rule == btn.LogLinear) {
+			return invalid(fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule)
+		}
+		if isRegions && q.Slice.At >= e.Slices {
+			return invalid(fmt.Sprintf("parts[%d]", i), "slice %d of %d", q.Slice.At, e.Slices)
 		}
 	}
 	return nil

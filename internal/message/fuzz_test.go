@@ -62,7 +62,7 @@ func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(wire.Graph)) }
 func FuzzUnanswered(f *testing.F) { fuzzMessage(f, new(wire.Unanswered)) }
 
 // fuzzBlob is fuzzMessage for a pair of blob functions.
-func fuzzBlob[T any](f *testing.F, sample func(random) *T, encode func(*T) ([]byte, error), decode func([]byte) (*T, error)) {
+func fuzzBlob[T any](f *testing.F, sample func(random) T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) {
 	seedHostile(f)
 	for seed := range uint64(20) {
 		b, err := encode(sample(random{rand.New(rand.NewPCG(seed, 2))}))
@@ -94,12 +94,12 @@ func FuzzNetworkBlob(f *testing.F) {
 	fuzzBlob(f, random.network, EncodeNetwork, DecodeNetwork)
 }
 
-func FuzzDecompositionBlob(f *testing.F) {
-	fuzzBlob(f, random.sampleDecomposition, EncodeDecomposition, DecodeDecomposition)
+func FuzzPlanBlob(f *testing.F) {
+	fuzzBlob(f, random.samplePlan, EncodePlan, DecodePlan)
 }
 
-func FuzzJobBlob(f *testing.F) {
-	fuzzBlob(f, random.sampleJob, EncodeJob, DecodeJob)
+func FuzzAssignmentsBlob(f *testing.F) {
+	fuzzBlob(f, random.sampleAssignments, EncodeAssignments, DecodeAssignments)
 }
 
 // FuzzScan: what the scan lets pass, the library can read; so the scan is no weaker than the format.

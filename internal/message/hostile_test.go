@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -84,14 +86,14 @@ func TestScanRefusesHostileBytes(t *testing.T) {
 }
 
 var blobDecoders = map[string]func([]byte) error{
-	nameNetwork:       func(b []byte) error { _, err := DecodeNetwork(b); return err },
-	nameJob:           func(b []byte) error { _, err := DecodeJob(b); return err },
-	nameDecomposition: func(b []byte) error { _, err := DecodeDecomposition(b); return err },
+	nameNetwork:     func(b []byte) error { _, err := DecodeNetwork(b); return err },
+	nameAssignments: func(b []byte) error { _, err := DecodeAssignments(b); return err },
+	namePlan:        func(b []byte) error { _, err := DecodePlan(b); return err },
 }
 
 func TestScanAllocatesNothing(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(1, 1))}
-	b, err := EncodeJob(r.job([]int{2, 3, 2, 2}))
+	b, err := EncodePlan(r.plan(&btn.Network{Dims: []int{2, 3, 2, 2}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,42 +316,124 @@ func TestDecodeNetworkRefuses(t *testing.T) {
 	}
 }
 
-func TestCheckJob(t *testing.T) {
-	n := &btn.Network{Dims: []int{2, 3}}
-	for says, d := range map[string]*btn.Decomposition{
-		"rotations: wire: invalid message: 1 for 2 legs":     {Rotations: make([][]float64, 1)},
-		"rotations[1]: wire: invalid message: 4 entries for": {Rotations: [][]float64{nil, make([]float64, 4)}},
-		"alpha_m: wire: invalid message: 1 for 0 components": {Alpha: []scaled.Number{scaled.One}},
-		"components[0].r: wire: invalid message: 1 vectors":  {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassRankOne, R: make([][]float64, 1)}}},
-		"components[0].cp: wire: invalid message: 1 modes":   {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassCP, CP: &tensor.CP{Shape: []int{2}}}}},
-		"levels.d: wire: invalid message: 0 levels":          {Alpha: []scaled.Number{scaled.One}, Components: []btn.Component{{Class: btn.ClassSymmetric}}},
-	} {
-		err := CheckJob(n, &btn.Job{Decompositions: []*btn.Decomposition{d}})
-		if !errors.Is(err, wire.ErrInvalid) || !strings.Contains(err.Error(), says) {
+// Nothing that a contraction indexes is out of range.
+func TestCheckAssignments(t *testing.T) {
+	n := &btn.Network{Dims: []int{2, 3}, Variables: []btn.Variable{{Domain: 2}}}
+	check := func(p *btn.Plan, says string) {
+		t.Helper()
+		err := CheckAssignments(n, []btn.Assignment{{Plan: p}})
+		if !errors.Is(err, wire.ErrInvalid) || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "assignments[0].plan."+says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-	if err := CheckJob(n, &btn.Job{Assignments: []btn.Assignment{{}}}); err == nil || !strings.Contains(err.Error(), "assignments[0]") {
+	good := func() btn.Estimate {
+		return btn.Estimate{Rule: btn.Linear, Slices: 1, Parts: []btn.Part{&btn.RankOne{Frame: &btn.Frame{}}}, Quality: &btn.Quality{}}
+	}
+	if err := CheckAssignments(n, []btn.Assignment{{Plan: &btn.Plan{Estimates: []btn.Estimate{good()}}}}); err != nil {
+		t.Fatal(err)
+	}
+	for says, p := range map[string]*btn.Plan{
+		"estimates: wire: invalid message: there is none":                 {},
+		"estimates[1]: wire: invalid message: one whose quality is known": {Estimates: []btn.Estimate{good(), good()}},
+		"accuracy: wire: invalid message: NaN nats":                       {Estimates: []btn.Estimate{good()}, Accuracy: math.NaN()},
+		"accuracy: wire: invalid message: +Inf nats":                      {Estimates: []btn.Estimate{good()}, Accuracy: math.Inf(1)},
+	} {
+		check(p, says)
+	}
+	for says, change := range map[string]func(*btn.Estimate){
+		"alpha_m: wire: invalid message: 2 for 1 parts":         func(e *btn.Estimate) { e.Alpha = make([]scaled.Number, 2) },
+		`rule: wire: invalid message: "cubic" is no rule`:       func(e *btn.Estimate) { e.Rule = "cubic" },
+		"parts: wire: invalid message: there is none":           func(e *btn.Estimate) { e.Parts = nil },
+		"parts[0]: wire: invalid message: there is none":        func(e *btn.Estimate) { e.Parts[0] = nil },
+		"parts[0]: wire: invalid message: class rank-one under": func(e *btn.Estimate) { e.Rule = btn.LogLinear },
+		"slices: wire: invalid message: 2 for 1 parts":          func(e *btn.Estimate) { e.Slices = 2 },
+		"slices: wire: invalid message: 0 for 1 parts":          func(e *btn.Estimate) { e.Slices = 0 },
+		"cost: wire: invalid message: NaN flops":                func(e *btn.Estimate) { e.Cost.Flops = math.NaN() },
+		"cost: wire: invalid message: 0 flops, -1 bytes":        func(e *btn.Estimate) { e.Cost.Bytes = -1 },
+		"level: wire: invalid message: NaN":                     func(e *btn.Estimate) { e.Level = math.NaN() },
+		"parts[0]: wire: invalid message: class regions under":  func(e *btn.Estimate) { e.Parts[0] = &btn.Regions{} },
+		"parts[0]: wire: invalid message: slice 1 of 1": func(e *btn.Estimate) {
+			e.Rule, e.Parts[0] = btn.LogLinear, &btn.Regions{Slice: btn.Slice{Variables: []int{0}, At: 1}}
+		},
+	} {
+		e := good()
+		change(&e)
+		check(&btn.Plan{Estimates: []btn.Estimate{e}}, "estimates[0]."+says)
+	}
+	levels := &btn.Frame{Levels: countspace.TwoLevels(n.Dims)}
+	symmetric := func(shape []int, s ...float64) btn.Part {
+		return &btn.SymmetryRankOne{Frame: levels, S: countspace.Poly{Shape: shape, Coef: scaled.Vector{Mant: s}}}
+	}
+	cp := func(shape []int, vectors ...[]float64) btn.Part {
+		return &btn.CP{Frame: &btn.Frame{}, Tensor: &tensor.CP{Shape: shape, Weights: []float64{1, 2}, Vectors: vectors}}
+	}
+	truncated := func(family btn.Family, accuracy float64, bond int, slice btn.Slice) btn.Part {
+		return &btn.Truncated{Along: &btn.TruncatedPlan{Family: family, Accuracy: accuracy}, Bond: bond, Slice: slice}
+	}
+	tree := &btn.Tree{Count: 3}
+	for says, part := range map[string]btn.Part{
+		"it has no frame":                                     &btn.RankOne{},
+		"1 learned maps for 2 legs":                           &btn.RankOne{Frame: &btn.Frame{Rotations: make([][]float64, 1)}},
+		"learned map of leg 1 has 4 entries":                  &btn.RankOne{Frame: &btn.Frame{Rotations: [][]float64{nil, make([]float64, 4)}}},
+		"vectors for 1 legs, the network has 2":               &btn.RankOne{Frame: &btn.Frame{}, R: make([][]float64, 1)},
+		"vector of leg 1 has 2 entries":                       &btn.RankOne{Frame: &btn.Frame{}, R: [][]float64{nil, {1, 2}}},
+		"a CP tensor over all 2 legs is needed":               cp([]int{2}),
+		"the CP tensor has dimension 2 on leg 1":              cp([]int{2, 2}, nil, nil),
+		"identity vectors on leg 1 need rank 3":               cp([]int{2, 3}, nil, nil),
+		"vectors of leg 1 have 5 entries":                     cp([]int{2, 3}, nil, make([]float64, 5)),
+		"0 levels":                                            &btn.SymmetryRankOne{Frame: &btn.Frame{}},
+		"S has 2 count variables, the levels have 1":          symmetric([]int{3, 3}),
+		"S has 2 counts at level 1, the levels have 3":        symmetric([]int{2}, 1, 2),
+		"S has 2 coefficients, its shape [3] needs 3":         symmetric([]int{3}, 1, 2),
+		"S has an entry that is not finite":                   symmetric([]int{3}, 1, 2, math.Inf(1)),
+		"vectors for 3 legs, the network has 2":               &btn.SymmetryRankOne{Frame: levels, R: make([][]float64, 3)},
+		"NaN flops":                                           &btn.Elimination{Flops: math.NaN()},
+		"it has no tree":                                      &btn.Slices{},
+		"slices -1 to 1 of 3":                                 &btn.Slices{Tree: tree, From: -1, To: 1},
+		"slices 2 to 1 of 3":                                  &btn.Slices{Tree: tree, From: 2, To: 1},
+		"slices 2 to 4 of 3":                                  &btn.Slices{Tree: tree, From: 2, To: 4},
+		"0 slices":                                            &btn.Slices{Tree: &btn.Tree{}},
+		"it has no groups":                                    &btn.Groups{},
+		"groups 0 to 2 of 1":                                  &btn.Groups{Of: &btn.MarginalGroups{Groups: make([]btn.MarginalGroup, 1)}, To: 2},
+		"it has no tree and no sweep":                         &btn.Truncated{Bond: 1},
+		`"regions" is no family`:                              truncated(btn.FamilyRegions, 0, 1, btn.Slice{}),
+		"accuracy -1 nats":                                    truncated(btn.FamilyTree, -1, 1, btn.Slice{}),
+		"bond 0":                                              truncated(btn.FamilySweep, 0, 0, btn.Slice{}),
+		"it fixes variable 1 of 1":                            truncated(btn.FamilyTree, 0, 1, btn.Slice{Variables: []int{1}}),
+		"slice 2 of 2":                                        truncated(btn.FamilyTree, 0, 1, btn.Slice{Variables: []int{0}, At: 2}),
+		"slice -1 of 1":                                       truncated(btn.FamilyTree, 0, 1, btn.Slice{At: -1}),
+		"regions of size -1":                                  &btn.Regions{Size: -1},
+		"regions from 1 to 0":                                 &btn.Regions{From: 1},
+		fmt.Sprintf("regions from 0 to %d", btn.WholeShare+1): &btn.Regions{To: btn.WholeShare + 1},
+	} {
+		if err := part.Fits(n); !errors.Is(err, btn.ErrPart) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		e := good()
+		e.Parts[0] = part
+		check(&btn.Plan{Estimates: []btn.Estimate{e}}, "estimates[0].parts[0]: wire: invalid message: btn: the part does not fit the network: ")
+	}
+	if err := CheckAssignments(n, []btn.Assignment{{}}); err == nil || !strings.Contains(err.Error(), "assignments[0]") {
 		t.Error(err)
 	}
 }
 
 // An assignment's ratio names another assignment, or none.
-func TestDecodeJobRefusesRatiosOverNothing(t *testing.T) {
-	failed := btn.Assignment{Decomposition: -1, Error: &btn.ErrorInfo{Code: fault.OverBudget}}
+func TestDecodeAssignmentsRefusesRatiosOverNothing(t *testing.T) {
+	failed := btn.Assignment{Error: &btn.ErrorInfo{Code: fault.OverBudget}}
 	for over, want := range map[int]string{-1: "assignments[1].over", 2: "the query itself", 3: "assignments[1].over", 0: "", 1: ""} {
 		second := failed
 		second.Over, second.Joint = over, []int{3, 0}
-		b, err := EncodeJob(&btn.Job{Assignments: []btn.Assignment{failed, second}})
+		b, err := EncodeAssignments([]btn.Assignment{failed, second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := DecodeJob(b)
+		got, err := DecodeAssignments(b)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("over %d: %v, want %q", over, err, want)
 		}
-		if err == nil && (got.Assignments[1].Over != over || !slices.Equal(got.Assignments[1].Joint, second.Joint)) {
-			t.Errorf("decoded %+v, encoded %+v", got.Assignments[1], second)
+		if err == nil && (got[1].Over != over || !slices.Equal(got[1].Joint, second.Joint)) {
+			t.Errorf("decoded %+v, encoded %+v", got[1], second)
 		}
 	}
 }
@@ -364,7 +448,7 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		want       string
 		everywhere bool
 	}{{[]int{0, 1}, "", false}, {nil, "", false}, {[]int{3}, "variable 3", false}, {[]int{-1}, "variable -1", true}, {[]int{2, 2}, "variable 2", true}, {[]int{1, 2}, "cells", false}} {
-		err := CheckJob(n, &btn.Job{Assignments: []btn.Assignment{{Decomposition: -1, Error: failed, Joint: c.set}}})
+		err := CheckAssignments(n, []btn.Assignment{{Error: failed, Joint: c.set}})
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), "assignments[0].joint") || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
 		}

@@ -75,8 +75,8 @@ func checkUnit(u btn.Unit) error {
 	switch {
 	case u.Query < 0:
 		return invalid("q", "query %d", u.Query)
-	case u.Component < 0:
-		return invalid("c", "component %d", u.Component)
+	case u.Part < 0:
+		return invalid("c", "component %d", u.Part)
 	}
 	return nil
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// twoParts is a network of two links of two legs each that no core joins, and its decomposition by parts.
-func twoParts() (*btn.Network, *btn.Decomposition) {
+// twoParts is a network of two links of two legs each that no core joins, and its plan part by part.
+func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
 	net := &btn.Network{Dims: []int{2, 2, 2, 2}, Scale: scaled.One, Choice: btn.CoresAreFactors, Variables: []btn.Variable{}}
-	part := func(links ...int) btn.Part {
-		levels := countspace.Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}}
-		return btn.Part{Links: links, Decomposition: &btn.Decomposition{
-			Method: btn.MethodExact, Levels: levels, Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1, Alpha: []scaled.Number{scaled.One},
-			Components: []btn.Component{{Class: btn.ClassSymmetryRankOne, S: countspace.Poly{Shape: []int{3}, Coef: scaled.FromFloats([]float64{1, 2, 3})}}},
-			Plan:       btn.Cost{Flops: 7, Bytes: 192},
+	factor := func(links ...int) btn.ProductFactor {
+		frame := &btn.Frame{Closed: true, Levels: countspace.Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}}}
+		s := countspace.Poly{Shape: []int{3}, Coef: scaled.FromFloats([]float64{1, 2, 3})}
+		return btn.ProductFactor{Links: links, Estimate: &btn.Estimate{
+			Rule: btn.Linear, Slices: 1, Alpha: []scaled.Number{scaled.One}, Parts: []btn.Part{&btn.SymmetryRankOne{Frame: frame, S: s}},
+			Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1}, Cost: btn.Cost{Flops: 7, Bytes: 192},
 		}}
 	}
 	for c := range 2 {
@@ -31,43 +31,44 @@ func twoParts() (*btn.Network, *btn.Decomposition) {
 	for leg := range 4 {
 		net.Links = append(net.Links, btn.Link{Legs: []int{leg}, T: &tensor.CP{Shape: []int{2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil}}})
 	}
-	return net, &btn.Decomposition{
-		Method: btn.MethodExact, Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1, Alpha: []scaled.Number{scaled.One},
-		Components: []btn.Component{{Class: btn.ClassParts}}, Parts: []btn.Part{part(0, 1), part(2, 3)},
-	}
+	product := &btn.Product{Factors: []btn.ProductFactor{factor(0, 1), factor(2, 3)}}
+	return net, &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule: btn.Linear, Slices: 1, Parts: []btn.Part{product}, Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
+	}}}, product
 }
 
-func TestDecompositionsByParts(t *testing.T) {
-	net, d := twoParts()
-	b, err := EncodeDecomposition(d)
+func TestPlansByParts(t *testing.T) {
+	net, plan, _ := twoParts()
+	b, err := EncodePlan(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeDecomposition(b)
+	got, err := DecodePlan(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckDecomposition(net, got); err != nil {
+	if err := CheckPlan(net, got); err != nil {
 		t.Fatal(err)
 	}
-	for p := range d.Parts {
-		want, have := d.Parts[p].Decomposition, got.Parts[p].Decomposition
-		if !reflect.DeepEqual(d.Parts[p].Links, got.Parts[p].Links) || want.Plan != have.Plan || !reflect.DeepEqual(want.Levels, have.Levels) ||
-			want.Components[0].S.Coef.At(2) != have.Components[0].S.Coef.At(2) || have.Alpha[0] != scaled.One {
-			t.Errorf("part %d: %+v, want %+v", p, have, want)
-		}
+	if !reflect.DeepEqual(got, plan) {
+		t.Errorf("decoded %+v, encoded %+v", got, plan)
 	}
-	for name, spoil := range map[string]func(*btn.Decomposition){
-		"a link twice":            func(d *btn.Decomposition) { d.Parts[1].Links = []int{1, 3} },
-		"a link that is not":      func(d *btn.Decomposition) { d.Parts[1].Links = []int{2, 4} },
-		"a link left out":         func(d *btn.Decomposition) { d.Parts[1].Links = []int{2} },
-		"a core in two parts":     func(d *btn.Decomposition) { d.Parts[0].Links, d.Parts[1].Links = []int{0, 2}, []int{1, 3} },
-		"levels of another shape": func(d *btn.Decomposition) { d.Parts[0].Decomposition.Levels.Of = [][]uint8{{0, 1}} },
-		"parts of parts":          func(d *btn.Decomposition) { d.Parts[0].Decomposition.Parts = d.Parts[1:] },
+	for name, spoil := range map[string]func(*btn.Product){
+		"a link twice":        func(p *btn.Product) { p.Factors[1].Links = []int{1, 3} },
+		"a link that is not":  func(p *btn.Product) { p.Factors[1].Links = []int{2, 4} },
+		"a link left out":     func(p *btn.Product) { p.Factors[1].Links = []int{2} },
+		"a core in two parts": func(p *btn.Product) { p.Factors[0].Links, p.Factors[1].Links = []int{0, 2}, []int{1, 3} },
+		"levels of another shape": func(p *btn.Product) {
+			p.Factors[0].Estimate.Parts[0].(*btn.SymmetryRankOne).Frame.Levels.Of = [][]uint8{{0, 1}}
+		},
+		"parts of parts":    func(p *btn.Product) { p.Factors[0].Estimate.Parts = []btn.Part{&btn.Product{Factors: p.Factors[1:]}} },
+		"no estimate":       func(p *btn.Product) { p.Factors[0].Estimate = nil },
+		"too many weights":  func(p *btn.Product) { p.Factors[0].Estimate.Alpha = make([]scaled.Number, 2) },
+		"another's factors": func(p *btn.Product) { p.Factors = p.Factors[:1] },
 	} {
-		_, bad := twoParts()
-		spoil(bad)
-		if err := CheckDecomposition(net, bad); !errors.Is(err, wire.ErrInvalid) {
+		_, bad, product := twoParts()
+		spoil(product)
+		if err := CheckPlan(net, bad); !errors.Is(err, wire.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,10 +1,11 @@
 package message
 
 import (
+	"time"
+
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"time"
 )
 
 // What a request on wire.InferSubject may leave out, and how long it waits.

@@ -88,30 +88,65 @@ func TestBlobsRoundTrip(t *testing.T) {
 		if again, _ := EncodeNetwork(got); !bytes.Equal(again, b) {
 			t.Fatalf("seed %d: the same network gave other bytes", seed)
 		}
-		j := r.job(n.Dims)
-		if b, err = EncodeJob(j); err != nil {
+		all := r.assignments(n)
+		if b, err = EncodeAssignments(all); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		gotJob, err := DecodeJob(b)
+		gotAll, err := DecodeAssignments(b)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if !reflect.DeepEqual(gotJob, j) {
-			t.Fatalf("seed %d: decoded\n%+v\nencoded\n%+v", seed, gotJob, j)
+		if !reflect.DeepEqual(gotAll, all) {
+			t.Fatalf("seed %d: decoded\n%+v\nencoded\n%+v", seed, gotAll, all)
 		}
-		if err := CheckJob(n, gotJob); err != nil {
+		if err := CheckAssignments(n, gotAll); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		for _, d := range j.Decompositions {
-			b, err := EncodeDecomposition(d)
+		for i, a := range all {
+			if a.Plan == nil {
+				continue
+			}
+			if (gotAll[i].Plan == gotAll[0].Plan) != (a.Plan == all[0].Plan) {
+				t.Fatalf("seed %d: assignments 0 and %d do not share their plans as they did", seed, i)
+			}
+			b, err := EncodePlan(a.Plan)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			got, err := DecodeDecomposition(b)
-			if err != nil || !reflect.DeepEqual(got, d) {
-				t.Fatalf("seed %d: %v: decoded\n%+v\nencoded\n%+v", seed, err, got, d)
+			got, err := DecodePlan(b)
+			if err != nil || !reflect.DeepEqual(got, a.Plan) {
+				t.Fatalf("seed %d: %v: decoded\n%+v\nencoded\n%+v", seed, err, got, a.Plan)
 			}
 		}
+	}
+}
+
+// What parts have in common is written once, and shared again when read.
+func TestPartsShareWhatTheyShared(t *testing.T) {
+	tree := &btn.Tree{Shape: digestA, Tables: 500, Merges: make([]int, 2*499), Count: 4}
+	frame := &btn.Frame{Rotations: [][]float64{make([]float64, 1<<10)}}
+	plan := func(parts ...btn.Part) *btn.Plan {
+		return &btn.Plan{Estimates: []btn.Estimate{{Rule: btn.Linear, Slices: 1, Parts: parts}}}
+	}
+	one, err := EncodePlan(plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := EncodePlan(plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}, &btn.Slices{Tree: tree, From: 1, To: 4}, &btn.CP{Frame: frame,
+		Tensor: &tensor.CP{Shape: []int{}, Weights: []float64{1}, Vectors: [][]float64{}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := len(all) - len(one); more > 200 {
+		t.Errorf("two parts more take %d bytes more", more)
+	}
+	got, err := DecodePlan(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := got.Estimates[0].Parts
+	if p[0].(*btn.Slices).Tree != p[2].(*btn.Slices).Tree || p[1].(*btn.RankOne).Frame != p[3].(*btn.CP).Frame {
+		t.Error("parts do not share what they shared")
 	}
 }
 
@@ -185,7 +220,7 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 
 // The msgpack library, which shares no code with our reader, finds in our bytes what we put there.
 func TestLibraryReadsOurBytes(t *testing.T) {
-	units := []btn.Unit{{Query: 3, Component: 1 << 20}, {Query: 3, Component: 3}}
+	units := []btn.Unit{{Query: 3, Part: 1 << 20}, {Query: 3, Part: 3}}
 	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []query.Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
 		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25}}
 	b, err := wire.Encode(&want)
@@ -331,7 +366,7 @@ func TestEncodeRefuses(t *testing.T) {
 	if _, err := EncodeNetwork(&btn.Network{Cores: []btn.Core{{}}}); err == nil || !strings.Contains(err.Error(), "cores[0]: wire: invalid message: a tensor of type <nil>") {
 		t.Error(err)
 	}
-	if _, err := EncodeJob(&btn.Job{Decompositions: []*btn.Decomposition{nil}}); err == nil || !strings.Contains(err.Error(), "decompositions[0]") {
+	if _, err := EncodeAssignments([]btn.Assignment{{}}); err == nil || !strings.Contains(err.Error(), "assignments[0].plan") {
 		t.Error(err)
 	}
 }

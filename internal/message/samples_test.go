@@ -43,12 +43,12 @@ func sampleMessages() []wire.Message {
 		&wire.Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
 		&wire.Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
 		&Network{Job: "job-1", Tenant: "t", Digest: digestA, Blob: digestB, Queries: queries, Settings: settings, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
-		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{{Query: 1, Component: 70000}, {}},
+		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{{Query: 1, Part: 70000}, {}},
 			Queries: queries, Memory: 1 << 31, Cost: 1e9, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
 		&Partial{Job: "job-1", Digest: digestA, JobBlob: digestB, K: 0, N: 1, NumericKind: "0123456789abcdef", Files: []string{"", "a.evid"}, Stored: 1, Timings: timings,
 			Values: []btn.UnitValue{
-				{Unit: btn.Unit{Query: 1, Component: 2}, Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12}},
-				{Unit: btn.Unit{Query: 0, Component: 2}, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 GiB", Stage: "contract"}}}},
+				{Unit: btn.Unit{Query: 1, Part: 2}, Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12}},
+				{Unit: btn.Unit{Query: 0, Part: 2}, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 GiB", Stage: "contract"}}}},
 		&wire.Answer{Job: "job-1", Digest: digestA, Status: wire.StatusOK, Results: []btn.Result{failed, result}},
 		&wire.Answer{Job: "job-1", Tenant: "t", Digest: digestA, Status: wire.StatusDeadline, Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"}},
 		&wire.Progress{Job: "job-1", Stage: "contract", Done: 3, Total: 7, Text: "chunk 3", Time: 1767225600000},
@@ -215,76 +215,156 @@ func (r random) network() *btn.Network {
 	return n
 }
 
-func (r random) decomposition(dims []int) *btn.Decomposition {
-	d := &btn.Decomposition{Method: btn.MethodSymmetryCP, Exact: r.IntN(2) == 0, Residual: r.float(), LnExplained: r.float(), LnNormB: r.float(),
-		LnNormError: math.Inf(-1), ConditionGram: r.float(), Plan: btn.Cost{Width: r.IntN(9), Log2Table: r.float(), Flops: r.float(), Bytes: r.float()}}
-	if r.IntN(3) > 0 {
-		d.Levels = r.levels(dims)
+// finite is a vector without infinities.
+func (r random) finite(n int) scaled.Vector {
+	v := r.vector(n)
+	for i, x := range v.Mant {
+		if math.IsInf(x, 0) {
+			v.Mant[i] = r.NormFloat64()
+		}
+	}
+	return v
+}
+
+// box is the shape of count vectors, and how many there are.
+func box(l countspace.Levels) (shape []int, n int) {
+	n = 1
+	for _, s := range l.Shape() {
+		n *= s
+	}
+	return l.Shape(), n
+}
+
+func (r random) cost() btn.Cost {
+	return btn.Cost{Width: r.IntN(9), Log2Table: r.float(), Flops: math.Abs(r.float()), Bytes: math.Abs(r.float()), Slices: r.float(), Groups: r.float()}
+}
+
+// plan has one estimate whose quality is known, or several that judge each other. Parts of every class occur.
+func (r random) plan(n *btn.Network) *btn.Plan {
+	p := &btn.Plan{Method: btn.MethodSymmetryCP}
+	if r.IntN(2) == 0 {
+		p.Warnings = []string{"ä warning"}
 	}
 	if r.IntN(2) == 0 {
-		d.Rotations = make([][]float64, len(dims))
-		for i, n := range dims {
+		p.Estimates = []btn.Estimate{r.known(n, true)}
+		return p
+	}
+	p.Accuracy, p.Messages = r.Float64(), r.floats(3)
+	tree := &btn.TruncatedPlan{Family: btn.FamilyTree, Number: 2, Shape: digestA, Tree: [][]int{{3}, {0, 1}, nil}, Masked: true, Accuracy: 1e-3}
+	sweep := &btn.TruncatedPlan{Family: btn.FamilySweep, Shape: digestB, Order: r.Perm(3), Position: r.Perm(3)}
+	for range 1 + r.IntN(4) {
+		e := btn.Estimate{Rule: btn.Linear, Track: "a track", Level: r.float(), Slices: 1, Lossless: r.IntN(2) == 0, Cost: r.cost()}
+		var slice btn.Slice
+		if len(n.Variables) > 0 {
+			slice.Variables = []int{r.IntN(len(n.Variables))}
+			e.Slices = slice.Count(n)
+		}
+		regions := r.IntN(2) == 0
+		if regions {
+			e.Rule = btn.LogLinear
+		}
+		for at := range e.Slices {
+			slice.At = at
+			switch {
+			case regions:
+				from := r.Int64N(btn.WholeShare)
+				e.Parts = append(e.Parts, &btn.Regions{Kind: "loops", Size: r.IntN(9), Slice: slice, From: from, To: btn.WholeShare})
+			case r.IntN(2) == 0:
+				e.Parts = append(e.Parts, &btn.Truncated{Along: tree, Bond: 1 + r.IntN(9), Slice: slice})
+			default:
+				e.Parts = append(e.Parts, &btn.Truncated{Along: sweep, Bond: 1 + r.IntN(9), Slice: slice})
+			}
+		}
+		p.Estimates = append(p.Estimates, e)
+	}
+	return p
+}
+
+// known is an estimate whose quality is known, with products among its parts where wanted.
+func (r random) known(n *btn.Network, products bool) btn.Estimate {
+	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Cost: r.cost(), Quality: &btn.Quality{Exact: r.IntN(2) == 0, Residual: r.float(),
+		LnExplained: r.float(), LnNormB: r.float(), LnNormError: math.Inf(-1), ConditionGram: r.float()}}
+	frame := &btn.Frame{Closed: r.IntN(2) == 0}
+	if r.IntN(3) > 0 {
+		frame.Levels = r.levels(n.Dims)
+	}
+	if r.IntN(2) == 0 {
+		frame.Rotations = make([][]float64, len(n.Dims))
+		for i, d := range n.Dims {
 			if r.IntN(2) == 0 {
-				d.Rotations[i] = r.floats(n * n)
+				frame.Rotations[i] = r.floats(d * d)
 			}
 		}
 	}
-	for range r.IntN(5) {
-		d.Components = append(d.Components, r.component(dims, d.Levels))
-		d.Alpha = append(d.Alpha, r.number())
+	tree := &btn.Tree{Shape: digestA, Tables: 3, Merges: []int{0, 1, 2, 3}, Slices: r.Perm(2), Count: 1 + r.Int64N(9), Joint: true, Marginals: r.IntN(2) == 0}
+	groups := &btn.MarginalGroups{Shape: digestB, Groups: []btn.MarginalGroup{{Keep: r.Perm(2), Indices: r.Perm(3), Tree: *tree}, {Indices: []int{}}}}
+	weights := r.IntN(3) > 0
+	for range 1 + r.IntN(5) {
+		e.Parts = append(e.Parts, r.part(n, frame, tree, groups, products))
+		if weights {
+			e.Alpha = append(e.Alpha, r.number())
+		}
 	}
-	if r.IntN(2) == 0 {
-		d.Warnings = []string{"ä warning"}
-	}
-	return d
+	return e
 }
 
-func (r random) component(dims []int, levels countspace.Levels) btn.Component {
-	switch k := r.IntN(5); {
+func (r random) part(n *btn.Network, frame *btn.Frame, tree *btn.Tree, groups *btn.MarginalGroups, products bool) btn.Part {
+	switch k := r.IntN(9); {
 	case k == 0:
-		return btn.Component{Class: btn.ClassRankOne, R: r.rankOne(dims)}
+		return &btn.RankOne{Frame: frame, R: r.rankOne(n.Dims)}
 	case k == 1:
-		return btn.Component{Class: btn.ClassCP, CP: r.cp(dims, 1+r.IntN(3))}
-	case k >= 3 && levels.D > 0:
-		box, n := levels.Shape(), 1
-		for _, s := range box {
-			n *= s
+		return &btn.CP{Frame: frame, Tensor: r.cp(n.Dims, 1+r.IntN(3))}
+	case k == 2:
+		return &btn.Slices{Tree: tree, From: r.Int64N(tree.Count), To: tree.Count}
+	case k == 3:
+		return &btn.Groups{Of: groups, From: r.Int64N(2), To: 2}
+	case k == 4 && products:
+		product := &btn.Product{Factors: []btn.ProductFactor{}}
+		for _, links := range n.Parts() {
+			sub, _ := n.Sub(links)
+			e := r.known(sub, false)
+			product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: &e})
 		}
-		c := btn.Component{Class: btn.ClassSymmetric, S: countspace.Poly{Shape: box, Coef: r.vector(n)}}
-		if k == 4 {
-			c.Class, c.R = btn.ClassSymmetryRankOne, r.rankOne(dims)
+		return product
+	case k >= 7 && frame.Levels.D > 0:
+		shape, size := box(frame.Levels)
+		s := &btn.SymmetryRankOne{Frame: frame, S: countspace.Poly{Shape: shape, Coef: r.finite(size)}}
+		if k == 8 {
+			s.R = r.rankOne(n.Dims)
 		}
-		return c
+		return s
 	}
-	return btn.Component{Class: btn.ClassBase, Order: r.Perm(len(dims))}
+	return &btn.Elimination{Order: r.Perm(len(n.Dims)), Flops: r.Float64()}
 }
 
-func (r random) job(dims []int) *btn.Job {
-	j := &btn.Job{}
-	for range 1 + r.IntN(3) {
-		j.Decompositions = append(j.Decompositions, r.decomposition(dims))
-	}
-	for q := range r.IntN(4) {
-		a := btn.Assignment{Decomposition: r.IntN(len(j.Decompositions)), Cache: "hit", LnLinks: r.float()}
+func (r random) assignments(n *btn.Network) []btn.Assignment {
+	plans := []*btn.Plan{r.plan(n), r.plan(n), r.plan(n)}
+	all := make([]btn.Assignment, r.IntN(4))
+	for q := range all {
+		a := btn.Assignment{Plan: plans[r.IntN(len(plans))], Cache: "hit", LnLinks: r.float()}
 		if q%2 == 1 {
 			a.Over = q
-			a.Plan, a.Warnings = &j.Decompositions[0].Plan, []string{}
+			a.Cost, a.Warnings = pointer(r.cost()), []string{}
 		}
 		if r.IntN(4) == 0 {
-			a.Decomposition, a.Error = -1, &btn.ErrorInfo{Code: fault.OverBudget, Message: "too wide", Stage: "learn"}
+			a.Plan, a.Error = nil, &btn.ErrorInfo{Code: fault.OverBudget, Message: "too wide", Stage: "learn"}
 		}
-		j.Assignments = append(j.Assignments, a)
+		all[q] = a
 	}
-	return j
+	return all
 }
 
-func (r random) sampleDecomposition() *btn.Decomposition { return r.decomposition([]int{2, 3, 2}) }
+var sampleNet = &btn.Network{Dims: []int{2, 3, 2}}
 
-// sampleJob has a joint marginal as well, which needs a network with variables.
-func (r random) sampleJob() *btn.Job {
-	j := r.job([]int{2, 3, 2})
-	for q := range j.Assignments {
-		j.Assignments[q].Joint = []int{q, 7}
+func (r random) samplePlan() *btn.Plan {
+	return r.plan(sampleNet)
+}
+
+// sampleAssignments have a joint marginal as well, which needs a network with variables.
+func (r random) sampleAssignments() []btn.Assignment {
+	all := r.assignments(sampleNet)
+	for q := range all {
+		all[q].Joint = []int{q, 7}
 	}
-	return j
+	return all
 }

@@ -26,8 +26,8 @@ type Task struct {
 	Tenant      string             `msgpack:"tenant,omitempty"`
 	Digest      string             `msgpack:"digest"`         // of the request
 	NetworkBlob string             `msgpack:"network_blob"`   // digest of the stored network
-	JobBlob     string             `msgpack:"job_blob"`       // digest of the encoded btn.Job, stored unless it is in Plan
-	Plan        []byte             `msgpack:"plan,omitempty"` // the encoded btn.Job of a job of one chunk, if it is small
+	JobBlob     string             `msgpack:"job_blob"`       // digest of the encoded assignments, stored unless it is in Plan
+	Plan        []byte             `msgpack:"plan,omitempty"` // the encoded assignments of a job of one chunk, if it is small
 	K           int                `msgpack:"k"`
 	N           int                `msgpack:"n"`
 	Units       []btn.Unit         `msgpack:"units"`

@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -22,27 +22,23 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what
-// grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
-// needs.
-func Assign(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo) (*btn.Job, error) {
+// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
+// approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
+func Assign(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo) ([]btn.Assignment, error) {
 	return AssignKnown(ctx, net, queries, s, memo, &Known{})
 }
 
 // AssignKnown is Assign for networks that may be known from earlier calls.
-func AssignKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known,
-) (*btn.Job, error) {
+func AssignKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
-	a := &assigner{
-		ctx:      ctx,
-		net:      net,
-		settings: s,
-		memo:     memo,
-		job:      &btn.Job{},
-		known:    map[string]int{},
-		facts:    known.of(net),
+	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, known: map[string]knownPlan{}, facts: known.of(net), problems: known.Problems, options: known.Options}
+	if a.options.Memory == 0 {
+		a.options.Memory = s.Memory
 	}
+	if a.problems == nil {
+		a.problems = new(problem.Shared)
+	}
+	var assignments []btn.Assignment
 	for _, q := range queries {
 		assignment, err := a.assign(q)
 		if err != nil {
@@ -50,73 +46,68 @@ func AssignKnown(
 				return nil, ctxErr
 			}
 			assignment = btn.Assignment{
-				Decomposition: -1,
-				Cache:         a.cacheState(),
-				Error:         &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: "learn-worker"},
+				Cache: a.cacheState(),
+				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: "learn-worker"},
 			}
 		}
 		assignment.Over = q.Over
 		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
 		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
-		a.job.Assignments = append(a.job.Assignments, assignment)
+		assignments = append(assignments, assignment)
 	}
-	return a.job, nil
+	return assignments, nil
 }
 
-// assigner carries one job's decisions. Decompositions are computed at most once per job and key.
+// assigner carries one job's decisions. Plans are made at most once per job and key.
 type assigner struct {
-	ctx        context.Context
-	net        *btn.Network
-	settings   btn.Settings
-	memo       Memo
-	job        *btn.Job
-	facts      *facts
-	exactKey   string         // of the exact way, once it was needed
-	known      map[string]int // key → index into job.Decompositions
-	anyMiss    bool
-	hits       map[string]bool
-	bethe      map[int]int         // decomposition → the one that begins with the value of belief propagation
-	simplified *truncated.Prepared // the network without evidence, once it was needed
-	messages   *modelMessages      // of the network without evidence, once they were needed
+	ctx      context.Context
+	net      *btn.Network
+	settings btn.Settings
+	memo     Memo
+	facts    *facts
+	exactKey string               // of the exact way, once it was needed
+	known    map[string]knownPlan // by key
+	anyMiss  bool
+	bethe    map[*btn.Plan]*btn.Plan // plan, nil for none → the one that begins with the value of belief propagation
+	problems *problem.Shared
+	options  problem.Options
+	problem  *problem.Problem // of the query that is assigned
+	messages *modelMessages   // of the network without evidence, once they were needed
 }
 
 func (a *assigner) cacheState() string {
 	switch {
 	case a.memo == nil:
-		return "off"
+		return btn.CacheOff
 	case a.anyMiss:
-		return "miss"
+		return btn.CacheMiss
 	}
-	return "hit"
+	return btn.CacheHit
 }
 
-// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's
-// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
-// = B finds out what it has lost, and numbers in count space carry exponents of their own.
+// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's tensors were rounded by
+// maps, or, for closed forms of rank one, float64 may lose something. Who contracts C = B finds out what it has lost, and
+// numbers in count space carry exponents of their own.
 func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
-	if to.Decomposition < 0 || to.Decomposition >= len(a.job.Decompositions) {
-		return
-	}
-	d := a.job.Decompositions[to.Decomposition]
-	if !d.Exact || len(d.Components) == 0 {
+	if to.Plan == nil || !to.Plan.Exact() {
 		return
 	}
 	warnings := a.facts.mapped
-	if !carried(d) {
+	if !carried(&to.Plan.Estimates[0]) {
 		warnings = slices.Concat(warnings, a.facts.span.warnings(conditioned))
 	}
 	to.Unsure = len(warnings) > 0
 	to.Warnings = append(to.Warnings, warnings...)
 }
 
-// carried reports whether all numbers of a decomposition carry exponents, or what they lose is found out.
-func carried(d *btn.Decomposition) bool {
-	for _, c := range d.Components {
-		switch c.Class {
-		case btn.ClassBase, btn.ClassSymmetric, btn.ClassSymmetryRankOne:
-		case btn.ClassParts:
-			for _, part := range d.Parts {
-				if !carried(part.Decomposition) {
+// carried reports whether all numbers of an exact estimate carry exponents, or what they lose is found out.
+func carried(e *btn.Estimate) bool {
+	for _, part := range e.Parts {
+		switch q := part.(type) {
+		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.SymmetryRankOne:
+		case *btn.Product:
+			for _, factor := range q.Factors {
+				if !carried(factor.Estimate) {
 					return false
 				}
 			}
@@ -128,13 +119,15 @@ func carried(d *btn.Decomposition) bool {
 }
 
 func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
-	conditioned, err := a.net.Condition(q.Evidence)
+	var err error
+	a.problem, err = a.problems.Problem(a.net, q.Evidence, nil, a.options)
 	switch {
 	case errors.Is(err, btn.ErrRange):
 		return btn.Assignment{}, fault.Wrap(fault.Unsupported, err)
 	case err != nil:
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
 	}
+	conditioned := a.problem.Net
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
 		if err == nil {
@@ -182,73 +175,68 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 	if timed(a.ctx) {
 		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*a.settings.Budget)
 	}
-	index, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{},
-		func(ctx context.Context) (*btn.Decomposition, error) {
-			closed, ok, err := ClosedForm(ctx, a.net, s.Components)
-			if err != nil || ok {
-				return closed, err
-			}
-			affordable, warning := afford(a.net, s)
-			dec, err := frobenius.Learn(ctx, a.net, affordable)
-			if err == nil && warning != "" {
-				dec.Warnings = append(dec.Warnings, warning)
-			}
-			return dec, err
-		})
+	plan, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
+		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
+		if err != nil || ok {
+			return closed, err
+		}
+		affordable, warning := afford(a.net, s)
+		learned, err := frobenius.Learn(ctx, a.net, affordable)
+		if err == nil && warning != "" {
+			learned.Warnings = append(learned.Warnings, warning)
+		}
+		return learned, err
+	})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: btn.LnLinks(conditioned)}
+	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: btn.LnLinks(conditioned)}
 	a.caution(&assignment, conditioned)
 	return assignment, nil
 }
 
 // settingsKey lists what a learned decomposition depends on beside the network.
 func settingsKey(s btn.Settings) string {
-	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g",
-		s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
+	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g", s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
 }
 
-// remember returns the index of the decomposition of a key, computing it through the memo at most once per job.
-func (a *assigner) remember(
-	settings string, shape contractionorder.Hypergraph,
-	compute func(context.Context) (*btn.Decomposition, error),
-) (int, string, error) {
+// knownPlan is a plan that is known to the job, and whether the memo knew it before.
+type knownPlan struct {
+	plan *btn.Plan
+	hit  bool
+}
+
+// remember returns the plan of a key, made through the memo at most once per job, and what the cache had to do with it.
+func (a *assigner) remember(settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, string, error) {
 	return a.recall(a.key(settings, shape), compute)
 }
 
 // recall is remember for a key.
-func (a *assigner) recall(key string, compute func(context.Context) (*btn.Decomposition, error)) (int, string, error) {
-	if index, ok := a.known[key]; ok {
+func (a *assigner) recall(key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, string, error) {
+	k, ok := a.known[key]
+	if !ok {
+		var err error
 		if a.memo == nil {
-			return index, "off", nil
+			k.plan, err = compute(a.ctx)
+		} else {
+			k.plan, k.hit, err = a.memo.Do(a.ctx, key, compute)
 		}
-		if a.hits[key] {
-			return index, "hit", nil
+		if err != nil {
+			return nil, "", err
 		}
-		return index, "miss", nil
+		a.known[key] = k
+		a.anyMiss = a.anyMiss || !k.hit
 	}
-	var dec *btn.Decomposition
-	var err error
-	hit := false
-	if a.memo == nil {
-		dec, err = compute(a.ctx)
-	} else {
-		dec, hit, err = a.memo.Do(a.ctx, key, compute)
+	switch {
+	case a.memo == nil:
+		return k.plan, btn.CacheOff, nil
+	case k.hit:
+		return k.plan, btn.CacheHit, nil
 	}
-	if err != nil {
-		return -1, "", err
-	}
-	if a.hits == nil {
-		a.hits = map[string]bool{}
-	}
-	a.known[key], a.hits[key] = len(a.job.Decompositions), hit
-	a.anyMiss = a.anyMiss || !hit
-	a.job.Decompositions = append(a.job.Decompositions, dec)
-	return a.recall(key, compute)
+	return k.plan, btn.CacheMiss, nil
 }
 
-// key identifies a decomposition by everything it depends on: algorithm version, base tensor, settings and, for an
+// key identifies a plan by everything it depends on: algorithm version, base tensor, settings and, for an
 // elimination order, the shape of the network it orders and the budget that chose between order and closed form.
 func (a *assigner) key(settings string, shape contractionorder.Hypergraph) string {
 	h := sha256.New()

@@ -1,11 +1,9 @@
 package plan
 
-// The value of belief propagation before everything else: what a job with a deadline answers with if nothing
-// better is there in time.
+// The value of belief propagation before everything else: what a job with a deadline answers with if nothing better is there in time.
 
 import (
 	"math"
-	"slices"
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
@@ -13,17 +11,18 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-func betheRung() btn.Rung { return btn.Rung{Family: btn.FamilyRegions, Kind: btn.KindBethe, Count: 1} }
+// betheEstimate is the value of belief propagation.
+func betheEstimate() btn.Estimate {
+	return regionsEstimate(betheLevel, family{kind: btn.KindBethe}, nil, 1, 1)
+}
 
-// betheFirst puts a rung with the value of belief propagation before those of truncated legs; legs is why
-// there are none, nil where there are. Where the first of them is cheap, or belief propagation has no value,
-// nothing changes.
+// betheFirst puts the value of belief propagation before estimates of truncated legs; legs is why there are none, nil where there are.
+// Where the first of them is cheap, or belief propagation has no value, nothing changes.
 func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs error) error {
-	from := -1
+	var from *btn.Plan
 	if legs == nil {
-		from = to.Decomposition
-		if g := a.job.Decompositions[from].Growth; g == nil || len(g.Rungs) == 0 ||
-			g.Rungs[0].Flops <= policy.SoonShare*a.settings.Budget {
+		from = to.Plan
+		if !from.Grows() || from.Estimates[0].Cost.Flops <= policy.SoonShare*a.settings.Budget {
 			return nil
 		}
 	}
@@ -38,12 +37,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	defer cancel()
 	short := a.settings
 	short.Budget *= policy.BetheShare / policy.MessageShare
-	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{
-		Seed:    a.settings.Seed,
-		Updates: updatesFor(e, short),
-		Starts:  1,
-		Enough:  enough,
-	})
+	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
 	if err != nil {
 		return err
 	}
@@ -55,26 +49,23 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 		*to = btn.Assignment{Cache: a.cacheState(), LnLinks: math.Inf(-1), Hard: forbids(e), Unsure: beyondRange(e),
 			Warnings: []string{"there is the value of belief propagation only: " + legs.Error()}}
 	}
-	to.Propagation, to.Messages, to.Decomposition = p, states[0].Messages(), a.afterBethe(from)
+	to.Propagation, to.Messages, to.Plan = p, states[0].Messages(), a.afterBethe(from)
 	return nil
 }
 
-// afterBethe returns the decomposition with the rungs of another one, −1 for none, behind the value of belief
-// propagation.
-func (a *assigner) afterBethe(from int) int {
-	index, known := a.bethe[from]
-	if known {
-		return index
+// afterBethe returns the plan with the estimates of another one, nil for none, behind the value of belief propagation.
+func (a *assigner) afterBethe(from *btn.Plan) *btn.Plan {
+	if plan := a.bethe[from]; plan != nil {
+		return plan
 	}
-	growth := btn.Growth{Accuracy: a.settings.Accuracy}
-	if from >= 0 {
-		growth = *a.job.Decompositions[from].Growth
+	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: a.settings.Accuracy, Estimates: []btn.Estimate{betheEstimate()}}
+	if from != nil {
+		plan.Accuracy = from.Accuracy
+		plan.Estimates = append(plan.Estimates, from.Estimates...)
 	}
-	growth.Rungs = append([]btn.Rung{betheRung()}, slices.Clone(growth.Rungs)...)
 	if a.bethe == nil {
-		a.bethe = map[int]int{}
+		a.bethe = map[*btn.Plan]*btn.Plan{}
 	}
-	a.bethe[from] = len(a.job.Decompositions)
-	a.job.Decompositions = append(a.job.Decompositions, grown(btn.MethodTruncated, &growth))
-	return a.bethe[from]
+	a.bethe[from] = plan
+	return plan
 }

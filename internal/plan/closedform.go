@@ -16,17 +16,15 @@ import (
 
 // ClosedForm returns an exact decomposition of at most maxTerms components, or false if it finds none:
 //
-//   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a
-//     term in every core; cores of rank one multiply into all of them and add none;
-//   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components
-//     with the levels of that core on its legs and level 0 on all others.
+//   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a term in every
+//     core; cores of rank one multiply into all of them and add none;
+//   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components with the levels
+//     of that core on its legs and level 0 on all others.
 //
-// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
-// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn. ConditionGram is
-// 0, for not computed, beyond one component: with α known exactly nothing is solved. Cost: tensor.LowRank of
-// the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its
-// legs, and the context's.
-func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decomposition, bool, error) {
+// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn.
+// ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is solved.
+// Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs, and the context's.
+func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
 	norm2, err := frobenius.NormSq(net)
 	if err != nil {
 		return nil, false, err
@@ -35,28 +33,30 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Decom
 		return nil, false, nil
 	}
 	if len(net.Dims) == 0 || norm2.IsZero() {
-		d, err := frobenius.Trivial(net, norm2)
+		plan, err := frobenius.Trivial(net, norm2)
 		if err != nil {
 			return nil, false, err
 		}
-		d.Method = btn.MethodExact
-		return d, true, nil
+		plan.Method = btn.MethodExact
+		return plan, true, nil
 	}
 	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
 	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
 		return nil, false, err
 	}
-	d := &btn.Decomposition{
-		Method: btn.MethodExact, Exact: true, LnNormB: norm2.LogAbs() / 2, LnNormError: math.Inf(-1),
-	}
+	frame := &btn.Frame{Closed: true}
 	if symmetric >= 0 {
-		d.Levels = spread(net, symmetric)
+		frame.Levels = spread(net, symmetric)
 	}
-	expand(net, factors, d)
-	if len(d.Components) == 1 {
-		d.ConditionGram = 1
+	parts, alpha := expand(net, factors, frame)
+	plan := exactOf(btn.Cost{}, parts...)
+	e := &plan.Estimates[0]
+	e.Alpha = alpha
+	e.Quality.LnNormB = norm2.LogAbs() / 2
+	if len(parts) > 1 {
+		e.Quality.ConditionGram = 0
 	}
-	return d, true, nil
+	return plan, true, nil
 }
 
 func zeroLevels(dims []int) [][]uint8 {
@@ -84,11 +84,9 @@ type factor struct {
 	s      *countspace.Poly
 }
 
-// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that
-// saves most. off is what they are off by together.
-func factorise(
-	ctx context.Context, net *btn.Network, maxTerms int,
-) (factors [][]factor, symmetric int, off float64, ok bool) {
+// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that saves most. off is what
+// they are off by together.
+func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, off float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
 	saved, product := 1.0, 1.0
@@ -173,37 +171,41 @@ func cpFactors(cp *tensor.CP) []factor {
 	return out
 }
 
-// expand appends the product of all sums as components. Vectors are normalised by powers of two, exactly.
-func expand(net *btn.Network, factors [][]factor, d *btn.Decomposition) {
+// expand returns the product of all sums as components and weights. Vectors are normalised by powers of two, exactly.
+func expand(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
 	choice := make([]int, len(factors))
 	for {
-		q := btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
+		r := make([][]float64, len(net.Dims))
+		var s *countspace.Poly
 		alpha := scaled.One
 		for c, i := range choice {
 			f := factors[c][i]
 			alpha = alpha.Mul(scaled.FromFloat(f.weight))
 			if f.s != nil {
-				q.Class, q.S = btn.ClassSymmetryRankOne, *f.s
+				s = f.s
 			}
 			for mode, leg := range net.Cores[c].Legs {
 				if f.r == nil || f.r[mode] == nil {
 					continue
 				}
 				v, e, _ := linalg.BinaryNormalised(f.r[mode]) // finite: the cores were validated
-				q.R[leg] = v
+				r[leg] = v
 				alpha = alpha.Mul(scaled.Make(1, e))
 			}
 		}
-		d.Components = append(d.Components, q)
-		d.Alpha = append(d.Alpha, alpha)
+		if s == nil {
+			parts = append(parts, &btn.RankOne{Frame: frame, R: r})
+		} else {
+			parts = append(parts, &btn.SymmetryRankOne{Frame: frame, S: *s, R: r})
+		}
+		alphas = append(alphas, alpha)
 		if !nextChoice(choice, factors) {
-			return
+			return parts, alphas
 		}
 	}
 }
 
-// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false
-// after the last one.
+// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false after the last one.
 func nextChoice[T any](choice []int, factors [][]T) bool {
 	for c := len(choice) - 1; c >= 0; c-- {
 		if choice[c]++; choice[c] < len(factors[c]) {

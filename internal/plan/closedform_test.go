@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -54,11 +55,7 @@ func clause(n, at int) *tensor.Dense {
 // cardinality is a generic symmetric tensor over n binary modes: no small rank.
 func cardinality(rng *rand.Rand, n int) *tensor.Symmetric {
 	dims := slices.Repeat([]int{2}, n)
-	return &tensor.Symmetric{
-		Shape:  dims,
-		Levels: countspace.TwoLevels(dims),
-		Values: scaled.Vector{Mant: normal(rng, n+1)},
-	}
+	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: scaled.Vector{Mant: normal(rng, n+1)}}
 }
 
 func TestClosedFormsAreExact(t *testing.T) {
@@ -69,11 +66,7 @@ func TestClosedFormsAreExact(t *testing.T) {
 	dims := slices.Repeat([]int{2}, 7)
 	mixture := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims), Terms: []tensor.SymmetryRankOne{
 		{Alpha: 2, S: scaled.Vector{Mant: normal(rng, 8)}},
-		{
-			Alpha: -1,
-			S:     scaled.Vector{Mant: normal(rng, 8)},
-			R:     [][]float64{nil, {1, 2}, {3, -1}, nil, {0.5, 1}, {1, 1}, {2, 1}},
-		},
+		{Alpha: -1, S: scaled.Vector{Mant: normal(rng, 8)}, R: [][]float64{nil, {1, 2}, {3, -1}, nil, {0.5, 1}, {1, 1}, {2, 1}}},
 	}}
 	for _, c := range []struct {
 		name  string
@@ -87,30 +80,26 @@ func TestClosedFormsAreExact(t *testing.T) {
 		{"symmetric", fromCores(symmetric), 1, btn.ClassSymmetryRankOne},
 		{"symmetric among others", fromCores(clause(2, 3), symmetric, rankTwo), 4, btn.ClassSymmetryRankOne},
 		{"symmetry-CP among others", fromCores(rankOne, mixture, parity(3)), 4, btn.ClassSymmetryRankOne},
-		{
-			"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)),
-			2, btn.ClassRankOne,
-		},
+		{"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)), 2, btn.ClassRankOne},
 	} {
 		d, ok, err := ClosedForm(context.Background(), c.net, 8)
 		if err != nil || !ok {
 			t.Errorf("%s: found %v, %v", c.name, ok, err)
 			continue
 		}
-		if !d.Exact || d.Residual != 0 || d.LnExplained != 0 || !math.IsInf(d.LnNormError, -1) ||
-			d.Method != btn.MethodExact {
+		q := d.Estimates[0].Quality
+		if !q.Exact || q.Residual != 0 || q.LnExplained != 0 || !math.IsInf(q.LnNormError, -1) || d.Method != btn.MethodExact {
 			t.Errorf("%s: %+v", c.name, d)
 		}
-		if len(d.Components) != c.terms || d.Components[0].Class != c.class {
-			t.Errorf("%s: %d components of class %s, want %d of %s",
-				c.name, len(d.Components), d.Components[0].Class, c.terms, c.class)
+		if first := d.Estimates[0].Parts[0]; d.Len() != c.terms || first.Class() != c.class {
+			t.Errorf("%s: %d components of class %s, want %d of %s", c.name, d.Len(), first.Class(), c.terms, c.class)
 		}
 		near(t, c.name, c.net, d)
 	}
 }
 
-// near compares B with B̃ entry by entry, relative to the norm of B, and the norm with what the decomposition says.
-func near(t *testing.T, name string, net *btn.Network, d *btn.Decomposition) {
+// near compares B with B̃ entry by entry, relative to the norm of B, and the norm with what the plan says.
+func near(t *testing.T, name string, net *btn.Network, d *btn.Plan) {
 	t.Helper()
 	b, approx := tables(net, d)
 	norm2, distance2 := 0.0, 0.0
@@ -121,13 +110,13 @@ func near(t *testing.T, name string, net *btn.Network, d *btn.Decomposition) {
 	if !(distance2 <= 1e-24*norm2) {
 		t.Errorf("%s: ‖B − B̃‖² = %g, ‖B‖² = %g", name, distance2, norm2)
 	}
-	if want := math.Log(norm2) / 2; !(math.Abs(d.LnNormB-want) <= 1e-12*(1+math.Abs(want))) && norm2 > 0 {
-		t.Errorf("%s: ln‖B‖ = %g, want %g", name, d.LnNormB, want)
+	if want := math.Log(norm2) / 2; !(math.Abs(d.Estimates[0].Quality.LnNormB-want) <= 1e-12*(1+math.Abs(want))) && norm2 > 0 {
+		t.Errorf("%s: ln‖B‖ = %g, want %g", name, d.Estimates[0].Quality.LnNormB, want)
 	}
 }
 
 // tables lists all entries of B and of Σ_i α_i S_i ∘ R_i.
-func tables(net *btn.Network, d *btn.Decomposition) (b, approx []float64) {
+func tables(net *btn.Network, d *btn.Plan) (b, approx []float64) {
 	oracle.Each(net.Dims, func(x []int) {
 		product := 1.0
 		for _, core := range net.Cores {
@@ -141,19 +130,17 @@ func tables(net *btn.Network, d *btn.Decomposition) (b, approx []float64) {
 		b = append(b, product)
 
 		sum := 0.0
-		for i, c := range d.Components {
-			term := tensor.SymmetryRankOne{Alpha: 1, S: c.S.Coef, R: c.R}
-			levels := d.Levels
-			if c.Class == btn.ClassRankOne {
-				term.S = scaled.Vector{Mant: []float64{1}}
-				levels = countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
+		for i, part := range d.Estimates[0].Parts {
+			term := tensor.SymmetryRankOne{Alpha: 1, S: scaled.Vector{Mant: []float64{1}}}
+			levels := countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
+			switch q := part.(type) {
+			case *btn.RankOne:
+				term.R = q.R
+			case *btn.SymmetryRankOne:
+				term.S, term.R, levels = q.S.Coef, q.R, q.Frame.Levels
 			}
-			e, _ := oracle.Entry(&tensor.SymmetryCP{
-				Shape:  net.Dims,
-				Levels: levels,
-				Terms:  []tensor.SymmetryRankOne{term},
-			}, x).Float64()
-			sum += d.Alpha[i].Float64() * e
+			e, _ := oracle.Entry(&tensor.SymmetryCP{Shape: net.Dims, Levels: levels, Terms: []tensor.SymmetryRankOne{term}}, x).Float64()
+			sum += d.Estimates[0].Weight(i).Float64() * e
 		}
 		approx = append(approx, sum)
 	})
@@ -176,7 +163,7 @@ func TestClosedFormsWithoutLegs(t *testing.T) {
 		"one value": fromCores(&tensor.Dense{Shape: []int{1}, Data: []float64{5}}),
 	} {
 		d, ok, err := ClosedForm(context.Background(), net, 4)
-		if err != nil || !ok || !d.Exact {
+		if err != nil || !ok || !d.Exact() {
 			t.Fatalf("%s: %v, %v", name, ok, err)
 		}
 		near(t, name, net, d)
@@ -201,12 +188,12 @@ func TestLemma5OnClosedForms(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		sum := 0.0
-		for i := range d.Components {
-			v, err := contract.Component(context.Background(), net, d, i, contract.Options{})
+		for i, part := range d.Estimates[0].Parts {
+			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum += d.Alpha[i].Mul(v.Z).Float64()
+			sum += d.Estimates[0].Weight(i).Mul(v.Z).Float64()
 		}
 		z, _ := oracle.NetworkZ(net)
 		if want, _ := z.Float64(); !(math.Abs(sum-want) <= 1e-9*(math.Abs(want)+1)) {
@@ -226,7 +213,7 @@ func TestClosedFormsThatDoNotExist(t *testing.T) {
 		"many with one":         fromCores(cardinality(rng, 9), parity(3), parity(3), parity(3), parity(3)),
 	} {
 		if d, ok, err := ClosedForm(context.Background(), net, 8); ok || err != nil {
-			t.Errorf("%s: %d components, %v", name, len(d.Components), err)
+			t.Errorf("%s: %d components, %v", name, d.Len(), err)
 		}
 	}
 	if _, ok, err := ClosedForm(context.Background(), fromCores(parity(3)), 0); ok || err != nil {
@@ -242,13 +229,13 @@ func TestClosedFormOfAThousandLegs(t *testing.T) {
 		core.Values.Exp = append(core.Values.Exp, int64(c*(1000-c)/20))
 	}
 	d, ok, err := ClosedForm(context.Background(), fromCores(core), 16)
-	if err != nil || !ok || len(d.Components) != 1 {
+	if err != nil || !ok || d.Len() != 1 {
 		t.Fatal(ok, err)
 	}
-	got := d.Components[0].S
+	got := d.Estimates[0].Parts[0].(*btn.SymmetryRankOne).S
 	for c := range core.Values.Mant {
 		want := scaled.Make(core.Values.Mant[c], core.Values.Exp[c])
-		if x := got.Coef.At(c).Mul(d.Alpha[0]); x != want {
+		if x := got.Coef.At(c).Mul(d.Estimates[0].Weight(0)); x != want {
 			t.Fatalf("value %d: %v, want %v", c, x, want)
 		}
 	}
@@ -261,6 +248,6 @@ func ExampleClosedForm() {
 		fmt.Println(ok, err)
 		return
 	}
-	fmt.Println(len(d.Components), d.Components[0].Class, d.Exact)
+	fmt.Println(d.Len(), d.Estimates[0].Parts[0].Class(), d.Exact())
 	// Output: 2 rank-one true
 }

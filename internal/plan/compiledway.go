@@ -7,21 +7,19 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// compiled fills the assignment of a query that the network's program answers along the order of base, and
-// says why Z is 0 where the program finds that. It says no where there is no such program, or where it is
-// seen not to serve the query: package contract then sees the same.
-func (a *assigner) compiled(
-	assignment *btn.Assignment, base *btn.Decomposition, conditioned *btn.Network, marginals bool,
-) (bool, error) {
-	if base.Plan.Flops > policy.ProgramFlops {
+// compiled fills the assignment of a query that the network's program answers along the order of base, and says why Z is 0
+// where the program finds that. It says no where there is no such program, or where it is seen not to serve the query: package
+// contract then sees the same.
+func (a *assigner) compiled(assignment *btn.Assignment, base *btn.Elimination, conditioned *btn.Network, marginals bool) (bool, error) {
+	if base.Flops > policy.ProgramFlops {
 		return false, nil
 	}
-	p, ok := a.facts.programs.Of(a.net, base.Components[0].Order)
+	p, ok := a.facts.programs.Of(a.net, base.Order)
 	if !ok {
 		return false, nil
 	}
-	plan := p.Plan(marginals)
-	if plan.Bytes > float64(a.settings.Memory) {
+	cost := p.Plan(marginals)
+	if cost.Bytes > float64(a.settings.Memory) {
 		return false, nil
 	}
 	if !p.Above(conditioned) {
@@ -36,6 +34,6 @@ func (a *assigner) compiled(
 			}
 		}
 	}
-	assignment.Plan = &plan
+	assignment.Cost = &cost
 	return true, nil
 }

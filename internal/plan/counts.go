@@ -1,8 +1,7 @@
 package plan
 
-// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is
-// learned, nothing has signs that the model has not, and nothing dearer is looked at before it has been
-// priced.
+// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is learned, nothing has signs
+// that the model has not, and nothing dearer is looked at before it has been priced.
 
 import (
 	"context"
@@ -10,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
@@ -23,13 +22,12 @@ import (
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
 
-// counted returns B in count space where some symmetric core is so large that elimination would begin with a
-// long chain of counters, and every connected part of the network has such a form or a cheap elimination
-// order. It returns nil where there is none, and an error (over budget, with the bytes) where there is one
-// that does not fit.
+// counted returns B in count space where some symmetric core is so large that elimination would begin with a long chain of
+// counters, and every connected part of the network has such a form or a cheap elimination order. It returns nil where there is
+// none, and an error (over budget, with the bytes) where there is one that does not fit.
 //
 // Its Plan has the flops and the bytes that the value takes. Cost: one pass over the cores.
-func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomposition, error) {
+func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	if !hasLongChain(net) {
 		return nil, nil
 	}
@@ -42,22 +40,23 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Decompos
 	if len(long) == 1 && !hasLegs(net, rest) {
 		return countForm(ctx, net, memory)
 	}
-	whole := baseDecomposition(nil, btn.Cost{})
-	whole.Components = []btn.Component{{Class: btn.ClassParts}}
 	if len(rest) > 0 {
 		long = append(long, rest)
 	}
+	product := &btn.Product{}
+	cost := btn.Cost{}
 	for _, links := range long {
 		part, _ := net.Sub(links)
-		d, err := partForm(ctx, part, memory)
-		if err != nil || d == nil {
+		form, err := partForm(ctx, part, memory)
+		if err != nil || form == nil {
 			return nil, err
 		}
-		whole.Parts = append(whole.Parts, btn.Part{Links: links, Decomposition: d})
-		whole.Plan.Flops += d.Plan.Flops
-		whole.Plan.Bytes = max(whole.Plan.Bytes, d.Plan.Bytes)
+		own := &form.Estimates[0]
+		product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: own})
+		cost.Flops += own.Cost.Flops
+		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
 	}
-	return whole, nil
+	return exactOf(cost, product), nil
 }
 
 // longParts lists the links of every connected part that has a long chain, and those of all other parts together.
@@ -89,14 +88,14 @@ func hasLegs(net *btn.Network, links []int) bool {
 	return slices.ContainsFunc(links, func(k int) bool { return len(net.Links[k].Legs) > 0 })
 }
 
-// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap.
-// Parts are multiplied where nobody counts what cancels, so that a form of several terms must have one sign.
-func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Decomposition, error) {
+// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap. Parts are multiplied
+// where nobody counts what cancels, so that a form of several terms must have one sign.
+func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
 	d, err := countForm(ctx, part, memory)
 	if err != nil {
 		return nil, err
 	}
-	if d != nil && (len(d.Components) == 1 || !signed(part)) {
+	if d != nil && (d.Len() == 1 || !signed(part)) {
 		return d, nil
 	}
 	if hasLongChain(part) {
@@ -110,14 +109,14 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Decomp
 	if err != nil {
 		return nil, err
 	}
-	plan, err := contractionorder.EvaluateOrder(ctx, shape, order)
+	cost, err := contractionorder.EvaluateOrder(ctx, shape, order)
 	if err != nil {
 		return nil, err
 	}
-	if plan.Flops > policy.HeavyFlops || plan.Bytes > float64(memory) {
+	if cost.Flops > policy.HeavyFlops || cost.Bytes > float64(memory) {
 		return nil, nil // worth a search of its own
 	}
-	return baseDecomposition(order, plan), nil
+	return eliminationPlan(order, cost), nil
 }
 
 // hasLongChain reports whether some core is symmetric and has a long chain of counters.
@@ -168,11 +167,10 @@ func signed(net *btn.Network) bool {
 	return false
 }
 
-// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where
-// all other cores are of rank one: one component per choice of a term in every core. With k symmetric cores
-// that is a polynomial in all their counts, so that it is nil where more than one is symmetric and it costs
-// more than countFlops.
-func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomposition, error) {
+// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where all other cores are
+// of rank one: one component per choice of a term in every core. With k symmetric cores that is a polynomial in all their
+// counts, so that it is nil where more than one is symmetric and it costs more than countFlops.
+func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	terms, coefficients, levels := 1, 1.0, 1
 	var kept []int
 	factors := make([][]countTerm, len(net.Cores))
@@ -197,28 +195,23 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomp
 		levels += form.Levels.D - 1
 		coefficients *= counters(form)
 	}
-	d := &btn.Decomposition{Method: btn.MethodExact, Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1}
-	d.Plan.Bytes = countBytes * coefficients * float64(max(1, terms/4))
-	if d.Plan.Bytes > float64(memory) {
-		return nil, fault.New(fault.OverBudget,
-			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+
-				"count space, the budget is %d bytes",
-			coefficients, d.Plan.Bytes, memory)
+	cost := btn.Cost{Bytes: countBytes * coefficients * float64(max(1, terms/4))}
+	if cost.Bytes > float64(memory) {
+		return nil, fault.New(fault.OverBudget, "plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in count space, the budget is %d bytes",
+			coefficients, cost.Bytes, memory)
 	}
-	d.Levels = keptLevels(net, kept, levels)
-	one := btn.Component{Class: btn.ClassSymmetryRankOne}
-	d.Plan.Flops = float64(terms) * contraction.Cost(net, &btn.Decomposition{
-		Levels:     d.Levels,
-		Components: []btn.Component{one},
-	}, 0)
-	if len(kept) > 1 && d.Plan.Flops > policy.CountFlops {
+	frame := &btn.Frame{Closed: true, Levels: keptLevels(net, kept, levels)}
+	cost.Flops = float64(terms) * contract.CountFlops(net, frame.Levels)
+	if len(kept) > 1 && cost.Flops > policy.CountFlops {
 		return nil, nil
 	}
 	for _, c := range kept {
 		factors[c] = countTerms(symmetryTerms(net.Cores[c].T))
 	}
-	expandCounts(net, factors, d)
-	return d, nil
+	parts, alpha := expandCounts(net, factors, frame)
+	plan := exactOf(cost, parts...)
+	plan.Estimates[0].Alpha = alpha
+	return plan, nil
 }
 
 // keptLevels gives every kept core levels of its own, one core after the other; legs of others stay at level 0.
@@ -254,11 +247,11 @@ func countTerms(form *tensor.SymmetryCP) []countTerm {
 	return out
 }
 
-// expandCounts appends the product of all sums as components, the last core's terms fastest.
-func expandCounts(net *btn.Network, factors [][]countTerm, d *btn.Decomposition) {
+// expandCounts returns the product of all sums as components and weights, the last core's terms fastest.
+func expandCounts(net *btn.Network, factors [][]countTerm, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
 	choice := make([]int, len(factors))
 	for {
-		q := btn.Component{Class: btn.ClassSymmetryRankOne, R: make([][]float64, len(net.Dims))}
+		r := make([][]float64, len(net.Dims))
 		s := countspace.Constant(0, scaled.One)
 		alpha := scaled.One
 		for c, i := range choice {
@@ -269,14 +262,14 @@ func expandCounts(net *btn.Network, factors [][]countTerm, d *btn.Decomposition)
 			}
 			for mode, leg := range net.Cores[c].Legs {
 				if f.r != nil && f.r[mode] != nil {
-					q.R[leg] = f.r[mode]
+					r[leg] = f.r[mode]
 				}
 			}
 		}
-		q.S = s
-		d.Components, d.Alpha = append(d.Components, q), append(d.Alpha, alpha)
+		parts = append(parts, &btn.SymmetryRankOne{Frame: frame, S: s, R: r})
+		alphas = append(alphas, alpha)
 		if !nextChoice(choice, factors) {
-			return
+			return parts, alphas
 		}
 	}
 }
@@ -297,8 +290,8 @@ func outer(a, b countspace.Poly) countspace.Poly {
 // strictTolerance is the relative difference of an entry from the product of its vectors that is put down to rounding.
 const strictTolerance = 1e-15
 
-// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are
-// zeros, and entries far below the largest count like all others.
+// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are zeros, and entries
+// far below the largest count like all others.
 func strictRankOne(t tensor.Tensor) (countTerm, bool) {
 	switch t := t.(type) {
 	case *tensor.CP:

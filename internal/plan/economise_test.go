@@ -52,16 +52,15 @@ func TestWhatNobodyCanCountIsLearnedAtRankOne(t *testing.T) {
 	class := func(ctx context.Context, s btn.Settings) (btn.Class, int, string) {
 		t.Helper()
 		s.Method = btn.MethodSymmetryCP
-		job, err := Assign(ctx, net, []query.Query{{}}, s, nil)
+		assignments, err := Assign(ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := job.Assignments[0]
+		a := assignments[0]
 		if a.Error != nil {
 			t.Fatal(a.Error.Message)
 		}
-		d := job.Decompositions[a.Decomposition]
-		return d.Components[0].Class, len(d.Components), strings.Join(d.Warnings, " ")
+		return a.Plan.Estimates[0].Parts[0].Class(), a.Plan.Len(), strings.Join(a.Plan.Warnings, " ")
 	}
 	least := frobenius.Cost(net, frobenius.Settings(btn.Settings{Components: 1, Sweeps: 1, Starts: 1}))
 	if c, n, _ := class(t.Context(), btn.Settings{LearnFlops: 1.01 * least}); c != btn.ClassSymmetryRankOne || n != 1 {

@@ -9,18 +9,16 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	contraction "github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
 	engine "github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at
-// most AutoFlops.
+// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
 func AutoLimit(s btn.Settings) float64 {
 	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
 }
@@ -33,20 +31,18 @@ func exactLimit(s btn.Settings) float64 {
 	return policy.ExactFlops
 }
 
-// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so
-// that the plan is the same everywhere.
+// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so that the plan is the same
+// everywhere.
 func searchMoves(s btn.Settings) int64 {
 	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }
 
 // exact assigns C = B. The first of these that applies:
 //
-//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters:
-//     see counted;
-//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
-//     component and cheaper;
-//   - the elimination order remembered for the network, compiled without evidence where it is a small one:
-//     see compiled;
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters: see counted;
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
+//     cheaper;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one: see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
@@ -64,15 +60,15 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if a.exactKey == "" {
 		a.exactKey = a.key("exact", shape)
 	}
-	index, hit, err := a.recall(a.exactKey, func(ctx context.Context) (*btn.Decomposition, error) {
-		return exactDecomposition(ctx, a.net, shape, a.settings.Memory)
+	plan, hit, err := a.recall(a.exactKey, func(ctx context.Context) (*btn.Plan, error) {
+		return exactPlan(ctx, a.net, shape, a.settings.Memory)
 	})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	base := a.job.Decompositions[index]
-	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}
-	if len(base.Components) != 1 || base.Components[0].Class != btn.ClassBase {
+	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}
+	base, ok := plan.Estimates[0].Parts[0].(*btn.Elimination)
+	if !ok {
 		return assignment, nil // closed form: no order to adapt, no tables to fit
 	}
 	if ok, err := a.compiled(&assignment, base, conditioned, marginals); ok || err != nil {
@@ -87,40 +83,34 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			return btn.Assignment{}, err
 		}
 	}
-	order := base.Components[0].Order
-	plan, err := contractionorder.EvaluateOrderWithin(a.ctx, under, order, policy.OutOfReach)
+	order := base.Order
+	cost, err := contractionorder.EvaluateOrderWithin(a.ctx, under, order, policy.OutOfReach)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	if plan.Flops > policy.ReplanFlops && !sameDims(under, shape) {
-		own, p, err := minFill(a.ctx, under)
+	if cost.Flops > policy.ReplanFlops && !sameDims(under, shape) {
+		own, c, err := minFill(a.ctx, under)
 		if err != nil {
 			return btn.Assignment{}, err
 		}
-		if p.Flops < plan.Flops {
-			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for "+
-				"what the evidence leaves %.2g",
-				plan.Flops, p.Flops)
-			plan, order = p, own
-			assignment.Decomposition = len(a.job.Decompositions)
+		if c.Flops < cost.Flops {
+			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for what the evidence leaves %.2g", cost.Flops, c.Flops)
+			cost, order = c, own
+			assignment.Plan = eliminationPlan(order, cost)
 		}
 	}
-	if plan.Flops > policy.HeavyFlops {
+	if cost.Flops > policy.HeavyFlops {
 		return a.tree(conditioned, marginals, nil)
 	}
-	priced := plan
 	if marginals {
-		if priced, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
+		if cost, err = einsum.PlanMarginals(a.ctx, under, order); err != nil {
 			return btn.Assignment{}, err
 		}
 	}
-	if priced.Bytes > float64(a.settings.Memory) {
+	if cost.Bytes > float64(a.settings.Memory) {
 		return a.tree(conditioned, marginals, nil)
 	}
-	if assignment.Decomposition == len(a.job.Decompositions) {
-		a.job.Decompositions = append(a.job.Decompositions, baseDecomposition(order, plan))
-	}
-	assignment.Plan = &priced
+	assignment.Cost = &cost
 	return assignment, nil
 }
 
@@ -130,23 +120,18 @@ func (a *assigner) inCounts() (*btn.Assignment, error) {
 	if form == nil || err != nil {
 		return nil, err
 	}
-	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Plan.Flops > limit {
-		return nil, fault.New(fault.OverBudget,
-			"plan: the closed form in count space takes %.3g flops, auto goes up to %.0g",
-			form.Plan.Flops, limit)
+	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Estimates[0].Cost.Flops > limit {
+		return nil, fault.New(fault.OverBudget, "plan: the closed form in count space takes %.3g flops, auto goes up to %.0g", form.Estimates[0].Cost.Flops, limit)
 	}
-	index, hit, err := a.remember("counts", contractionorder.Hypergraph{},
-		func(context.Context) (*btn.Decomposition, error) {
-			return form, nil
-		})
+	plan, hit, err := a.remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) { return form, nil })
 	if err != nil {
 		return nil, err
 	}
-	return &btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, nil
+	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}, nil
 }
 
-// closedForm assigns a closed form of several components where the network cannot even be laid out for
-// elimination, which is what the error says that is returned without one.
+// closedForm assigns a closed form of several components where the network cannot even be laid out for elimination, which is
+// what the error says that is returned without one.
 func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if fault.CodeOf(why) != fault.OverBudget {
 		return btn.Assignment{}, why
@@ -158,17 +143,14 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if !ok {
 		return btn.Assignment{}, why
 	}
-	index, hit, err := a.remember("closed", contractionorder.Hypergraph{},
-		func(context.Context) (*btn.Decomposition, error) {
-			return closed, nil
-		})
-	return btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1)}, err
+	plan, hit, err := a.remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) { return closed, nil })
+	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}, err
 }
 
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
 // shape that is left, on which alone they depend: evidence on the same variables finds the same tree.
 func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
-	p, err := engine.PrepareJoint(a.ctx, conditioned, marginals, joint, a.settings.Memory)
+	p, err := a.problem.Exact(a.ctx, marginals, joint)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -184,19 +166,17 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 	if len(joint) > 0 {
 		settings += " joint"
 	}
-	index, hit, err := a.remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Decomposition, error) {
-		return treeDecomposition(ctx, p, a.settings)
+	plan, hit, err := a.remember(settings, p.Hypergraph(), func(ctx context.Context) (*btn.Plan, error) {
+		return treePlan(ctx, p, a.settings)
 	})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	plan := a.job.Decompositions[index].Plan
-	if limit := exactLimit(a.settings); plan.Flops > limit {
-		return btn.Assignment{}, fault.New(fault.OverBudget,
-			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
-			plan.Flops, math.Max(plan.Slices, 1), a.settings.Method, limit)
+	cost := plan.Estimates[0].Cost
+	if limit := exactLimit(a.settings); cost.Flops > limit {
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g", cost.Flops, math.Max(cost.Slices, 1), a.settings.Method, limit)
 	}
-	assignment := btn.Assignment{Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Plan: &plan}
+	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}
 	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -214,39 +194,27 @@ func (a *assigner) restricts(under contractionorder.Hypergraph) (bool, error) {
 	return err == nil && !sameDims(under, shape), err
 }
 
-// treeDecomposition searches the tree and cuts its slices into components: chunks of about sliceFlops, α = 1 (Lemma 5).
-func treeDecomposition(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Decomposition, error) {
-	c, plan, err := p.PlanWithin(ctx, engine.PlanOptions{
-		Memory: s.Memory,
-		Seed:   s.Seed,
-		Moves:  searchMoves(s),
-		Flops:  exactLimit(s),
-	})
+// treePlan searches the tree and cuts its slices into parts: chunks of about SliceTaskFlops, α = 1 (Lemma 5).
+func treePlan(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Plan, error) {
+	tree, cost, err := p.PlanWithin(ctx, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := p.Chunks(c, policy.SliceTaskFlops)
+	chunks, err := p.Chunks(tree, policy.SliceTaskFlops)
 	if err != nil {
 		return nil, err
 	}
-	d := baseDecomposition(nil, plan)
-	d.Contraction, d.Components, d.Alpha = c, nil, nil
+	parts := make([]btn.Part, chunks)
 	for k := range chunks {
-		d.Components = append(d.Components, btn.Component{
-			Class: btn.ClassBase,
-			From:  bound(c.Count, chunks, k),
-			To:    bound(c.Count, chunks, k+1),
-		})
-		d.Alpha = append(d.Alpha, scaled.One)
+		parts[k] = &btn.Slices{Tree: tree, From: bound(tree.Count, chunks, k), To: bound(tree.Count, chunks, k+1)}
 	}
-	return d, nil
+	return exactOf(cost, parts...), nil
 }
 
 // bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
 func bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
-// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look
-// like that.
+// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
 func decided(h contractionorder.Hypergraph) bool {
 	for _, d := range h.Dims {
 		if d > 1 {
@@ -265,29 +233,27 @@ func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
 	return []string{"Z is 0: " + strings.TrimSuffix(why, ".")}, nil
 }
 
-// exactDecomposition is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
-// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add either,
-// and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a chain of counters).
-func exactDecomposition(
-	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64,
-) (*btn.Decomposition, error) {
-	order, plan, err := minFill(ctx, shape)
+// exactPlan is what exact learns once per network: an order for C = B, or a closed form. Elimination comes first where it fits,
+// because it adds no terms of both signs; a closed form of one component has none to add either, and is taken when it is cheaper
+// (a symmetric core over 200 variables: count polynomials against a chain of counters).
+func exactPlan(ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64) (*btn.Plan, error) {
+	order, cost, err := minFill(ctx, shape)
 	if err != nil {
 		return nil, err
 	}
-	if plan.Flops <= policy.HeavyFlops {
+	if cost.Flops <= policy.HeavyFlops {
 		if order, err = contractionorder.Best(ctx, shape); err != nil {
 			return nil, err
 		}
-		if plan, err = contractionorder.EvaluateOrder(ctx, shape, order); err != nil {
+		if cost, err = contractionorder.EvaluateOrder(ctx, shape, order); err != nil {
 			return nil, err
 		}
 	}
 	most := 0
 	switch {
-	case plan.Bytes > float64(memory):
+	case cost.Bytes > float64(memory):
 		most = policy.MostClosedFormTerms
-	case plan.Flops > policy.ReplanFlops:
+	case cost.Flops > policy.ReplanFlops:
 		most = 1
 	}
 	if most > 0 {
@@ -295,16 +261,15 @@ func exactDecomposition(
 		if err != nil {
 			return nil, err
 		}
-		if ok && (most > 1 || contraction.Cost(net, closed, 0) < plan.Flops) {
+		if ok && (most > 1 || contract.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
 			closed.Method = btn.MethodExact
 			return closed, nil
 		}
 	}
-	return baseDecomposition(order, plan), nil
+	return eliminationPlan(order, cost), nil
 }
 
-// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some
-// order, and no less than that.
+// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some order, and no less than that.
 func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
 	log2Table := math.Log2(policy.OutOfReach)
 	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, policy.MostFill)
@@ -312,25 +277,24 @@ func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn
 		return nil, btn.Cost{}, err
 	}
 	if !within {
-		return order, btn.Cost{
-			Width:     int(log2Table),
-			Log2Table: log2Table,
-			Flops:     policy.OutOfReach,
-			Bytes:     8 * policy.OutOfReach,
-		}, nil
+		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: policy.OutOfReach, Bytes: 8 * policy.OutOfReach}, nil
 	}
 	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, policy.OutOfReach)
 	return order, plan, err
 }
 
-func baseDecomposition(order []int, plan btn.Cost) *btn.Decomposition {
-	return &btn.Decomposition{
-		Method:        btn.MethodExact,
-		Components:    []btn.Component{{Class: btn.ClassBase, Order: order}},
-		Alpha:         []scaled.Number{scaled.One},
-		Exact:         true,
-		LnNormError:   math.Inf(-1),
-		ConditionGram: 1,
-		Plan:          plan,
-	}
+// eliminationPlan is B along an elimination order.
+func eliminationPlan(order []int, cost btn.Cost) *btn.Plan {
+	return exactOf(cost, &btn.Elimination{Order: order, Flops: cost.Flops})
+}
+
+// exactOf is the plan of an exact contraction, all α = 1.
+func exactOf(cost btn.Cost, parts ...btn.Part) *btn.Plan {
+	return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
+		Rule:    btn.Linear,
+		Slices:  1,
+		Parts:   parts,
+		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
+		Cost:    cost,
+	}}}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs
-// the budget, else regions. warnings say why the exact way was not taken.
+// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
+// else regions. warnings say why the exact way was not taken.
 func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings []string) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
@@ -42,11 +42,11 @@ func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings
 	return assignment, err
 }
 
-// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the
-// query's evidence leaves where those are cheaper by far. A network that simplification decides is contracted
-// exactly: there is nothing to truncate.
+// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the query's evidence
+// leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
+// truncate.
 func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
-	own, err := a.prepareTruncated(conditioned, q.Marginals)
+	own, err := a.prepareTruncated(q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -61,8 +61,7 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 		return btn.Assignment{}, fmt.Errorf("plan: truncated legs: %w", err)
 	}
 	if n := len(own.Expression().Tables); n > policy.MostTables {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left",
-			policy.MostTables, n)
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left", policy.MostTables, n)
 	}
 	model, err := a.modelPlans(q)
 	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
@@ -77,41 +76,31 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 	} else if why = a.serves(model, own); why == "" {
 		return model, a.ctx.Err()
 	}
-	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
-	// indices are, for slices.
+	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
-	index, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(),
-		func(ctx context.Context) (*btn.Decomposition, bool, error) {
-			return truncatedDecomposition(ctx, own, a.settings, false, q.Marginals)
-		})
+	plan, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
+		return truncatedPlan(ctx, own, a.settings, false, q.Marginals)
+	})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{
-		Decomposition: index,
-		Cache:         hit,
-		LnLinks:       math.Inf(-1),
-		Relearned:     why,
-		Hard:          forbids(own.Expression()),
-		Unsure:        beyondRange(own.Expression()),
-	}, nil
+	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression())}, nil
 }
 
-// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with,
-// for half of the time.
-func (a *assigner) prepareTruncated(conditioned *btn.Network, marginals bool) (own *truncated.Prepared, err error) {
+// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with, for half of the time.
+func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, err error) {
 	if a.settings.Method != btn.MethodAuto {
-		return truncated.Prepare(a.ctx, conditioned, marginals)
+		return a.problem.Truncated(a.ctx, marginals)
 	}
 	err = a.within(policy.PrepareShare, "the simplification for truncated legs", func() error {
-		own, err = truncated.Prepare(a.ctx, conditioned, marginals)
+		own, err = a.problem.Truncated(a.ctx, marginals)
 		return err
 	})
 	return own, err
 }
 
-// beyondRange reports whether the entries of tables span so much, each or those over one index together, that
-// a contraction in float64 may lose terms.
+// beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
+// float64 may lose terms.
 func beyondRange(e *sumproduct.Expression) bool {
 	together := make([]float64, len(e.Dims))
 	for _, t := range e.Tables {
@@ -147,7 +136,7 @@ func forbids(e *sumproduct.Expression) bool {
 
 // modelPlans assigns the plans that depend on the model alone.
 func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
-	p, err := a.model()
+	p, err := a.problem.Unmasked(a.ctx)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -164,62 +153,37 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 	if p.Decided() || p.Expression().Unfit != "" {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
-	index, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(),
-		func(ctx context.Context) (*btn.Decomposition, bool, error) {
-			return truncatedDecomposition(ctx, p, a.settings, true, q.Marginals)
-		})
+	plan, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
+		return truncatedPlan(ctx, p, a.settings, true, q.Marginals)
+	})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{
-		Decomposition: index,
-		Cache:         hit,
-		LnLinks:       math.Inf(-1),
-		Hard:          forbids(p.Expression()),
-		Unsure:        beyondRange(p.Expression()),
-	}, nil
-}
-
-// model returns the network without evidence, simplified such that every marginal can be recovered.
-func (a *assigner) model() (*truncated.Prepared, error) {
-	if a.simplified == nil {
-		p, err := truncated.Prepare(a.ctx, a.net, true)
-		if err != nil {
-			return nil, err
-		}
-		a.simplified = p
-	}
-	return a.simplified, nil
+	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: beyondRange(p.Expression())}, nil
 }
 
 // serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
 func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string {
-	rungs := a.job.Decompositions[model.Decomposition].Growth.Rungs
-	last := rungs[len(rungs)-1]
-	if last.Flops < policy.ResearchFlops {
+	last := &model.Plan.Estimates[len(model.Plan.Estimates)-1]
+	bond := last.Parts[0].(*btn.Truncated).Bond
+	if last.Cost.Flops < policy.ResearchFlops {
 		return ""
 	}
-	quick, err := own.Quick(a.ctx, last.Bond, a.settings.Memory, a.settings.Seed)
-	if err != nil || last.Flops <= policy.Misfit*quick.Flops { // what cannot be planned is no better
+	quick, err := own.Quick(a.ctx, bond, a.settings.Memory, a.settings.Seed)
+	if err != nil || last.Cost.Flops <= policy.Misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
-	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what "+
-		"the evidence leaves %.2g",
-		last.Flops, last.Bond, quick.Flops)
+	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g", last.Cost.Flops, bond, quick.Flops)
 }
 
 // growthKey lists what a ladder depends on beside the network's shape.
 func (a *assigner) growthKey(kind string, marginals bool) string {
 	s := a.settings
-	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
-		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d", kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
 
-// truncatedDecomposition searches plans and builds the ladder along them. whole is false where the time for
-// planning ended first.
-func truncatedDecomposition(
-	ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool,
-) (dec *btn.Decomposition, whole bool, err error) {
+// truncatedPlan searches plans and builds the ladder along them. whole is false where the time for planning ended first.
+func truncatedPlan(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (plan *btn.Plan, whole bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
 		bond = policy.SearchBond
@@ -235,41 +199,39 @@ func truncatedDecomposition(
 			return c.Flops, c.Bytes, err
 		}
 	}
-	var rungs []btn.Rung
-	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
-		(c.Flops <= s.Budget || s.Bond > 0) {
-		rungs = []btn.Rung{{Bond: bond, Count: 1, Flops: c.Flops, Bytes: c.Bytes}}
+	for k := range plans {
+		plans[k].Number, plans[k].Masked, plans[k].Accuracy = k, masked, s.Accuracy
+	}
+	var rungs []rung
+	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
+		rungs = []rung{{bond: bond, cost: btn.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = bonds(prices, s); err != nil {
 		return nil, false, err
 	}
 	if len(rungs) == 0 {
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
-	if s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && rungs[0].Flops > s.Budget {
-		return nil, false, fault.New(fault.OverBudget,
-			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
-			rungs[0].Bond, rungs[0].Flops, s.Budget)
+	if first := rungs[0]; s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && first.cost.Flops > s.Budget {
+		return nil, false, fault.New(fault.OverBudget, "plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", first.bond, first.cost.Flops, s.Budget)
 	}
 	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
 	}
-	for k := range rungs {
-		rungs[k].Family = plans[rungs[k].Plan].Family
+	plan = &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
+	parts, domains := int64(0), p.Domains()
+	for k, r := range rungs {
+		parts += sliceCount(r.sliced, domains)
+		if s.Components > 0 && k > 0 && parts > int64(s.Components) {
+			break
+		}
+		plan.Estimates = append(plan.Estimates, r.estimate(plans, domains))
 	}
-	rungs = atMost(rungs, s.Components)
-	return grown(btn.MethodTruncated, &btn.Growth{
-		Masked:   masked,
-		Accuracy: s.Accuracy,
-		Plans:    plans,
-		Rungs:    rungs,
-	}), whole, nil
+	return plan, whole, nil
 }
 
-// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
-// planning is over it takes greedy ones for the least bond.
-func searchPlans(
-	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
-) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
+// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for planning is over it takes
+// greedy ones for the least bond.
+func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
@@ -290,43 +252,27 @@ func searchPlans(
 	return plans, o.Bond, whole, err
 }
 
-// atMost cuts a ladder off where it would take more than a number of components; 0 is no limit. The first rung stays.
-func atMost(rungs []btn.Rung, components int) []btn.Rung {
-	total := int64(0)
-	for k, r := range rungs {
-		if total += r.Count; components > 0 && k > 0 && total > int64(components) {
-			return rungs[:k]
-		}
-	}
-	return rungs
-}
-
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
-func slicedRung(
-	p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []btn.Rung, s btn.Settings, marginals bool,
-) (btn.Rung, bool) {
+func slicedRung(p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool) (rung, bool) {
 	left := s.Budget
 	for _, r := range rungs {
-		left -= r.Flops
+		left -= r.cost.Flops
 	}
 	last := rungs[len(rungs)-1]
-	bond := 2 * last.Bond
+	bond := 2 * last.bond
 	if s.Bond > 0 || left <= 0 {
-		return btn.Rung{}, false
+		return rung{}, false
 	}
-	whole, err := p.Price(&plans[last.Plan], bond, marginals)
+	whole, err := p.Price(&plans[last.plan], bond, marginals)
 	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
-		return btn.Rung{}, false
+		return rung{}, false
 	}
 	domains := p.Domains()
-	sliced, cost := lighter(p, domains, &plans[last.Plan], bond, s.Memory, marginals)
+	sliced, cost := lighter(p, domains, &plans[last.plan], bond, s.Memory, marginals)
 	if sliced == nil {
-		return btn.Rung{}, false
+		return rung{}, false
 	}
-	r := btn.Rung{Plan: last.Plan, Bond: bond, Slices: sliced, Count: 1, Bytes: cost.Bytes}
-	for _, v := range sliced {
-		r.Count *= int64(domains[v])
-	}
-	r.Flops = cost.Flops * float64(r.Count)
-	return r, r.Flops <= left
+	r := rung{plan: last.plan, bond: bond, sliced: sliced, cost: btn.Cost{Bytes: cost.Bytes}}
+	r.cost.Flops = cost.Flops * float64(sliceCount(sliced, domains))
+	return r, r.cost.Flops <= left
 }

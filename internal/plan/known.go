@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/memo"
+	"github.com/basetensor/basetensor/internal/problem"
 )
 
 // So many networks are known, of so many tensors each at most: what is derived of larger ones is large
@@ -26,6 +27,11 @@ const (
 // shape, warnings, programs. A network must not change; it is not kept alive. Assignments are the same with
 // it and without. The zero value is empty; it may be used by several goroutines.
 type Known struct {
+	// Problems may be those that the parts of the plans are contracted on afterwards, in the same process and under the same
+	// Options: what planning made of a network need not be made again then. Nil: each call has its own.
+	Problems *problem.Shared
+	Options  problem.Options
+
 	bounds   sync.Once
 	networks memo.LRU[weak.Pointer[btn.Network], *facts]
 	programs einsum.Programs
@@ -46,19 +52,19 @@ type facts struct {
 
 // countedForm is what counted returned.
 type countedForm struct {
-	dec *btn.Decomposition
-	err error
+	plan *btn.Plan
+	err  error
 }
 
 // countsOf returns the network's form in count space, see counted.
-func (f *facts) countsOf(ctx context.Context, net *btn.Network, memory int64) (*btn.Decomposition, error) {
+func (f *facts) countsOf(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c, known := f.counts[memory]
 	if known {
-		return c.dec, c.err
+		return c.plan, c.err
 	}
-	c.dec, c.err = counted(ctx, net, memory)
+	c.plan, c.err = counted(ctx, net, memory)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -66,7 +72,7 @@ func (f *facts) countsOf(ctx context.Context, net *btn.Network, memory int64) (*
 		f.counts = map[int64]countedForm{}
 	}
 	f.counts[memory] = c
-	return c.dec, c.err
+	return c.plan, c.err
 }
 
 // of returns the facts of a network. Two callers may both derive them; one of them is remembered.

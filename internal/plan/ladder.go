@@ -3,28 +3,26 @@ package plan
 // The ladder of an approximate answer: which rungs, in which sequence, within which budget.
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/internal/region"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // price is what a contraction takes at a bond: flops, and bytes at its peak.
 type price func(bond int) (flops, bytes float64, err error)
 
-// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from
-// firstBond; at each one all plans that fit the memory have a rung, one after the other, so that the sequence
-// shows both how a plan's estimates move and how far plans are apart. The ladder ends where the first plan
-// would change no more, at s.Bond if that is set, and else where the next rungs do not fit what is left of
-// s.Budget; then the largest bond that does has the last word.
-func bonds(prices []price, s btn.Settings) ([]btn.Rung, error) {
+// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from firstBond; at
+// each one all plans that fit the memory have a rung, one after the other, so that the sequence shows both how a plan's
+// estimates move and how far plans are apart. The ladder ends where the first plan would change no more, at s.Bond if that is
+// set, and else where the next rungs do not fit what is left of s.Budget; then the largest bond that does has the last word.
+func bonds(prices []price, s btn.Settings) ([]rung, error) {
 	l := ladder{prices: prices, s: s, left: s.Budget}
 	if s.Bond > 0 {
 		l.left = math.Inf(1)
 		for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} {
-			if n := len(l.rungs); n > 0 && l.rungs[n-1].Bond == bond {
+			if n := len(l.rungs); n > 0 && l.rungs[n-1].bond == bond {
 				continue
 			}
 			if _, err := l.add(bond); err != nil {
@@ -75,13 +73,12 @@ type ladder struct {
 	prices []price
 	s      btn.Settings
 	left   float64 // flops
-	rungs  []btn.Rung
+	rungs  []rung
 }
 
-// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always
-// fits the budget.
+// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always fits the budget.
 func (l *ladder) add(bond int) (bool, error) {
-	var rungs []btn.Rung
+	var rungs []rung
 	total := 0.0
 	for k, price := range l.prices {
 		flops, bytes, err := price(bond)
@@ -98,7 +95,7 @@ func (l *ladder) add(bond int) (bool, error) {
 			return false, nil
 		}
 		total += flops
-		rungs = append(rungs, btn.Rung{Family: "", Plan: k, Bond: bond, Count: 1, Flops: flops, Bytes: bytes})
+		rungs = append(rungs, rung{plan: k, bond: bond, cost: btn.Cost{Flops: flops, Bytes: bytes}})
 	}
 	l.left -= total
 	l.rungs = append(l.rungs, rungs...)
@@ -127,28 +124,36 @@ func (l *ladder) largest(low, high int) error {
 	return nil
 }
 
-// grown makes the decomposition of a ladder: a component per slice of a rung, all regions of a slice together.
-func grown(method btn.Method, g *btn.Growth) *btn.Decomposition {
-	d := &btn.Decomposition{
-		Method:        method,
-		Growth:        g,
-		Residual:      1,
-		LnExplained:   math.Inf(-1),
-		LnNormError:   math.NaN(),
-		ConditionGram: 1,
+// rung is an estimate of truncated legs before it is written out.
+type rung struct {
+	plan   int // which of the plans
+	bond   int
+	sliced []int    // variables that are fixed
+	cost   btn.Cost // of all slices together
+}
+
+// estimate writes a rung out: a part per slice.
+func (r rung) estimate(plans []btn.TruncatedPlan, domains []int) btn.Estimate {
+	along := &plans[r.plan]
+	e := btn.Estimate{
+		Rule:     btn.Linear,
+		Track:    fmt.Sprintf("%s %d", along.Family, along.Number),
+		Slices:   sliceCount(r.sliced, domains),
+		Lossless: along.Family == btn.FamilyTree,
+		Cost:     r.cost,
 	}
-	for k := range g.Rungs {
-		r := &g.Rungs[k]
-		r.From = len(d.Components)
-		for slice := range r.Count {
-			c := btn.Component{Class: btn.ClassTruncated, Rung: k, Slice: slice}
-			if r.Family == btn.FamilyRegions {
-				c.Class, c.To = btn.ClassRegion, region.Share(1, 1)
-			}
-			d.Components = append(d.Components, c)
-			d.Alpha = append(d.Alpha, scaled.One)
-		}
-		r.To = len(d.Components)
+	e.Level = math.Log2(float64(r.bond)) + math.Log2(float64(e.Slices))
+	for at := range e.Slices {
+		e.Parts = append(e.Parts, &btn.Truncated{Along: along, Bond: r.bond, Slice: btn.Slice{Variables: r.sliced, At: at}})
 	}
-	return d
+	return e
+}
+
+// sliceCount is how many slices fixing some variables makes.
+func sliceCount(fixed, domains []int) int64 {
+	n := int64(1)
+	for _, v := range fixed {
+		n *= int64(domains[v])
+	}
+	return n
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough
-// for anything.
+// cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough for anything.
 func cubic(unit float64, enough int) price {
 	return func(bond int) (flops, bytes float64, err error) {
 		b := float64(min(bond, enough))
@@ -19,22 +18,20 @@ func cubic(unit float64, enough int) price {
 
 func TestLadderStaysWithinTheBudget(t *testing.T) {
 	for _, budget := range []float64{1e3, 1e4, 1e5, 1e6, 1e8} {
-		rungs, err := bonds([]price{
-			cubic(1, policy.MostBond), cubic(2, policy.MostBond),
-		}, btn.Settings{Budget: budget, Memory: 1 << 40})
+		rungs, err := bonds([]price{cubic(1, policy.MostBond), cubic(2, policy.MostBond)}, btn.Settings{Budget: budget, Memory: 1 << 40})
 		if err != nil || len(rungs) == 0 {
 			t.Fatal(rungs, err)
 		}
 		total := 0.0
 		for _, r := range rungs[1:] {
-			total += r.Flops
+			total += r.cost.Flops
 		}
-		if total += rungs[0].Flops; len(rungs) > 1 && total > budget {
+		if total += rungs[0].cost.Flops; len(rungs) > 1 && total > budget {
 			t.Errorf("budget %g: %g flops in %v", budget, total, rungs)
 		}
 		last := rungs[len(rungs)-1]
-		if next := cubicAt(last.Bond+last.Bond/4) * 3; budget >= 1e5 && total+next < budget {
-			t.Errorf("budget %g: %g spent, and bond %d would fit", budget, total, last.Bond+last.Bond/4)
+		if next := cubicAt(last.bond+last.bond/4) * 3; budget >= 1e5 && total+next < budget {
+			t.Errorf("budget %g: %g spent, and bond %d would fit", budget, total, last.bond+last.bond/4)
 		}
 	}
 }
@@ -43,34 +40,29 @@ func cubicAt(bond int) float64 { return math.Pow(float64(bond), 3) }
 
 func TestLadderEndsWhereGrowthMeansNothing(t *testing.T) {
 	rungs, err := bonds([]price{cubic(1, 20), cubic(1, 20)}, btn.Settings{Budget: 1e12, Memory: 1 << 40})
-	if err != nil || len(rungs) != 6 || rungs[5].Bond != 32 {
+	if err != nil || len(rungs) != 6 || rungs[5].bond != 32 {
 		t.Errorf("%v, %v: want bonds 8, 16, 32, twice each", rungs, err)
 	}
 }
 
 func TestLadderUpToABondThatWasAskedFor(t *testing.T) {
-	rungs, err := bonds([]price{
-		cubic(1e9, policy.MostBond), cubic(1, policy.MostBond),
-	}, btn.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
-	if err != nil || len(rungs) != 6 || rungs[0].Bond != 8 || rungs[5].Bond != 32 || rungs[5].Plan != 1 {
+	rungs, err := bonds([]price{cubic(1e9, policy.MostBond), cubic(1, policy.MostBond)}, btn.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
+	if err != nil || len(rungs) != 6 || rungs[0].bond != 8 || rungs[5].bond != 32 || rungs[5].plan != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
-	if rungs, err := bonds([]price{cubic(1, policy.MostBond)},
-		btn.Settings{Bond: 1, Memory: 1 << 40}); err != nil || len(rungs) != 1 || rungs[0].Bond != 1 {
+	if rungs, err := bonds([]price{cubic(1, policy.MostBond)}, btn.Settings{Bond: 1, Memory: 1 << 40}); err != nil || len(rungs) != 1 || rungs[0].bond != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
 }
 
 func TestLadderStaysWithinTheMemory(t *testing.T) {
-	rungs, err := bonds([]price{
-		cubic(1, policy.MostBond), cubic(1e-3, policy.MostBond),
-	}, btn.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
-	if err != nil || rungs[len(rungs)-1].Bond != 40 {
+	rungs, err := bonds([]price{cubic(1, policy.MostBond), cubic(1e-3, policy.MostBond)}, btn.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
+	if err != nil || rungs[len(rungs)-1].bond != 40 {
 		t.Errorf("%v, %v: want the largest bond that fits, 40", rungs, err)
 	}
 	for _, r := range rungs {
-		if r.Bytes > 8*40*40 {
-			t.Errorf("bond %d takes %g bytes", r.Bond, r.Bytes)
+		if r.cost.Bytes > 8*40*40 {
+			t.Errorf("bond %d takes %g bytes", r.bond, r.cost.Bytes)
 		}
 	}
 }

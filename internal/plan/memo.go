@@ -6,14 +6,11 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// AlgorithmVersion is part of every cache key. It changes whenever the same network and settings may give
-// another decomposition.
-const AlgorithmVersion = "1"
+// AlgorithmVersion is part of every cache key. It changes whenever the same network and settings may give another decomposition.
+const AlgorithmVersion = "2"
 
-// Memo remembers decompositions by key. Do returns the remembered one (hit) or computes and remembers it.
+// Memo remembers plans by key. Do returns the remembered one (hit) or computes and remembers it.
 // An implementation that fails must compute: losing its memory changes nothing but time.
 type Memo interface {
-	Do(
-		ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-	) (dec *btn.Decomposition, hit bool, err error)
+	Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (plan *btn.Plan, hit bool, err error)
 }

@@ -80,7 +80,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 }
 
 func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
-	compute := func(ctx context.Context) (*btn.Decomposition, error) {
+	compute := func(ctx context.Context) (*btn.Plan, error) {
 		enough, cancel := planningContext(ctx, policy.OwnShare)
 		defer cancel()
 		s, err := bp.Only(ctx, e, policy.PhaseStarts, bp.Options{
@@ -94,35 +94,35 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 		if s == nil && enough.Err() != nil && ctx.Err() == nil {
 			return nil, errNoTime // not what depends on the network alone: it shall not be remembered
 		}
-		g := &btn.Growth{}
+		p := &btn.Plan{Method: btn.MethodRegions}
 		if s != nil {
-			g.Messages = s.Messages()
+			p.Messages = s.Messages()
 		}
-		return &btn.Decomposition{Method: btn.MethodRegions, Growth: g}, nil
+		return p, nil
 	}
-	var d *btn.Decomposition
+	var p *btn.Plan
 	if a.memo == nil {
-		d, err = compute(a.ctx)
+		p, err = compute(a.ctx)
 	} else {
-		d, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
+		p, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
 		a.anyMiss = a.anyMiss || !hit
 	}
 	if errors.Is(err, errNoTime) && a.ctx.Err() == nil {
 		return nil, false, nil
 	}
-	if err != nil || d.Growth == nil || len(d.Growth.Messages) == 0 {
+	if err != nil || len(p.Messages) == 0 {
 		return nil, hit, err
 	}
-	if len(d.Growth.Messages) != bp.Entries(e) { // not what was learned
-		if d, err = compute(a.ctx); errors.Is(err, errNoTime) {
+	if len(p.Messages) != bp.Entries(e) { // not what was learned
+		if p, err = compute(a.ctx); errors.Is(err, errNoTime) {
 			return nil, false, nil
 		}
 		if err != nil {
 			return nil, false, err
 		}
-		return d.Growth.Messages, false, nil
+		return p.Messages, false, nil
 	}
-	return d.Growth.Messages, hit, nil
+	return p.Messages, hit, nil
 }
 
 // messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed.

@@ -21,11 +21,9 @@ import (
 )
 
 // notes is a memo in a map.
-type notes map[string]*btn.Decomposition
+type notes map[string]*btn.Plan
 
-func (n notes) Do(
-	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-) (*btn.Decomposition, bool, error) {
+func (n notes) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	if d := n[key]; d != nil {
 		return d, true, nil
 	}
@@ -63,25 +61,24 @@ var regionSettings = btn.Settings{Method: btn.MethodRegions, Budget: 3e6}
 
 func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo Memo) btn.Assignment {
 	t.Helper()
-	job, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}}, regionSettings, memo)
+	assignments, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}}, regionSettings, memo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := job.Assignments[0]; a.Error == nil {
+	if a := assignments[0]; a.Error == nil {
 		return a
 	}
-	t.Fatalf("%+v", job.Assignments[0].Error)
+	t.Fatalf("%+v", assignments[0].Error)
 	return btn.Assignment{}
 }
 
-// One fixed point: its messages are the answer without evidence, and what is passed under evidence ends where
-// a cold start does.
+// One fixed point: its messages are the answer without evidence, and what is passed under evidence ends where a cold start does.
 func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 	net := isingGrid(t, 8, generate.Ising{Delta: 0.5, Seed: 1})
 	memo := notes{}
 	first := assignOne(t, net, map[int]int{20: 1, 41: 0}, memo)
 	keys := memo.messages()
-	if len(keys) != 1 || len(memo[keys[0]].Growth.Messages) == 0 {
+	if len(keys) != 1 || len(memo[keys[0]].Messages) == 0 {
 		t.Fatalf("remembered: %v", keys)
 	}
 	e, err := lower.Build(context.Background(), net)
@@ -112,7 +109,7 @@ func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 		t.Errorf("under evidence: %+v, ln Z %v, want %v", p, *p.LogZ, cold.LnZ())
 	}
 	// What is remembered under the key and is not what was learned is learned again.
-	memo[keys[0]] = &btn.Decomposition{Growth: &btn.Growth{Messages: []float64{1, 2, 3}}}
+	memo[keys[0]] = &btn.Plan{Messages: []float64{1, 2, 3}}
 	if again := assignOne(t, net, map[int]int{20: 1, 41: 0}, memo); *again.Propagation.LogZ != *first.Propagation.LogZ {
 		t.Errorf("after a wrong entry: %v, want %v", *again.Propagation.LogZ, *first.Propagation.LogZ)
 	}
@@ -124,7 +121,7 @@ func TestMessagesOfAModelWithPhases(t *testing.T) {
 	memo := notes{}
 	values := map[int]int{20: 1}
 	a := assignOne(t, net, values, memo)
-	if keys := memo.messages(); len(keys) != 1 || memo[keys[0]].Growth.Messages != nil {
+	if keys := memo.messages(); len(keys) != 1 || memo[keys[0]].Messages != nil {
 		t.Fatalf("remembered: %v", keys)
 	}
 	conditioned, err := net.Condition(factorgraph.Observe(values))
@@ -150,17 +147,16 @@ func TestMessagesOfAModelWithPhases(t *testing.T) {
 // The most messages that are learned fit what a cache takes of one value.
 func TestMostMessagesFitTheCache(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	g := &btn.Growth{Messages: make([]float64, policy.MostMessages)}
+	g := &btn.Plan{Method: btn.MethodRegions, Messages: make([]float64, policy.MostMessages)}
 	for k := range g.Messages {
 		g.Messages[k] = rng.Float64()
 	}
-	b, err := message.EncodeDecomposition(&btn.Decomposition{Method: btn.MethodRegions, Growth: g})
+	b, err := message.EncodePlan(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := message.DecodeDecomposition(b)
-	if err != nil || len(d.Growth.Messages) != policy.MostMessages ||
-		d.Growth.Messages[policy.MostMessages-1] != g.Messages[policy.MostMessages-1] {
+	d, err := message.DecodePlan(b)
+	if err != nil || len(d.Messages) != policy.MostMessages || d.Messages[policy.MostMessages-1] != g.Messages[policy.MostMessages-1] {
 		t.Fatalf("read back: %v", err)
 	}
 	if len(b) > 4<<20 {

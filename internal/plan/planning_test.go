@@ -34,43 +34,41 @@ func wide(t *testing.T, n int) *btn.Network {
 // TestWhatCannotFitIsRefusedWithoutASearch: by the lower bound, with its figure, for method exact and for auto.
 func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	net := wide(t, 70)
-	job, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
+	assignments, err := Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodExact}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := job.Assignments[0].Error; e == nil || e.Code != fault.OverBudget ||
-		!strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
+	if e := assignments[0].Error; e == nil || e.Code != fault.OverBudget || !strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
 		t.Errorf("method exact: %+v", e)
 	}
-	job, err = Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Budget: 1e8}, nil)
+	assignments, err = Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Budget: 1e8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := job.Assignments[0]; a.Error != nil ||
-		!strings.Contains(strings.Join(a.Warnings, " "), "at least 2^70.0 entries") {
+	if a := assignments[0]; a.Error != nil || !strings.Contains(strings.Join(a.Warnings, " "), "at least 2^70.0 entries") {
 		t.Errorf("method auto: %+v, %v", a.Error, a.Warnings)
 	}
 }
 
-// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and
-// nothing of that where the caller has gone.
+// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and nothing of that where the
+// caller has gone.
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
-	job, err := Assign(PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, []query.Query{{}}, s, nil)
+	assignments, err := Assign(PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, []query.Query{{}}, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := job.Assignments[0].Error; e != nil {
+	if e := assignments[0].Error; e != nil {
 		t.Fatal(e.Message)
 	}
-	g := job.Decompositions[job.Assignments[0].Decomposition].Growth
-	if g == nil || len(g.Rungs) == 0 || len(g.Plans) != 2 {
-		t.Fatalf("the ladder is %+v", g)
+	plans := sweeps(assignments[0].Plan)
+	if len(plans) != 2 {
+		t.Fatalf("the ladder is %+v", assignments[0].Plan)
 	}
-	back := slices.Clone(g.Plans[1].Order)
-	if slices.Reverse(back); !slices.Equal(back, g.Plans[0].Order) {
-		t.Errorf("the plans are %v and %v, a greedy one and its reverse are wanted", g.Plans[0].Order, g.Plans[1].Order)
+	back := slices.Clone(plans[1].Order)
+	if slices.Reverse(back); !slices.Equal(back, plans[0].Order) {
+		t.Errorf("the plans are %v and %v, a greedy one and its reverse are wanted", plans[0].Order, plans[1].Order)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -79,19 +77,18 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 }
 
-// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where
-// another job waited for it.
+// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where another job waited for it.
 func TestHastyPlansAreNotRemembered(t *testing.T) {
 	net := wide(t, 30)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
 	memo := &counting{}
-	plan := func(ctx context.Context, memo Memo) ([]btn.TruncatedPlan, string) {
+	plan := func(ctx context.Context, memo Memo) ([]*btn.TruncatedPlan, string) {
 		t.Helper()
-		job, a := assigned(t, ctx, net, s, memo)
+		a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
 			t.Fatal(a.Error.Message)
 		}
-		return job.Decompositions[a.Decomposition].Growth.Plans, a.Cache
+		return sweeps(a.Plan), a.Cache
 	}
 	over := PlanUntil(t.Context(), time.Now().Add(-time.Second))
 	hasty, hit := plan(over, memo)
@@ -115,16 +112,24 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 	}
 }
 
-// assigned is the job of one query without evidence.
-func assigned(
-	t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo,
-) (*btn.Job, btn.Assignment) {
+// sweeps are the trees and sweeps that a plan's estimates follow, each once.
+func sweeps(p *btn.Plan) (out []*btn.TruncatedPlan) {
+	for _, e := range p.Estimates {
+		if q, ok := e.Parts[0].(*btn.Truncated); ok && !slices.Contains(out, q.Along) {
+			out = append(out, q.Along)
+		}
+	}
+	return out
+}
+
+// assigned is the assignment of one query without evidence.
+func assigned(t *testing.T, ctx context.Context, net *btn.Network, s btn.Settings, memo Memo) btn.Assignment {
 	t.Helper()
-	job, err := Assign(ctx, net, []query.Query{{}}, s, memo)
+	assignments, err := Assign(ctx, net, []query.Query{{}}, s, memo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return job, job.Assignments[0]
+	return assignments[0]
 }
 
 // waited is a memo whose first call waits for another job, of which the planning ends.
@@ -133,45 +138,40 @@ type waited struct {
 	calls int
 }
 
-func (w *waited) Do(
-	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-) (*btn.Decomposition, bool, error) {
+func (w *waited) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	if w.calls++; w.calls == 1 {
 		return nil, false, errNoTime
 	}
 	return w.counting.Do(ctx, key, compute)
 }
 
-// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there
-// is, and it is not remembered as the families of the model. Who only asks for the price is told no such
-// thing.
+// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there is, and it is not remembered as the
+// families of the model. Who only asks for the price is told no such thing.
 func TestNoTimeForRegions(t *testing.T) {
 	net := wide(t, 8)
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
 	kinds := func(ctx context.Context, memo Memo) (kinds []string) {
 		t.Helper()
-		job, a := assigned(t, ctx, net, s, memo)
+		a := assigned(t, ctx, net, s, memo)
 		if a.Error != nil {
 			return []string{a.Error.Message}
 		}
 		if a.Propagation == nil || a.Propagation.LogZ == nil || len(a.Messages) == 0 {
 			t.Errorf("belief propagation: %+v", a.Propagation)
 		}
-		for _, r := range job.Decompositions[a.Decomposition].Growth.Rungs {
-			kinds = append(kinds, r.Kind)
+		for k := range a.Plan.Estimates {
+			kinds = append(kinds, familyOf(&a.Plan.Estimates[k]).kind)
 		}
 		return kinds
 	}
 	memo := &counting{}
-	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
-		[]string{btn.KindBethe}) {
+	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
 		t.Errorf("no time: %v", got)
 	}
 	if got := kinds(PlanUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
 		t.Errorf("under a deadline: %v", got)
 	}
-	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
-		[]string{btn.KindBethe}) {
+	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
 		t.Errorf("no time for a price: %v", got)
 	}
 	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
@@ -183,11 +183,9 @@ func TestNoTimeForRegions(t *testing.T) {
 }
 
 // counting is a memo that remembers what is computed without an error.
-type counting struct{ known map[string]*btn.Decomposition }
+type counting struct{ known map[string]*btn.Plan }
 
-func (c *counting) Do(
-	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-) (*btn.Decomposition, bool, error) {
+func (c *counting) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	if d := c.known[key]; d != nil {
 		return d, true, nil
 	}
@@ -196,14 +194,13 @@ func (c *counting) Do(
 		return nil, false, err
 	}
 	if c.known == nil {
-		c.known = map[string]*btn.Decomposition{}
+		c.known = map[string]*btn.Plan{}
 	}
 	c.known[key] = d
 	return d, false, nil
 }
 
-// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate
-// alone is beyond the budget.
+// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate alone is beyond the budget.
 func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 	net := wide(t, 24)
 	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e4}
@@ -211,15 +208,15 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 		ctx  context.Context
 		want btn.Method
 	}{{t.Context(), btn.MethodTruncated}, {PlanUntil(t.Context(), time.Now().Add(time.Hour)), btn.MethodRegions}} {
-		job, err := Assign(c.ctx, net, []query.Query{{}}, s, nil)
+		assignments, err := Assign(c.ctx, net, []query.Query{{}}, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := job.Assignments[0]
+		a := assignments[0]
 		if a.Error != nil {
 			t.Fatal(a.Error.Message)
 		}
-		if got := job.Decompositions[a.Decomposition].Method; got != c.want {
+		if got := a.Plan.Method; got != c.want {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}

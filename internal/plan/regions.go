@@ -17,38 +17,43 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
-	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // seeds are the families tried on graphs without a lattice and on lattices, in the sequence of their accuracy.
 var (
-	graphSeeds = []btn.Rung{
-		{Kind: region.Balls, Size: 2},
-		{Kind: region.Loops, Size: 8},
-		{Kind: region.Balls, Size: 3},
-		{Kind: region.Loops, Size: 10},
-		{Kind: region.Loops, Size: 12},
-		{Kind: region.Balls, Size: 4},
-		{Kind: region.Loops, Size: 14},
-		{Kind: region.Balls, Size: 5},
-		{Kind: region.Loops, Size: 16},
+	graphSeeds = []family{
+		{region.Balls, 2},
+		{region.Loops, 8},
+		{region.Balls, 3},
+		{region.Loops, 10},
+		{region.Loops, 12},
+		{region.Balls, 4},
+		{region.Loops, 14},
+		{region.Balls, 5},
+		{region.Loops, 16},
 	}
-	latticeSeeds = []btn.Rung{
-		{Kind: region.Windows, Size: 2},
-		{Kind: region.Windows, Size: 3},
-		{Kind: region.Windows, Size: 4},
-		{Kind: region.Windows, Size: 5},
-		{Kind: region.Windows, Size: 6},
-		{Kind: region.Windows, Size: 7},
-		{Kind: region.Windows, Size: 8},
-		{Kind: region.Windows, Size: 9},
-		{Kind: region.Windows, Size: 10},
-		{Kind: region.Windows, Size: 12},
+	latticeSeeds = []family{
+		{region.Windows, 2},
+		{region.Windows, 3},
+		{region.Windows, 4},
+		{region.Windows, 5},
+		{region.Windows, 6},
+		{region.Windows, 7},
+		{region.Windows, 8},
+		{region.Windows, 9},
+		{region.Windows, 10},
+		{region.Windows, 12},
 	}
 )
 
-// regions assigns a growing family of regions under the query's evidence, with the messages that belief
-// propagation ended with, so that every component stands on the same ones.
+// family is a kind of regions and the size of their seeds.
+type family struct {
+	kind string
+	size int
+}
+
+// regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
+// with, so that all parts are computed from the same ones.
 func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	e, err := lower.Build(a.ctx, conditioned)
 	if err != nil {
@@ -65,15 +70,15 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return a.exact(conditioned, q.Marginals) // Z = 0, which the exact way confirms
 	}
-	index, hit, err := a.families(h, q.Marginals)
+	plan, hit, err := a.families(h, q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	if !remembered && hit == "hit" {
-		hit = "miss"
+	if !remembered && hit == btn.CacheHit {
+		hit = btn.CacheMiss
 	}
 	assignment := btn.Assignment{
-		Decomposition: index, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
+		Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Propagation: report(states), Messages: states[0].Messages(),
 		Hard: forbids(e), Unsure: beyondRange(e),
 	}
 	if own, err := a.restricts(h); err != nil {
@@ -82,24 +87,24 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 		assignment.Relearned = "regions: for what the evidence leaves"
 	}
 	if len(e.Tables) <= policy.PhaseTables {
-		if assignment.Decomposition, err = a.slicedRegions(index, conditioned, e, states); err != nil {
+		if assignment.Plan, err = a.slicedRegions(plan, conditioned, e, states); err != nil {
 			return btn.Assignment{}, err
 		}
-		if assignment.Decomposition != index && !q.Evidence.IsEmpty() {
+		if assignment.Plan != plan && !q.Evidence.IsEmpty() {
 			assignment.Relearned = "regions and the variables of their slices: for what the evidence leaves"
 		}
 	}
 	return assignment, nil
 }
 
-// families returns the decomposition by regions of a shape.
-func (a *assigner) families(h contractionorder.Hypergraph, marginals bool) (index int, hit string, err error) {
+// families returns the plan by regions of a shape.
+func (a *assigner) families(h contractionorder.Hypergraph, marginals bool) (plan *btn.Plan, hit string, err error) {
 	kind := "regions"
 	if timed(a.ctx) {
 		kind += " from the value of belief propagation"
 	}
-	return a.rememberWhole(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Decomposition, bool, error) {
-		return regionDecomposition(ctx, h, a.settings, marginals)
+	return a.rememberWhole(a.growthKey(kind, marginals), h, func(ctx context.Context) (*btn.Plan, bool, error) {
+		return regionsPlan(ctx, h, a.settings, marginals)
 	})
 }
 
@@ -150,20 +155,16 @@ func report(states []*bp.State) *btn.Propagation {
 	return p
 }
 
-// regionDecomposition plans families of growing size within the budget. Under a deadline the first estimate
-// is the value of belief propagation, which is there at once. Families that are too large to plan are tried
-// for as long as the share of the budget for searches lasts. whole is false where the time for planning ended
-// first.
-func regionDecomposition(
-	ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool,
-) (dec *btn.Decomposition, whole bool, err error) {
-	g := &btn.Growth{Accuracy: s.Accuracy}
-	d := grown(btn.MethodRegions, g)
+// regionsPlan plans families of growing size within the budget. Under a deadline the first estimate is the value of belief
+// propagation, which is there at once. Families that are too large to plan are tried for as long as the share of the budget for searches
+// lasts. whole is false where the time for planning ended first.
+func regionsPlan(ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool) (plan *btn.Plan, whole bool, err error) {
+	plan = &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy}
 	left := s.Budget
 	seeds, everything := latticeSeeds, false
 	bethe := 0
 	if timed(ctx) {
-		addRegions(d, betheRung(), 1)
+		plan.Estimates = append(plan.Estimates, betheEstimate())
 		bethe = 1
 	}
 	planning, cancel := planningContext(ctx, 1)
@@ -172,132 +173,146 @@ func regionDecomposition(
 	var last error
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
-		// good for ln Z; marginals beside partly included tables are worse than without
-		if marginals && r.Kind == region.Loops {
+		if marginals && r.kind == region.Loops { // good for ln Z; marginals beside partly included tables are worse than without
 			continue
 		}
 		if searches <= 0 {
 			break
 		}
-		f, err := region.Plan(planning, h, region.Options{Kind: r.Kind, Size: r.Size, Marginals: marginals})
+		f, err := region.Plan(planning, h, region.Options{Kind: r.kind, Size: r.size, Marginals: marginals})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, false, ctxErr
 		}
 		if outOfTime(ctx, planning, err) {
-			if len(g.Rungs) == 0 {
-				addRegions(d, betheRung(), 1)
+			if len(plan.Estimates) == 0 {
+				plan.Estimates = append(plan.Estimates, betheEstimate())
 			}
-			return d, false, nil
+			return plan, false, nil
 		}
 		if fault.CodeOf(err) == fault.OverBudget {
 			searches -= policy.RegionMoves
 		}
 		switch {
-		case fault.CodeOf(err) == fault.Unsupported && r.Kind == region.Windows:
+		case fault.CodeOf(err) == fault.Unsupported && r.kind == region.Windows:
 			seeds, k = graphSeeds, -1
 			continue
 		case err != nil:
 			last = err
 			continue
 		case f.Len() == 0:
-			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle",
-				r.Kind, r.Size)
+			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", r.kind, r.size)
 			continue
 		}
-		flops := f.Flops
-		if n := len(g.Rungs); n > 0 && g.Rungs[n-1].Flops == flops && g.Rungs[n-1].Kind == r.Kind ||
-			everything && f.Regions == 1 {
+		n := len(plan.Estimates)
+		if n > 0 && sameRegions(&plan.Estimates[n-1], r, f.Flops) || everything && f.Regions == 1 {
 			break // the same regions again, the whole model as a rule
 		}
 		everything = f.Regions == 1
-		if len(g.Rungs) > bethe && (policy.RegionRate*flops > left || s.Components > 0 && len(d.Components) >= s.Components) {
+		if n > bethe && (policy.RegionRate*f.Flops > left || s.Components > 0 && plan.Len() >= s.Components) {
 			break
 		}
-		left -= policy.RegionRate * flops
-		r.Family, r.Count, r.Flops, r.Bytes = btn.FamilyRegions, 1, flops, float64(f.Bytes)
-		parts := int(min(math.Ceil(flops/policy.RegionTaskFlops), policy.MostRegionParts))
-		if parts < 1 || marginals {
-			parts = 1
+		left -= policy.RegionRate * f.Flops
+		shares := 1
+		if !marginals {
+			shares = max(1, int(min(math.Ceil(f.Flops/policy.RegionTaskFlops), policy.MostRegionParts)))
 		}
-		addRegions(d, r, parts)
+		e := regionsEstimate(n, r, nil, 1, shares)
+		e.Cost = btn.Cost{Flops: f.Flops, Bytes: float64(f.Bytes)}
+		plan.Estimates = append(plan.Estimates, e)
 	}
-	if len(g.Rungs) == 0 {
+	if len(plan.Estimates) == 0 {
 		if last == nil {
 			last = fault.New(fault.OverBudget, "plan: no family of regions fits")
 		}
 		return nil, false, fmt.Errorf("plan: regions: %w", last)
 	}
-	return d, true, nil
+	return plan, true, nil
 }
 
-// slicedRegions returns the decomposition with rungs in slices, as far as the budget goes: the variables
-// follow the query's evidence, so they are not remembered.
-func (a *assigner) slicedRegions(
-	index int, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
-) (int, error) {
-	dec := a.job.Decompositions[index]
+// sameRegions reports whether an estimate has regions of a kind at the same cost: the same ones, then.
+func sameRegions(e *btn.Estimate, r family, flops float64) bool {
+	return e.Cost.Flops == flops && familyOf(e).kind == r.kind
+}
+
+// familyOf is the family of an estimate by regions.
+func familyOf(e *btn.Estimate) family {
+	q := e.Parts[0].(*btn.Regions)
+	return family{q.Kind, q.Size}
+}
+
+// slicedRegions returns the plan with estimates in slices, as far as the budget goes: the variables follow the query's evidence, so
+// they are not remembered.
+func (a *assigner) slicedRegions(plan *btn.Plan, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State) (*btn.Plan, error) {
 	left := a.settings.Budget
-	for _, r := range dec.Growth.Rungs {
-		left -= policy.RegionRate * r.Flops
+	for k := range plan.Estimates {
+		left -= policy.RegionRate * plan.Estimates[k].Cost.Flops
 	}
-	// One of the two largest families of the last kind, where the budget has room for four slices of it: slices of smaller
-	// ones are worse than the largest whole.
-	last := dec.Growth.Rungs[len(dec.Growth.Rungs)-1]
-	base, larger := btn.Rung{}, 0
-	for i := len(dec.Growth.Rungs) - 1; i >= 0 && larger < 2 && base.Size == 0; i-- {
-		r := dec.Growth.Rungs[i]
-		if r.Kind != last.Kind {
-			continue
-		}
-		if larger++; 4*policy.RegionRate*r.Flops <= left {
-			base = r
-		}
-	}
-	if base.Size == 0 {
-		return index, nil
+	base := sliceable(plan, left)
+	if base == nil {
+		return plan, nil
 	}
 	planning, cancel := planningContext(a.ctx, 1)
 	defer cancel()
 	variables, err := influential(planning, conditioned, e, states)
 	if outOfTime(a.ctx, planning, err) {
-		return index, nil
+		return plan, nil
 	}
 	if err != nil || len(variables) == 0 {
-		return index, err
+		return plan, err
 	}
-	grown := *dec
-	growth := *dec.Growth
-	growth.Rungs = slices.Clone(growth.Rungs)
-	grown.Growth, grown.Components, grown.Alpha = &growth, slices.Clone(dec.Components), slices.Clone(dec.Alpha)
+	sliced := *plan
+	sliced.Estimates = slices.Clone(plan.Estimates)
 	count := int64(1)
 	for n, v := range variables {
 		count *= int64(a.net.Variables[v].Domain)
-		flops := base.Flops * float64(count)
-		if count > policy.MostSlices || policy.RegionRate*flops > left ||
-			a.settings.Components > 0 && len(grown.Components)+int(count) > a.settings.Components {
+		flops := base.Cost.Flops * float64(count)
+		if count > policy.MostSlices || policy.RegionRate*flops > left || a.settings.Components > 0 && sliced.Len()+int(count) > a.settings.Components {
 			break
 		}
 		left -= policy.RegionRate * flops
-		r := base
-		r.Slices, r.Count, r.Flops = slices.Clone(variables[:n+1]), count, flops
-		addRegions(&grown, r, 1)
+		next := regionsEstimate(len(sliced.Estimates), familyOf(base), slices.Clone(variables[:n+1]), count, 1)
+		next.Cost = btn.Cost{Flops: flops, Bytes: base.Cost.Bytes}
+		sliced.Estimates = append(sliced.Estimates, next)
 	}
-	a.job.Decompositions = append(a.job.Decompositions, &grown)
-	return len(a.job.Decompositions) - 1, nil
+	return &sliced, nil
 }
 
-// addRegions appends a rung, every slice of which is computed in so many parts.
-func addRegions(d *btn.Decomposition, r btn.Rung, parts int) {
-	r.From = len(d.Components)
-	for slice := range r.Count {
-		for k := range parts {
-			d.Components = append(d.Components, btn.Component{
-				Class: btn.ClassRegion, Rung: len(d.Growth.Rungs), Slice: slice,
-				From: region.Share(k, parts), To: region.Share(k+1, parts),
-			})
-			d.Alpha = append(d.Alpha, scaled.One)
+// sliceable is one of the two largest families of the last kind, where the budget has room for four slices of it: slices of
+// smaller ones are worse than the largest whole.
+func sliceable(plan *btn.Plan, left float64) *btn.Estimate {
+	last, larger := &plan.Estimates[len(plan.Estimates)-1], 0
+	for k := len(plan.Estimates) - 1; k >= 0 && larger < 2; k-- {
+		e := &plan.Estimates[k]
+		if familyOf(e).kind != familyOf(last).kind {
+			continue
+		}
+		larger++
+		if 4*policy.RegionRate*e.Cost.Flops <= left {
+			if familyOf(e).size == 0 {
+				return nil
+			}
+			return e
 		}
 	}
-	r.To = len(d.Components)
-	d.Growth.Rungs = append(d.Growth.Rungs, r)
+	return nil
+}
+
+// betheLevel is that of the value of belief propagation, below all others.
+const betheLevel = -1
+
+// regionsEstimate has so many shares of the regions of every slice. level is its place among the estimates: sizes of regions of
+// different kinds do not compare.
+func regionsEstimate(level int, f family, fixed []int, slices int64, shares int) btn.Estimate {
+	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: slices, Track: string(btn.FamilyRegions) + " " + f.kind}
+	if slices > 1 { // these grow by slices, at one size
+		e.Track += fmt.Sprintf(" of size %d, in slices", f.size)
+	}
+	for at := range slices {
+		for k := range shares {
+			e.Parts = append(e.Parts, &btn.Regions{
+				Kind: f.kind, Size: f.size, Slice: btn.Slice{Variables: fixed, At: at}, From: region.Share(k, shares), To: region.Share(k+1, shares),
+			})
+		}
+	}
+	return e
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestSpanWarnings: closed forms say when entries are too far apart for float64, whichever table they are in,
-// and only then; who contracts C = B finds out.
+// TestSpanWarnings: closed forms say when entries are too far apart for float64, whichever table they are in, and only then; who
+// contracts C = B finds out.
 func TestSpanWarnings(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -39,17 +39,15 @@ func TestSpanWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := Assign(context.Background(), net, []query.Query{{}},
-			btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
+		assignments, err := Assign(context.Background(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, err := Assign(context.Background(), net, []query.Query{{}, {Joint: []int{0, 3}}},
-			btn.Settings{}.WithDefaults(), nil)
-		if err != nil || base.Assignments[0].Unsure || base.Assignments[1].Unsure {
+		base, err := Assign(context.Background(), net, []query.Query{{}, {Joint: []int{0, 3}}}, btn.Settings{}.WithDefaults(), nil)
+		if err != nil || base[0].Unsure || base[1].Unsure {
 			t.Errorf("%s: C = B is unsure beforehand, %v", c.name, err)
 		}
-		for q, a := range job.Assignments {
+		for q, a := range assignments {
 			warns := strings.Contains(strings.Join(a.Warnings, ";"), "more than float64 holds")
 			if a.Error != nil || warns != c.warns || a.Unsure != c.warns {
 				t.Errorf("%s, query %d: warnings %q, error %v", c.name, q, a.Warnings, a.Error)

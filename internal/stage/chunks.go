@@ -9,52 +9,51 @@ import (
 )
 
 // Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: those of the queries that need all their
-// values first, query by query and in component order, then rung by rung those of the queries that grow. It always returns
-// at least one chunk, which may be empty, so that every job ends at the aggregator. ends are the numbers of first chunks
-// with which a rung of every query is complete, ascending: nil where no query grows.
-func Chunks(net *btn.Network, job *btn.Job) (chunks [][]btn.Unit, ends []int) {
-	chunks, _, ends = ChunksAndCosts(net, job, 0)
+// values first, query by query and in the order of parts, then estimate by estimate those of the queries that grow. It always
+// returns at least one chunk, which may be empty, so that every job ends at the aggregator. ends are the numbers of first chunks
+// with which an estimate of every query is complete, ascending: nil where no query grows.
+func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
+	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
 }
 
 // ChunksAndCosts is Chunks with tasks of about so many operations each (0: policy.ChunkFlops; 1: every unit is a task), and what they are
 // expected to take, not counting marginals.
-func ChunksAndCosts(net *btn.Network, job *btn.Job, each float64) (chunks [][]btn.Unit, flops []float64, ends []int) {
+func ChunksAndCosts(net *btn.Network, assignments []btn.Assignment, each float64) (chunks [][]btn.Unit, flops []float64, ends []int) {
 	if each == 0 {
 		each = policy.ChunkFlops
 	}
 	c := cutter{each: each, chunks: [][]btn.Unit{nil}, costs: []float64{0}}
-	rungs := 0
-	for q, a := range job.Assignments {
-		if a.Error != nil {
-			continue
-		}
-		dec := job.Decompositions[a.Decomposition]
-		if dec.Growth != nil {
-			rungs = max(rungs, len(dec.Growth.Rungs))
-			continue
-		}
-		for i := range dec.Components {
-			flops := contract.Cost(net, dec, i)
-			if a.Plan != nil {
-				flops = a.Plan.Flops / float64(len(dec.Components)) // under this query's evidence
+	longest := 0
+	for q, a := range assignments {
+		switch {
+		case a.Error != nil:
+		case a.Plan.Grows():
+			longest = max(longest, len(a.Plan.Estimates))
+		default:
+			e := &a.Plan.Estimates[0]
+			for i := range e.Parts {
+				flops := contract.Flops(net, e, i)
+				if a.Cost != nil {
+					flops = a.Cost.Flops / float64(len(e.Parts)) // under this query's evidence
+				}
+				c.add(btn.Unit{Query: q, Part: i}, flops)
 			}
-			c.add(btn.Unit{Query: q, Component: i}, flops)
 		}
 	}
-	for k := range rungs {
+	first := make([]int, len(assignments)) // part of the next estimate
+	for k := range longest {
 		if len(c.chunks[len(c.chunks)-1]) > 0 {
 			c.chunks, c.costs = append(c.chunks, nil), append(c.costs, 0)
 		}
-		for q, a := range job.Assignments {
-			if a.Error != nil || job.Decompositions[a.Decomposition].Growth == nil {
+		for q, a := range assignments {
+			if a.Error != nil || !a.Plan.Grows() || k >= len(a.Plan.Estimates) {
 				continue
 			}
-			if g := job.Decompositions[a.Decomposition].Growth; k < len(g.Rungs) {
-				r := &g.Rungs[k]
-				for i := r.From; i < r.To; i++ {
-					c.add(btn.Unit{Query: q, Component: i}, r.Flops/float64(r.To-r.From))
-				}
+			e := &a.Plan.Estimates[k]
+			for range e.Parts {
+				c.add(btn.Unit{Query: q, Part: first[q]}, e.Cost.Flops/float64(len(e.Parts)))
+				first[q]++
 			}
 		}
 		ends = append(ends, len(c.chunks))

@@ -18,27 +18,24 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec := &btn.Decomposition{Components: make([]btn.Component, 5)}
-	for i := range dec.Components {
-		dec.Components[i] = btn.Component{Class: btn.ClassRankOne, R: make([][]float64, len(net.Dims))}
+	parts := make([]btn.Part, 5)
+	for i := range parts {
+		parts[i] = &btn.RankOne{Frame: &btn.Frame{}, R: make([][]float64, len(net.Dims))}
 	}
-	heavy := &btn.Cost{Flops: 5 * policy.ChunkFlops} // of all five components
-	job := &btn.Job{
-		Decompositions: []*btn.Decomposition{dec},
-		Assignments:    []btn.Assignment{{}, {Decomposition: -1, Error: &btn.ErrorInfo{}}, {Plan: heavy}},
-	}
-	chunks, _ := Chunks(net, job)
+	plan := &btn.Plan{Estimates: []btn.Estimate{{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{}}}}
+	heavy := &btn.Cost{Flops: 5 * policy.ChunkFlops} // of all five parts
+	chunks, _ := Chunks(net, []btn.Assignment{{Plan: plan}, {Error: &btn.ErrorInfo{}}, {Plan: plan, Cost: heavy}})
 	var units []btn.Unit
 	for _, c := range chunks {
 		units = append(units, c...)
 	}
-	if len(units) != 10 || units[0] != (btn.Unit{}) || units[9] != (btn.Unit{Query: 2, Component: 4}) {
+	if len(units) != 10 || units[0] != (btn.Unit{}) || units[9] != (btn.Unit{Query: 2, Part: 4}) {
 		t.Fatalf("units %v", units)
 	}
 	if len(chunks) != 6 { // the five light units of query 0, then five heavy ones alone
 		t.Errorf("%d chunks: %v", len(chunks), chunks)
 	}
-	if got, _ := Chunks(net, &btn.Job{}); len(got) != 1 || len(got[0]) != 0 {
+	if got, _ := Chunks(net, nil); len(got) != 1 || len(got[0]) != 0 {
 		t.Errorf("a job without units has %v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -47,13 +48,13 @@ func reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (
 	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
 }
 
-// Learn is the second stage: which decomposition answers each query, learned or taken from memo (nil: no memo).
-func Learn(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo) (*btn.Job, error) {
+// Learn is the second stage: which plan answers each query, learned or taken from memo (nil: no memo).
+func Learn(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo) ([]btn.Assignment, error) {
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
 // LearnKnown is Learn for networks that may be known from earlier calls.
-func LearnKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo, known *plan.Known) (*btn.Job, error) {
+func LearnKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo, known *plan.Known) ([]btn.Assignment, error) {
 	return plan.AssignKnown(ctx, net, queries, s, memo, known)
 }
 
@@ -63,39 +64,42 @@ type ContractOptions struct {
 	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
 	Threads int   // 0 means all processors
 	// Shared is what the calls for one job may hand on to each other, nil for nothing. Values are the same either way.
-	Shared *contract.Shared
+	Shared *problem.Shared
 	// Projectors remembers those of truncated trees, nil: they are learned each time. Values are the same either way.
-	Projectors contract.ProjectorMemo
+	Projectors problem.ProjectorMemo
 }
 
-// Contract is the third stage: the values of some units, each under its query's evidence, in the order given.
+// Contract is the third stage: the values of some units, each under its query's evidence, in the order given. What the units of a
+// query have in common, its simplified network above all, is made once.
 // A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
-func Contract(ctx context.Context, net *btn.Network, job *btn.Job, queries []query.Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
-	if o.Memory == 0 {
-		o.Memory = btn.DefaultMemory
-	}
+func Contract(ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(units))
-	conditioned, of := net, -1
+	var current *problem.Problem
+	of := -1
 	for i, u := range units {
 		values[i].Unit = u
 		q := u.Query - o.First
-		if q < 0 || q >= len(queries) || u.Query < 0 || u.Query >= len(job.Assignments) {
+		if q < 0 || q >= len(queries) || u.Query < 0 || u.Query >= len(assignments) {
 			return nil, fault.New(fault.Internal, "stage: unit %d names query %d, there are %d from %d", i, u.Query, len(queries), o.First)
 		}
-		d := job.Assignments[u.Query].Decomposition
-		if d < 0 || d >= len(job.Decompositions) || u.Component < 0 || u.Component >= len(job.Decompositions[d].Components) {
-			return nil, fault.New(fault.Internal, "stage: unit %d names component %d of decomposition %d", i, u.Component, d)
+		a := &assignments[u.Query]
+		var part btn.Part
+		if a.Plan != nil {
+			part, _ = a.Plan.Part(u.Part)
+		}
+		if part == nil {
+			return nil, fault.New(fault.Internal, "stage: unit %d names part %d of query %d, whose plan has none", i, u.Part, u.Query)
 		}
 		if of != u.Query {
 			var err error
-			if conditioned, err = net.Condition(queries[q].Evidence); err != nil {
-				values[i].Error, conditioned = errorInfo(err, StageContract), net
+			options := problem.Options{Memory: o.Memory, Threads: o.Threads, Projectors: o.Projectors}
+			if current, err = o.Shared.Problem(net, queries[q].Evidence, a.Messages, options); err != nil {
+				values[i].Error, of = errorInfo(err, StageContract), -1
 				continue
 			}
 			of = u.Query
 		}
-		value, err := contract.Component(ctx, conditioned, job.Decompositions[d], u.Component, contract.Options{Memory: o.Memory, Threads: o.Threads, Marginals: queries[q].Marginals, Joint: job.Assignments[u.Query].Joint,
-			Base: net, Evidence: queries[q].Evidence, Messages: job.Assignments[u.Query].Messages, Shared: o.Shared, Projectors: o.Projectors})
+		value, err := contract.Part(ctx, current, part, contract.Want{Marginals: queries[q].Marginals, Joint: a.Joint})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
@@ -126,42 +130,39 @@ func errorInfo(err error, stage string) *btn.ErrorInfo {
 
 // Aggregate is the last stage: one result per query from the values of all units, in any order (Lemma 5). A query that grows
 // needs those with which it has settled. evidenceFiles may be nil, or has one name per query, empty for none.
-func Aggregate(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
-	return aggregate.Results(inputs(job, j, evidenceFiles, values))
+func Aggregate(job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+	return aggregate.Results(inputs(job, assignments, evidenceFiles, values))
 }
 
 // AggregateNow is Aggregate when no more values will come: queries that grow are answered with what is there.
-func AggregateNow(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
-	in := inputs(job, j, evidenceFiles, values)
+func AggregateNow(job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+	in := inputs(job, assignments, evidenceFiles, values)
 	for q := range in {
 		in[q].Deadline = true
 	}
 	return aggregate.Results(in)
 }
 
-// Settled reports whether the values there are suffice: every query that grows has settled, none of the others needs any.
-func Settled(j *btn.Job, values []btn.UnitValue) bool {
-	for _, in := range inputs("", j, nil, values) {
-		if !aggregate.Settled(in) && (in.Decomposition == nil || in.Decomposition.Growth != nil || len(in.Values) < len(in.Decomposition.Components)) {
+// Settled reports whether the values there are suffice: no query needs any more.
+func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
+	for _, in := range inputs("", assignments, nil, values) {
+		if !aggregate.Settled(in) {
 			return false
 		}
 	}
 	return true
 }
 
-func inputs(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitValue) []aggregate.Input {
-	byQuery := make([][]btn.UnitValue, len(j.Assignments))
+func inputs(job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue) []aggregate.Input {
+	byQuery := make([][]btn.UnitValue, len(assignments))
 	for _, v := range values {
 		if v.Query >= 0 && v.Query < len(byQuery) {
 			byQuery[v.Query] = append(byQuery[v.Query], v)
 		}
 	}
-	in := make([]aggregate.Input, len(j.Assignments))
-	for q := range j.Assignments {
-		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &j.Assignments[q], Values: byQuery[q]}
-		if d := j.Assignments[q].Decomposition; j.Assignments[q].Error == nil && d >= 0 && d < len(j.Decompositions) {
-			in[q].Decomposition = j.Decompositions[d]
-		}
+	in := make([]aggregate.Input, len(assignments))
+	for q := range assignments {
+		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byQuery[q]}
 		if q < len(evidenceFiles) {
 			in[q].EvidenceFile = evidenceFiles[q]
 		}
@@ -173,7 +174,7 @@ func inputs(job string, j *btn.Job, evidenceFiles []string, values []btn.UnitVal
 func Failed(job string, queries int, err error, stage string) []btn.Result {
 	results := make([]btn.Result, queries)
 	for q := range results {
-		a := btn.Assignment{Decomposition: -1, Error: errorInfo(err, stage), Cache: "off"}
+		a := btn.Assignment{Error: errorInfo(err, stage), Cache: btn.CacheOff}
 		results[q] = aggregate.Result(aggregate.Input{Job: job, Query: q, Assignment: &a})
 	}
 	return results

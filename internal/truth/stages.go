@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -64,22 +65,20 @@ type worker struct {
 	known    plan.Known
 }
 
-// memory remembers decompositions by their bytes.
+// memory remembers plans by their bytes.
 type memory map[string][]byte
 
 // Do returns what is remembered under a key, or computes and remembers it.
-func (m memory) Do(
-	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-) (*btn.Decomposition, bool, error) {
+func (m memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	if b, ok := m[key]; ok {
-		d, err := message.DecodeDecomposition(b)
+		d, err := message.DecodePlan(b)
 		return d, true, err
 	}
 	d, err := compute(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	if m[key], err = message.EncodeDecomposition(d); err != nil {
+	if m[key], err = message.EncodePlan(d); err != nil {
 		return nil, false, formatError{err}
 	}
 	return d, false, nil
@@ -88,21 +87,21 @@ func (m memory) Do(
 // answer does what learn-worker, contract-worker and aggregator do.
 func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Result, error) {
 	net := w.net
-	job, err := stage.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
+	assignments, err := stage.LearnKnown(ctx, net, queries, w.settings, w.memo, &w.known)
 	if err != nil {
 		return nil, err
 	}
-	if job, err = coded(job, message.EncodeJob, message.DecodeJob); err != nil {
+	if assignments, err = coded(assignments, message.EncodeAssignments, message.DecodeAssignments); err != nil {
 		return nil, err
 	}
-	if err := message.CheckJob(net, job); err != nil {
+	if err := message.CheckAssignments(net, assignments); err != nil {
 		return nil, formatError{err}
 	}
-	values, err := contracted(ctx, net, job, queries, w.settings.Memory)
+	values, err := contracted(ctx, net, assignments, queries, w.settings.Memory)
 	if err != nil {
 		return nil, err
 	}
-	return stage.Aggregate("truth", job, nil, values), nil
+	return stage.Aggregate("truth", assignments, nil, values), nil
 }
 
 // coded is what comes back of x from its bytes.
@@ -147,36 +146,22 @@ func wireRequest(c *Case) (*wire.Model, error) {
 var digest = wire.Digest(nil)
 
 // contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
-func contracted(
-	ctx context.Context, net *btn.Network, job *btn.Job, queries []query.Query, memory int64,
-) ([]btn.UnitValue, error) {
+func contracted(ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, memory int64) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
-	chunks, ends := stage.Chunks(net, job)
-	shared, projectors := &contract.Shared{}, &contract.Recent{}
+	chunks, ends := stage.Chunks(net, assignments)
+	shared, projectors := &problem.Shared{}, &contract.Recent{}
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{
-			Memory:     memory,
-			Shared:     shared,
-			Projectors: projectors,
-		})
+		part, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
 		if err != nil {
 			return nil, err
 		}
 		var back message.Partial
-		p := &message.Partial{
-			Job:         "truth",
-			Digest:      digest,
-			JobBlob:     digest,
-			K:           k,
-			N:           len(chunks),
-			Values:      part,
-			NumericKind: message.NumericKind(),
-		}
+		p := &message.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: message.NumericKind()}
 		if err := carried(p, &back); err != nil {
 			return nil, err
 		}
 		values = append(values, back.Values...)
-		if slices.Contains(ends, k+1) && stage.Settled(job, values) {
+		if slices.Contains(ends, k+1) && stage.Settled(assignments, values) {
 			break
 		}
 	}
@@ -185,12 +170,7 @@ func contracted(
 
 func wireAnswer(results []btn.Result) ([]btn.Result, error) {
 	var back wire.Answer
-	if err := carried(&wire.Answer{
-		Job:     "truth",
-		Digest:  digest,
-		Status:  wire.StatusOK,
-		Results: results,
-	}, &back); err != nil {
+	if err := carried(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
 		return nil, err
 	}
 	return back.Results, nil

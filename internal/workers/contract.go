@@ -20,7 +20,7 @@ import (
 type Contract struct {
 	*hop.Loop
 	networks   *decoded[*btn.Network]
-	plans      *decoded[*btn.Job]
+	plans      *decoded[[]btn.Assignment]
 	checked    checked
 	shared     shared
 	projectors *cached.Projectors
@@ -54,19 +54,19 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if err != nil {
 		return hop.Done, err
 	}
-	job, err := w.plans.of(ctx, w.Bus, m.JobBlob, m.Plan)
+	assignments, err := w.plans.of(ctx, w.Bus, m.JobBlob, m.Plan)
 	if err != nil {
 		return hop.Done, err
 	}
-	if err := w.checked.within(&m, net, job); err != nil {
+	if err := w.checked.within(&m, net, assignments); err != nil {
 		d.Broken = true
 		return hop.Done, err
 	}
-	d.Queries = len(job.Assignments)
+	d.Queries = len(assignments)
 	began := time.Now()
 	of, end := w.shared.hold()
 	defer end()
-	values, err := stage.Contract(ctx, net, job, m.Queries, m.Units, stage.ContractOptions{First: m.First, Memory: w.bytes(m.Memory), Threads: w.threads, Shared: of, Projectors: w.projectors})
+	values, err := stage.Contract(ctx, net, assignments, m.Queries, m.Units, stage.ContractOptions{First: m.First, Memory: w.bytes(m.Memory), Threads: w.threads, Shared: of, Projectors: w.projectors})
 	if err != nil {
 		return hop.Done, err
 	}
@@ -82,36 +82,39 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
-// checked is the last network and plan that were found to fit each other: the tasks of a job name the same two.
+// checked is the last network and assignments that were found to fit each other: the tasks of a job name the same two.
 type checked struct {
-	mu  sync.Mutex
-	net *btn.Network
-	job *btn.Job
+	mu    sync.Mutex
+	net   *btn.Network
+	first *btn.Assignment // of the list, by identity
 }
 
-// within checks that the plan fits the network and that the task's units exist: both may come from anywhere.
-func (c *checked) within(m *message.Task, net *btn.Network, job *btn.Job) error {
-	c.mu.Lock()
-	known := c.net == net && c.job == job
-	c.mu.Unlock()
-	if !known {
-		if err := message.CheckJob(net, job); err != nil {
+// within checks that the plans fit the network and that the task's units exist: both may come from anywhere.
+func (c *checked) within(m *message.Task, net *btn.Network, assignments []btn.Assignment) error {
+	if len(assignments) > 0 && !c.knows(net, &assignments[0]) {
+		if err := message.CheckAssignments(net, assignments); err != nil {
 			return err
 		}
 		c.mu.Lock()
-		c.net, c.job = net, job
+		c.net, c.first = net, &assignments[0]
 		c.mu.Unlock()
 	}
 	for _, u := range m.Units {
-		if u.Query >= len(job.Assignments) {
-			return fault.New(fault.BadInput, "pipeline: task names query %d of %d", u.Query, len(job.Assignments))
+		if u.Query >= len(assignments) {
+			return fault.New(fault.BadInput, "pipeline: task names query %d of %d", u.Query, len(assignments))
 		}
-		a := job.Assignments[u.Query]
-		if a.Error != nil || u.Component >= len(job.Decompositions[a.Decomposition].Components) {
-			return fault.New(fault.BadInput, "pipeline: task names component %d of query %d, which has no such component", u.Component, u.Query)
+		a := assignments[u.Query]
+		if a.Plan == nil || u.Part >= a.Plan.Len() {
+			return fault.New(fault.BadInput, "pipeline: task names component %d of query %d, which has no such component", u.Part, u.Query)
 		}
 	}
 	return nil
+}
+
+func (c *checked) knows(net *btn.Network, first *btn.Assignment) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.net == net && c.first == first
 }
 
 // bytes is what tables may take: what the request allows, and not more than this worker does.

@@ -62,4 +62,4 @@ func decodeNetwork(b []byte) (*btn.Network, error) {
 	return n, n.Validate()
 }
 
-func decodeJob(b []byte) (*btn.Job, error) { return message.DecodeJob(b) }
+func decodeAssignments(b []byte) ([]btn.Assignment, error) { return message.DecodeAssignments(b) }

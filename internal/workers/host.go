@@ -48,7 +48,7 @@ type Host struct {
 	blobs      *storedBlobs
 	inline     *inline
 	networks   *decoded[*btn.Network]
-	plans      *decoded[*btn.Job]
+	plans      *decoded[[]btn.Assignment]
 }
 
 // NewHost returns h, ready to make workers.
@@ -62,7 +62,7 @@ func NewHost(h Host) *Host {
 	h.blobs = &storedBlobs{}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
-	h.plans = newDecoded(decodeJob)
+	h.plans = newDecoded(decodeAssignments)
 	return &h
 }
 

@@ -58,7 +58,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		timings = map[string]float64{}
 	}
 	timings[w.Stage] = milliseconds(began)
-	blob, err := message.EncodeJob(job)
+	blob, err := message.EncodeAssignments(job)
 	if err != nil {
 		return hop.Done, fault.Wrap(fault.Internal, err)
 	}
@@ -102,7 +102,7 @@ func inTime(ctx context.Context, m *message.Network) (context.Context, btn.Setti
 // than the whole of a small job.
 const inlinePlan = 16 << 10
 
-// encodedPlan is a btn.Job as bytes, named by its digest, under which it is stored if it is not inline.
+// encodedPlan is a job's assignments as bytes, named by its digest, under which it is stored if it is not inline.
 type encodedPlan struct {
 	digest string
 	inline []byte

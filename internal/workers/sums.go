@@ -31,7 +31,7 @@ var (
 // sums turns the partials of jobs into answers.
 type sums struct {
 	*hop.Loop
-	plans   *decoded[*btn.Job]
+	plans   *decoded[[]btn.Assignment]
 	metrics *metrics.Metrics
 }
 
@@ -185,8 +185,8 @@ func timings(partials []*message.Partial) map[string]float64 {
 	return t
 }
 
-// plan checks that the partials belong together and returns the decompositions they follow.
-func (w *sums) plan(ctx context.Context, partials []*message.Partial) (*btn.Job, error) {
+// plan checks that the partials belong together and returns the plans they follow.
+func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
 	blobs := []string{first.JobBlob}
 	for _, p := range partials {
@@ -205,7 +205,7 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) (*btn.Job,
 		return job, err
 	}
 	// Learning ran twice, once out of the cache perhaps: the plans may differ in saying so, and in nothing else.
-	want, err := message.EncodeJob(uncached(job))
+	want, err := message.EncodeAssignments(uncached(job))
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
@@ -214,18 +214,18 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) (*btn.Job,
 		if err != nil {
 			return nil, err
 		}
-		if got, err := message.EncodeJob(uncached(other)); err != nil || !bytes.Equal(got, want) {
+		if got, err := message.EncodeAssignments(uncached(other)); err != nil || !bytes.Equal(got, want) {
 			return nil, fault.New(fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob)
 		}
 	}
 	return job, nil
 }
 
-// uncached is a job without the word on where its decompositions came from.
-func uncached(j *btn.Job) *btn.Job {
-	c := &btn.Job{Decompositions: j.Decompositions, Assignments: slices.Clone(j.Assignments)}
-	for i := range c.Assignments {
-		c.Assignments[i].Cache = ""
+// uncached are assignments without the word on where their plans came from.
+func uncached(all []btn.Assignment) []btn.Assignment {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Cache = ""
 	}
-	return c
+	return all
 }

@@ -25,7 +25,7 @@ type Verification struct {
 	Overhead Quantiles `json:"overhead_ms"` // latency less that, of the measured jobs among them
 }
 
-// Verify answers the kept jobs again in this process. Decompositions are learned once per model.
+// Verify answers the kept jobs again in this process. Plans are made once per model.
 func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 	v, memo := &Verification{}, &memory{}
 	known := library{config: o.config, have: map[[2]int]*known{}}
@@ -85,13 +85,13 @@ func same(a, b []btn.Result) bool {
 // memory is a plan.Memo in this process.
 type memory struct {
 	mu     sync.Mutex
-	have   map[string]*btn.Decomposition
+	have   map[string]*btn.Plan
 	misses int
 }
 
 func (m *memory) Do(
-	ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error),
-) (*btn.Decomposition, bool, error) {
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	m.mu.Lock()
 	dec := m.have[key]
 	m.mu.Unlock()
@@ -104,7 +104,7 @@ func (m *memory) Do(
 	m.misses++
 	if err == nil {
 		if m.have == nil {
-			m.have = map[string]*btn.Decomposition{}
+			m.have = map[string]*btn.Plan{}
 		}
 		m.have[key] = dec
 	}

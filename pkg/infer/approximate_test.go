@@ -121,18 +121,23 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := stage.Learn(t.Context(), net, queries, s, nil)
+	assignments, err := stage.Learn(t.Context(), net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range job.Assignments {
-		if a.Decomposition != job.Assignments[0].Decomposition || !job.Decompositions[a.Decomposition].Growth.Masked {
-			t.Errorf("query %d does not share the model's plans", i)
+	for i, a := range assignments {
+		if a.Plan != assignments[0].Plan {
+			t.Errorf("query %d does not share the model's plan", i)
+		}
+		for k := range a.Plan.Len() {
+			if p, _ := a.Plan.Part(k); !p.(*btn.Truncated).Along.Masked {
+				t.Errorf("query %d: part %d is not of the model without evidence", i, k)
+			}
 		}
 	}
 }
 
-// Slices of a rung of truncated legs add up to what the whole rung estimates, marginals by their weights (Lemma 5).
+// Slices of an estimate with truncated legs add up to what it is without slices, marginals by their weights (Lemma 5).
 func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 1, Seed: 7})
 	if err != nil {
@@ -144,26 +149,26 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := stage.Learn(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil)
+	assignments, err := stage.Learn(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := *job.Decompositions[job.Assignments[0].Decomposition]
-	growth := *d.Growth
-	r := growth.Rungs[len(growth.Rungs)-1]
-	r.Slices, r.Count, r.Bond, r.From, r.To = []int{20, 14, 2}, 8, 64, 0, 8
-	growth.Rungs, d.Growth, d.Components, d.Alpha = []btn.Rung{r}, &growth, nil, nil
+	p := *assignments[0].Plan
+	e := p.Estimates[len(p.Estimates)-1]
+	along := e.Parts[0].(*btn.Truncated).Along
+	e.Slices, e.Parts = 8, nil
 	var units []btn.Unit
 	for s := range 8 {
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Slice: int64(s)})
-		units = append(units, btn.Unit{Component: s})
+		e.Parts = append(e.Parts, &btn.Truncated{Along: along, Bond: 64, Slice: btn.Slice{Variables: []int{20, 14, 2}, At: int64(s)}})
+		units = append(units, btn.Unit{Part: s})
 	}
-	job.Decompositions, job.Assignments[0].Decomposition = []*btn.Decomposition{&d}, 0
-	values, err := stage.Contract(t.Context(), net, job, []query.Query{q}, units, stage.ContractOptions{})
+	p.Estimates = []btn.Estimate{e}
+	assignments[0].Plan = &p
+	values, err := stage.Contract(t.Context(), net, assignments, []query.Query{q}, units, stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := stage.Aggregate("t", job, nil, values)[0]
+	got := stage.Aggregate("t", assignments, nil, values)[0]
 	if got.Status != "ok" || math.Abs(*got.LogZ-*want.LogZ) > 1e-9 {
 		t.Fatalf("ln Z %v, want %v: %+v", got.LogZ, *want.LogZ, got.Error)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestBetheRungIsTheValueOfBeliefPropagation: without time for regions the answer is what belief propagation says, with marginals, and
+// TestBetheEstimateIsTheValueOfBeliefPropagation: without time for regions the answer is what belief propagation says, with marginals, and
 // nothing is stated of its quality.
-func TestBetheRungIsTheValueOfBeliefPropagation(t *testing.T) {
+func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 0.2, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -29,16 +29,16 @@ func TestBetheRungIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{Marginals: true}}
-	job, err := stage.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
+	assignments, err := stage.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunks, _ := stage.Chunks(net, job)
-	values, err := stage.Contract(t.Context(), net, job, queries, chunks[len(chunks)-1], stage.ContractOptions{})
+	chunks, _ := stage.Chunks(net, assignments)
+	values, err := stage.Contract(t.Context(), net, assignments, queries, chunks[len(chunks)-1], stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := stage.Aggregate("j", job, nil, values)[0]
+	r := stage.Aggregate("j", assignments, nil, values)[0]
 	if r.Status != "ok" || r.LogZ == nil || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || r.Exact {
 		t.Fatalf("%+v", r)
 	}
@@ -71,39 +71,39 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})}, {Evidence: factorgraph.Observe(map[int]int{40: 0})}}
-	learned := func(ctx context.Context, s btn.Settings) *btn.Job {
+	learned := func(ctx context.Context, s btn.Settings) []btn.Assignment {
 		t.Helper()
-		job, err := stage.Learn(ctx, net, queries, s, nil)
+		assignments, err := stage.Learn(ctx, net, queries, s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return job
+		return assignments
 	}
-	answers := func(job *btn.Job, chunks int) []btn.Result {
+	answers := func(assignments []btn.Assignment, chunks int) []btn.Result {
 		t.Helper()
-		all, _ := stage.Chunks(net, job)
+		all, _ := stage.Chunks(net, assignments)
 		var values []btn.UnitValue
 		for _, units := range all[:min(chunks, len(all))] {
-			v, err := stage.Contract(t.Context(), net, job, queries, units, stage.ContractOptions{})
+			v, err := stage.Contract(t.Context(), net, assignments, queries, units, stage.ContractOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			values = append(values, v...)
 		}
-		return stage.AggregateNow("j", job, nil, values)
+		return stage.AggregateNow("j", assignments, nil, values)
 	}
 	timed := plan.PlanUntil(t.Context(), time.Now().Add(time.Hour))
-	job := learned(timed, s)
-	if a, b := job.Assignments[1].Decomposition, job.Assignments[2].Decomposition; a != b {
-		t.Errorf("two queries that one plan serves have decompositions %d and %d", a, b)
+	assignments := learned(timed, s)
+	if assignments[1].Plan != assignments[2].Plan {
+		t.Error("two queries that one plan serves have two")
 	}
-	for q, r := range answers(job, 1) {
+	for q, r := range answers(assignments, 1) {
 		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || (r.Marginals != nil) != (q == 0) {
 			t.Errorf("query %d, the first chunk: %+v", q, r)
 		}
 	}
 	want := answers(learned(t.Context(), s), math.MaxInt)
-	for q, r := range answers(job, math.MaxInt) {
+	for q, r := range answers(assignments, math.MaxInt) {
 		if len(r.Estimates) != len(want[q].Estimates)+1 || *r.LogZ != *want[q].LogZ || r.Uncertainty == nil || *r.Uncertainty != *want[q].Uncertainty {
 			t.Errorf("query %d: %+v, without belief propagation %+v", q, r, want[q])
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -46,17 +47,17 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, shared, possible := &plan.Known{}, &contract.Shared{}, 0
+	known, shared, possible := &plan.Known{}, &problem.Shared{}, 0
 	for q := range queries {
-		job, err := stage.LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
+		assignments, err := stage.LearnKnown(ctx, net, queries[q:q+1], btn.Settings{}, nil, known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := stage.Contract(ctx, net, job, queries[q:q+1], []btn.Unit{{}}, stage.ContractOptions{Shared: shared, Threads: 1 + q%3})
+		values, err := stage.Contract(ctx, net, assignments, queries[q:q+1], []btn.Unit{{}}, stage.ContractOptions{Shared: shared, Threads: 1 + q%3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, got := range map[string]btn.Result{"in another sequence": other[q], "alone": run(queries[q])[0], "by workers that know the network": stage.Aggregate("t", job, nil, values)[0]} {
+		for what, got := range map[string]btn.Result{"in another sequence": other[q], "alone": run(queries[q])[0], "by workers that know the network": stage.Aggregate("t", assignments, nil, values)[0]} {
 			if !reflect.DeepEqual(got, want[q]) {
 				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
 			}
@@ -86,22 +87,27 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := observed(rand.New(rand.NewPCG(8, 1)), m, 60, 20, true)
-	job, err := stage.Learn(ctx, net, queries, btn.Settings{}, nil)
+	assignments, err := stage.Learn(ctx, net, queries, btn.Settings{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec := job.Decompositions[0]
+	part := assignments[0].Plan.Estimates[0].Parts[0]
 	for q := range queries {
 		under, err := net.Condition(queries[q].Evidence)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Without Base there is no program.
-		plain, err := contract.Component(ctx, under, dec, 0, contract.Options{Marginals: true})
+		// A problem of a network by itself has no program.
+		plain, err := contract.Part(ctx, problem.New(under, problem.Options{}), part, contract.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := contract.Component(ctx, under, dec, 0, contract.Options{Marginals: true, Base: net})
+		var own *problem.Shared
+		whole, err := own.Problem(net, queries[q].Evidence, nil, problem.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := contract.Part(ctx, whole, part, contract.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +166,7 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("seed %d: %+v, want %+v", seed, got.Assignments, want.Assignments)
+				t.Fatalf("seed %d: %+v, want %+v", seed, got, want)
 			}
 		}
 	}

@@ -106,11 +106,11 @@ func ising(n int) *factorgraph.Model {
 
 // countingMemo remembers in memory and counts.
 type countingMemo struct {
-	known    map[string]*btn.Decomposition
+	known    map[string]*btn.Plan
 	computed int
 }
 
-func (c *countingMemo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (c *countingMemo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	if d, ok := c.known[key]; ok {
 		return d, true, nil
 	}
@@ -126,7 +126,7 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	m := oracle.RandomModel(rng, oracle.Options{Variables: 8, Factors: 10})
 	for _, method := range []btn.Method{btn.MethodExact, btn.MethodSymmetryCP} {
-		memo := &countingMemo{known: map[string]*btn.Decomposition{}}
+		memo := &countingMemo{known: map[string]*btn.Plan{}}
 		for k := range 3 {
 			asked := query.Query{Evidence: oracle.RandomEvidence(rng, m)}
 			request := Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: method, Components: 2}}
@@ -160,7 +160,7 @@ func sameNumber(a, b *float64) bool {
 }
 
 func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
-	memo := &countingMemo{known: map[string]*btn.Decomposition{}}
+	memo := &countingMemo{known: map[string]*btn.Plan{}}
 	m := ising(5)
 	for k := range 2 {
 		if k == 1 {

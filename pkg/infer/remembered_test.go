@@ -40,7 +40,7 @@ func newMemory(t *testing.T) *memory {
 	return &memory{Memo: cached.Memo{Cache: store}, keys: map[string]bool{}}
 }
 
-func (m *memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (m *memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	m.keys[key] = true
 	d, hit, err := m.Memo.Do(ctx, key, compute)
 	if hit {
@@ -232,18 +232,18 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				job, err := stage.Learn(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
+				assignments, err := stage.Learn(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
 				if err != nil {
 					t.Fatal(err)
 				}
-				a := job.Assignments[0]
+				a := assignments[0]
 				if a.Error != nil {
 					t.Fatalf("%s, %s: %+v", model.name, q.name, a.Error)
 				}
 				if !strings.HasPrefix(a.Relearned, q.want) || q.want == "" && a.Relearned != "" {
 					t.Errorf("%s, evidence %s, %s: %q, want %q", model.name, q.name, asked, a.Relearned, q.want)
 				}
-				if text := stage.Describe(job); text != "" && a.Relearned != "" && !strings.Contains(text, "learned for its evidence: "+a.Relearned) {
+				if text := stage.Describe(assignments); text != "" && a.Relearned != "" && !strings.Contains(text, "learned for its evidence: "+a.Relearned) {
 					t.Errorf("%s, evidence %s: described as %q", model.name, q.name, text)
 				}
 				if asked == "again" && a.Cache != "hit" {

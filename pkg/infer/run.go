@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/plan"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -29,34 +30,36 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	job, err := stage.Learn(ctx, net, r.Queries, r.Settings, memo)
+	shared := &problem.Shared{}
+	options := problem.Options{Memory: r.Settings.WithDefaults().Memory, Projectors: &contract.Recent{}}
+	known := &plan.Known{Problems: shared, Options: options}
+	assignments, err := stage.LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
 	if err != nil {
 		return nil, err
 	}
 	var values []btn.UnitValue
-	chunks, ends := stage.Chunks(net, job)
-	shared, projectors := &contract.Shared{}, &contract.Recent{}
+	chunks, ends := stage.Chunks(net, assignments)
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, job, r.Queries, units, stage.ContractOptions{Memory: r.Settings.Memory, Shared: shared, Projectors: projectors})
+		part, err := stage.Contract(ctx, net, assignments, r.Queries, units, stage.ContractOptions{Memory: options.Memory, Shared: shared, Projectors: options.Projectors})
 		if err != nil {
-			return soFar(ctx, r, job, values, err)
+			return soFar(ctx, r, assignments, values, err)
 		}
 		values = append(values, part...)
-		if slices.Contains(ends, k+1) && stage.Settled(job, values) {
+		if slices.Contains(ends, k+1) && stage.Settled(assignments, values) {
 			break
 		}
 	}
-	return stage.Aggregate(r.Job, job, r.files(), values), nil
+	return stage.Aggregate(r.Job, assignments, r.files(), values), nil
 }
 
 // soFar answers what grows with the values there are, where the context's deadline ended the contraction; else it fails.
-func soFar(ctx context.Context, r Request, job *btn.Job, values []btn.UnitValue, err error) ([]btn.Result, error) {
+func soFar(ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error) ([]btn.Result, error) {
 	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, err
 	}
-	results := stage.AggregateNow(r.Job, job, r.files(), values)
+	results := stage.AggregateNow(r.Job, assignments, r.files(), values)
 	for i := range results {
-		if results[i].Status == "ok" {
+		if results[i].Status == btn.StatusOK {
 			return results, nil
 		}
 	}

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Components of regions hand on what they stand on: whatever the sequence of queries, their values keep their bits.
+// Parts of regions hand on what they are computed from: whatever the sequence of queries, their values keep their bits.
 func TestSharedGroundChangesNoBit(t *testing.T) {
 	m, err := generate.Grid(8, 9, generate.Ising{Delta: 0.5, Seed: 4})
 	if err != nil {
@@ -26,31 +26,31 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := stage.Learn(ctx, net, queries, s, nil)
+	assignments, err := stage.Learn(ctx, net, queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var units []btn.Unit
-	for i := range job.Decompositions[0].Components {
-		for q, a := range job.Assignments {
+	for i := range assignments[0].Plan.Len() {
+		for q, a := range assignments {
 			if a.Error != nil {
 				t.Fatal(a.Error)
 			}
-			if i < len(job.Decompositions[a.Decomposition].Components) {
-				units = append(units, btn.Unit{Query: q, Component: i}, btn.Unit{Query: q, Component: i})
+			if p, _ := a.Plan.Part(i); p != nil && len(p.(*btn.Regions).Slice.Variables) == 0 {
+				units = append(units, btn.Unit{Query: q, Part: i}, btn.Unit{Query: q, Part: i})
 			}
 		}
 	}
 	if len(units) < 12 {
 		t.Fatalf("%d units", len(units))
 	}
-	shared := &contract.Shared{}
-	with, err := stage.Contract(ctx, net, job, queries, units, stage.ContractOptions{Shared: shared})
+	shared := &problem.Shared{}
+	with, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, u := range units {
-		alone, err := stage.Contract(ctx, net, job, queries, []btn.Unit{u}, stage.ContractOptions{})
+		alone, err := stage.Contract(ctx, net, assignments, queries, []btn.Unit{u}, stage.ContractOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

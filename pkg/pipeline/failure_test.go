@@ -86,7 +86,7 @@ func TestMessageAndSubjectDisagree(t *testing.T) {
 	tasks[0].Job, tasks[0].N = "chunky", 5
 	r.send(message.TaskSubject(0, "chunky", 6, 0), tasks[0])
 	r.failed("chunky", wire.StatusError, fault.BadInput, "chunk [0 5]")
-	tasks[0].Job, tasks[0].N, tasks[0].Units = "unit", 1, []btn.Unit{{Component: 17}}
+	tasks[0].Job, tasks[0].N, tasks[0].Units = "unit", 1, []btn.Unit{{Part: 17}}
 	r.send(message.TaskSubject(0, "unit", 1, 0), tasks[0])
 	r.failed("unit", wire.StatusError, fault.BadInput, "component 17")
 	r.works("after")

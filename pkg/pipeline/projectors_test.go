@@ -13,18 +13,17 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/compressed"
-	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-var _ contract.ProjectorMemo = (*cached.Projectors)(nil)
+var _ problem.ProjectorMemo = (*cached.Projectors)(nil)
 
 func TestProjectorsAreRemembered(t *testing.T) {
 	server := miniredis.RunT(t)
@@ -67,8 +66,8 @@ func TestProjectorsAreRemembered(t *testing.T) {
 	ask(down, "c", 6)
 }
 
-// along is a decomposition with one tree for the model and bonds 8 and 16, as a search would make it, in no time.
-func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Decomposition {
+// along is a plan with one tree for the model and bonds 8 and 16, as a search would make it, in no time.
+func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	t.Helper()
 	net, err := stage.Reparameterise(context.Background(), m, s)
 	if err != nil {
@@ -90,26 +89,25 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Decompositio
 	for _, w := range tree.Merges {
 		merges = append(merges, w[:]...)
 	}
-	plan := btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges}}
-	d := &btn.Decomposition{Method: btn.MethodTruncated, Residual: 1, LnExplained: math.Inf(-1), LnNormError: math.NaN(), ConditionGram: 1,
-		Growth: &btn.Growth{Masked: true, Accuracy: s.Accuracy, Plans: []btn.TruncatedPlan{plan}}}
-	for k, bond := range []int{8, 16} {
-		d.Growth.Rungs = append(d.Growth.Rungs, btn.Rung{Family: btn.FamilyTree, Bond: bond, Count: 1, From: k, To: k + 1, Flops: 1e8, Bytes: 1e6})
-		d.Components = append(d.Components, btn.Component{Class: btn.ClassTruncated, Rung: k})
-		d.Alpha = append(d.Alpha, scaled.One)
+	along := &btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges},
+		Masked: true, Accuracy: s.Accuracy}
+	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
+	for _, bond := range []int{8, 16} {
+		plan.Estimates = append(plan.Estimates, btn.Estimate{Rule: btn.Linear, Track: "tree 0", Level: math.Log2(float64(bond)), Slices: 1, Lossless: true,
+			Parts: []btn.Part{&btn.Truncated{Along: along, Bond: bond}}, Cost: btn.Cost{Flops: 1e8, Bytes: 1e6}})
 	}
-	return d
+	return plan
 }
 
 // planned is a plan.Memo that knows what along made, and under which key it was asked for.
 type planned struct {
-	dec *btn.Decomposition
-	key string
+	plan *btn.Plan
+	key  string
 }
 
-func (p *planned) Do(_ context.Context, key string, _ func(context.Context) (*btn.Decomposition, error)) (*btn.Decomposition, bool, error) {
+func (p *planned) Do(_ context.Context, key string, _ func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
 	p.key = key
-	return p.dec, true, nil
+	return p.plan, true, nil
 }
 
 // Queries with other evidence: the plan is a hit, estimates say that projectors were reused or why not, and the answers have the
@@ -120,7 +118,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	m := grid(t, 18, 24, 1)
 	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7}
 	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(1, 0, 0, 1, 1, 0)
-	known := &planned{dec: along(t, m, s)}
+	known := &planned{plan: along(t, m, s)}
 	_, p := request(t, "reuse-0", m, s, few, two, many)
 	want, err := infer.Run(r.ctx, p, known)
 	r.must(err)
@@ -144,7 +142,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: guard}) // stored it must be
 	r.must(err)
 	defer store.Close()
-	_, _, err = cached.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Decomposition, error) { return known.dec, nil })
+	_, _, err = cached.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Plan, error) { return known.plan, nil })
 	r.must(err)
 	r.run(quick, pipeline.Stages()...)
 	for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1}} {

@@ -86,9 +86,9 @@ func TestEveryStageTwice(t *testing.T) {
 func TestPlansOfOneJob(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageContract, pipeline.StageAggregate)
-	for job, change := range map[string]func(*btn.Job){
-		"remembered": func(j *btn.Job) { j.Assignments[0].Cache = "hit" },
-		"different":  func(j *btn.Job) { j.Decompositions[0].Alpha[0] = j.Decompositions[0].Alpha[0].Neg() },
+	for job, change := range map[string]func(*btn.Assignment){
+		"remembered": func(a *btn.Assignment) { a.Cache = "hit" },
+		"different":  func(a *btn.Assignment) { a.Plan.Estimates[0].Alpha[0] = a.Plan.Estimates[0].Alpha[0].Neg() },
 	} {
 		_, p := request(t, job, grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
 		tasks, want := r.tasks(p)
@@ -97,10 +97,10 @@ func TestPlansOfOneJob(t *testing.T) {
 		}
 		net, err := stage.Reparameterise(context.Background(), p.Model, p.Settings)
 		r.must(err)
-		plan, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
+		assignments, err := stage.Learn(r.ctx, net, p.Queries, p.Settings, nil)
 		r.must(err)
-		change(plan)
-		b, err := message.EncodeJob(plan)
+		change(&assignments[0])
+		b, err := message.EncodeAssignments(assignments)
 		r.must(err)
 		tasks[1].JobBlob = wire.Digest(b)
 		r.js.Publish(r.ctx, wire.BlobSubject(tasks[1].JobBlob), b)

@@ -1,21 +1,45 @@
 package contract
 
-// C = B part by part: connected parts of the network are multiplied, each by an exact decomposition of its own.
+// C = B as a product: connected parts of the network are multiplied, each by an exact estimate of its own.
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// partValue is what one part contributes.
-type partValue struct {
+// products contracts Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f; the joint marginal is the product of
+// the factors' own, for they are independent. Nothing is divided by.
+type products struct{}
+
+// Flops implements Engine.
+func (products) Flops(_ *btn.Network, part btn.Part) float64 {
+	flops := 0.0
+	for _, factor := range part.(*btn.Product).Factors {
+		flops += factor.Estimate.Cost.Flops
+	}
+	return flops
+}
+
+// Contract implements Engine.
+func (products) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+	j, err := begin(ctx, p, want)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	return j.product(part.(*btn.Product).Factors)
+}
+
+// factorValue is what one factor contributes.
+type factorValue struct {
 	z         scaled.Number
 	marginals []scaled.Number // of its variables, one after the other
 	joint     []scaled.Number // of those variables of the set that it has, the last one fastest
@@ -25,16 +49,15 @@ type partValue struct {
 	doubt     string          // the first reason why z is not known to be exact
 }
 
-// byParts returns Scale · Π_p Z_p. A marginal is that of its part times all other Z_p; the joint marginal is the product of the
-// parts' own, for parts are independent. Nothing is divided by.
-func (j job) byParts() (btn.Value, error) {
-	all := make([]partValue, len(j.dec.Parts))
+// product returns the product of all factors.
+func (j contraction) product(factors []btn.ProductFactor) (btn.Value, error) {
+	all := make([]factorValue, len(factors))
 	flops := 0.0
-	for p, part := range j.dec.Parts {
+	for f := range factors {
 		var took float64
 		var err error
-		if all[p], took, err = j.part(part); err != nil {
-			return btn.Value{}, fmt.Errorf("part %d: %w", p, err)
+		if all[f], took, err = j.factor(&factors[f]); err != nil {
+			return btn.Value{}, fmt.Errorf("factor %d: %w", f, err)
 		}
 		flops += took
 	}
@@ -74,11 +97,11 @@ func (j job) byParts() (btn.Value, error) {
 	return value, nil
 }
 
-// part contracts one part.
-func (j job) part(part btn.Part) (partValue, float64, error) {
-	var v partValue
+// factor contracts one factor.
+func (j contraction) factor(factor *btn.ProductFactor) (factorValue, float64, error) {
+	var v factorValue
 	var net *btn.Network
-	net, v.variables = j.net.Sub(part.Links)
+	net, v.variables = j.net.Sub(factor.Links)
 	here := make(map[int]int, len(v.variables))
 	for local, variable := range v.variables {
 		here[variable] = local
@@ -89,30 +112,31 @@ func (j job) part(part btn.Part) (partValue, float64, error) {
 			v.set, set = append(v.set, at), append(set, local)
 		}
 	}
-	o := Options{Memory: j.memory, Threads: j.threads, Marginals: j.m != nil && len(v.variables) > 0}
+	want := Want{Marginals: j.m != nil && len(v.variables) > 0}
 	enumerated := false
-	if d := part.Decomposition; len(set) > 0 {
-		enumerated = d.Components[0].Class == btn.ClassBase
+	if len(set) > 0 {
+		enumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination
 		if !enumerated {
-			o.Joint = set
+			want.Joint = set
 		}
 	}
-	flops, err := j.sumPart(&v, net, part.Decomposition, o)
+	flops, err := j.sumFactor(&v, net, factor.Estimate, want)
 	if err != nil || !enumerated {
 		return v, flops, err
 	}
-	more, err := j.enumerate(&v, net, part.Decomposition, set)
+	more, err := j.enumerate(&v, net, factor.Estimate, set)
 	return v, flops + more, err
 }
 
-// sumPart adds the components of a part's decomposition up.
-func (j job) sumPart(v *partValue, net *btn.Network, d *btn.Decomposition, o Options) (float64, error) {
-	values := make([]btn.Value, len(d.Components))
+// sumFactor adds the parts of a factor's estimate up.
+func (j contraction) sumFactor(v *factorValue, net *btn.Network, e *btn.Estimate, want Want) (float64, error) {
+	own := problem.New(net, problem.Options{Memory: j.memory, Threads: j.threads})
+	values := make([]btn.Value, len(e.Parts))
 	z := make([]scaled.Number, len(values))
 	flops := 0.0
 	for i := range values {
 		var err error
-		if values[i], err = Component(j.ctx, net, d, i, o); err != nil {
+		if values[i], err = Part(j.ctx, own, e.Parts[i], want); err != nil {
 			return 0, err
 		}
 		z[i] = values[i].Z
@@ -120,7 +144,8 @@ func (j job) sumPart(v *partValue, net *btn.Network, d *btn.Decomposition, o Opt
 		v.digits = max(v.digits, values[i].Digits)
 		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
 	}
-	v.z = scaled.SumProducts(d.Alpha, z)
+	alpha := e.Weights()
+	v.z = scaled.SumProducts(alpha, z)
 	sum := func(of func(btn.Value) *btn.Marginals) []scaled.Number {
 		if of(values[0]) == nil {
 			return nil
@@ -130,7 +155,7 @@ func (j job) sumPart(v *partValue, net *btn.Network, d *btn.Decomposition, o Opt
 			for i, value := range values {
 				terms[i] = scaled.Make(of(value).Mant[at], of(value).Exp)
 			}
-			out[at] = scaled.SumProducts(d.Alpha, terms)
+			out[at] = scaled.SumProducts(alpha, terms)
 		}
 		return out
 	}
@@ -140,13 +165,13 @@ func (j job) sumPart(v *partValue, net *btn.Network, d *btn.Decomposition, o Opt
 }
 
 // enumerate fills the joint marginal of a part that follows an elimination order: a contraction per cell.
-func (j job) enumerate(v *partValue, net *btn.Network, d *btn.Decomposition, set []int) (flops float64, err error) {
+func (j contraction) enumerate(v *factorValue, net *btn.Network, e *btn.Estimate, set []int) (flops float64, err error) {
 	cells := 1
 	for _, local := range set {
 		cells *= net.Variables[local].Domain
 	}
-	if price := float64(cells) * d.Plan.Flops; price > policy.MostEnumerated {
-		return 0, fault.New(fault.OverBudget, "the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, d.Plan.Flops, policy.MostEnumerated)
+	if price := float64(cells) * e.Cost.Flops; price > policy.MostEnumerated {
+		return 0, fault.New(fault.OverBudget, "the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, e.Cost.Flops, policy.MostEnumerated)
 	}
 	v.joint = make([]scaled.Number, cells)
 	for cell := range v.joint {
@@ -162,8 +187,8 @@ func (j job) enumerate(v *partValue, net *btn.Network, d *btn.Decomposition, set
 		if err != nil {
 			return flops, err
 		}
-		var c partValue
-		took, err := j.sumPart(&c, given, d, Options{Memory: j.memory, Threads: j.threads})
+		var c factorValue
+		took, err := j.sumFactor(&c, given, e, Want{})
 		if err != nil {
 			return flops, err
 		}
@@ -174,7 +199,7 @@ func (j job) enumerate(v *partValue, net *btn.Network, d *btn.Decomposition, set
 }
 
 // productOfJoints returns the cells of the set from those of the parts, times the values of the parts that have none of it.
-func (j job) productOfJoints(all []partValue) []scaled.Number {
+func (j contraction) productOfJoints(all []factorValue) []scaled.Number {
 	size := 1
 	for _, v := range j.joint {
 		size *= j.net.Variables[v].Domain

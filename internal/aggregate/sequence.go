@@ -1,0 +1,97 @@
+package aggregate
+
+// Sequences of estimates: what they say about each other, and when that is enough. An exact plan is a sequence of one.
+
+import (
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// Why an approximate answer stopped growing.
+const (
+	endedSettled  = "settled"
+	endedComplete = "complete"
+	endedDeadline = "deadline"
+)
+
+// Settled reports whether a query needs no more values: the estimates that are complete, in sequence, state an uncertainty within
+// the plan's accuracy. One whose quality is known needs all its values, one that has failed already none.
+func Settled(in Input) bool {
+	a := in.Assignment
+	switch {
+	case a != nil && a.Error != nil:
+		return true
+	case a == nil || a.Plan == nil:
+		return false
+	case !a.Plan.Grows():
+		return len(in.Values) >= a.Plan.Len()
+	}
+	parts, broken := collect(in.Query, a.Plan.Len(), in.Values)
+	return broken != nil || climb(a, parts, false).ended == endedSettled
+}
+
+// sequence is what the complete estimates of a plan say.
+type sequence struct {
+	estimates   []*estimate
+	ended       string
+	best        int              // estimate that is the answer, −1 for none
+	uncertainty *float64         // of the best
+	moved       bool             // the best has a predecessor in its own track
+	bp          *btn.Propagation // nil where it was not run
+	hard        bool             // tables forbid values together
+	unsure      bool             // entries may have been lost to the range of float64
+}
+
+// climb goes through the estimates whose parts are all there, until their sequence has settled. Estimates after one that is not
+// complete count only when there will be no more values.
+func climb(a *btn.Assignment, parts []part, last bool) *sequence {
+	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure}
+	whole := true
+	for k := range a.Plan.Estimates {
+		e := &a.Plan.Estimates[k]
+		own := parts[:len(e.Parts)]
+		parts = parts[len(e.Parts):]
+		r, complete := evaluate(e, s.hard, s.unsure, own)
+		if !complete {
+			whole = false
+			if !last {
+				return s
+			}
+			continue
+		}
+		s.estimates = append(s.estimates, r)
+		s.judge()
+		if s.settled(a.Plan.Accuracy) {
+			s.ended = endedSettled
+			return s
+		}
+	}
+	s.ended = endedComplete
+	if !whole {
+		s.ended = endedDeadline
+	}
+	return s
+}
+
+// settled reports whether what the estimates say needs no further one: the quality of the best is known, it dropped nothing, or it
+// is known well enough, from a track of its own and, for truncated legs, from another one that has got as far.
+func (g *sequence) settled(accuracy float64) bool {
+	if g.best < 0 {
+		return false
+	}
+	best := g.estimates[g.best]
+	if best.of.Quality != nil || best.lossless() && !g.unsure {
+		return true
+	}
+	if !g.moved || g.uncertainty == nil || *g.uncertainty > accuracy {
+		return false
+	}
+	if best.isLogLinear() {
+		return true
+	}
+	for _, r := range g.estimates {
+		if r.LogZ != nil && r.of.Track != best.of.Track && r.of.Level >= best.of.Level {
+			return true
+		}
+	}
+	return false
+}

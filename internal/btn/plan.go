@@ -1,0 +1,121 @@
+package btn
+
+// Plans: what answers a query, before anything is contracted.
+
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
+
+// Plan answers a query: estimates of Z in the sequence in which they count. All of their parts are handed out at once; the
+// answer takes the shortest sequence of estimates that has settled and cancels the others. Exact ways have one estimate.
+type Plan struct {
+	Method    Method // what was done, never auto
+	Estimates []Estimate
+	Accuracy  float64 // nats: a sequence has settled when its stated uncertainty is at most this; 0 where nothing grows
+	Warnings  []string
+	// Messages are those of belief propagation without evidence, where they are what was learned: there are no estimates then.
+	Messages []float64
+}
+
+// Rule says how the values of an estimate's parts become one.
+type Rule string
+
+const (
+	// Linear is Z̃ = Σ_i α_i Z_i (Lemma 5).
+	Linear Rule = "linear"
+	// LogLinear is Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r (ln Z_r − ln Z_BP(s))) over slices s and their regions r.
+	LogLinear Rule = "log-linear"
+)
+
+// Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.
+type Estimate struct {
+	Rule Rule
+	// Track names what is held fixed while a sequence of estimates grows; Level orders the estimates of all tracks by how much
+	// they keep. Both are empty where there is nothing to compare with.
+	Track string
+	Level float64
+	// Slices is how many slices the parts are of together, 1 without.
+	Slices int64
+	// Lossless says that the value is exact up to rounding where its parts report that nothing was truncated: along trees. A sweep
+	// drops what is null in its own norm, and in strong models that can count in the end.
+	Lossless bool
+	Alpha    []scaled.Number // nil: ones
+	Parts    []Part
+	// Quality is what is known of the estimate before it is contracted; nil: it is judged by the sequence that it is in.
+	Quality *Quality
+	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
+}
+
+// Quality is how well an estimate fits the base tensor.
+type Quality struct {
+	// Exact says that B = Σ α_i Q^(i) up to rounding, known and not only measured.
+	Exact    bool    `msgpack:"exact,omitempty"`
+	Residual float64 `msgpack:"residual"` // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
+	// LnExplained is ln(1−ρ) in nats, computed without forming 1−ρ: on large networks ρ prints as 1 and this does not.
+	LnExplained   float64 `msgpack:"ln_explained"`
+	LnNormB       float64 `msgpack:"ln_norm_b"`      // ln ‖B‖ in nats
+	LnNormError   float64 `msgpack:"ln_norm_error"`  // ln ‖B−B̃‖ in nats, −Inf when Exact; what the certificate multiplies
+	ConditionGram float64 `msgpack:"condition_gram"` // condition number of G, 1 for one component
+}
+
+// Cost is what a contraction takes. Zero where nothing has to be planned.
+type Cost struct {
+	Width     int     `msgpack:"w" json:"width"`                      // largest number of indices in one table of the elimination, less one
+	Log2Table float64 `msgpack:"t" json:"log2_table"`                 // log2 of the entries of the largest table
+	Flops     float64 `msgpack:"f" json:"flops"`                      // multiplications and additions
+	Bytes     float64 `msgpack:"b" json:"peak_bytes"`                 // peak of live tables, 8 bytes an entry
+	Slices    float64 `msgpack:"s,omitempty" json:"slices"`           // parts that are contracted apart and added; 0 or 1: one
+	Groups    float64 `msgpack:"g,omitempty" json:"groups,omitempty"` // of marginals, each with a contraction of its own; 0: one pass
+}
+
+// Grows reports whether the plan's answer is a sequence of estimates that judge each other, and not one whose quality is known.
+func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
+
+// Exact reports whether the plan's one estimate is exact.
+func (p *Plan) Exact() bool {
+	return len(p.Estimates) == 1 && p.Estimates[0].Quality != nil && p.Estimates[0].Quality.Exact
+}
+
+// Len is the number of parts of all estimates together.
+func (p *Plan) Len() int {
+	n := 0
+	for k := range p.Estimates {
+		n += len(p.Estimates[k].Parts)
+	}
+	return n
+}
+
+// Part returns part i of all estimates, in sequence, and the estimate that it is of; nil where there is none.
+func (p *Plan) Part(i int) (Part, *Estimate) {
+	if i < 0 {
+		return nil, nil
+	}
+	for k := range p.Estimates {
+		e := &p.Estimates[k]
+		if i < len(e.Parts) {
+			return e.Parts[i], e
+		}
+		i -= len(e.Parts)
+	}
+	return nil, nil
+}
+
+// Weight is α_i.
+func (e *Estimate) Weight(i int) scaled.Number {
+	if e.Alpha == nil {
+		return scaled.One
+	}
+	return e.Alpha[i]
+}
+
+// Weights are all α, written out.
+func (e *Estimate) Weights() []scaled.Number {
+	if e.Alpha != nil {
+		return e.Alpha
+	}
+	ones := make([]scaled.Number, len(e.Parts))
+	for i := range ones {
+		ones[i] = scaled.One
+	}
+	return ones
+}

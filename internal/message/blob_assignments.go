@@ -1,0 +1,102 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+// assignmentsBlob is what learning hands on: the plans of a job, each once, and per query which one answers it.
+type assignmentsBlob struct {
+	Plans       []planBlob   `msgpack:"plans"`
+	Assignments []assignment `msgpack:"assignments"`
+}
+
+// assignment is a btn.Assignment.
+type assignment struct {
+	Plan        int              `msgpack:"plan"` // −1 where there is an error
+	Cache       string           `msgpack:"cache"`
+	LnLinks     float64          `msgpack:"ln_links"`
+	Cost        *btn.Cost        `msgpack:"cost,omitempty"`
+	Warnings    []string         `msgpack:"warnings,omitempty"`
+	Relearned   string           `msgpack:"relearned,omitempty"`
+	Unsure      bool             `msgpack:"unsure,omitempty"`
+	Over        int              `msgpack:"over,omitempty"`
+	Event       bool             `msgpack:"event,omitempty"`
+	Hard        bool             `msgpack:"hard,omitempty"`
+	Joint       []int            `msgpack:"joint,omitempty"`
+	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
+	Messages    []float64        `msgpack:"messages,omitempty"`
+	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
+}
+
+// EncodeAssignments returns the bytes under whose Digest the assignments of a job, and their plans, are stored.
+func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
+	var w assignmentsBlob
+	places := map[*btn.Plan]int{}
+	for i, a := range all {
+		place := -1
+		if a.Error == nil {
+			var known bool
+			if place, known = places[a.Plan]; !known {
+				plan, err := newPlan(a.Plan)
+				if err != nil {
+					return nil, under(fmt.Sprintf("%s.assignments[%d].plan", nameAssignments, i), err)
+				}
+				place = len(w.Plans)
+				places[a.Plan] = place
+				w.Plans = append(w.Plans, plan)
+			}
+		}
+		w.Assignments = append(w.Assignments, assignment{
+			Plan: place, Cache: a.Cache, LnLinks: a.LnLinks, Cost: a.Cost, Warnings: a.Warnings, Relearned: a.Relearned, Unsure: a.Unsure,
+			Over: a.Over, Event: a.Event, Hard: a.Hard, Joint: a.Joint, Propagation: a.Propagation, Messages: a.Messages, Error: a.Error,
+		})
+	}
+	return encodeBlob(nameAssignments, &w)
+}
+
+// DecodeAssignments reads what EncodeAssignments wrote. Every assignment has a plan or an error. Its errors are those of
+// codec.Unmarshal.
+func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
+	var w assignmentsBlob
+	if err := unmarshal(nameAssignments, b, MaxBlob, &w); err != nil {
+		return nil, blame(nameAssignments, err)
+	}
+	all, err := w.decode()
+	return all, blame(nameAssignments, err)
+}
+
+func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
+	plans := make([]*btn.Plan, len(w.Plans))
+	for i := range w.Plans {
+		var err error
+		if plans[i], err = w.Plans[i].decode(); err != nil {
+			return nil, under(fmt.Sprintf("plans[%d]", i), err)
+		}
+	}
+	all := make([]btn.Assignment, len(w.Assignments))
+	for i, a := range w.Assignments {
+		place := fmt.Sprintf("assignments[%d]", i)
+		switch {
+		case a.Error == nil && (a.Plan < 0 || a.Plan >= len(plans)):
+			return nil, invalid(place, "plan %d of %d", a.Plan, len(plans))
+		case a.Error != nil && a.Plan != -1:
+			return nil, invalid(place, "plan %d and an error", a.Plan)
+		}
+		if err := checkOver(a.Over, i, len(all)); err != nil {
+			return nil, under(place, err)
+		}
+		if err := checkErrorInfo(a.Error); err != nil {
+			return nil, under(place+".error", err)
+		}
+		all[i] = btn.Assignment{
+			Cache: a.Cache, LnLinks: a.LnLinks, Cost: a.Cost, Warnings: a.Warnings, Relearned: a.Relearned, Unsure: a.Unsure,
+			Over: a.Over, Event: a.Event, Hard: a.Hard, Joint: a.Joint, Propagation: a.Propagation, Messages: a.Messages, Error: a.Error,
+		}
+		if a.Error == nil {
+			all[i].Plan = plans[a.Plan]
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,10 @@
+package problem
+
+// Simplified is how many forms of the last problem's network were made.
+func Simplified(s *Shared) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last.mu.Lock()
+	defer s.last.mu.Unlock()
+	return s.last.simplified
+}

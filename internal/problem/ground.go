@@ -1,0 +1,103 @@
+package problem
+
+// The ground of regions: a slice's expression, its state of belief propagation, its gauge.
+
+import (
+	"context"
+
+	"github.com/basetensor/basetensor/internal/bp"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/region"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Ground is what the regions of one slice are computed from. It does not change once it is made.
+type Ground struct {
+	Expression *sumproduct.Expression
+	State      *bp.State // nil: the slice is impossible
+	LnBethe    float64   // nats
+
+	problem  *Problem
+	slice    factorgraph.Evidence
+	prepared *region.Prepared // for no family; nil until there was one
+}
+
+// Ground returns that of a slice. On a large network it takes longer to make than the regions do.
+func (p *Problem) Ground(ctx context.Context, s btn.Slice) (*Ground, error) {
+	slice, err := p.Given(s, factorgraph.Evidence{})
+	if err != nil {
+		return nil, err
+	}
+	if known := p.findGround(slice); known != nil {
+		return known, nil
+	}
+	net, err := p.Net.Condition(slice)
+	if err != nil {
+		return nil, err
+	}
+	g := &Ground{problem: p, slice: slice}
+	if g.Expression, err = lower.Build(ctx, net); err != nil {
+		return nil, err
+	}
+	if !g.Expression.Scale.IsZero() {
+		state, err := p.propagate(ctx, g.Expression, len(s.Variables) == 0)
+		if err != nil {
+			return nil, err
+		}
+		if state.Contradiction < 0 || state.Signed {
+			g.State = state
+			g.LnBethe, _ = state.Z()
+		}
+	}
+	p.keepGround(g)
+	return g, nil
+}
+
+// findGround returns the last ground if it is the one of a slice; else it forgets it, before another one is made.
+func (p *Problem) findGround(slice factorgraph.Evidence) *Ground {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ground != nil && sameEvidence(p.ground.slice, slice) {
+		return p.ground
+	}
+	p.ground = nil
+	return nil
+}
+
+func (p *Problem) keepGround(g *Ground) {
+	p.mu.Lock()
+	p.ground = g
+	p.mu.Unlock()
+}
+
+// propagate runs belief propagation, or restores the state that planning ended with, which is one of the whole network.
+func (p *Problem) propagate(ctx context.Context, e *sumproduct.Expression, whole bool) (*bp.State, error) {
+	if whole && p.Messages != nil {
+		if s, err := bp.Restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
+			return s, err
+		}
+	}
+	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return states[0], nil
+}
+
+// For returns the regions of a family on this ground, ready to be contracted.
+func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, error) {
+	if g.prepared != nil {
+		return g.prepared.With(f), nil
+	}
+	prepared, err := region.Prepare(ctx, g.Expression, g.State, f)
+	if err != nil {
+		return nil, err
+	}
+	with := *g
+	with.prepared = prepared.With(nil)
+	g.problem.keepGround(&with)
+	return prepared, nil
+}

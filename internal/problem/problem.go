@@ -1,0 +1,156 @@
+// Package problem is what contracting the parts of a plan has in common: the network under a query's evidence, its simplified
+// forms, the states that regions are computed from. Each is made once for all parts of a task.
+package problem
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/truncated"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+)
+
+// Problem is a network under evidence. Its fields do not change. It may be used by several goroutines, which may both make the
+// same form; values have the same bits whatever is made already.
+type Problem struct {
+	Net      *btn.Network // conditioned on Evidence
+	Base     *btn.Network // before; nil for a network that nobody asks again, with other evidence
+	Evidence factorgraph.Evidence
+	// Messages are those of belief propagation on Net; nil: it is run where regions need it.
+	Messages []float64
+	Options
+
+	shared *Shared
+
+	mu         sync.Mutex
+	simplified int // how many forms were made
+	exact      map[form]*exact.Prepared
+	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
+	ground     *Ground                      // of the last slice: two large ones may not fit
+}
+
+// Options bound the contractions of a problem. The zero value works.
+type Options struct {
+	Memory  int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
+	Threads int   // goroutines that work on one part, 0 means all processors; values have the same bits for any number
+	// Projectors remembers those of truncated trees without evidence, which few observations may use; nil: they are learned
+	// each time.
+	Projectors ProjectorMemo
+}
+
+// ProjectorMemo remembers projectors by key. Do returns the remembered ones or computes and remembers them; they are shared
+// and do not change. An implementation that fails must compute: losing its memory changes nothing but time.
+type ProjectorMemo interface {
+	Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
+}
+
+// LearnProjectors returns the projectors of a key through the memo, if there is one.
+func (p *Problem) LearnProjectors(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+	if p.Projectors == nil {
+		return learn(ctx)
+	}
+	return p.Projectors.Do(ctx, key, learn)
+}
+
+// form is how a network was simplified for a contraction tree.
+type form struct {
+	marginals bool
+	set       string // variables of the joint marginal in view; "[]" without
+}
+
+// New returns the problem of a conditioned network by itself.
+func New(net *btn.Network, o Options) *Problem {
+	if o.Memory == 0 {
+		o.Memory = btn.DefaultMemory
+	}
+	return &Problem{Net: net, Options: o}
+}
+
+// Exact returns the network simplified for contraction trees, with an index over the cells of the joint marginal of a set where
+// there is one. It keeps the forms of one set, the last, and those without. Errors: those of exact.PrepareJoint.
+func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.Prepared, error) {
+	f := form{marginals, fmt.Sprint(set)}
+	p.mu.Lock()
+	known := p.exact[f]
+	if known == nil && len(set) > 0 {
+		maps.DeleteFunc(p.exact, func(other form, _ *exact.Prepared) bool { return other.set != "[]" && other.set != f.set })
+	}
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := exact.PrepareJoint(ctx, p.Net, marginals, set, p.Memory)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.exact == nil {
+		p.exact = map[form]*exact.Prepared{}
+	}
+	p.exact[f] = made
+	p.simplified++
+	return made, nil
+}
+
+// Truncated returns the network simplified for truncated legs, under its evidence. Errors: those of truncated.Prepare.
+func (p *Problem) Truncated(ctx context.Context, marginals bool) (*truncated.Prepared, error) {
+	p.mu.Lock()
+	known := p.truncated[marginals]
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := truncated.Prepare(ctx, p.Net, marginals)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.truncated == nil {
+		p.truncated = map[bool]*truncated.Prepared{}
+	}
+	p.truncated[marginals] = made
+	p.simplified++
+	return made, nil
+}
+
+// Unmasked returns the network without evidence, simplified so that every marginal can be recovered and evidence can enter as a
+// mask. Queries of one network share it.
+func (p *Problem) Unmasked(ctx context.Context) (*truncated.Prepared, error) {
+	if known := p.shared.unmasked(p.Base); known != nil {
+		return known, nil
+	}
+	made, err := truncated.Prepare(ctx, p.Base, true)
+	if err != nil {
+		return nil, err
+	}
+	p.shared.keepUnmasked(p.Base, made)
+	p.mu.Lock()
+	p.simplified++
+	p.mu.Unlock()
+	return made, nil
+}
+
+// Given adds a slice, the values of some variables, to evidence. The error wraps factorgraph.ErrContradictory where the evidence
+// excludes the slice.
+func (p *Problem) Given(s btn.Slice, evidence factorgraph.Evidence) (factorgraph.Evidence, error) {
+	if len(s.Variables) == 0 {
+		return evidence, nil
+	}
+	hard := slices.Clone(evidence.Hard)
+	rest := s.At
+	for k := len(s.Variables) - 1; k >= 0; k-- {
+		v := s.Variables[k]
+		d := int64(p.Net.Variables[v].Domain)
+		hard = append(hard, factorgraph.Observation{Var: v, Value: int(rest % d)})
+		rest /= d
+	}
+	return factorgraph.NewEvidence(hard, evidence.Soft)
+}
