@@ -23,6 +23,7 @@ var mathematics = []string{
 	"internal/compressed",
 	"internal/contract",
 	"internal/contractionorder",
+	"internal/digest",
 	"internal/einsum",
 	"internal/exact",
 	"internal/frobenius",

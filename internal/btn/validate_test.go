@@ -160,6 +160,28 @@ func TestBaseDigestIsPinned(t *testing.T) {
 	}
 }
 
+// TestDigestIsPinned: over a tensor of every kind, nil and empty lists, and a scale.
+func TestDigestIsPinned(t *testing.T) {
+	levels := countspace.TwoLevels([]int{2, 3})
+	n := &btn.Network{
+		Dims: []int{2, 3, 2, 3},
+		Cores: []btn.Core{
+			{Legs: []int{0, 1}, T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels, Values: scaled.FromFloats([]float64{1, 0, -3})}},
+			{Legs: []int{2, 3}, T: &tensor.SymmetryCP{Shape: []int{2, 3}, Levels: levels, Terms: []tensor.SymmetryRankOne{
+				{Alpha: -2, S: scaled.FromFloats([]float64{4, 5, 6}), R: [][]float64{nil, {1, 2, 3}}},
+			}}},
+		},
+		Links:     []btn.Link{{Legs: []int{0, 2}, T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1, 0.5}, Vectors: [][]float64{nil, {}}}}},
+		Variables: []btn.Variable{{Domain: 2, Link: 0}},
+		Scale:     scaled.Number{Mant: 1.5, Exp: -7},
+		Choice:    btn.CoresAreVariables,
+	}
+	const want = "7c94c8f9a33ab5260f962af15f417de233e6b79599669d25a035fdd40c452020"
+	if got := fmt.Sprintf("%x", n.Digest()); got != want {
+		t.Errorf("digest %s, pinned is %s", got, want)
+	}
+}
+
 func TestBaseDigestSymmetricKinds(t *testing.T) {
 	levels := countspace.TwoLevels([]int{2, 3})
 	symmetric := func(mant float64, exp int64) *btn.Network {

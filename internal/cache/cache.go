@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/redact"
 )
 
@@ -196,7 +197,7 @@ func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, err
 	ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 	defer cancel()
 	value, err := c.o.Overflow.Get(ctx, string(payload))
-	if err == nil && digest(value) != string(payload) {
+	if err == nil && digest.Of(value) != string(payload) {
 		err = errEntry
 	}
 	return value, err
@@ -225,7 +226,7 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 		c.stats.tooLarge.Add(1)
 		return nil, false
 	default:
-		name := digest(value)
+		name := digest.Of(value)
 		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 		defer cancel()
 		if err := c.o.Overflow.Put(ctx, name, value); err != nil {

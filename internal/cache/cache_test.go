@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/basetensor/basetensor/internal/digest"
 	"go.uber.org/goleak"
 )
 
@@ -64,7 +65,7 @@ var ctx = context.Background()
 
 // keyOf is a key as the planner makes them.
 func keyOf(version, what string) string {
-	return "btn:v1:decomposition:" + version + ":" + digest([]byte(what))
+	return "btn:v1:decomposition:" + version + ":" + digest.Of([]byte(what))
 }
 
 func TestPutAndGet(t *testing.T) {
@@ -206,7 +207,7 @@ func TestLargeValuesGoElsewhere(t *testing.T) {
 	if _, ok := without.Get(ctx, "k"); ok {
 		t.Error("found without the store")
 	}
-	s.values[digest(large)] = large[1:]
+	s.values[digest.Of(large)] = large[1:]
 	if _, ok := c.Get(ctx, "k"); ok {
 		t.Error("a changed value was taken")
 	}

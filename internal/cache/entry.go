@@ -5,15 +5,16 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"hash"
+
+	"github.com/basetensor/basetensor/internal/digest"
 )
 
 // NetworkKey returns the key of a registered model's network: btn:v1:network:<version>:<model's digest>:<SHA-256 of what else
 // it depends on>. The model's digest is in it, so that all of one model's can be found.
 func NetworkKey(version, model, settings string) string {
-	return "btn:v1:network:" + version + ":" + model + ":" + digest([]byte(settings))
+	return "btn:v1:network:" + version + ":" + model + ":" + digest.Of([]byte(settings))
 }
 
 func writeSized(h hash.Hash, b []byte) {
@@ -21,11 +22,6 @@ func writeSized(h hash.Hash, b []byte) {
 	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
 	h.Write(n[:])
 	h.Write(b)
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // place says where the value of an entry is.

@@ -1,6 +1,8 @@
 package cache
 
-import "github.com/basetensor/basetensor/internal/memo"
+import (
+	"github.com/basetensor/basetensor/internal/memo"
+)
 
 // hot keeps the entries used last, up to a number of bytes. One entry takes at most a quarter of them.
 type hot struct {

@@ -16,6 +16,7 @@
 package contractionorder
 
 import (
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -24,6 +25,14 @@ import (
 type Hypergraph struct {
 	Dims  []int   // Dims[i] ≥ 1 is the dimension of index i
 	Edges [][]int // Edges[t] is the scope of tensor t, without repetition
+}
+
+// Digest adds the shape to a digest: the dimensions, then the scope of every tensor.
+func (h Hypergraph) Digest(b *digest.Builder) {
+	b.Ints(h.Dims)
+	for _, edge := range h.Edges {
+		b.Ints(edge)
+	}
 }
 
 // Restrict returns the order over h that agrees with order: indices that h has with dimension above 1, in the

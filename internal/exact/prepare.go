@@ -4,13 +4,11 @@ package exact
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
@@ -45,21 +43,7 @@ func (p *Prepared) Shape() string { return Digest(p.Hypergraph()) }
 
 // Digest returns SHA-256, in hexadecimal digits, of a hypergraph.
 func Digest(h contractionorder.Hypergraph) string {
-	sum := sha256.New()
-	var word [8]byte
-	number := func(x int) {
-		binary.LittleEndian.PutUint64(word[:], uint64(x))
-		sum.Write(word[:])
-	}
-	number(len(h.Dims))
-	for _, d := range h.Dims {
-		number(d)
-	}
-	for _, edge := range h.Edges {
-		number(len(edge))
-		for _, i := range edge {
-			number(i)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))
+	b := digest.New()
+	h.Digest(b)
+	return b.Hex()
 }

@@ -2,15 +2,13 @@ package plan
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
@@ -239,26 +237,12 @@ func (a *assigner) recall(key string, compute func(context.Context) (*btn.Plan, 
 // key identifies a plan by everything it depends on: algorithm version, base tensor, settings and, for an
 // elimination order, the shape of the network it orders and the budget that chose between order and closed form.
 func (a *assigner) key(settings string, shape contractionorder.Hypergraph) string {
-	h := sha256.New()
-	h.Write(a.facts.digest[:])
-	h.Write([]byte(settings))
-	var word [8]byte
-	number := func(x int) {
-		binary.LittleEndian.PutUint64(word[:], uint64(x))
-		h.Write(word[:])
-	}
-	number(int(a.settings.Memory))
-	number(len(shape.Dims))
-	for _, d := range shape.Dims {
-		number(d)
-	}
-	for _, edge := range shape.Edges {
-		number(len(edge))
-		for _, v := range edge {
-			number(v)
-		}
-	}
-	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + hex.EncodeToString(h.Sum(nil))
+	b := digest.New()
+	b.Raw(a.facts.digest[:])
+	b.Raw([]byte(settings))
+	b.Int(int(a.settings.Memory))
+	shape.Digest(b)
+	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + b.Hex()
 }
 
 func sameDims(a, b contractionorder.Hypergraph) bool {

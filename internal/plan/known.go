@@ -4,12 +4,12 @@ package plan
 
 import (
 	"context"
-	"crypto/sha256"
 	"sync"
 	"weak"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/einsum"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/memo"
@@ -40,7 +40,7 @@ type Known struct {
 // facts are what one network's assignments have in common.
 type facts struct {
 	programs *einsum.Programs
-	digest   [sha256.Size]byte
+	digest   [digest.Size]byte
 	span     span
 	mapped   []string
 

@@ -4,15 +4,12 @@ package plan
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/basetensor/basetensor/internal/bp"
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -127,34 +124,18 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 
 // messagesKey identifies messages by what they depend on: algorithm version, every entry of the expression, seed.
 func messagesKey(e *sumproduct.Expression, seed uint64) string {
-	h := sha256.New()
-	buffer := make([]byte, 0, 1<<13)
-	word := func(x uint64) {
-		if buffer = binary.LittleEndian.AppendUint64(buffer, x); len(buffer) == cap(buffer) {
-			h.Write(buffer)
-			buffer = buffer[:0]
-		}
-	}
-	list := func(x []int) {
-		word(uint64(len(x)))
-		for _, i := range x {
-			word(uint64(i))
-		}
-	}
-	word(seed)
-	list(e.Dims)
+	b := digest.New()
+	b.Word(seed)
+	b.Ints(e.Dims)
 	for _, s := range e.Support {
-		list(s)
+		b.Ints(s)
 	}
-	word(uint64(len(e.Tables)))
+	b.Int(len(e.Tables))
 	for _, t := range e.Tables {
-		list(t.Scope)
-		for _, x := range t.Data {
-			word(math.Float64bits(x))
-		}
+		b.Ints(t.Scope)
+		b.Bits(t.Data)
 	}
-	h.Write(buffer)
-	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, hex.EncodeToString(h.Sum(nil)))
+	return fmt.Sprintf("btn:v1:messages:%s:%s", AlgorithmVersion, b.Hex())
 }
 
 // updatesFor bounds the updates of all starts together by the budget; 0 is package bp's own bound. A message

@@ -4,15 +4,12 @@ package truncated
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -128,35 +125,19 @@ func (p *Prepared) Learn(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 
 // projectorsKey identifies what Learn returns: SHA-256 of the tables, the plan and the bond, in hexadecimal digits.
 func (p *Prepared) projectorsKey(plan *btn.TruncatedPlan, bond int) string {
-	h := sha256.New()
-	var buffer []byte
-	number := func(x uint64) {
-		if buffer = binary.LittleEndian.AppendUint64(buffer, x); len(buffer) >= 1<<13 {
-			h.Write(buffer)
-			buffer = buffer[:0]
-		}
-	}
-	list := func(x []int) {
-		number(uint64(len(x)))
-		for _, i := range x {
-			number(uint64(i))
-		}
-	}
+	b := digest.New()
 	e := p.simple.Expression
-	number(uint64(bond))
-	list(e.Dims)
-	number(uint64(len(e.Tables)))
+	b.Int(bond)
+	b.Ints(e.Dims)
+	b.Int(len(e.Tables))
 	for _, t := range e.Tables {
-		list(t.Scope)
-		number(uint64(len(t.Data)))
-		for _, x := range t.Data {
-			number(math.Float64bits(x))
-		}
+		b.Ints(t.Scope)
+		b.Int(len(t.Data))
+		b.Bits(t.Data)
 	}
-	number(uint64(len(plan.Tree)))
+	b.Int(len(plan.Tree))
 	for _, l := range plan.Tree {
-		list(l)
+		b.Ints(l)
 	}
-	h.Write(buffer)
-	return hex.EncodeToString(h.Sum(nil))
+	return b.Hex()
 }

@@ -1,11 +1,10 @@
 package wire
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/codec"
+	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -81,6 +80,5 @@ func Decode(b []byte, m Message) error {
 
 // Digest returns the SHA-256 of b in 64 hexadecimal digits.
 func Digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return digest.Of(b)
 }

@@ -1,0 +1,109 @@
+// Package digest makes SHA-256 digests of values in one canonical form: every integer and float64 has 8 bytes, little endian, and a list
+// that is preceded by its length cannot be taken for another.
+package digest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+)
+
+// Size is the bytes of a digest.
+const Size = sha256.Size
+
+// Builder takes the parts of a value in sequence. Make one by New; it is for one goroutine.
+type Builder struct {
+	h   hash.Hash
+	buf []byte
+}
+
+// New returns a Builder that has taken nothing.
+func New() *Builder { return &Builder{h: sha256.New(), buf: make([]byte, 0, 1<<13)} }
+
+// Word takes 8 bytes.
+func (b *Builder) Word(u uint64) {
+	if len(b.buf)+8 > cap(b.buf) {
+		b.flush()
+	}
+	b.buf = binary.LittleEndian.AppendUint64(b.buf, u)
+}
+
+// Int takes an integer.
+func (b *Builder) Int(i int) { b.Word(uint64(int64(i))) }
+
+// Values takes integers without their number.
+func (b *Builder) Values(list []int) {
+	for _, i := range list {
+		b.Int(i)
+	}
+}
+
+// Ints takes a list of integers: their number, then each.
+func (b *Builder) Ints(list []int) {
+	b.Int(len(list))
+	b.Values(list)
+}
+
+// Float takes a number; −0 is 0.
+func (b *Builder) Float(f float64) {
+	if f == 0 {
+		f = 0 // −0
+	}
+	b.Word(math.Float64bits(f))
+}
+
+// Floats takes a list of numbers: how many, then each as Float.
+func (b *Builder) Floats(list []float64) {
+	b.Int(len(list))
+	for _, f := range list {
+		b.Float(f)
+	}
+}
+
+// Bits takes numbers without how many, each with all its bits: −0 is not 0.
+func (b *Builder) Bits(list []float64) {
+	for _, f := range list {
+		b.Word(math.Float64bits(f))
+	}
+}
+
+// Bytes takes bytes: their number, then all of them.
+func (b *Builder) Bytes(list []byte) {
+	b.Int(len(list))
+	b.Raw(list)
+}
+
+// Raw takes bytes without their number.
+func (b *Builder) Raw(list []byte) {
+	b.flush()
+	b.h.Write(list)
+}
+
+// Text takes a string as Bytes takes its bytes.
+func (b *Builder) Text(s string) { b.Bytes([]byte(s)) }
+
+// Sum returns the digest of what was taken.
+func (b *Builder) Sum() (out [Size]byte) {
+	b.flush()
+	b.h.Sum(out[:0])
+	return out
+}
+
+// Hex is Sum in 64 hexadecimal digits.
+func (b *Builder) Hex() string {
+	sum := b.Sum()
+	return hex.EncodeToString(sum[:])
+}
+
+func (b *Builder) flush() {
+	b.h.Write(b.buf)
+	b.buf = b.buf[:0]
+}
+
+// Of returns the SHA-256 of b in 64 hexadecimal digits.
+func Of(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
