@@ -123,7 +123,7 @@ func TestExactOverBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = contract.Part(context.Background(), problem.New(net, problem.Options{Memory: 1 << 20}), exact(t, net), contract.Want{})
+	_, err = contract.Part(context.Background(), problem.New(net, problem.Options{Memory: 1 << 20}), exact(t, net), problem.Want{})
 	if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("got %v", err)
 	}
@@ -144,7 +144,7 @@ func ExamplePart() {
 		return
 	}
 	part := &btn.Elimination{Order: []int{4, 3, 2, 1, 0}}
-	v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{})
+	v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,38 +22,42 @@ var ErrMemory = errors.New("contract: over the memory budget")
 // ErrNoJoint says that parts of a class have no joint marginal.
 var ErrNoJoint = errors.New("contract: a joint marginal needs a contraction tree or a closed form")
 
-// Want says what a contraction shall give beside Z.
-type Want struct {
-	// Marginals asks for Value.Marginals, at about three times the cost.
-	Marginals bool
-	// Joint asks for Value.Joint, of these variables.
-	Joint []int
-}
-
 // Engine contracts parts of one class. What an engine makes of a problem that other parts of the same plan need, too, is kept
 // in the problem.
 type Engine interface {
-	// Flops predicts what Contract takes for Z alone, without doing any of it; 0 where only the plan knows. It is within a
-	// small factor of Value.Flops and grows like it.
-	Flops(net *btn.Network, part btn.Part) float64
+	// Cost predicts what Contract takes for Z alone, without doing any of it; zero where only the plan knows. Its flops are
+	// within a small factor of Value.Flops and grow like them.
+	Cost(p *problem.Problem, part btn.Part) btn.Cost
 	// Contract returns Z(T^Q) · Scale, without the part's weight α, and what is wanted. The part fits the network.
-	Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error)
+	Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error)
 }
 
-// engines has the engine of every class: a new family of parts is registered here.
-var engines = map[btn.Class]Engine{
-	btn.ClassRankOne:         closedForms{},
-	btn.ClassCP:              closedForms{},
-	btn.ClassSymmetric:       closedForms{},
-	btn.ClassSymmetryRankOne: closedForms{},
-	btn.ClassElimination:     elimination{},
-	btn.ClassSlices:          slicedTree{},
-	btn.ClassGroups:          marginalGroups{},
-	btn.ClassTruncated:       truncatedLegs{},
-	btn.ClassRegions:         regions{},
-}
+// planned is the price of parts whose cost only the plan knows: it is a share of their estimate's.
+type planned struct{}
 
-func init() { engines[btn.ClassProduct] = products{} } // it contracts its factors by the other engines
+// Cost implements Engine.
+func (planned) Cost(*problem.Problem, btn.Part) btn.Cost { return btn.Cost{} }
+
+// engineOf returns the engine of a class, nil for none: a new family of parts is registered here.
+func engineOf(class btn.Class) Engine {
+	switch class {
+	case btn.ClassRankOne, btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne:
+		return closedForms{}
+	case btn.ClassElimination:
+		return elimination{}
+	case btn.ClassSlices:
+		return slicedTree{}
+	case btn.ClassGroups:
+		return marginalGroups{}
+	case btn.ClassProduct:
+		return products{}
+	case btn.ClassTruncated:
+		return truncatedLegs{}
+	case btn.ClassRegions:
+		return regions{}
+	}
+	return nil
+}
 
 // Part returns the value of a part of a plan by the engine of its class. The network is valid, and conditioned on the query's
 // evidence already. The classes and their costs, n legs, k links L^(j) of n_j legs:
@@ -70,14 +74,14 @@ func init() { engines[btn.ClassProduct] = products{} } // it contracts its facto
 //
 // Learned maps O_ℓ (Frame.Rotations) act on the leg weights: W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y].
 //
-// With Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value, by one pass back over what gave Z:
+// With problem.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value, by one pass back over what gave Z:
 // products without one link for the classes of rank one, correlations down the product tree for the symmetric ones, derivatives
 // step by step for exact contractions. Nothing is divided by.
 //
 // The same arguments give the same bits. ctx is looked at between links and between products.
 // Errors: btn.ErrPart where part and network disagree, ErrNoVariables where there are no variables to have marginals, ErrNoJoint,
 // ErrMemory (with the bytes needed; fault.OverBudget), those of tensor.CountPoly, and ctx's.
-func Part(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+func Part(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
 	if part == nil {
 		return btn.Value{}, fault.New(fault.BadInput, "contract: there is no part")
 	}
@@ -85,8 +89,8 @@ func Part(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (bt
 	fail := func(err error) (btn.Value, error) {
 		return btn.Value{}, fmt.Errorf("contract: a part of class %s: %w", class, err)
 	}
-	engine, ok := engines[class]
-	if !ok {
+	engine := engineOf(class)
+	if engine == nil {
 		return fail(fault.New(fault.BadInput, "no engine contracts it"))
 	}
 	if err := part.Fits(p.Net); err != nil {
@@ -112,12 +116,13 @@ func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	if i < 0 || i >= len(e.Parts) {
 		return 0
 	}
-	engine, ok := engines[e.Parts[i].Class()]
-	if !ok || e.Parts[i].Fits(net) != nil {
+	part := e.Parts[i]
+	engine := engineOf(part.Class())
+	if engine == nil || part.Fits(net) != nil {
 		return 0
 	}
-	if flops := engine.Flops(net, e.Parts[i]); flops > 0 {
-		return flops
+	if cost := engine.Cost(problem.New(net, problem.Options{}), part); cost.Flops > 0 {
+		return cost.Flops
 	}
 	return e.Cost.Flops / float64(len(e.Parts))
 }
@@ -144,7 +149,7 @@ type contraction struct {
 }
 
 // begin returns the contraction of a part of a problem.
-func begin(ctx context.Context, p *problem.Problem, want Want) (contraction, error) {
+func begin(ctx context.Context, p *problem.Problem, want problem.Want) (contraction, error) {
 	j := contraction{ctx: ctx, problem: p, net: p.Net, ops: &countspace.Ops{}, memory: p.Memory, threads: p.Threads}
 	if len(want.Joint) > 0 {
 		j.joint = want.Joint
@@ -158,7 +163,7 @@ func begin(ctx context.Context, p *problem.Problem, want Want) (contraction, err
 }
 
 // noJoint refuses joint marginals.
-func (w Want) noJoint() error {
+func noJoint(w problem.Want) error {
 	if len(w.Joint) == 0 {
 		return nil
 	}

@@ -8,22 +8,24 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Flops implements Engine: dense links by their entries, links in CP form by their terms, products in count space by their boxes.
-// Cost O(legs + links).
-func (closedForms) Flops(net *btn.Network, part btn.Part) float64 {
+// Cost implements Engine: dense links by their entries, links in CP form by their terms, products in count space by their boxes.
+// It takes O(legs + links).
+func (closedForms) Cost(p *problem.Problem, part btn.Part) btn.Cost {
+	flops := 0.0
 	switch q := part.(type) {
 	case *btn.RankOne:
-		return 2 * (rotationCost(net, q.Frame) + linksCost(net, oneLevel))
+		flops = 2 * (rotationCost(p.Net, q.Frame) + linksCost(p.Net, oneLevel))
 	case *btn.CP:
-		return 2 * float64(len(q.Tensor.Weights)) * (rotationCost(net, q.Frame) + linksCost(net, oneLevel))
+		flops = 2 * float64(len(q.Tensor.Weights)) * (rotationCost(p.Net, q.Frame) + linksCost(p.Net, oneLevel))
 	case *btn.SymmetryRankOne:
-		return 2*rotationCost(net, q.Frame) + CountFlops(net, q.Frame.Levels)
+		flops = 2*rotationCost(p.Net, q.Frame) + CountFlops(p.Net, q.Frame.Levels)
 	}
-	return 0
+	return btn.Cost{Flops: flops}
 }
 
 // CountFlops predicts what a part over count space takes, of whatever S and R, before there is one.

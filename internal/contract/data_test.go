@@ -47,7 +47,7 @@ func TestReferenceMarginals(t *testing.T) {
 			}
 			forth := time.Since(start)
 			start = time.Now()
-			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{Marginals: true})
+			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,7 +52,7 @@ func TestCountEngine(t *testing.T) {
 			var joint []scaled.Number
 			own := problem.New(p.Network, problem.Options{Memory: w.Memory})
 			for i, part := range e.Parts {
-				v, err := contract.Part(ctx, own, part, contract.Want{Marginals: w.Marginals, Joint: w.Joint})
+				v, err := contract.Part(ctx, own, part, problem.Want{Marginals: w.Marginals, Joint: w.Joint})
 				if err != nil {
 					return out, err
 				}

@@ -93,7 +93,7 @@ func TestEveryClassHasAnEngine(t *testing.T) {
 func TestMemoryBudget(t *testing.T) {
 	net, e := largeNetwork(100, 1, btn.ClassSymmetric)
 	within := func(bytes int64) error {
-		_, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], contract.Want{})
+		_, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], problem.Want{})
 		return err
 	}
 	err := within(1000)
@@ -123,7 +123,7 @@ func TestContextIsLookedAtBetweenPieces(t *testing.T) {
 	for _, class := range []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne} {
 		net, e := largeNetwork(300, 1, class)
 		for looks := 0; ; looks++ {
-			_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{}), e.Parts[0], contract.Want{})
+			_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{}), e.Parts[0], problem.Want{})
 			if err == nil {
 				if looks < len(net.Links) {
 					t.Errorf("class %s: the context was looked at %d times for %d links", class, looks, len(net.Links))

@@ -25,12 +25,14 @@ const lost = "entries span more than float64 holds, and terms of the total may b
 // dimensions, never their numbers.
 type elimination struct{}
 
-// Flops implements Engine.
-func (elimination) Flops(_ *btn.Network, part btn.Part) float64 { return part.(*btn.Elimination).Flops }
+// Cost implements Engine.
+func (elimination) Cost(_ *problem.Problem, part btn.Part) btn.Cost {
+	return btn.Cost{Flops: part.(*btn.Elimination).Flops}
+}
 
 // Contract implements Engine.
-func (elimination) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
-	if err := want.noJoint(); err != nil {
+func (elimination) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	j, err := begin(ctx, p, want)
@@ -142,13 +144,10 @@ func (j contraction) answer(a exact.Answer) btn.Value {
 
 // slicedTree contracts slices of the simplified network along a tree. A doubt of all slices together is settled in wide numbers;
 // one of some of them stays.
-type slicedTree struct{}
-
-// Flops implements Engine: only the plan knows.
-func (slicedTree) Flops(*btn.Network, btn.Part) float64 { return 0 }
+type slicedTree struct{ planned }
 
 // Contract implements Engine.
-func (slicedTree) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+func (slicedTree) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
 	j, err := begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -163,17 +162,14 @@ func (slicedTree) Contract(ctx context.Context, p *problem.Problem, part btn.Par
 }
 
 // marginalGroups contracts groups of marginals, each along a tree of its own.
-type marginalGroups struct{}
-
-// Flops implements Engine: only the plan knows.
-func (marginalGroups) Flops(*btn.Network, btn.Part) float64 { return 0 }
+type marginalGroups struct{ planned }
 
 // Contract implements Engine.
-func (marginalGroups) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
-	if err := want.noJoint(); err != nil {
+func (marginalGroups) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	j, err := begin(ctx, p, Want{Marginals: true})
+	j, err := begin(ctx, p, problem.Want{Marginals: true})
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -26,11 +26,11 @@ import (
 // withMarginals contracts a part with and without marginals, and holds the two values of Z bit for bit.
 func withMarginals(t *testing.T, net *btn.Network, part btn.Part, o problem.Options) btn.Value {
 	t.Helper()
-	v, err := contract.Part(context.Background(), problem.New(net, o), part, contract.Want{Marginals: true})
+	v, err := contract.Part(context.Background(), problem.New(net, o), part, problem.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	without, err := contract.Part(context.Background(), problem.New(net, o), part, contract.Want{})
+	without, err := contract.Part(context.Background(), problem.New(net, o), part, problem.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +529,7 @@ func TestMarginalsCost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), q, contract.Want{Marginals: true})
+			all, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), q, problem.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -563,7 +563,7 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 	flops := plenty.Flops
 	fits, recomputed := int64(0), false
 	for memory := int64(4 << 20); ; memory = memory * 9 / 10 {
-		v, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: memory}), symmetric, contract.Want{Marginals: true})
+		v, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: memory}), symmetric, problem.Want{Marginals: true})
 		if errors.Is(err, contract.ErrMemory) && fault.CodeOf(err) == fault.OverBudget {
 			break
 		}
@@ -586,7 +586,7 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 
 func TestMarginalsNeedVariables(t *testing.T) {
 	net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
-	_, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), e.Parts[0], contract.Want{Marginals: true})
+	_, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), e.Parts[0], problem.Want{Marginals: true})
 	if !errors.Is(err, contract.ErrNoVariables) || fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("got %v", err)
 	}
@@ -607,7 +607,7 @@ func TestMarginalsStop(t *testing.T) {
 		parts, _ := positive(t, net, rand.New(rand.NewPCG(1, 36)), paper)
 		for _, part := range parts {
 			for looks := 0; ; looks++ {
-				_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{Threads: 1}), part, contract.Want{Marginals: true})
+				_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{Threads: 1}), part, problem.Want{Marginals: true})
 				if err == nil {
 					if looks < 2*len(net.Variables) {
 						t.Errorf("class %s: %d looks", part.Class(), looks)

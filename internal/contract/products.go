@@ -20,17 +20,17 @@ import (
 // the factors' own, for they are independent. Nothing is divided by.
 type products struct{}
 
-// Flops implements Engine.
-func (products) Flops(_ *btn.Network, part btn.Part) float64 {
-	flops := 0.0
+// Cost implements Engine.
+func (products) Cost(_ *problem.Problem, part btn.Part) (cost btn.Cost) {
 	for _, factor := range part.(*btn.Product).Factors {
-		flops += factor.Estimate.Cost.Flops
+		cost.Flops += factor.Estimate.Cost.Flops
+		cost.Bytes = max(cost.Bytes, factor.Estimate.Cost.Bytes)
 	}
-	return flops
+	return cost
 }
 
 // Contract implements Engine.
-func (products) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+func (products) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
 	j, err := begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -112,7 +112,7 @@ func (j contraction) factor(factor *btn.ProductFactor) (factorValue, float64, er
 			v.set, set = append(v.set, at), append(set, local)
 		}
 	}
-	want := Want{Marginals: j.m != nil && len(v.variables) > 0}
+	want := problem.Want{Marginals: j.m != nil && len(v.variables) > 0}
 	enumerated := false
 	if len(set) > 0 {
 		enumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination
@@ -129,7 +129,7 @@ func (j contraction) factor(factor *btn.ProductFactor) (factorValue, float64, er
 }
 
 // sumFactor adds the parts of a factor's estimate up.
-func (j contraction) sumFactor(v *factorValue, net *btn.Network, e *btn.Estimate, want Want) (float64, error) {
+func (j contraction) sumFactor(v *factorValue, net *btn.Network, e *btn.Estimate, want problem.Want) (float64, error) {
 	own := problem.New(net, problem.Options{Memory: j.memory, Threads: j.threads})
 	values := make([]btn.Value, len(e.Parts))
 	z := make([]scaled.Number, len(values))
@@ -188,7 +188,7 @@ func (j contraction) enumerate(v *factorValue, net *btn.Network, e *btn.Estimate
 			return flops, err
 		}
 		var c factorValue
-		took, err := j.sumFactor(&c, given, e, Want{})
+		took, err := j.sumFactor(&c, given, e, problem.Want{})
 		if err != nil {
 			return flops, err
 		}

@@ -47,7 +47,7 @@ func formOf(j contraction, part btn.Part) form {
 }
 
 // Contract implements Engine.
-func (closedForms) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
+func (closedForms) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
 	j, err := begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -57,7 +57,7 @@ func (closedForms) Contract(ctx context.Context, p *problem.Problem, part btn.Pa
 	case *btn.RankOne:
 		return f.value(func(f form) (scaled.Number, error) { return f.rankOne(f.r, scaled.One) })
 	case *btn.CP:
-		if err := want.noJoint(); err != nil {
+		if err := noJoint(want); err != nil {
 			return btn.Value{}, err
 		}
 		return f.value(form.terms)

@@ -16,14 +16,11 @@ import (
 
 // regions contracts a share of the regions of one slice. With marginals it has all of them, and Value.Marginals are those of the
 // log-linear estimate; times the slice's Z they add up.
-type regions struct{}
-
-// Flops implements Engine: only the plan knows.
-func (regions) Flops(*btn.Network, btn.Part) float64 { return 0 }
+type regions struct{ planned }
 
 // Contract implements Engine.
-func (regions) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
-	if err := want.noJoint(); err != nil {
+func (regions) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	j, err := begin(ctx, p, want)

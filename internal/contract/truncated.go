@@ -14,14 +14,11 @@ import (
 )
 
 // truncatedLegs contracts slices of B with truncated legs. Marginals are probabilities; times Z they add up.
-type truncatedLegs struct{}
-
-// Flops implements Engine: only the plan knows.
-func (truncatedLegs) Flops(*btn.Network, btn.Part) float64 { return 0 }
+type truncatedLegs struct{ planned }
 
 // Contract implements Engine.
-func (truncatedLegs) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want Want) (btn.Value, error) {
-	if err := want.noJoint(); err != nil {
+func (truncatedLegs) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	j, err := begin(ctx, p, want)

@@ -142,7 +142,7 @@ func Tractable(ctx context.Context, o Options) (*Planted, error) {
 func answer(ctx context.Context, p *Planted) (*Planted, error) {
 	z := make([]scaled.Number, len(p.Estimate.Parts))
 	for i := range z {
-		v, err := contract.Part(ctx, problem.New(p.Network, problem.Options{}), p.Estimate.Parts[i], contract.Want{})
+		v, err := contract.Part(ctx, problem.New(p.Network, problem.Options{}), p.Estimate.Parts[i], problem.Want{})
 		if err != nil {
 			return nil, err
 		}

@@ -189,7 +189,7 @@ func TestLemma5OnClosedForms(t *testing.T) {
 		}
 		sum := 0.0
 		for i, part := range d.Estimates[0].Parts {
-			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, contract.Want{})
+			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -99,7 +99,7 @@ func Contract(ctx context.Context, net *btn.Network, assignments []btn.Assignmen
 			}
 			of = u.Query
 		}
-		value, err := contract.Part(ctx, current, part, contract.Want{Marginals: queries[q].Marginals, Joint: a.Joint})
+		value, err := contract.Part(ctx, current, part, problem.Want{Marginals: queries[q].Marginals, Joint: a.Joint})
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}

@@ -98,7 +98,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A problem of a network by itself has no program.
-		plain, err := contract.Part(ctx, problem.New(under, problem.Options{}), part, contract.Want{Marginals: true})
+		plain, err := contract.Part(ctx, problem.New(under, problem.Options{}), part, problem.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := contract.Part(ctx, whole, part, contract.Want{Marginals: true})
+		got, err := contract.Part(ctx, whole, part, problem.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
