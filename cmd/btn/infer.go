@@ -77,7 +77,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		if err := p.print(&results[i]); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
-		if r := &results[i]; r.Status != "ok" {
+		if r := &results[i]; r.Status != btn.StatusOK {
 			if c.Format == "uai" {
 				fmt.Fprintf(t.Err, "btn: query %d: %s\n", r.Query, r.Error.Message)
 			}

@@ -102,7 +102,7 @@ func printAnswer(answer *wire.Answer, p *printer, t *console.Terminal) error {
 		if err := p.print(r); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
-		if r.Status != "ok" && failed == nil {
+		if r.Status != btn.StatusOK && failed == nil {
 			failed = r.Error
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -37,7 +38,7 @@ func (p *printer) print(r *btn.Result) error {
 // solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way to say
 // why there is no number, so a failed query is only the exit code and a line on standard error.
 func (p *printer) solution(r *btn.Result) error {
-	if r.Status != "ok" {
+	if r.Status != btn.StatusOK {
 		return nil
 	}
 	if r.Zero {
@@ -66,7 +67,7 @@ func (p *printer) lines(r *btn.Result) error {
 		line("evidence", "none")
 	}
 	switch {
-	case r.Status != "ok":
+	case r.Status != btn.StatusOK:
 		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
 	case r.Zero:
 		line("Z", "0: the evidence or the model is impossible")
@@ -81,7 +82,7 @@ func (p *printer) lines(r *btn.Result) error {
 	if r.Run != nil {
 		line("run", "%s", describeRun(r.Run))
 	}
-	if r.Status == "ok" {
+	if r.Status == btn.StatusOK {
 		line("trust", "%s", describeTrust(r))
 	}
 	for _, e := range r.Estimates {
@@ -162,7 +163,7 @@ func (p *printer) event(r *btn.Result) string {
 	if r.Query >= len(p.over) || p.over[r.Query] == 0 || !r.Zero {
 		return ""
 	}
-	if given := &p.all[p.over[r.Query]-1]; given.Status == "ok" && !given.Zero {
+	if given := &p.all[p.over[r.Query]-1]; given.Status == btn.StatusOK && !given.Zero {
 		return "0: the event is impossible under the evidence"
 	}
 	return ""
@@ -277,9 +278,9 @@ func describePropagation(p *btn.Propagation) string {
 func describeTimings(total float64, stages map[string]float64) string {
 	s := fmt.Sprintf("%.1f ms", total)
 	var parts []string
-	for _, stage := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
-		if ms, ok := stages[stage]; ok {
-			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(stage, "-worker"), ms))
+	for _, name := range []string{stage.StageReparam, stage.StageLearn, stage.StageContract, stage.StageAggregate} {
+		if ms, ok := stages[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(name, "-worker"), ms))
 		}
 	}
 	if len(parts) > 0 {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // generated writes a model with btn generate and returns its path.
@@ -99,7 +101,7 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
 	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--bond", "128", "--deadline", "20s")[0]
-	if r.Status != "ok" || r.Ended != "deadline" || len(r.Estimates) == 0 {
+	if r.Status != btn.StatusOK || r.Ended != "deadline" || len(r.Estimates) == 0 {
 		t.Errorf("%+v, error %+v", r, r.Error)
 	}
 }

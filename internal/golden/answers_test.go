@@ -102,7 +102,7 @@ func (r *recorder) Do(
 // what is said for people. told is what the last two are made of.
 func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) {
 	t.Helper()
-	if r.Status != "ok" {
+	if r.Status != btn.StatusOK {
 		return []string{"code=" + string(r.Error.Code), "stage=" + r.Error.Stage}, r.Error.Message
 	}
 	fields = []string{fmt.Sprintf("exact=%t", r.Exact)}

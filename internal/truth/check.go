@@ -99,7 +99,7 @@ func (k *checker) result(q int, t *Truth, r *btn.Result) {
 	if r.Query != q {
 		k.add(Incomplete, q, "the result is of query %d", r.Query)
 	}
-	if r.Status != "ok" {
+	if r.Status != btn.StatusOK {
 		if r.Error == nil {
 			k.add(Untyped, q, "status %q without an error", r.Status)
 			return
@@ -228,11 +228,11 @@ func (k *checker) joint(q int, t *Truth, r *btn.Result) {
 
 func (k *checker) ratio(q int, truth []Truth, results []btn.Result) {
 	r, over := &results[q], k.c.Queries[q].Over-1
-	if over < 0 || r.Status != "ok" {
+	if over < 0 || r.Status != btn.StatusOK {
 		return
 	}
 	given := &results[over]
-	exact := r.Exact && given.Status == "ok" && given.Exact
+	exact := r.Exact && given.Status == btn.StatusOK && given.Exact
 	if r.LnRatio == nil {
 		if exact && !r.Zero && !given.Zero {
 			k.add(Incomplete, q, "no ratio of two exact values")

@@ -62,7 +62,7 @@ func (y *Tally) Count(c *Case, truth []Truth, o Outcome, found []Violation) {
 
 func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 	switch {
-	case r.Status != "ok":
+	case r.Status != btn.StatusOK:
 		if r.Error != nil {
 			y.Refused[fmt.Sprintf("%s: %s", c.Settings.Method, r.Error.Code)]++
 		}

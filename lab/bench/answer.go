@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // answer is the part of a result (schemas/result.schema.json) that is measured. Fields a version does not
@@ -66,11 +68,11 @@ func parseAnswer(stdout []byte) (*answer, error) {
 		return nil, fmt.Errorf("result: %w", err)
 	}
 	switch {
-	case a.Status == "ok" && (a.Log10Z == nil) == !a.Zero:
+	case a.Status == btn.StatusOK && (a.Log10Z == nil) == !a.Zero:
 		return nil, errors.New("result: neither log10_z nor zero, or both")
-	case a.Status == "error" && a.Error == nil:
+	case a.Status == btn.StatusError && a.Error == nil:
 		return nil, errors.New("result: an error without its reason")
-	case a.Status != "ok" && a.Status != "error":
+	case a.Status != btn.StatusOK && a.Status != btn.StatusError:
 		return nil, fmt.Errorf("result: status %q", a.Status)
 	}
 	return &a, nil

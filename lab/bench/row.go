@@ -6,6 +6,8 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+
+	"github.com/basetensor/basetensor/internal/btn"
 )
 
 // Status says how a model went. Errors of the program appear under their code, e.g. over_budget.
@@ -81,7 +83,7 @@ func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 		return Broken, err.Error() + "; " + p.Reason + " " + p.Stderr
 	}
 	r.take(a)
-	if a.Status == "error" {
+	if a.Status == btn.StatusError {
 		return Status(a.Error.Code), a.Error.Message
 	}
 	if ref.Err != nil {

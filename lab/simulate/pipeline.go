@@ -4,6 +4,8 @@ package simulate
 
 import (
 	"math/rand/v2"
+
+	"github.com/basetensor/basetensor/internal/stage"
 )
 
 // What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its
@@ -63,8 +65,8 @@ func newPipeline(m *Measured, c Config) *pipeline {
 		p.all = append(p.all, r)
 		return r
 	}
-	p.reparam, p.learn = add("reparam-worker", c.Reparam), add("learn-worker", c.Learn)
-	p.contract, p.sum = newPool(p, add("contract-worker", c.Workers), c.Prefetch), add("aggregator", c.Aggregate)
+	p.reparam, p.learn = add(stage.StageReparam, c.Reparam), add(stage.StageLearn, c.Learn)
+	p.contract, p.sum = newPool(p, add(stage.StageContract, c.Workers), c.Prefetch), add(stage.StageAggregate, c.Aggregate)
 	p.server, p.cores = add("server", c.Server), add("cores", c.Cores)
 	return p
 }
