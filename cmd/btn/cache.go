@@ -90,6 +90,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		return nil
 	}
+
 	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	count, bytes := map[string]int{}, map[string]int64{}
@@ -99,6 +100,7 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		count[e.Kind]++
 		bytes[e.Kind] += e.Bytes
 	}
+
 	if err := w.Flush(); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
@@ -136,6 +138,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		return fault.Wrap(code, err)
 	}
+
 	e := newEntry(found)
 	e.Blob = blob
 	if value != nil {
@@ -143,6 +146,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return fault.Wrap(fault.BadInput, err)
 		}
 	}
+
 	out := json.NewEncoder(t.Out)
 	out.SetIndent("", "  ")
 	return out.Encode(e)
@@ -178,6 +182,7 @@ func (c *cacheRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+
 	digest := strings.TrimPrefix(c.Model, byDigest)
 	var keys []string
 	for _, e := range entries {
@@ -185,6 +190,7 @@ func (c *cacheRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 			keys = append(keys, e.Key)
 		}
 	}
+
 	n, err := store.Remove(ctx, keys...)
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)

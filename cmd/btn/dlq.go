@@ -62,6 +62,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return unknownJob(err)
 	}
+
 	for i := range letters {
 		packed, err := wire.Encode(&letters[i])
 		if err != nil {
@@ -77,6 +78,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		fmt.Fprintln(t.Out, text.String())
 	}
+
 	return nil
 }
 

@@ -23,6 +23,7 @@ func withEvent(open console.Opener, queries []query.Query, file string, domains 
 	if event.IsEmpty() {
 		return nil, fault.New(fault.BadInput, "%s: the event says nothing", console.Called(file))
 	}
+
 	n := len(queries)
 	for q := range n {
 		given := queries[q]
@@ -39,11 +40,13 @@ func withEvent(open console.Opener, queries []query.Query, file string, domains 
 		case err != nil:
 			return nil, fault.Wrap(fault.BadInput, fmt.Errorf("%s with %s: %w", name, file, err))
 		}
+
 		label := file
 		if given.EvidenceFile != "" {
 			label = given.EvidenceFile + " and " + file
 		}
 		queries = append(queries, query.Query{Evidence: both, EvidenceFile: label, Over: q + 1})
 	}
+
 	return queries, nil
 }

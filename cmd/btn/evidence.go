@@ -37,6 +37,7 @@ func beside(model string) (string, error) {
 			return "", fault.Wrap(fault.BadInput, err)
 		}
 	}
+
 	return "", nil
 }
 
@@ -56,6 +57,7 @@ func loadQueries(
 		}
 		files = []string{file}
 	}
+
 	queries := make([]query.Query, len(files))
 	for i, file := range files {
 		if file == noEvidence {
@@ -70,6 +72,7 @@ func loadQueries(
 		}
 		queries[i].Evidence, queries[i].EvidenceFile = evidence, file
 	}
+
 	return queries, nil
 }
 

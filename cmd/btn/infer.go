@@ -71,6 +71,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		}
 		results = stage.Failed(job, asked, err, "btn") // --json prints an object whatever happens
 	}
+
 	p.all, p.over = results, over
 	code := config.ExitOK
 	for i := range results {
@@ -86,6 +87,7 @@ func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			}
 		}
 	}
+
 	if code != config.ExitOK {
 		return console.Exit(code)
 	}
@@ -170,6 +172,7 @@ func (c *inferCmd) answer(
 	if err != nil {
 		return nil, nil, err
 	}
+
 	a.message.DeadlineMS = milliseconds(left)
 	answer, err := promptly(ctx, func() (*wire.Answer, error) {
 		if _, err := remote.Submit(ctx, a.message); err != nil {
@@ -192,6 +195,7 @@ func (c *inferCmd) answer(
 			Err:  errors.New(answer.Error.Message),
 		}, answer.Error.Stage)
 	}
+
 	total := float64(time.Since(start).Microseconds()) / 1000
 	for i := range results {
 		if results[i].TimingsMS == nil {
@@ -199,6 +203,7 @@ func (c *inferCmd) answer(
 		}
 		results[i].TimingsMS["total"] = total
 	}
+
 	return results, a.over, nil
 }
 
@@ -211,6 +216,7 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		}
 		return remote, remote.Close, nil
 	}
+
 	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{
 		Redis:   c.Redis,
 		Threads: c.Threads,

@@ -38,6 +38,7 @@ func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
+
 	message.Tenant, message.DeadlineMS = c.Tenant, milliseconds(c.deadline())
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
@@ -73,12 +74,14 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		defer stop()
 	}
+
 	wait := ctx
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		wait, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
+
 	answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.clear(); t.Say(err) })
 	bar.clear()
 	if err != nil {
@@ -87,6 +90,7 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		return err
 	}
+
 	return printAnswer(answer, &printer{out: t.Out, model: "job " + c.Job, json: c.JSON}, t)
 }
 
@@ -106,6 +110,7 @@ func printAnswer(answer *wire.Answer, p *printer, t *console.Terminal) error {
 			failed = r.Error
 		}
 	}
+
 	if failed != nil {
 		return console.Exit(config.ExitCodeOf(failed.Code))
 	}

@@ -55,6 +55,7 @@ func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 		return o.value, o.err
 	case <-ctx.Done():
 	}
+
 	select {
 	case o := <-done:
 		return o.value, o.err

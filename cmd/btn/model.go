@@ -44,6 +44,7 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
+
 	remote, err := client.Connect(c.NATS)
 	if err != nil {
 		return err
@@ -110,6 +111,7 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
+
 	m, err := fetchModel(ctx, remote, digest)
 	if err != nil {
 		return err
@@ -122,6 +124,7 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.JSON {
 		return json.NewEncoder(t.Out).Encode(r)
 	}
+
 	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\nvariables   %d, largest "+
 		"domain %d\nfactors     %d, largest arity %d, %d legs\n",
 		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.Variables, r.MaxDomain, r.Factors, r.MaxArity, r.Legs)

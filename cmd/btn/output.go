@@ -66,6 +66,7 @@ func (p *printer) lines(r *btn.Result) error {
 	} else {
 		line("evidence", "none")
 	}
+
 	switch {
 	case r.Status != btn.StatusOK:
 		line("failed", "%s: %s (%s)", r.Error.Code, r.Error.Message, r.Error.Stage)
@@ -75,6 +76,7 @@ func (p *printer) lines(r *btn.Result) error {
 		line("ln Z", "%s nats", decimals(*r.LogZ))
 		line("log10 Z", "%s", decimals(*r.Log10Z))
 	}
+
 	if text := p.event(r); text != "" {
 		line("P(event)", "%s", text)
 	}
@@ -88,6 +90,7 @@ func (p *printer) lines(r *btn.Result) error {
 	for _, e := range r.Estimates {
 		line("estimate", "%s", describeEstimate(&e))
 	}
+
 	if p := r.Propagation; p != nil {
 		line("bp", "%s", describePropagation(p))
 	}
@@ -98,6 +101,7 @@ func (p *printer) lines(r *btn.Result) error {
 			line("certificate", "ln Z ≤ %.6g nats; no lower bound (the bound exceeds the estimate)", c.LnUpper)
 		}
 	}
+
 	for _, w := range r.Warnings {
 		line("warning", "%s", w)
 	}
@@ -117,6 +121,7 @@ func (p *printer) lines(r *btn.Result) error {
 		}
 		b.WriteByte('\n')
 	}
+
 	if r.Joint != nil {
 		writeJoint(&b, r.Joint)
 	}
@@ -140,6 +145,7 @@ func writeJoint(b *strings.Builder, j *btn.Joint) {
 		width[k] = len(name)
 		b.WriteString(name + " ")
 	}
+
 	b.WriteByte('\n')
 	for cell, x := range j.P {
 		values := make([]int, len(j.Shape))
@@ -203,6 +209,7 @@ func describeMethod(r *btn.Result) string {
 	case r.Method == "":
 		return "none"
 	}
+
 	return fmt.Sprintf("%s: %s", r.Method, count(float64(r.Components), "component"))
 }
 
@@ -243,6 +250,7 @@ func describeEstimate(e *btn.EstimateResult) string {
 	if e.LogZ == nil {
 		return s + ": failed, " + e.Failed
 	}
+
 	s += ": ln Z " + decimals(*e.LogZ)
 	switch {
 	case e.LogZLinear != nil:
@@ -252,6 +260,7 @@ func describeEstimate(e *btn.EstimateResult) string {
 	case e.Discarded != nil:
 		s += fmt.Sprintf(", discarded %.1e", *e.Discarded)
 	}
+
 	if e.Reused {
 		s += ", projectors reused"
 	}

@@ -58,6 +58,7 @@ func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
+
 	for i, q := range p.queries {
 		if i > 0 {
 			until = time.Now().Add(c.Within)
@@ -72,11 +73,13 @@ func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 			}
 			continue
 		}
+
 		if i > 0 {
 			fmt.Fprintln(t.Out)
 		}
 		fmt.Fprint(t.Out, f.description)
 	}
+
 	return nil
 }
 
@@ -101,6 +104,7 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	if err != nil {
 		return p, err
 	}
+
 	p.net, err = promptly(reading, func() (*btn.Network, error) {
 		return stage.Reparameterise(reading, p.model, c.settings())
 	})
@@ -160,6 +164,7 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 		f.describe()
 		return f, nil
 	}
+
 	learning := frobenius.Cost(p.net, s)
 	f.LearnFlops = &learning
 	if err := c.exactly(ctx, p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
@@ -176,7 +181,11 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
-	assignments, err := c.assign(ctx, until, net, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Joint: q.Joint}, s)
+	assignments, err := c.assign(ctx, until, net, query.Query{
+		Evidence:  q.Evidence,
+		Marginals: q.Marginals,
+		Joint:     q.Joint,
+	}, s)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -184,6 +193,7 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, 
 	if err != nil {
 		return err
 	}
+
 	a := assignments[0]
 	switch {
 	case a.Error != nil && a.Error.Code != fault.OverBudget:
@@ -205,6 +215,7 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, 
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Cost.Flops, plan.AutoLimit(s))
 		}
 	}
+
 	if f.Exact != nil && a.Plan.Estimates[0].Parts[0].Class() != btn.ClassElimination {
 		describing, cancel := context.WithDeadline(ctx, until.Add(c.late()))
 		defer cancel()
@@ -213,6 +224,7 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, 
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -230,6 +242,7 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q query.Query, f
 	if err != nil {
 		return err
 	}
+
 	a := assignments[0]
 	if a.Error != nil {
 		return fault.New(a.Error.Code, "%s", a.Error.Message)
@@ -278,6 +291,7 @@ func (f *forecast) describe() {
 	} else if f.ClosedForm > 0 {
 		exact = fmt.Sprintf("closed form, %s%s", count(float64(f.ClosedForm), "component"), f.closed)
 	}
+
 	f.description = fmt.Sprintf(`model       %s
 evidence    %s
 variables   %d, largest domain %d
@@ -286,6 +300,7 @@ exact       %s%s
 symmetry-cp %s
 choice      %s: %s
 `, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, learning, f.Choice, f.Why)
+
 	if f.Growth != "" {
 		f.description += fmt.Sprintf("estimates   %s\n", f.Growth)
 	}

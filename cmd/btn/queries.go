@@ -60,6 +60,7 @@ func (v *values) UnmarshalJSON(b []byte) error {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errors.Join(err, errors.New(`an object of variables and values is needed: {"3": 1}`))
 	}
+
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -80,6 +81,7 @@ func (v *values) UnmarshalJSON(b []byte) error {
 		}
 		*v = append(*v, one)
 	}
+
 	return nil
 }
 
@@ -110,6 +112,7 @@ func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]query.
 			break
 		}
 	}
+
 	if len(queries) == 0 {
 		return nil, fault.New(fault.BadInput, "%s: there is no query", console.Called(path))
 	}
@@ -127,6 +130,7 @@ func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]query
 	if d.More() {
 		return nil, errors.New("more than one JSON object on the line")
 	}
+
 	given, err := evidence(m, q.Evidence)
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
@@ -139,12 +143,14 @@ func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]query
 		}
 		first.Joint = append(first.Joint, i)
 	}
+
 	if q.Event == nil {
 		return []query.Query{first}, nil
 	}
 	if len(q.Event) == 0 {
 		return nil, errors.New("event: it says nothing")
 	}
+
 	both, err := evidence(m, slices.Concat(q.Evidence, q.Event))
 	if err != nil {
 		return nil, fmt.Errorf("event: %w", err)
@@ -167,6 +173,7 @@ func evidence(m *factorgraph.Model, known values) (factorgraph.Evidence, error) 
 			hard = append(hard, factorgraph.Observation{Var: i, Value: v.at})
 		}
 	}
+
 	e, err := factorgraph.NewEvidence(hard, soft)
 	if err == nil {
 		err = e.Validate(m)

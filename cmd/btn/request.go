@@ -70,6 +70,7 @@ func (r *requestFlags) Validate() error {
 	case r.Deadline < 0:
 		return fmt.Errorf("--deadline must not be negative, not %s", r.Deadline)
 	}
+
 	return nil
 }
 
@@ -154,6 +155,7 @@ func (r *requestFlags) load(
 		queries, err := r.loadFile(open, m)
 		return m, queries, err
 	}
+
 	queries, err := loadQueries(open, r.Model, r.Evid, m.Domains, t.Err)
 	if err == nil {
 		err = query.CheckJoint(m.Domains, r.Joint)
@@ -161,6 +163,7 @@ func (r *requestFlags) load(
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for q := range queries {
 		queries[q].Marginals, queries[q].Joint = r.Mar, r.Joint
 	}
@@ -205,6 +208,7 @@ func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]qu
 			return nil, fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
 		}
 	}
+
 	return queries, nil
 }
 
@@ -220,6 +224,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 		}
 		message.Model = of.Model
 	}
+
 	for _, q := range queries {
 		message.Queries = append(message.Queries, query.Query{
 			Evidence:     q.Evidence,
@@ -229,5 +234,6 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 			Joint:        q.Joint,
 		})
 	}
+
 	return message, nil
 }

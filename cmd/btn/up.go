@@ -49,6 +49,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
 			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
+
 	if err != nil {
 		return err
 	}
@@ -65,6 +66,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		defer server.Close()
 		fmt.Fprintf(t.Out, "http   %s\n", server.URL)
 	}
+
 	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", s.NATSURL())
 	select {
 	case <-ctx.Done():

@@ -22,6 +22,7 @@ func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, erro
 			"bp: %d numbers in messages over %d indices, the expressions have %d over %d and %d",
 			len(messages), len(from.Dims), size, len(from.Dims), len(to.Dims))
 	}
+
 	out := make([]float64, 0, Entries(to))
 	next, at := 0, 0 // the table of from to look at, and where its messages begin
 	for _, t := range to.Tables {
@@ -29,20 +30,24 @@ func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, erro
 			at += width(from, next)
 			next++
 		}
+
 		if next == len(from.Tables) {
 			for _, i := range t.Scope {
 				out = append(out, uniform(to.Dims[i])...)
 			}
 			continue
 		}
+
 		for _, i := range from.Tables[next].Scope {
 			if to.Dims[i] > 1 {
 				out = append(out, cut(messages[at:at+from.Dims[i]], values(from, i), values(to, i))...)
 			}
 			at += from.Dims[i]
 		}
+
 		next++
 	}
+
 	return out, nil
 }
 

@@ -20,6 +20,7 @@ func (s *State) confirm(ctx context.Context) error {
 	for t, table := range s.g.e.Tables {
 		e.Tables[t] = sumproduct.Table{Scope: table.Scope, Data: indicators(append([]float64(nil), table.Data...))}
 	}
+
 	g := *s.g
 	g.e = e
 	support := newState(&g)
@@ -27,6 +28,7 @@ func (s *State) confirm(ctx context.Context) error {
 	for a := range support.m {
 		support.m[a] = 1
 	}
+
 	excluded, err := r.arcConsistent()
 	if err != nil {
 		return err
@@ -45,6 +47,7 @@ func (r *runner) arcConsistent() (bool, error) {
 			return true, nil
 		}
 	}
+
 	for changed := true; changed; {
 		changed = false
 		for n := range 2 * len(r.g.order) {
@@ -57,18 +60,20 @@ func (r *runner) arcConsistent() (bool, error) {
 				if !ok {
 					return true, nil
 				}
-				m := r.g.of(r.m, k)
+				m := r.g.message(r.m, k)
 				for a, x := range indicators(out) {
 					changed = changed || x != m[a]
 					m[a] = x
 				}
 			}
+
 			if r.send(i); r.Contradiction >= 0 {
 				return true, nil
 			}
 			indicators(r.v[r.g.at[r.g.begin[i]]:r.g.at[r.g.end[i]]])
 		}
 	}
+
 	return false, nil
 }
 

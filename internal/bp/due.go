@@ -51,7 +51,7 @@ func (d *due) after(s *State, i int) {
 	at := 0
 	for k := s.g.begin[i]; k < s.g.end[i]; k++ {
 		change := 0.0
-		for _, x := range s.g.of(s.v, k) {
+		for _, x := range s.g.message(s.v, k) {
 			change = max(change, math.Abs(x-d.old[at]))
 			at++
 		}

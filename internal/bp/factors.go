@@ -86,6 +86,7 @@ func (n *factors) factor(ctx context.Context, j int, f factorgraph.Factor) error
 		n.star(at, f.Scope, t)
 		return nil
 	}
+
 	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxWritten {
 		if t, err := tensor.ToDense(f.Table, maxWritten); err == nil {
 			n.dense(at, f.Scope, t)
@@ -94,12 +95,14 @@ func (n *factors) factor(ctx context.Context, j int, f factorgraph.Factor) error
 		}
 		return nil
 	}
+
 	if t, ok := f.Table.(*tensor.SymmetryCP); ok && len(t.Terms) > 1 {
 		if !n.addTermChain(at, f.Scope, t) {
 			leaveOut(at)
 		}
 		return nil
 	}
+
 	return n.chain(ctx, at, f)
 }
 
@@ -145,6 +148,7 @@ func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Facto
 		leaveOut(at) // no chain of counters can be written down
 		return nil
 	}
+
 	e, err := lower.Build(ctx, net)
 	if err != nil {
 		return err
@@ -153,6 +157,7 @@ func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Facto
 		leaveOut(at)
 		return nil
 	}
+
 	n.e.Scale = n.e.Scale.Mul(e.Scale)
 	base := len(n.e.Dims)
 	n.e.Dims = append(n.e.Dims, e.Dims...)
@@ -163,6 +168,7 @@ func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Facto
 		}
 		n.add(scope, t.Data)
 	}
+
 	for k, i := range f.Scope {
 		local := e.Variables[k]
 		data := selection(n.model.Domains[i], e.Support[local])

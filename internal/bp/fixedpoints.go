@@ -45,6 +45,7 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 		for k, other := range found {
 			known = known || same(s, other, ln, values[k])
 		}
+
 		if !known {
 			found, values = append(found, s), append(values, ln)
 		}
@@ -52,6 +53,7 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 			break
 		}
 	}
+
 	by := &ranked{found, values}
 	sort.Stable(by)
 	return by.states, nil
@@ -81,6 +83,7 @@ func Only(ctx context.Context, e *sumproduct.Expression, starts int, o Options) 
 			return nil, nil
 		}
 	}
+
 	return only, nil
 }
 

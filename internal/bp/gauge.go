@@ -18,6 +18,7 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	for x := range d {
 		a[x*d], inverse[x] = m[x], v[x]
 	}
+
 	for b, q := range columns {
 		// The dual row of q is q − ⟨q, m⟩ v: 1 with q, 0 with m and with the other columns.
 		along := scalarProduct(q, m)
@@ -32,6 +33,7 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 			a[x*d+b+1] = q[x] * by
 		}
 	}
+
 	return a, inverse
 }
 
@@ -44,6 +46,7 @@ func complement(m, v []float64) [][]float64 {
 	for x := range d {
 		left[x] = 1 - span[0][x]*span[0][x]
 	}
+
 	for n := 1; n < d; n++ {
 		var q []float64
 		if n == 1 {
@@ -60,11 +63,13 @@ func complement(m, v []float64) [][]float64 {
 			e[best] = 1
 			q = outside(e, span)
 		}
+
 		span = append(span, q)
 		for x := range d {
 			left[x] -= q[x] * q[x]
 		}
 	}
+
 	return span[1:]
 }
 

@@ -48,6 +48,7 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
 	}
+
 	for t := range e.Tables {
 		if err := e.Finite(t); err != nil {
 			return nil, err
@@ -56,6 +57,7 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 		g.signed = g.signed || negative
 		g.tableEdge[t+1] = g.tableEdge[t] + int32(len(e.Tables[t].Scope))
 	}
+
 	g.number(g.breadthFirst())
 	return g, nil
 }
@@ -68,6 +70,7 @@ func (g *graph) byIndex() (start, tables []int32) {
 			start[i+1]++
 		}
 	}
+
 	for i := range g.e.Dims {
 		start[i+1] += start[i]
 	}
@@ -79,6 +82,7 @@ func (g *graph) byIndex() (start, tables []int32) {
 			next[i]++
 		}
 	}
+
 	return start, tables
 }
 
@@ -92,6 +96,7 @@ func (g *graph) breadthFirst() (firsts []int32) {
 	for t := range firsts {
 		firsts[t] = -1
 	}
+
 	seen := make([]bool, len(g.e.Dims))
 	for root := range g.e.Dims {
 		if seen[root] {
@@ -116,6 +121,7 @@ func (g *graph) breadthFirst() (firsts []int32) {
 			}
 		}
 	}
+
 	return firsts
 }
 
@@ -160,5 +166,5 @@ func (g *graph) edge(t, k int) int32 {
 	return g.incidences[g.tableEdge[t]+int32(k)]
 }
 
-// of returns the part of messages that belongs to incidence k.
-func (g *graph) of(messages []float64, k int32) []float64 { return messages[g.at[k]:g.at[k+1]] }
+// message returns the part of messages that belongs to incidence k.
+func (g *graph) message(messages []float64, k int32) []float64 { return messages[g.at[k]:g.at[k+1]] }

@@ -73,6 +73,7 @@ func (c *kernel) contract(k int32) []float64 {
 		copy(out, cur)
 		return out
 	}
+
 	side := 0
 	dst := func(size int, last bool) []float64 {
 		if last {
@@ -85,17 +86,19 @@ func (c *kernel) contract(k int32) []float64 {
 		return c.half[side][:size]
 	}
 	for l := len(along) - 1; l > slot; l-- {
-		v := g.of(c.v, along[l])
+		v := g.message(c.v, along[l])
 		to := dst(len(cur)/len(v), l == slot+1 && slot == 0)
 		inner(to, cur, v)
 		cur = to
 	}
+
 	for l := range slot {
-		v := g.of(c.v, along[l])
+		v := g.message(c.v, along[l])
 		to := dst(len(cur)/len(v), l == slot-1)
 		outer(to, cur, v)
 		cur = to
 	}
+
 	return out
 }
 
@@ -140,7 +143,7 @@ func (c *kernel) careful(k int32) []scaled.Number {
 			term := scaled.FromFloat(entry)
 			for l, other := range along {
 				if l != slot {
-					term = term.Mul(scaled.FromFloat(g.of(c.v, other)[x[l]]))
+					term = term.Mul(scaled.FromFloat(g.message(c.v, other)[x[l]]))
 				}
 			}
 			at := x[slot]
@@ -153,6 +156,7 @@ func (c *kernel) careful(k int32) []scaled.Number {
 			x[l] = 0
 		}
 	}
+
 	return out
 }
 
@@ -179,11 +183,12 @@ func (c *kernel) value(t int) scaled.Number {
 		return scaled.FromFloat(table.Data[0])
 	}
 	k := c.g.edge(t, 0)
-	v := c.g.of(c.v, k)
+	v := c.g.message(c.v, k)
 	sum := 0.0
 	for a, x := range c.contract(k) {
 		sum += x * v[a]
 	}
+
 	if size := math.Abs(sum); size > tiny && size < huge {
 		return scaled.FromFloat(sum)
 	}

@@ -90,6 +90,7 @@ func (g *gauge) maps(j int) []reparam.GivenMap {
 			out[k] = p
 		}
 	}
+
 	if same {
 		for k := range out {
 			out[k] = out[0]

@@ -66,6 +66,7 @@ func (o *Options) phases() []phase {
 	case Residual:
 		all = []phase{{Residual, 0}, {Residual, 0.3}, {Residual, 0.6}, {Residual, 0.85}}
 	}
+
 	for n := range all {
 		all[n].damping = max(all[n].damping, o.Damping)
 	}

@@ -28,12 +28,14 @@ func (c *kernel) plainProducts(i int) bool {
 	for a := range d {
 		prefix[a] = 1
 	}
+
 	for n := range degree {
-		m, now, next := c.g.of(c.m, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
+		m, now, next := c.g.message(c.m, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
 		for a, x := range m {
 			next[a] = now[a] * x
 		}
 	}
+
 	if total := sumAbs(prefix[degree*d:]); !(total > tiny && total < huge) {
 		return false
 	}
@@ -41,9 +43,10 @@ func (c *kernel) plainProducts(i int) bool {
 	for a := range suffix {
 		suffix[a] = 1
 	}
+
 	for n := degree - 1; n >= 0; n-- {
 		k := begin + int32(n)
-		m, v := c.g.of(c.m, k), c.g.of(c.v, k)
+		m, v := c.g.message(c.m, k), c.g.message(c.v, k)
 		for a := range v {
 			v[a] = prefix[n*d+a] * suffix[a]
 			suffix[a] *= m[a]
@@ -52,6 +55,7 @@ func (c *kernel) plainProducts(i int) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -67,11 +71,13 @@ func (c *kernel) scaledProducts(i int) bool {
 	for a := range d {
 		prefix[a], exps[a] = 1, 0
 	}
+
 	for n := range degree {
-		for a, x := range c.g.of(c.m, begin+int32(n)) {
+		for a, x := range c.g.message(c.m, begin+int32(n)) {
 			prefix[(n+1)*d+a], exps[(n+1)*d+a] = times(prefix[n*d+a], exps[n*d+a], x)
 		}
 	}
+
 	ok := sumAbs(prefix[degree*d:]) > 0
 	suffix, suffixExps := c.out[:d], make([]int64, d)
 	for a := range suffix {
@@ -79,7 +85,7 @@ func (c *kernel) scaledProducts(i int) bool {
 	}
 	for n := degree - 1; n >= 0; n-- {
 		k := begin + int32(n)
-		m, v := c.g.of(c.m, k), c.g.of(c.v, k)
+		m, v := c.g.message(c.m, k), c.g.message(c.v, k)
 		top, any := int64(math.MinInt64), false
 		for a := range v {
 			v[a], exps[n*d+a] = times(prefix[n*d+a], exps[n*d+a]+suffixExps[a], suffix[a])
@@ -88,6 +94,7 @@ func (c *kernel) scaledProducts(i int) bool {
 			}
 			suffix[a], suffixExps[a] = times(suffix[a], suffixExps[a], m[a])
 		}
+
 		if !any {
 			ok = false
 			continue
@@ -97,6 +104,7 @@ func (c *kernel) scaledProducts(i int) bool {
 		}
 		normalise(v)
 	}
+
 	return ok
 }
 
@@ -128,7 +136,7 @@ func (c *kernel) product(i int) []scaled.Number {
 	for a := range out {
 		mant, exp := 1.0, int64(0)
 		for k := c.g.begin[i]; k < c.g.end[i]; k++ {
-			mant, exp = times(mant, exp, c.g.of(c.m, k)[a])
+			mant, exp = times(mant, exp, c.g.message(c.m, k)[a])
 		}
 		out[a] = scaled.Make(mant, exp)
 	}

@@ -35,11 +35,12 @@ func (r *runner) visit(i int, q *queue) error {
 			return err
 		}
 	}
+
 	old := append([]float64(nil), r.v[r.g.at[begin]:r.g.at[end]]...)
 	r.send(i)
 	at := 0
 	for k := begin; k < end; k++ {
-		v, change := r.g.of(r.v, k), 0.0
+		v, change := r.g.message(r.v, k), 0.0
 		for a, x := range v {
 			change = max(change, math.Abs(x-old[at+a]))
 		}
@@ -53,6 +54,7 @@ func (r *runner) visit(i int, q *queue) error {
 			}
 		}
 	}
+
 	return nil
 }
 

@@ -52,6 +52,7 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	if err := s.start(o); err != nil {
 		return nil, err
 	}
+
 	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: ctx, o: o}
 	if err := r.run(); err != nil {
 		return nil, err
@@ -85,6 +86,7 @@ func (r *runner) run() error {
 			return err
 		}
 	}
+
 	for n, p := range phases {
 		if err := r.try(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
 			return err
@@ -94,6 +96,7 @@ func (r *runner) run() error {
 			break
 		}
 	}
+
 	if r.Converged {
 		return nil
 	}
@@ -127,7 +130,7 @@ func (r *runner) update(k int32, damping float64) (float64, error) {
 		r.Contradiction = r.g.index(k)
 		return math.Inf(1), nil
 	}
-	m, change := r.g.of(r.m, k), 0.0
+	m, change := r.g.message(r.m, k), 0.0
 	for a, x := range out {
 		change = max(change, math.Abs(x-m[a]))
 		m[a] = x + damping*(m[a]-x)
@@ -198,6 +201,7 @@ func (r *runner) sweeps() (float64, error) {
 			break
 		}
 	}
+
 	return best, nil
 }
 
@@ -211,6 +215,7 @@ func (r *runner) pair() (float64, error) {
 		} else {
 			i, now = int(order[n-len(order)]), later
 		}
+
 		sent := r.due == nil
 		for k := r.g.begin[i]; k < r.g.end[i]; k++ {
 			if r.g.roles[k] != now || r.due.settled(k) {
@@ -223,6 +228,7 @@ func (r *runner) pair() (float64, error) {
 			}
 			change = max(change, by)
 		}
+
 		if !sent {
 			continue
 		}
@@ -232,6 +238,7 @@ func (r *runner) pair() (float64, error) {
 		}
 		r.due.after(r.State, i)
 	}
+
 	if r.Updates-updates > int64(len(r.g.table)/2) {
 		r.due = nil // it spares too little
 	}
@@ -253,12 +260,13 @@ func (r *runner) check() error {
 			break
 		}
 		by := 0.0
-		for a, x := range r.g.of(r.m, int32(k)) {
+		for a, x := range r.g.message(r.m, int32(k)) {
 			by = max(by, math.Abs(out[a]-x))
 		}
 		r.due.set(int32(k), by)
 		change = max(change, by)
 	}
+
 	r.Change, r.Converged = change, change <= r.o.Tolerance
 	return nil
 }

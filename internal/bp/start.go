@@ -18,7 +18,7 @@ func (s *State) start(o Options) error {
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
 	for k := range s.g.table {
-		m := s.g.of(s.m, int32(k))
+		m := s.g.message(s.m, int32(k))
 		for a := range m {
 			m[a] = 1
 			if o.Seed != 0 {
@@ -50,7 +50,7 @@ func (s *State) set(messages []float64) error {
 		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d", len(messages), len(s.m))
 	}
 	for _, k := range s.g.incidences {
-		m := s.g.of(s.m, k)
+		m := s.g.message(s.m, k)
 		messages = messages[copy(m, messages):]
 		if total := normalise(m); !(total > tiny && total < huge) {
 			return fault.New(fault.BadInput, "bp: the message of incidence %d sums to %v", k, total)
@@ -70,6 +70,7 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	if err := s.set(messages); err != nil {
 		return nil, err
 	}
+
 	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: context.Background(), o: Options{Tolerance: tolerance}}
 	for i := range g.e.Dims {
 		r.send(i)
@@ -79,6 +80,7 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 			return nil, fmt.Errorf("bp: %w", err)
 		}
 	}
+
 	s.Updates = 0
 	return s, nil
 }

@@ -44,6 +44,7 @@ func (s *State) Z() (ln float64, sign int) {
 	for t := range s.g.e.Tables {
 		total.add(c.value(t), false)
 	}
+
 	for i, d := range s.g.e.Dims {
 		if s.g.begin[i] == s.g.end[i] {
 			total.add(scaled.FromFloat(float64(d)), false)
@@ -51,9 +52,10 @@ func (s *State) Z() (ln float64, sign int) {
 		}
 		total.add(c.sumOfProducts(i), false)
 		for k := s.g.begin[i]; k < s.g.end[i]; k++ {
-			total.add(dot(s.g.of(s.m, k), s.g.of(s.v, k)), true)
+			total.add(dot(s.g.message(s.m, k), s.g.message(s.v, k)), true)
 		}
 	}
+
 	return total.value()
 }
 
@@ -114,7 +116,7 @@ func (s *State) Belief(i int) []float64 {
 // ToVariable returns m_{t→i}, i the k-th index of table t's scope, normalised to sum 1 (to Σ|·| = 1 where a message of
 // either sign sums to 0).
 func (s *State) ToVariable(t, k int) []float64 {
-	m := append([]float64(nil), s.g.of(s.m, s.g.edge(t, k))...)
+	m := append([]float64(nil), s.g.message(s.m, s.g.edge(t, k))...)
 	sum := 0.0
 	for _, x := range m {
 		sum += x
@@ -130,7 +132,7 @@ func (s *State) ToVariable(t, k int) []float64 {
 // ToFactor returns v_{i→t} ∝ Π_{s≠t} m_{s→i}, i the k-th index of table t's scope, scaled such that
 // ⟨ToVariable(t, k), v⟩ = 1. Where that product is 0, or v would leave float64, Σ|v| is 1.
 func (s *State) ToFactor(t, k int) []float64 {
-	v := append([]float64(nil), s.g.of(s.v, s.g.edge(t, k))...)
+	v := append([]float64(nil), s.g.message(s.v, s.g.edge(t, k))...)
 	by := dot(s.ToVariable(t, k), v)
 	if by.IsZero() || by.LogAbs() < -700 {
 		return v
@@ -145,7 +147,7 @@ func (s *State) ToFactor(t, k int) []float64 {
 func (s *State) Messages() []float64 {
 	out := make([]float64, 0, len(s.m))
 	for _, k := range s.g.incidences {
-		out = append(out, s.g.of(s.m, k)...)
+		out = append(out, s.g.message(s.m, k)...)
 	}
 	return out
 }

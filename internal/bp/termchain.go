@@ -28,6 +28,7 @@ func (n *factors) addTermChain(at []incidence, scope []int, t *tensor.SymmetryCP
 		c.steps = slices.Insert(c.steps, 1, step)
 		step *= side
 	}
+
 	total, counts := 0.0, c.counts
 	for k := range scope {
 		next := c.after(k, counts)
@@ -37,6 +38,7 @@ func (n *factors) addTermChain(at []incidence, scope []int, t *tensor.SymmetryCP
 		}
 		counts = next
 	}
+
 	for k, i := range scope {
 		at[k] = c.leg(k, i)
 	}
@@ -46,6 +48,7 @@ func (n *factors) addTermChain(at []incidence, scope []int, t *tensor.SymmetryCP
 			values = append(values, term.S.At(place).Mul(scaled.FromFloat(term.Alpha)))
 		}
 	}
+
 	data, exp := common(values)
 	n.e.Scale = n.e.Scale.Mul(scaled.Make(1, exp))
 	n.add([]int{c.index}, data)
@@ -93,6 +96,7 @@ func (c *termChain) leg(k, i int) incidence {
 			}
 		}
 	}
+
 	after := c.n.index(columns)
 	scope, slot := []int{c.index, i, after}, 1
 	if c.index < 0 {

@@ -60,6 +60,7 @@ func (t *Terminal) Run(
 		fmt.Fprintf(t.Err, "%s: %s (%s --help shows what there is)\n", t.Name, config.Message(err), t.Name)
 		return config.ExitCode(err)
 	}
+
 	err = kctx.Run(common)
 	var done *exitError
 	if errors.As(err, &done) {
@@ -72,6 +73,7 @@ func (t *Terminal) Run(
 		}
 		fmt.Fprintf(t.Err, "%s: %s\n", t.Name, config.Message(err))
 	}
+
 	return config.ExitCode(err)
 }
 

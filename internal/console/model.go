@@ -31,6 +31,7 @@ func LoadModel(open Opener, name string) (*factorgraph.Model, error) {
 	} else {
 		m, err = uai.Read(in, uai.Limits{})
 	}
+
 	if err == nil {
 		err = m.Validate()
 	}

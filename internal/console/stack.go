@@ -66,11 +66,13 @@ func StartStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c 
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
+
 	nc, err := servers.Connect("btn")
 	if err != nil {
 		servers.Close()
 		return nil, err
 	}
+
 	own, err := client.New(nc)
 	if err != nil {
 		servers.Close()

@@ -74,6 +74,7 @@ func addBox(dst countspace.Poly, to []int, src countspace.Poly, from, box []int,
 	for _, side := range box[:last] {
 		rows *= side
 	}
+
 	for range rows {
 		i, j := 0, 0
 		for a, k := range c {

@@ -64,6 +64,7 @@ func newStridedChain(
 			h = correlate(h, p, ops)
 		}
 	}
+
 	return c, nil
 }
 

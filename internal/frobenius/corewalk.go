@@ -85,6 +85,7 @@ func (sp *space) walkCP(core *tensor.CP, legs []int, r [][]float64, t countspace
 			w.levels.Of = append(w.levels.Of, sp.levels.Of[leg])
 		}
 	}
+
 	for i, weight := range core.Weights {
 		term := coreTerm{weight: scaled.FromFloat(weight), v: make([][]float64, len(legs))}
 		for mode, leg := range legs {
@@ -101,6 +102,7 @@ func (sp *space) walkCP(core *tensor.CP, legs []int, r [][]float64, t countspace
 			return nil, err
 		}
 	}
+
 	return w, nil
 }
 
@@ -132,6 +134,7 @@ func (sp *space) walkSymmetric(
 			return &polyWalk{sp: sp, core: c, d: d, r: r, t: t}, nil
 		}
 	}
+
 	for _, term := range core.Terms {
 		s := countspace.Poly{Shape: core.Levels.Shape(), Coef: term.S}
 		if d == 1 {
@@ -147,6 +150,7 @@ func (sp *space) walkSymmetric(
 			return nil, err
 		}
 	}
+
 	return w, nil
 }
 

@@ -22,12 +22,14 @@ func Cost(net *btn.Network, settings btn.Settings) float64 {
 	for _, side := range levels.Shape() {
 		box *= float64(side)
 	}
+
 	n := float64(len(net.Dims))
 	pair := 4 * float64(levels.D) * n * box
 	core := pair
 	for _, c := range net.Cores {
 		core += coreCost(c, float64(levels.D))
 	}
+
 	candidates, own := effort(len(net.Dims))
 	total := 0.0
 	for i := 1; i <= s.Components; i++ {
@@ -42,6 +44,7 @@ func Cost(net *btn.Network, settings btn.Settings) float64 {
 			total += sweeps * k * core
 		}
 	}
+
 	return total * float64(s.Starts)
 }
 

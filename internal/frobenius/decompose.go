@@ -23,6 +23,7 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	if norm2.IsZero() {
 		return plan, nil
 	}
+
 	sp, err := newSpace(net, DefaultLevels(nil), nil)
 	if err != nil {
 		return nil, err
@@ -58,6 +59,7 @@ func (m *model) plan() *btn.Plan {
 			break
 		}
 	}
+
 	for i, p := range m.parts {
 		if m.fit.Alpha[i].IsZero() {
 			continue
@@ -74,13 +76,16 @@ func (m *model) plan() *btn.Plan {
 		}
 		e.Alpha = append(e.Alpha, m.fit.Alpha[i])
 	}
+
 	if len(e.Parts) == 0 {
 		e.Parts = []btn.Part{onesOf(m.sp.dims, frame)}
 		e.Alpha = []scaled.Number{{}}
 		plan.Warnings = append(plan.Warnings, "no component explains anything of the base tensor: the estimate is 0")
 	}
+
 	if m.fit.Condition > choleskyLimit {
-		plan.Warnings = append(plan.Warnings, fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
+		plan.Warnings = append(plan.Warnings,
+			fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
 	}
 	plan.Estimates = []btn.Estimate{e}
 	return plan

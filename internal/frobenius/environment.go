@@ -73,6 +73,7 @@ func (sp *space) legPolys(c, mode int, r [][]float64, d int) ([]countspace.Poly,
 		}
 		return polys[mode], nil
 	}
+
 	// One leg of many: fixing it by weights costs less than the polynomials of all legs.
 	out := make([]countspace.Poly, n)
 	for x := range out {
@@ -84,5 +85,6 @@ func (sp *space) legPolys(c, mode int, r [][]float64, d int) ([]countspace.Poly,
 		}
 		out[x] = p
 	}
+
 	return out, nil
 }

@@ -32,6 +32,7 @@ func (l *learner) extrapolate(before []*part) error {
 			trial.parts[i] = q
 		}
 	}
+
 	if err := trial.system(); err != nil {
 		return err
 	}
@@ -54,6 +55,7 @@ func (p *part) beyond(before *part, beta float64) *part {
 	if p.class == btn.ClassSymmetric {
 		return q
 	}
+
 	for leg, v := range p.r {
 		fresh := make([]float64, len(v))
 		square := 0.0
@@ -69,6 +71,7 @@ func (p *part) beyond(before *part, beta float64) *part {
 		}
 		q.r[leg] = fresh
 	}
+
 	return q
 }
 

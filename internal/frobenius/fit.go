@@ -55,6 +55,7 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 		fit.Residual, fit.Explained = 0, scaled.One
 		return fit, nil
 	}
+
 	unit, keep := unitGram(g, b)
 	if err := unit.check(keep); err != nil {
 		return fit, err
@@ -62,6 +63,7 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	if len(keep) == 0 {
 		return fit, nil
 	}
+
 	x, err := fit.solve(unit, nonNegative)
 	if err != nil {
 		return fit, fmt.Errorf("frobenius: weights of %d components: %w", len(keep), err)
@@ -72,6 +74,7 @@ func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 		fit.Alpha[i] = scaled.FromFloat(x[k]).Mul(unit.scale).Div(unit.norm[k])
 		size = size.Add(scaled.FromFloat(math.Abs(x[k])).Mul(unit.scale).Div(norm))
 	}
+
 	gain := gramGain(unit.g, unit.y, x)
 	if gain > 0 {
 		fit.Explained = scaled.FromFloat(gain).Mul(unit.scale).Mul(unit.scale).Div(norm2)
@@ -114,6 +117,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 			u.norm = append(u.norm, g[i][i].Sqrt())
 		}
 	}
+
 	u.scale = scaled.Number{}
 	ratios := make([]scaled.Number, len(keep))
 	for k, i := range keep {
@@ -122,6 +126,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 			u.scale = a
 		}
 	}
+
 	u.y = make([]float64, len(keep))
 	u.g = make([][]float64, len(keep))
 	for k, i := range keep {
@@ -135,6 +140,7 @@ func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
 		}
 		u.g[k][k] = 1
 	}
+
 	return u, keep
 }
 
@@ -161,6 +167,7 @@ func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) erro
 	if !norm2.IsFinite() || norm2.Sign() < 0 {
 		return fmt.Errorf("%w: ‖B‖² is %v", ErrNotFinite, norm2.Mant)
 	}
+
 	for i := range g {
 		if len(g[i]) != len(b) {
 			return fmt.Errorf("frobenius: row %d of G has %d entries, b has %d", i, len(g[i]), len(b))
@@ -177,5 +184,6 @@ func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) erro
 			}
 		}
 	}
+
 	return nil
 }

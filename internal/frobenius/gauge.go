@@ -24,12 +24,14 @@ func gaugeWarnings(net *btn.Network) []string {
 			gauged++
 		}
 	}
+
 	if gauged == 0 {
 		return nil
 	}
 	for _, c := range net.Cores {
 		worst = max(worst, singleExcitation(net, c.Legs, c.T))
 	}
+
 	var warnings []string
 	if worst > unbalanced {
 		warnings = append(warnings,
@@ -37,12 +39,14 @@ func gaugeWarnings(net *btn.Network) []string {
 				"at 0…0 where one leg is excited",
 				worst))
 	}
+
 	if rest := len(net.Maps) - gauged; rest > 0 && net.Choice != btn.CoresAreVariables {
 		warnings = append(warnings,
 			fmt.Sprintf("%d of %d legs keep the identity map: their messages make no well-conditioned "+
 				"one, or their factor is too large",
 				rest, len(net.Maps)))
 	}
+
 	return warnings
 }
 

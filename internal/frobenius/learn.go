@@ -11,18 +11,20 @@ import (
 
 // Learn fits opts.Components components of opts.Classes to the network's base tensor.
 //
-// From every start, components are added one at a time to the residual of those before (the best of a few seeded
-// candidates), and after each addition all components are swept cyclically: R leg by leg and S in closed form against the
-// residual of the others, with a joint refit of α after every component. The residual never rises from component to component
-// or from sweep to sweep, to rounding. The best start by explained fraction is returned; it has fewer components where ρ vanishes
-// before, or where a component explains nothing.
-// A network without legs is one rank-one component without legs, exact. B = 0 is one rank-one component of weight 0, exact,
-// with LnNormB = −Inf. LnExplained is −Inf if nothing could be explained. LnNormError includes a bound on the rounding in ρ (see
-// Fit.Rounding), so that certificates hold for computed numbers too.
+// From every start, components are added one at a time to the residual of those before (the best of a few
+// seeded candidates), and after each addition all components are swept cyclically: R leg by leg and S in
+// closed form against the residual of the others, with a joint refit of α after every component. The residual
+// never rises from component to component or from sweep to sweep, to rounding. The best start by explained
+// fraction is returned; it has fewer components where ρ vanishes before, or where a component explains
+// nothing. A network without legs is one rank-one component without legs, exact. B = 0 is one rank-one
+// component of weight 0, exact, with LnNormB = −Inf. LnExplained is −Inf if nothing could be explained.
+// LnNormError includes a bound on the rounding in ρ (see Fit.Rounding), so that certificates hold for
+// computed numbers too.
 //
-// Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels (see Cost); memory O(r·n^1.5).
-// The same network and options give the same result. It stops between cores when ctx is done.
-// Source: Hamid and Braun, section on Frobenius norm minimisation. Differs: alternating least squares for R and S.
+// Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels (see Cost);
+// memory O(r·n^1.5). The same network and options give the same result. It stops between cores when ctx is
+// done. Source: Hamid and Braun, section on Frobenius norm minimisation. Differs: alternating least squares
+// for R and S.
 func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -36,6 +38,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, erro
 	if err != nil {
 		return nil, err
 	}
+
 	norm2, err := sp.normSq()
 	if err != nil {
 		return nil, err
@@ -43,9 +46,15 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, erro
 	if len(net.Dims) == 0 || norm2.IsZero() {
 		return Trivial(net, norm2)
 	}
+
 	var best *model
 	for start := range opts.Starts {
-		l := &learner{opts: opts, step: firstStep, start: start, model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative}}
+		l := &learner{
+			opts:  opts,
+			step:  firstStep,
+			start: start,
+			model: &model{sp: sp, norm2: norm2, nonNegative: opts.NonNegative},
+		}
 		l.model = l.model.snapshot()
 		l.fit = Fit{Residual: 1, Condition: 1}
 		if opts.LearnMaps && start > 0 {
@@ -61,6 +70,7 @@ func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, erro
 			break // nothing left that could be measured
 		}
 	}
+
 	plan := best.plan()
 	plan.Warnings = append(plan.Warnings, gaugeWarnings(net)...)
 	return plan, nil
@@ -94,14 +104,16 @@ func (l *learner) run(ctx context.Context) error {
 			return l.polish(ctx)
 		}
 	}
+
 	return nil
 }
 
 // greedySweeps are the joint sweeps after each component but the last, which gets all of them.
 const greedySweeps = 5
 
-// effort returns how many candidates are tried for every new component, and the sweeps each gets on its own. Minima of small
-// problems are many and cheap to look at; on large ones the candidates differ little and cost much.
+// effort returns how many candidates are tried for every new component, and the sweeps each gets on its own.
+// Minima of small problems are many and cheap to look at; on large ones the candidates differ little and cost
+// much.
 func effort(legs int) (candidates, sweeps int) {
 	if legs <= smallProblem {
 		return 6, 8
@@ -112,8 +124,8 @@ func effort(legs int) (candidates, sweeps int) {
 // smallProblem is the number of legs up to which a sweep takes about a millisecond.
 const smallProblem = 64
 
-// add appends the best of a few candidates, unless none explains anything of what is left. A second symmetric component adds
-// nothing: S of the first is free already.
+// add appends the best of a few candidates, unless none explains anything of what is left. A second symmetric
+// component adds nothing: S of the first is free already.
 func (l *learner) add(ctx context.Context, class btn.Class) error {
 	var best *model
 	tries, sweeps := effort(len(l.sp.dims))
@@ -125,6 +137,7 @@ func (l *learner) add(ctx context.Context, class btn.Class) error {
 			}
 		}
 	}
+
 	for try := range tries {
 		trial := *l
 		trial.model = l.snapshot()
@@ -132,11 +145,13 @@ func (l *learner) add(ctx context.Context, class btn.Class) error {
 		if err := trial.seed(i); err != nil {
 			return err
 		}
+
 		for range sweeps {
 			if _, err := trial.improve(ctx, i); err != nil {
 				return err
 			}
 		}
+
 		if trial.fit.Explained.Cmp(l.fit.Explained) <= 0 || trial.g[i][i].IsZero() {
 			continue
 		}
@@ -144,6 +159,7 @@ func (l *learner) add(ctx context.Context, class btn.Class) error {
 			best = trial.model
 		}
 	}
+
 	if best != nil {
 		l.model = best
 	}
@@ -186,6 +202,7 @@ func (l *learner) improve(ctx context.Context, i int) (bool, error) {
 		fresh.s = &s
 		p = &fresh
 	}
+
 	return l.place(i, p, q)
 }
 
@@ -198,6 +215,7 @@ func (l *learner) sweeps(ctx context.Context, most int) error {
 				return err
 			}
 		}
+
 		if err := l.extrapolate(parts); err != nil {
 			return err
 		}
@@ -206,13 +224,21 @@ func (l *learner) sweeps(ctx context.Context, most int) error {
 				return err
 			}
 		}
+
 		if l.opts.Progress != nil {
-			l.opts.Progress(Progress{Start: l.start, Components: len(l.parts), Sweep: n, Residual: l.fit.Residual, LnExplained: l.fit.LnExplained()})
+			l.opts.Progress(Progress{
+				Start:       l.start,
+				Components:  len(l.parts),
+				Sweep:       n,
+				Residual:    l.fit.Residual,
+				LnExplained: l.fit.LnExplained(),
+			})
 		}
 		if l.settled(before) {
 			break
 		}
 	}
+
 	return nil
 }
 

@@ -25,6 +25,7 @@ func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float
 	if err != nil {
 		return nil, 0, 0, err
 	}
+
 	cond = conditionOf(values)
 	if cond < choleskyLimit {
 		if chol, err := linalg.NewCholesky(flat(g), r); err == nil {
@@ -32,6 +33,7 @@ func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float
 			return x, r, cond, err
 		}
 	}
+
 	x = make([]float64, r)
 	cut := float64(r) * rankCut * values[r-1]
 	for k := r - 1; k >= 0 && values[k] > cut; k-- {
@@ -45,6 +47,7 @@ func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float
 			x[i] += c * vectors[i*r+k]
 		}
 	}
+
 	return x, rank, cond, nil
 }
 
@@ -63,6 +66,7 @@ func refine(chol *linalg.Cholesky, g [][]float64, y []float64) ([]float64, error
 		}
 		rest[i] = sum.value()
 	}
+
 	correction, err := chol.Solve(rest)
 	if err != nil {
 		return nil, err

@@ -91,6 +91,7 @@ func (m *model) place(i int, p *part, q products) (bool, error) {
 		m.g[i][k] = countspace.Dot(s, x, m.sp.ops)
 		m.g[k][i] = m.g[i][k]
 	}
+
 	if err := m.refit(); err != nil {
 		return false, err
 	}

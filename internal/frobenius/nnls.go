@@ -23,6 +23,7 @@ func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int, error)
 				enter, most = i, w
 			}
 		}
+
 		if enter < 0 {
 			break
 		}
@@ -40,9 +41,11 @@ func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int, error)
 			blocked[enter] = true
 			continue
 		}
+
 		x = next
 		clear(blocked)
 	}
+
 	size := 0
 	for i := range x {
 		if x[i] > 0 {
@@ -76,6 +79,7 @@ func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		step, at := 1.0, -1
 		for k, i := range set {
 			if solution[k] <= 0 && x[i]-solution[k] > 0 {
@@ -86,12 +90,14 @@ func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 				step, at = 0, i
 			}
 		}
+
 		for k, i := range set {
 			x[i] += step * (solution[k] - x[i])
 			if at < 0 {
 				x[i] = solution[k]
 			}
 		}
+
 		if at < 0 {
 			return x, nil
 		}

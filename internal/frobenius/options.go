@@ -57,6 +57,7 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("frobenius: components of class %q cannot be learned", c)
 		}
 	}
+
 	if o.Tolerance == 0 {
 		o.Tolerance = defaultTolerance
 	}

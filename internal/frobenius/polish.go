@@ -32,21 +32,25 @@ func (l *learner) polish(ctx context.Context) error {
 				return err
 			}
 		}
+
 		if l.opts.LearnMaps {
 			if err := l.procrustes(ctx); err != nil {
 				return err
 			}
 		}
+
 		change := largestChange(parts, l.parts)
 		if change < least {
 			least, waited = change, 0
 		} else if waited++; waited >= patience {
 			break
 		}
+
 		if change <= polished {
 			break
 		}
 	}
+
 	if !l.fit.vanished() {
 		l.model = before
 	}

@@ -34,6 +34,7 @@ func (m *model) procrustes(ctx context.Context) error {
 			return err
 		}
 	}
+
 	for c := range m.sp.cores {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -42,10 +43,12 @@ func (m *model) procrustes(ctx context.Context) error {
 			return err
 		}
 	}
+
 	for k, p := range m.parts {
 		s, _ := p.core(m.sp.levels)
 		m.b[k] = countspace.Dot(s, chains[k].prefix, m.sp.ops)
 	}
+
 	if err := m.refit(); err != nil {
 		return err
 	}
@@ -64,6 +67,7 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 			return err
 		}
 	}
+
 	for mode, leg := range m.sp.cores[c].Legs {
 		if !m.sp.rotatable(c) {
 			break
@@ -85,10 +89,12 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 				}
 			}
 		}
+
 		if o := nearestOrthogonal(overlap); o != nil {
 			m.sp.rot[leg] = o
 		}
 	}
+
 	for k, p := range m.parts {
 		poly, err := m.sp.corePoly(c, p.r, depth[k])
 		if err != nil {
@@ -96,6 +102,7 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 		}
 		chains[k].advance(poly)
 	}
+
 	return nil
 }
 
@@ -124,6 +131,7 @@ func nearestOrthogonal(m [][]scaled.Number) []float64 {
 			}
 		}
 	}
+
 	if most.IsZero() || !most.IsFinite() {
 		return nil
 	}
@@ -133,6 +141,7 @@ func nearestOrthogonal(m [][]scaled.Number) []float64 {
 			a = append(a, v.Div(most).Float64())
 		}
 	}
+
 	var w linalg.Work
 	u, s, vt := make([]float64, d*d), make([]float64, d), make([]float64, d*d)
 	if err := w.SVD(a, d, d, u, s, vt); err != nil {

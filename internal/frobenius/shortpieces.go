@@ -32,6 +32,7 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		}
 		return p.Mul(q, ops)
 	}
+
 	m, e, n := p.Coef.Mant, p.Coef.Exp, p.Size()
 	qm, qe := q.Coef.Mant, q.Coef.Exp
 	for range len(qm) - 1 {
@@ -45,6 +46,7 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		}
 		m[k], e[k] = x, i
 	}
+
 	ops.Add(n * len(qm))
 	p.Shape = []int{len(m)}
 	p.Coef.Mant, p.Coef.Exp = m, e
@@ -62,6 +64,7 @@ func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		}
 		return countspace.Correlate(s, q, ops)
 	}
+
 	m, e := s.Coef.Mant, s.Coef.Exp
 	qm, qe := q.Coef.Mant, q.Coef.Exp
 	n := len(m) - len(qm) + 1
@@ -72,6 +75,7 @@ func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		}
 		m[k], e[k] = x, i
 	}
+
 	ops.Add(n * len(qm))
 	s.Shape = []int{n}
 	s.Coef.Mant, s.Coef.Exp = m[:n], e[:n]
@@ -101,6 +105,7 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 			a += float64(b * math.Float64frombits(uint64(1023-d)<<52))
 		}
 	}
+
 	if a == 0 {
 		return 0, 0
 	}

@@ -31,6 +31,7 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 	if _, err := levels.Size(); err != nil {
 		return nil, fmt.Errorf("frobenius: %w", err)
 	}
+
 	sp := &space{dims: net.Dims, cores: net.Cores, levels: levels, shape: levels.Shape(), ops: &countspace.Ops{}}
 	covered := make([]bool, len(net.Dims))
 	for c, core := range net.Cores {
@@ -41,6 +42,7 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 		if len(dims) != len(core.Legs) {
 			return nil, fmt.Errorf("frobenius: core %d has %d legs and a tensor of %d modes", c, len(core.Legs), len(dims))
 		}
+
 		for mode, leg := range core.Legs {
 			if leg < 0 || leg >= len(net.Dims) || covered[leg] {
 				return nil, fmt.Errorf("frobenius: core %d, mode %d: leg %d is out of range or in two cores", c, mode, leg)
@@ -53,6 +55,7 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 			sp.order = append(sp.order, leg)
 		}
 	}
+
 	if len(sp.order) != len(net.Dims) {
 		return nil, fmt.Errorf("frobenius: the cores cover %d of %d legs", len(sp.order), len(net.Dims))
 	}
@@ -64,6 +67,7 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 		}
 		sp.rot[leg] = o
 	}
+
 	return sp, nil
 }
 

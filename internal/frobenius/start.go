@@ -46,6 +46,7 @@ func randomVector(rng *rand.Rand, d, try int) []float64 {
 		}
 		square += v[x] * v[x]
 	}
+
 	if square == 0 {
 		return ones(d)
 	}
@@ -74,5 +75,6 @@ func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 			rot[leg] = nearestOrthogonal(draw)
 		}
 	}
+
 	return rot
 }

@@ -26,6 +26,7 @@ func (m *model) symmetricStep(i int, q products) countspace.Poly {
 		}
 		target = target.Sub(x.Scale(m.fit.Alpha[k]))
 	}
+
 	norm := countspace.Crop(q.self, m.sp.shape)
 	s := countspace.New(m.sp.shape)
 	var square scaled.Number
@@ -38,6 +39,7 @@ func (m *model) symmetricStep(i int, q products) countspace.Poly {
 		}
 		advanceIndex(c, s.Shape)
 	}
+
 	if square.IsZero() {
 		return s
 	}

@@ -31,6 +31,7 @@ func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error)
 		if err != nil {
 			return nil, products{}, err
 		}
+
 		walk, err := m.sp.newCoreWalk(c, s.r, t, s.d)
 		if err != nil {
 			return nil, products{}, err
@@ -41,12 +42,14 @@ func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error)
 			}
 			walk.advance()
 		}
+
 		p, err := m.sp.corePoly(c, s.r, s.d)
 		if err != nil {
 			return nil, products{}, err
 		}
 		s.base.advance(p)
 	}
+
 	return s.finish()
 }
 
@@ -85,6 +88,7 @@ func (s *sweep) start() error {
 	if err != nil {
 		return err
 	}
+
 	s.pairs, s.levels = make([]*chain, len(s.m.parts)), make([]int, len(s.m.parts))
 	for k, other := range s.m.parts {
 		core, d := self.joint(other.term, sp.levels)
@@ -96,6 +100,7 @@ func (s *sweep) start() error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -132,6 +137,7 @@ func (s *sweep) leg(leg int, walk coreWalk) error {
 			numerator[x] = numerator[x].Sub(sub)
 		}
 	}
+
 	s.solve(leg, numerator, denominator)
 	for k := range s.pairs {
 		s.pairs[k].advance(s.piece(k, leg))
@@ -154,6 +160,7 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 			most = a
 		}
 	}
+
 	if most.IsZero() || !most.IsFinite() {
 		return // the residual is orthogonal to everything this leg can do: keep the direction
 	}
@@ -163,6 +170,7 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 		fresh[x] = v[x].Div(most).Float64()
 		square += fresh[x] * fresh[x]
 	}
+
 	norm := math.Sqrt(square)
 	for x := range fresh {
 		fresh[x] /= norm

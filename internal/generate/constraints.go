@@ -43,6 +43,7 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 	case !(o.Noise > 0 && o.Noise < 1):
 		return nil, fmt.Errorf("%w: noise %v, between 0 and 1 is possible", ErrOptions, o.Noise)
 	}
+
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6c64))
 	stubs := make([]int, 0, n*o.Degree)
 	for i := range n {
@@ -50,6 +51,7 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 			stubs = append(stubs, i)
 		}
 	}
+
 	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
 	checks := len(stubs) / o.Width
 	m := &factorgraph.Model{Domains: repeat(2, n)}
@@ -62,6 +64,7 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 			t.numbers(1-o.Noise, o.Noise)
 		}
 	}
+
 	for c := range checks {
 		scope := odd(stubs[c*o.Width : (c+1)*o.Width])
 		if len(scope) == 0 {
@@ -72,6 +75,7 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 			t.numbers(float64(1 - ones(x)%2))
 		}
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }
@@ -122,6 +126,7 @@ func Colouring(n, edges, colours int, seed uint64) (*factorgraph.Model, error) {
 			}
 		}
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }
@@ -165,6 +170,7 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 	case !(o.Forbidden >= 0 && o.Forbidden < 1) || !(o.Strength >= 0 && o.Strength <= maxCoupling):
 		return nil, fmt.Errorf("%w: forbidden %v, strength %v", ErrOptions, o.Forbidden, o.Strength)
 	}
+
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6373))
 	planted := make([]int, o.Variables)
 	for i := range planted {
@@ -190,6 +196,7 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 			data[x] = 0
 		}
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }
@@ -225,6 +232,7 @@ func Frustrated(rows, cols int, coupling float64, seed uint64) (*factorgraph.Mod
 			t.numbers(same, other, other, same)
 		}
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }

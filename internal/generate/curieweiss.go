@@ -33,6 +33,7 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 	if !(math.Abs(coupling) <= maxCoupling) {
 		return nil, fmt.Errorf("%w: coupling %v, at most %v", ErrOptions, coupling, float64(maxCoupling))
 	}
+
 	dims := make([]int, n)
 	for l := range dims {
 		dims[l] = 2
@@ -42,20 +43,28 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 		m := float64(2*c - n)
 		s.Set([]int{c}, scaled.FromLog(coupling*(m*m-float64(n))/2))
 	}
+
 	levels := countspace.TwoLevels(dims)
 	core := &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}
 	d := drawer{rng: rand.New(rand.NewPCG(seed, 0x6377))}
-	net := &btn.Network{Dims: dims, Cores: []btn.Core{{Legs: upTo(n), T: core}}, Links: d.links(dims, widest), Scale: scaled.One}
+	net := &btn.Network{
+		Dims:  dims,
+		Cores: []btn.Core{{Legs: upTo(n), T: core}},
+		Links: d.links(dims, widest),
+		Scale: scaled.One,
+	}
 	model := &factorgraph.Model{Domains: dims, Factors: make([]factorgraph.Factor, 0, n*(n-1)/2+len(net.Links))}
 	for _, l := range net.Links {
 		model.Factors = append(model.Factors, factorgraph.Factor{Scope: l.Legs, Table: l.T})
 	}
+
 	pair := pairTable(coupling)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			model.Factors = append(model.Factors, factorgraph.Factor{Scope: []int{i, j}, Table: pair})
 		}
 	}
+
 	exact := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1, Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1)},
 		Parts: []btn.Part{&btn.SymmetryRankOne{Frame: &btn.Frame{Closed: true, Levels: levels}, S: s}},

@@ -54,7 +54,12 @@ func (d drawer) links(dims []int, widest int) []btn.Link {
 func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Estimate, error) {
 	frame := &btn.Frame{Closed: true}
 	exact := func(parts ...btn.Part) *btn.Estimate {
-		return &btn.Estimate{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1)}}
+		return &btn.Estimate{
+			Rule:    btn.Linear,
+			Slices:  1,
+			Parts:   parts,
+			Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1)},
+		}
 	}
 	if o.Core == CoreCP {
 		t := &tensor.CP{Shape: dims, Weights: d.numbers(o.Rank), Vectors: make([][]float64, len(dims))}
@@ -63,6 +68,7 @@ func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Estimate, error
 		}
 		return t, exact(&btn.CP{Frame: frame, Tensor: t}), nil
 	}
+
 	levels, err := levelsOf(o, dims)
 	if err != nil {
 		return nil, nil, err
@@ -73,8 +79,13 @@ func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Estimate, error
 		if err != nil {
 			return nil, nil, err
 		}
-		return &tensor.Symmetric{Shape: dims, Levels: levels, Values: s.Coef}, exact(&btn.SymmetryRankOne{Frame: frame, S: s}), nil
+		return &tensor.Symmetric{
+			Shape:  dims,
+			Levels: levels,
+			Values: s.Coef,
+		}, exact(&btn.SymmetryRankOne{Frame: frame, S: s}), nil
 	}
+
 	t := &tensor.SymmetryCP{Shape: dims, Levels: levels}
 	e := exact()
 	for range o.Rank {
@@ -90,6 +101,7 @@ func (d drawer) core(o Options, dims []int) (tensor.Tensor, *btn.Estimate, error
 		e.Alpha = append(e.Alpha, scaled.FromFloat(term.Alpha))
 		e.Parts = append(e.Parts, &btn.SymmetryRankOne{Frame: frame, S: s, R: term.R})
 	}
+
 	return t, e, nil
 }
 
@@ -110,6 +122,7 @@ func (d drawer) symmetric(levels countspace.Levels) (countspace.Poly, error) {
 	if size > maxTable {
 		return countspace.Poly{}, fmt.Errorf("%w: a count space of %d entries, at most %d", ErrOptions, size, maxTable)
 	}
+
 	s := countspace.New(levels.Shape())
 	ln := 0.0
 	for i := range size {
@@ -120,5 +133,6 @@ func (d drawer) symmetric(levels countspace.Levels) (countspace.Poly, error) {
 		s.Coef.Mant[i], s.Coef.Exp[i] = x.Mant, x.Exp
 		ln += d.rng.Float64() - 0.5
 	}
+
 	return s, nil
 }

@@ -88,6 +88,7 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	if o.Domain != 0 {
 		return pairs(n, edges, o)
 	}
+
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
 	m, t := &factorgraph.Model{Domains: repeat(2, n)}, newTables(n+len(edges), 2*n+4*len(edges), n+2*len(edges))
 	one, two := []int{2}, []int{2, 2}
@@ -96,6 +97,7 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		t.add(one, i)
 		t.numbers(math.Exp(-h), math.Exp(h))
 	}
+
 	for _, e := range edges {
 		coupling := o.Delta * (2*rng.Float64() - 1)
 		if o.Attractive {
@@ -105,6 +107,7 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		t.add(two, e[0], e[1])
 		t.numbers(same, other, other, same)
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }
@@ -116,6 +119,7 @@ func pairs(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: domain %d, attractive %v: 0, or 2 to %d and not attractive",
 			ErrOptions, d, o.Attractive, maxDim)
 	}
+
 	entries := n*d + len(edges)*d*d // at most 1e7·64²
 	if entries > maxEntries {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
@@ -127,10 +131,12 @@ func pairs(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		t.add(one, i)
 		t.random(rng, field)
 	}
+
 	for _, e := range edges {
 		t.add(two, e[0], e[1])
 		t.random(rng, o.Delta)
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }

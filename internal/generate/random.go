@@ -50,6 +50,7 @@ func (o RandomOptions) validate() error {
 			return fmt.Errorf("%w: %s %d, %d to %d are possible", ErrOptions, c.name, c.value, c.low, c.high)
 		}
 	}
+
 	if !(o.Strength >= 0 && o.Strength <= maxCoupling) {
 		return fmt.Errorf("%w: strength %v, 0 to %v are possible", ErrOptions, o.Strength, float64(maxCoupling))
 	}
@@ -78,6 +79,7 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 	for i := range m.Domains {
 		m.Domains[i] = o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
 	}
+
 	scopes, entries := dealt(rng, o), 0
 	shapes := make([]int, 0, len(scopes))
 	for at := 0; at < len(scopes); at += o.Arity {
@@ -88,12 +90,14 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 		}
 		entries += size
 	}
+
 	t := newTables(len(scopes)/o.Arity, entries, len(scopes))
 	for at := 0; at < len(scopes); at += o.Arity {
 		end := at + o.Arity
 		t.add(shapes[at:end:end], scopes[at:end]...)
 		t.random(rng, o.Strength)
 	}
+
 	m.Factors = t.factors
 	return m, nil
 }
@@ -118,5 +122,6 @@ func dealt(rng *rand.Rand, o RandomOptions) []int {
 		}
 		list = append(list, next...)
 	}
+
 	return list[:total]
 }

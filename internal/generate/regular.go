@@ -34,6 +34,7 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 			stubs = append(stubs, i)
 		}
 	}
+
 	edges := make([][2]int, 0, n*degree/2)
 	taken := make(map[[2]int]bool, n*degree/2)
 	for refused := 0; len(stubs) > 0; {
@@ -53,6 +54,7 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 			stubs = stubs[:len(stubs)-1]
 		}
 	}
+
 	return edges, true
 }
 

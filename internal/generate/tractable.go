@@ -35,10 +35,11 @@ const (
 
 // Options describe a network with one core over all legs. The zero value of a field means its default.
 type Options struct {
-	Core     Core   // default symmetric
-	Legs     int    // default 20
-	Dim      int    // smallest dimension of a leg, default 2
-	MaxDim   int    // largest, default Dim; where they differ a symmetric part has two levels, {0, the rest}, else λ is the identity
+	Core Core // default symmetric
+	Legs int  // default 20
+	Dim  int  // smallest dimension of a leg, default 2
+	// largest, default Dim; where they differ a symmetric part has two levels, {0, the rest}, else λ is the identity
+	MaxDim   int
 	Rank     int    // terms of a CP or symmetry-CP core, default 3
 	Widest   int    // links have 1 to Widest legs, default 3
 	Negative bool   // entries of either sign; else all are positive
@@ -87,30 +88,35 @@ func (o Options) validate() error {
 	default:
 		return fmt.Errorf("%w: unknown core %q (symmetric, cp, symmetry-cp)", ErrOptions, o.Core)
 	}
+
 	for _, c := range []struct {
 		name             string
 		value, low, high int
 	}{
-		{"legs", o.Legs, 1, maxLegs}, {"smallest dimension", o.Dim, 1, maxDim}, {"largest dimension", o.MaxDim, o.Dim, maxDim},
+		{"legs", o.Legs, 1, maxLegs}, {"smallest dimension", o.Dim, 1, maxDim},
+		{"largest dimension", o.MaxDim, o.Dim, maxDim},
 		{"rank", o.Rank, 1, maxRank}, {"widest link", o.Widest, 1, maxWidest},
 	} {
 		if c.value < c.low || c.value > c.high {
 			return fmt.Errorf("%w: %s %d, %d to %d are possible", ErrOptions, c.name, c.value, c.low, c.high)
 		}
 	}
+
 	if size := math.Pow(float64(o.MaxDim), float64(o.Widest)); size > maxTable {
-		return fmt.Errorf("%w: a link of %d legs of dimension %d has %.0f entries, at most %d", ErrOptions, o.Widest, o.MaxDim, size, maxTable)
+		return fmt.Errorf("%w: a link of %d legs of dimension %d has %.0f entries, at most %d",
+			ErrOptions, o.Widest, o.MaxDim, size, maxTable)
 	}
 	return nil
 }
 
 // Tractable draws a network with one tractable core and random dense links, and contracts it.
 //
-// A symmetric S is a random walk in ln S over the counts, at most a factor e^½ from one count to the next, so that all
-// counts matter; other entries are uniform in [½, 1½), links too. The model has one variable per leg, one factor for the
-// core, over all of them (treewidth n − 1), and one per link.
+// A symmetric S is a random walk in ln S over the counts, at most a factor e^½ from one count to the next, so
+// that all counts matter; other entries are uniform in [½, 1½), links too. The model has one variable per
+// leg, one factor for the core, over all of them (treewidth n − 1), and one per link.
 //
-// Errors: ErrOptions, and those of contract.Part. Cost: n²/2 multiply-adds per term for two levels, the count space's box for more.
+// Errors: ErrOptions, and those of contract.Part. Cost: n²/2 multiply-adds per term for two levels, the count
+// space's box for more.
 func Tractable(ctx context.Context, o Options) (*Planted, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -121,6 +127,7 @@ func Tractable(ctx context.Context, o Options) (*Planted, error) {
 	for l := range dims {
 		dims[l] = o.Dim + d.rng.IntN(o.MaxDim-o.Dim+1)
 	}
+
 	core, dec, err := d.core(o, dims)
 	if err != nil {
 		return nil, err
@@ -130,7 +137,13 @@ func Tractable(ctx context.Context, o Options) (*Planted, error) {
 			return nil, fmt.Errorf("%w: dense core: %w", ErrOptions, err)
 		}
 	}
-	net := &btn.Network{Dims: dims, Cores: []btn.Core{{Legs: upTo(len(dims)), T: core}}, Links: d.links(dims, o.Widest), Scale: scaled.One}
+
+	net := &btn.Network{
+		Dims:  dims,
+		Cores: []btn.Core{{Legs: upTo(len(dims)), T: core}},
+		Links: d.links(dims, o.Widest),
+		Scale: scaled.One,
+	}
 	model, err := Backwards(net)
 	if err != nil {
 		return nil, err
@@ -148,6 +161,7 @@ func answer(ctx context.Context, p *Planted) (*Planted, error) {
 		}
 		z[i] = v.Z
 	}
+
 	p.Z = scaled.SumProducts(p.Estimate.Weights(), z)
 	p.LnZ = p.Z.LogAbs()
 	normSq, err := tensor.NormSq(p.Network.Cores[0].T)
@@ -169,6 +183,7 @@ func Backwards(net *btn.Network) (*factorgraph.Model, error) {
 	for _, c := range net.Cores {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: c.Legs, Table: c.T})
 	}
+
 	for _, l := range net.Links {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: l.Legs, Table: l.T})
 	}
@@ -178,6 +193,7 @@ func Backwards(net *btn.Network) (*factorgraph.Model, error) {
 			Values: scaled.Vector{Mant: []float64{net.Scale.Mant}, Exp: []int64{net.Scale.Exp}}}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{}, Table: constant})
 	}
+
 	return m, m.Validate()
 }
 

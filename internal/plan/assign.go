@@ -20,16 +20,30 @@ import (
 // (nil: nothing is remembered, Cache is "off"). What is learned depends on the network and the settings alone; only how
 // C = B is contracted is adapted to a query's evidence, where that is cheaper.
 //
-// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what grows: see
-// approximate. A query that exceeds the budget has its error in its assignment, with what it needs.
-func Assign(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo) ([]btn.Assignment, error) {
+// Method exact: see exact. Method auto: exact where it fits the memory and costs at most AutoFlops, else what
+// grows: see approximate. A query that exceeds the budget has its error in its assignment, with what it
+// needs.
+func Assign(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo,
+) ([]btn.Assignment, error) {
 	return AssignKnown(ctx, net, queries, s, memo, &Known{})
 }
 
 // AssignKnown is Assign for networks that may be known from earlier calls.
-func AssignKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known) ([]btn.Assignment, error) {
+func AssignKnown(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo Memo, known *Known,
+) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
-	a := &assigner{ctx: ctx, net: net, settings: s, memo: memo, known: map[string]knownPlan{}, facts: known.of(net), problems: known.Problems, options: known.Options}
+	a := &assigner{
+		ctx:      ctx,
+		net:      net,
+		settings: s,
+		memo:     memo,
+		known:    map[string]knownPlan{},
+		facts:    known.factsOf(net),
+		problems: known.Problems,
+		options:  known.Options,
+	}
 	if a.options.Memory == 0 {
 		a.options.Memory = s.Memory
 	}
@@ -53,6 +67,7 @@ func AssignKnown(ctx context.Context, net *btn.Network, queries []query.Query, s
 		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
 		assignments = append(assignments, assignment)
 	}
+
 	return assignments, nil
 }
 
@@ -83,9 +98,9 @@ func (a *assigner) cacheState() string {
 	return btn.CacheHit
 }
 
-// caution says beforehand why an answer of an exact decomposition is not sure to be exact: the network's tensors were rounded by
-// maps, or, for closed forms of rank one, float64 may lose something. Who contracts C = B finds out what it has lost, and
-// numbers in count space carry exponents of their own.
+// caution says beforehand why an answer of an exact decomposition may not be exact: the network's
+// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
+// = B finds out what it has lost, and numbers in count space carry exponents of their own.
 func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 	if to.Plan == nil || !to.Plan.Exact() {
 		return
@@ -125,6 +140,7 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	case err != nil:
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
 	}
+
 	conditioned := a.problem.Net
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
@@ -133,6 +149,7 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 		}
 		return joint, err
 	}
+
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:
 		return a.symmetryCP(conditioned)
@@ -142,6 +159,7 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)
 	}
+
 	if a.settings.Method == btn.MethodAuto && a.settings.NoExact {
 		return a.approximate(conditioned, q, nil)
 	}
@@ -173,18 +191,19 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 	if timed(a.ctx) {
 		s.LearnFlops = min(s.LearnFlops, policy.LearnShare*a.settings.Budget)
 	}
-	plan, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{}, func(ctx context.Context) (*btn.Plan, error) {
-		closed, ok, err := ClosedForm(ctx, a.net, s.Components)
-		if err != nil || ok {
-			return closed, err
-		}
-		affordable, warning := afford(a.net, s)
-		learned, err := frobenius.Learn(ctx, a.net, affordable)
-		if err == nil && warning != "" {
-			learned.Warnings = append(learned.Warnings, warning)
-		}
-		return learned, err
-	})
+	plan, hit, err := a.remember(settingsKey(s), contractionorder.Hypergraph{},
+		func(ctx context.Context) (*btn.Plan, error) {
+			closed, ok, err := ClosedForm(ctx, a.net, s.Components)
+			if err != nil || ok {
+				return closed, err
+			}
+			affordable, warning := afford(a.net, s)
+			learned, err := frobenius.Learn(ctx, a.net, affordable)
+			if err == nil && warning != "" {
+				learned.Warnings = append(learned.Warnings, warning)
+			}
+			return learned, err
+		})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
@@ -195,7 +214,8 @@ func (a *assigner) symmetryCP(conditioned *btn.Network) (btn.Assignment, error) 
 
 // settingsKey lists what a learned decomposition depends on beside the network.
 func settingsKey(s btn.Settings) string {
-	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g", s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
+	return fmt.Sprintf("%s components=%d seed=%d nonnegative=%t maps=%t sweeps=%d starts=%d flops=%g",
+		s.Method, s.Components, s.Seed, s.NonNegative, s.LearnMaps, s.Sweeps, s.Starts, s.LearnFlops)
 }
 
 // knownPlan is a plan that is known to the job, and whether the memo knew it before.
@@ -205,7 +225,9 @@ type knownPlan struct {
 }
 
 // remember returns the plan of a key, made through the memo at most once per job, and what the cache had to do with it.
-func (a *assigner) remember(settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, string, error) {
+func (a *assigner) remember(
+	settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, string, error) {
 	return a.recall(a.key(settings, shape), compute)
 }
 
@@ -225,12 +247,14 @@ func (a *assigner) recall(key string, compute func(context.Context) (*btn.Plan, 
 		a.known[key] = k
 		a.anyMiss = a.anyMiss || !k.hit
 	}
+
 	switch {
 	case a.memo == nil:
 		return k.plan, btn.CacheOff, nil
 	case k.hit:
 		return k.plan, btn.CacheHit, nil
 	}
+
 	return k.plan, btn.CacheMiss, nil
 }
 

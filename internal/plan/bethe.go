@@ -26,6 +26,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 			return nil
 		}
 	}
+
 	e, err := lower.Build(a.ctx, conditioned)
 	if err != nil {
 		return err
@@ -33,6 +34,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	if decided(e.Hypergraph()) {
 		return legs
 	}
+
 	enough, cancel := planningContext(a.ctx, policy.MessageShare)
 	defer cancel()
 	short := a.settings
@@ -41,6 +43,7 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	if err != nil {
 		return err
 	}
+
 	p := report(states)
 	if s := states[0]; p.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
 		return legs

@@ -16,14 +16,16 @@ import (
 
 // ClosedForm returns an exact decomposition of at most maxTerms components, or false if it finds none:
 //
-//   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a term in every
-//     core; cores of rank one multiply into all of them and add none;
-//   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components with the levels
-//     of that core on its legs and level 0 on all others.
+//   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a
+//     term in every core; cores of rank one multiply into all of them and add none;
+//   - one symmetric or symmetry-CP core of any rank, low rank for the others: symmetry-rank-one components
+//     with the levels of that core on its legs and level 0 on all others.
 //
-// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn.
-// ConditionGram is 0, for not computed, beyond one component: with α known exactly nothing is solved.
-// Cost: tensor.LowRank of the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its legs, and the context's.
+// Exact means up to rounding: what tensor.LowRank says that the cores are off by adds up to
+// btn.ClosedFormRounding at most. B = 0 and networks without legs are as in frobenius.Learn. ConditionGram is
+// 0, for not computed, beyond one component: with α known exactly nothing is solved. Cost: tensor.LowRank of
+// the cores until the count exceeds maxTerms. It returns an error for a network whose cores do not cover its
+// legs, and the context's.
 func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan, bool, error) {
 	norm2, err := frobenius.NormSq(net)
 	if err != nil {
@@ -40,6 +42,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 		plan.Method = btn.MethodExact
 		return plan, true, nil
 	}
+
 	factors, symmetric, off, ok := factorise(ctx, net, maxTerms)
 	if err := ctx.Err(); err != nil || !ok || off > btn.ClosedFormRounding(net) {
 		return nil, false, err
@@ -84,9 +87,11 @@ type factor struct {
 	s      *countspace.Poly
 }
 
-// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that saves most. off is what
-// they are off by together.
-func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][]factor, symmetric int, off float64, ok bool) {
+// factorise writes every core as few terms. If that takes a core that stays symmetric, it is the one that
+// saves most. off is what they are off by together.
+func factorise(
+	ctx context.Context, net *btn.Network, maxTerms int,
+) (factors [][]factor, symmetric int, off float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
 	saved, product := 1.0, 1.0
@@ -100,6 +105,7 @@ func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][
 		if !low && form == nil {
 			return nil, -1, 0, false
 		}
+
 		ratio := 1.0
 		switch {
 		case !low:
@@ -107,6 +113,7 @@ func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][
 		case form != nil:
 			ratio = float64(len(cp.Weights)) / float64(len(form.Terms))
 		}
+
 		if low {
 			factors[c] = cpFactors(cp)
 		}
@@ -122,10 +129,12 @@ func factorise(ctx context.Context, net *btn.Network, maxTerms int) (factors [][
 			}
 			product *= float64(len(factors[c]))
 		}
+
 		if product > float64(maxTerms) {
 			return nil, -1, 0, false
 		}
 	}
+
 	if product*saved <= float64(maxTerms) {
 		return factors, -1, off, true // rank one throughout contracts fastest
 	}
@@ -193,11 +202,13 @@ func expand(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn
 				alpha = alpha.Mul(scaled.Make(1, e))
 			}
 		}
+
 		if s == nil {
 			parts = append(parts, &btn.RankOne{Frame: frame, R: r})
 		} else {
 			parts = append(parts, &btn.SymmetryRankOne{Frame: frame, S: *s, R: r})
 		}
+
 		alphas = append(alphas, alpha)
 		if !nextChoice(choice, factors) {
 			return parts, alphas
@@ -205,7 +216,8 @@ func expand(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn
 	}
 }
 
-// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false after the last one.
+// nextChoice moves choice, one of factors[c] for every c, on to the next, the last counting fastest; false
+// after the last one.
 func nextChoice[T any](choice []int, factors [][]T) bool {
 	for c := len(choice) - 1; c >= 0; c-- {
 		if choice[c]++; choice[c] < len(factors[c]) {

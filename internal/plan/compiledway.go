@@ -7,10 +7,12 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// compiled fills the assignment of a query that the network's program answers along the order of base, and says why Z is 0
-// where the program finds that. It says no where there is no such program, or where it is seen not to serve the query: package
-// contract then sees the same.
-func (a *assigner) compiled(assignment *btn.Assignment, base *btn.Elimination, conditioned *btn.Network, marginals bool) (bool, error) {
+// compiled fills the assignment of a query that the network's program answers along the order of base, and
+// says why Z is 0 where the program finds that. It says no where there is no such program, or where it is
+// seen not to serve the query: package contract then sees the same.
+func (a *assigner) compiled(
+	assignment *btn.Assignment, base *btn.Elimination, conditioned *btn.Network, marginals bool,
+) (bool, error) {
 	if base.Flops > policy.ProgramFlops {
 		return false, nil
 	}
@@ -18,6 +20,7 @@ func (a *assigner) compiled(assignment *btn.Assignment, base *btn.Elimination, c
 	if !ok {
 		return false, nil
 	}
+
 	cost := p.Plan(marginals)
 	if cost.Bytes > float64(a.settings.Memory) {
 		return false, nil
@@ -34,6 +37,7 @@ func (a *assigner) compiled(assignment *btn.Assignment, base *btn.Elimination, c
 			}
 		}
 	}
+
 	assignment.Cost = &cost
 	return true, nil
 }

@@ -1,7 +1,8 @@
 package plan
 
-// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is learned, nothing has signs
-// that the model has not, and nothing dearer is looked at before it has been priced.
+// B in count space, found by structure: symmetric cores of any size among cores of rank one. Nothing is
+// learned, nothing has signs that the model has not, and nothing more expensive is looked at before it has
+// been priced.
 
 import (
 	"context"
@@ -22,9 +23,10 @@ import (
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
 
-// counted returns B in count space where some symmetric core is so large that elimination would begin with a long chain of
-// counters, and every connected part of the network has such a form or a cheap elimination order. It returns nil where there is
-// none, and an error (over budget, with the bytes) where there is one that does not fit.
+// counted returns B in count space where some symmetric core is so large that elimination would begin with a
+// long chain of counters, and every connected part of the network has such a form or a cheap elimination
+// order. It returns nil where there is none, and an error (over budget, with the bytes) where there is one
+// that does not fit.
 //
 // Its Plan has the flops and the bytes that the value takes. Cost: one pass over the cores.
 func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
@@ -36,6 +38,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 			return nil, nil // a number among the cores: only networks built directly have that
 		}
 	}
+
 	long, rest := longParts(net)
 	if len(long) == 1 && !hasLegs(net, rest) {
 		return countForm(ctx, net, memory)
@@ -56,6 +59,7 @@ func counted(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, er
 		cost.Flops += own.Cost.Flops
 		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
 	}
+
 	return exactOf(cost, product), nil
 }
 
@@ -67,6 +71,7 @@ func longParts(net *btn.Network) (long [][]int, rest []int) {
 			chained[leg] = isLongChain(core)
 		}
 	}
+
 	for _, links := range net.Parts() {
 		found := false
 		for _, k := range links {
@@ -80,6 +85,7 @@ func longParts(net *btn.Network) (long [][]int, rest []int) {
 			rest = append(rest, links...)
 		}
 	}
+
 	slices.Sort(rest)
 	return long, rest
 }
@@ -88,8 +94,8 @@ func hasLegs(net *btn.Network, links []int) bool {
 	return slices.ContainsFunc(links, func(k int) bool { return len(net.Links[k].Legs) > 0 })
 }
 
-// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap. Parts are multiplied
-// where nobody counts what cancels, so that a form of several terms must have one sign.
+// partForm is counted for one part of a network: in count space, or along an elimination order that is cheap.
+// Parts are multiplied where nobody counts what cancels, so that a form of several terms must have one sign.
 func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
 	d, err := countForm(ctx, part, memory)
 	if err != nil {
@@ -101,6 +107,7 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, 
 	if hasLongChain(part) {
 		return nil, nil
 	}
+
 	shape, err := lower.Shape(ctx, part)
 	if err != nil {
 		return nil, err
@@ -109,6 +116,7 @@ func partForm(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, 
 	if err != nil {
 		return nil, err
 	}
+
 	cost, err := contractionorder.EvaluateOrder(ctx, shape, order)
 	if err != nil {
 		return nil, err
@@ -164,12 +172,14 @@ func signed(net *btn.Network) bool {
 			}
 		}
 	}
+
 	return false
 }
 
-// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where all other cores are
-// of rank one: one component per choice of a term in every core. With k symmetric cores that is a polynomial in all their
-// counts, so that it is nil where more than one is symmetric and it costs more than countFlops.
+// countForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c, every one with levels of its own, where
+// all other cores are of rank one: one component per choice of a term in every core. With k symmetric cores
+// that is a polynomial in all their counts, so that it is nil where more than one is symmetric and it costs
+// more than countFlops.
 func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	terms, coefficients, levels := 1, 1.0, 1
 	var kept []int
@@ -187,6 +197,7 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 			factors[c] = []countTerm{one}
 			continue
 		}
+
 		kept = append(kept, c)
 		if len(form.Terms) == 0 || len(form.Terms) > policy.MostCountTerms/terms || levels+form.Levels.D-1 > math.MaxUint8 {
 			return nil, nil
@@ -195,16 +206,21 @@ func countForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, 
 		levels += form.Levels.D - 1
 		coefficients *= counters(form)
 	}
+
 	cost := btn.Cost{Bytes: countBytes * coefficients * float64(max(1, terms/4))}
 	if cost.Bytes > float64(memory) {
-		return nil, fault.New(fault.OverBudget, "plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in count space, the budget is %d bytes",
+		return nil, fault.New(fault.OverBudget,
+			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+
+				"count space, the budget is %d bytes",
 			coefficients, cost.Bytes, memory)
 	}
+
 	frame := &btn.Frame{Closed: true, Levels: keptLevels(net, kept, levels)}
 	cost.Flops = float64(terms) * contract.CountFlops(net, frame.Levels)
 	if len(kept) > 1 && cost.Flops > policy.CountFlops {
 		return nil, nil
 	}
+
 	for _, c := range kept {
 		factors[c] = countTerms(symmetryTerms(net.Cores[c].T))
 	}
@@ -248,7 +264,9 @@ func countTerms(form *tensor.SymmetryCP) []countTerm {
 }
 
 // expandCounts returns the product of all sums as components and weights, the last core's terms fastest.
-func expandCounts(net *btn.Network, factors [][]countTerm, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
+func expandCounts(
+	net *btn.Network, factors [][]countTerm, frame *btn.Frame,
+) (parts []btn.Part, alphas []scaled.Number) {
 	choice := make([]int, len(factors))
 	for {
 		r := make([][]float64, len(net.Dims))
@@ -266,6 +284,7 @@ func expandCounts(net *btn.Network, factors [][]countTerm, frame *btn.Frame) (pa
 				}
 			}
 		}
+
 		parts = append(parts, &btn.SymmetryRankOne{Frame: frame, S: s, R: r})
 		alphas = append(alphas, alpha)
 		if !nextChoice(choice, factors) {
@@ -290,8 +309,8 @@ func outer(a, b countspace.Poly) countspace.Poly {
 // strictTolerance is the relative difference of an entry from the product of its vectors that is put down to rounding.
 const strictTolerance = 1e-15
 
-// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are zeros, and entries
-// far below the largest count like all others.
+// strictRankOne writes a tensor as one term, exactly up to the rounding of every single entry: zeros are
+// zeros, and entries far below the largest count like all others.
 func strictRankOne(t tensor.Tensor) (countTerm, bool) {
 	switch t := t.(type) {
 	case *tensor.CP:
@@ -319,17 +338,20 @@ func denseRankOne(t *tensor.Dense) (countTerm, bool) {
 			pivot = i
 		}
 	}
+
 	n := len(t.Shape)
 	out := countTerm{weight: scaled.One, r: make([][]float64, n)}
 	if n == 0 {
 		out.weight = scaled.FromFloat(t.Data[0])
 		return out, true
 	}
+
 	p := scaled.FromFloat(t.Data[pivot])
 	if p.IsZero() {
 		out.weight = p
 		return out, true
 	}
+
 	for range n - 1 {
 		out.weight = out.weight.Div(p)
 	}
@@ -342,6 +364,7 @@ func denseRankOne(t *tensor.Dense) (countTerm, bool) {
 			out.r[k][x] = t.Data[at+x*stride]
 		}
 	}
+
 	for i, want := range t.Data {
 		got, stride := out.weight, len(t.Data)
 		for k, d := range t.Shape {
@@ -353,5 +376,6 @@ func denseRankOne(t *tensor.Dense) (countTerm, bool) {
 			return countTerm{}, false
 		}
 	}
+
 	return out, true
 }

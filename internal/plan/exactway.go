@@ -18,7 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at most AutoFlops.
+// AutoLimit is the work above which method auto does not take the exact way: what the budget is worth, at
+// most AutoFlops.
 func AutoLimit(s btn.Settings) float64 {
 	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
 }
@@ -31,18 +32,20 @@ func exactLimit(s btn.Settings) float64 {
 	return policy.ExactFlops
 }
 
-// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so that the plan is the same
-// everywhere.
+// searchMoves is how many moves the searches of one query may take together: planningShare of the budget, so
+// that the plan is the same everywhere.
 func searchMoves(s btn.Settings) int64 {
 	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }
 
 // exact assigns C = B. The first of these that applies:
 //
-//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters: see counted;
-//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one component and
-//     cheaper;
-//   - the elimination order remembered for the network, compiled without evidence where it is a small one: see compiled;
+//   - the form in count space, where a symmetric core would begin elimination with a long chain of counters:
+//     see counted;
+//   - the closed form, where no order fits the memory and the cores' own ranks are small, or where it is one
+//     component and cheaper;
+//   - the elimination order remembered for the network, compiled without evidence where it is a small one:
+//     see compiled;
 //   - that order, or one made for the query's evidence, where it costs little;
 //   - a contraction tree over the simplified network, with slices where a table would not fit the memory.
 func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignment, error) {
@@ -66,6 +69,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+
 	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}
 	base, ok := plan.Estimates[0].Parts[0].(*btn.Elimination)
 	if !ok {
@@ -74,6 +78,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 	if ok, err := a.compiled(&assignment, base, conditioned, marginals); ok || err != nil {
 		return assignment, err
 	}
+
 	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -83,6 +88,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			return btn.Assignment{}, err
 		}
 	}
+
 	order := base.Order
 	cost, err := contractionorder.EvaluateOrderWithin(a.ctx, under, order, policy.OutOfReach)
 	if err != nil {
@@ -94,11 +100,14 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			return btn.Assignment{}, err
 		}
 		if c.Flops < cost.Flops {
-			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for what the evidence leaves %.2g", cost.Flops, c.Flops)
+			assignment.Relearned = fmt.Sprintf("elimination order: the model's takes %.2g flops, one for "+
+				"what the evidence leaves %.2g",
+				cost.Flops, c.Flops)
 			cost, order = c, own
 			assignment.Plan = eliminationPlan(order, cost)
 		}
 	}
+
 	if cost.Flops > policy.HeavyFlops {
 		return a.tree(conditioned, marginals, nil)
 	}
@@ -107,6 +116,7 @@ func (a *assigner) exact(conditioned *btn.Network, marginals bool) (btn.Assignme
 			return btn.Assignment{}, err
 		}
 	}
+
 	if cost.Bytes > float64(a.settings.Memory) {
 		return a.tree(conditioned, marginals, nil)
 	}
@@ -121,17 +131,21 @@ func (a *assigner) inCounts() (*btn.Assignment, error) {
 		return nil, err
 	}
 	if limit := AutoLimit(a.settings); a.settings.Method == btn.MethodAuto && form.Estimates[0].Cost.Flops > limit {
-		return nil, fault.New(fault.OverBudget, "plan: the closed form in count space takes %.3g flops, auto goes up to %.0g", form.Estimates[0].Cost.Flops, limit)
+		return nil, fault.New(fault.OverBudget,
+			"plan: the closed form in count space takes %.3g flops, auto goes up to %.0g",
+			form.Estimates[0].Cost.Flops, limit)
 	}
-	plan, hit, err := a.remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) { return form, nil })
+	plan, hit, err := a.remember("counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+		return form, nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}, nil
 }
 
-// closedForm assigns a closed form of several components where the network cannot even be laid out for elimination, which is
-// what the error says that is returned without one.
+// closedForm assigns a closed form of several components where the network cannot even be laid out for
+// elimination, which is what the error says that is returned without one.
 func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if fault.CodeOf(why) != fault.OverBudget {
 		return btn.Assignment{}, why
@@ -143,7 +157,9 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 	if !ok {
 		return btn.Assignment{}, why
 	}
-	plan, hit, err := a.remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) { return closed, nil })
+	plan, hit, err := a.remember("closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+		return closed, nil
+	})
 	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}, err
 }
 
@@ -159,6 +175,7 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 			return *assignment, err
 		}
 	}
+
 	settings := fmt.Sprintf("tree seed=%d marginals=%t", a.settings.Seed, marginals)
 	if moves := searchMoves(a.settings); moves < policy.MostMoves {
 		settings += fmt.Sprintf(" moves=%d", moves)
@@ -172,15 +189,19 @@ func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+
 	cost := plan.Estimates[0].Cost
 	if limit := exactLimit(a.settings); cost.Flops > limit {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g", cost.Flops, math.Max(cost.Slices, 1), a.settings.Method, limit)
+		return btn.Assignment{}, fault.New(fault.OverBudget,
+			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
+			cost.Flops, math.Max(cost.Slices, 1), a.settings.Method, limit)
 	}
 	assignment := btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Cost: &cost}
 	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+
 	own, err := a.restricts(under)
 	if own {
 		assignment.Relearned = "contraction tree: for what the evidence leaves"
@@ -196,7 +217,12 @@ func (a *assigner) restricts(under contractionorder.Hypergraph) (bool, error) {
 
 // treePlan searches the tree and cuts its slices into parts: chunks of about SliceTaskFlops, α = 1 (Lemma 5).
 func treePlan(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Plan, error) {
-	tree, cost, err := p.PlanWithin(ctx, engine.PlanOptions{Memory: s.Memory, Seed: s.Seed, Moves: searchMoves(s), Flops: exactLimit(s)})
+	tree, cost, err := p.PlanWithin(ctx, engine.PlanOptions{
+		Memory: s.Memory,
+		Seed:   s.Seed,
+		Moves:  searchMoves(s),
+		Flops:  exactLimit(s),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +240,8 @@ func treePlan(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Pla
 // bound returns k·count/chunks, rounded down, without overflow: chunks is below 2^11. Chunk k begins there.
 func bound(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
-// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look like that.
+// decided reports whether a shape has nothing to sum: all indices have one value. Networks known to be 0 look
+// like that.
 func decided(h contractionorder.Hypergraph) bool {
 	for _, d := range h.Dims {
 		if d > 1 {
@@ -233,10 +260,13 @@ func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
 	return []string{"Z is 0: " + strings.TrimSuffix(why, ".")}, nil
 }
 
-// exactPlan is what exact learns once per network: an order for C = B, or a closed form. Elimination comes first where it fits,
-// because it adds no terms of both signs; a closed form of one component has none to add either, and is taken when it is cheaper
-// (a symmetric core over 200 variables: count polynomials against a chain of counters).
-func exactPlan(ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64) (*btn.Plan, error) {
+// exactPlan is what exact learns once per network: an order for C = B, or a closed form. Elimination comes
+// first where it fits, because it adds no terms of both signs; a closed form of one component has none to add
+// either, and is taken when it is cheaper (a symmetric core over 200 variables: count polynomials against a
+// chain of counters).
+func exactPlan(
+	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, memory int64,
+) (*btn.Plan, error) {
 	order, cost, err := minFill(ctx, shape)
 	if err != nil {
 		return nil, err
@@ -249,6 +279,7 @@ func exactPlan(ctx context.Context, net *btn.Network, shape contractionorder.Hyp
 			return nil, err
 		}
 	}
+
 	most := 0
 	switch {
 	case cost.Bytes > float64(memory):
@@ -256,6 +287,7 @@ func exactPlan(ctx context.Context, net *btn.Network, shape contractionorder.Hyp
 	case cost.Flops > policy.ReplanFlops:
 		most = 1
 	}
+
 	if most > 0 {
 		closed, ok, err := ClosedForm(ctx, net, most)
 		if err != nil {
@@ -266,10 +298,12 @@ func exactPlan(ctx context.Context, net *btn.Network, shape contractionorder.Hyp
 			return closed, nil
 		}
 	}
+
 	return eliminationPlan(order, cost), nil
 }
 
-// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some order, and no less than that.
+// minFill returns the min-fill order of a shape and what it takes; where that is policy.OutOfReach, some
+// order, and no less than that.
 func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn.Cost, error) {
 	log2Table := math.Log2(policy.OutOfReach)
 	order, within, err := contractionorder.MinFillWithin(ctx, shape, log2Table, policy.MostFill)
@@ -277,7 +311,12 @@ func minFill(ctx context.Context, shape contractionorder.Hypergraph) ([]int, btn
 		return nil, btn.Cost{}, err
 	}
 	if !within {
-		return order, btn.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: policy.OutOfReach, Bytes: 8 * policy.OutOfReach}, nil
+		return order, btn.Cost{
+			Width:     int(log2Table),
+			Log2Table: log2Table,
+			Flops:     policy.OutOfReach,
+			Bytes:     8 * policy.OutOfReach,
+		}, nil
 	}
 	plan, err := contractionorder.EvaluateOrderWithin(ctx, shape, order, policy.OutOfReach)
 	return order, plan, err

@@ -1,6 +1,6 @@
 package plan
 
-// Marginals group by group, where one pass for all of them is dear.
+// Marginals group by group, where one pass for all of them is expensive.
 
 import (
 	"context"
@@ -13,8 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil where it does.
-// What is left for a group depends on the entries, so that groups are remembered by the conditioned network and not by its shape.
+// groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil
+// where it does. What is left for a group depends on the entries, so that groups are remembered by the
+// conditioned network and not by its shape.
 func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(a.ctx)
 	if err != nil {
@@ -23,6 +24,7 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 	if flops <= policy.GroupFlops && bytes <= float64(a.settings.Memory) {
 		return nil, nil
 	}
+
 	var found *btn.Plan
 	settings := fmt.Sprintf("groups seed=%d %x", a.settings.Seed, conditioned.Digest())
 	if _, known := a.known[a.key(settings, contractionorder.Hypergraph{})]; !known {
@@ -38,7 +40,10 @@ func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.As
 			return nil, nil
 		}
 	}
-	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) { return found, nil })
+
+	plan, hit, err := a.remember(settings, contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
+		return found, nil
+	})
 	if err != nil {
 		return &btn.Assignment{}, err
 	}

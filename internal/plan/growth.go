@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs the budget,
-// else regions. warnings say why the exact way was not taken.
+// approximate assigns the families that grow: truncated legs where a plan fits the memory and its first rungs
+// the budget, else regions. warnings say why the exact way was not taken.
 func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings []string) (btn.Assignment, error) {
 	var assignment btn.Assignment
 	var err error
@@ -38,13 +38,14 @@ func (a *assigner) approximate(conditioned *btn.Network, q query.Query, warnings
 			err = a.betheFirst(&assignment, conditioned, legs)
 		}
 	}
+
 	assignment.Warnings = append(warnings, assignment.Warnings...)
 	return assignment, err
 }
 
-// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the query's evidence
-// leaves where those are cheaper by far. A network that simplification decides is contracted exactly: there is nothing to
-// truncate.
+// truncatedLegs assigns the model's own plans, under which evidence enters as masks, or plans for what the
+// query's evidence leaves where those are cheaper by far. A network that simplification decides is contracted
+// exactly: there is nothing to truncate.
 func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	own, err := a.prepareTruncated(q.Marginals)
 	if err != nil {
@@ -57,12 +58,15 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 		}
 		return assignment, err
 	}
+
 	if err := own.Expression().Fits(); err != nil {
 		return btn.Assignment{}, fmt.Errorf("plan: truncated legs: %w", err)
 	}
 	if n := len(own.Expression().Tables); n > policy.MostTables {
-		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left", policy.MostTables, n)
+		return btn.Assignment{}, fault.New(fault.OverBudget, "plan: truncated legs are for up to %d tables, %d are left",
+			policy.MostTables, n)
 	}
+
 	model, err := a.modelPlans(q)
 	if q.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
 		return model, err
@@ -70,24 +74,36 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 	if ctxErr := a.ctx.Err(); ctxErr != nil {
 		return model, ctxErr
 	}
+
 	why := ""
 	if err != nil {
 		why = "plans of truncated legs: the model's do not serve: " + err.Error()
 	} else if why = a.serves(model, own); why == "" {
 		return model, a.ctx.Err()
 	}
-	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its indices are, for slices.
+
+	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
+	// indices are, for slices.
 	kind := fmt.Sprint("truncated under evidence, variables ", own.Indices())
-	plan, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
-		return truncatedPlan(ctx, own, a.settings, false, q.Marginals)
-	})
+	plan, hit, err := a.rememberWhole(a.growthKey(kind, q.Marginals), own.Hypergraph(),
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			return truncatedPlan(ctx, own, a.settings, false, q.Marginals)
+		})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Relearned: why, Hard: forbids(own.Expression()), Unsure: beyondRange(own.Expression())}, nil
+	return btn.Assignment{
+		Plan:      plan,
+		Cache:     hit,
+		LnLinks:   math.Inf(-1),
+		Relearned: why,
+		Hard:      forbids(own.Expression()),
+		Unsure:    beyondRange(own.Expression()),
+	}, nil
 }
 
-// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with, for half of the time.
+// prepareTruncated simplifies the network under a query's evidence; where regions are left to answer with,
+// for half of the time.
 func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, err error) {
 	if a.settings.Method != btn.MethodAuto {
 		return a.problem.Truncated(a.ctx, marginals)
@@ -99,8 +115,8 @@ func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, er
 	return own, err
 }
 
-// beyondRange reports whether the entries of tables span so much, each or those over one index together, that a contraction in
-// float64 may lose terms.
+// beyondRange reports whether the entries of tables span so much, each or those over one index together, that
+// a contraction in float64 may lose terms.
 func beyondRange(e *sumproduct.Expression) bool {
 	together := make([]float64, len(e.Dims))
 	for _, t := range e.Tables {
@@ -110,6 +126,7 @@ func beyondRange(e *sumproduct.Expression) bool {
 				least, most = min(least, x), max(most, x)
 			}
 		}
+
 		if most == 0 {
 			continue
 		}
@@ -117,12 +134,14 @@ func beyondRange(e *sumproduct.Expression) bool {
 		if span > policy.WidestTable {
 			return true
 		}
+
 		for _, i := range t.Scope {
 			if together[i] += span; together[i] > policy.WidestTogether {
 				return true
 			}
 		}
 	}
+
 	return false
 }
 
@@ -145,21 +164,30 @@ func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
 			return btn.Assignment{}, truncated.ErrNoMask
 		}
 	}
+
 	for _, o := range q.Evidence.Soft {
 		if !p.Masks(o.Var) {
 			return btn.Assignment{}, truncated.ErrNoMask
 		}
 	}
+
 	if p.Decided() || p.Expression().Unfit != "" {
 		return btn.Assignment{}, truncated.ErrNoMask
 	}
-	plan, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(), func(ctx context.Context) (*btn.Plan, bool, error) {
-		return truncatedPlan(ctx, p, a.settings, true, q.Marginals)
-	})
+	plan, hit, err := a.rememberWhole(a.growthKey("truncated", q.Marginals), p.Hypergraph(),
+		func(ctx context.Context) (*btn.Plan, bool, error) {
+			return truncatedPlan(ctx, p, a.settings, true, q.Marginals)
+		})
 	if err != nil {
 		return btn.Assignment{}, err
 	}
-	return btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1), Hard: forbids(p.Expression()), Unsure: beyondRange(p.Expression())}, nil
+	return btn.Assignment{
+		Plan:    plan,
+		Cache:   hit,
+		LnLinks: math.Inf(-1),
+		Hard:    forbids(p.Expression()),
+		Unsure:  beyondRange(p.Expression()),
+	}, nil
 }
 
 // serves says why the model's plans are not good enough for what a query's evidence leaves; empty where they are.
@@ -173,17 +201,23 @@ func (a *assigner) serves(model btn.Assignment, own *truncated.Prepared) string 
 	if err != nil || last.Cost.Flops <= policy.Misfit*quick.Flops { // what cannot be planned is no better
 		return ""
 	}
-	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g", last.Cost.Flops, bond, quick.Flops)
+	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what "+
+		"the evidence leaves %.2g",
+		last.Cost.Flops, bond, quick.Flops)
 }
 
 // growthKey lists what a ladder depends on beside the network's shape.
 func (a *assigner) growthKey(kind string, marginals bool) string {
 	s := a.settings
-	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d", kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
+	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
+		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
 
-// truncatedPlan searches plans and builds the ladder along them. whole is false where the time for planning ended first.
-func truncatedPlan(ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool) (plan *btn.Plan, whole bool, err error) {
+// truncatedPlan searches plans and builds the ladder along them. whole is false where the time for planning
+// ended first.
+func truncatedPlan(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, masked, marginals bool,
+) (plan *btn.Plan, whole bool, err error) {
 	bond := s.Bond
 	if bond == 0 {
 		bond = policy.SearchBond
@@ -192,6 +226,7 @@ func truncatedPlan(ctx context.Context, p *truncated.Prepared, s btn.Settings, m
 	if err != nil {
 		return nil, false, err
 	}
+
 	prices := make([]price, len(plans))
 	for k := range plans {
 		prices[k] = func(bond int) (float64, float64, error) {
@@ -199,20 +234,25 @@ func truncatedPlan(ctx context.Context, p *truncated.Prepared, s btn.Settings, m
 			return c.Flops, c.Bytes, err
 		}
 	}
+
 	for k := range plans {
 		plans[k].Number, plans[k].Masked, plans[k].Accuracy = k, masked, s.Accuracy
 	}
 	var rungs []rung
-	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) {
+	if c, err := p.Price(&plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
+		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []rung{{bond: bond, cost: btn.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = bonds(prices, s); err != nil {
 		return nil, false, err
 	}
+
 	if len(rungs) == 0 {
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
 	if first := rungs[0]; s.Method == btn.MethodAuto && s.Bond == 0 && timed(ctx) && first.cost.Flops > s.Budget {
-		return nil, false, fault.New(fault.OverBudget, "plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth", first.bond, first.cost.Flops, s.Budget)
+		return nil, false, fault.New(fault.OverBudget,
+			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
+			first.bond, first.cost.Flops, s.Budget)
 	}
 	if r, ok := slicedRung(p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
@@ -226,12 +266,15 @@ func truncatedPlan(ctx context.Context, p *truncated.Prepared, s btn.Settings, m
 		}
 		plan.Estimates = append(plan.Estimates, r.estimate(plans, domains))
 	}
+
 	return plan, whole, nil
 }
 
-// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for planning is over it takes
-// greedy ones for the least bond.
-func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
+// searchPlans searches plans for a bond, and for smaller ones where none fits the memory. Where the time for
+// planning is over it takes greedy ones for the least bond.
+func searchPlans(
+	ctx context.Context, p *truncated.Prepared, s btn.Settings, bond int, marginals bool,
+) (plans []btn.TruncatedPlan, planned int, whole bool, err error) {
 	planning, cancel := planningContext(ctx, 1)
 	defer cancel()
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: searchMoves(s)}
@@ -241,6 +284,7 @@ func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bon
 		o.Moves = max(o.Moves/2, 1)
 		plans, err = p.Search(planning, o)
 	}
+
 	whole = true
 	if outOfTime(ctx, planning, err) {
 		whole = false
@@ -249,11 +293,14 @@ func searchPlans(ctx context.Context, p *truncated.Prepared, s btn.Settings, bon
 		}
 		plans, err = p.Greedy(ctx, o)
 	}
+
 	return plans, o.Bond, whole, err
 }
 
 // slicedRung is the last rung of a ladder that the memory ended, not the budget: twice the bond, in slices that fit.
-func slicedRung(p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool) (rung, bool) {
+func slicedRung(
+	p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []rung, s btn.Settings, marginals bool,
+) (rung, bool) {
 	left := s.Budget
 	for _, r := range rungs {
 		left -= r.cost.Flops
@@ -263,6 +310,7 @@ func slicedRung(p *truncated.Prepared, plans []btn.TruncatedPlan, rungs []rung, 
 	if s.Bond > 0 || left <= 0 {
 		return rung{}, false
 	}
+
 	whole, err := p.Price(&plans[last.plan], bond, marginals)
 	if err != nil || whole.Bytes <= float64(s.Memory) || whole.Lossless {
 		return rung{}, false

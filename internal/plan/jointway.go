@@ -20,6 +20,7 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 	if err := query.CheckJoint(domains, q.Joint); err != nil {
 		return btn.Assignment{}, err
 	}
+
 	switch a.settings.Method {
 	case btn.MethodSymmetryCP:
 		return btn.Assignment{}, fault.New(fault.Unsupported,
@@ -28,11 +29,13 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 	default:
 		return btn.Assignment{}, fault.New(fault.BadInput, "plan: unknown method %q", a.settings.Method)
 	}
+
 	inCounts, refused := a.inCounts()
 	if inCounts != nil {
 		inCounts.Joint = q.Joint
 		return *inCounts, nil
 	}
+
 	under, err := lower.Shape(a.ctx, conditioned)
 	if err != nil && refused != nil {
 		return btn.Assignment{}, refused
@@ -40,12 +43,14 @@ func (a *assigner) joint(conditioned *btn.Network, q query.Query) (btn.Assignmen
 	if err != nil {
 		return btn.Assignment{}, err
 	}
+
 	var warnings []string
 	if decided(under) {
 		if warnings, err = a.whyZero(conditioned); err != nil {
 			return btn.Assignment{}, err
 		}
 	}
+
 	assignment, err := a.tree(conditioned, q.Marginals, q.Joint)
 	if err != nil {
 		return btn.Assignment{}, err

@@ -75,8 +75,8 @@ func (f *facts) countsOf(ctx context.Context, net *btn.Network, memory int64) (*
 	return c.plan, c.err
 }
 
-// of returns the facts of a network. Two callers may both derive them; one of them is remembered.
-func (k *Known) of(net *btn.Network) *facts {
+// factsOf returns the facts of a network. Two callers may both derive them; one of them is remembered.
+func (k *Known) factsOf(net *btn.Network) *facts {
 	k.bounds.Do(func() { k.networks.Entries = keepFacts })
 	who := weak.Make(net)
 	if f, ok := k.networks.Get(who); ok {

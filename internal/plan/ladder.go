@@ -13,10 +13,11 @@ import (
 // price is what a contraction takes at a bond: flops, and bytes at its peak.
 type price func(bond int) (flops, bytes float64, err error)
 
-// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from firstBond; at
-// each one all plans that fit the memory have a rung, one after the other, so that the sequence shows both how a plan's
-// estimates move and how far plans are apart. The ladder ends where the first plan would change no more, at s.Bond if that is
-// set, and else where the next rungs do not fit what is left of s.Budget; then the largest bond that does has the last word.
+// bonds returns the rungs of truncated legs along the given plans, the most trusted first. Bonds double from
+// firstBond; at each one all plans that fit the memory have a rung, one after the other, so that the sequence
+// shows both how a plan's estimates move and how far plans are apart. The ladder ends where the first plan
+// would change no more, at s.Bond if that is set, and else where the next rungs do not fit what is left of
+// s.Budget; then the largest bond that does has the last word.
 func bonds(prices []price, s btn.Settings) ([]rung, error) {
 	l := ladder{prices: prices, s: s, left: s.Budget}
 	if s.Bond > 0 {
@@ -31,6 +32,7 @@ func bonds(prices []price, s btn.Settings) ([]rung, error) {
 		}
 		return l.rungs, nil
 	}
+
 	first := policy.FirstBond
 	for first > 2 && (!l.roomFor(first) || !l.cheap(first)) {
 		first /= 2
@@ -50,6 +52,7 @@ func bonds(prices []price, s btn.Settings) ([]rung, error) {
 			return l.rungs, err
 		}
 	}
+
 	return l.rungs, nil
 }
 
@@ -76,7 +79,8 @@ type ladder struct {
 	rungs  []rung
 }
 
-// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always fits the budget.
+// add appends the rungs of a bond, if they fit the memory and together the budget; the very first one always
+// fits the budget.
 func (l *ladder) add(bond int) (bool, error) {
 	var rungs []rung
 	total := 0.0
@@ -97,6 +101,7 @@ func (l *ladder) add(bond int) (bool, error) {
 		total += flops
 		rungs = append(rungs, rung{plan: k, bond: bond, cost: btn.Cost{Flops: flops, Bytes: bytes}})
 	}
+
 	l.left -= total
 	l.rungs = append(l.rungs, rungs...)
 	return len(rungs) > 0, nil

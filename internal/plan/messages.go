@@ -72,6 +72,7 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 			return nil, err
 		}
 	}
+
 	a.messages = m
 	return m, nil
 }
@@ -91,12 +92,14 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 		if s == nil && enough.Err() != nil && ctx.Err() == nil {
 			return nil, errNoTime // not what depends on the network alone: it shall not be remembered
 		}
+
 		p := &btn.Plan{Method: btn.MethodRegions}
 		if s != nil {
 			p.Messages = s.Messages()
 		}
 		return p, nil
 	}
+
 	var p *btn.Plan
 	if a.memo == nil {
 		p, err = compute(a.ctx)
@@ -104,6 +107,7 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 		p, hit, err = a.memo.Do(a.ctx, messagesKey(e, a.settings.Seed), compute)
 		a.anyMiss = a.anyMiss || !hit
 	}
+
 	if errors.Is(err, errNoTime) && a.ctx.Err() == nil {
 		return nil, false, nil
 	}
@@ -119,6 +123,7 @@ func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, 
 		}
 		return p.Messages, false, nil
 	}
+
 	return p.Messages, hit, nil
 }
 

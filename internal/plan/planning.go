@@ -14,13 +14,15 @@ import (
 
 type planningKey struct{}
 
-// PlanUntil returns a context under which Assign plans until t at the latest: searches are counted in moves, and where a machine is
-// too busy for those, what a greedy search gives is taken. A plan that is remembered is used whatever the time.
+// PlanUntil returns a context under which Assign plans until t at the latest: searches are counted in moves,
+// and where a machine is too busy for those, what a greedy search gives is taken. A plan that is remembered
+// is used whatever the time.
 func PlanUntil(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planning{until: t, answer: true})
 }
 
-// PriceUntil is PlanUntil for who asks for a plan and not for an answer: the plan does not begin with what is sure to be there in time.
+// PriceUntil is PlanUntil for who asks for a plan and not for an answer: the plan does not begin with what is
+// sure to be there in time.
 func PriceUntil(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planning{until: t})
 }
@@ -49,8 +51,8 @@ func timed(ctx context.Context) bool {
 	return p.answer
 }
 
-// within runs a part of the assigner's work that there is an alternative to for a share of the time for planning. Its end is
-// fault.OverBudget; what names the work.
+// within runs a part of the assigner's work that there is an alternative to for a share of the time for
+// planning. Its end is fault.OverBudget; what names the work.
 func (a *assigner) within(share float64, what string, work func() error) error {
 	whole := a.ctx
 	planning, cancel := planningContext(whole, share)
@@ -64,9 +66,12 @@ func (a *assigner) within(share float64, what string, work func() error) error {
 	return err
 }
 
-// rememberWhole is remember for what the clock may cut short: what is not whole serves this job alone, requests that have more
-// time do not find it.
-func (a *assigner) rememberWhole(settings string, shape contractionorder.Hypergraph, compute func(context.Context) (plan *btn.Plan, whole bool, err error)) (*btn.Plan, string, error) {
+// rememberWhole is remember for what the clock may cut short: what is not whole serves this job alone,
+// requests that have more time do not find it.
+func (a *assigner) rememberWhole(
+	settings string, shape contractionorder.Hypergraph,
+	compute func(context.Context) (plan *btn.Plan, whole bool, err error),
+) (*btn.Plan, string, error) {
 	for {
 		var short *btn.Plan
 		plan, hit, err := a.remember(settings, shape, func(ctx context.Context) (*btn.Plan, error) {
@@ -87,7 +92,8 @@ func (a *assigner) rememberWhole(settings string, shape contractionorder.Hypergr
 	}
 }
 
-// outOfTime reports whether a search ended because its share of the time was over, and not because nobody waits for it any more.
+// outOfTime reports whether a search ended because its share of the time was over, and not because nobody
+// waits for it any more.
 func outOfTime(ctx, planning context.Context, err error) bool {
 	return ctx.Err() == nil && planning.Err() != nil && errors.Is(err, context.DeadlineExceeded)
 }

@@ -52,8 +52,8 @@ type family struct {
 	size int
 }
 
-// regions assigns a growing family of regions under the query's evidence, with the messages that belief propagation ended
-// with, so that all parts are computed from the same ones.
+// regions assigns a growing family of regions under the query's evidence, with the messages that belief
+// propagation ended with, so that all parts are computed from the same ones.
 func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignment, error) {
 	e, err := lower.Build(a.ctx, conditioned)
 	if err != nil {
@@ -63,6 +63,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 	if decided(h) || forest(h) {
 		return a.exact(conditioned, q.Marginals) // belief propagation is exact there, and there is no region
 	}
+
 	states, remembered, err := a.propagate(e, q)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -70,6 +71,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
 		return a.exact(conditioned, q.Marginals) // Z = 0, which the exact way confirms
 	}
+
 	plan, hit, err := a.families(h, q.Marginals)
 	if err != nil {
 		return btn.Assignment{}, err
@@ -86,6 +88,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 	} else if own {
 		assignment.Relearned = "regions: for what the evidence leaves"
 	}
+
 	if len(e.Tables) <= policy.PhaseTables {
 		if assignment.Plan, err = a.slicedRegions(plan, conditioned, e, states); err != nil {
 			return btn.Assignment{}, err
@@ -94,6 +97,7 @@ func (a *assigner) regions(conditioned *btn.Network, q query.Query) (btn.Assignm
 			assignment.Relearned = "regions and the variables of their slices: for what the evidence leaves"
 		}
 	}
+
 	return assignment, nil
 }
 
@@ -130,6 +134,7 @@ func forest(h contractionorder.Hypergraph) bool {
 			parent[b] = a
 		}
 	}
+
 	return true
 }
 
@@ -152,13 +157,16 @@ func report(states []*bp.State) *btn.Propagation {
 			p.Phases = append(p.Phases, z)
 		}
 	}
+
 	return p
 }
 
-// regionsPlan plans families of growing size within the budget. Under a deadline the first estimate is the value of belief
-// propagation, which is there at once. Families that are too large to plan are tried for as long as the share of the budget for searches
-// lasts. whole is false where the time for planning ended first.
-func regionsPlan(ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool) (plan *btn.Plan, whole bool, err error) {
+// regionsPlan plans families of growing size within the budget. Under a deadline the first estimate is the
+// value of belief propagation, which is there at once. Families that are too large to plan are tried for as
+// long as the share of the budget for searches lasts. whole is false where the time for planning ended first.
+func regionsPlan(
+	ctx context.Context, h contractionorder.Hypergraph, s btn.Settings, marginals bool,
+) (plan *btn.Plan, whole bool, err error) {
 	plan = &btn.Plan{Method: btn.MethodRegions, Accuracy: s.Accuracy}
 	left := s.Budget
 	seeds, everything := latticeSeeds, false
@@ -173,7 +181,8 @@ func regionsPlan(ctx context.Context, h contractionorder.Hypergraph, s btn.Setti
 	var last error
 	for k := 0; k < len(seeds); k++ {
 		r := seeds[k]
-		if marginals && r.kind == region.Loops { // good for ln Z; marginals beside partly included tables are worse than without
+		// good for ln Z; marginals beside partly included tables are worse than without
+		if marginals && r.kind == region.Loops {
 			continue
 		}
 		if searches <= 0 {
@@ -189,6 +198,7 @@ func regionsPlan(ctx context.Context, h contractionorder.Hypergraph, s btn.Setti
 			}
 			return plan, false, nil
 		}
+
 		if fault.CodeOf(err) == fault.OverBudget {
 			searches -= policy.RegionMoves
 		}
@@ -200,9 +210,11 @@ func regionsPlan(ctx context.Context, h contractionorder.Hypergraph, s btn.Setti
 			last = err
 			continue
 		case f.Len() == 0:
-			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", r.kind, r.size)
+			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle",
+				r.kind, r.size)
 			continue
 		}
+
 		n := len(plan.Estimates)
 		if n > 0 && sameRegions(&plan.Estimates[n-1], r, f.Flops) || everything && f.Regions == 1 {
 			break // the same regions again, the whole model as a rule
@@ -220,12 +232,14 @@ func regionsPlan(ctx context.Context, h contractionorder.Hypergraph, s btn.Setti
 		e.Cost = btn.Cost{Flops: f.Flops, Bytes: float64(f.Bytes)}
 		plan.Estimates = append(plan.Estimates, e)
 	}
+
 	if len(plan.Estimates) == 0 {
 		if last == nil {
 			last = fault.New(fault.OverBudget, "plan: no family of regions fits")
 		}
 		return nil, false, fmt.Errorf("plan: regions: %w", last)
 	}
+
 	return plan, true, nil
 }
 
@@ -240,9 +254,11 @@ func familyOf(e *btn.Estimate) family {
 	return family{q.Kind, q.Size}
 }
 
-// slicedRegions returns the plan with estimates in slices, as far as the budget goes: the variables follow the query's evidence, so
-// they are not remembered.
-func (a *assigner) slicedRegions(plan *btn.Plan, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State) (*btn.Plan, error) {
+// slicedRegions returns the plan with estimates in slices, as far as the budget goes: the variables follow
+// the query's evidence, so they are not remembered.
+func (a *assigner) slicedRegions(
+	plan *btn.Plan, conditioned *btn.Network, e *sumproduct.Expression, states []*bp.State,
+) (*btn.Plan, error) {
 	left := a.settings.Budget
 	for k := range plan.Estimates {
 		left -= policy.RegionRate * plan.Estimates[k].Cost.Flops
@@ -251,6 +267,7 @@ func (a *assigner) slicedRegions(plan *btn.Plan, conditioned *btn.Network, e *su
 	if base == nil {
 		return plan, nil
 	}
+
 	planning, cancel := planningContext(a.ctx, 1)
 	defer cancel()
 	variables, err := influential(planning, conditioned, e, states)
@@ -260,13 +277,15 @@ func (a *assigner) slicedRegions(plan *btn.Plan, conditioned *btn.Network, e *su
 	if err != nil || len(variables) == 0 {
 		return plan, err
 	}
+
 	sliced := *plan
 	sliced.Estimates = slices.Clone(plan.Estimates)
 	count := int64(1)
 	for n, v := range variables {
 		count *= int64(a.net.Variables[v].Domain)
 		flops := base.Cost.Flops * float64(count)
-		if count > policy.MostSlices || policy.RegionRate*flops > left || a.settings.Components > 0 && sliced.Len()+int(count) > a.settings.Components {
+		if count > policy.MostSlices || policy.RegionRate*flops > left ||
+			a.settings.Components > 0 && sliced.Len()+int(count) > a.settings.Components {
 			break
 		}
 		left -= policy.RegionRate * flops
@@ -274,11 +293,12 @@ func (a *assigner) slicedRegions(plan *btn.Plan, conditioned *btn.Network, e *su
 		next.Cost = btn.Cost{Flops: flops, Bytes: base.Cost.Bytes}
 		sliced.Estimates = append(sliced.Estimates, next)
 	}
+
 	return &sliced, nil
 }
 
-// sliceable is one of the two largest families of the last kind, where the budget has room for four slices of it: slices of
-// smaller ones are worse than the largest whole.
+// sliceable is one of the two largest families of the last kind, where the budget has room for four slices of
+// it: slices of smaller ones are worse than the largest whole.
 func sliceable(plan *btn.Plan, left float64) *btn.Estimate {
 	last, larger := &plan.Estimates[len(plan.Estimates)-1], 0
 	for k := len(plan.Estimates) - 1; k >= 0 && larger < 2; k-- {
@@ -300,17 +320,23 @@ func sliceable(plan *btn.Plan, left float64) *btn.Estimate {
 // betheLevel is that of the value of belief propagation, below all others.
 const betheLevel = -1
 
-// regionsEstimate has so many shares of the regions of every slice. level is its place among the estimates: sizes of regions of
-// different kinds do not compare.
+// regionsEstimate has so many shares of the regions of every slice. level is its place among the estimates:
+// sizes of regions of different kinds do not compare.
 func regionsEstimate(level int, f family, fixed []int, slices int64, shares int) btn.Estimate {
-	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: slices, Track: string(btn.FamilyRegions) + " " + f.kind}
+	e := btn.Estimate{
+		Rule:   btn.LogLinear,
+		Level:  float64(level),
+		Slices: slices,
+		Track:  string(btn.FamilyRegions) + " " + f.kind,
+	}
 	if slices > 1 { // these grow by slices, at one size
 		e.Track += fmt.Sprintf(" of size %d, in slices", f.size)
 	}
 	for at := range slices {
 		for k := range shares {
 			e.Parts = append(e.Parts, &btn.Regions{
-				Kind: f.kind, Size: f.size, Slice: btn.Slice{Variables: fixed, At: at}, From: region.Share(k, shares), To: region.Share(k+1, shares),
+				Kind: f.kind, Size: f.size, Slice: btn.Slice{Variables: fixed, At: at},
+				From: region.Share(k, shares), To: region.Share(k+1, shares),
 			})
 		}
 	}

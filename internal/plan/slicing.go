@@ -43,6 +43,7 @@ func influential(
 			}
 		}
 	}
+
 	type scored struct {
 		variable int
 		score    float64
@@ -56,10 +57,12 @@ func influential(
 		seen[i] = true
 		all = append(all, scored{v, float64(degree[i]) * (1 - slices.Max(state.Belief(i)))})
 	}
+
 	best := func(a, b scored) int {
 		return cmp.Or(-cmp.Compare(a.score, b.score), cmp.Compare(a.variable, b.variable))
 	}
 	slices.SortFunc(all, best)
+
 	// Spread over the model: candidates next to one another say the same.
 	var candidates []scored
 	taken := make([]bool, len(e.Dims))
@@ -73,6 +76,7 @@ func influential(
 		}
 		candidates = append(candidates, c)
 	}
+
 	var messages []float64
 	if len(states) == 1 && state.Converged {
 		messages = state.Messages()
@@ -84,6 +88,7 @@ func influential(
 		}
 		candidates[k].score = moved
 	}
+
 	slices.SortFunc(candidates, best)
 	var out []int
 	for _, c := range candidates {
@@ -119,6 +124,7 @@ func clamp(
 				return 0, err
 			}
 		}
+
 		states, err := bp.FixedPoints(ctx, e, starts, o)
 		if err != nil {
 			return 0, err
@@ -129,6 +135,7 @@ func clamp(
 			top = max(top, z)
 		}
 	}
+
 	sum := 0.0
 	for _, z := range terms {
 		sum += math.Exp(z - top)
@@ -164,6 +171,7 @@ func lighter(
 				best, bestCost, bestMask = v, c, ev
 			}
 		}
+
 		if best < 0 || bestMask.IsEmpty() {
 			return nil, cost
 		}

@@ -37,12 +37,14 @@ func (f *Family) addBalls(w *worker, s *store, most int, left *moves) error {
 				break
 			}
 		}
+
 		if radius == 0 {
 			f.Dropped++
 		} else if radius < most {
 			f.Shrunk++
 		}
 	}
+
 	return nil
 }
 
@@ -56,6 +58,7 @@ func (b *balls) add(s *store, i int32, radius, width int) (narrow bool, err erro
 			parts = append(parts, slices.Clone(part))
 		})
 	}
+
 	if !narrow {
 		return false, nil
 	}
@@ -92,12 +95,14 @@ func (b *balls) ball(i int32, radius int) []int32 {
 			}
 		}
 	}
+
 	for _, i := range b.index {
 		b.step[i] = 0
 	}
 	for _, leg := range b.legs {
 		b.met[g.table[leg]] = false
 	}
+
 	slices.Sort(b.legs)
 	return b.legs
 }

@@ -14,7 +14,7 @@ type closure struct {
 	s           *store
 	start, list []int32  // generators by leg
 	slot        []int32  // generator → 1 + its place in met
-	met         []int32  // generators that share a leg with the region at hand
+	met         []int32  // generators that share a leg with the current region
 	masks       []uint64 // per met generator, which legs of the region it has
 	seen        []int32  // open hash table of met generators with different masks, 1 + place; its length is a power of two
 	common      []int32
@@ -69,6 +69,7 @@ func (c *closure) intersect(r int) error {
 			c.masks[(int(c.slot[g])-1)*words+pos/64] |= 1 << (pos % 64)
 		}
 	}
+
 	for _, g := range c.met {
 		c.slot[g] = 0
 	}
@@ -89,10 +90,11 @@ func (c *closure) intersect(r int) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// fresh reports whether the k-th mask has not come before for the region at hand.
+// fresh reports whether the k-th mask has not come before for the current region.
 func (c *closure) fresh(k, words int) bool {
 	mask := c.masks[k*words : (k+1)*words]
 	h := uint64(0)
@@ -119,6 +121,7 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 			c.common = append(c.common, leg)
 		}
 	}
+
 	if err := c.left.spend(legMoves * len(c.common)); err != nil {
 		return err
 	}
@@ -126,6 +129,7 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 	if len(core) == 0 {
 		return nil
 	}
+
 	c.cut.split(core, func(part []int32) {
 		if err == nil {
 			_, _, err = c.s.add(part)
@@ -152,6 +156,7 @@ func moebius(g *graph, s *store, left *moves) ([]int64, error) {
 				rarest = leg
 			}
 		}
+
 		if err := left.spend(len(region) + int(start[rarest+1]-start[rarest])); err != nil {
 			return nil, err
 		}
@@ -165,6 +170,7 @@ func moebius(g *graph, s *store, left *moves) ([]int64, error) {
 			}
 		}
 	}
+
 	return alpha, nil
 }
 

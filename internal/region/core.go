@@ -32,6 +32,7 @@ func (c *cutter) core(legs []int32) []int32 {
 		c.degT[t]++
 		c.xorT[t] ^= leg
 	}
+
 	for _, leg := range legs {
 		c.peel(leg)
 	}
@@ -45,6 +46,7 @@ func (c *cutter) core(legs []int32) []int32 {
 			out = append(out, leg)
 		}
 	}
+
 	return out
 }
 
@@ -77,6 +79,7 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 		c.part[g.index[leg]] = g.index[leg]
 		c.label[g.index[leg]] = -1
 	}
+
 	same := true
 	for k := 1; k < len(legs); k++ {
 		if g.table[legs[k]] == g.table[legs[k-1]] {
@@ -84,6 +87,7 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 			c.part[a] = b
 		}
 	}
+
 	first := c.root(g.index[legs[0]])
 	for _, leg := range legs {
 		same = same && c.root(g.index[leg]) == first
@@ -92,6 +96,7 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 		yield(legs)
 		return
 	}
+
 	c.count = c.count[:0]
 	for _, leg := range legs {
 		root := c.root(g.index[leg])
@@ -101,17 +106,20 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 		}
 		c.count[c.label[root]]++
 	}
+
 	at := 0
 	for p, n := range c.count {
 		c.count[p] = at
 		at += n
 	}
+
 	c.sorted = append(c.sorted[:0], legs...)
 	for _, leg := range legs {
 		p := c.label[c.root(g.index[leg])]
 		c.sorted[c.count[p]] = leg
 		c.count[p]++
 	}
+
 	at = 0
 	for _, end := range c.count {
 		yield(c.sorted[at:end])

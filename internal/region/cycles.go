@@ -46,6 +46,7 @@ func eachCycle(left *moves, g *graph, longest int, yield func(legs []int32) erro
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -98,13 +99,16 @@ func (c *cycles) extend(i int32, n int) error {
 			case j != c.root && !c.onPath[j] && n+int(c.back[j])-1 <= c.longest:
 				err = c.extend(j, n+1)
 			}
+
 			c.path = c.path[:len(c.path)-2]
 			if err != nil {
 				return err
 			}
 		}
+
 		c.used[t] = false
 	}
+
 	return nil
 }
 

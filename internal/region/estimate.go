@@ -45,6 +45,7 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 		est.NonPositive += part.NonPositive
 		est.Negative += part.Negative
 	}
+
 	if next != p.f.Len() {
 		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.f.Len())
 	}

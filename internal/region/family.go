@@ -57,6 +57,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 			o.Kind = Loops
 		}
 	}
+
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
@@ -127,6 +128,7 @@ func (f *Family) planList(ctx context.Context, w *worker) error {
 	if err := closeUnder(w.cut, s, left); err != nil {
 		return err
 	}
+
 	alpha, err := moebius(f.g, s, left)
 	if err != nil {
 		return err

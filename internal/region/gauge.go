@@ -34,6 +34,7 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 			y.belief[i] = s.Belief(i)
 		}
 	}
+
 	var m, v [][]float64
 	for t, table := range e.Tables {
 		if t%1024 == 0 && ctx.Err() != nil {
@@ -52,8 +53,10 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 			}
 			y.q[first+k] = q
 		}
+
 		y.rho[t] = ratios(table.Data, m, v)
 	}
+
 	return y, nil
 }
 
@@ -79,6 +82,7 @@ func ratios(data []float64, m, v [][]float64) []float64 {
 			x[k] = 0
 		}
 	}
+
 	for at := range rho {
 		rho[at] /= total
 	}

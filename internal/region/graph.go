@@ -27,6 +27,7 @@ func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 			legs += len(scope)
 		}
 	}
+
 	if legs > math.MaxInt32-1 || len(h.Dims) > math.MaxInt32-1 || len(h.Edges) > math.MaxInt32-1 {
 		return nil, fault.New(fault.OverBudget, "region: %d legs of %d indices, at most 2^31 can be numbered",
 			legs, len(h.Dims))
@@ -45,6 +46,7 @@ func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 		}
 		g.first[t+1] = int32(len(g.index))
 	}
+
 	for i := range h.Dims {
 		g.start[i+1] += g.start[i]
 	}

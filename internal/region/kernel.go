@@ -96,6 +96,7 @@ func (m *machine) spread(s *step, e int, tables [][]float64, belief, marginal []
 			m.term[k] = m.data(op, tables)[int(op.outer[o])+int(op.inner[j])+x*int(op.stride)]
 			whole *= m.term[k]
 		}
+
 		marginal[x] += whole
 		for k := range s.in {
 			op := &s.in[k]

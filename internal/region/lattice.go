@@ -32,7 +32,7 @@ type embedder struct {
 	at     [][2]int32
 	done   []bool   // indices at the upper left of a square that has been met
 	period [2]int32 // where rows and columns close on themselves, or 0
-	order  []int32  // placed indices of the component at hand
+	order  []int32  // placed indices of the current component
 	todo   []edge
 }
 
@@ -52,6 +52,7 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 	for leg := range core {
 		core[leg] = int32(leg)
 	}
+
 	core = cut.core(core)
 	if len(core) == 0 {
 		return nil, errNoLattice("it has no cycles")
@@ -64,6 +65,7 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 			return nil, errNoLattice("an index has too many neighbours")
 		}
 	}
+
 	var all []int32
 	row, pieces := int32(0), 0
 	for i := range g.dims {
@@ -77,6 +79,7 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 		pieces++
 		all = append(all, e.order...)
 	}
+
 	squares := len(all)
 	all, complete := e.beside(g, all, inCore)
 	if !complete || len(all)-squares > len(all)/mostBeside {
@@ -105,6 +108,7 @@ func (e *embedder) beside(g *graph, all []int32, inCore []bool) ([]int32, bool) 
 			}
 		}
 	}
+
 	for i, in := range inCore {
 		if in && !e.placed[i] {
 			return all, false
@@ -227,7 +231,7 @@ func (e *embedder) closes(rows, cols int32) {
 	}
 }
 
-// shift moves the component at hand to rows from row on, and returns the first row below it.
+// shift moves the current component to rows from row on, and returns the first row below it.
 func (e *embedder) shift(row int32) int32 {
 	low, high := e.at[e.order[0]], e.at[e.order[0]][0]
 	for _, i := range e.order {
@@ -255,11 +259,13 @@ func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 			size[axis] = max(size[axis], e.at[i][axis]+1)
 		}
 	}
+
 	l.rows = line{int(size[0]), e.period[0] > 0}
 	l.cols = line{int(size[1]), e.period[1] > 0}
 	if l.rows.n > sparsest*len(all)/l.cols.n {
 		return nil, errNoLattice("it is mostly holes")
 	}
+
 	l.start = make([]int32, l.rows.n*l.cols.n+2)
 	for k, i := range all {
 		p := int(e.at[i][0])*l.cols.n + int(e.at[i][1])
@@ -267,6 +273,7 @@ func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 			return nil, errNoLattice("two indices have one place")
 		}
 	}
+
 	for p := 2; p < len(l.start); p++ {
 		l.start[p] += l.start[p-1]
 	}
@@ -275,6 +282,7 @@ func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 		l.list[l.start[p+1]] = i
 		l.start[p+1]++
 	}
+
 	l.start = l.start[:l.rows.n*l.cols.n+1]
 	return l, nil
 }

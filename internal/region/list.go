@@ -82,6 +82,7 @@ func (w *walker) walk(out, region []int32) []int32 {
 			}
 		}
 	}
+
 	for _, leg := range region {
 		w.seenI[g.index[leg]], w.seenT[g.table[leg]] = false, false
 	}
@@ -124,5 +125,6 @@ func (l *list) withFreeLegs(g *graph) *list {
 		}
 		out.off = append(out.off, len(out.legs))
 	}
+
 	return out
 }

@@ -39,6 +39,7 @@ func (l *local) build(legs []int32) {
 		}
 		l.start[l.slotT[t]]++
 	}
+
 	for t := range l.table {
 		l.start[t+1] += l.start[t]
 	}
@@ -49,6 +50,7 @@ func (l *local) build(legs []int32) {
 		l.leg[l.fill[t]] = leg
 		l.fill[t]++
 	}
+
 	l.describe()
 	for _, leg := range legs {
 		l.slotI[g.index[leg]], l.slotT[g.table[leg]] = 0, 0
@@ -84,6 +86,7 @@ func (l *local) scopes() [][]int {
 	for range next() {
 		next()
 	}
+
 	scopes := make([][]int, len(l.table))
 	for t := range scopes {
 		scopes[t] = make([]int, next())
@@ -91,5 +94,6 @@ func (l *local) scopes() [][]int {
 			scopes[t][k] = next() - 1
 		}
 	}
+
 	return scopes
 }

@@ -12,7 +12,7 @@ type loops struct {
 	at     [][]int32 // index → cycles that have it
 	cycles int       // the first so many sets are cycles
 	met    []int32   // cycle → 1 + the last set that it was united with
-	in     []bool    // of the set at hand
+	in     []bool    // of the current set
 	set    []int32
 	union  []int32
 	left   *moves
@@ -39,6 +39,7 @@ func (f *Family) addLoops(w *worker, s *store, left *moves) error {
 		_, _, err := l.add(set)
 		return err
 	})
+
 	if err != nil {
 		return err
 	}
@@ -49,11 +50,13 @@ func (f *Family) addLoops(w *worker, s *store, left *moves) error {
 			l.at[i] = append(l.at[i], int32(c))
 		}
 	}
+
 	for u := 0; u < l.len(); u++ {
 		if err := l.unite(u, o.Size); err != nil {
 			return err
 		}
 	}
+
 	for u := range l.len() {
 		if err := f.addAmong(w, s, l.region(u)); err != nil {
 			return err
@@ -86,12 +89,14 @@ func (l *loops) unite(u, size int) error {
 			if err := l.left.spend(len(cycle)); err != nil {
 				return err
 			}
+
 			more := 0
 			for _, j := range cycle {
 				if !l.in[j] {
 					more++
 				}
 			}
+
 			if more == 0 || len(l.set)+more > size {
 				continue
 			}
@@ -102,5 +107,6 @@ func (l *loops) unite(u, size int) error {
 			}
 		}
 	}
+
 	return nil
 }

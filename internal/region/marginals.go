@@ -66,6 +66,7 @@ func (c *corrections) weights(i int32, but int32) []float64 {
 			}
 		}
 	}
+
 	for _, leg := range c.g.legsOf(i) {
 		if gain := c.gain[leg]; gain != nil && leg != but {
 			for x := range out {
@@ -73,6 +74,7 @@ func (c *corrections) weights(i int32, but int32) []float64 {
 			}
 		}
 	}
+
 	return normalise(out)
 }
 
@@ -117,6 +119,7 @@ func (c *corrections) spread() {
 			c.free[leg] = false
 		}
 	}
+
 	order := c.order()
 	for k := len(order) - 1; k >= 0; k-- {
 		c.pass(order[k])
@@ -137,6 +140,7 @@ func (c *corrections) order() (tables []int32) {
 			seenI[i] = true
 		}
 	}
+
 	for k := 0; k < len(queue); k++ {
 		for _, leg := range g.legsOf(queue[k]) {
 			t := g.table[leg]
@@ -153,6 +157,7 @@ func (c *corrections) order() (tables []int32) {
 			}
 		}
 	}
+
 	return tables
 }
 
@@ -179,6 +184,7 @@ func (c *corrections) pass(t int32) {
 		u[k] = c.weights(g.index[leg], leg)
 		gain[k] = make([]float64, len(u[k]))
 	}
+
 	x := make([]int, order)
 	for _, entry := range rho {
 		for k := range x {
@@ -197,6 +203,7 @@ func (c *corrections) pass(t int32) {
 			x[k] = 0
 		}
 	}
+
 	for k := range order {
 		if leg := first + int32(k); c.free[leg] {
 			c.gain[leg] = gain[k]

@@ -101,6 +101,7 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 			part.add(w, legs, alpha, p.f.Options.Marginals)
 		}
 	}
+
 	if p.f.Options.Marginals {
 		part.Indices, part.Logs = w.collect()
 	}
@@ -119,6 +120,7 @@ func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 		part.NonPositive++
 		return
 	}
+
 	part.LnZ.add(a * math.Log(ratio))
 	if marginals {
 		part.Flops += (marginalFlops - 1) * prog.flops
@@ -139,6 +141,7 @@ func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
 		}
 		total += p
 	}
+
 	if !usable(total) {
 		return false
 	}
@@ -157,6 +160,7 @@ func (w *worker) note(i int32, marginal []float64, alpha float64) bool {
 			w.logs[i][x] += alpha * math.Log(p/total/b)
 		}
 	}
+
 	return true
 }
 

@@ -85,6 +85,7 @@ func buckets(dims []int, scopes [][]int, order []int, yield func(v int, in []int
 	for o := range live {
 		drop(o)
 	}
+
 	for _, v := range order {
 		in := bucket[v]
 		if len(in) == 0 {
@@ -121,6 +122,7 @@ func compile(dims []int, scopes [][]int, order []int) *program {
 			split--
 			s.block *= dims[out[split]]
 		}
+
 		for _, i := range out {
 			s.size *= dims[i]
 		}
@@ -137,6 +139,7 @@ func compile(dims []int, scopes [][]int, order []int) *program {
 			}
 			s.in = append(s.in, op)
 		}
+
 		at = append(at, p.buffer)
 		p.buffer += s.size
 		full := float64(s.size) * float64(dims[v])
@@ -145,5 +148,6 @@ func compile(dims []int, scopes [][]int, order []int) *program {
 		p.most = max(p.most, s.block)
 		p.steps = append(p.steps, s)
 	})
+
 	return p
 }

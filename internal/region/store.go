@@ -40,6 +40,7 @@ func (s *store) add(legs []int32) (int, bool, error) {
 			}
 		}
 	}
+
 	n := s.len()
 	if n >= s.limit {
 		return 0, false, fault.New(fault.OverBudget, "region: more than %d regions", s.limit)
@@ -49,6 +50,7 @@ func (s *store) add(legs []int32) (int, bool, error) {
 	} else {
 		s.first[h] = int32(n)
 	}
+
 	s.legs = append(s.legs, legs...)
 	s.off = append(s.off, len(s.legs))
 	s.sig = append(s.sig, signature(legs))
@@ -81,6 +83,7 @@ func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 			start[leg+1]++
 		}
 	}
+
 	for leg := range legs {
 		start[leg+1] += start[leg]
 	}
@@ -92,6 +95,7 @@ func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 			fill[leg]++
 		}
 	}
+
 	return start, list
 }
 

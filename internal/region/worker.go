@@ -9,12 +9,12 @@ import (
 
 // worker contracts regions. With y nil it prices them only.
 type worker struct {
-	ctx context.Context // of whoever has it in hand
+	ctx context.Context // of its current user
 	*local
 	machine
 	y        *gauge
 	cut      *cutter
-	legs     []int32 // of the region at hand, where it is made up on the spot
+	legs     []int32 // of the current region, where it is made up on the spot
 	prices   map[string]cost
 	programs map[string]*program
 	cached   int // entries of offsets of all programs
@@ -39,7 +39,7 @@ func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
 // maxCached bounds the offsets of the programs kept, about 64 MiB.
 const maxCached = 1 << 24
 
-// program returns the elimination of the network at hand.
+// program returns the elimination of the current network.
 func (w *worker) program() *program {
 	if p, ok := w.programs[string(w.key)]; ok {
 		return p
@@ -56,6 +56,7 @@ func (w *worker) program() *program {
 			size += len(op.inner) + len(op.outer) + 16
 		}
 	}
+
 	if w.cached += size; w.cached > maxCached {
 		clear(w.programs)
 		w.cached = size
@@ -85,6 +86,7 @@ func (w *worker) tableOf(t int) []float64 {
 	if int(last-first) == len(legs) {
 		return rho
 	}
+
 	for len(w.parts) <= t {
 		w.parts = append(w.parts, nil)
 	}
@@ -92,6 +94,7 @@ func (w *worker) tableOf(t int) []float64 {
 	for _, leg := range legs {
 		size *= g.dims[g.index[leg]]
 	}
+
 	out := fit(w.parts[t], size)
 	clear(out)
 	w.parts[t] = out
@@ -119,6 +122,7 @@ func (w *worker) sumOut(out, rho []float64, first, last int32, legs []int32) {
 			visit(leg+1, kept, at*d+x, to, weight*q)
 		}
 	}
+
 	visit(first, legs, 0, 0, 1)
 }
 

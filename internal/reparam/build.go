@@ -61,6 +61,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
+
 	w, err := AbsorbUnary(m)
 	if err != nil {
 		return nil, err
@@ -76,6 +77,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	} else {
 		b.factorsAsCores(w.Of)
 	}
+
 	if warning := m.Unnormalised(); warning != "" {
 		b.net.Warnings = []string{warning}
 	}
@@ -94,6 +96,7 @@ func (o *Options) fill() error {
 	default:
 		return fmt.Errorf("%w: unknown maps %q (identity, orthogonal, bp, given)", ErrOptions, o.Maps)
 	}
+
 	switch o.Cores {
 	case "":
 		o.Cores = btn.CoresAreFactors
@@ -101,6 +104,7 @@ func (o *Options) fill() error {
 	default:
 		return fmt.Errorf("%w: unknown cores %q (factors, variables)", ErrOptions, o.Cores)
 	}
+
 	return nil
 }
 
@@ -119,7 +123,7 @@ type builder struct {
 	shared  map[int]mapPair // orthogonal maps by dimension
 	apart   []bool          // by factor: one of order one that does not fit the weights, and has a leg; nil for none
 
-	maps     []btn.Map // of the factor in hand
+	maps     []btn.Map // of the current factor
 	inverses [][]float64
 	ints     arena.Slab[int]
 	vectors  arena.Slab[[]float64]
@@ -137,6 +141,7 @@ func (b *builder) room() {
 			}
 		}
 	}
+
 	all := make([]int, legs)
 	b.legs = make([][]int, len(degree))
 	for i, d := range degree {
@@ -144,6 +149,7 @@ func (b *builder) room() {
 			b.legs[i], all = all[:0:d], all[d:]
 		}
 	}
+
 	b.pieces = make([]piece, 0, pieces)
 	b.net.Dims, b.net.Maps = make([]int, 0, legs), make([]btn.Map, 0, legs)
 }

@@ -33,6 +33,7 @@ func (b *builder) factors(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		t, err := reparameterise(f.Table, inverses)
 		if errors.Is(err, tensor.ErrUnsupportedMap) {
 			t = f.Table
@@ -42,6 +43,7 @@ func (b *builder) factors(ctx context.Context) error {
 		} else if err != nil {
 			return fmt.Errorf("reparam: factor %d: %w", j, err)
 		}
+
 		legs := b.ints.Make(len(f.Scope))
 		for k, i := range f.Scope {
 			legs[k] = len(b.net.Dims)
@@ -49,8 +51,10 @@ func (b *builder) factors(ctx context.Context) error {
 			b.net.Dims = append(b.net.Dims, b.model.Domains[i])
 			b.net.Maps = append(b.net.Maps, maps[k])
 		}
+
 		b.pieces = append(b.pieces, piece{legs: legs, t: t})
 	}
+
 	return nil
 }
 
@@ -85,6 +89,7 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) ([]btn.Map, [][]float64, e
 		}
 		b.maps, b.inverses = append(b.maps, p.m), append(b.inverses, p.inverse)
 	}
+
 	return b.maps, b.inverses, nil
 }
 
@@ -110,6 +115,7 @@ func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
 			return pair(m, d)
 		}
 	}
+
 	return mapPair{m: btn.Identity()}, nil
 }
 

@@ -58,6 +58,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		u.Of[i] = w
 		u.Scale = u.Scale.Mul(scaled.Make(1, exp))
 	}
+
 	return u, nil
 }
 

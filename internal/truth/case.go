@@ -82,6 +82,7 @@ func (d *drawer) settings() btn.Settings {
 		Memory: pick[int64](d.rng, 0, 0, 0, 1<<20, 64<<10, 8<<10, 2<<10, 512),
 		Seed:   d.rng.Uint64N(3),
 	}
+
 	if s.Method == btn.MethodAuto {
 		s.NoExact = d.chance(0.3)
 	}
@@ -97,6 +98,7 @@ func (d *drawer) settings() btn.Settings {
 			s.Accuracy = 1e-3
 		}
 	}
+
 	return s
 }
 
@@ -141,11 +143,13 @@ func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorg
 	for _, s := range given.Soft {
 		soft[s.Var] = s.Weights
 	}
+
 	for v, n := range m.Domains {
 		if _, ok := hard[v]; !ok && d.chance(0.4) {
 			hard[v] = d.rng.IntN(n)
 		}
 	}
+
 	var ev factorgraph.Evidence
 	for v := range m.Domains {
 		if value, ok := hard[v]; ok {
@@ -155,6 +159,7 @@ func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorg
 			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: w})
 		}
 	}
+
 	return ev
 }
 

@@ -74,6 +74,7 @@ func Check(c *Case, truth []Truth, o Outcome) []Violation {
 			k.ratio(q, truth, o.Results)
 		}
 	}
+
 	return k.found
 }
 
@@ -107,6 +108,7 @@ func (k *checker) result(q int, t *Truth, r *btn.Result) {
 		k.code(q, r.Error.Code, r.Error.Message)
 		return
 	}
+
 	switch {
 	case r.Zero && r.LogZ != nil || !r.Zero && r.LogZ == nil:
 		k.add(Incomplete, q, "zero is %v and ln Z %s", r.Zero, show(r.LogZ))
@@ -122,6 +124,7 @@ func (k *checker) result(q int, t *Truth, r *btn.Result) {
 	case r.Exact && !Close(*r.LogZ, t.LnZ):
 		k.add(WrongValue, q, "ln Z %v is claimed, truth %v (%s)", *r.LogZ, t.LnZ, r.Method)
 	}
+
 	k.certificate(q, t, r)
 	k.marginals(q, t, r)
 	k.joint(q, t, r)
@@ -171,6 +174,7 @@ func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
 		}
 		return
 	}
+
 	if len(r.Marginals) != len(k.c.Model.Domains) {
 		k.add(Incomplete, q, "marginals of %d variables, the model has %d", len(r.Marginals), len(k.c.Model.Domains))
 		return
@@ -191,6 +195,7 @@ func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
 			}
 			sum += p
 		}
+
 		if !(math.Abs(sum-1) <= Tolerance) {
 			k.add(Improbable, q, "the marginals of variable %d sum to %v", v, sum)
 			return
@@ -211,6 +216,7 @@ func (k *checker) joint(q int, t *Truth, r *btn.Result) {
 		}
 		return
 	}
+
 	if !slices.Equal(r.Joint.Variables, set) || t.Joint != nil && len(r.Joint.P) != len(t.Joint) {
 		k.add(Incomplete, q, "a joint marginal of %v in %d cells", r.Joint.Variables, len(r.Joint.P))
 		return
@@ -239,6 +245,7 @@ func (k *checker) ratio(q int, truth []Truth, results []btn.Result) {
 		}
 		return
 	}
+
 	t := &truth[q]
 	switch {
 	case t.Event && *r.LnRatio > stated(r)+stated(given)+Tolerance:

@@ -115,11 +115,13 @@ func (d *drawer) model() *factorgraph.Model {
 	} else {
 		d.scattered(m)
 	}
+
 	for range d.rng.IntN(3) {
 		if d.chance(0.2) {
 			m.Factors = append(m.Factors, d.factor(m, nil))
 		}
 	}
+
 	if d.chance(0.2) && len(m.Factors) > 0 { // a scope that is there already
 		scope := m.Factors[d.rng.IntN(len(m.Factors))].Scope
 		m.Factors = append(m.Factors, d.factor(m, d.shuffled(scope)))
@@ -148,6 +150,7 @@ func (d *drawer) domains() []int {
 		}
 		states *= domains[i]
 	}
+
 	return domains
 }
 

@@ -42,6 +42,7 @@ func (d *drawer) cp(dims []int) tensor.Tensor {
 	if d.chance(0.25) {
 		return d.difference(dims)
 	}
+
 	rank := d.rng.IntN(4)
 	if rank == 0 && d.chance(0.9) { // no terms are the factor 0
 		rank = 2
@@ -56,6 +57,7 @@ func (d *drawer) cp(dims []int) tensor.Tensor {
 		}
 		t.Vectors[l] = d.numbers(rank * n)
 	}
+
 	return t
 }
 
@@ -83,6 +85,7 @@ func (d *drawer) known(dims []int) tensor.Tensor {
 		must(err)
 		return t
 	}
+
 	if n == 0 {
 		return factorgraph.Clause()
 	}
@@ -90,6 +93,7 @@ func (d *drawer) known(dims []int) tensor.Tensor {
 	for i := range p {
 		p[i] = pick(d.rng, 0, 1, d.rng.Float64(), d.rng.Float64(), 1e-9)
 	}
+
 	t, err := factorgraph.NoisyOr(pick(d.rng, 0, 0, d.rng.Float64(), 1e-12), p...)
 	must(err)
 	return t
@@ -140,6 +144,7 @@ func (d *drawer) levels(dims []int) (countspace.Levels, int) {
 			}
 		}
 	}
+
 	box := 1
 	for a := 1; a < l.D; a++ {
 		box *= 1 + possible(l, a)
@@ -174,6 +179,7 @@ func (d *drawer) values(l countspace.Levels, box int) scaled.Vector {
 			v.Exp[i] = d.exponent()
 		}
 	}
+
 	reached := make([]bool, box)
 	dims := make([]int, len(l.Of))
 	for i, of := range l.Of {
@@ -184,6 +190,7 @@ func (d *drawer) values(l countspace.Levels, box int) scaled.Vector {
 		reached[countIndex(l, x)] = true
 		step(x, dims)
 	}
+
 	for i := range reached {
 		if !reached[i] && d.chance(0.3) {
 			v.Mant[i] = -d.positive()
@@ -212,6 +219,7 @@ func (d *drawer) symmetryCP(dims []int) tensor.Tensor {
 		}
 		t.Terms = append(t.Terms, term)
 	}
+
 	if terms > 0 && d.chance(0.2) {
 		t.Terms = append(t.Terms, d.part(t.Terms[0]))
 	}
@@ -238,6 +246,7 @@ func (d *drawer) structured(m *factorgraph.Model) {
 	if n == 0 {
 		return
 	}
+
 	for v := range n { // priors
 		if d.chance(0.7) {
 			m.Factors = append(m.Factors, factorgraph.Factor{
@@ -246,12 +255,14 @@ func (d *drawer) structured(m *factorgraph.Model) {
 			})
 		}
 	}
+
 	kind := d.rng.IntN(4)
 	if kind == 3 {
 		levels := countspace.TwoLevels(m.Domains)
 		t := &tensor.Symmetric{Shape: m.Domains, Levels: levels, Values: d.values(levels, n+1)}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: all(n), Table: t})
 	}
+
 	for range 1 + d.rng.IntN(2*n) {
 		scope := d.shuffled(all(n))[:min(n, 1+d.rng.IntN(4))]
 		dims := make([]int, len(scope))
@@ -270,6 +281,7 @@ func (d *drawer) structured(m *factorgraph.Model) {
 		default:
 			t = d.table(dims)
 		}
+
 		must(err)
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: t})
 	}

@@ -52,6 +52,7 @@ func entry(t tensor.Tensor, x []int) Number {
 		}
 		return sum
 	}
+
 	panic(fmt.Sprintf("truth: a tensor of type %T", t))
 }
 
@@ -100,6 +101,7 @@ func countIndex(l countspace.Levels, x []int) int {
 		}
 		index = index*(possible+1) + count
 	}
+
 	return index
 }
 
@@ -119,6 +121,7 @@ func Weights(m *factorgraph.Model) []Number {
 		}
 		e.due[last] = append(e.due[last], j)
 	}
+
 	e.out = make([]Number, 0, product(m.Domains))
 	e.visit(0, One)
 	return e.out

@@ -101,6 +101,7 @@ func (d *drawer) tree(c *Case) Truth {
 		c.Model.Factors = append(c.Model.Factors, f)
 		g.pair[v] = Table(f.Table)
 	}
+
 	c.Queries = []query.Query{{Marginals: true}}
 	return g.solve()
 }
@@ -122,6 +123,7 @@ func (d *drawer) paths(c *Case) Truth {
 			g.pair[v] = Table(t)
 		}
 	}
+
 	last := dense([]int{2}, pick(d.rng, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
 	c.add(last, n-1)
 	g.unary[n-1] = Table(last)
@@ -133,6 +135,7 @@ func (d *drawer) paths(c *Case) Truth {
 			g.unary[n-1][x] = g.unary[n-1][x].Mul(w)
 		}
 	}
+
 	c.Queries = []query.Query{{Marginals: true}}
 	return g.solve()
 }
@@ -162,6 +165,7 @@ func (d *drawer) counts(c *Case) Truth {
 			values[i] = (d.rng.Float64() - 0.5) * 3000
 		}
 	}
+
 	t, err := factorgraph.CardinalityLog(c.Model.Domains, values)
 	must(err)
 	c.add(t, all(n)...)
@@ -175,6 +179,7 @@ func (d *drawer) counts(c *Case) Truth {
 			e = timesLinear(e, One, One)
 		}
 	}
+
 	z := Number{}
 	for i := range e {
 		z = z.Add(e[i].Mul(at(t.Values, i)))
@@ -219,6 +224,7 @@ func (d *drawer) parities(c *Case) Truth {
 		c.add(t, scope...)
 		rows = append(rows, row)
 	}
+
 	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
 	rank, contradictory := eliminate(rows, n)
 	if contradictory {
@@ -237,6 +243,7 @@ func eliminate(rows []uint64, n int) (rank int, contradictory bool) {
 				break
 			}
 		}
+
 		if pivot < 0 {
 			continue
 		}
@@ -248,6 +255,7 @@ func eliminate(rows []uint64, n int) (rank int, contradictory bool) {
 		}
 		rank++
 	}
+
 	for _, row := range rows[rank:] {
 		contradictory = contradictory || row != 0
 	}

@@ -43,6 +43,7 @@ func (g *chain) solve() Truth {
 			below[p][a] = below[p][a].Mul(up[v][a])
 		}
 	}
+
 	t := Truth{Z: total(below[0])}
 	if t.Z.IsZero() {
 		return t
@@ -83,6 +84,7 @@ func (g *chain) down(up [][]Number) [][]Number {
 			}
 		}
 	}
+
 	return down
 }
 
@@ -120,6 +122,7 @@ func (d *drawer) strip(c *Case) Truth {
 			}
 			sums = next
 		}
+
 		for r := range rows - 1 {
 			along := pair(column*rows+r, column*rows+r+1)
 			for s := range states {
@@ -127,6 +130,7 @@ func (d *drawer) strip(c *Case) Truth {
 			}
 		}
 	}
+
 	c.Queries = []query.Query{{Marginals: d.chance(0.3)}}
 	return Truth{Z: total(sums)}
 }
@@ -152,6 +156,7 @@ func (d *drawer) findings(c *Case) Truth {
 			c.add(dense([]int{2}, 1-p, p), v)
 		}
 	}
+
 	var q query.Query
 	s := inclusion{prior: prior}
 	for f := range findings {
@@ -172,6 +177,7 @@ func (d *drawer) findings(c *Case) Truth {
 			s.negative = append(s.negative, absent(t, scope, diseases))
 		}
 	}
+
 	c.Queries = []query.Query{q}
 	return Truth{Z: s.solve()}
 }

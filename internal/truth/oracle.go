@@ -57,6 +57,7 @@ func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
 			t.Marginals[v] = together(m, conditioned, []int{v}, t.Z)
 		}
 	}
+
 	if q.Joint != nil {
 		t.Joint = together(m, conditioned, q.Joint, t.Z)
 	}
@@ -106,6 +107,7 @@ func together(m *factorgraph.Model, weights []Number, set []int, z Number) []flo
 		sums[cell] = sums[cell].Add(w)
 		step(x, m.Domains)
 	}
+
 	p := make([]float64, len(sums))
 	for i, s := range sums {
 		p[i] = s.Over(z)
@@ -125,6 +127,7 @@ func restricts(event, given factorgraph.Evidence) bool {
 			return false
 		}
 	}
+
 	soft := map[int][]float64{}
 	for _, s := range given.Soft {
 		soft[s.Var] = s.Weights
@@ -141,5 +144,6 @@ func restricts(event, given factorgraph.Evidence) bool {
 			}
 		}
 	}
+
 	return found == len(soft)
 }

@@ -67,6 +67,7 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 			return m, queries, nil
 		}
 	}
+
 	var text bytes.Buffer
 	switch err := uai.Write(&text, m); {
 	case fault.CodeOf(err) == fault.Unsupported: // an entry in which a table would lose digits
@@ -74,6 +75,7 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 	case err != nil:
 		return nil, nil, err
 	}
+
 	back, err := uai.Read(&text, uai.Limits{})
 	if err != nil {
 		return nil, nil, err
@@ -90,6 +92,7 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 		}
 		out[q].Evidence.Hard = ev.Hard
 	}
+
 	if err := near(m, back); err != nil {
 		return nil, nil, err
 	}
@@ -121,6 +124,7 @@ func near(a, b *factorgraph.Model) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -163,6 +167,7 @@ func sameEntries(a, b tensor.Tensor) bool {
 	if n, err := tensor.Size(dims); err == nil && n <= comparedEntries {
 		return slices.EqualFunc(Table(a), Table(b), Number.Equal)
 	}
+
 	rng, x := rand.New(rand.NewPCG(uint64(len(dims)), 1)), make([]int, len(dims))
 	for range drawnEntries {
 		for i, d := range dims {
@@ -172,5 +177,6 @@ func sameEntries(a, b tensor.Tensor) bool {
 			return false
 		}
 	}
+
 	return true
 }

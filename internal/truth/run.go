@@ -58,6 +58,7 @@ func watch(l Limits, timeout time.Duration, call func(context.Context) ([]btn.Re
 		return o
 	case <-ctx.Done():
 	}
+
 	select {
 	case o := <-done:
 		return o

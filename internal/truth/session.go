@@ -68,6 +68,7 @@ func (s *Session) Cases(n uint64, draw Source) *Tally {
 			}
 		})
 	}
+
 	wg.Wait()
 	sum := &Tally{}
 	for w := range tallies {
@@ -122,6 +123,7 @@ func (s *Session) report(c *Case, found []Violation, small bool) {
 		}
 		path = s.write(c, found[0])
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := found[0]

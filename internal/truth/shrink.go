@@ -43,6 +43,7 @@ func reductions(c *Case) []*Case {
 			change(func(n *Case) { n.dropQuery(q) })
 		}
 	}
+
 	for j := range c.Model.Factors {
 		change(func(n *Case) { n.Model.Factors = slices.Delete(n.Model.Factors, j, j+1) })
 	}
@@ -51,6 +52,7 @@ func reductions(c *Case) []*Case {
 			change(func(n *Case) { n.dropVariable(v) })
 		}
 	}
+
 	for q := range c.Queries {
 		for i := range c.Queries[q].Evidence.Hard {
 			change(func(n *Case) { n.Queries[q].Evidence.Hard = slices.Delete(n.Queries[q].Evidence.Hard, i, i+1) })
@@ -68,6 +70,7 @@ func reductions(c *Case) []*Case {
 			change(func(n *Case) { n.Queries[q].Over = 0 })
 		}
 	}
+
 	return append(out, plainer(c)...)
 }
 
@@ -149,6 +152,7 @@ func (c *Case) dropVariable(v int) {
 			lower(&c.Model.Factors[j].Scope[i])
 		}
 	}
+
 	for q := range c.Queries {
 		for i := range c.Queries[q].Evidence.Hard {
 			lower(&c.Queries[q].Evidence.Hard[i].Var)

@@ -29,6 +29,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if err != nil {
 		return nil, formatError{err}
 	}
+
 	queries := make([]query.Query, len(request.Queries))
 	for q, w := range request.Queries {
 		queries[q] = query.Query{Evidence: w.Evidence, Marginals: w.Marginals, Over: w.Over, Joint: w.Joint}
@@ -36,6 +37,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if err := query.Check(m.Domains, queries); err != nil {
 		return nil, err
 	}
+
 	net, err := stage.Reparameterise(ctx, m, request.Settings)
 	if err != nil {
 		return nil, err
@@ -43,6 +45,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 	if net, err = coded(net, message.EncodeNetwork, message.DecodeNetwork); err != nil {
 		return nil, err
 	}
+
 	w := worker{net: net, settings: request.Settings, memo: memory{}}
 	if len(queries)%2 == 0 { // the model was asked for before, without evidence
 		_, _ = w.answer(ctx, []query.Query{{}}) // what comes of it does not matter
@@ -50,6 +53,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 			return nil, err
 		}
 	}
+
 	results, err := w.answer(ctx, queries)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,9 @@ type worker struct {
 type memory map[string][]byte
 
 // Do returns what is remembered under a key, or computes and remembers it.
-func (m memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (m memory) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	if b, ok := m[key]; ok {
 		d, err := message.DecodePlan(b)
 		return d, true, err
@@ -146,17 +152,31 @@ func wireRequest(c *Case) (*wire.Model, error) {
 var digest = wire.Digest(nil)
 
 // contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
-func contracted(ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, memory int64) ([]btn.UnitValue, error) {
+func contracted(
+	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, memory int64,
+) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
 	shared, projectors := &problem.Shared{}, &contract.Recent{}
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{Memory: memory, Shared: shared, Projectors: projectors})
+		part, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{
+			Memory:     memory,
+			Shared:     shared,
+			Projectors: projectors,
+		})
 		if err != nil {
 			return nil, err
 		}
 		var back message.Partial
-		p := &message.Partial{Job: "truth", Digest: digest, JobBlob: digest, K: k, N: len(chunks), Values: part, NumericKind: message.NumericKind()}
+		p := &message.Partial{
+			Job:         "truth",
+			Digest:      digest,
+			JobBlob:     digest,
+			K:           k,
+			N:           len(chunks),
+			Values:      part,
+			NumericKind: message.NumericKind(),
+		}
 		if err := carried(p, &back); err != nil {
 			return nil, err
 		}
@@ -165,12 +185,18 @@ func contracted(ctx context.Context, net *btn.Network, assignments []btn.Assignm
 			break
 		}
 	}
+
 	return values, nil
 }
 
 func wireAnswer(results []btn.Result) ([]btn.Result, error) {
 	var back wire.Answer
-	if err := carried(&wire.Answer{Job: "truth", Digest: digest, Status: wire.StatusOK, Results: results}, &back); err != nil {
+	if err := carried(&wire.Answer{
+		Job:     "truth",
+		Digest:  digest,
+		Status:  wire.StatusOK,
+		Results: results,
+	}, &back); err != nil {
 		return nil, err
 	}
 	return back.Results, nil

@@ -50,6 +50,7 @@ func (y *Tally) Count(c *Case, truth []Truth, o Outcome, found []Violation) {
 	for _, v := range found {
 		y.Violations[v.Class]++
 	}
+
 	if o.Err != nil {
 		y.Refused[fmt.Sprintf("%s, the whole request: %s", c.Settings.Method, fault.CodeOf(o.Err))] += len(c.Queries)
 	}
@@ -75,6 +76,7 @@ func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 	default:
 		y.estimate(t, r)
 	}
+
 	if r.LnRatio != nil {
 		y.Ratios++
 	}
@@ -120,6 +122,7 @@ func (y *Tally) Add(other *Tally) {
 	for k, n := range other.Refused {
 		y.Refused[k] += n
 	}
+
 	for k, n := range other.Violations {
 		y.Violations[k] += n
 	}
@@ -130,6 +133,7 @@ func (y *Tally) Add(other *Tally) {
 		t := y.Estimates[k]
 		t.all, t.stated, t.within, t.ofZero = t.all+s.all, t.stated+s.stated, t.within+s.within, t.ofZero+s.ofZero
 	}
+
 	if other.Slowest > y.Slowest {
 		y.Slowest, y.SlowestName = other.Slowest, other.SlowestName
 	}

@@ -38,6 +38,7 @@ func check(e *sumproduct.Expression) error {
 			}
 		}
 	}
+
 	if e.Scale.Mant < 0 || !e.Scale.IsFinite() {
 		return fault.New(fault.Unsupported, "baseline: the scale is %v·2^%d; it must be at least 0",
 			e.Scale.Mant, e.Scale.Exp)

@@ -41,6 +41,7 @@ func newTree(ctx context.Context, e *sumproduct.Expression, ibound int) (*tree, 
 	if err := check(e); err != nil {
 		return nil, err
 	}
+
 	order, err := contractionorder.MinFill(ctx, e.Hypergraph())
 	if err != nil {
 		return nil, err
@@ -55,6 +56,7 @@ func newTree(ctx context.Context, e *sumproduct.Expression, ibound int) (*tree, 
 	for k, i := range order {
 		s.rank[i] = k
 	}
+
 	for _, x := range e.Tables {
 		s.add(item{Table: x, child: -1})
 	}
@@ -104,6 +106,7 @@ func (s *splitter) split(i int) error {
 		s.t.scale = s.t.scale.Mul(scaled.FromFloat(float64(s.e.Dims[i])))
 		return nil
 	}
+
 	slices.SortStableFunc(items, func(a, b item) int { return len(b.Scope) - len(a.Scope) })
 	var groups [][]item
 	var scopes [][]int
@@ -114,6 +117,7 @@ func (s *splitter) split(i int) error {
 		}
 		groups[g], scopes[g] = append(groups[g], x), union(scopes[g], x.Scope)
 	}
+
 	main := len(s.t.buckets) + len(groups) - 1
 	for g := len(groups) - 1; g >= 0; g-- {
 		if err := s.bucket(groups[g], scopes[g], main); err != nil {
@@ -131,11 +135,13 @@ func (s *splitter) bucket(items []item, scope []int, main int) error {
 		b.dims = append(b.dims, s.e.Dims[i])
 		cells *= float64(s.e.Dims[i])
 	}
+
 	if s.cells += cells; s.cells > maxCells {
 		return fault.New(fault.OverBudget,
 			"baseline: mini-buckets of ibound %d need more than %d bytes: %.3g entries and more",
 			s.ibound, 8*maxCells, s.cells)
 	}
+
 	for _, x := range items {
 		if x.child >= 0 {
 			b.children = append(b.children, x.child)
@@ -144,6 +150,7 @@ func (s *splitter) bucket(items []item, scope []int, main int) error {
 			b.tables = append(b.tables, table{axes: x.Scope, data: x.Data})
 		}
 	}
+
 	s.t.buckets = append(s.t.buckets, b)
 	s.add(item{Table: sumproduct.Table{Scope: scope[1:]}, child: k})
 	return nil

@@ -68,6 +68,7 @@ func MeanField(ctx context.Context, e *sumproduct.Expression, o MeanFieldOptions
 			best = r
 		}
 	}
+
 	best.Flops = flops
 	return best, nil
 }
@@ -101,6 +102,7 @@ func newField(e *sumproduct.Expression) *field {
 		}
 		f.flops += float64(len(table.Scope)*len(table.Scope)) * float64(len(table.Data))
 	}
+
 	for i, d := range e.Dims {
 		f.q[i] = make([]float64, d)
 	}
@@ -145,6 +147,7 @@ func (f *field) sweep() float64 {
 			q[x] = p / total
 		}
 	}
+
 	return change
 }
 
@@ -165,6 +168,7 @@ func (f *field) expect(t, i int, into []float64) {
 				p *= f.q[j][f.x[k]]
 			}
 		}
+
 		if p > 0 {
 			into[x] += p * l
 		}

@@ -38,6 +38,7 @@ func MiniBucket(ctx context.Context, e *sumproduct.Expression, ibound int) (Resu
 			numbers = append(numbers, messages[k].data[0])
 		}
 	}
+
 	r.LnZ = lnOf(t.scale, numbers, exp)
 	return r, nil
 }

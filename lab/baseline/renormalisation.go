@@ -43,6 +43,7 @@ func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o Reno
 	if err != nil {
 		return Result{}, err
 	}
+
 	n := len(t.buckets)
 	s := &renormaliser{
 		tree: t,
@@ -57,6 +58,7 @@ func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o Reno
 		}
 		s.local(k)
 	}
+
 	r := Result{LnZ: s.value(), Converged: o.Rounds < 0}
 	for r.Rounds < o.Rounds && !r.Converged {
 		for k := n - 1; k >= 0; k-- {
@@ -70,6 +72,7 @@ func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o Reno
 		r.Rounds++
 		r.Converged = r.LnZ == before || math.Abs(r.LnZ-before) < 1e-10
 	}
+
 	r.Flops = s.flops
 	return r, nil
 }
@@ -107,6 +110,7 @@ func (s *renormaliser) global(k int) {
 			below[j]++
 		}
 	}
+
 	for j := range s.down {
 		if below[j] < 2 {
 			s.down[j] = table{}
@@ -132,6 +136,7 @@ func (s *renormaliser) pair(k int) table {
 	for meet >= 0 && !above[meet] {
 		meet = s.buckets[meet].parent
 	}
+
 	a, fromA := s.climb(k, replica, s.inputs(k, -1, -1), meet)
 	b, fromB := s.climb(m, mainOne, append(s.inputs(m, -1, -1), s.vectors(m, k)...), meet)
 	ops, axes, dims := []table{a, b}, []int{replica, mainOne}, []int{d, d}
@@ -241,6 +246,7 @@ func (s *renormaliser) leading(t table, d int) []float64 {
 			}
 		}
 	}
+
 	s.flops += 2 * float64(d*d*n)
 	for range 40 {
 		normalise(g)
@@ -254,6 +260,7 @@ func (s *renormaliser) leading(t table, d int) []float64 {
 		}
 		g, next = next, g
 	}
+
 	norm := 0.0
 	for i := range u {
 		for _, x := range g[i*d : (i+1)*d] {
@@ -261,6 +268,7 @@ func (s *renormaliser) leading(t table, d int) []float64 {
 		}
 		norm = math.Hypot(norm, u[i])
 	}
+
 	for i := range u {
 		if u[i] /= norm; norm == 0 {
 			u[i] = 1 / math.Sqrt(float64(d))

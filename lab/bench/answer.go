@@ -60,6 +60,7 @@ func parseAnswer(stdout []byte) (*answer, error) {
 		}
 		found = line
 	}
+
 	if found == nil {
 		return nil, errNoAnswer
 	}
@@ -67,6 +68,7 @@ func parseAnswer(stdout []byte) (*answer, error) {
 	if err := json.Unmarshal(found, &a); err != nil {
 		return nil, fmt.Errorf("result: %w", err)
 	}
+
 	switch {
 	case a.Status == btn.StatusOK && (a.Log10Z == nil) == !a.Zero:
 		return nil, errors.New("result: neither log10_z nor zero, or both")
@@ -75,5 +77,6 @@ func parseAnswer(stdout []byte) (*answer, error) {
 	case a.Status != btn.StatusOK && a.Status != btn.StatusError:
 		return nil, fmt.Errorf("result: status %q", a.Status)
 	}
+
 	return &a, nil
 }

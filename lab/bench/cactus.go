@@ -33,6 +33,7 @@ func SeriesOf(rows []Row, otherwise string) []Series {
 			list[i].Times = append(list[i].Times, r.Wall)
 		}
 	}
+
 	for _, s := range list {
 		sort.Float64s(s.Times)
 	}

@@ -39,6 +39,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 			return err
 		}
 	}
+
 	out.Flush()
 	return out.Error()
 }
@@ -61,6 +62,7 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "results: the head: %w", err)
 	}
+
 	at := map[string]int{}
 	for i, name := range head {
 		at[name] = i
@@ -70,6 +72,7 @@ func ReadCSV(r io.Reader) ([]Row, error) {
 			return nil, fault.New(fault.BadInput, "results: no column %q: not the CSV file of a benchmark", name)
 		}
 	}
+
 	var rows []Row
 	for {
 		fields, err := in.Read()

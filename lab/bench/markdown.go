@@ -38,6 +38,7 @@ func WriteMarkdown(w io.Writer, p Page, rows []Row) error {
 	for _, s := range p.Compared {
 		fmt.Fprintf(b, "- compared with: %s, %d of %d solved\n", s.Name, len(s.Times), s.Total)
 	}
+
 	fmt.Fprintf(b, "\n![models solved against time](%s)\n\n", p.Picture)
 	writeRows(b, columns(p.Mar), rows)
 	b.WriteString(legend)

@@ -33,11 +33,13 @@ func Find(folder string, filters []string) ([]Model, error) {
 			return nil, fault.New(fault.BadInput, "filter %q: %w", f, err)
 		}
 	}
+
 	if info, err := os.Stat(folder); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	} else if !info.IsDir() {
 		return nil, fault.New(fault.BadInput, "%s is no folder", folder)
 	}
+
 	var models []Model
 	seen := 0
 	add := func(below string, entries []os.DirEntry) {
@@ -53,6 +55,7 @@ func Find(folder string, filters []string) ([]Model, error) {
 			}
 		}
 	}
+
 	top, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
@@ -69,6 +72,7 @@ func Find(folder string, filters []string) ([]Model, error) {
 		}
 		add(e.Name(), inner)
 	}
+
 	if len(models) == 0 {
 		return nil, fault.New(fault.BadInput, "%s: of %d models (*%s) none is left by the filters %q",
 			folder, seen, ending, filters)

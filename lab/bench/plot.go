@@ -36,6 +36,7 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 	} {
 		text.Variant, text.Size = "Sans", size
 	}
+
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 225}, color.Gray{Y: 225}
 	p.Add(grid)
@@ -54,6 +55,7 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 		legend.Add(s.label(), line)
 		names = append(names, s.label())
 	}
+
 	legend.Padding, legend.ThumbnailWidth = vg.Points(3), vg.Points(28)
 	margin, beside := vg.Points(8), chart.LegendWidth(legend.TextStyle, names...)
 	canvas := vgsvg.New(18*vg.Centimeter+beside+margin, 12*vg.Centimeter)

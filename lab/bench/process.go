@@ -46,6 +46,7 @@ func runProcess(ctx context.Context, args []string, timeout time.Duration) proce
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
+
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = 5 * time.Second
 	scratch, err := os.MkdirTemp("", "btn-bench-")
@@ -72,6 +73,7 @@ func runProcess(ctx context.Context, args []string, timeout time.Duration) proce
 	default:
 		p.Ending, p.Reason = endedKilled, state.String()
 	}
+
 	p.CPU = state.UserTime() + state.SystemTime()
 	p.Peak = peakResidentSet(state)
 	return p

@@ -49,6 +49,7 @@ func readReference(model string, mar bool) reference {
 	case !errors.Is(err, fs.ErrNotExist):
 		r.Err = err
 	}
+
 	if !mar || r.Err != nil {
 		return r
 	}

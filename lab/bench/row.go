@@ -78,6 +78,7 @@ func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 	case endedUnborn:
 		return Broken, p.Reason
 	}
+
 	a, err := parseAnswer(p.Stdout)
 	if err != nil {
 		return Broken, err.Error() + "; " + p.Reason + " " + p.Stderr
@@ -89,6 +90,7 @@ func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 	if ref.Err != nil {
 		return NoReference, ref.Err.Error()
 	}
+
 	off := Wrong
 	if !a.Exact {
 		off = Estimate
@@ -98,6 +100,7 @@ func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 			return off, "log10 Z " + formatLog(r.Log10Z) + ", the reference is " + formatLog(ref.Log10Z)
 		}
 	}
+
 	if mar && ref.Marginals != nil {
 		if a.Marginals == nil {
 			return NoMar, ""
@@ -113,12 +116,14 @@ func (r *Row) judge(p process, ref reference, mar bool) (Status, string) {
 			return off, ""
 		}
 	}
+
 	switch {
 	case ref.Log10Z != nil:
 		return OK, ""
 	case a.Exact:
 		return Unchecked, ""
 	}
+
 	return Estimate, "no reference"
 }
 

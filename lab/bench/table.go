@@ -32,6 +32,7 @@ func columns(mar bool) []column {
 		{"peak MiB", 8, false, func(r Row) string { return formatPeak(r.Peak) }},
 		{"error", 7, false, func(r Row) string { return formatFloat(r.Error, "%.1g") }},
 	}
+
 	if mar {
 		list = append(list, column{"MAR error", 9, false, func(r Row) string { return formatFloat(r.MarError, "%.1g") }})
 	}
@@ -129,6 +130,7 @@ func Summary(rows []Row) string {
 			order = append(order, r.Status)
 		}
 	}
+
 	parts := make([]string, len(order))
 	for i, s := range order {
 		parts[i] = fmt.Sprintf("%s %d", s, count[s])

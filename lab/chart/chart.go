@@ -126,6 +126,7 @@ func newFigure(title string, x, y Axis) *figure {
 			a.Floor = 1e-16
 		}
 	}
+
 	f := &figure{
 		Plot:  plot.New(),
 		x:     x,
@@ -135,6 +136,7 @@ func newFigure(title string, x, y Axis) *figure {
 		low:   math.Inf(1),
 		high:  math.Inf(-1),
 	}
+
 	f.Title.Text, f.Title.Padding = title, vg.Points(8)
 	f.Plot.X.Label.Text = x.Label // that of the y axis stands above it: see write
 	f.legend = plot.NewLegend()
@@ -147,6 +149,7 @@ func newFigure(title string, x, y Axis) *figure {
 	} {
 		of.Variant, of.Size = "Sans", size
 	}
+
 	return f
 }
 
@@ -255,6 +258,7 @@ func decades(from, to float64) []plot.Tick {
 			ticks = append(ticks, t)
 		}
 	}
+
 	return ticks
 }
 

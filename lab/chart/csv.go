@@ -33,6 +33,7 @@ func WriteCSV(w io.Writer, columns []string, rows [][]any) error {
 			return err
 		}
 	}
+
 	out.Flush()
 	return out.Error()
 }
@@ -56,5 +57,6 @@ func cellText(cell any) (string, error) {
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64), nil
 	}
+
 	return "", fmt.Errorf("a %T is no cell", cell)
 }

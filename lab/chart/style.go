@@ -55,6 +55,7 @@ func (f *figure) curve(i int, name string, points []Point, joined bool) {
 		}
 		known, run = append(known, at), append(run, at)
 	}
+
 	line()
 	glyphs := &plotter.Scatter{XYs: known, GlyphStyle: glyphStyle(i)}
 	f.Add(glyphs)
@@ -112,12 +113,14 @@ func (f *figure) band(i int, points []Point) error {
 		rim = append(rim, plotter.XY{X: p.X, Y: p.High})
 		spread = spread || p.High > p.Low
 	}
+
 	if !spread || len(points) < 2 {
 		return nil
 	}
 	for k := len(points) - 1; k >= 0; k-- {
 		rim = append(rim, plotter.XY{X: points[k].X, Y: points[k].Low})
 	}
+
 	polygon, err := plotter.NewPolygon(rim)
 	if err != nil {
 		return fmt.Errorf("chart: %w", err)

@@ -54,6 +54,7 @@ func calibrationOfMore() Experiment {
 					return rows, err
 				}
 			}
+
 			return rows, nil
 		},
 		Figures: calibrationFigures,
@@ -85,6 +86,7 @@ func calibrationModels(o Options) []instance {
 			}
 		}
 	}
+
 	return list
 }
 
@@ -118,6 +120,7 @@ func calibrate(rows []Row, method string) (c calibrated) {
 			}
 			continue
 		}
+
 		c.models++
 		switch {
 		case math.IsNaN(r.Estimate):
@@ -133,6 +136,7 @@ func calibrate(rows []Row, method string) (c calibrated) {
 			}
 		}
 	}
+
 	c.stated, c.err = chart.Summary(0, stated).Y, chart.Summary(0, errs).Y
 	return c
 }

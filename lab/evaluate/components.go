@@ -103,5 +103,6 @@ func componentFigures(rows []Row) (list []Figure) {
 			Draw: lnz.WriteSVG,
 		}, Figure{Name: file("components", name, "residual"), Draw: rho.WriteSVG})
 	}
+
 	return list
 }

@@ -73,6 +73,7 @@ func calibrationOfConstraints() Experiment {
 					return rows, err
 				}
 			}
+
 			return rows, nil
 		},
 		Figures: constraintFigures,

@@ -163,6 +163,7 @@ func compare(ctx context.Context, o Options, list []instance, methods []Method, 
 		}
 		o.say(line + said)
 	}
+
 	return rows, nil
 }
 
@@ -188,6 +189,7 @@ func answers(
 		rows = append(rows, r)
 		said += fmt.Sprintf("  %s %s (%.2f s)", m.Name, short(r.Error), r.Seconds)
 	}
+
 	return rows, said, nil
 }
 

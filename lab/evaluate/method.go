@@ -95,11 +95,13 @@ func read(r btn.Result) (Outcome, error) {
 	default:
 		return o, fault.New(fault.FailedEstimate, "no ln Z")
 	}
+
 	if r.Exact {
 		o.Uncertainty = 0
 	} else if r.Uncertainty != nil {
 		o.Uncertainty = *r.Uncertainty
 	}
+
 	if r.Residual != nil {
 		o.Residual = *r.Residual
 	}

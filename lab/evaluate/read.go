@@ -26,6 +26,7 @@ func Redraw(dir string, x Experiment) (int, error) {
 	if err != nil {
 		return 0, fault.New(fault.BadInput, "evaluate: %s.csv: %w", x.Name, err)
 	}
+
 	figures := x.Figures(rows)
 	for _, f := range figures {
 		var svg bytes.Buffer
@@ -36,6 +37,7 @@ func Redraw(dir string, x Experiment) (int, error) {
 			return 0, fault.Wrap(fault.Infrastructure, err)
 		}
 	}
+
 	return len(figures), nil
 }
 
@@ -49,6 +51,7 @@ func readRows(path string) ([]Row, error) {
 	if err != nil || len(lines) == 0 {
 		return nil, errors.Join(err, errors.New("no head"))
 	}
+
 	rows := make([]Row, len(lines)-1)
 	for k, line := range lines[1:] {
 		cell := func(name string) string {
@@ -61,6 +64,7 @@ func readRows(path string) ([]Row, error) {
 			return nil, errors.Join(errors.New("row "+strconv.Itoa(k)), err)
 		}
 	}
+
 	return rows, nil
 }
 
@@ -75,6 +79,7 @@ func rowOf(cell func(name string) string) (r Row, err error) {
 		err = errors.Join(err, wrong)
 		return v
 	}
+
 	whole := func(name string) uint64 {
 		if cell(name) == "" {
 			return 0
@@ -83,6 +88,7 @@ func rowOf(cell func(name string) string) (r Row, err error) {
 		err = errors.Join(err, wrong)
 		return v
 	}
+
 	r = Row{
 		Model: cell("model"), Family: cell("family"), Attractive: cell("attractive") == "true",
 		Variables: int(whole("variables")), Strength: number("strength"),
@@ -93,5 +99,6 @@ func rowOf(cell func(name string) string) (r Row, err error) {
 		Discarded: number("discarded"), Flops: number("flops"), Seconds: number("seconds"),
 		ExactSeconds: number("exact_seconds"), Failed: cell("failed"),
 	}
+
 	return r, err
 }

@@ -54,6 +54,7 @@ func runReferences(ctx context.Context, o Options) ([]Row, error) {
 	default:
 		filters = []string{"uai/*"}
 	}
+
 	models, err := bench.Find(o.Data, filters)
 	if err != nil {
 		return nil, err
@@ -84,6 +85,7 @@ func runReferences(ctx context.Context, o Options) ([]Row, error) {
 		}
 		o.say(fmt.Sprintf("%s: ln Z = %.6g (%.2f s)%s", at, exact.LnZ, exact.Seconds, said))
 	}
+
 	return rows, nil
 }
 
@@ -97,6 +99,7 @@ func observed(path string) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	text, err = os.ReadFile(path + ".evid")
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
@@ -104,6 +107,7 @@ func observed(path string) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	evidence, err := uai.ReadEvidence(bytes.NewReader(text), m.Domains)
 	if err != nil {
 		return nil, err
@@ -116,6 +120,7 @@ func observed(path string) (*factorgraph.Model, error) {
 			Table: &tensor.Dense{Shape: []int{len(one)}, Data: one},
 		})
 	}
+
 	return m, nil
 }
 
@@ -135,6 +140,7 @@ func referenceFigures(rows []Row) (list []Figure) {
 		}
 		list = append(list, Figure{Name: "uai-" + what.file, Draw: l.WriteSVG})
 	}
+
 	s := chart.Scatter{Title: "Reference models: error against stated uncertainty", Diagonals: []float64{1, 3},
 		X: chart.Axis{
 			Label: "stated uncertainty of ln Z (nats)",
@@ -173,6 +179,7 @@ func referenceSummary(rows []Row) string {
 	for _, m := range methods {
 		fmt.Fprintf(&b, " %s |", m)
 	}
+
 	fmt.Fprintf(&b, "\n|---|---|%s\n", strings.Repeat("---|", len(methods)))
 	for _, g := range groups(rows, func(r Row) string { return r.Model }) {
 		fmt.Fprintf(&b, "| %s | %.1f s |", g.name, g.rows[0].ExactSeconds)
@@ -186,5 +193,6 @@ func referenceSummary(rows []Row) string {
 		}
 		fmt.Fprintln(&b)
 	}
+
 	return b.String()
 }

@@ -71,6 +71,7 @@ func runReuse(ctx context.Context, o Options) ([]Row, error) {
 			o.say(fmt.Sprintf("%s: %d rows", x, len(rows)))
 		}
 	}
+
 	return rows, nil
 }
 
@@ -90,6 +91,7 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 	if err != nil {
 		return nil, err
 	}
+
 	plan, err := plannedTree(ctx, p, bonds[len(bonds)-1])
 	if err != nil {
 		return nil, err
@@ -98,6 +100,7 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 	if err != nil {
 		return nil, err
 	}
+
 	var rows []Row
 	for _, bond := range bonds {
 		before, err := compressed.Contract(ctx, p.Expression(), plan, compressed.Options{Bond: bond, Keep: true})
@@ -123,6 +126,7 @@ func reused(ctx context.Context, x instance, observations, bonds []int, drawn bo
 			}
 		}
 	}
+
 	return rows, nil
 }
 
@@ -164,6 +168,7 @@ func observe(
 			}
 			values[v] = value
 		}
+
 		ev := factorgraph.Observe(values)
 		o, err := exactly(ctx, m, ev, false)
 		if err != nil {
@@ -171,6 +176,7 @@ func observe(
 		}
 		sets, truths = append(sets, ev), append(truths, o)
 	}
+
 	return sets, truths, nil
 }
 

@@ -47,6 +47,7 @@ func strengthModels(o Options) []instance {
 		}
 		deltas = []float64{0.5, 2}
 	}
+
 	sizes = append(sizes, sizes[0])
 	sizes[len(sizes)-1].attractive = true
 	var list []instance
@@ -58,6 +59,7 @@ func strengthModels(o Options) []instance {
 			}
 		}
 	}
+
 	return list
 }
 
@@ -85,6 +87,7 @@ func curves(rows []Row, x, value func(Row) float64) (list []chart.Curve) {
 				at[x(r)] = append(at[x(r)], v)
 			}
 		}
+
 		slices.Sort(where)
 		c := chart.Curve{Name: method}
 		for _, at1 := range where {
@@ -94,6 +97,7 @@ func curves(rows []Row, x, value func(Row) float64) (list []chart.Curve) {
 			list = append(list, c)
 		}
 	}
+
 	return list
 }
 

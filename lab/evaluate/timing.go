@@ -70,6 +70,7 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 		if err != nil {
 			return rows, err
 		}
+
 		said := fmt.Sprintf("%s: ln Z = %.6g (%.2f s)", x, exact.LnZ, exact.Seconds)
 		tracks := []struct {
 			name string
@@ -98,8 +99,10 @@ func runTime(ctx context.Context, o Options) ([]Row, error) {
 				return rows, fmt.Errorf("%s: %s: %w", x, t.name, err)
 			}
 		}
+
 		o.say(said)
 	}
+
 	return rows, nil
 }
 
@@ -131,6 +134,7 @@ func staged(
 	if err != nil {
 		return err
 	}
+
 	chunks, ends := stage.Chunks(net, job)
 	if len(ends) == 0 {
 		ends = []int{len(chunks)} // an answer at once
@@ -145,6 +149,7 @@ func staged(
 			}
 			values = append(values, more...)
 		}
+
 		from = end
 		result := stage.AggregateNow("evaluate", job, nil, values)[0]
 		o, err := read(result)
@@ -161,6 +166,7 @@ func staged(
 			break
 		}
 	}
+
 	return nil
 }
 
@@ -182,5 +188,6 @@ func timeFigures(rows []Row) (list []Figure) {
 			})
 		}
 	}
+
 	return list
 }

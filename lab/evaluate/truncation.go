@@ -125,5 +125,6 @@ func grow(
 			return nil
 		}
 	}
+
 	return nil
 }

@@ -22,6 +22,7 @@ func Write(dir string, x Experiment, rows []Row) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+
 	put := func(name string, data []byte) error {
 		return fault.Wrap(fault.Infrastructure, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
@@ -31,6 +32,7 @@ func Write(dir string, x Experiment, rows []Row) error {
 	if err := put(x.Name+".txt", []byte(x.Summary(rows))); err != nil {
 		return err
 	}
+
 	for _, f := range x.Figures(rows) {
 		var svg bytes.Buffer
 		if err := f.Draw(&svg); err != nil {
@@ -40,6 +42,7 @@ func Write(dir string, x Experiment, rows []Row) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -61,5 +64,6 @@ func filled(rows []Row) (columns []string, cells [][]any) {
 			cells[k] = append(cells[k], r.Cells()[c])
 		}
 	}
+
 	return columns, cells
 }

@@ -86,6 +86,7 @@ func picture(w io.Writer, title, x, y string, logarithmic bool, curves []curve) 
 	} {
 		f.Variant, f.Size = "Sans", 11
 	}
+
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 225}, color.Gray{Y: 225}
 	p.Add(grid)
@@ -99,6 +100,7 @@ func picture(w io.Writer, title, x, y string, logarithmic bool, curves []curve) 
 				}
 			}
 		}
+
 		if len(points) == 0 {
 			continue
 		}
@@ -110,12 +112,14 @@ func picture(w io.Writer, title, x, y string, logarithmic bool, curves []curve) 
 		p.Add(line)
 		p.Legend.Add(c.name, line)
 	}
+
 	if logarithmic { // whole decades, also where there is nothing to draw
 		if math.IsInf(p.Y.Min, 1) {
 			p.Y.Min, p.Y.Max, p.X.Min, p.X.Max = 1, 10, 0, 1
 		}
 		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Floor(math.Log10(p.Y.Max))+1)
 	}
+
 	p.Legend.Top, p.Legend.Left = true, true
 	canvas := vgsvg.New(18*vg.Centimeter, 8*vg.Centimeter)
 	p.Draw(draw.Crop(draw.New(canvas), vg.Points(8), -vg.Points(8), vg.Points(8), -vg.Points(8)))

@@ -37,6 +37,7 @@ func newSampler(m *factorgraph.Model) *sampler {
 		}
 		of[f.Scope[len(f.Scope)-1]] = &table{scope: f.Scope, data: t.Data}
 	}
+
 	var ordered []table
 	placed := make([]bool, len(of))
 	for len(ordered) < len(of) {
@@ -50,6 +51,7 @@ func newSampler(m *factorgraph.Model) *sampler {
 			return s
 		}
 	}
+
 	s.tables = ordered
 	return s
 }
@@ -83,6 +85,7 @@ func (s *sampler) sample(r *rand.Rand) []int {
 		}
 		return x
 	}
+
 	for _, t := range s.tables {
 		at := 0
 		for _, u := range t.scope {
@@ -94,6 +97,7 @@ func (s *sampler) sample(r *rand.Rand) []int {
 		for _, p := range row {
 			sum += p
 		}
+
 		left := r.Float64() * sum
 		for a, p := range row {
 			if p > 0 {
@@ -104,5 +108,6 @@ func (s *sampler) sample(r *rand.Rand) []int {
 			}
 		}
 	}
+
 	return x
 }

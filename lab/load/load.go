@@ -116,6 +116,7 @@ func (c Config) check() error {
 	case !wire.ValidJob(c.Prefix) || len(c.Prefix) > 48:
 		return bad("prefix %.80q is not [A-Za-z0-9_-]{1,48}", c.Prefix)
 	}
+
 	for _, m := range c.Models {
 		if m.Graph == nil || !(m.Weight > 0) || math.IsInf(m.Weight, 1) {
 			return bad("model %s has weight %v", m.Name, m.Weight)
@@ -124,6 +125,7 @@ func (c Config) check() error {
 			return fault.New(fault.BadInput, "load: model %s: %w", m.Name, err)
 		}
 	}
+
 	for _, t := range c.Tenants {
 		if !(t.Weight > 0) || math.IsInf(t.Weight, 1) {
 			return bad("tenant %s has weight %v", t.Name, t.Weight)

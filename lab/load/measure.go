@@ -46,6 +46,7 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		n, err := chunks(ctx, k, &rec.job.message, memo, o.config.ChunkFlops)
 		if err != nil {
 			return nil, err
@@ -59,6 +60,7 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 		}
 		computed, messages = append(computed, rec.computed()), messages+simulate.MessagesPerJob(n)
 	}
+
 	jobs := float64(len(m.Chunks))
 	if jobs == 0 {
 		return nil, fault.New(fault.BadInput, "load: no answered job was kept: nothing to take service times from")
@@ -74,6 +76,7 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 				m.CPU, trimmed(computed), messages/jobs)
 		}
 	}
+
 	hops, ends := simulate.Path()
 	m.Hop = max(0, (quantiles(between).P50-m.Publisher-m.Message*float64(ends))/float64(hops))
 	for _, list := range []*[]float64{&m.Reparam, &m.Learn, &m.Contract, &m.Aggregate} {

@@ -29,6 +29,7 @@ func AlarmSized(seed uint64) *factorgraph.Model {
 	for range variables {
 		m.Domains = append(m.Domains, 2+r.IntN(3))
 	}
+
 	parents := make([][]int, variables)
 	for placed := 0; placed < arcs; {
 		child := 1 + r.IntN(variables-1)
@@ -38,6 +39,7 @@ func AlarmSized(seed uint64) *factorgraph.Model {
 			placed++
 		}
 	}
+
 	for v, scope := range parents {
 		slices.Sort(scope)
 		scope = append(scope, v)
@@ -54,6 +56,7 @@ func AlarmSized(seed uint64) *factorgraph.Model {
 		normaliseRows(t.Data, m.Domains[v])
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: t})
 	}
+
 	return m
 }
 
@@ -93,6 +96,7 @@ func variant(m *factorgraph.Model, number int, seed uint64) *factorgraph.Model {
 		}
 		c.Factors[j].Table = &tensor.Dense{Shape: t.Shape, Data: data}
 	}
+
 	return &c
 }
 

@@ -59,6 +59,7 @@ func (p *planner) job() (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	source := wire.Model{Model: k.body}
 	if p.register != nil {
 		if k.digest == "" {
@@ -68,6 +69,7 @@ func (p *planner) job() (*job, error) {
 		}
 		source = wire.Model{ModelDigest: k.digest}
 	}
+
 	queries := make([]query.Query, p.c.Batch)
 	for q := range queries {
 		queries[q] = query.Query{Evidence: k.draw.evidence(p.r, p.c.Observed), Marginals: p.c.Marginals}

@@ -57,6 +57,7 @@ func (r *record) note(a *wire.Answer, err error) {
 	case a.Status != wire.StatusOK && a.Error != nil:
 		r.code = string(a.Error.Code)
 	}
+
 	for i := range a.Results {
 		result := &a.Results[i]
 		if i == 0 {
@@ -64,6 +65,7 @@ func (r *record) note(a *wire.Answer, err error) {
 				r.timings[s] = result.TimingsMS[name]
 			}
 		}
+
 		switch result.Cache {
 		case "hit":
 			r.hits++
@@ -72,6 +74,7 @@ func (r *record) note(a *wire.Answer, err error) {
 		default:
 			r.off++
 		}
+
 		if result.Error != nil {
 			if r.errors == nil {
 				r.errors = map[fault.Code]int{}

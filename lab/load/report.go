@@ -122,6 +122,7 @@ func (o *Outcome) Report() *Report {
 	for _, m := range c.Models {
 		r.Models = append(r.Models, m.Name)
 	}
+
 	var stored, overhead []float64
 	var byStage [len(stages)][]float64
 	byTenant := make([][]float64, len(c.Tenants))
@@ -170,12 +171,14 @@ func (o *Outcome) Report() *Report {
 			}
 		}
 	}
+
 	r.OfferedRate, r.AcceptedRate, r.RefusedRate = float64(r.Offered)/r.Seconds, float64(r.Accepted)/r.Seconds, float64(r.Refused)/r.Seconds
 	r.AnsweredRate, r.QueryRate = float64(inTime)/r.Seconds, r.QueryRate/r.Seconds
 	r.Latency, r.Stored, r.Overhead = quantiles(r.latencies), quantiles(stored), quantiles(overhead)
 	for s, name := range stages {
 		r.Stages = append(r.Stages, Stage{name, quantiles(byStage[s])})
 	}
+
 	for i := range r.Tenants {
 		r.Tenants[i].Name, r.Tenants[i].Latency = c.Tenants[i].Name, quantiles(byTenant[i])
 	}
@@ -201,11 +204,13 @@ func (o *Outcome) timeline() []Second {
 			list[s].Answered++
 		}
 	}
+
 	for s, l := range latencies {
 		if len(l) > 0 {
 			sort.Float64s(l)
 			list[s].P50, list[s].P99 = quantile(l, 0.5), quantile(l, 0.99)
 		}
 	}
+
 	return list
 }

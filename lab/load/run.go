@@ -69,6 +69,7 @@ func (r *runner) run(ctx context.Context) (*Outcome, error) {
 	for first := time.Now(); len(planned) < min(ahead/2, r.c.Outstanding+1) && time.Since(first) < time.Second; {
 		time.Sleep(time.Millisecond) // something is drawn before the clock starts
 	}
+
 	r.start = time.Now()
 	for range submitters {
 		submit.Go(func() {
@@ -77,6 +78,7 @@ func (r *runner) run(ctx context.Context) (*Outcome, error) {
 			}
 		})
 	}
+
 	looking, stopLooking := context.WithCancel(ctx)
 	look.Go(func() { r.look(looking) })
 
@@ -156,6 +158,7 @@ func (r *runner) dispatch(ctx context.Context, planned <-chan *job) {
 				pause(wait)
 			}
 		}
+
 		rec := &record{at: j.at, model: j.model, tenant: j.tenant, queries: len(j.message.Queries)}
 		r.mu.Lock()
 		r.records = append(r.records, rec)
@@ -164,6 +167,7 @@ func (r *runner) dispatch(ctx context.Context, planned <-chan *job) {
 		r.mu.Unlock()
 		r.queue <- j
 	}
+
 	if r.c.Outstanding == 0 {
 		select { // the measured time is over when it is, not with the last arrival
 		case <-over.C:
@@ -220,6 +224,7 @@ func (r *runner) answered(id string, a *wire.Answer, err error) {
 	if !ok || n >= len(r.records) {
 		return
 	}
+
 	rec := r.records[n]
 	if rec.state == answered {
 		return
@@ -282,6 +287,7 @@ func (r *runner) lookUp(ctx context.Context, age time.Duration, most int) {
 			late = append(late, n)
 		}
 	}
+
 	r.mu.Unlock()
 	for _, n := range late {
 		id := r.c.Prefix + "-" + strconv.Itoa(n)

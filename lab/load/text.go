@@ -30,6 +30,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		b.WriteString("\n")
 	}
+
 	b.WriteString("\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "milliseconds\tp50\tp90\tp99\tmax\tmean\t")
@@ -37,6 +38,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		q := row.MS
 		fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", row.Name, q.P50, q.P90, q.P99, q.Max, q.Mean)
 	}
+
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		request := infer.Request{Job: rec.job.message.Job, Model: k.graph, Settings: rec.job.message.Settings}
 		for _, q := range rec.job.message.Queries {
 			request.Queries = append(request.Queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals})
@@ -49,6 +50,7 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+
 		v.Jobs++
 		v.Queries += len(request.Queries)
 		if err != nil || !same(results, rec.answer.Results) {
@@ -56,11 +58,13 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 				v.First = rec.job.message.Job
 			}
 		}
+
 		if misses == memo.misses && rec.at >= o.config.WarmUp {
 			compute = append(compute, took)
 			overhead = append(overhead, rec.latency()-took)
 		}
 	}
+
 	v.Compute, v.Overhead = quantiles(compute), quantiles(overhead)
 	return v, nil
 }
@@ -98,6 +102,7 @@ func (m *memory) Do(
 	if dec != nil {
 		return dec, true, nil
 	}
+
 	dec, err := compute(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,5 +113,6 @@ func (m *memory) Do(
 		}
 		m.have[key] = dec
 	}
+
 	return dec, false, err
 }

@@ -58,12 +58,14 @@ func (m *Measured) check() error {
 			}
 		}
 	}
+
 	if m.ServerShare > 1 {
 		return fault.New(fault.BadInput, "simulate: server_share is %v, at most 1 is possible", m.ServerShare)
 	}
 	if len(m.Chunks) == 0 {
 		return fault.New(fault.BadInput, "simulate: chunks is empty")
 	}
+
 	for _, n := range m.Chunks {
 		if n < 1 || n > 1_000_000 {
 			return fault.New(fault.BadInput, "simulate: chunks has %d", n)

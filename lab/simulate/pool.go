@@ -40,6 +40,7 @@ func (w *pool) work(d float64, trips int, own bool, out func()) {
 			})
 			return
 		}
+
 		w.p.trips(1, own, func() {
 			w.hold(worker, func() {
 				w.ask(worker)

@@ -63,6 +63,7 @@ func (c Config) check() error {
 			return fault.New(fault.BadInput, "simulate: %s is %d, at most %d are possible", name, n, maxPlaces)
 		}
 	}
+
 	switch {
 	case (c.Rate > 0) == (c.Outstanding > 0) || c.Rate < 0 || c.Outstanding < 0 || math.IsNaN(c.Rate) ||
 		math.IsInf(c.Rate, 1):
@@ -73,6 +74,7 @@ func (c Config) check() error {
 		return fault.New(fault.BadInput, "simulate: %d jobs after %d, %d outstanding: at most %d are possible",
 			c.Jobs, c.WarmUp, c.Outstanding, maxJobs)
 	}
+
 	return nil
 }
 
@@ -118,6 +120,7 @@ func Stream(ctx context.Context, m *Measured, c Config) (*Result, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
+
 	p := newPipeline(m, c)
 	arrivals := rand.New(rand.NewPCG(c.Seed, 0x61727269))
 	var latencies []float64
@@ -136,6 +139,7 @@ func Stream(ctx context.Context, m *Measured, c Config) (*Result, error) {
 			begin()
 		}
 	}
+
 	begin = func() {
 		begun++
 		p.start(p.newJob(), done)
@@ -152,6 +156,7 @@ func Stream(ctx context.Context, m *Measured, c Config) (*Result, error) {
 		}
 		p.after(0, arrive)
 	}
+
 	steps := 0
 	p.run(func() bool {
 		steps++
@@ -171,6 +176,7 @@ func (p *pipeline) result(latencies []float64, over float64) *Result {
 	for _, l := range latencies {
 		r.Mean += l / float64(n)
 	}
+
 	if over > 0 {
 		r.Throughput = 1000 * float64(n) / over
 	}
@@ -188,6 +194,7 @@ func (p *pipeline) result(latencies []float64, over float64) *Result {
 		}
 		r.Use = append(r.Use, u)
 	}
+
 	return r
 }
 

@@ -50,6 +50,7 @@ func main() {
 		sum.Print(os.Stdout)
 		violations += sum.Total()
 	}
+
 	if violations > 0 {
 		fmt.Printf("%d violations; reproducers in %s\n", violations, s.Folder)
 		os.Exit(1)
@@ -74,6 +75,7 @@ func again(s *truth.Session, names []string) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+
 		o := truth.Run(c, s.Limits)
 		text, err := json.MarshalIndent(o.Results, "", "  ")
 		if err != nil {
@@ -86,11 +88,13 @@ func again(s *truth.Session, names []string) int {
 		for q := range known {
 			fmt.Printf("query %d: truth ln Z = %v, ratio %v\n", q, known[q].LnZ, known[q].LnRatio)
 		}
+
 		for _, v := range truth.Check(c, known, o) {
 			fmt.Printf("query %d: %s: %s\n", v.Query, v.Class, v.Detail)
 			code = 1
 		}
 	}
+
 	return code
 }
 

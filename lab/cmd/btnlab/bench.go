@@ -58,6 +58,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
+
 	others, err := c.compared()
 	if err != nil {
 		return err
@@ -65,6 +66,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil { // before hours of measuring, not after
 		return fault.Wrap(fault.BadInput, err)
 	}
+
 	program, err := c.answerer(ctx)
 	if err != nil {
 		return err
@@ -90,6 +92,7 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err := c.write(page, rows, series); err != nil {
 		return errors.Join(interrupted, err)
 	}
+
 	fmt.Fprintf(t.Out, "written to %s\n", c.Out)
 	if interrupted != nil {
 		return interrupted
@@ -119,6 +122,7 @@ func (c *benchCmd) answerer(ctx context.Context) (string, error) {
 	if beside, err := exec.LookPath(filepath.Join(filepath.Dir(self), "btn")); err == nil {
 		return beside, nil
 	}
+
 	built, err := exec.CommandContext(ctx, "go", "tool", "-n", source).Output()
 	if err != nil {
 		return "", fault.New(fault.BadInput,
@@ -152,6 +156,7 @@ func (c *benchCmd) typed() string {
 	for _, f := range c.Filter {
 		add("--filter", "'"+f+"'")
 	}
+
 	if c.Threads > 0 {
 		add("--threads", strconv.Itoa(c.Threads))
 	}
@@ -163,6 +168,7 @@ func (c *benchCmd) typed() string {
 			add("--compare", f)
 		}
 	}
+
 	if filepath.IsLocal(c.BTN) {
 		add("--btn", c.BTN)
 	}
@@ -198,6 +204,7 @@ func (c *benchCmd) compared() ([]bench.Series, error) {
 			list = append(list, s)
 		}
 	}
+
 	return list, nil
 }
 
@@ -216,6 +223,7 @@ func (c *benchCmd) write(page bench.Page, rows []bench.Row, series []bench.Serie
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
+
 	return fault.Wrap(fault.Infrastructure, errors.Join(
 		os.WriteFile(filepath.Join(c.Out, data), csv.Bytes(), 0o644),
 		os.WriteFile(filepath.Join(c.Out, text), md.Bytes(), 0o644),
@@ -237,11 +245,13 @@ func (c *benchCmd) redraw(t *console.Terminal) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Redraw, err)
 	}
+
 	series := append(bench.SeriesOf(rows, c.Method), others...)
 	var svg bytes.Buffer
 	if err := bench.WriteSVG(&svg, "Benchmark: "+c.Method, series, c.Timeout.Seconds()); err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
+
 	file := strings.TrimSuffix(c.Redraw, filepath.Ext(c.Redraw)) + ".svg"
 	if err := os.WriteFile(file, svg.Bytes(), 0o644); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)

@@ -38,6 +38,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Redraw {
 		return c.redraw(experiments, t)
 	}
+
 	methods, err := evaluate.Named(c.Method...)
 	if err != nil {
 		return err
@@ -56,6 +57,7 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		fmt.Fprintf(t.Out, "%s: %s\n%swritten to %s\n", x.Name, x.Description, x.Summary(rows), c.Out)
 	}
+
 	return nil
 }
 

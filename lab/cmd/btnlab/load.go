@@ -95,17 +95,20 @@ func (c *loadCmd) Run(ctx context.Context, t *console.Terminal, common *config.C
 	if err != nil {
 		return err
 	}
+
 	outcome, err := c.profiled(func() (*load.Outcome, error) { return load.Run(ctx, settings, remote) })
 	closeRemote()
 	if err != nil {
 		return err
 	}
+
 	report := outcome.Report()
 	if settings.Verify != 0 {
 		if report.Verified, err = outcome.Verify(ctx); err != nil {
 			return err
 		}
 	}
+
 	if err := c.print(t.Out, report); err != nil {
 		return err
 	}
@@ -137,6 +140,7 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 	for name, weight := range c.Tenant {
 		settings.Tenants = append(settings.Tenants, load.Tenant{Name: name, Weight: weight})
 	}
+
 	sort.Slice(settings.Tenants, func(i, j int) bool { return settings.Tenants[i].Name < settings.Tenants[j].Name })
 	for _, arg := range c.Models {
 		path, weight := arg, 1.0
@@ -151,6 +155,7 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 		}
 		settings.Models = append(settings.Models, load.Model{Name: filepath.Base(path), Graph: m, Weight: weight})
 	}
+
 	if len(settings.Models) == 0 {
 		settings.Models = []load.Model{{
 			Name:   "random network of the size of ALARM",
@@ -158,6 +163,7 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 			Weight: 1,
 		}}
 	}
+
 	return settings, nil
 }
 
@@ -172,6 +178,7 @@ func (c *loadCmd) connect(
 		}
 		return remote, remote.Close, nil
 	}
+
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	t.CheckRedis(ctx, c.Redis)
 	s, err := console.StartStack(ctx, logger, embedded.Options{Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != ""},
@@ -183,6 +190,7 @@ func (c *loadCmd) connect(
 			ChunkFlops:  c.ChunkFlops,
 			Drain:       console.Drain,
 		})
+
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,6 +232,7 @@ func (c *loadCmd) record(ctx context.Context, o *load.Outcome) error {
 		quiet.Message, quiet.CPU = m.Message, m.CPU
 		m = quiet
 	}
+
 	b, err := json.Marshal(m)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)

@@ -76,6 +76,7 @@ func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		list = append(list, *p)
 	}
+
 	if c.JSON {
 		for _, p := range list {
 			if err := json.NewEncoder(t.Out).Encode(p); err != nil {
@@ -84,6 +85,7 @@ func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		return nil
 	}
+
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w,
 		"workers\tjobs/s\tbottleneck\tallows\tnext\tallows\tat jobs/s\tp50 ms\tp99 ms\tmakespan ms\tspeed-up\t")
@@ -96,6 +98,7 @@ func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 			fmt.Fprintf(w, "\t\t\n")
 		}
 	}
+
 	return fault.Wrap(fault.Infrastructure, w.Flush())
 }
 
@@ -113,6 +116,7 @@ func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers
 	if err != nil {
 		return nil, err
 	}
+
 	p := &prediction{Workers: workers}
 	if b := alone.Bottlenecks(); len(b) > 0 {
 		p.First, p.Bound = b[0].Name, b[0].Limit
@@ -120,12 +124,14 @@ func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers
 			p.Next, p.NextAt = b[1].Name, b[1].Limit
 		}
 	}
+
 	full.Outstanding = 4*(workers+3*c.Stages) + 64
 	full.Jobs = max(c.Jobs, 4*full.Outstanding)
 	most, err := simulate.Stream(ctx, m, full)
 	if err != nil {
 		return nil, err
 	}
+
 	p.Highest, p.Rate = most.Throughput, c.Rate
 	if p.Rate == 0 {
 		p.Rate = 0.7 * p.Highest
@@ -135,6 +141,7 @@ func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers
 	if err != nil {
 		return nil, err
 	}
+
 	p.P50, p.P99, p.Use = r.P50, r.P99, r.Use
 	if c.Components > 0 {
 		one := *m
@@ -145,5 +152,6 @@ func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers
 			return nil, err
 		}
 	}
+
 	return p, nil
 }
