@@ -394,7 +394,8 @@ func overBudget(t *testing.T, e Engine) {
 	}
 }
 
-// zeroZ: factors that exclude each other, one of zeros, and terms that cancel.
+// zeroZ: factors that exclude each other, one of zeros, and terms that cancel; lowered, where zeros are found before any engine, and as
+// they are.
 func zeroZ(t *testing.T, e Engine) {
 	dense := func(data ...float64) *tensor.Dense { return &tensor.Dense{Shape: []int{2, 2}, Data: data} }
 	over := func(first, second *tensor.Dense) *factorgraph.Model {
@@ -415,16 +416,21 @@ func zeroZ(t *testing.T, e Engine) {
 		if c.signs && !e.has(Signs) {
 			continue
 		}
-		for _, w := range []Want{{}, {Marginals: true}} {
-			if w.Marginals && !e.has(Marginals) {
-				continue
-			}
-			got, err := e.Contract(context.Background(), New(t, c.model, factorgraph.Evidence{}, reparam.Options{}, 1), w)
-			if errors.Is(err, ErrDeclined) {
-				continue
-			}
-			if err != nil || !got.Z.IsZero() || got.Marginals != nil {
-				t.Errorf("%s, marginals %v: %+v, %v", c.name, w.Marginals, got, err)
+		lowered := New(t, c.model, factorgraph.Evidence{}, reparam.Options{}, 1)
+		plain := *lowered
+		plain.Expression = expressionOf(c.model, factorgraph.Evidence{})
+		for k, p := range []*Problem{lowered, &plain} {
+			for _, w := range []Want{{}, {Marginals: true}} {
+				if w.Marginals && !e.has(Marginals) || k > 0 && !e.has(Expressions) {
+					continue
+				}
+				got, err := e.Contract(context.Background(), p, w)
+				if errors.Is(err, ErrDeclined) {
+					continue
+				}
+				if err != nil || !got.Z.IsZero() || got.Marginals != nil {
+					t.Errorf("%s, lowered %v, marginals %v: %+v, %v", c.name, k == 0, w.Marginals, got, err)
+				}
 			}
 		}
 	}
@@ -468,7 +474,7 @@ func (c *countdown) Err() error {
 
 // cancelled: before it begins, and after any number of looks: an answer is the whole one.
 func cancelled(t *testing.T, e Engine) {
-	m := modelOf(Grid(rand.New(rand.NewPCG(12, 1)), 4, 4, 2))
+	m := modelOf(Grid(rand.New(rand.NewPCG(12, 1)), 5, 5, 3))
 	p := New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
 	w := Want{Threads: 1, Marginals: e.has(Marginals)}
 	whole, err := e.Contract(context.Background(), p, w)
