@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -89,31 +88,6 @@ func ising(rng *rand.Rand, rows, columns int, delta float64, attractive bool) *s
 		}
 	}
 	return e
-}
-
-// enumerate returns ln Z and all marginals by summing over every assignment.
-func enumerate(e *sumproduct.Expression) (float64, [][]float64) {
-	marginals := make([][]float64, len(e.Dims))
-	for i, d := range e.Dims {
-		marginals[i] = make([]float64, d)
-	}
-	z := 0.0
-	oracle.Each(e.Dims, func(x []int) {
-		p := 1.0
-		for _, t := range e.Tables {
-			p *= t.Data[place(e, t.Scope, x)]
-		}
-		z += p
-		for i, a := range x {
-			marginals[i][a] += p
-		}
-	})
-	for _, m := range marginals {
-		for a := range m {
-			m[a] /= z
-		}
-	}
-	return math.Log(z) + e.Scale.LogAbs(), marginals
 }
 
 // place is the position in a table of the values that x has for scope.

@@ -1,6 +1,6 @@
 package compressed_test
 
-// Z against enumeration and against exact contraction, for every way to plan.
+// Expressions and plans for tests.
 
 import (
 	"context"
@@ -42,40 +42,6 @@ func table(rng *rand.Rand, dims, scope []int, negative bool) sumproduct.Table {
 	return sumproduct.Table{Scope: scope, Data: data}
 }
 
-// enumerate returns Z and the sums over the terms with each value of each index, and Σ |terms|.
-func enumerate(e *sumproduct.Expression) (z, size float64, sums [][]float64) {
-	sums = make([][]float64, len(e.Dims))
-	for i, d := range e.Dims {
-		sums[i] = make([]float64, d)
-	}
-	x := make([]int, len(e.Dims))
-	for {
-		v := e.Scale.Float64()
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			v *= t.Data[at]
-		}
-		z += v
-		size += math.Abs(v)
-		for i := range x {
-			sums[i][x[i]] += v
-		}
-		i := len(x) - 1
-		for ; i >= 0; i-- {
-			if x[i]++; x[i] < e.Dims[i] {
-				break
-			}
-			x[i] = 0
-		}
-		if i < 0 {
-			return z, size, sums
-		}
-	}
-}
-
 // plans are an exact tree and some random ones.
 func plans(t *testing.T, h contractionorder.Hypergraph, bond int, seed uint64) []compressed.Plan {
 	t.Helper()
@@ -88,31 +54,4 @@ func plans(t *testing.T, h contractionorder.Hypergraph, bond int, seed uint64) [
 		t.Fatalf("seed %d: %d of 6 random trees", seed, len(more))
 	}
 	return append(more, p)
-}
-
-func TestRandomExpressionsAgainstEnumeration(t *testing.T) {
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		e := random(rng, rng.IntN(9), rng.IntN(14), seed%3 == 0)
-		want, size, sums := enumerate(e)
-		for k, p := range plans(t, e.Hypergraph(), 4, seed) {
-			got, err := compressed.Contract(context.Background(), e, p, compressed.Options{Bond: 1 << 20, Marginals: true})
-			if err != nil {
-				t.Fatalf("seed %d, plan %d: %v", seed, k, err)
-			}
-			if d := math.Abs(got.Z.Float64() - want); !(d <= 1e-12*size) || got.Truncated {
-				t.Fatalf("seed %d, plan %d: Z = %v, enumeration gives %v", seed, k, got.Z.Float64(), want)
-			}
-			if math.Abs(want) < 1e-3*size {
-				continue
-			}
-			for i := range sums {
-				for v, s := range sums[i] {
-					if d := math.Abs(got.Marginals[i][v] - s/want); !(d <= 1e-9) {
-						t.Fatalf("seed %d, plan %d: P(%d = %d) = %v, enumeration gives %v", seed, k, i, v, got.Marginals[i][v], s/want)
-					}
-				}
-			}
-		}
-	}
 }

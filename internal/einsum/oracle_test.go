@@ -15,7 +15,6 @@ import (
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"
-	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
@@ -101,45 +100,6 @@ func absolute(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float {
 		sum.Add(sum, term.Abs(term))
 	})
 	return sum
-}
-
-// TestRandomModels: all kinds of factors, domains 1 to 4, zeros and signs, both choices of cores, identity and
-// orthogonal maps, evidence; min-fill and random orders.
-func TestRandomModels(t *testing.T) {
-	const seed = 20140
-	rng := rand.New(rand.NewPCG(seed, 1))
-	rounds := 150
-	if testing.Short() {
-		rounds = 30
-	}
-	for round := range rounds {
-		o := oracle.Options{Variables: 2 + rng.IntN(7), Factors: 1 + rng.IntN(9), MinDomain: 1 + rng.IntN(2), MaxDomain: 4, MaxArity: 5,
-			MaxStates: 1 << 9, Constant: round%2 == 0, Negative: round%3 == 1}
-		if round%4 == 0 {
-			o.Zeros = 0.4
-		}
-		m := oracle.RandomModel(rng, o)
-		var ev factorgraph.Evidence
-		if round%2 == 1 {
-			ev = oracle.RandomEvidence(rng, m)
-		}
-		want, terms := oracle.Z(m, ev), absolute(m, ev)
-		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
-			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if net, err = net.Condition(ev); err != nil {
-					t.Fatal(err)
-				}
-				what := fmt.Sprintf("seed %d, model %d, maps %s, cores %s", seed, round, maps, cores)
-				agree(t, what+", min-fill", contract(t, net, orders.MinFill), want, terms)
-				agree(t, what+", min-weight", contract(t, net, orders.MinWeight), want, terms)
-				agree(t, what+", random order", contract(t, net, shuffled(rng)), want, terms)
-			}
-		}
-	}
 }
 
 // TestRandomNetworks: networks that are no factor graph: any form on either side of a leg, links without legs, several

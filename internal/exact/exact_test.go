@@ -14,7 +14,6 @@ import (
 	"github.com/basetensor/basetensor/internal/reparam"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
@@ -39,107 +38,6 @@ func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidenc
 		t.Fatal(err)
 	}
 	return m, evidence, net
-}
-
-// least plans with the smallest budget that a plan is found for, so that there are slices where there can be.
-func least(t *testing.T, p *exact.Prepared) (*btn.Tree, btn.Cost) {
-	t.Helper()
-	var c *btn.Tree
-	var plan btn.Cost
-	for memory := int64(1 << 20); memory > 64; memory = memory * 3 / 4 {
-		next, with, err := p.Plan(context.Background(), memory, 1)
-		if err != nil {
-			if fault.CodeOf(err) != fault.OverBudget {
-				t.Fatal(err)
-			}
-			break
-		}
-		if with.Bytes > float64(memory) {
-			t.Fatalf("%d bytes were allowed: %+v", memory, with)
-		}
-		c, plan = next, with
-	}
-	if c == nil {
-		t.Fatal("no plan fits a megabyte")
-	}
-	return c, plan
-}
-
-func TestSlicedTreesAgainstEnumeration(t *testing.T) {
-	models, sliced := uint64(400), 0
-	if testing.Short() {
-		models = 60
-	}
-	for seed := range models {
-		m, evidence, net := network(t, seed)
-		want, sign := oracle.LogZ(m, evidence)
-		marginals := oracle.Marginals(m, evidence)
-		for _, both := range []bool{false, true} {
-			p, err := exact.Prepare(context.Background(), net, both)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, plan := least(t, p)
-			if c.Count > 1 {
-				sliced++
-			}
-			// Two tasks, cut anywhere, add up: Lemma 5.
-			cut := c.Count / 2
-			var parts []scaled.Number
-			rows := make([][]scaled.Number, len(m.Domains))
-			for v, d := range m.Domains {
-				rows[v] = make([]scaled.Number, d)
-			}
-			for _, span := range [][2]int64{{0, cut}, {cut, c.Count}} {
-				if span[0] == span[1] {
-					continue
-				}
-				o := exact.Options{From: span[0], To: span[1]}
-				if !both {
-					z, flops, err := p.Contract(context.Background(), c, o)
-					if err != nil {
-						t.Fatalf("seed %d: %v", seed, err)
-					}
-					if flops > plan.Flops*1.001+1 {
-						t.Errorf("seed %d: %v flops, planned %v", seed, flops, plan.Flops)
-					}
-					parts = append(parts, z)
-					continue
-				}
-				z, q, _, err := p.Marginals(context.Background(), c, o)
-				if err != nil {
-					t.Fatalf("seed %d: %v", seed, err)
-				}
-				parts = append(parts, z)
-				for v := range q {
-					for a := range q[v] {
-						rows[v][a] = rows[v][a].Add(scaled.FromFloat(q[v][a]).Mul(z))
-					}
-				}
-			}
-			z := scaled.Sum(parts)
-			if (sign == 0) != z.IsZero() {
-				t.Errorf("seed %d: Z is %v, want ln Z %v of sign %d", seed, z, want, sign)
-				continue
-			}
-			if sign == 0 {
-				continue
-			}
-			if math.Abs(z.LogAbs()-want) > rounding*(1+math.Abs(want)) {
-				t.Errorf("seed %d, %d slices: ln Z %v, want %v", seed, c.Count, z.LogAbs(), want)
-			}
-			for v := range rows {
-				for a := range rows[v] {
-					if got := rows[v][a].Div(z).Float64(); both && math.Abs(got-marginals[v][a]) > rounding {
-						t.Errorf("seed %d, %d slices: P(x_%d = %d) = %v, want %v", seed, c.Count, v, a, got, marginals[v][a])
-					}
-				}
-			}
-		}
-	}
-	if sliced < int(models)/20 {
-		t.Errorf("only %d of %d contractions were sliced", sliced, 2*models)
-	}
 }
 
 func TestAPlanForAnotherNetworkIsRefused(t *testing.T) {

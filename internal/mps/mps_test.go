@@ -57,50 +57,6 @@ func randomPlan(rng *rand.Rand, h contractionorder.Hypergraph) Plan {
 	return Plan{Order: order, Position: positions(chain, len(h.Dims))}
 }
 
-// brute returns Z and the sum of the terms' absolute values.
-func brute(e *sumproduct.Expression) (z, abs float64) {
-	x := make([]int, len(e.Dims))
-	for {
-		term := e.Scale.Float64()
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			term *= t.Data[at]
-		}
-		z, abs = z+term, abs+math.Abs(term)
-		k := 0
-		for ; k < len(x); k++ {
-			if x[k]++; x[k] < e.Dims[k] {
-				break
-			}
-			x[k] = 0
-		}
-		if k == len(x) {
-			return z, abs
-		}
-	}
-}
-
-func TestLargeBondIsExact(t *testing.T) {
-	for seed := range uint64(400) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		e := randomExpression(rng, seed%3 == 1, seed%4 == 2)
-		want, abs := brute(e)
-		v, err := Contract(context.Background(), e, randomPlan(rng, e.Hypergraph()), Options{Bond: 1 << 20, Memory: 1 << 60})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if d := math.Abs(v.Z.Float64() - want); !(d <= exactTolerance*abs) {
-			t.Errorf("seed %d: %g, want %g, off by %g of %g", seed, v.Z.Float64(), want, d, abs)
-		}
-		if v.Truncated {
-			t.Errorf("seed %d: truncated", seed)
-		}
-	}
-}
-
 func TestEvaluateBoundsContract(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))

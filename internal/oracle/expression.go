@@ -30,6 +30,10 @@ func Sum(e *sumproduct.Expression, bits uint) Sums {
 			s.Parts[i] = append(s.Parts[i], s.number(0, 0))
 		}
 	}
+	s.read = s.number(0, 0)
+	for range len(e.Dims) + 1 {
+		s.levels = append(s.levels, level{s.number(0, 0), s.number(0, 0), s.number(0, 0)})
+	}
 	first := s.number(e.Scale.Mant, e.Scale.Exp)
 	for t, table := range e.Tables {
 		last := -1
@@ -52,6 +56,9 @@ type summer struct {
 	bits  uint
 	ready [][]int // by index: tables whose last index it is
 	x     []int
+
+	levels []level
+	read   *big.Float // what entry returns
 }
 
 func (s *summer) number(mant float64, exp int64) *big.Float {
@@ -59,7 +66,7 @@ func (s *summer) number(mant float64, exp int64) *big.Float {
 	return f.SetMantExp(f, int(exp))
 }
 
-// entry is table t at x.
+// entry is table t at x, until the next call.
 func (s *summer) entry(t int) *big.Float {
 	table, at := &s.e.Tables[t], 0
 	for _, i := range table.Scope {
@@ -68,30 +75,35 @@ func (s *summer) entry(t int) *big.Float {
 	if table.Exp != nil {
 		return s.number(table.Data[at], table.Exp[at])
 	}
-	return s.number(table.Data[at], 0)
+	return s.read.SetFloat64(table.Data[at])
 }
 
-// from sums over the indices from i on, p the product of the tables before.
+// level is room for the numbers of one index.
+type level struct{ product, z, terms *big.Float }
+
+// from sums over the indices from i on, p the product of the tables before. What it returns is overwritten by the next call.
 func (s *summer) from(i int, p *big.Float) (z, terms *big.Float) {
+	l := &s.levels[i]
 	if i == len(s.e.Dims) {
-		return p, new(big.Float).Abs(p)
+		return p, l.terms.Abs(p)
 	}
-	z, terms = s.number(0, 0), s.number(0, 0)
+	l.z.SetInt64(0)
+	l.terms.SetInt64(0)
 	for v := range s.e.Dims[i] {
 		s.x[i] = v
-		q := new(big.Float).Copy(p)
+		l.product.Set(p)
 		for _, t := range s.ready[i] {
-			q.Mul(q, s.entry(t))
+			l.product.Mul(l.product, s.entry(t))
 		}
-		if q.Sign() == 0 {
+		if l.product.Sign() == 0 {
 			continue
 		}
-		part, size := s.from(i+1, q)
+		part, size := s.from(i+1, l.product)
 		s.Parts[i][v].Add(s.Parts[i][v], part)
-		z.Add(z, part)
-		terms.Add(terms, size)
+		l.z.Add(l.z, part)
+		l.terms.Add(l.terms, size)
 	}
-	return z, terms
+	return l.z, l.terms
 }
 
 // Marginals returns Parts over Z, nil where Z is 0.
@@ -125,4 +137,18 @@ func Off(mant float64, exp int64, want, size *big.Float) float64 {
 	}
 	off, _ := got.Quo(got, size).Float64()
 	return math.Abs(off)
+}
+
+// Float64 returns the sums as float64s, for expressions whose sums are some.
+func (s Sums) Float64() (z, terms float64, parts [][]float64) {
+	z, _ = s.Z.Float64()
+	terms, _ = s.Terms.Float64()
+	for _, row := range s.Parts {
+		list := make([]float64, len(row))
+		for v, part := range row {
+			list[v], _ = part.Float64()
+		}
+		parts = append(parts, list)
+	}
+	return z, terms, parts
 }

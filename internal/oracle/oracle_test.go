@@ -6,8 +6,10 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -120,5 +122,28 @@ func TestRandomModelsAreValid(t *testing.T) {
 		if whole.Sign() != 0 && diff.Quo(diff, whole).Cmp(big.NewFloat(1e-25)) > 0 {
 			t.Fatalf("seed %d: Z %v, summed over evidence %v", seed, whole, part)
 		}
+	}
+}
+
+// TestSumByHand: two indices, tables of two, one and no indices, a scale; of both signs, and with exponents.
+func TestSumByHand(t *testing.T) {
+	e := &sumproduct.Expression{Dims: []int{2, 3, 1}, Scale: scaled.FromFloat(2), Tables: []sumproduct.Table{
+		{Scope: []int{1, 0}, Data: []float64{1, 2, 3, 4, 5, -6}}, {Scope: []int{1}, Data: []float64{1, 0, 1}}, {Data: []float64{10}},
+		{Scope: []int{0, 2}, Data: []float64{1, 1}, Exp: []int64{0, 1}},
+	}}
+	// x_1 = 0: 1, 2·2; x_1 = 2: 5, −6·2; all times 20
+	z, terms, parts := Sum(e, 0).Float64()
+	if z != -40 || terms != 440 || !reflect.DeepEqual(parts, [][]float64{{120, -160}, {100, 0, -140}, {-40}}) {
+		t.Errorf("Z = %v of %v, parts %v", z, terms, parts)
+	}
+	if m := Sum(e, 0).Marginals(); m[1][0] != -2.5 || m[2][0] != 1 {
+		t.Errorf("marginals %v", m)
+	}
+	if off := Off(-41, 0, big.NewFloat(-40), big.NewFloat(10)); off != 0.1 {
+		t.Errorf("off by %v", off)
+	}
+	e.Tables[2].Data[0] = 0
+	if s := Sum(e, 0); s.Z.Sign() != 0 || s.Marginals() != nil || Off(0, 0, s.Z, s.Terms) != 0 {
+		t.Errorf("Z = %v", s.Z)
 	}
 }

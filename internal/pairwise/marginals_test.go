@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/pairwise"
 )
 
@@ -14,10 +15,10 @@ import (
 func TestMarginalsAgainstEnumeration(t *testing.T) {
 	const seed = 99
 	rng := rand.New(rand.NewPCG(seed, 5))
-	for round := range 4000 {
+	for round := range 150 {
 		o := randomOptions{indices: 7, tables: 9, arity: 4, dim: 5 - round%3, zeros: float64(round%4) * 0.2, negative: round%3 == 1}
 		e := randomExpression(rng, o)
-		z, terms, want := enumerate(e)
+		z, terms, want := oracle.Sum(e, 0).Float64()
 		tree := randomTree(rng, len(e.Tables))
 		sliced := randomSlices(rng, e.Dims)
 		plan, err := pairwise.PlanMarginals(e.Hypergraph(), tree, sliced, 1)
@@ -36,8 +37,8 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 			t.Fatalf("seed %d, round %d: %v", seed, round, err)
 		}
 		what := func() []any { return []any{seed, round, e.Dims, e.Hypergraph().Edges, tree.Merges, sliced} }
-		if d := math.Abs(got.Z.Float64() - e.Scale.Float64()*z); !(d <= tolerance*e.Scale.Float64()*terms) {
-			t.Fatalf("%v: Z %v, want %v", what(), got.Z.Float64(), e.Scale.Float64()*z)
+		if d := math.Abs(got.Z.Float64() - z); !(d <= tolerance*terms) {
+			t.Fatalf("%v: Z %v, want %v", what(), got.Z.Float64(), z)
 		}
 		if z == 0 || math.Abs(z) < 1e-6*terms {
 			if z == 0 && terms == 0 && got.Marginals != nil {

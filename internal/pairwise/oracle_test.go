@@ -1,47 +1,12 @@
 package pairwise_test
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
-
-// enumerate is the oracle: every assignment of every index, one after the other. It returns Σ_x Π_t T_t[x], the same over
-// absolute values, and the unnormalised marginal of every index.
-func enumerate(e *sumproduct.Expression) (z, terms float64, mar [][]float64) {
-	x := make([]int, len(e.Dims))
-	for _, d := range e.Dims {
-		mar = append(mar, make([]float64, d))
-	}
-	for {
-		p := 1.0
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			p *= t.Data[at]
-		}
-		z += p
-		terms += math.Abs(p)
-		for i, v := range x {
-			mar[i][v] += p
-		}
-		i := len(x) - 1
-		for ; i >= 0; i-- {
-			if x[i]++; x[i] < e.Dims[i] {
-				break
-			}
-			x[i] = 0
-		}
-		if i < 0 {
-			return z, terms, mar
-		}
-	}
-}
 
 type randomOptions struct {
 	indices, tables, arity, dim int

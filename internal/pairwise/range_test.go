@@ -3,59 +3,15 @@ package pairwise_test
 import (
 	"context"
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/pairwise"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
-
-// bigMarginals enumerates in any range: Z and the shares of all values.
-func bigMarginals(e *sumproduct.Expression) (z *big.Float, shares [][]float64) {
-	number := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
-	z = number(0)
-	sums, x := make([][]*big.Float, len(e.Dims)), make([]int, len(e.Dims))
-	for i, d := range e.Dims {
-		for range d {
-			sums[i] = append(sums[i], number(0))
-		}
-	}
-	for more := true; more; {
-		p := number(1)
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			p.Mul(p, number(t.Data[at]))
-		}
-		z.Add(z, p)
-		more = false
-		for i := range x {
-			sums[i][x[i]].Add(sums[i][x[i]], p)
-		}
-		for i := len(x) - 1; i >= 0 && !more; i-- {
-			if x[i]++; x[i] == e.Dims[i] {
-				x[i] = 0
-			} else {
-				more = true
-			}
-		}
-	}
-	for _, list := range sums {
-		row := make([]float64, len(list))
-		for v, s := range list {
-			if z.Sign() != 0 {
-				row[v], _ = s.Quo(s, z).Float64()
-			}
-		}
-		shares = append(shares, row)
-	}
-	return z, shares
-}
 
 // TestMarginalsOfEntriesFarApart: whatever is not said to be lost is right, Z and every share of it, by both ways to contract.
 func TestMarginalsOfEntriesFarApart(t *testing.T) {
@@ -82,7 +38,8 @@ func TestMarginalsOfEntriesFarApart(t *testing.T) {
 			}
 			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 		}
-		want, shares := bigMarginals(e)
+		sums := oracle.Sum(e, 200)
+		want, shares := sums.Z, sums.Marginals()
 		judge := func(what string, c *count, z scaled.Number, share func(i, v int) float64, lost bool, err error) {
 			switch {
 			case err != nil:

@@ -12,39 +12,6 @@ import (
 
 const precision = 160
 
-// enumerate sums all terms of e: Z, the sum of the terms' absolute values, and per index and value the terms with it.
-func enumerate(e *sumproduct.Expression) (z, size *big.Float, by [][]*big.Float) {
-	zero := func() *big.Float { return new(big.Float).SetPrec(precision) }
-	z, size = zero(), zero()
-	for _, d := range e.Dims {
-		list := make([]*big.Float, d)
-		for x := range list {
-			list[x] = zero()
-		}
-		by = append(by, list)
-	}
-	scale := zero().SetMantExp(big.NewFloat(e.Scale.Mant), int(e.Scale.Exp))
-	oracle.Each(e.Dims, func(x []int) {
-		term := zero().Set(scale)
-		for _, t := range e.Tables {
-			at := 0
-			for _, i := range t.Scope {
-				at = at*e.Dims[i] + x[i]
-			}
-			if t.Data[at] == 0 {
-				return
-			}
-			term.Mul(term, big.NewFloat(t.Data[at]))
-		}
-		z.Add(z, term)
-		for i, v := range x {
-			by[i][v].Add(by[i][v], term)
-		}
-		size.Add(size, term.Abs(term))
-	})
-	return z, size, by
-}
-
 // states returns how many terms e has.
 func states(e *sumproduct.Expression) int {
 	n := 1

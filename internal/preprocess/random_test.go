@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -33,7 +34,8 @@ func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Opt
 	if err != nil || !reflect.DeepEqual(r, again) {
 		t.Fatalf("%s: a second run differs", what)
 	}
-	wantZ, size, want := enumerate(e)
+	sums := oracle.Sum(e, 0)
+	wantZ, size, want := sums.Z, sums.Terms, sums.Parts
 	if states(r.Expression) > 1<<16 { // chains of counters have many indices
 		z := value(t, r.Expression)
 		if d := away(new(big.Float).SetMantExp(big.NewFloat(z.Mant), int(z.Exp)), wantZ, size); d > tolerance {
@@ -41,7 +43,8 @@ func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Opt
 		}
 		return r
 	}
-	z, _, got := enumerate(r.Expression)
+	left := oracle.Sum(r.Expression, 0)
+	z, got := left.Z, left.Parts
 	if d := away(z, wantZ, size); d > tolerance {
 		t.Fatalf("%s: Z = %v, was %v, %.3g of the terms\n%v", what, z, wantZ, d, r.Report)
 	}
