@@ -92,8 +92,9 @@ func TestResidualFallsWithComponents(t *testing.T) {
 	}
 }
 
-// TestManyLegs: over 1,000 legs the best rank-one tensor of a product of matrices is the product of their first singular
-// vectors; symmetry-rank-one, which contains it, gets there too. ρ prints as 1 and ln(1−ρ) does not.
+// TestManyLegs: over 1,000 legs the best rank-one tensor of a product of matrices is the product of their
+// first singular vectors; symmetry-rank-one, which contains it, gets there too. ρ prints as 1 and ln(1−ρ)
+// does not.
 func TestManyLegs(t *testing.T) {
 	net := pairwise(1000)
 	want := 0.0
@@ -101,7 +102,11 @@ func TestManyLegs(t *testing.T) {
 		e, f := entry(core.T, []int{0, 0}), entry(core.T, []int{0, 1}) // singular values e+f and |e−f|
 		want += 2*math.Log(math.Max(e+f, math.Abs(e-f))) - math.Log(2*e*e+2*f*f)
 	}
-	opts := Options{Settings: btn.Settings{Components: 1, Sweeps: 8, Starts: 1}, Classes: []btn.Class{btn.ClassRankOne}, Tolerance: 1e-12}
+	opts := Options{
+		Settings:  btn.Settings{Components: 1, Sweeps: 8, Starts: 1},
+		Classes:   []btn.Class{btn.ClassRankOne},
+		Tolerance: 1e-12,
+	}
 	d, err := Learn(context.Background(), net, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +136,10 @@ func complete(n int, delta float64) *btn.Network {
 			e, f := math.Exp(c), math.Exp(-c)
 			l := len(net.Dims)
 			net.Dims = append(net.Dims, 2, 2)
-			net.Cores = append(net.Cores, btn.Core{Legs: []int{l, l + 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{e, f, f, e}}})
+			net.Cores = append(net.Cores, btn.Core{
+				Legs: []int{l, l + 1},
+				T:    &tensor.Dense{Shape: []int{2, 2}, Data: []float64{e, f, f, e}},
+			})
 			uses[i], uses[j] = append(uses[i], l), append(uses[j], l+1)
 		}
 	}
@@ -140,7 +148,10 @@ func complete(n int, delta float64) *btn.Network {
 		for i := range shape {
 			shape[i] = 2
 		}
-		net.Links = append(net.Links, btn.Link{Legs: legs, T: &tensor.CP{Shape: shape, Weights: []float64{1, 1}, Vectors: make([][]float64, len(legs))}})
+		net.Links = append(net.Links, btn.Link{
+			Legs: legs,
+			T:    &tensor.CP{Shape: shape, Weights: []float64{1, 1}, Vectors: make([][]float64, len(legs))},
+		})
 	}
 	return net
 }
@@ -188,8 +199,8 @@ func plantedNetwork(seed uint64, n, rank int) *btn.Network {
 	return net
 }
 
-// TestPlantedSymmetryCPIsRecovered: ρ < 1e-10 and ln Z to 1e-8. Greedy order alone does not do it, joint sweeps do; a start may
-// end in another minimum, so there are several.
+// TestPlantedSymmetryCPIsRecovered: ρ < 1e-10 and ln Z to 1e-8. Greedy order alone does not do it, joint
+// sweeps do; a start may end in another minimum, so there are several.
 func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 	for _, c := range []struct{ legs, rank, seeds int }{{6, 2, 8}, {10, 3, 8}} {
 		for seed := range uint64(c.seeds) {
@@ -202,37 +213,51 @@ func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 					core = &tensor.Dense{Shape: net.Dims, Data: materialise(net)}
 				}
 				net.Cores[0].T = core
-				d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: c.rank, Sweeps: 300, Starts: 24, Seed: seed}})
+				d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{
+					Components: c.rank,
+					Sweeps:     300,
+					Starts:     24,
+					Seed:       seed,
+				}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				b := materialise(net)
 				approx := materialiseSum(net.Dims, d)
 				if rho := distanceSq(b, approx) / inner(b, b); rho > 1e-10 || d.Estimates[0].Quality.Residual > 1e-10 {
-					t.Errorf("%d legs, rank %d, %s, seed %d: ρ = %g, reported %g", c.legs, c.rank, form, seed, rho, d.Estimates[0].Quality.Residual)
+					t.Errorf("%d legs, rank %d, %s, seed %d: ρ = %g, reported %g",
+						c.legs, c.rank, form, seed, rho, d.Estimates[0].Quality.Residual)
 					continue
 				}
-				near(t, fmt.Sprintf("ln|Z|, seed %d", seed), math.Log(math.Abs(partition(net, approx))), math.Log(math.Abs(partition(net, b))), 1e-8, 1)
+				near(t, fmt.Sprintf("ln|Z|, seed %d", seed), math.Log(math.Abs(partition(net, approx))),
+					math.Log(math.Abs(partition(net, b))), 1e-8, 1)
 			}
 		}
 	}
 }
 
-// TestPlantedRotationsAreFound: a symmetric tensor behind an orthogonal map on every leg. With maps learned one symmetric
-// component is all of it, and Z in the network's own gauge is unchanged; without, it explains a fraction.
+// TestPlantedRotationsAreFound: a symmetric tensor behind an orthogonal map on every leg. With maps learned
+// one symmetric component is all of it, and Z in the network's own gauge is unchanged; without, it explains a
+// fraction.
 func TestPlantedRotationsAreFound(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 12))
 		dims := []int{2, 2, 2, 2, 2}
 		frame := &btn.Frame{Levels: countspace.TwoLevels(dims)}
-		q := &btn.SymmetryRankOne{Frame: frame, S: countspace.Poly{Shape: []int{6}, Coef: scaled.Vector{Mant: []float64{3, 0, 0, 0, 0, 2}}}}
+		q := &btn.SymmetryRankOne{
+			Frame: frame,
+			S:     countspace.Poly{Shape: []int{6}, Coef: scaled.Vector{Mant: []float64{3, 0, 0, 0, 0, 2}}},
+		}
 		table := materialisePart(dims, q)
 		for leg, d := range dims {
 			table = rotate(table, dims, leg, randomRotation(rng, d))
 		}
 		net := randomNetwork(rng, dims, []int{5}, 0)
 		net.Cores[0] = btn.Core{Legs: []int{0, 1, 2, 3, 4}, T: &tensor.Dense{Shape: dims, Data: table}}
-		opts := Options{Settings: btn.Settings{Components: 1, Sweeps: 200, Starts: 8, Seed: seed}, Classes: []btn.Class{btn.ClassSymmetric}}
+		opts := Options{
+			Settings: btn.Settings{Components: 1, Sweeps: 200, Starts: 8, Seed: seed},
+			Classes:  []btn.Class{btn.ClassSymmetric},
+		}
 		without, err := Learn(context.Background(), net, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -242,8 +267,10 @@ func TestPlantedRotationsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if frameOf(d).Rotations == nil || d.Estimates[0].Quality.Residual > 1e-10 || without.Estimates[0].Quality.Residual < 1e-2 {
-			t.Errorf("seed %d: ρ = %g with maps, %g without", seed, d.Estimates[0].Quality.Residual, without.Estimates[0].Quality.Residual)
+		if frameOf(d).Rotations == nil || d.Estimates[0].Quality.Residual > 1e-10 ||
+			without.Estimates[0].Quality.Residual < 1e-2 {
+			t.Errorf("seed %d: ρ = %g with maps, %g without",
+				seed, d.Estimates[0].Quality.Residual, without.Estimates[0].Quality.Residual)
 		}
 		approx := materialiseSum(dims, d)
 		near(t, "ρ", d.Estimates[0].Quality.Residual, distanceSq(table, approx)/inner(table, table), 1e-12, 1)
@@ -260,7 +287,10 @@ func TestCertificateIsTight(t *testing.T) {
 			{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 3}}},
 			{Legs: []int{1}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 2}}},
 		}}
-	d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: 1, Sweeps: 200}, Classes: []btn.Class{btn.ClassRankOne}})
+	d, err := Learn(context.Background(), net, Options{
+		Settings: btn.Settings{Components: 1, Sweeps: 200},
+		Classes:  []btn.Class{btn.ClassRankOne},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,20 +308,30 @@ func TestTrivialBaseTensors(t *testing.T) {
 	empty := &btn.Network{Scale: scaled.One}
 	number := &btn.Network{Scale: scaled.One, Cores: []btn.Core{
 		{T: &tensor.Dense{Shape: []int{}, Data: []float64{-3}}}, {T: &tensor.Dense{Shape: []int{}, Data: []float64{2}}}}}
-	zero := &btn.Network{Scale: scaled.One, Dims: []int{2}, Cores: []btn.Core{{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}}}}
-	single := &btn.Network{Scale: scaled.One, Dims: []int{1}, Cores: []btn.Core{{Legs: []int{0}, T: &tensor.Dense{Shape: []int{1}, Data: []float64{5}}}}}
+	zero := &btn.Network{
+		Scale: scaled.One,
+		Dims:  []int{2},
+		Cores: []btn.Core{{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}}},
+	}
+	single := &btn.Network{
+		Scale: scaled.One,
+		Dims:  []int{1},
+		Cores: []btn.Core{{Legs: []int{0}, T: &tensor.Dense{Shape: []int{1}, Data: []float64{5}}}},
+	}
 	for _, c := range []struct {
 		name  string
 		net   *btn.Network
 		alpha float64
 		exact bool
-	}{{"no cores", empty, 1, true}, {"numbers", number, -6, true}, {"zero", zero, 0, true}, {"one value", single, 5, false}} {
+	}{{"no cores", empty, 1, true}, {"numbers", number, -6, true}, {"zero", zero, 0, true},
+		{"one value", single, 5, false}} {
 		d, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d.Exact() != c.exact || d.Estimates[0].Quality.Residual != 0 || len(d.Estimates[0].Parts) == 0 {
-			t.Errorf("%s: exact %v, ρ = %v, %d components", c.name, d.Exact(), d.Estimates[0].Quality.Residual, len(d.Estimates[0].Parts))
+			t.Errorf("%s: exact %v, ρ = %v, %d components",
+				c.name, d.Exact(), d.Estimates[0].Quality.Residual, len(d.Estimates[0].Parts))
 		}
 		near(t, c.name, math.Abs(materialiseSum(c.net.Dims, d)[0]), math.Abs(c.alpha), 1e-14, 1)
 	}
@@ -359,7 +399,8 @@ func TestLearningStopsWithItsContext(t *testing.T) {
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	for _, o := range []Options{
 		{Settings: btn.Settings{Components: -1}}, {Settings: btn.Settings{Sweeps: -1}}, {Settings: btn.Settings{Starts: -2}},
-		{Tolerance: math.NaN()}, {Tolerance: -1}, {Classes: []btn.Class{btn.ClassElimination}}, {Levels: &countspace.Levels{D: 2}},
+		{Tolerance: math.NaN()}, {Tolerance: -1}, {Classes: []btn.Class{btn.ClassElimination}},
+		{Levels: &countspace.Levels{D: 2}},
 	} {
 		if _, err := Learn(context.Background(), complete(3, 1), o); err == nil {
 			t.Errorf("%+v was accepted", o)
@@ -371,7 +412,8 @@ func TestDefaultLevels(t *testing.T) {
 	for _, c := range []struct {
 		dims []int
 		d    int
-	}{{nil, 2}, {[]int{2, 2}, 2}, {[]int{3, 3, 3}, 3}, {[]int{2, 3}, 2}, {[]int{1, 1}, 1}, {repeated(3, 500), 2}, {repeated(4, 60), 2}, {repeated(4, 20), 4}} {
+	}{{nil, 2}, {[]int{2, 2}, 2}, {[]int{3, 3, 3}, 3}, {[]int{2, 3}, 2}, {[]int{1, 1}, 1},
+		{repeated(3, 500), 2}, {repeated(4, 60), 2}, {repeated(4, 20), 4}} {
 		if got := DefaultLevels(c.dims).D; got != c.d {
 			t.Errorf("%d legs of %v: %d levels, want %d", len(c.dims), c.dims[:min(2, len(c.dims))], got, c.d)
 		}

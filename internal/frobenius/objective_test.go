@@ -115,7 +115,9 @@ func TestObjectiveAgainstMaterialisedTensors(t *testing.T) {
 	})
 }
 
-func checkObjective(t *testing.T, rng *rand.Rand, net *btn.Network, b []float64, levels countspace.Levels, rot [][]float64) {
+func checkObjective(
+	t *testing.T, rng *rand.Rand, net *btn.Network, b []float64, levels countspace.Levels, rot [][]float64,
+) {
 	t.Helper()
 	o, err := newObjective(net, levels, rot)
 	if err != nil {
@@ -242,10 +244,16 @@ func TestPartsThatDoNotFit(t *testing.T) {
 		{&btn.RankOne{R: [][]float64{nil, {1, math.Inf(1)}, nil, nil}}, "not a finite number: R on leg 1"},
 		{&btn.SymmetryRankOne{S: countspace.New([]int{4})}, "S has shape [4], the levels need [5]"},
 		{&btn.SymmetryRankOne{S: countspace.New([]int{5, 5})}, "S has 2 variables, the levels have 1"},
-		{&btn.SymmetryRankOne{S: countspace.Poly{Shape: []int{5}, Coef: scaled.Vector{Mant: poly.Coef.Mant[:3]}}}, "S has 3 coefficients"},
+		{&btn.SymmetryRankOne{S: countspace.Poly{
+			Shape: []int{5},
+			Coef:  scaled.Vector{Mant: poly.Coef.Mant[:3]},
+		}}, "S has 3 coefficients"},
 		{&btn.SymmetryRankOne{S: bad, R: make([][]float64, 4)}, "coefficient 2 of S"},
 		{&btn.CP{}, "a CP component needs vectors on all 4 legs"},
-		{&btn.CP{Tensor: &tensor.CP{Weights: []float64{1}, Vectors: [][]float64{{1, 2}, {1}, {1, 1}, {1, 1}}}}, "1 vector entries on leg 1, rank 1 and dimension 2"},
+		{&btn.CP{Tensor: &tensor.CP{
+			Weights: []float64{1},
+			Vectors: [][]float64{{1, 2}, {1}, {1, 1}, {1, 1}},
+		}}, "1 vector entries on leg 1, rank 1 and dimension 2"},
 	} {
 		if _, err := o.withBase(c.q); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
@@ -260,14 +268,27 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		want string
 	}{
 		{&btn.Network{Dims: []int{2, 2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: table}}}, "the cores cover 2 of 3 legs"},
-		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 0}, T: table}}}, "core 0, mode 1: leg 0 is out of range or in two cores"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 0}, T: table}},
+		}, "core 0, mode 1: leg 0 is out of range or in two cores"},
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 5}, T: table}}}, "leg 5 is out of range"},
-		{&btn.Network{Dims: []int{2, 3}, Cores: []btn.Core{{Legs: []int{0, 1}, T: table}}}, "core 0, mode 1 has dimension 2, leg 1 has 3"},
-		{&btn.Network{Dims: []int{2}, Cores: []btn.Core{{Legs: []int{0}, T: table}}}, "core 0 has 1 legs and a tensor of 2 modes"},
-		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}}}, "core 0"},
+		{&btn.Network{
+			Dims:  []int{2, 3},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
+		}, "core 0, mode 1 has dimension 2, leg 1 has 3"},
+		{&btn.Network{
+			Dims:  []int{2},
+			Cores: []btn.Core{{Legs: []int{0}, T: table}},
+		}, "core 0 has 1 legs and a tensor of 2 modes"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1}}}},
+		}, "core 0"},
 		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}}}}, "core 0"},
 	} {
-		if _, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Learn(context.Background(), c.net, Options{Settings: btn.Settings{}}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 		if _, err := NormSq(c.net); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -81,7 +81,9 @@ func (o *objective) gram(q, p btn.Part) (scaled.Number, error) {
 }
 
 // system returns G and b of a dictionary. It stops between scalar products when ctx is done.
-func (o *objective) system(ctx context.Context, dictionary []btn.Part) (g [][]scaled.Number, b []scaled.Number, err error) {
+func (o *objective) system(
+	ctx context.Context, dictionary []btn.Part,
+) (g [][]scaled.Number, b []scaled.Number, err error) {
 	g, b = square(len(dictionary)), make([]scaled.Number, len(dictionary))
 	for i, q := range dictionary {
 		if b[i], err = o.withBase(q); err != nil {
@@ -216,7 +218,8 @@ func (sp *space) cpTerms(c *tensor.CP) ([]term, error) {
 			case len(v) == d*len(c.Weights):
 				r[leg] = v[i*d : (i+1)*d]
 			default:
-				return nil, fmt.Errorf("frobenius: CP component has %d vector entries on leg %d, rank %d and dimension %d", len(v), leg, len(c.Weights), d)
+				return nil, fmt.Errorf("frobenius: CP component has %d vector entries on leg %d, rank %d and dimension %d",
+					len(v), leg, len(c.Weights), d)
 			}
 		}
 		t, err := sp.term(nil, r)

@@ -17,7 +17,8 @@ func ExampleCurieWeiss() {
 	}
 	fmt.Println("variables:", len(p.Model.Domains))
 	fmt.Println("pairs:", len(p.Model.Factors)-len(p.Network.Links))
-	fmt.Println("core has", p.Network.Cores[0].T.Dims()[0], "values a leg,", len(p.Estimate.Parts[0].(*btn.SymmetryRankOne).S.Coef.Mant), "counts")
+	fmt.Println("core has", p.Network.Cores[0].T.Dims()[0], "values a leg,",
+		len(p.Estimate.Parts[0].(*btn.SymmetryRankOne).S.Coef.Mant), "counts")
 	// Output:
 	// variables: 1000
 	// pairs: 499500

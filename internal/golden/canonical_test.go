@@ -15,7 +15,8 @@ import (
 
 // names are what the text calls classes, and has always called them.
 var names = map[btn.Class]string{
-	btn.ClassProduct: "parts", btn.ClassElimination: "base", btn.ClassSlices: "base", btn.ClassGroups: "base", btn.ClassRegions: "region",
+	btn.ClassProduct: "parts", btn.ClassElimination: "base", btn.ClassSlices: "base", btn.ClassGroups: "base",
+	btn.ClassRegions: "region",
 }
 
 func name(p btn.Part) string {
@@ -99,7 +100,8 @@ func (w *writer) plan(p *btn.Plan) {
 			fixed = q.Slice.Variables
 		}
 		w.line(" rung %s plan %d bond %d kind %q size %d slices %v of %d components %d to %d flops %s bytes %s",
-			r.Family, r.Plan, r.Bond, r.Kind, r.Size, fixed, e.Slices, from, from+len(e.Parts), bits(e.Cost.Flops), bits(e.Cost.Bytes))
+			r.Family, r.Plan, r.Bond, r.Kind, r.Size, fixed, e.Slices, from, from+len(e.Parts),
+			bits(e.Cost.Flops), bits(e.Cost.Bytes))
 		from += len(e.Parts)
 	}
 }
@@ -148,7 +150,8 @@ func (w *writer) parts(k int, e *btn.Estimate) {
 			from, to, slice = q.From, q.To, q.Slice.At
 		}
 		a := e.Weight(i)
-		w.line("component %s × %s·2^%d order %v from %d to %d rung %d slice %d", name(part), bits(a.Mant), a.Exp, order, from, to, k, slice)
+		w.line("component %s × %s·2^%d order %v from %d to %d rung %d slice %d",
+			name(part), bits(a.Mant), a.Exp, order, from, to, k, slice)
 		w.line(" S %v %s", s.Shape, vector(s.Coef))
 		for l, v := range r {
 			w.line(" R %d %s", l, list(v))
@@ -168,7 +171,8 @@ func (w *writer) shared(estimates []btn.Estimate) {
 		return
 	}
 	tree := func(c *btn.Tree) {
-		w.line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t", c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
+		w.line("tree %s tables %d merges %v slices %v of %d joint %t marginals %t",
+			c.Shape, c.Tables, c.Merges, c.Slices, c.Count, c.Joint, c.Marginals)
 	}
 	switch q := estimates[0].Parts[0].(type) {
 	case *btn.Slices:
@@ -176,7 +180,8 @@ func (w *writer) shared(estimates []btn.Estimate) {
 	case *btn.Groups:
 		tree(&btn.Tree{Shape: q.Of.Shape, Count: int64(len(q.Of.Groups)), Marginals: true})
 		for _, g := range q.Of.Groups {
-			w.line(" group keep %v of %v %s tables %d merges %v slices %v of %d", g.Keep, g.Indices, g.Tree.Shape, g.Tree.Tables, g.Tree.Merges, g.Tree.Slices, g.Tree.Count)
+			w.line(" group keep %v of %v %s tables %d merges %v slices %v of %d",
+				g.Keep, g.Indices, g.Tree.Shape, g.Tree.Tables, g.Tree.Merges, g.Tree.Slices, g.Tree.Count)
 		}
 	case *btn.Product:
 		for _, f := range q.Factors {

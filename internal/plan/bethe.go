@@ -1,6 +1,7 @@
 package plan
 
-// The value of belief propagation before everything else: what a job with a deadline answers with if nothing better is there in time.
+// The value of belief propagation before everything else: what a job with a deadline answers with if nothing
+// better is there in time.
 
 import (
 	"math"
@@ -16,8 +17,9 @@ func betheEstimate() btn.Estimate {
 	return regionsEstimate(betheLevel, family{kind: btn.KindBethe}, nil, 1, 1)
 }
 
-// betheFirst puts the value of belief propagation before estimates of truncated legs; legs is why there are none, nil where there are.
-// Where the first of them is cheap, or belief propagation has no value, nothing changes.
+// betheFirst puts the value of belief propagation before estimates of truncated legs; legs is why there are
+// none, nil where there are. Where the first of them is cheap, or belief propagation has no value, nothing
+// changes.
 func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs error) error {
 	var from *btn.Plan
 	if legs == nil {
@@ -39,7 +41,12 @@ func (a *assigner) betheFirst(to *btn.Assignment, conditioned *btn.Network, legs
 	defer cancel()
 	short := a.settings
 	short.Budget *= policy.BetheShare / policy.MessageShare
-	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{Seed: a.settings.Seed, Updates: updatesFor(e, short), Starts: 1, Enough: enough})
+	states, err := bp.Propagate(a.ctx, e, bp.PropagateOptions{
+		Seed:    a.settings.Seed,
+		Updates: updatesFor(e, short),
+		Starts:  1,
+		Enough:  enough,
+	})
 	if err != nil {
 		return err
 	}
@@ -61,7 +68,11 @@ func (a *assigner) afterBethe(from *btn.Plan) *btn.Plan {
 	if plan := a.bethe[from]; plan != nil {
 		return plan
 	}
-	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: a.settings.Accuracy, Estimates: []btn.Estimate{betheEstimate()}}
+	plan := &btn.Plan{
+		Method:    btn.MethodTruncated,
+		Accuracy:  a.settings.Accuracy,
+		Estimates: []btn.Estimate{betheEstimate()},
+	}
 	if from != nil {
 		plan.Accuracy = from.Accuracy
 		plan.Estimates = append(plan.Estimates, from.Estimates...)

@@ -55,7 +55,11 @@ func clause(n, at int) *tensor.Dense {
 // cardinality is a generic symmetric tensor over n binary modes: no small rank.
 func cardinality(rng *rand.Rand, n int) *tensor.Symmetric {
 	dims := slices.Repeat([]int{2}, n)
-	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: scaled.Vector{Mant: normal(rng, n+1)}}
+	return &tensor.Symmetric{
+		Shape:  dims,
+		Levels: countspace.TwoLevels(dims),
+		Values: scaled.Vector{Mant: normal(rng, n+1)},
+	}
 }
 
 func TestClosedFormsAreExact(t *testing.T) {
@@ -66,7 +70,11 @@ func TestClosedFormsAreExact(t *testing.T) {
 	dims := slices.Repeat([]int{2}, 7)
 	mixture := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims), Terms: []tensor.SymmetryRankOne{
 		{Alpha: 2, S: scaled.Vector{Mant: normal(rng, 8)}},
-		{Alpha: -1, S: scaled.Vector{Mant: normal(rng, 8)}, R: [][]float64{nil, {1, 2}, {3, -1}, nil, {0.5, 1}, {1, 1}, {2, 1}}},
+		{
+			Alpha: -1,
+			S:     scaled.Vector{Mant: normal(rng, 8)},
+			R:     [][]float64{nil, {1, 2}, {3, -1}, nil, {0.5, 1}, {1, 1}, {2, 1}},
+		},
 	}}
 	for _, c := range []struct {
 		name  string
@@ -80,7 +88,10 @@ func TestClosedFormsAreExact(t *testing.T) {
 		{"symmetric", fromCores(symmetric), 1, btn.ClassSymmetryRankOne},
 		{"symmetric among others", fromCores(clause(2, 3), symmetric, rankTwo), 4, btn.ClassSymmetryRankOne},
 		{"symmetry-CP among others", fromCores(rankOne, mixture, parity(3)), 4, btn.ClassSymmetryRankOne},
-		{"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)), 2, btn.ClassRankOne},
+		{
+			"numbers among cores", fromCores(&tensor.Dense{Shape: []int{}, Data: []float64{-3}}, parity(3)),
+			2, btn.ClassRankOne,
+		},
 	} {
 		d, ok, err := ClosedForm(context.Background(), c.net, 8)
 		if err != nil || !ok {
@@ -88,7 +99,8 @@ func TestClosedFormsAreExact(t *testing.T) {
 			continue
 		}
 		q := d.Estimates[0].Quality
-		if !q.Exact || q.Residual != 0 || q.LnExplained != 0 || !math.IsInf(q.LnNormError, -1) || d.Method != btn.MethodExact {
+		if !q.Exact || q.Residual != 0 || q.LnExplained != 0 || !math.IsInf(q.LnNormError, -1) ||
+			d.Method != btn.MethodExact {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 		if first := d.Estimates[0].Parts[0]; d.Len() != c.terms || first.Class() != c.class {
@@ -110,7 +122,8 @@ func near(t *testing.T, name string, net *btn.Network, d *btn.Plan) {
 	if !(distance2 <= 1e-24*norm2) {
 		t.Errorf("%s: ‖B − B̃‖² = %g, ‖B‖² = %g", name, distance2, norm2)
 	}
-	if want := math.Log(norm2) / 2; !(math.Abs(d.Estimates[0].Quality.LnNormB-want) <= 1e-12*(1+math.Abs(want))) && norm2 > 0 {
+	if want := math.Log(norm2) / 2; !(math.Abs(d.Estimates[0].Quality.LnNormB-want) <= 1e-12*(1+math.Abs(want))) &&
+		norm2 > 0 {
 		t.Errorf("%s: ln‖B‖ = %g, want %g", name, d.Estimates[0].Quality.LnNormB, want)
 	}
 }
@@ -139,7 +152,11 @@ func tables(net *btn.Network, d *btn.Plan) (b, approx []float64) {
 			case *btn.SymmetryRankOne:
 				term.S, term.R, levels = q.S.Coef, q.R, q.Frame.Levels
 			}
-			e, _ := oracle.Entry(&tensor.SymmetryCP{Shape: net.Dims, Levels: levels, Terms: []tensor.SymmetryRankOne{term}}, x).Float64()
+			e, _ := oracle.Entry(&tensor.SymmetryCP{
+				Shape:  net.Dims,
+				Levels: levels,
+				Terms:  []tensor.SymmetryRankOne{term},
+			}, x).Float64()
 			sum += d.Estimates[0].Weight(i).Float64() * e
 		}
 		approx = append(approx, sum)

@@ -14,12 +14,14 @@ func TestKeysStay(t *testing.T) {
 		{Scope: []int{1, 0}, Data: []float64{1, -2, 0.5, 0, 1e300, 3}},
 		{Scope: []int{}, Data: []float64{7}},
 	}}
-	if got := messagesKey(e, 1<<63+5); got != "btn:v1:messages:"+AlgorithmVersion+":577ade2e97cb428e2e10b8e5ffd2485116d540039c8db8f45e713b80bb4379aa" {
+	if got := messagesKey(e, 1<<63+5); got != "btn:v1:messages:"+AlgorithmVersion+":"+
+		"577ade2e97cb428e2e10b8e5ffd2485116d540039c8db8f45e713b80bb4379aa" {
 		t.Errorf("the key of messages is %s", got)
 	}
 	a := &assigner{settings: btn.Settings{Memory: 1 << 31}, facts: &facts{digest: [32]byte{1, 2, 3}}}
 	shape := contractionorder.Hypergraph{Dims: []int{2, 3, 300}, Edges: [][]int{{0, 1}, {}, {2, 0}}}
-	if got := a.key("exact seed=7", shape); got != "btn:v1:decomposition:"+AlgorithmVersion+":fd1a5fd69de075360a42a3b180294004d4c3362fa582e8eb9efbaf65ac168bb1" {
+	if got := a.key("exact seed=7", shape); got != "btn:v1:decomposition:"+AlgorithmVersion+":"+
+		"fd1a5fd69de075360a42a3b180294004d4c3362fa582e8eb9efbaf65ac168bb1" {
 		t.Errorf("the key of a decomposition is %s", got)
 	}
 }

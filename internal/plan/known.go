@@ -27,8 +27,9 @@ const (
 // shape, warnings, programs. A network must not change; it is not kept alive. Assignments are the same with
 // it and without. The zero value is empty; it may be used by several goroutines.
 type Known struct {
-	// Problems may be those that the parts of the plans are contracted on afterwards, in the same process and under the same
-	// Options: what planning made of a network need not be made again then. Nil: each call has its own.
+	// Problems may be those that the parts of the plans are contracted on afterwards, in the same process and
+	// under the same Options: what planning made of a network need not be made again then. Nil: each call has
+	// its own.
 	Problems *problem.Shared
 	Options  problem.Options
 

@@ -8,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough for anything.
+// cubic is the price of a plan whose flops grow like the cube of the bond, up to a bond that is large enough
+// for anything.
 func cubic(unit float64, enough int) price {
 	return func(bond int) (flops, bytes float64, err error) {
 		b := float64(min(bond, enough))
@@ -18,7 +19,9 @@ func cubic(unit float64, enough int) price {
 
 func TestLadderStaysWithinTheBudget(t *testing.T) {
 	for _, budget := range []float64{1e3, 1e4, 1e5, 1e6, 1e8} {
-		rungs, err := bonds([]price{cubic(1, policy.MostBond), cubic(2, policy.MostBond)}, btn.Settings{Budget: budget, Memory: 1 << 40})
+		rungs, err := bonds([]price{
+			cubic(1, policy.MostBond), cubic(2, policy.MostBond),
+		}, btn.Settings{Budget: budget, Memory: 1 << 40})
 		if err != nil || len(rungs) == 0 {
 			t.Fatal(rungs, err)
 		}
@@ -46,17 +49,22 @@ func TestLadderEndsWhereGrowthMeansNothing(t *testing.T) {
 }
 
 func TestLadderUpToABondThatWasAskedFor(t *testing.T) {
-	rungs, err := bonds([]price{cubic(1e9, policy.MostBond), cubic(1, policy.MostBond)}, btn.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
+	rungs, err := bonds([]price{
+		cubic(1e9, policy.MostBond), cubic(1, policy.MostBond),
+	}, btn.Settings{Bond: 32, Budget: 1, Memory: 1 << 40})
 	if err != nil || len(rungs) != 6 || rungs[0].bond != 8 || rungs[5].bond != 32 || rungs[5].plan != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
-	if rungs, err := bonds([]price{cubic(1, policy.MostBond)}, btn.Settings{Bond: 1, Memory: 1 << 40}); err != nil || len(rungs) != 1 || rungs[0].bond != 1 {
+	if rungs, err := bonds([]price{cubic(1, policy.MostBond)}, btn.Settings{Bond: 1, Memory: 1 << 40}); err != nil ||
+		len(rungs) != 1 || rungs[0].bond != 1 {
 		t.Errorf("%v, %v", rungs, err)
 	}
 }
 
 func TestLadderStaysWithinTheMemory(t *testing.T) {
-	rungs, err := bonds([]price{cubic(1, policy.MostBond), cubic(1e-3, policy.MostBond)}, btn.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
+	rungs, err := bonds([]price{
+		cubic(1, policy.MostBond), cubic(1e-3, policy.MostBond),
+	}, btn.Settings{Budget: 1e30, Memory: 8 * 40 * 40})
 	if err != nil || rungs[len(rungs)-1].bond != 40 {
 		t.Errorf("%v, %v: want the largest bond that fits, 40", rungs, err)
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// AlgorithmVersion is part of every cache key. It changes whenever the same network and settings may give another decomposition.
+// AlgorithmVersion is part of every cache key. It changes whenever the same network and settings may give
+// another decomposition.
 const AlgorithmVersion = "2"
 
 // Memo remembers plans by key. Do returns the remembered one (hit) or computes and remembers it.

@@ -23,7 +23,9 @@ import (
 // notes is a memo in a map.
 type notes map[string]*btn.Plan
 
-func (n notes) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (n notes) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	if d := n[key]; d != nil {
 		return d, true, nil
 	}
@@ -61,7 +63,8 @@ var regionSettings = btn.Settings{Method: btn.MethodRegions, Budget: 3e6}
 
 func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo Memo) btn.Assignment {
 	t.Helper()
-	assignments, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}}, regionSettings, memo)
+	assignments, err := Assign(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(values)}},
+		regionSettings, memo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +75,8 @@ func assignOne(t *testing.T, net *btn.Network, values map[int]int, memo Memo) bt
 	return btn.Assignment{}
 }
 
-// One fixed point: its messages are the answer without evidence, and what is passed under evidence ends where a cold start does.
+// One fixed point: its messages are the answer without evidence, and what is passed under evidence ends where
+// a cold start does.
 func TestMessagesOfAModelWithOneFixedPoint(t *testing.T) {
 	net := isingGrid(t, 8, generate.Ising{Delta: 0.5, Seed: 1})
 	memo := notes{}
@@ -156,7 +160,8 @@ func TestMostMessagesFitTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := message.DecodePlan(b)
-	if err != nil || len(d.Messages) != policy.MostMessages || d.Messages[policy.MostMessages-1] != g.Messages[policy.MostMessages-1] {
+	if err != nil || len(d.Messages) != policy.MostMessages ||
+		d.Messages[policy.MostMessages-1] != g.Messages[policy.MostMessages-1] {
 		t.Fatalf("read back: %v", err)
 	}
 	if len(b) > 4<<20 {

@@ -38,7 +38,8 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := assignments[0].Error; e == nil || e.Code != fault.OverBudget || !strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
+	if e := assignments[0].Error; e == nil || e.Code != fault.OverBudget ||
+		!strings.Contains(e.Message, "every order has a table of at least 2^70.0 entries") {
 		t.Errorf("method exact: %+v", e)
 	}
 	assignments, err = Assign(t.Context(), net, []query.Query{{}}, btn.Settings{Budget: 1e8}, nil)
@@ -50,8 +51,8 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 	}
 }
 
-// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and nothing of that where the
-// caller has gone.
+// TestNoTimeForPlanning: where the time for planning is over there is a plan all the same, a greedy one; and
+// nothing of that where the caller has gone.
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
@@ -77,7 +78,8 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 }
 
-// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where another job waited for it.
+// TestHastyPlansAreNotRemembered: a plan that the clock cut short serves its own job alone, also where
+// another job waited for it.
 func TestHastyPlansAreNotRemembered(t *testing.T) {
 	net := wide(t, 30)
 	s := btn.Settings{Method: btn.MethodTruncated, Budget: 1e9}
@@ -138,15 +140,18 @@ type waited struct {
 	calls int
 }
 
-func (w *waited) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (w *waited) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	if w.calls++; w.calls == 1 {
 		return nil, false, errNoTime
 	}
 	return w.counting.Do(ctx, key, compute)
 }
 
-// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there is, and it is not remembered as the
-// families of the model. Who only asks for the price is told no such thing.
+// TestNoTimeForRegions: where the time for planning is over, the value of belief propagation is what there
+// is, and it is not remembered as the families of the model. Who only asks for the price is told no such
+// thing.
 func TestNoTimeForRegions(t *testing.T) {
 	net := wide(t, 8)
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
@@ -165,13 +170,15 @@ func TestNoTimeForRegions(t *testing.T) {
 		return kinds
 	}
 	memo := &counting{}
-	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
+	if got := kinds(PlanUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+		[]string{btn.KindBethe}) {
 		t.Errorf("no time: %v", got)
 	}
 	if got := kinds(PlanUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
 		t.Errorf("under a deadline: %v", got)
 	}
-	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got, []string{btn.KindBethe}) {
+	if got := kinds(PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+		[]string{btn.KindBethe}) {
 		t.Errorf("no time for a price: %v", got)
 	}
 	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
@@ -185,7 +192,9 @@ func TestNoTimeForRegions(t *testing.T) {
 // counting is a memo that remembers what is computed without an error.
 type counting struct{ known map[string]*btn.Plan }
 
-func (c *counting) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (c *counting) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	if d := c.known[key]; d != nil {
 		return d, true, nil
 	}
@@ -200,7 +209,8 @@ func (c *counting) Do(ctx context.Context, key string, compute func(context.Cont
 	return d, false, nil
 }
 
-// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate alone is beyond the budget.
+// TestAutoGivesAwayWhatCannotBeReady: under a deadline auto takes no truncated legs whose first estimate
+// alone is beyond the budget.
 func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 	net := wide(t, 24)
 	s := btn.Settings{Method: btn.MethodAuto, NoExact: true, Budget: 1e4}

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestSpanWarnings: closed forms say when entries are too far apart for float64, whichever table they are in, and only then; who
-// contracts C = B finds out.
+// TestSpanWarnings: closed forms say when entries are too far apart for float64, whichever table they are in,
+// and only then; who contracts C = B finds out.
 func TestSpanWarnings(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -39,11 +39,13 @@ func TestSpanWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assignments, err := Assign(context.Background(), net, []query.Query{{}}, btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
+		assignments, err := Assign(context.Background(), net, []query.Query{{}},
+			btn.Settings{Method: btn.MethodSymmetryCP}.WithDefaults(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		base, err := Assign(context.Background(), net, []query.Query{{}, {Joint: []int{0, 3}}}, btn.Settings{}.WithDefaults(), nil)
+		base, err := Assign(context.Background(), net, []query.Query{{}, {Joint: []int{0, 3}}},
+			btn.Settings{}.WithDefaults(), nil)
 		if err != nil || base[0].Unsure || base[1].Unsure {
 			t.Errorf("%s: C = B is unsure beforehand, %v", c.name, err)
 		}

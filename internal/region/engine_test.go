@@ -33,13 +33,14 @@ func TestRegionEngine(t *testing.T) {
 		},
 		Tolerance: 1e-9,
 		Lacks: map[enginetest.Property]string{
-			enginetest.Expressions: "indices of dimension 1 are in no scope of what lowering makes, and no elimination order has them",
-			enginetest.Joint:       "it has marginals of indices only",
-			enginetest.Signs:       "ln of a region's Z is taken: estimates are of entries above 0",
-			enginetest.Zeros:       "belief propagation may find a contradiction where Z is above 0",
-			enginetest.Slices:      "families of regions are cut by region: see TestPartsAddUp",
-			enginetest.OverBudget:  "regions are bounded by their width, not by memory: see Options.MaxWidth",
-			enginetest.ZeroZ:       "a contradiction is found by belief propagation, before any region",
+			enginetest.Expressions: "indices of dimension 1 are in no scope of what lowering makes, and " +
+				"no elimination order has them",
+			enginetest.Joint:      "it has marginals of indices only",
+			enginetest.Signs:      "ln of a region's Z is taken: estimates are of entries above 0",
+			enginetest.Zeros:      "belief propagation may find a contradiction where Z is above 0",
+			enginetest.Slices:     "families of regions are cut by region: see TestPartsAddUp",
+			enginetest.OverBudget: "regions are bounded by their width, not by memory: see Options.MaxWidth",
+			enginetest.ZeroZ:      "a contradiction is found by belief propagation, before any region",
 		},
 	})
 }
