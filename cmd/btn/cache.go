@@ -19,8 +19,8 @@ import (
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 type cacheCmd struct {
@@ -163,7 +163,7 @@ func (c *cacheRmCmd) Validate() error {
 	switch {
 	case (c.Prefix == "") == (c.Model == ""):
 		return errors.New("either a prefix or --model is needed")
-	case c.Model != "" && !wire.ValidDigest(strings.TrimPrefix(c.Model, byDigest)):
+	case c.Model != "" && !form.IsDigest(strings.TrimPrefix(c.Model, byDigest)):
 		return fmt.Errorf("--model: %q is not 64 lower-case hexadecimal digits", c.Model)
 	case c.Model == "" && !strings.HasPrefix(c.Prefix, cache.Prefix):
 		return fmt.Errorf("a prefix of our keys begins %s, not %q", cache.Prefix, c.Prefix)

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/pipeline"
-	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // up starts a stack that listens, and returns its URLs.
@@ -38,7 +38,7 @@ func TestRegisteredModels(t *testing.T) {
 		return stdout
 	}
 	digest := strings.TrimSpace(ok("model", "put", model))
-	if !wire.ValidDigest(digest) || strings.TrimSpace(ok("model", "put", model)) != digest {
+	if !form.IsDigest(digest) || strings.TrimSpace(ok("model", "put", model)) != digest {
 		t.Errorf("digest %q", digest)
 	}
 	if list := ok("model", "ls"); strings.Count(list, "\n") != 2 || !strings.Contains(list, digest) {

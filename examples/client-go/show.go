@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -33,7 +34,7 @@ func show(a *wire.Answer, asJSON bool) {
 }
 
 // number is ln Z with what is to be said of it. A job that is ok may have queries that are not.
-func number(r wire.Result) string {
+func number(r query.Result) string {
 	switch {
 	case r.Error != nil:
 		return fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message)

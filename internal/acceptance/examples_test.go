@@ -20,6 +20,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -226,7 +227,7 @@ func (s served) check(t *testing.T, job, stdout string) []btn.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range wire.Headers(&m, job, digest, m.Tenant) {
+	for name, want := range message.Headers(&m, job, digest, m.Tenant) {
 		if got := header[name]; len(got) != 1 || got[0] != want[0] {
 			t.Errorf("header %s is %q, want %q", name, got, want)
 		}
@@ -309,7 +310,7 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 		}
 		msg := &nats.Msg{
 			Subject: wire.ModelSubject(wire.Lane(m.Tenant), m.Job),
-			Header:  wire.Headers(&m, m.Job, digest, m.Tenant),
+			Header:  message.Headers(&m, m.Job, digest, m.Tenant),
 			Data:    data,
 		}
 		if _, err := s.bus.JS.PublishMsg(t.Context(), msg); err != nil {

@@ -7,26 +7,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// CoreChoice says which tensors of a factor graph's network are the cores.
-type CoreChoice string
-
-const (
-	// CoresAreFactors: B = ⊗_j T̄^(j), the links are the variable tensors V^(i). The default: evidence never touches B.
-	CoresAreFactors CoreChoice = "factors"
-	// CoresAreVariables: B = ⊗_i V^(i), the links are the factors. Unary weights are order-one links on a leg of their own.
-	CoresAreVariables CoreChoice = "variables"
-)
-
-// MapKind names the choice of the invertible maps on the legs.
-type MapKind string
-
-const (
-	MapIdentity   MapKind = "identity"
-	MapOrthogonal MapKind = "orthogonal" // Hadamard for dimension 2, DCT-II above
-	MapBP         MapKind = "bp"         // the gauge of belief propagation's messages
-	MapGiven      MapKind = "given"
-)
-
 // Map is the invertible matrix A on one leg: Dim × Dim, row-major, rows x (the variable), columns x̄ (the leg).
 type Map struct {
 	Kind MapKind

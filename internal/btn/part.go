@@ -422,15 +422,6 @@ type Truncated struct {
 	Slice Slice          `msgpack:"slice"`
 }
 
-// Family names how truncated legs follow one another.
-type Family string
-
-const (
-	FamilySweep   Family = "mps"     // a matrix product state swept over the variables
-	FamilyTree    Family = "tree"    // a tree of dense tensors
-	FamilyRegions Family = "regions" // B in the BP gauge, projected on the messages outside a region
-)
-
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
 type TruncatedPlan struct {
 	Family   Family  `msgpack:"family"`             // mps or tree

@@ -58,16 +58,6 @@ type Quality struct {
 	ConditionGram float64 `msgpack:"condition_gram"` // condition number of G, 1 for one component
 }
 
-// Cost is what a contraction takes. Zero where nothing has to be planned.
-type Cost struct {
-	Width     int     `msgpack:"w" json:"width"`                      // largest number of indices in one table of the elimination, less one
-	Log2Table float64 `msgpack:"t" json:"log2_table"`                 // log2 of the entries of the largest table
-	Flops     float64 `msgpack:"f" json:"flops"`                      // multiplications and additions
-	Bytes     float64 `msgpack:"b" json:"peak_bytes"`                 // peak of live tables, 8 bytes an entry
-	Slices    float64 `msgpack:"s,omitempty" json:"slices"`           // parts that are contracted apart and added; 0 or 1: one
-	Groups    float64 `msgpack:"g,omitempty" json:"groups,omitempty"` // of marginals, each with a contraction of its own; 0: one pass
-}
-
 // Grows reports whether the plan's answer is a sequence of estimates that judge each other, and not one whose quality is known.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 

@@ -2,7 +2,9 @@ package btn
 
 // Values: what contracting a part gives.
 
-import "github.com/basetensor/basetensor/pkg/scaled"
+import (
+	"github.com/basetensor/basetensor/pkg/scaled"
+)
 
 // Value is the contraction of one component.
 type Value struct {
@@ -58,14 +60,4 @@ type RegionPart struct {
 	NonPositive int64         `msgpack:"e,omitempty"` // regions left out because Z_r/Z_BP came out at or below 0
 	Widest      float64       `msgpack:"w"`           // log2 of the largest table
 	Converged   bool          `msgpack:"c,omitempty"` // belief propagation reached a fixed point
-}
-
-// Propagation is the state in which belief propagation ended.
-type Propagation struct {
-	LogZ      *float64 `msgpack:"z" json:"log_z"`     // Bethe value in nats; null where it is not a number
-	Converged bool     `msgpack:"c" json:"converged"` // the largest change fell below the tolerance
-	Updates   int64    `msgpack:"u" json:"updates"`   // message updates
-	Change    float64  `msgpack:"d" json:"change"`    // largest change of a message in the last round
-	// Phases are the Bethe values of the distinct fixed points that seeded starts found, largest first.
-	Phases []float64 `msgpack:"p,omitempty" json:"phases"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -22,7 +23,7 @@ func (b *Bus) Timer(ctx context.Context, lane int, m *wire.Deadline) error {
 	if err != nil {
 		return err
 	}
-	h := nats.Header(wire.Headers(m, m.Job, m.Digest, m.Tenant))
+	h := nats.Header(message.Headers(m, m.Job, m.Digest, m.Tenant))
 	h[headerSchedule] = []string{"@at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano)}
 	h[headerScheduleTarget] = []string{wire.DeadlineSubject(lane, m.Job)}
 	return b.Put(ctx, &nats.Msg{Subject: wire.TimerSubject(lane, m.Job), Header: h, Data: data})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/basetensor/basetensor/internal/cache"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -39,7 +40,7 @@ func (p Network) Encode() []byte {
 // DecodeNetwork reads what Encode wrote; false if it is something else.
 func DecodeNetwork(b []byte) (Network, bool) {
 	n := len(wire.Digest(nil))
-	if len(b) < n || !wire.ValidDigest(string(b[:n])) {
+	if len(b) < n || !form.IsDigest(string(b[:n])) {
 		return Network{}, false
 	}
 	p := Network{Blob: string(b[:n]), Domains: make([]int, 0, len(b)-n)}

@@ -105,7 +105,7 @@ func CheckSettings(s btn.Settings) error {
 		return codec.Invalid("settings.maps", "%.40q is none of identity, orthogonal, bp", s.Maps)
 	}
 	switch s.Cores {
-	case "", btn.CoresAreFactors, btn.CoresAreVariables:
+	case "", btn.CoresAreFactors, query.CoresAreVariables:
 	default:
 		return codec.Invalid("settings.cores", "%.40q is neither factors nor variables", s.Cores)
 	}
@@ -177,9 +177,12 @@ func CheckQueries(domains []int, known bool, queries []query.Query) error {
 	if known {
 		err = query.Check(domains, queries)
 	}
-	var of *query.FieldError
+	var of interface {
+		Field() (query int, field string, reason error)
+	}
 	if errors.As(err, &of) {
-		return codec.Under(fmt.Sprintf("queries[%d]", of.Query), codec.Invalid(of.Field, "%v", of.Err))
+		at, field, reason := of.Field()
+		return codec.Under(fmt.Sprintf("queries[%d]", at), codec.Invalid(field, "%v", reason))
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer) error {
 	if err != nil {
 		return err
 	}
-	m := &nats.Msg{Subject: wire.AnswerSubject(a.Job), Header: wire.Headers(a, a.Job, a.Digest, a.Tenant), Data: b}
+	m := &nats.Msg{Subject: wire.AnswerSubject(a.Job), Header: message.Headers(a, a.Job, a.Digest, a.Tenant), Data: b}
 	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
 	if err == nil && earlier == nil && l.Ended != nil {
 		l.Ended(a.Job)
@@ -194,6 +194,6 @@ func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 		return err
 	}
 	return l.Bus.Put(ctx, &nats.Msg{
-		Subject: message.DLQSubject(letter.Stage, letter.Job), Header: wire.Headers(letter, letter.Job, d.Digest, letter.Tenant), Data: b,
+		Subject: message.DLQSubject(letter.Stage, letter.Job), Header: message.Headers(letter, letter.Job, d.Digest, letter.Tenant), Data: b,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -19,7 +20,7 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := wire.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
+	h := message.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
 	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
 		if v := d.Raw.Header[name]; len(v) > 0 {
 			h[name] = v

@@ -86,7 +86,7 @@ func TestLane(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	got := wire.Headers(&wire.Cancel{}, "j", digestA, "")
+	got := Headers(&wire.Cancel{}, "j", digestA, "")
 	want := map[string][]string{"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"}, "Btn-Digest": {digestA}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)

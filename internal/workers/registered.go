@@ -28,7 +28,7 @@ func (w *Reparam) prepare(ctx context.Context, m *wire.Model, payload []byte, re
 	if m.ModelDigest != "" {
 		p, err := w.remember(ctx, m, repeated)
 		if err == nil {
-			queries, err = query.Read(p.Domains, m.Queries)
+			queries, err = stage.Queries(p.Domains, m.Queries)
 		}
 		return p.Blob, queries, err
 	}
@@ -39,7 +39,7 @@ func (w *Reparam) prepare(ctx context.Context, m *wire.Model, payload []byte, re
 			return "", nil, err
 		}
 		if there {
-			queries, err = query.Read(p.Domains, m.Queries)
+			queries, err = stage.Queries(p.Domains, m.Queries)
 			return p.Blob, queries, err
 		}
 	}
@@ -47,7 +47,7 @@ func (w *Reparam) prepare(ctx context.Context, m *wire.Model, payload []byte, re
 	if err != nil {
 		return "", nil, fault.Wrap(fault.BadInput, err)
 	}
-	if queries, err = query.Read(model.Domains, m.Queries); err != nil {
+	if queries, err = stage.Queries(model.Domains, m.Queries); err != nil {
 		return "", nil, err
 	}
 	m.Model, m.UAI = nil, "" // a large one is needed once

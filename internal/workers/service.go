@@ -137,7 +137,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 	if err == nil {
 		s.answered.Add(1)
 		s.metrics.Request(metrics.Answered, time.Since(began))
-		s.reply(r, wire.Headers(&wire.Answer{}, m.Job, digest, m.Tenant), answer)
+		s.reply(r, message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant), answer)
 		return
 	}
 	reason := fmt.Sprintf("no answer within %v; the job goes on", patience)
@@ -178,7 +178,7 @@ func (s *service) unanswered(r micro.Request, code string, u *wire.Unanswered) {
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)
 	}
-	h := nats.Header(wire.Headers(u, u.Job, u.Digest, ""))
+	h := nats.Header(message.Headers(u, u.Job, u.Digest, ""))
 	h[micro.ErrorHeader], h[micro.ErrorCodeHeader] = []string{oneLine(u.Error.Message)}, []string{code}
 	s.reply(r, h, b)
 }

@@ -98,7 +98,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 		return "", err
 	}
 	msg := &nats.Msg{
-		Subject: wire.ModelSubject(lane, m.Job), Header: wire.Headers(&m, m.Job, digest, m.Tenant), Data: b,
+		Subject: wire.ModelSubject(lane, m.Job), Header: message.Headers(&m, m.Job, digest, m.Tenant), Data: b,
 	}
 	addTrace(ctx, msg.Header)
 	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, modelOf(m.Job))

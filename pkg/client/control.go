@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -38,6 +39,6 @@ func (c *Client) Cancel(ctx context.Context, job, reason string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.CancelSubject(job), Header: wire.Headers(m, job, "", ""), Data: b})
+	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.CancelSubject(job), Header: message.Headers(m, job, "", ""), Data: b})
 	return err
 }

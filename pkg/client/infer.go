@@ -45,7 +45,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Model) (*wire.Answer, error) 
 	if err != nil {
 		return nil, err
 	}
-	h := nats.Header(wire.Headers(&m, m.Job, "", m.Tenant))
+	h := nats.Header(message.Headers(&m, m.Job, "", m.Tenant))
 	addTrace(ctx, h)
 	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: wire.InferSubject, Header: h, Data: b})
 	if err != nil {

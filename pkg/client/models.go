@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -77,7 +78,7 @@ func (c *Client) RemoveModel(ctx context.Context, digest string) error {
 }
 
 func checkModel(digest string) error {
-	if !wire.ValidDigest(digest) {
+	if !form.IsDigest(digest) {
 		return fault.New(fault.BadInput, "client: model digest %.80q is not 64 lower-case hexadecimal digits", digest)
 	}
 	return nil

@@ -27,11 +27,11 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 		queries := []query.Query{{}, {Evidence: oracle.RandomEvidence(rng, m)}, {Evidence: oracle.RandomEvidence(rng, m)}}
 		for _, s := range []btn.Settings{
 			{Method: btn.MethodExact},
-			{Method: btn.MethodAuto, Cores: btn.CoresAreVariables},
+			{Method: btn.MethodAuto, Cores: query.CoresAreVariables},
 			{Method: btn.MethodExact, Maps: btn.MapOrthogonal},
-			{Method: btn.MethodExact, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables},
+			{Method: btn.MethodExact, Maps: btn.MapOrthogonal, Cores: query.CoresAreVariables},
 			{Method: btn.MethodExact, Maps: btn.MapBP},
-			{Method: btn.MethodExact, Maps: btn.MapBP, Cores: btn.CoresAreVariables},
+			{Method: btn.MethodExact, Maps: btn.MapBP, Cores: query.CoresAreVariables},
 		} {
 			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: queries, Settings: s}, nil)
 			if err != nil {

@@ -66,7 +66,7 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 			ev.Hard = nil
 		}
 		set := rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))]
-		for _, s := range []btn.Settings{{Method: btn.MethodExact}, {}, {Cores: btn.CoresAreVariables}} {
+		for _, s := range []btn.Settings{{Method: btn.MethodExact}, {}, {Cores: query.CoresAreVariables}} {
 			asked := query.Query{Evidence: ev, Joint: set, Marginals: seed%3 == 1}
 			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked, {Evidence: ev}}, Settings: s}, nil)
 			if err != nil {

@@ -60,7 +60,7 @@ func ExampleRun() {
 			{Evidence: factorgraph.Observe(map[int]int{2: 1})},
 			{Evidence: factorgraph.Observe(map[int]int{0: 1, 2: 1}), Over: 1}, // P(rain | wet)
 		},
-		Settings: infer.Settings{Method: infer.Auto},
+		Settings: query.Settings{Method: infer.Auto},
 	}, nil)
 	if err != nil {
 		fmt.Println(err)

@@ -35,7 +35,7 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		models = n
 	}
 	ways := []btn.Settings{
-		{}, {Cores: btn.CoresAreVariables}, {Maps: btn.MapOrthogonal}, {Maps: btn.MapBP},
+		{}, {Cores: query.CoresAreVariables}, {Maps: btn.MapOrthogonal}, {Maps: btn.MapBP},
 		{Memory: 64 << 10}, {Memory: 8 << 10, Seed: 3}, // small budgets: trees, and slices
 	}
 	solved := 0

@@ -50,7 +50,7 @@ func TestValuesBeyondFloat64(t *testing.T) {
 			-620 * math.Ln10, 0},
 	} {
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
-			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
 				for _, joint := range [][]int{nil, {0}} {
 					m, err := modeljson.Decode(strings.NewReader(c.model), modeljson.Limits{})
 					if err != nil {
@@ -319,7 +319,7 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			}
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
 		}
-		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
+		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
 			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Run answers a request by the four stages in a row. memo may be nil. Where ctx has a deadline and the answer grows, it is the best
@@ -21,7 +20,7 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
 	}
-	queries, err := query.Read(r.Model.Domains, r.Queries)
+	queries, err := stage.Queries(r.Model.Domains, r.Queries)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestAnswersEqualInfer(t *testing.T) {
 		{"symmetry-cp", grid(t, 3, 3, 2), btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3}, []factorgraph.Evidence{observe(1), {}}},
 		{"orthogonal", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapOrthogonal, Sweeps: 3}, nil},
 		{"messages", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapBP, Sweeps: 3}, nil},
-		{"variables", grid(t, 2, 3, 4), btn.Settings{Cores: btn.CoresAreVariables}, nil},
+		{"variables", grid(t, 2, 3, 4), btn.Settings{Cores: query.CoresAreVariables}, nil},
 		{"impossible", &factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{}}, btn.Settings{},
 			[]factorgraph.Evidence{{Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{0, 0}}}}}},
 		{"over budget", grid(t, 6, 6, 5), btn.Settings{Method: btn.MethodExact, Memory: 64}, nil},

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/infer"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/tensor"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
@@ -57,7 +58,7 @@ func TestCarriedModelsAreToldApart(t *testing.T) {
 	if n := blobs(); n != one+1 {
 		t.Errorf("%d blobs, %d after a job with another model", one, n)
 	}
-	ask("settings", false, btn.Settings{Cores: btn.CoresAreVariables}, false, 1)
+	ask("settings", false, btn.Settings{Cores: query.CoresAreVariables}, false, 1)
 	ask("text", false, btn.Settings{}, true, 1)
 	ask("text-entry", true, btn.Settings{}, true, 1)
 	ask("last", false, btn.Settings{}, false, 1)

@@ -51,7 +51,7 @@ func TestModelByDigest(t *testing.T) {
 	if again := r.register(m); again != digest {
 		t.Errorf("registered twice: %s and %s", digest, again)
 	}
-	for i, s := range []btn.Settings{{}, {Cores: btn.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Sweeps: 2, Starts: 1}} {
+	for i, s := range []btn.Settings{{}, {Cores: query.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Sweeps: 2, Starts: 1}} {
 		w, p := request(t, fmt.Sprintf("value-%d", i), m, s, observe(1, 0), observe())
 		want, err := infer.Run(r.ctx, p, nil)
 		r.must(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/testserver"
@@ -151,7 +152,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	release := r.blocked(quick)
 	_, err := r.patiently(wire.Model{UAI: coinText, Queries: []query.Query{{}}})
 	var pending *client.PendingError
-	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !wire.ValidDigest(pending.Digest) || fault.CodeOf(err) != fault.Deadline ||
+	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !form.IsDigest(pending.Digest) || fault.CodeOf(err) != fault.Deadline ||
 		!strings.Contains(err.Error(), "no answer within 1s; the job goes on") {
 		t.Fatalf("%v", err)
 	}

@@ -4,46 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// FieldError says which field of which query is wrong.
-type FieldError struct {
-	Query int    // position in the request
-	Field string // as a message has it: evid, evidence.h[1], evidence.s[0], joint, over
-	Err   error
+// fieldError says which field of which query is wrong.
+type fieldError struct {
+	query int    // position in the request
+	field string // as a message has it: evid, evidence.h[1], evidence.s[0], joint, over
+	err   error
 }
 
-// Error returns the position, the field and the reason.
-func (e *FieldError) Error() string { return fmt.Sprintf("query %d: %s: %v", e.Query, e.Field, e.Err) }
+func (e *fieldError) Error() string { return fmt.Sprintf("query %d: %s: %v", e.query, e.field, e.err) }
 
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
+func (e *fieldError) Unwrap() error { return e.err }
 
-// Read returns the queries with evidence that is text parsed, after Check. It leaves asked as it is.
-// Errors are those of Check, and those of uai.ReadEvidence with the query's position.
-func Read(domains []int, asked []Query) ([]Query, error) {
-	queries := make([]Query, len(asked))
-	for i, q := range asked {
-		if q.Evid != "" {
-			var err error
-			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains); err != nil {
-				return nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
-			}
-			q.Evid = ""
-		}
-		queries[i] = q
-	}
-	return queries, Check(domains, queries)
-}
+// Field returns the query's position, the field and the reason.
+func (e *fieldError) Field() (query int, field string, reason error) { return e.query, e.field, e.err }
 
 // Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
 // weights that are finite and at least 0; joint marginals as CheckJoint; ratios as CheckOver.
-// Errors have the code bad_input and wrap a *FieldError; two observations of one variable wrap factorgraph.ErrContradictory as well.
+// Errors have the code bad_input and say by Field() (query int, field string, reason error) what is wrong; two observations of one variable wrap factorgraph.ErrContradictory as well.
 // Time linear in the queries' size.
 func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
 
@@ -86,7 +68,7 @@ func check(domains []int, known bool, queries []Query) error {
 			field, err = "joint", checkJoint(domains, known, q.Joint)
 		}
 		if err != nil {
-			return fault.Wrap(fault.BadInput, &FieldError{Query: i, Field: field, Err: err})
+			return fault.Wrap(fault.BadInput, &fieldError{i, field, err})
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package query says what may be asked of a model, and checks it.
+// Package query says what may be asked of a model, how, and what the answer is; and checks what is asked.
 package query
 
 import (
@@ -10,7 +10,7 @@ import (
 type Query struct {
 	// Evidence is what is observed. The zero value observes nothing.
 	Evidence factorgraph.Evidence `msgpack:"evidence,omitempty"`
-	// Evid is the text of a .uai.evid file in place of Evidence. Read turns it into Evidence.
+	// Evid is the text of a .uai.evid file in place of Evidence, which it is turned into when the model is known.
 	Evid string `msgpack:"evid,omitempty"`
 	// EvidenceFile is a name for the evidence, which the result repeats. Empty: none.
 	EvidenceFile string `msgpack:"file,omitempty"`

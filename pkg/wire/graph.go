@@ -65,6 +65,3 @@ func checkSource(m *ModelBody, uai string, digest *string) error {
 	}
 	return nil
 }
-
-// ValidDigest reports whether s is a SHA-256 in 64 lower-case hexadecimal digits.
-func ValidDigest(s string) bool { return form.IsDigest(s) }

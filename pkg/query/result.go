@@ -1,4 +1,4 @@
-package btn
+package query
 
 import (
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -89,3 +89,39 @@ type EstimateResult struct {
 	PeakBytes  float64  `json:"peak_bytes"`
 	Failed     string   `json:"failed"` // why there is no number; empty otherwise
 }
+
+// Joint is P(x_v, v in Variables | evidence).
+type Joint struct {
+	Variables []int     `json:"variables"` // as they were asked for
+	Shape     []int     `json:"shape"`     // their domains
+	P         []float64 `json:"p"`         // Π Shape probabilities, the last variable fastest
+}
+
+// Cost is what a contraction takes. Zero where nothing has to be planned.
+type Cost struct {
+	Width     int     `msgpack:"w" json:"width"`                      // largest number of indices in one table of the elimination, less one
+	Log2Table float64 `msgpack:"t" json:"log2_table"`                 // log2 of the entries of the largest table
+	Flops     float64 `msgpack:"f" json:"flops"`                      // multiplications and additions
+	Bytes     float64 `msgpack:"b" json:"peak_bytes"`                 // peak of live tables, 8 bytes an entry
+	Slices    float64 `msgpack:"s,omitempty" json:"slices"`           // parts that are contracted apart and added; 0 or 1: one
+	Groups    float64 `msgpack:"g,omitempty" json:"groups,omitempty"` // of marginals, each with a contraction of its own; 0: one pass
+}
+
+// Propagation is the state in which belief propagation ended.
+type Propagation struct {
+	LogZ      *float64 `msgpack:"z" json:"log_z"`     // Bethe value in nats; null where it is not a number
+	Converged bool     `msgpack:"c" json:"converged"` // the largest change fell below the tolerance
+	Updates   int64    `msgpack:"u" json:"updates"`   // message updates
+	Change    float64  `msgpack:"d" json:"change"`    // largest change of a message in the last round
+	// Phases are the Bethe values of the distinct fixed points that seeded starts found, largest first.
+	Phases []float64 `msgpack:"p,omitempty" json:"phases"`
+}
+
+// Family names how truncated legs follow one another.
+type Family string
+
+const (
+	FamilySweep   Family = "mps"     // a matrix product state swept over the variables
+	FamilyTree    Family = "tree"    // a tree of dense tensors
+	FamilyRegions Family = "regions" // B in the BP gauge, projected on the messages outside a region
+)

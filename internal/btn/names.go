@@ -1,0 +1,46 @@
+package btn
+
+import (
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// What is asked and answered is in package query; the stages use it under these names.
+type (
+	CoreChoice     = query.CoreChoice
+	MapKind        = query.MapKind
+	Method         = query.Method
+	Settings       = query.Settings
+	Result         = query.Result
+	Run            = query.Run
+	ErrorInfo      = query.ErrorInfo
+	Certificate    = query.Certificate
+	EstimateResult = query.EstimateResult
+	Joint          = query.Joint
+	Cost           = query.Cost
+	Propagation    = query.Propagation
+	Family         = query.Family
+)
+
+const (
+	CoresAreFactors   = query.CoresAreFactors
+	CoresAreVariables = query.CoresAreVariables
+	MapIdentity       = query.MapIdentity
+	MapOrthogonal     = query.MapOrthogonal
+	MapBP             = query.MapBP
+	MapGiven          = query.MapGiven
+	MethodAuto        = query.MethodAuto
+	MethodExact       = query.MethodExact
+	MethodSymmetryCP  = query.MethodSymmetryCP
+	MethodTruncated   = query.MethodTruncated
+	MethodRegions     = query.MethodRegions
+	DefaultMemory     = query.DefaultMemory
+	DefaultLearnFlops = query.DefaultLearnFlops
+	DefaultComponents = query.DefaultComponents
+	DefaultBudget     = query.DefaultBudget
+	DefaultAccuracy   = query.DefaultAccuracy
+	StatusOK          = query.StatusOK
+	StatusError       = query.StatusError
+	FamilySweep       = query.FamilySweep
+	FamilyTree        = query.FamilyTree
+	FamilyRegions     = query.FamilyRegions
+)

@@ -1,0 +1,26 @@
+package stage
+
+import (
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// Queries returns the queries with evidence that is text parsed, after query.Check. It leaves asked as it is.
+// Errors are those of query.Check, and those of uai.ReadEvidence with the query's position.
+func Queries(domains []int, asked []query.Query) ([]query.Query, error) {
+	queries := make([]query.Query, len(asked))
+	for i, q := range asked {
+		if q.Evid != "" {
+			var err error
+			if q.Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), domains); err != nil {
+				return nil, fault.New(fault.CodeOf(err), "query %d: %w", i, err)
+			}
+			q.Evid = ""
+		}
+		queries[i] = q
+	}
+	return queries, query.Check(domains, queries)
+}

@@ -1,0 +1,117 @@
+package query
+
+// CoreChoice says which tensors of a factor graph's network are the cores.
+type CoreChoice string
+
+const (
+	// CoresAreFactors: B = ⊗_j T̄^(j), the links are the variable tensors V^(i). The default: evidence never touches B.
+	CoresAreFactors CoreChoice = "factors"
+	// CoresAreVariables: B = ⊗_i V^(i), the links are the factors. Unary weights are order-one links on a leg of their own.
+	CoresAreVariables CoreChoice = "variables"
+)
+
+// MapKind names the choice of the invertible maps on the legs.
+type MapKind string
+
+const (
+	MapIdentity   MapKind = "identity"
+	MapOrthogonal MapKind = "orthogonal" // Hadamard for dimension 2, DCT-II above
+	MapBP         MapKind = "bp"         // the gauge of belief propagation's messages
+	MapGiven      MapKind = "given"
+)
+
+// Method names how a query is answered.
+type Method string
+
+const (
+	MethodAuto       Method = "auto"        // exact if it fits, else truncated legs, or regions where those do not fit
+	MethodExact      Method = "exact"       // C = B, or a closed-form decomposition of B
+	MethodSymmetryCP Method = "symmetry-cp" // the paper's learned decomposition
+	MethodTruncated  Method = "truncated"   // truncated legs with a growing bond
+	MethodRegions    Method = "regions"     // regions in the BP gauge
+)
+
+// Settings decide what is learned. The zero value of a field means its default. They are part of the cache key.
+type Settings struct {
+	// Method is the way to the answer, default auto.
+	Method Method `msgpack:"method,omitempty" json:"method,omitempty"`
+	// Components is the rank r of symmetry-cp, default 4, and the most components of truncated and regions.
+	Components int `msgpack:"components,omitempty" json:"components,omitempty"`
+	// Maps are the invertible maps in which symmetry-cp learns, default identity.
+	Maps MapKind `msgpack:"maps,omitempty" json:"maps,omitempty"`
+	// Cores says which tensors of the factor graph are the cores, default factors.
+	Cores CoreChoice `msgpack:"cores,omitempty" json:"cores,omitempty"`
+	// Seed of the starts.
+	Seed uint64 `msgpack:"seed,omitempty" json:"seed,omitempty"`
+	// Memory is the bytes for tables, default 2 GiB.
+	Memory int64 `msgpack:"memory,omitempty" json:"memory,omitempty"`
+	// NonNegative has α ≥ 0.
+	NonNegative bool `msgpack:"non_negative,omitempty" json:"non_negative,omitempty"`
+	// LearnMaps has the maps learned too, by Procrustes steps.
+	LearnMaps bool `msgpack:"learn_maps,omitempty" json:"learn_maps,omitempty"`
+	// Sweeps is the most joint sweeps, default 20.
+	Sweeps int `msgpack:"sweeps,omitempty" json:"sweeps,omitempty"`
+	// Starts is how many seeded starts there are, default 2.
+	Starts int `msgpack:"starts,omitempty" json:"starts,omitempty"`
+	// LearnFlops bounds learning: starts, then sweeps, then components are reduced until it costs no more, with a warning. Default 5e10
+	// flops, about a minute.
+	LearnFlops float64 `msgpack:"learn_flops,omitempty" json:"learn_flops,omitempty"`
+	// NoExact: auto does not take the exact way.
+	NoExact bool `msgpack:"no_exact,omitempty" json:"no_exact,omitempty"`
+	// Bond is the bond that truncated grows to; 0: as far as Budget goes.
+	Bond int `msgpack:"bond,omitempty" json:"bond,omitempty"`
+	// Budget is the flops of a query's contractions by truncated and regions, default 1.8e11.
+	Budget float64 `msgpack:"budget,omitempty" json:"budget,omitempty"`
+	// Accuracy is the uncertainty in nats at which truncated and regions end, default 1e-9.
+	Accuracy float64 `msgpack:"accuracy,omitempty" json:"accuracy,omitempty"`
+}
+
+// DefaultMemory is the memory budget of a request that names none: 2 GiB.
+const DefaultMemory = int64(2) << 30
+
+// DefaultLearnFlops is the work that learning may take unless a request says otherwise.
+const DefaultLearnFlops = 5e10
+
+// DefaultComponents is the rank of symmetry-cp unless a request says otherwise.
+const DefaultComponents = 4
+
+// DefaultBudget is the work that the contractions of an approximate answer may take unless a request says otherwise.
+const DefaultBudget = 1.8e11
+
+// DefaultAccuracy is the stated uncertainty, in nats, at which an approximate answer stops growing.
+const DefaultAccuracy = 1e-9
+
+// WithDefaults returns s with every zero field at its default.
+func (s Settings) WithDefaults() Settings {
+	if s.Method == "" {
+		s.Method = MethodAuto
+	}
+	if s.Components == 0 && s.Method == MethodSymmetryCP {
+		s.Components = DefaultComponents
+	}
+	if s.Maps == "" {
+		s.Maps = MapIdentity
+	}
+	if s.Cores == "" {
+		s.Cores = CoresAreFactors
+	}
+	if s.Memory == 0 {
+		s.Memory = DefaultMemory
+	}
+	if s.Sweeps == 0 {
+		s.Sweeps = 20
+	}
+	if s.Starts == 0 {
+		s.Starts = 2
+	}
+	if s.LearnFlops == 0 {
+		s.LearnFlops = DefaultLearnFlops
+	}
+	if s.Budget == 0 {
+		s.Budget = DefaultBudget
+	}
+	if s.Accuracy == 0 {
+		s.Accuracy = DefaultAccuracy
+	}
+	return s
+}
