@@ -139,6 +139,12 @@ const (
 	// Chosen; the times are not repeated by a command.
 	FillMoves = 1 << 30
 
+	// WorkShare is the part of a deadline that the contractions of an approximate answer are planned for at most, PlanShare that
+	// after which no plan is searched for any more.
+	// Chosen, not measured.
+	WorkShare = 0.7
+	PlanShare = 0.5
+
 	// ExactShare is the part of the time for planning that method auto looks for an exact way in, where there
 	// is a deadline. Measured: all moves of a search take half of that on a quiet machine.
 	ExactShare = 2.0 / 3

@@ -79,13 +79,6 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	return hop.Done, nil
 }
 
-const (
-	// workShare is the part of a deadline that the contractions of an approximate answer are planned for at most.
-	workShare = 0.7
-	// planShare is the part of a deadline after which no plan is searched for any more.
-	planShare = 0.5
-)
-
 // inTime fits the work of a job to its deadline. The budget becomes what the request's deadline is worth, whatever the time is now, so that
 // every worker plans the same; the clock decides only whether a search for plans goes on.
 func inTime(ctx context.Context, m *message.Network) (context.Context, btn.Settings) {
@@ -94,8 +87,8 @@ func inTime(ctx context.Context, m *message.Network) (context.Context, btn.Setti
 		return ctx, s
 	}
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
-	s.Budget = min(s.WithDefaults().Budget, workShare*deadline.Seconds()*policy.Rate)
-	return plan.PlanUntil(ctx, time.UnixMilli(m.Stored).Add(time.Duration(planShare*float64(deadline)))), s
+	s.Budget = min(s.WithDefaults().Budget, policy.WorkShare*deadline.Seconds()*policy.Rate)
+	return plan.PlanUntil(ctx, time.UnixMilli(m.Stored).Add(time.Duration(policy.PlanShare*float64(deadline)))), s
 }
 
 // inlinePlan is how large a plan may be that travels in the messages of a job of one chunk: storing and fetching a blob takes longer
