@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/einsum"
-	engine "github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -216,8 +216,8 @@ func (a *assigner) restricts(under contractionorder.Hypergraph) (bool, error) {
 }
 
 // treePlan searches the tree and cuts its slices into parts: chunks of about SliceTaskFlops, α = 1 (Lemma 5).
-func treePlan(ctx context.Context, p *engine.Prepared, s btn.Settings) (*btn.Plan, error) {
-	tree, cost, err := p.PlanWithin(ctx, engine.PlanOptions{
+func treePlan(ctx context.Context, p *exact.Prepared, s btn.Settings) (*btn.Plan, error) {
+	tree, cost, err := p.PlanWithin(ctx, exact.PlanOptions{
 		Memory: s.Memory,
 		Seed:   s.Seed,
 		Moves:  searchMoves(s),
@@ -253,7 +253,7 @@ func decided(h contractionorder.Hypergraph) bool {
 
 // whyZero says in words why a network is 0, if its zeros alone show that it is.
 func (a *assigner) whyZero(conditioned *btn.Network) ([]string, error) {
-	why, err := engine.Why(a.ctx, conditioned)
+	why, err := exact.Why(a.ctx, conditioned)
 	if err != nil || why == "" {
 		return nil, err
 	}

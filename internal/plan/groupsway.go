@@ -9,14 +9,14 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	engine "github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
 // groups assigns marginals group by group where one pass does not fit, or costs much and groups do not; nil
 // where it does. What is left for a group depends on the entries, so that groups are remembered by the
 // conditioned network and not by its shape.
-func (a *assigner) groups(conditioned *btn.Network, p *engine.Prepared) (*btn.Assignment, error) {
+func (a *assigner) groups(conditioned *btn.Network, p *exact.Prepared) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(a.ctx)
 	if err != nil {
 		return &btn.Assignment{}, err
