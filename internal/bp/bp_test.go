@@ -25,7 +25,8 @@ func run(t *testing.T, e *sumproduct.Expression, o bp.Options) *bp.State {
 	return s
 }
 
-// TestTreesAreExactAfterOnePair: ln Z and all marginals, at any numbering, against enumeration; with zeros too.
+// TestTreesAreExactAfterOnePair: ln Z and all marginals, at any numbering, against enumeration; with
+// zeros too.
 func TestTreesAreExactAfterOnePair(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -57,7 +58,8 @@ func TestTreesAreExactAfterOnePair(t *testing.T) {
 	}
 }
 
-// TestFixedPointEquations: the messages of a converged run reproduce themselves, by a double loop that shares no code.
+// TestFixedPointEquations: the messages of a converged run reproduce themselves, by a double loop
+// that shares no code.
 func TestFixedPointEquations(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -137,7 +139,8 @@ func compare(t *testing.T, what string, got, want []float64, tolerance float64) 
 	}
 }
 
-// TestBetheValueIsTheFreeEnergyOfTheBeliefs: ln Z_BP = Σ_t Σ b_t ln(T/b_t) + Σ_i (deg_i − 1) Σ b_i ln b_i.
+// TestBetheValueIsTheFreeEnergyOfTheBeliefs: ln Z_BP = Σ_t Σ b_t ln(T/b_t) + Σ_i (deg_i − 1) Σ b_i
+// ln b_i.
 func TestBetheValueIsTheFreeEnergyOfTheBeliefs(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -178,7 +181,8 @@ func TestBetheValueIsTheFreeEnergyOfTheBeliefs(t *testing.T) {
 	}
 }
 
-// TestSchedulesAgree: sequential, residual and damped runs come to the one fixed point of weak models.
+// TestSchedulesAgree: sequential, residual and damped runs come to the one fixed point of weak
+// models.
 func TestSchedulesAgree(t *testing.T) {
 	e := ising(rand.New(rand.NewPCG(4, 4)), 12, 9, 0.5, false)
 	want := run(t, e, bp.Options{}).LnZ()
@@ -194,7 +198,8 @@ func TestSchedulesAgree(t *testing.T) {
 	}
 }
 
-// TestWarmAndRestore: converged messages are a fixed point when they come back, and a start for other weights.
+// TestWarmAndRestore: converged messages are a fixed point when they come back, and a start for
+// other weights.
 func TestWarmAndRestore(t *testing.T) {
 	e := ising(rand.New(rand.NewPCG(5, 5)), 8, 8, 1, false)
 	s := run(t, e, bp.Options{})
@@ -237,7 +242,8 @@ func TestWarmStartForgetsZeros(t *testing.T) {
 	}
 }
 
-// TestPhases: below the critical temperature random starts find both magnetisations; the larger ln Z comes first.
+// TestPhases: below the critical temperature random starts find both magnetisations; the larger ln Z
+// comes first.
 func TestPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	e := &sumproduct.Expression{Scale: scaled.One}
@@ -271,7 +277,8 @@ func TestContradictions(t *testing.T) {
 		{Scope: []int{1}, Data: []float64{0, 1}}}}
 	if s := run(t, e, bp.Options{}); s.Contradiction < 0 || s.Converged || s.LnZ() != math.Inf(-1) ||
 		s.Belief(0)[0] != 0.5 {
-		t.Errorf("contradiction %d, converged %v, ln Z %v, belief %v", s.Contradiction, s.Converged, s.LnZ(), s.Belief(0))
+		t.Errorf("contradiction %d, converged %v, ln Z %v, belief %v",
+			s.Contradiction, s.Converged, s.LnZ(), s.Belief(0))
 	}
 	// Tiny numbers survive as long as no message holds both them and large ones.
 	const small = 1e-300
@@ -453,7 +460,8 @@ func TestGauge(t *testing.T) {
 	}
 }
 
-// TestLargeGrid converges on a 150×150 grid, and on a 1,000×1,000 one, in half a minute, when BTN_SCALING is set.
+// TestLargeGrid converges on a 150×150 grid, and on a 1,000×1,000 one, in half a minute, when
+// BTN_SCALING is set.
 func TestLargeGrid(t *testing.T) {
 	side := 150
 	if os.Getenv("BTN_SCALING") != "" {

@@ -9,12 +9,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Carry returns the messages of a run on the expression of a network (State.Messages) as Options.Warm for
-// that of the same network under evidence: what is left of each message on the values that are left, scaled
-// to sum 1. Messages that from does not have, or that exclude all that is left, are uniform. Indices of the
-// two are the same, tables in the same sequence.
+// Carry returns the messages of a run on the expression of a network (State.Messages) as
+// Options.Warm for that of the same network under evidence: what is left of each message on the
+// values that are left, scaled to sum 1. Messages that from does not have, or that exclude all that
+// is left, are uniform. Indices of the two are the same, tables in the same sequence.
 //
-// Errors: messages of another shape than from (fault.BadInput), those of Run for invalid expressions. Linear time.
+// Errors: messages of another shape than from (fault.BadInput), those of Run for invalid
+// expressions. Linear time.
 func Carry(from, to *sumproduct.Expression, messages []float64) ([]float64, error) {
 	size := Entries(from)
 	if len(messages) != size || len(from.Dims) != len(to.Dims) {
@@ -96,8 +97,8 @@ func values(e *sumproduct.Expression, i int) []int {
 	return all
 }
 
-// cut returns the entries of a message over values of that belong to those left, scaled to sum 1, and zeros
-// for values that it does not have.
+// cut returns the entries of a message over values of that belong to those left, scaled to sum 1,
+// and zeros for values that it does not have.
 func cut(message []float64, of, left []int) []float64 {
 	out := make([]float64, len(left))
 	for a, x := range left {

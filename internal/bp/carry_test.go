@@ -21,7 +21,9 @@ import (
 )
 
 // under returns the expressions of a model without evidence and with it.
-func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, given *sumproduct.Expression) {
+func under(
+	t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence,
+) (free, given *sumproduct.Expression) {
 	t.Helper()
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
@@ -40,8 +42,9 @@ func under(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence) (free, g
 	return free, given
 }
 
-// TestCarry: every message under evidence is the model's, cut to the values that are left. Messages are found
-// by what they are between: tables by their place among those over the same indices of more than one value.
+// TestCarry: every message under evidence is the model's, cut to the values that are left. Messages
+// are found by what they are between: tables by their place among those over the same indices of
+// more than one value.
 func TestCarry(t *testing.T) {
 	cut := 0
 	for seed := range uint64(80) {
@@ -89,7 +92,8 @@ func TestCarry(t *testing.T) {
 				if given.Dims[i] < free.Dims[i] {
 					cut++
 				}
-				compare(t, fmt.Sprintf("seed %d, table %s, index %d", seed, key, i), got[at:at+given.Dims[i]], want, 1e-15)
+				compare(t, fmt.Sprintf("seed %d, table %s, index %d", seed, key, i),
+					got[at:at+given.Dims[i]], want, 1e-15)
 				at += given.Dims[i]
 			}
 		}
@@ -120,8 +124,8 @@ func TestCarryRefusesOtherMessages(t *testing.T) {
 	}
 }
 
-// TestWarmStartUnderEvidence: on a model larger than what an observation reaches, a start from the model's
-// own messages comes to the same state as a cold one, in a third of the updates.
+// TestWarmStartUnderEvidence: on a model larger than what an observation reaches, a start from the
+// model's own messages comes to the same state as a cold one, in a third of the updates.
 func TestWarmStartUnderEvidence(t *testing.T) {
 	m, err := generate.Grid(70, 70, generate.Ising{Delta: 0.5, Seed: 1})
 	if err != nil {
@@ -136,7 +140,8 @@ func TestWarmStartUnderEvidence(t *testing.T) {
 		}
 		cold, hot := run(t, given, bp.Options{}), run(t, given, bp.Options{Warm: warm})
 		if !hot.Converged || hot.Change > 1e-12 || math.Abs(cold.LnZ()-hot.LnZ()) > 1e-9 {
-			t.Errorf("%v: converged %v, change %v, ln Z %v, cold %v", values, hot.Converged, hot.Change, hot.LnZ(), cold.LnZ())
+			t.Errorf("%v: converged %v, change %v, ln Z %v, cold %v",
+				values, hot.Converged, hot.Change, hot.LnZ(), cold.LnZ())
 		}
 		if 3*hot.Updates > cold.Updates {
 			t.Errorf("%v: %d updates, cold %d", values, hot.Updates, cold.Updates)
@@ -147,7 +152,8 @@ func TestWarmStartUnderEvidence(t *testing.T) {
 	}
 }
 
-// TestColdStartFollowsAWarmOneThatFails: where the warm start does not converge, the answer is at least the cold one's.
+// TestColdStartFollowsAWarmOneThatFails: where the warm start does not converge, the answer is at
+// least the cold one's.
 func TestColdStartFollowsAWarmOneThatFails(t *testing.T) {
 	e := ising(rand.New(rand.NewPCG(1, 8)), 12, 12, 0.5, false)
 	// uniform messages are the fixed point

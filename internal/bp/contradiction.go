@@ -10,15 +10,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// confirm looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and every
-// message rounded to 0 and 1: what messages exclude then (arc consistency) has no term in Z at all.
+// confirm looks at a contradiction between entries ≥ 0 again, with 1 for every entry above 0 and
+// every message rounded to 0 and 1: what messages exclude then (arc consistency) has no term in Z at
+// all.
 func (s *State) confirm(ctx context.Context) error {
 	if s.Contradiction < 0 || s.Signed {
 		return nil
 	}
-	e := &sumproduct.Expression{Dims: s.g.e.Dims, Tables: make([]sumproduct.Table, len(s.g.e.Tables)), Scale: s.g.e.Scale}
+	e := &sumproduct.Expression{
+		Dims:   s.g.e.Dims,
+		Tables: make([]sumproduct.Table, len(s.g.e.Tables)),
+		Scale:  s.g.e.Scale,
+	}
 	for t, table := range s.g.e.Tables {
-		e.Tables[t] = sumproduct.Table{Scope: table.Scope, Data: indicators(append([]float64(nil), table.Data...))}
+		e.Tables[t] = sumproduct.Table{
+			Scope: table.Scope,
+			Data:  indicators(append([]float64(nil), table.Data...)),
+		}
 	}
 
 	g := *s.g
@@ -40,7 +48,8 @@ func (s *State) confirm(ctx context.Context) error {
 	return nil
 }
 
-// arcConsistent excludes values until nothing changes, and says whether an index is left without any.
+// arcConsistent excludes values until nothing changes, and says whether an index is left without
+// any.
 func (r *runner) arcConsistent() (bool, error) {
 	for i := range r.g.e.Dims {
 		if r.send(i); r.Contradiction >= 0 {

@@ -10,9 +10,10 @@ import (
 	"github.com/basetensor/basetensor/internal/reference"
 )
 
-// TestReferenceModels: belief propagation converges on models of the UAI competitions, and ln Z is off by no
-// more than was measured (errors of the Bethe value itself). BN_69 is a tree under its evidence; Pedigree_13
-// takes the residual schedule, log-1 and 2bitcomp_5 do not converge by sweeps without damping.
+// TestReferenceModels: belief propagation converges on models of the UAI competitions, and ln Z is
+// off by no more than was measured (errors of the Bethe value itself). BN_69 is a tree under its
+// evidence; Pedigree_13 takes the residual schedule, log-1 and 2bitcomp_5 do not converge by sweeps
+// without damping.
 func TestReferenceModels(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -30,12 +31,14 @@ func TestReferenceModels(t *testing.T) {
 		}
 		s := run(t, e, bp.Options{})
 		if off := math.Abs(s.LnZ() - log10*math.Ln10); !s.Converged || !(off <= c.error) {
-			t.Errorf("%s: converged %v, change %g, ln Z is off by %g, at most %g", c.name, s.Converged, s.Change, off, c.error)
+			t.Errorf("%s: converged %v, change %g, ln Z is off by %g, at most %g",
+				c.name, s.Converged, s.Change, off, c.error)
 		}
 	}
 }
 
-// TestStartsMatter: the best of ten starts is far better than the uniform one where a model has several phases.
+// TestStartsMatter: the best of ten starts is far better than the uniform one where a model has
+// several phases.
 func TestStartsMatter(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -55,7 +58,8 @@ func TestStartsMatter(t *testing.T) {
 		}
 		want := log10 * math.Ln10
 		uniform, best := math.Abs(run(t, e, bp.Options{}).LnZ()-want), math.Abs(states[0].LnZ()-want)
-		t.Logf("%s: %.3g from uniform messages, %.3g from the best of %d fixed points", c.name, uniform, best, len(states))
+		t.Logf("%s: %.3g from uniform messages, %.3g from the best of %d fixed points",
+			c.name, uniform, best, len(states))
 		if uniform < c.uniform || best > c.best {
 			t.Errorf("%s: %g from uniform messages, %g from the best start", c.name, uniform, best)
 		}

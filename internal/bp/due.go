@@ -1,14 +1,16 @@
 package bp
 
-// What sweeps have left to do after a warm start: the messages whose inputs have changed since they were computed.
+// What sweeps have left to do after a warm start: the messages whose inputs have changed since they
+// were computed.
 
 import (
 	"math"
 )
 
-// due adds up, per incidence, by how much its message is out of date: what a check of all of them found, and
-// how far its inputs have moved since. Where evidence is far away that stays below a part of the tolerance,
-// and the message is left as it is; another check has the last word. A nil due leaves nothing out.
+// due adds up, per incidence, by how much its message is out of date: what a check of all of them
+// found, and how far its inputs have moved since. Where evidence is far away that stays below a part
+// of the tolerance, and the message is left as it is; another check has the last word. A nil due
+// leaves nothing out.
 type due struct {
 	by    []float64 // of an incidence
 	least float64

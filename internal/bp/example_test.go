@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// A chain of three variables is a tree: the Bethe value is Z = 2·(1 + 2)·(1 + 2), beliefs are the marginals.
+// A chain of three variables is a tree: the Bethe value is Z = 2·(1 + 2)·(1 + 2), beliefs are the
+// marginals.
 func ExampleRun() {
 	equal := []float64{2, 1, 1, 2}
 	e := &sumproduct.Expression{

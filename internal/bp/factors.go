@@ -1,7 +1,7 @@
 package bp
 
-// A factor graph as an expression whose belief propagation has the messages between factors and variables,
-// whatever form a factor has.
+// A factor graph as an expression whose belief propagation has the messages between factors and
+// variables, whatever form a factor has.
 
 import (
 	"context"
@@ -18,18 +18,19 @@ import (
 )
 
 const (
-	// maxWritten is the largest symmetric factor that is written out as a table for belief propagation.
+	// maxWritten is the largest symmetric factor that is written out as a table for belief
+	// propagation.
 	maxWritten = 1 << 12
 	// maxChain bounds the entries of the tables of one chain of counters.
 	maxChain = 1 << 24
 )
 
-// incidence is where an expression has the messages between a factor and the k-th variable of its scope: those of
-// index k of table t. Table −1: the factor takes no part in belief propagation.
+// incidence is where an expression has the messages between a factor and the k-th variable of its
+// scope: those of index k of table t. Table −1: the factor takes no part in belief propagation.
 type incidence struct{ table, k int }
 
-// factors are the factors of a model as an expression: index i is variable i, and each factor is a tree of
-// tables, so that the messages to its variables are sums over the factor.
+// factors are the factors of a model as an expression: index i is variable i, and each factor is a
+// tree of tables, so that the messages to its variables are sums over the factor.
 type factors struct {
 	model *factorgraph.Model
 	e     *sumproduct.Expression
@@ -42,11 +43,13 @@ type factors struct {
 //   - CP: a star, a table (term, value) per variable;
 //   - symmetric: the chain of counters of lower.Build, with a table (value, value the chain has) per
 //     variable; up to 4,096 entries one table;
-//   - symmetry-CP as symmetric; of several terms, which share an index in lower.Build's chain and make it no
-//     tree, a chain that carries the term along.
+//   - symmetry-CP as symmetric; of several terms, which share an index in lower.Build's chain and
+//     make it no tree, a chain that carries the term along.
 //
 // A factor too large for its form takes no part.
-func newFactors(ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number) (*factors, error) {
+func newFactors(
+	ctx context.Context, m *factorgraph.Model, weights [][]float64, scale scaled.Number,
+) (*factors, error) {
 	n := &factors{model: m, at: make([][]incidence, len(m.Factors))}
 	n.e = &sumproduct.Expression{Scale: scale, Dims: append([]int(nil), m.Domains...)}
 	for i, w := range weights {
@@ -138,7 +141,8 @@ func (n *factors) star(at []incidence, scope []int, t *tensor.CP) {
 	}
 }
 
-// chain embeds the expression of the factor alone, with a table between each variable and the index that stands for it.
+// chain embeds the expression of the factor alone, with a table between each variable and the index
+// that stands for it.
 func (n *factors) chain(ctx context.Context, at []incidence, f factorgraph.Factor) error {
 	net := alone(f.Table)
 	if shape, err := lower.Shape(ctx, net); err != nil || entries(shape) > maxChain {
@@ -205,7 +209,8 @@ func entries(h contractionorder.Hypergraph) float64 {
 	return min(total, math.MaxFloat64)
 }
 
-// selection is the matrix of d values and those in support, 1 where they are the same; nil: all of them.
+// selection is the matrix of d values and those in support, 1 where they are the same; nil: all of
+// them.
 func selection(d int, support []int) []float64 {
 	columns := len(support)
 	if support == nil {

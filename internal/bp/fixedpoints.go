@@ -10,18 +10,18 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// Two states are one fixed point when ln Z and all beliefs agree this well: far above what converged messages
-// leave open, far below what phases differ by.
+// Two states are one fixed point when ln Z and all beliefs agree this well: far above what converged
+// messages leave open, far below what phases differ by.
 const (
 	sameLnZ    = 1e-7
 	sameBelief = 1e-5
 )
 
-// FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …) and returns
-// the distinct states: the converged ones first, the largest ln Z first among them, each as it was met first.
-// Where the Bethe value has several maxima (phases), these are among them. A warm start that does not
-// converge is followed by the cold one of o.Seed. Once o.Enough has ended no further start is made. Errors
-// and cost as for Run, times starts; a state keeps its messages.
+// FixedPoints runs from o's own start and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …)
+// and returns the distinct states: the converged ones first, the largest ln Z first among them, each
+// as it was met first. Where the Bethe value has several maxima (phases), these are among them. A
+// warm start that does not converge is followed by the cold one of o.Seed. Once o.Enough has ended
+// no further start is made. Errors and cost as for Run, times starts; a state keeps its messages.
 func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -59,8 +59,9 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 	return by.states, nil
 }
 
-// Only returns the state that o's own start and starts−1 random ones all converge to, nil where one does not
-// converge or comes to another. Errors and cost as for FixedPoints, less where the answer is no.
+// Only returns the state that o's own start and starts−1 random ones all converge to, nil where one
+// does not converge or comes to another. Errors and cost as for FixedPoints, less where the answer
+// is no.
 func Only(ctx context.Context, e *sumproduct.Expression, starts int, o Options) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 	"math"
 )
 
-// Gauge returns the d×d map a of a leg with messages m (to the variable) and v (to the factor), and its
-// inverse, row-major: column 0 of a is m and row 0 of the inverse is v, so ⟨m, v⟩ must be 1; the other
-// columns are a basis of v's orthogonal complement. Column 1 lies in the plane of m and v, with its dual row
-// equal in norm; the rest are orthonormal and their own dual rows, so that the condition number is the least
-// for these messages when |m| = |v|: (1 + sin φ)/cos φ with cos φ = 1/(|m||v|). Cost O(d³).
+// Gauge returns the d×d map a of a leg with messages m (to the variable) and v (to the factor), and
+// its inverse, row-major: column 0 of a is m and row 0 of the inverse is v, so ⟨m, v⟩ must be 1; the
+// other columns are a basis of v's orthogonal complement. Column 1 lies in the plane of m and v,
+// with its dual row equal in norm; the rest are orthonormal and their own dual rows, so that the
+// condition number is the least for these messages when |m| = |v|: (1 + sin φ)/cos φ with cos φ =
+// 1/(|m||v|). Cost O(d³).
 func Gauge(m, v []float64) (a, inverse []float64) {
 	d := len(m)
 	a, inverse = make([]float64, d*d), make([]float64, d*d)
@@ -37,8 +38,8 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	return a, inverse
 }
 
-// complement returns an orthonormal basis of v's orthogonal complement, the first vector in the plane of m
-// and v when that is one.
+// complement returns an orthonormal basis of v's orthogonal complement, the first vector in the
+// plane of m and v when that is one.
 func complement(m, v []float64) [][]float64 {
 	d := len(v)
 	span := [][]float64{scaledTo1(v)}
@@ -76,7 +77,8 @@ func complement(m, v []float64) [][]float64 {
 // parallel is the part of a vector outside a span below which it counts as inside.
 const parallel = 1e-9
 
-// outside returns the unit vector along the part of u outside an orthonormal span, nil when there is none.
+// outside returns the unit vector along the part of u outside an orthonormal span, nil when there is
+// none.
 func outside(u []float64, span [][]float64) []float64 {
 	q := append([]float64(nil), u...)
 	for range 2 { // the second pass removes what rounding left of the first

@@ -1,6 +1,7 @@
 package bp
 
-// The factor graph of an expression in flat arrays, and the sequence in which sweeps visit its indices.
+// The factor graph of an expression in flat arrays, and the sequence in which sweeps visit its
+// indices.
 
 import (
 	"fmt"
@@ -12,11 +13,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// graph numbers the incidences as sweeps meet them, so that what an index sends and receives is one piece of
-// memory: those of index i are begin[i] to end[i], by table.
+// graph numbers the incidences as sweeps meet them, so that what an index sends and receives is one
+// piece of memory: those of index i are begin[i] to end[i], by table.
 type graph struct {
-	e          *sumproduct.Expression
-	tableEdge  []int32 // the incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], along its scope
+	e *sumproduct.Expression
+	// the incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], along its scope
+	tableEdge  []int32
 	incidences []int32
 	table      []int32 // the table of an incidence
 	slot       []int32 // and which of its indices it is
@@ -86,9 +88,9 @@ func (g *graph) byIndex() (start, tables []int32) {
 	return start, tables
 }
 
-// breadthFirst orders the indices and returns the first index of every table. In a tree it is nearest to the
-// root, so that one sweep backwards (messages to first indices) and one forwards (to the others) send every
-// message once, after what it is made of.
+// breadthFirst orders the indices and returns the first index of every table. In a tree it is
+// nearest to the root, so that one sweep backwards (messages to first indices) and one forwards (to
+// the others) send every message once, after what it is made of.
 func (g *graph) breadthFirst() (firsts []int32) {
 	start, tables := g.byIndex()
 	g.order = make([]int32, 0, len(g.e.Dims))

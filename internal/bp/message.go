@@ -8,14 +8,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Between these a float64 sum of products has lost only terms 2^−600 below its largest; outside it is
-// computed again with exponents.
+// Between these a float64 sum of products has lost only terms 2^−600 below its largest; outside it
+// is computed again with exponents.
 const (
 	tiny = 0x1p-400
 	huge = 0x1p900
 )
 
-// kernel computes messages of g from m (tables to indices) and v (indices to tables), in its own scratch memory.
+// kernel computes messages of g from m (tables to indices) and v (indices to tables), in its own
+// scratch memory.
 type kernel struct {
 	g         *graph
 	m, v      []float64
@@ -33,8 +34,8 @@ func newKernel(g *graph, m, v []float64) *kernel {
 	return &kernel{g: g, m: m, v: v, out: make([]float64, top)}
 }
 
-// toIndex returns Σ T[x] Π_{l≠k} v_l[x_l] as a function of x_k for incidence k, normalised by Σ|·| with a sum ≥ 0. It
-// returns false when all of it is 0. The slice is reused.
+// toIndex returns Σ T[x] Π_{l≠k} v_l[x_l] as a function of x_k for incidence k, normalised by Σ|·|
+// with a sum ≥ 0. It returns false when all of it is 0. The slice is reused.
 func (c *kernel) toIndex(k int32) ([]float64, bool) {
 	out := c.contract(k)
 	if total := normalise(out); total > tiny && total < huge {
@@ -62,8 +63,8 @@ func normalise(x []float64) float64 {
 	return total
 }
 
-// contract computes toIndex without normalisation: the axes after that of k are summed out, last first, then
-// those before it.
+// contract computes toIndex without normalisation: the axes after that of k are summed out, last
+// first, then those before it.
 func (c *kernel) contract(k int32) []float64 {
 	g := c.g
 	along, slot := g.alongScope(g.table[k]), int(g.slot[k])
@@ -160,7 +161,8 @@ func (c *kernel) careful(k int32) []scaled.Number {
 	return out
 }
 
-// fromNumbers writes xs, normalised by Σ|xs| with a sum ≥ 0, to out. It returns false when all are 0.
+// fromNumbers writes xs, normalised by Σ|xs| with a sum ≥ 0, to out. It returns false when all are
+// 0.
 func fromNumbers(out []float64, xs []scaled.Number) bool {
 	total := scaled.SumAbs(xs)
 	if total.IsZero() {

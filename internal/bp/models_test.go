@@ -65,7 +65,8 @@ func loopy(rng *rand.Rand, n, tables int, zeros float64) *sumproduct.Expression 
 	return e
 }
 
-// ising returns an L×L grid, couplings in (−Δ, Δ), or in (0, Δ) when attractive, and fields in (−0.1, 0.1).
+// ising returns an L×L grid, couplings in (−Δ, Δ), or in (0, Δ) when attractive, and fields in
+// (−0.1, 0.1).
 func ising(rng *rand.Rand, rows, columns int, delta float64, attractive bool) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One}
 	coupling := func(i, j int) {
@@ -79,7 +80,10 @@ func ising(rng *rand.Rand, rows, columns int, delta float64, attractive bool) *s
 	for i := range rows * columns {
 		e.Dims = append(e.Dims, 2)
 		h := 0.2*rng.Float64() - 0.1
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(h), math.Exp(-h)}})
+		e.Tables = append(e.Tables, sumproduct.Table{
+			Scope: []int{i},
+			Data:  []float64{math.Exp(h), math.Exp(-h)},
+		})
 		if i%columns > 0 {
 			coupling(i-1, i)
 		}

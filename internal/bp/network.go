@@ -1,6 +1,7 @@
 package bp
 
-// The messages between the factors and the variables of a model, and the base tensor network in their gauge.
+// The messages between the factors and the variables of a model, and the base tensor network in
+// their gauge.
 
 import (
 	"context"
@@ -15,30 +16,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// maxGauge is the largest condition number of a map made of messages. It is (1 + sin φ)/cos φ, φ the angle
-// between the two messages: near a right angle where the factor all but excludes what the rest of the model
-// prefers.
+// maxGauge is the largest condition number of a map made of messages. It is (1 + sin φ)/cos φ, φ the
+// angle between the two messages: near a right angle where the factor all but excludes what the rest
+// of the model prefers.
 const maxGauge = 1e4
 
-// sameMessages is how far the messages of a symmetric factor's legs may differ (entries of normalised ones) to be taken
-// as one, so that the factor keeps its form: rounding, well above it.
+// sameMessages is how far the messages of a symmetric factor's legs may differ (entries of
+// normalised ones) to be taken as one, so that the factor keeps its form: rounding, well above it.
 const sameMessages = 1e-10
 
-// Network returns the base tensor network of m in the gauge of belief propagation without evidence, by reparam.Build.
+// Network returns the base tensor network of m in the gauge of belief propagation without evidence,
+// by reparam.Build.
 //
-// With m_{j→i} and v_{i→j} the messages of an incidence, ⟨m, v⟩ = 1 and |m| = |v|, column 0 of A^(i:j) is
-// m_{j→i} and row 0 of its inverse is v_{i→j}. At a fixed point, cores "factors", B_0…0 · Π_i V^(i)_0…0 ·
-// Scale is the Bethe value, and no T̄^(j) or V^(i) has an entry with exactly one value that is not 0. Cores
-// "variables" get the same maps; the legs to the order-one links keep the identity, and the two statements
-// hold with these summed.
+// With m_{j→i} and v_{i→j} the messages of an incidence, ⟨m, v⟩ = 1 and |m| = |v|, column 0 of
+// A^(i:j) is m_{j→i} and row 0 of its inverse is v_{i→j}. At a fixed point, cores "factors", B_0…0 ·
+// Π_i V^(i)_0…0 · Scale is the Bethe value, and no T̄^(j) or V^(i) has an entry with exactly one
+// value that is not 0. Cores "variables" get the same maps; the legs to the order-one links keep the
+// identity, and the two statements hold with these summed.
 //
-// A leg keeps the identity where its messages would make a map of condition number above 1e4, where they
-// contradict each other, and where a factor takes no part in belief propagation. Messages that have not
-// converged are a gauge all the same: Z does not depend on it.
+// A leg keeps the identity where its messages would make a map of condition number above 1e4, where
+// they contradict each other, and where a factor takes no part in belief propagation. Messages that
+// have not converged are a gauge all the same: Z does not depend on it.
 //
-// Errors: those of reparam.Build and Run; messages that float64 cannot hold are no error, all maps are the
-// identity then. Cost: that of both.
-func Network(ctx context.Context, m *factorgraph.Model, cores btn.CoreChoice, o Options) (*btn.Network, error) {
+// Errors: those of reparam.Build and Run; messages that float64 cannot hold are no error, all maps
+// are the identity then.
+// Cost: that of both.
+func Network(
+	ctx context.Context, m *factorgraph.Model, cores btn.CoreChoice, o Options,
+) (*btn.Network, error) {
 	g, err := newGauge(ctx, m, o)
 	if err != nil && !errors.Is(err, sumproduct.ErrSpan) {
 		return nil, err
@@ -52,8 +57,8 @@ type gauge struct {
 	state   *State // nil where float64 cannot hold the messages
 }
 
-// newGauge runs belief propagation on a model. Beside an error that wraps sumproduct.ErrSpan there is a gauge
-// of identities.
+// newGauge runs belief propagation on a model. Beside an error that wraps sumproduct.ErrSpan there
+// is a gauge of identities.
 func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("bp: %w", err)
@@ -70,8 +75,9 @@ func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, err
 	return &gauge{factors: f, state: state}, err
 }
 
-// maps returns the maps of factor j's incidences: the identity where there are no messages (the factor was left out, or
-// messages contradict each other) or where they would make an ill-conditioned map.
+// maps returns the maps of factor j's incidences: the identity where there are no messages (the
+// factor was left out, or messages contradict each other) or where they would make an
+// ill-conditioned map.
 func (g *gauge) maps(j int) []reparam.GivenMap {
 	at := g.factors.at[j]
 	out := make([]reparam.GivenMap, len(at))
@@ -84,7 +90,8 @@ func (g *gauge) maps(j int) []reparam.GivenMap {
 		m := g.state.ToVariable(here.table, here.k)
 		v := g.state.ToFactor(here.table, here.k)
 		if k > 0 && same {
-			same = close(m, g.state.ToVariable(at[0].table, at[0].k)) && close(v, g.state.ToFactor(at[0].table, at[0].k))
+			same = close(m, g.state.ToVariable(at[0].table, at[0].k)) &&
+				close(v, g.state.ToFactor(at[0].table, at[0].k))
 		}
 		if p, ok := gaugeOf(m, v); ok {
 			out[k] = p
@@ -121,7 +128,8 @@ func close(a, b []float64) bool {
 	return true
 }
 
-// gaugeOf returns Gauge of the messages scaled to one norm; false for a condition number above maxGauge.
+// gaugeOf returns Gauge of the messages scaled to one norm; false for a condition number above
+// maxGauge.
 func gaugeOf(m, v []float64) (reparam.GivenMap, bool) {
 	a, b := math.Sqrt(scalarProduct(m, m)), math.Sqrt(scalarProduct(v, v))
 	cos := 1 / (a * b) // ⟨m, v⟩ = 1

@@ -15,12 +15,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// gaugeTolerance is relative to the entry at 0…0: messages converge to 1e-12, and maps here have condition
-// numbers below 1e3.
+// gaugeTolerance is relative to the entry at 0…0: messages converge to 1e-12, and maps here have
+// condition numbers below 1e3.
 const gaugeTolerance = 1e-8
 
-// gauged calls f with random models of any form of factor, arity and domain whose messages converged, and
-// their networks. Zeros are few, so that most models have a fixed point.
+// gauged calls f with random models of any form of factor, arity and domain whose messages
+// converged, and their networks. Zeros are few, so that most models have a fixed point.
 func gauged(
 	t *testing.T, cores btn.CoreChoice,
 	f func(trial int, m *factorgraph.Model, net *btn.Network, state *bp.State),
@@ -93,7 +93,8 @@ func TestBetheValueIsTheEntryAtZero(t *testing.T) {
 	})
 }
 
-// TestNoTensorHasExactlyOneExcitedLeg: every entry of a core or a link with one leg at a value other than 0 is 0.
+// TestNoTensorHasExactlyOneExcitedLeg: every entry of a core or a link with one leg at a value other
+// than 0 is 0.
 func TestNoTensorHasExactlyOneExcitedLeg(t *testing.T) {
 	gauged(t, btn.CoresAreFactors, func(trial int, _ *factorgraph.Model, net *btn.Network, _ *bp.State) {
 		for n, c := range net.Cores {
@@ -158,8 +159,8 @@ func TestGaugeOfVariablesAsCores(t *testing.T) {
 	})
 }
 
-// TestLargeFactorsInTheirForm: a symmetric factor too large to be written out for messages, among pair factors, has
-// those of the same factor as a table; so has a CP factor.
+// TestLargeFactorsInTheirForm: a symmetric factor too large to be written out for messages, among
+// pair factors, has those of the same factor as a table; so has a CP factor.
 func TestLargeFactorsInTheirForm(t *testing.T) {
 	const n = 13
 	atMost, err := factorgraph.AtMost(n, 4)
@@ -176,7 +177,9 @@ func TestLargeFactorsInTheirForm(t *testing.T) {
 	for k := range threeLevels {
 		threeLevels[k] = 3
 	}
-	for _, form := range []tensor.Tensor{atMost, noisyOr, severalTerms(rng, dims), severalTerms(rng, threeLevels)} {
+	for _, form := range []tensor.Tensor{
+		atMost, noisyOr, severalTerms(rng, dims), severalTerms(rng, threeLevels),
+	} {
 		n, dims := len(form.Dims()), form.Dims()
 		table, err := tensor.ToDense(form, 1<<13)
 		if err != nil {
@@ -245,7 +248,8 @@ func severalTerms(rng *rand.Rand, dims []int) *tensor.SymmetryCP {
 	return t
 }
 
-// TestSymmetricFactorKeepsFormInTheGauge: with the same field on every variable all messages are one, up to rounding.
+// TestSymmetricFactorKeepsFormInTheGauge: with the same field on every variable all messages are
+// one, up to rounding.
 func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 	const n = 60
 	atMost, err := factorgraph.AtMost(n, 3)
@@ -270,13 +274,14 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 	}
 	// One factor and unary ones are a tree: Z_BP = Z = Σ_{k ≤ 3} C(60, k) 0.3^k.
 	state, _, err := bp.Messages(context.Background(), m, bp.Options{})
-	if want := math.Log(1 + 60*0.3 + 1770*0.09 + 34220*0.027); err != nil || math.Abs(state.LnZ()-want) > 1e-12*want {
+	if want := math.Log(1 + 60*0.3 + 1770*0.09 + 34220*0.027); err != nil ||
+		math.Abs(state.LnZ()-want) > 1e-12*want {
 		t.Errorf("ln Z_BP = %v, want %v (%v)", state.LnZ(), want, err)
 	}
 }
 
-// TestFallbackToIdentity: where messages exclude what the rest of the model prefers, or Z = 0, legs keep the
-// identity and Z stays.
+// TestFallbackToIdentity: where messages exclude what the rest of the model prefers, or Z = 0, legs
+// keep the identity and Z stays.
 func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},

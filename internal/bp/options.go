@@ -12,7 +12,8 @@ type Schedule int
 const (
 	// Auto takes turns: sequential, residual, each again with damping, as Run says.
 	Auto Schedule = iota
-	// Sequential sweeps backwards and forwards over the indices in breadth-first order, each message once per pair.
+	// Sequential sweeps backwards and forwards over the indices in breadth-first order, each message
+	// once per pair.
 	Sequential
 	// Residual visits the index next whose incoming messages have changed most since its last visit.
 	Residual
@@ -22,15 +23,17 @@ const (
 type Options struct {
 	Updates   int64   // most messages computed; 0: 2000 per incidence, at least 1e5 and at most 2e9
 	Tolerance float64 // of Change; 0: 1e-12
-	// part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the least
+	// part of the old message in [0, 1) that is kept; 0: none at first, raised as Run says; else the
+	// least
 	Damping  float64
 	Schedule Schedule // 0: Auto
 	Seed     uint64   // 0: uniform messages; else random ones
-	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then ignored. A
-	// value that its messages exclude is let in again. Sweeps leave messages out that are up to date, as long
-	// as that spares half of them.
+	// Warm is State.Messages of an earlier run over the same shape, or Carry of them; Seed is then
+	// ignored. A value that its messages exclude is let in again. Sweeps leave messages out that are
+	// up to date, as long as that spares half of them.
 	Warm []float64
-	// Enough ends a run as spent updates do, with the messages there are: every one of them was computed once. Nil: never.
+	// Enough ends a run as spent updates do, with the messages there are: every one of them was
+	// computed once. Nil: never.
 	Enough context.Context
 }
 

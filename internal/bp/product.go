@@ -8,11 +8,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// carefulDegree is the number of messages above which their products are computed with exponents at once.
+// carefulDegree is the number of messages above which their products are computed with exponents at
+// once.
 const carefulDegree = 24
 
-// toTables computes v_{i→t} ∝ Π_{s≠t} m_{s→i} for all tables of index i, normalised as messages are, in
-// O(degree · dimension). It returns false when one of them, or the product of all messages, is 0.
+// toTables computes v_{i→t} ∝ Π_{s≠t} m_{s→i} for all tables of index i, normalised as messages are,
+// in O(degree · dimension). It returns false when one of them, or the product of all messages, is 0.
 func (c *kernel) toTables(i int) bool {
 	if c.g.end[i]-c.g.begin[i] <= carefulDegree && c.plainProducts(i) {
 		return true

@@ -18,9 +18,10 @@ type PropagateOptions struct {
 	Enough  context.Context // see Options.Enough
 }
 
-// Propagate returns the distinct states of belief propagation from several seeded starts, the one to use
-// first. The first start is uniform, or warm if there is one. Networks of more than policy.PhaseTables tables
-// have one start, the uniform or warm one. Errors and cost are those of FixedPoints.
+// Propagate returns the distinct states of belief propagation from several seeded starts, the one to
+// use first. The first start is uniform, or warm if there is one. Networks of more than
+// policy.PhaseTables tables have one start, the uniform or warm one. Errors and cost are those of
+// FixedPoints.
 func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions) ([]*State, error) {
 	starts := policy.PhaseStarts
 	if o.Starts > 0 {
@@ -33,5 +34,10 @@ func Propagate(ctx context.Context, e *sumproduct.Expression, o PropagateOptions
 	if o.Updates > 0 {
 		o.Updates = max(o.Updates/int64(starts), 1)
 	}
-	return FixedPoints(ctx, e, starts, Options{Seed: o.Seed, Warm: o.Warm, Updates: o.Updates, Enough: o.Enough})
+	return FixedPoints(ctx, e, starts, Options{
+		Seed:    o.Seed,
+		Warm:    o.Warm,
+		Updates: o.Updates,
+		Enough:  o.Enough,
+	})
 }

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// residual is a round that visits the index with the largest residual: it computes all messages to it, then
-// those from it. An index's residual is the sum of the largest changes of the messages that reach its tables
-// since its last visit. At the end of the round, or once all residuals are far below the tolerance, every
-// message is checked; it returns the largest change.
+// residual is a round that visits the index with the largest residual: it computes all messages to
+// it, then those from it. An index's residual is the sum of the largest changes of the messages that
+// reach its tables since its last visit. At the end of the round, or once all residuals are far
+// below the tolerance, every message is checked; it returns the largest change.
 func (r *runner) residual(q *queue) (float64, error) {
 	for i := range r.g.e.Dims {
 		q.raise(i, math.MaxFloat64)

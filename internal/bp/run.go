@@ -1,6 +1,6 @@
-// Package bp is loopy belief propagation (sum-product) on an expression of any arity and any domains:
-// messages, beliefs and the Bethe value of ln Z, exact on trees. On a factor graph it gives the gauge of its
-// messages, and the base tensor network in it.
+// Package bp is loopy belief propagation (sum-product) on an expression of any arity and any
+// domains: messages, beliefs and the Bethe value of ln Z, exact on trees. On a factor graph it gives
+// the gauge of its messages, and the base tensor network in it.
 package bp
 
 // Run: schedules, damping, convergence.
@@ -14,21 +14,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Run passes messages on e until none changes by more than the tolerance. Messages are normalised, kept as
-// float64, and computed with exponents where float64 would lose them; within one message, entries 2^−600
-// below the largest may become 0.
+// Run passes messages on e until none changes by more than the tolerance. Messages are normalised,
+// kept as float64, and computed with exponents where float64 would lose them; within one message,
+// entries 2^−600 below the largest may become 0.
 //
-// A schedule and damping are kept for as long as each round of 16 pairs of sweeps (or as many updates) brings
-// the change below 97 % of the smallest before. Then follow, from where the messages are: residual without
-// damping, sequential and residual with 0.3, sequential with 0.6 and 0.85; a schedule that is asked for goes
-// through these dampings alone. A run ends when the last of them has stalled eight times, or the updates are
-// spent. A tree takes one pair, and one more evaluation of its messages that confirms it.
+// A schedule and damping are kept for as long as each round of 16 pairs of sweeps (or as many
+// updates) brings the change below 97 % of the smallest before. Then follow, from where the messages
+// are: residual without damping, sequential and residual with 0.3, sequential with 0.6 and 0.85; a
+// schedule that is asked for goes through these dampings alone. A run ends when the last of them has
+// stalled eight times, or the updates are spent. A tree takes one pair, and one more evaluation of
+// its messages that confirms it.
 //
-// Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for entries ≥
-// 0 means Z = 0. Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape
-// (fault.BadInput); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where a contradiction
-// is one of float64 only; the context's. Cost of a pair: each table's entries times its order; memory about
-// 30 bytes an incidence and 16 an entry of a message.
+// Not converging is a result (State.Converged, State.Change), and so is a contradiction, which for
+// entries ≥ 0 means Z = 0.
+// Errors: sumproduct.ErrExpression, sumproduct.ErrNotFinite, a Warm of another shape
+// (fault.BadInput); fault.OverBudget for more than 2^31 incidences; sumproduct.ErrSpan where a
+// contradiction is one of float64 only; the context's. Cost of a pair: each table's entries times
+// its order; memory about 30 bytes an incidence and 16 an entry of a message.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -62,7 +64,13 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 
 func newState(g *graph) *State {
 	size := g.at[len(g.at)-1]
-	return &State{Contradiction: -1, Signed: g.signed, g: g, m: make([]float64, size), v: make([]float64, size)}
+	return &State{
+		Contradiction: -1,
+		Signed:        g.signed,
+		g:             g,
+		m:             make([]float64, size),
+		v:             make([]float64, size),
+	}
 }
 
 // runner is a run under way.
@@ -103,7 +111,8 @@ func (r *runner) run() error {
 	return r.check()
 }
 
-// prepare computes the messages of tables of order one, which never change again, and those to tables.
+// prepare computes the messages of tables of order one, which never change again, and those to
+// tables.
 func (r *runner) prepare() error {
 	for k := range r.g.table {
 		if r.g.roles[k] == only {
@@ -118,8 +127,8 @@ func (r *runner) prepare() error {
 	return nil
 }
 
-// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it changed
-// before damping.
+// update computes m_{t→i} of incidence k, keeps a part of the old one, and returns by how much it
+// changed before damping.
 func (r *runner) update(k int32, damping float64) (float64, error) {
 	if err := r.look(len(r.g.e.Tables[r.g.table[k]].Data)); err != nil {
 		return 0, err
@@ -160,7 +169,8 @@ func (r *runner) look(entries int) error {
 // done says that nothing is left to do.
 func (r *runner) done() bool { return r.Converged || r.Contradiction >= 0 || r.Updates >= r.o.Updates }
 
-// try keeps to a phase until the smallest change of a round stalls, the last phase until it has some rounds more.
+// try keeps to a phase until the smallest change of a round stalls, the last phase until it has some
+// rounds more.
 func (r *runner) try(p phase, last bool) error {
 	r.Damping = p.damping
 	round, before := r.sweeps, math.Inf(1)
@@ -205,7 +215,8 @@ func (r *runner) sweeps() (float64, error) {
 	return best, nil
 }
 
-// pair is a sweep backwards, which sends to the first index of every table, and one forwards to the others.
+// pair is a sweep backwards, which sends to the first index of every table, and one forwards to the
+// others.
 func (r *runner) pair() (float64, error) {
 	order, change, updates := r.g.order, 0.0, r.Updates
 	for n := range 2 * len(order) {

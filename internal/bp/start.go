@@ -30,7 +30,8 @@ func (s *State) start(o Options) error {
 	return nil
 }
 
-// readmitted replaces the zeros of messages that a run starts from: where they are right, the tables bring them back.
+// readmitted replaces the zeros of messages that a run starts from: where they are right, the tables
+// bring them back.
 const readmitted = 0x1p-30
 
 func (s *State) warm(messages []float64) error {
@@ -47,7 +48,8 @@ func (s *State) warm(messages []float64) error {
 
 func (s *State) set(messages []float64) error {
 	if len(messages) != len(s.m) {
-		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d", len(messages), len(s.m))
+		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d",
+			len(messages), len(s.m))
 	}
 	for _, k := range s.g.incidences {
 		m := s.g.message(s.m, k)
@@ -59,8 +61,9 @@ func (s *State) set(messages []float64) error {
 	return nil
 }
 
-// Restore returns the state that messages (State.Messages) describe, without passing any: Change says how far they are
-// from a fixed point of e, Converged whether that is at most 1e-12. Errors as for Run.
+// Restore returns the state that messages (State.Messages) describe, without passing any: Change
+// says how far they are from a fixed point of e, Converged whether that is at most 1e-12. Errors as
+// for Run.
 func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
@@ -71,7 +74,12 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 		return nil, err
 	}
 
-	r := &runner{State: s, c: newKernel(g, s.m, s.v), ctx: context.Background(), o: Options{Tolerance: tolerance}}
+	r := &runner{
+		State: s,
+		c:     newKernel(g, s.m, s.v),
+		ctx:   context.Background(),
+		o:     Options{Tolerance: tolerance},
+	}
 	for i := range g.e.Dims {
 		r.send(i)
 	}

@@ -8,17 +8,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// State holds the messages of a run. It keeps the expression, and nothing of it changes: it may be read by several
-// goroutines.
+// State holds the messages of a run. It keeps the expression, and nothing of it changes: it may be
+// read by several goroutines.
 type State struct {
 	Converged bool  // Change is at most the tolerance
 	Updates   int64 // messages computed
 	Sweeps    int   // pairs of sweeps among them
-	// Change is the largest change of an entry if every message were computed anew from the others: 0 at a fixed point.
+	// Change is the largest change of an entry if every message were computed anew from the others:
+	// 0 at a fixed point.
 	Change  float64
 	Damping float64 // the last, see Run
-	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥ 0 it
-	// means Z = 0; messages of either sign may also have cancelled. Such a state has no beliefs.
+	// Contradiction is an index none of whose values the messages allow, −1 for none. With entries ≥
+	// 0 it means Z = 0; messages of either sign may also have cancelled. Such a state has no
+	// beliefs.
 	Contradiction int
 	Signed        bool // some entry of the expression is negative: messages and beliefs may be, too
 
@@ -31,9 +33,9 @@ type State struct {
 //	Z_BP = Scale · Π_t z_t · Π_i z_i / Π_(i,t) ⟨m_{t→i}, v_{i→t}⟩,
 //	z_t = Σ_x T_t[x] Π_i v_{i→t}[x_i],   z_i = Σ_x Π_t m_{t→i}[x],
 //
-// as ln |Z_BP| in nats and its sign; −Inf and 0 for a contradiction. It is Z itself on trees. Logarithms are
-// summed with compensation: the error grows like the rounding of the result. Cost: one pass over tables and
-// messages.
+// as ln |Z_BP| in nats and its sign; −Inf and 0 for a contradiction. It is Z itself on trees.
+// Logarithms are summed with compensation: the error grows like the rounding of the result.
+// Cost: one pass over tables and messages.
 func (s *State) Z() (ln float64, sign int) {
 	if s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
 		return math.Inf(-1), 0
@@ -95,8 +97,9 @@ func (l *logs) value() (float64, int) {
 	return l.sum + l.low, l.sign
 }
 
-// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to sum 1; uniform for an index in no table, and where
-// the messages allow no value. Cost: dimension × degree.
+// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to sum 1; uniform for an index in no table,
+// and where the messages allow no value.
+// Cost: dimension × degree.
 func (s *State) Belief(i int) []float64 {
 	c := kernel{g: s.g, m: s.m, v: s.v}
 	xs := c.product(i)
@@ -113,8 +116,8 @@ func (s *State) Belief(i int) []float64 {
 	return out
 }
 
-// ToVariable returns m_{t→i}, i the k-th index of table t's scope, normalised to sum 1 (to Σ|·| = 1 where a message of
-// either sign sums to 0).
+// ToVariable returns m_{t→i}, i the k-th index of table t's scope, normalised to sum 1 (to Σ|·| = 1
+// where a message of either sign sums to 0).
 func (s *State) ToVariable(t, k int) []float64 {
 	m := append([]float64(nil), s.g.message(s.m, s.g.edge(t, k))...)
 	sum := 0.0
@@ -143,7 +146,8 @@ func (s *State) ToFactor(t, k int) []float64 {
 	return v
 }
 
-// Messages returns all m_{t→i}, table by table, index by index of its scope: for Options.Warm and Restore.
+// Messages returns all m_{t→i}, table by table, index by index of its scope: for Options.Warm and
+// Restore.
 func (s *State) Messages() []float64 {
 	out := make([]float64, 0, len(s.m))
 	for _, k := range s.g.incidences {

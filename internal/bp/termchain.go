@@ -1,6 +1,7 @@
 package bp
 
-// Chains of counters for symmetry-CP factors of several terms: the term travels along the chain, so that it is a tree.
+// Chains of counters for symmetry-CP factors of several terms: the term travels along the chain, so
+// that it is a tree.
 
 import (
 	"slices"
@@ -18,9 +19,9 @@ type termChain struct {
 	index  int   // over (term, count); −1 before the first leg
 }
 
-// addTermChain adds Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value, term and
-// count after), and one over the last term and count, α_i S^(i). It returns false, and adds nothing, above
-// maxChain entries.
+// addTermChain adds Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value,
+// term and count after), and one over the last term and count, α_i S^(i). It returns false, and adds
+// nothing, above maxChain entries.
 func (n *factors) addTermChain(at []incidence, scope []int, t *tensor.SymmetryCP) bool {
 	c := &termChain{n: n, t: t, steps: []int{0}, counts: []int{0}, index: -1}
 	step := 1

@@ -1,5 +1,5 @@
-// Package console is what programs for people share: a terminal, inputs from files and standard input, the
-// embedded stack, exit codes.
+// Package console is what programs for people share: a terminal, inputs from files and standard
+// input, the embedded stack, exit codes.
 package console
 
 import (
@@ -29,7 +29,8 @@ func (t *Terminal) Say(err error) {
 	fmt.Fprintf(t.Err, "%s: %s; waiting\n", t.Name, config.Message(err))
 }
 
-const exitCodes = "Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 infrastructure, " +
+const exitCodes = "Exit codes: 0 answer, 1 failed estimate, 2 bad usage, 3 bad input, 4 " +
+	"infrastructure, " +
 	"5 over a budget or deadline, 130 interrupted."
 
 // exitError ends a command with a code whose reason has been printed already.

@@ -25,8 +25,8 @@ const mostBytes = 1 << 30
 // Opener opens an input by its name. What it returns is decompressed and bounded.
 type Opener func(name string) (io.ReadCloser, error)
 
-// Opener returns how a command opens what it reads. Reading ends with ctx, also from a terminal or a pipe
-// that says nothing.
+// Opener returns how a command opens what it reads. Reading ends with ctx, also from a terminal or a
+// pipe that says nothing.
 func (t *Terminal) Opener(ctx context.Context) Opener {
 	return func(name string) (io.ReadCloser, error) {
 		raw, closeRaw, err := t.raw(ctx, name)
@@ -92,8 +92,8 @@ type input struct {
 
 func (i *input) Close() error { return i.close() }
 
-// plain decompresses what begins as gzip does and passes on everything else, up to so many bytes; more are an
-// error with code bad_input.
+// plain decompresses what begins as gzip does and passes on everything else, up to so many bytes;
+// more are an error with code bad_input.
 func plain(r io.Reader, most int64) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	magic, err := buffered.Peek(3)

@@ -16,8 +16,8 @@ import (
 // Zipped ends the names of compressed files.
 const Zipped = ".gz"
 
-// LoadModel reads a model: native JSON by its ending .json (.json.gz) or by a brace in front, UAI otherwise.
-// Errors name the file.
+// LoadModel reads a model: native JSON by its ending .json (.json.gz) or by a brace in front, UAI
+// otherwise. Errors name the file.
 func LoadModel(open Opener, name string) (*factorgraph.Model, error) {
 	f, err := open(name)
 	if err != nil {

@@ -33,7 +33,8 @@ type Stack struct {
 // probePatience is how long a Redis has to answer before it is called away.
 const probePatience = time.Second
 
-// CheckRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned anew.
+// CheckRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned
+// anew.
 func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 	if url == "" || url == noCache {
 		return
@@ -49,7 +50,9 @@ func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 }
 
 // StartStack starts everything. On an error nothing is left running.
-func StartStack(ctx context.Context, logger *slog.Logger, o embedded.Options, c pipeline.Config) (*Stack, error) {
+func StartStack(
+	ctx context.Context, logger *slog.Logger, o embedded.Options, c pipeline.Config,
+) (*Stack, error) {
 	o.Logger, c.Logger = logger, logger
 	if c.Redis == noCache {
 		c.Redis = ""
@@ -99,10 +102,10 @@ func (s *Stack) closed(err error) {
 // leastProcs is from how many processors on the garbage collector has one of its own.
 const leastProcs = 4
 
-// widen gives a process with two or three processors as many as the collector needs to leave the others
-// alone: what runs in turns then the operating system decides. The whole stack in one process is where that
-// matters: on two cores the slowest hundredth of small jobs takes half the time (docs/benchmarks/service.md).
-// GOMAXPROCS in the environment wins.
+// widen gives a process with two or three processors as many as the collector needs to leave the
+// others alone: what runs in turns then the operating system decides. The whole stack in one process
+// is where that matters: on two cores the slowest hundredth of small jobs takes half the time
+// (docs/benchmarks/service.md). GOMAXPROCS in the environment wins.
 func widen() {
 	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < leastProcs {
 		runtime.GOMAXPROCS(leastProcs)

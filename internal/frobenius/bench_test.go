@@ -83,7 +83,8 @@ func BenchmarkGram(b *testing.B) {
 	})
 }
 
-// BenchmarkSweep is one joint sweep over two components: R leg by leg, S, and the refit of α, for each.
+// BenchmarkSweep is one joint sweep over two components: R leg by leg, S, and the refit of α, for
+// each.
 func BenchmarkSweep(b *testing.B) {
 	eachSize(b, func(b *testing.B, net *btn.Network) {
 		sp, err := newSpace(net, countspace.TwoLevels(net.Dims), nil)

@@ -1,13 +1,14 @@
 package frobenius
 
-// The same steps in several variables: multiplying by, and contracting with, polynomials of few coefficients. A leg's
-// polynomial over D levels has D of them in a box of 2^(D−1).
+// The same steps in several variables: multiplying by, and contracting with, polynomials of few
+// coefficients. A leg's polynomial over D levels has D of them in a box of 2^(D−1).
 
 import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 )
 
-// mostTerms is the number of non-zero coefficients up to which adding shifted copies beats a sum per coefficient.
+// mostTerms is the number of non-zero coefficients up to which adding shifted copies beats a sum per
+// coefficient.
 const mostTerms = 16
 
 // placed is a non-zero coefficient and its place.

@@ -1,6 +1,7 @@
 package frobenius
 
-// Brute force by definition: every tensor as a list of all entries. Shares no code with the package under test.
+// Brute force by definition: every tensor as a list of all entries. Shares no code with the package
+// under test.
 
 import (
 	"math"
@@ -268,8 +269,8 @@ func randomTensor(rng *rand.Rand, dims []int, form int) tensor.Tensor {
 	}}
 }
 
-// randomNetwork splits legs of the given dimensions into cores of the given sizes over shuffled legs, and into
-// links of other sizes.
+// randomNetwork splits legs of the given dimensions into cores of the given sizes over shuffled
+// legs, and into links of other sizes.
 func randomNetwork(rng *rand.Rand, dims, coreSizes []int, form int) *btn.Network {
 	net := &btn.Network{Dims: dims, Scale: scaled.One}
 	legs := rng.Perm(len(dims))

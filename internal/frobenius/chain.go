@@ -1,6 +1,7 @@
 package frobenius
 
-// Environments of the pieces of a product in count space, in one forward pass over checkpointed backward contractions.
+// Environments of the pieces of a product in count space, in one forward pass over checkpointed
+// backward contractions.
 
 import (
 	"math"
@@ -9,19 +10,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// chain walks over the pieces p_0 … p_{m−1} of Σ_c S_c [z^c] Π_j p_j(z). At piece j it pairs the prefix f =
-// Π_{i<j} p_i, made of pieces as they are now, with h_j = S contracted by the pieces after j, as they were:
+// chain walks over the pieces p_0 … p_{m−1} of Σ_c S_c [z^c] Π_j p_j(z). At piece j it pairs the
+// prefix f = Π_{i<j} p_i, made of pieces as they are now, with h_j = S contracted by the pieces
+// after j, as they were:
 //
 //	h_{j−1}[c] = Σ_e p_j[e] h_j[c+e],   environment t[e] = Σ_c f[c] h_j[c+e],   Σ_c S_c [z^c] Π p = Σ_e p_j[e] t[e].
 //
-// Multiplying prefix by suffix at every piece would cost n³ a sweep; this costs O(n) per piece and level. h
-// is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed twice, unless all
-// fit in a little memory.
+// Multiplying prefix by suffix at every piece would cost n³ a sweep; this costs O(n) per piece and
+// level. h is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed
+// twice, unless all fit in a little memory.
 type chain struct {
 	piece  func(j int) (countspace.Poly, error)
 	ops    *countspace.Ops
 	stride int
-	// marks[k] = h at piece min((k+1)·stride, m)−1, that is before any piece of segment k was contracted
+	// marks[k] = h at piece min((k+1)·stride, m)−1, that is before any piece of segment k was
+	// contracted
 	marks   []countspace.Poly
 	segment []countspace.Poly // segment[i] = h at piece at·stride+i
 	at      int               // which segment is there, −1 for none
@@ -29,7 +32,8 @@ type chain struct {
 	prefix  countspace.Poly
 }
 
-// keepAll is the number of coefficients, m times those of S, up to which every h is kept and computed once: 4 MiB.
+// keepAll is the number of coefficients, m times those of S, up to which every h is kept and
+// computed once: 4 MiB.
 const keepAll = 1 << 18
 
 // newChain contracts s backwards once. vars is the number of variables of s and of every piece.
@@ -47,7 +51,14 @@ func newChain(
 func newStridedChain(
 	s countspace.Poly, m, stride int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
-	c := &chain{piece: piece, ops: ops, stride: stride, at: -1, m: m, prefix: countspace.Constant(s.Vars(), scaled.One)}
+	c := &chain{
+		piece:  piece,
+		ops:    ops,
+		stride: stride,
+		at:     -1,
+		m:      m,
+		prefix: countspace.Constant(s.Vars(), scaled.One),
+	}
 	segments := (m + stride - 1) / stride
 	c.marks = make([]countspace.Poly, segments)
 	h := canonical(s)
@@ -101,8 +112,8 @@ func (c *chain) open(k int) error {
 	return nil
 }
 
-// environment returns t over a box that holds the present piece. A piece that happens to be narrower (zero
-// weights) leaves h and t wider than needed; only the box is computed.
+// environment returns t over a box that holds the present piece. A piece that happens to be narrower
+// (zero weights) leaves h and t wider than needed; only the box is computed.
 func (c *chain) environment(box []int) (countspace.Poly, error) {
 	h, err := c.suffix()
 	if err != nil {
@@ -127,7 +138,8 @@ func advanceIndex(e, box []int) {
 	}
 }
 
-// legEnvironment returns t[0], t[e_1], … t[e_{d−1}]: what a single leg at each of d levels is paired with.
+// legEnvironment returns t[0], t[e_1], … t[e_{d−1}]: what a single leg at each of d levels is paired
+// with.
 func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	h, err := c.suffix()
 	if err != nil {

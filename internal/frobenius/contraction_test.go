@@ -31,7 +31,9 @@ func contracted(t *testing.T, net *btn.Network, e *btn.Estimate) float64 {
 func TestLemma5OnLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
 		for name, opts := range map[string]Options{
-			"default": {}, "mixed": {Classes: mixed}, "maps": {Settings: btn.Settings{LearnMaps: true}, Classes: mixed},
+			"default": {}, "mixed": {Classes: mixed}, "maps": {
+				Settings: btn.Settings{LearnMaps: true}, Classes: mixed,
+			},
 		} {
 			opts.Components, opts.Sweeps, opts.Starts = 3, 3, 1
 			d, err := Learn(context.Background(), net, opts)

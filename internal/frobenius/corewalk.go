@@ -1,6 +1,7 @@
 package frobenius
 
-// Legs of one core, one after another: what B contributes to each leg's equations while the vectors before it change.
+// Legs of one core, one after another: what B contributes to each leg's equations while the vectors
+// before it change.
 
 import (
 	"slices"
@@ -12,15 +13,16 @@ import (
 
 // coreWalk visits the legs of a core in order of its modes.
 type coreWalk interface {
-	// numerator returns ⟨B, Q with the present leg at coordinate y and weight 1⟩ for every learned coordinate y.
+	// numerator returns ⟨B, Q with the present leg at coordinate y and weight 1⟩ for every learned
+	// coordinate y.
 	numerator() ([]scaled.Number, error)
 	// advance moves to the next leg, after the present one has its new vector.
 	advance()
 }
 
-// newCoreWalk returns the cheapest walk over core c for vectors r (as they are at the time of each call) and
-// environment t of the core: one chain per term for CP and for symmetric forms whose levels fit, O(n²) for n
-// legs of the core; the polynomials of one leg at a time for others.
+// newCoreWalk returns the cheapest walk over core c for vectors r (as they are at the time of each
+// call) and environment t of the core: one chain per term for CP and for symmetric forms whose
+// levels fit, O(n²) for n legs of the core; the polynomials of one leg at a time for others.
 func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly, d int) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
@@ -75,8 +77,11 @@ type coreTerm struct {
 	chain  *chain
 }
 
-// walkCP walks over a CP core: the environment is the symmetric part, every term's vectors meet those of R.
-func (sp *space) walkCP(core *tensor.CP, legs []int, r [][]float64, t countspace.Poly, d int) (coreWalk, error) {
+// walkCP walks over a CP core: the environment is the symmetric part, every term's vectors meet
+// those of R.
+func (sp *space) walkCP(
+	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly, d int,
+) (coreWalk, error) {
 	w := &termWalk{sp: sp, legs: legs, r: r, levels: countspace.Levels{D: d}}
 	for _, leg := range legs {
 		if d == 1 {
@@ -121,8 +126,9 @@ func (sp *space) learned(leg int, v []float64) []float64 {
 	return out
 }
 
-// walkSymmetric walks over a symmetric core. Without counting, the core's own levels are the chain's; with
-// counting they must be those of the problem, and the legs without maps. Else it is a polyWalk.
+// walkSymmetric walks over a symmetric core. Without counting, the core's own levels are the
+// chain's; with counting they must be those of the problem, and the legs without maps. Else it is a
+// polyWalk.
 func (sp *space) walkSymmetric(
 	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly, d int,
 ) (coreWalk, error) {

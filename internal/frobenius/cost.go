@@ -9,12 +9,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Cost returns an estimate of the multiplications and additions that Learn takes, all sweeps used: for r components
-// over n legs with a count space of N coefficients at D levels,
+// Cost returns an estimate of the multiplications and additions that Learn takes, all sweeps used:
+// for r components over n legs with a count space of N coefficients at D levels,
 //
 //	starts · (Σ_i candidates + Σ_i greedy sweeps + sweeps) · (pairs of components) · 4·D·n·N
 //
-// plus the cores' own polynomials. It is an upper bound in practice: sweeps end early when they stop paying.
+// plus the cores' own polynomials. It is an upper bound in practice: sweeps end early when they stop
+// paying.
 func Cost(net *btn.Network, settings btn.Settings) float64 {
 	s := Settings(settings)
 	levels := NetworkLevels(net)

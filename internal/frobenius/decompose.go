@@ -10,14 +10,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Trivial returns the exact plan of a base tensor that is one number, or 0 everywhere; norm2 is its NormSq.
+// Trivial returns the exact plan of a base tensor that is one number, or 0 everywhere; norm2 is its
+// NormSq.
 func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	e := btn.Estimate{
-		Rule:    btn.Linear,
-		Slices:  1,
-		Alpha:   []scaled.Number{{}},
-		Parts:   []btn.Part{onesOf(net.Dims, &btn.Frame{Closed: true})},
-		Quality: &btn.Quality{Exact: true, ConditionGram: 1, LnNormB: norm2.LogAbs() / 2, LnNormError: math.Inf(-1)},
+		Rule:   btn.Linear,
+		Slices: 1,
+		Alpha:  []scaled.Number{{}},
+		Parts:  []btn.Part{onesOf(net.Dims, &btn.Frame{Closed: true})},
+		Quality: &btn.Quality{
+			Exact:         true,
+			ConditionGram: 1,
+			LnNormB:       norm2.LogAbs() / 2,
+			LnNormError:   math.Inf(-1),
+		},
 	}
 	plan := &btn.Plan{Method: btn.MethodSymmetryCP, Estimates: []btn.Estimate{e}}
 	if norm2.IsZero() {
@@ -80,7 +86,8 @@ func (m *model) plan() *btn.Plan {
 	if len(e.Parts) == 0 {
 		e.Parts = []btn.Part{onesOf(m.sp.dims, frame)}
 		e.Alpha = []scaled.Number{{}}
-		plan.Warnings = append(plan.Warnings, "no component explains anything of the base tensor: the estimate is 0")
+		plan.Warnings = append(plan.Warnings,
+			"no component explains anything of the base tensor: the estimate is 0")
 	}
 
 	if m.fit.Condition > choleskyLimit {

@@ -22,8 +22,8 @@ func (sp *space) coreBox(c, d int) []int {
 	return countspace.Levels{D: d, Of: of}.Shape()
 }
 
-// shiftedProducts returns m[x][a] = Σ_j g_x[j] t[j+e_a]: the scalar product of B with the leg at value x, and of the
-// component with the leg at level a and weight 1.
+// shiftedProducts returns m[x][a] = Σ_j g_x[j] t[j+e_a]: the scalar product of B with the leg at
+// value x, and of the component with the leg at level a and weight 1.
 func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly, d int) [][]scaled.Number {
 	out := make([][]scaled.Number, len(polys))
 	shift := make([]int, d-1)
@@ -61,7 +61,8 @@ func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly
 	return out
 }
 
-// legPolys returns the count polynomials of core c with its mode fixed at each value, all other legs under r.
+// legPolys returns the count polynomials of core c with its mode fixed at each value, all other legs
+// under r.
 func (sp *space) legPolys(c, mode int, r [][]float64, d int) ([]countspace.Poly, error) {
 	core := sp.cores[c]
 	w := sp.coreWeights(c, r, d)

@@ -21,7 +21,8 @@ func twoFactors() *btn.Network {
 	}
 }
 
-// ExampleLearn learns symmetry-rank-one components for a small base tensor: two of them are all of it.
+// ExampleLearn learns symmetry-rank-one components for a small base tensor: two of them are all of
+// it.
 func ExampleLearn() {
 	for _, r := range []int{1, 2} {
 		d, err := frobenius.Learn(context.Background(), twoFactors(),

@@ -1,7 +1,7 @@
 package frobenius
 
-// Extrapolation between sweeps. Alternating least squares crawls along narrow valleys; a step further in the
-// direction of the last sweep, taken only if it explains more, crosses them.
+// Extrapolation between sweeps. Alternating least squares crawls along narrow valleys; a step
+// further in the direction of the last sweep, taken only if it explains more, crosses them.
 
 import (
 	"math"
@@ -19,9 +19,9 @@ const (
 	mostStep   = 1000.0
 )
 
-// extrapolate tries S + β(S − S'), R + β(R − R') for all parts at once, where before are the parts of one
-// sweep ago, and keeps the result if it explains more. It adapts β. Cost: one count polynomial of B per part
-// and one per pair.
+// extrapolate tries S + β(S − S'), R + β(R − R') for all parts at once, where before are the parts
+// of one sweep ago, and keeps the result if it explains more. It adapts β.
+// Cost: one count polynomial of B per part and one per pair.
 func (l *learner) extrapolate(before []*part) error {
 	if len(before) != len(l.parts) {
 		return nil

@@ -19,16 +19,19 @@ const epsilon = 0x1p-53
 // Fit is the outcome of fitting the weights of a dictionary.
 type Fit struct {
 	Alpha []scaled.Number // weights of the components as given, not of their normalised versions
-	// Explained is (2αᵀb − αᵀGα)/‖B‖², at the optimum αᵀb/‖B‖². It is 1−ρ, held as a scaled number and never
-	// computed as a difference from 1.
+	// Explained is (2αᵀb − αᵀGα)/‖B‖², at the optimum αᵀb/‖B‖². It is 1−ρ, held as a scaled number
+	// and never computed as a difference from 1.
 	Explained scaled.Number
 	Residual  float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]
-	// Rounding bounds the error that rounding can have put into ρ: 4(n+16)·2^−53·(1+A)² for n legs, with
-	// A = Σ|α_i|‖Q^(i)‖/‖B‖, by Cauchy–Schwarz on absolute values. Certificates must add it to ρ.
-	Rounding  float64
-	floor     float64 // Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
-	Condition float64 // condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
-	Rank      int     // numerical rank of G that was used; components in the active set when α ≥ 0 is asked for
+	// Rounding bounds the error that rounding can have put into ρ: 4(n+16)·2^−53·(1+A)² for n legs,
+	// with A = Σ|α_i|‖Q^(i)‖/‖B‖, by Cauchy–Schwarz on absolute values. Certificates must add it to
+	// ρ.
+	Rounding float64
+	// Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
+	floor float64
+	// condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
+	Condition float64
+	Rank      int // numerical rank of G that was used; components in the active set when α ≥ 0 is asked for
 }
 
 // LnExplained returns ln(1−ρ) in nats, −Inf when nothing is explained.
@@ -39,13 +42,16 @@ func (f Fit) vanished() bool { return f.Residual <= f.floor }
 
 // FitWeights minimises norm2 + αᵀGα − 2αᵀb over α, over α ≥ 0 if nonNegative.
 //
-// G is scaled to a unit diagonal and solved by Cholesky when its condition number is below 10^10, else by its
-// eigendecomposition with eigenvalues below r·2^−45 of the largest left out, which gives the α of least norm.
-// For α ≥ 0 it is the active-set method of Lawson and Hanson. A component of norm zero gets weight zero. legs
-// is the number of legs behind G and b; it enters Rounding only. norm2 is ‖B‖²; when it is 0, all weights are
-// 0 and ρ is 0. Time O(r³). It returns ErrNotFinite for NaN or infinite entries, and an error when the shapes
-// disagree. Source: Hamid and Braun, equation of the Gram objective.
-func FitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, legs int, nonNegative bool) (Fit, error) {
+// G is scaled to a unit diagonal and solved by Cholesky when its condition number is below 10^10,
+// else by its eigendecomposition with eigenvalues below r·2^−45 of the largest left out, which gives
+// the α of least norm. For α ≥ 0 it is the active-set method of Lawson and Hanson. A component of
+// norm zero gets weight zero. legs is the number of legs behind G and b; it enters Rounding only.
+// norm2 is ‖B‖²; when it is 0, all weights are 0 and ρ is 0. Time O(r³). It returns ErrNotFinite for
+// NaN or infinite entries, and an error when the shapes disagree.
+// Source: Hamid and Braun, equation of the Gram objective.
+func FitWeights(
+	g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, legs int, nonNegative bool,
+) (Fit, error) {
 	if err := checkGram(g, b, norm2); err != nil {
 		return Fit{}, err
 	}
@@ -99,7 +105,8 @@ func (f *Fit) solve(u gram, nonNegative bool) (x []float64, err error) {
 	return x, err
 }
 
-// gram is G with a unit diagonal and b with largest entry 1: G_ij = norm_i·norm_j·g_ij, b_i = norm_i·scale·y_i.
+// gram is G with a unit diagonal and b with largest entry 1: G_ij = norm_i·norm_j·g_ij, b_i =
+// norm_i·scale·y_i.
 type gram struct {
 	g     [][]float64
 	y     []float64
@@ -152,7 +159,8 @@ func (u gram) check(keep []int) error {
 	for k := range u.g {
 		for l := range k {
 			if !(math.Abs(u.g[k][l]) <= 1+gramSlack) {
-				return fmt.Errorf("frobenius: not a Gram matrix: |G_ij| is %g times √(G_ii·G_jj) for components %d and %d",
+				return fmt.Errorf("frobenius: not a Gram matrix: |G_ij| is %g times "+
+					"√(G_ii·G_jj) for components %d and %d",
 					math.Abs(u.g[k][l]), keep[k], keep[l])
 			}
 		}

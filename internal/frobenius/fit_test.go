@@ -66,7 +66,8 @@ func TestWeightsSolveTheNormalEquations(t *testing.T) {
 	}
 }
 
-// TestDependentComponents: a repeated, a scaled and a zero component change neither ρ nor make weights explode.
+// TestDependentComponents: a repeated, a scaled and a zero component change neither ρ nor make
+// weights explode.
 func TestDependentComponents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	vectors, target, g, b, norm2 := system(rng, 3, 8)
@@ -210,7 +211,8 @@ func TestNonNegativeWithDependentComponents(t *testing.T) {
 func TestWeightsRefuseWhatIsNotANumber(t *testing.T) {
 	one := []scaled.Number{scaled.One}
 	nan := scaled.FromFloat(math.NaN())
-	if _, err := FitWeights([][]scaled.Number{{nan}}, one, scaled.One, 1, false); !errors.Is(err, ErrNotFinite) {
+	if _, err := FitWeights([][]scaled.Number{{nan}}, one, scaled.One, 1, false); !errors.Is(err,
+		ErrNotFinite) {
 		t.Errorf("NaN in G: %v", err)
 	}
 	if _, err := FitWeights([][]scaled.Number{one}, []scaled.Number{nan}, scaled.One, 1,

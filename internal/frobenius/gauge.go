@@ -10,13 +10,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// unbalanced is the size of entries with one excited leg, relative to that with none, above which messages
-// have not converged.
+// unbalanced is the size of entries with one excited leg, relative to that with none, above which
+// messages have not converged.
 const unbalanced = 1e-6
 
-// gaugeWarnings says of maps "bp" what belief propagation left: entries with exactly one excited leg, which
-// vanish at a fixed point, and legs that keep the identity. Either makes no answer wrong. Cost: an entry per
-// value of every leg.
+// gaugeWarnings says of maps "bp" what belief propagation left: entries with exactly one excited
+// leg, which vanish at a fixed point, and legs that keep the identity. Either makes no answer wrong.
+// Cost: an entry per value of every leg.
 func gaugeWarnings(net *btn.Network) []string {
 	gauged, worst := 0, 0.0
 	for _, m := range net.Maps {
@@ -50,8 +50,8 @@ func gaugeWarnings(net *btn.Network) []string {
 	return warnings
 }
 
-// singleExcitation returns the largest entry with one leg excited, relative to that with none; 0 for a tensor
-// with a leg that is not in the gauge.
+// singleExcitation returns the largest entry with one leg excited, relative to that with none; 0 for
+// a tensor with a leg that is not in the gauge.
 func singleExcitation(net *btn.Network, legs []int, t tensor.Tensor) float64 {
 	for _, l := range legs {
 		if net.Maps[l].Kind != btn.MapBP {

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/reparam"
 )
 
-// TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the rest,
-// whatever the domains.
+// TestGaugeHasTwoLevels: in the gauge of belief propagation symmetric parts tell value 0 from the
+// rest, whatever the domains.
 func TestGaugeHasTwoLevels(t *testing.T) {
 	m := oracle.RandomModel(rand.New(rand.NewPCG(1, 7)), oracle.Options{
 		MinDomain: 3,
@@ -30,7 +30,8 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: 1, Sweeps: 1, Starts: 1}})
+		d, err := Learn(context.Background(), net,
+			Options{Settings: btn.Settings{Components: 1, Sweeps: 1, Starts: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,20 +11,21 @@ import (
 
 // Learn fits opts.Components components of opts.Classes to the network's base tensor.
 //
-// From every start, components are added one at a time to the residual of those before (the best of a few
-// seeded candidates), and after each addition all components are swept cyclically: R leg by leg and S in
-// closed form against the residual of the others, with a joint refit of α after every component. The residual
-// never rises from component to component or from sweep to sweep, to rounding. The best start by explained
-// fraction is returned; it has fewer components where ρ vanishes before, or where a component explains
-// nothing. A network without legs is one rank-one component without legs, exact. B = 0 is one rank-one
-// component of weight 0, exact, with LnNormB = −Inf. LnExplained is −Inf if nothing could be explained.
-// LnNormError includes a bound on the rounding in ρ (see Fit.Rounding), so that certificates hold for
-// computed numbers too.
+// From every start, components are added one at a time to the residual of those before (the best of
+// a few seeded candidates), and after each addition all components are swept cyclically: R leg by
+// leg and S in closed form against the residual of the others, with a joint refit of α after every
+// component. The residual never rises from component to component or from sweep to sweep, to
+// rounding. The best start by explained fraction is returned; it has fewer components where ρ
+// vanishes before, or where a component explains nothing. A network without legs is one rank-one
+// component without legs, exact. B = 0 is one rank-one component of weight 0, exact, with LnNormB =
+// −Inf. LnExplained is −Inf if nothing could be explained. LnNormError includes a bound on the
+// rounding in ρ (see Fit.Rounding), so that certificates hold for computed numbers too.
 //
-// Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels (see Cost);
-// memory O(r·n^1.5). The same network and options give the same result. It stops between cores when ctx is
-// done. Source: Hamid and Braun, section on Frobenius norm minimisation. Differs: alternating least squares
-// for R and S.
+// Cost: about Starts · Sweeps · r² · n² multiply-adds for r components over n legs at two levels
+// (see Cost); memory O(r·n^1.5). The same network and options give the same result. It stops between
+// cores when ctx is done.
+// Source: Hamid and Braun, section on Frobenius norm minimisation.
+// Differs: alternating least squares for R and S.
 func Learn(ctx context.Context, net *btn.Network, opts Options) (*btn.Plan, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -111,9 +112,9 @@ func (l *learner) run(ctx context.Context) error {
 // greedySweeps are the joint sweeps after each component but the last, which gets all of them.
 const greedySweeps = 5
 
-// effort returns how many candidates are tried for every new component, and the sweeps each gets on its own.
-// Minima of small problems are many and cheap to look at; on large ones the candidates differ little and cost
-// much.
+// effort returns how many candidates are tried for every new component, and the sweeps each gets on
+// its own. Minima of small problems are many and cheap to look at; on large ones the candidates
+// differ little and cost much.
 func effort(legs int) (candidates, sweeps int) {
 	if legs <= smallProblem {
 		return 6, 8
@@ -124,8 +125,8 @@ func effort(legs int) (candidates, sweeps int) {
 // smallProblem is the number of legs up to which a sweep takes about a millisecond.
 const smallProblem = 64
 
-// add appends the best of a few candidates, unless none explains anything of what is left. A second symmetric
-// component adds nothing: S of the first is free already.
+// add appends the best of a few candidates, unless none explains anything of what is left. A second
+// symmetric component adds nothing: S of the first is free already.
 func (l *learner) add(ctx context.Context, class btn.Class) error {
 	var best *model
 	tries, sweeps := effort(len(l.sp.dims))
@@ -242,7 +243,8 @@ func (l *learner) sweeps(ctx context.Context, most int) error {
 	return nil
 }
 
-// settled reports whether the last sweep improved neither the explained fraction nor ρ by the tolerance.
+// settled reports whether the last sweep improved neither the explained fraction nor ρ by the
+// tolerance.
 func (l *learner) settled(before Fit) bool {
 	gain := l.fit.Explained.Sub(before.Explained)
 	reference := l.fit.Explained

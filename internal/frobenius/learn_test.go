@@ -17,8 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestLearnedPlans: for all forms of cores and several settings, what is reported is what materialised tensors
-// say, the explained fraction never falls from sweep to sweep or component to component, and the certificate holds.
+// TestLearnedPlans: for all forms of cores and several settings, what is reported is what
+// materialised tensors say, the explained fraction never falls from sweep to sweep or component to
+// component, and the certificate holds.
 func TestLearnedPlans(t *testing.T) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
 		b := materialise(net)
@@ -92,9 +93,9 @@ func TestResidualFallsWithComponents(t *testing.T) {
 	}
 }
 
-// TestManyLegs: over 1,000 legs the best rank-one tensor of a product of matrices is the product of their
-// first singular vectors; symmetry-rank-one, which contains it, gets there too. ρ prints as 1 and ln(1−ρ)
-// does not.
+// TestManyLegs: over 1,000 legs the best rank-one tensor of a product of matrices is the product of
+// their first singular vectors; symmetry-rank-one, which contains it, gets there too. ρ prints as 1
+// and ln(1−ρ) does not.
 func TestManyLegs(t *testing.T) {
 	net := pairwise(1000)
 	want := 0.0
@@ -156,7 +157,8 @@ func complete(n int, delta float64) *btn.Network {
 	return net
 }
 
-// TestK4WithTwentyFourComponents: one component is far from enough, 24 nearly are (with 100 sweeps ρ is 0.002).
+// TestK4WithTwentyFourComponents: one component is far from enough, 24 nearly are (with 100 sweeps ρ
+// is 0.002).
 func TestK4WithTwentyFourComponents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two seconds")
@@ -168,7 +170,9 @@ func TestK4WithTwentyFourComponents(t *testing.T) {
 		r           int
 		above, most float64
 	}{{1, 0.3, 0.9}, {24, 0, 0.03}} {
-		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{Components: c.r, Starts: 1, Sweeps: 10}})
+		d, err := Learn(context.Background(), net, Options{Settings: btn.Settings{
+			Components: c.r, Starts: 1, Sweeps: 10,
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +183,8 @@ func TestK4WithTwentyFourComponents(t *testing.T) {
 	}
 }
 
-// plantedNetwork is one symmetry-CP core of the given rank over n binary legs, with random links of 1 to 3 legs.
+// plantedNetwork is one symmetry-CP core of the given rank over n binary legs, with random links of
+// 1 to 3 legs.
 func plantedNetwork(seed uint64, n, rank int) *btn.Network {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	dims, legs := make([]int, n), make([]int, n)
@@ -192,15 +197,19 @@ func plantedNetwork(seed uint64, n, rank int) *btn.Network {
 		for i := range r {
 			r[i] = normal(rng, 2)
 		}
-		core.Terms = append(core.Terms, tensor.SymmetryRankOne{Alpha: 1, S: scaled.Vector{Mant: normal(rng, n+1)}, R: r})
+		core.Terms = append(core.Terms, tensor.SymmetryRankOne{
+			Alpha: 1,
+			S:     scaled.Vector{Mant: normal(rng, n+1)},
+			R:     r,
+		})
 	}
 	net := randomNetwork(rng, dims, []int{n}, 0)
 	net.Cores[0] = btn.Core{Legs: legs, T: core}
 	return net
 }
 
-// TestPlantedSymmetryCPIsRecovered: ρ < 1e-10 and ln Z to 1e-8. Greedy order alone does not do it, joint
-// sweeps do; a start may end in another minimum, so there are several.
+// TestPlantedSymmetryCPIsRecovered: ρ < 1e-10 and ln Z to 1e-8. Greedy order alone does not do it,
+// joint sweeps do; a start may end in another minimum, so there are several.
 func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 	for _, c := range []struct{ legs, rank, seeds int }{{6, 2, 8}, {10, 3, 8}} {
 		for seed := range uint64(c.seeds) {
@@ -224,7 +233,8 @@ func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 				}
 				b := materialise(net)
 				approx := materialiseSum(net.Dims, d)
-				if rho := distanceSq(b, approx) / inner(b, b); rho > 1e-10 || d.Estimates[0].Quality.Residual > 1e-10 {
+				if rho := distanceSq(b, approx) / inner(b, b); rho > 1e-10 ||
+					d.Estimates[0].Quality.Residual > 1e-10 {
 					t.Errorf("%d legs, rank %d, %s, seed %d: ρ = %g, reported %g",
 						c.legs, c.rank, form, seed, rho, d.Estimates[0].Quality.Residual)
 					continue
@@ -236,9 +246,9 @@ func TestPlantedSymmetryCPIsRecovered(t *testing.T) {
 	}
 }
 
-// TestPlantedRotationsAreFound: a symmetric tensor behind an orthogonal map on every leg. With maps learned
-// one symmetric component is all of it, and Z in the network's own gauge is unchanged; without, it explains a
-// fraction.
+// TestPlantedRotationsAreFound: a symmetric tensor behind an orthogonal map on every leg. With maps
+// learned one symmetric component is all of it, and Z in the network's own gauge is unchanged;
+// without, it explains a fraction.
 func TestPlantedRotationsAreFound(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 12))
@@ -280,9 +290,13 @@ func TestPlantedRotationsAreFound(t *testing.T) {
 
 // TestCertificateIsTight: with links parallel to the error B − B̃, |Z − Z̃| equals ‖B−B̃‖·Π‖L‖.
 func TestCertificateIsTight(t *testing.T) {
-	// B = e00 + 0.5 e11: the best rank-one tensor is e00, the error 0.5·e11 is a product, and so can be the links.
+	// B = e00 + 0.5 e11: the best rank-one tensor is e00, the error 0.5·e11 is a product, and so can
+	// be the links.
 	net := &btn.Network{Dims: []int{2, 2}, Scale: scaled.One,
-		Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 0.5}}}},
+		Cores: []btn.Core{{
+			Legs: []int{0, 1},
+			T:    &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 0.5}},
+		}},
 		Links: []btn.Link{
 			{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 3}}},
 			{Legs: []int{1}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 2}}},
@@ -307,7 +321,8 @@ func TestCertificateIsTight(t *testing.T) {
 func TestTrivialBaseTensors(t *testing.T) {
 	empty := &btn.Network{Scale: scaled.One}
 	number := &btn.Network{Scale: scaled.One, Cores: []btn.Core{
-		{T: &tensor.Dense{Shape: []int{}, Data: []float64{-3}}}, {T: &tensor.Dense{Shape: []int{}, Data: []float64{2}}}}}
+		{T: &tensor.Dense{Shape: []int{}, Data: []float64{-3}}},
+		{T: &tensor.Dense{Shape: []int{}, Data: []float64{2}}}}}
 	zero := &btn.Network{
 		Scale: scaled.One,
 		Dims:  []int{2},
@@ -337,17 +352,21 @@ func TestTrivialBaseTensors(t *testing.T) {
 	}
 }
 
-// TestRedundantComponents: a second component with all-ones R explains nothing that the first does not; it is left out,
-// and the sweeps go on without it.
+// TestRedundantComponents: a second component with all-ones R explains nothing that the first does
+// not; it is left out, and the sweeps go on without it.
 func TestRedundantComponents(t *testing.T) {
 	net := complete(3, 1)
-	opts := Options{Classes: []btn.Class{btn.ClassSymmetric}, Settings: btn.Settings{Components: 3, Starts: 1}}
+	opts := Options{
+		Classes:  []btn.Class{btn.ClassSymmetric},
+		Settings: btn.Settings{Components: 3, Starts: 1},
+	}
 	d, err := Learn(context.Background(), net, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(d.Estimates[0].Parts) != 1 || d.Estimates[0].Quality.ConditionGram != 1 {
-		t.Errorf("%d symmetric components, condition %v", len(d.Estimates[0].Parts), d.Estimates[0].Quality.ConditionGram)
+		t.Errorf("%d symmetric components, condition %v",
+			len(d.Estimates[0].Parts), d.Estimates[0].Quality.ConditionGram)
 	}
 	opts.Classes = []btn.Class{btn.ClassSymmetryRankOne, btn.ClassSymmetric, btn.ClassSymmetric}
 	sweeps := 0
@@ -398,7 +417,8 @@ func TestLearningStopsWithItsContext(t *testing.T) {
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	for _, o := range []Options{
-		{Settings: btn.Settings{Components: -1}}, {Settings: btn.Settings{Sweeps: -1}}, {Settings: btn.Settings{Starts: -2}},
+		{Settings: btn.Settings{Components: -1}}, {Settings: btn.Settings{Sweeps: -1}},
+		{Settings: btn.Settings{Starts: -2}},
 		{Tolerance: math.NaN()}, {Tolerance: -1}, {Classes: []btn.Class{btn.ClassElimination}},
 		{Levels: &countspace.Levels{D: 2}},
 	} {

@@ -1,6 +1,7 @@
 package frobenius
 
-// Least squares in Gram form: g x = y with a unit diagonal, by Cholesky or by a truncated eigendecomposition.
+// Least squares in Gram form: g x = y with a unit diagonal, by Cholesky or by a truncated
+// eigendecomposition.
 
 import (
 	"math"
@@ -10,14 +11,16 @@ import (
 )
 
 const (
-	// choleskyLimit is the condition number up to which Cholesky with refinement keeps six digits of α.
+	// choleskyLimit is the condition number up to which Cholesky with refinement keeps six digits of
+	// α.
 	choleskyLimit = 1e10
 	// rankCut, times the number of components, is the fraction of the largest eigenvalue below which a
 	// direction is rounding.
 	rankCut = 0x1p-45
 )
 
-// leastSquares minimises xᵀgx − 2xᵀy and returns x, the numerical rank of g and its condition number.
+// leastSquares minimises xᵀgx − 2xᵀy and returns x, the numerical rank of g and its condition
+// number.
 // Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
 func leastSquares(g [][]float64, y []float64) (x []float64, rank int, cond float64, err error) {
 	r := len(y)
@@ -86,7 +89,8 @@ func condition(g [][]float64) (float64, error) {
 	return conditionOf(values), nil
 }
 
-// conditionOf returns the ratio of the extreme eigenvalues, at most 2^53: beyond that they are rounding.
+// conditionOf returns the ratio of the extreme eigenvalues, at most 2^53: beyond that they are
+// rounding.
 func conditionOf(values []float64) float64 {
 	least, most := values[0], values[len(values)-1]
 	if least <= most*epsilon {
@@ -114,7 +118,8 @@ func gramGain(g [][]float64, y, x []float64) float64 {
 	return sum.value()
 }
 
-// compensated is a running sum with its rounding error (Ogita, Rump and Oishi, Accurate sum and dot product, 2005).
+// compensated is a running sum with its rounding error (Ogita, Rump and Oishi, Accurate sum and dot
+// product, 2005).
 type compensated struct{ sum, err float64 }
 
 func (c *compensated) add(x float64) {

@@ -1,6 +1,7 @@
 package frobenius
 
-// The state of learning: components, their Gram matrix and their weights, always consistent with one another.
+// The state of learning: components, their Gram matrix and their weights, always consistent with one
+// another.
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
@@ -23,7 +24,8 @@ type model struct {
 	g           [][]scaled.Number
 	b           []scaled.Number
 	fit         Fit
-	slack       float64 // how far a step may lower the explained fraction: 0, or its rounding while polishing
+	// how far a step may lower the explained fraction: 0, or its rounding while polishing
+	slack float64
 }
 
 // snapshot returns a copy that later steps on m leave alone.
@@ -50,8 +52,8 @@ func (m *model) refit() error {
 	return err
 }
 
-// products are the count polynomials that decide a component's place among the others under its present R:
-// of the base tensor, of the component with itself (N), and with every other component.
+// products are the count polynomials that decide a component's place among the others under its
+// present R: of the base tensor, of the component with itself (N), and with every other component.
 type products struct {
 	base, self countspace.Poly
 	others     []countspace.Poly // by component; unused at the component itself
@@ -64,7 +66,11 @@ func (m *model) measure(i int, p *part) (products, error) {
 	if err != nil {
 		return products{}, err
 	}
-	q := products{base: base, self: m.sp.pairPoly(p.r, p.r, d), others: make([]countspace.Poly, len(m.parts))}
+	q := products{
+		base:   base,
+		self:   m.sp.pairPoly(p.r, p.r, d),
+		others: make([]countspace.Poly, len(m.parts)),
+	}
 	for k, other := range m.parts {
 		if k != i {
 			_, d := p.joint(other.term, m.sp.levels)
@@ -74,9 +80,9 @@ func (m *model) measure(i int, p *part) (products, error) {
 	return q, nil
 }
 
-// place puts part p at i, computes row i of G and b_i from its products, and refits. It reports whether the
-// explained fraction did not fall, or by no more than m.slack; if it fell (by rounding: no step of this
-// package lowers it otherwise), m is as before.
+// place puts part p at i, computes row i of G and b_i from its products, and refits. It reports
+// whether the explained fraction did not fall, or by no more than m.slack; if it fell (by rounding:
+// no step of this package lowers it otherwise), m is as before.
 func (m *model) place(i int, p *part, q products) (bool, error) {
 	before := m.snapshot()
 	m.parts[i] = p

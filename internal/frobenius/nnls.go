@@ -1,12 +1,13 @@
 package frobenius
 
-// Non-negative weights: the active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974,
-// chapter 23), in Gram form.
+// Non-negative weights: the active-set method of Lawson and Hanson (Solving Least Squares Problems,
+// 1974, chapter 23), in Gram form.
 
-// nonNegativeLeastSquares minimises xᵀgx − 2xᵀy over x ≥ 0 and returns x and the size of its passive set.
+// nonNegativeLeastSquares minimises xᵀgx − 2xᵀy over x ≥ 0 and returns x and the size of its passive
+// set.
 //
-// Every pass over the outer loop lowers the objective strictly, so no passive set comes twice; the count of passes is
-// bounded all the same, because rounding on a singular g could break that.
+// Every pass over the outer loop lowers the objective strictly, so no passive set comes twice; the
+// count of passes is bounded all the same, because rounding on a singular g could break that.
 func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, int, error) {
 	r := len(y)
 	x := make([]float64, r)
@@ -65,8 +66,8 @@ func slope(g [][]float64, y, x []float64, i int) float64 {
 	return sum.value()
 }
 
-// descend moves x to the least-squares solution on the passive set, dropping from the set what would turn negative.
-// Every pass drops at least one, so it ends.
+// descend moves x to the least-squares solution on the passive set, dropping from the set what would
+// turn negative. Every pass drops at least one, so it ends.
 func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 	x = append([]float64(nil), x...)
 	for {

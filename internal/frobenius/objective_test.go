@@ -141,7 +141,8 @@ func checkObjective(
 	for i, q := range full {
 		near(t, fmt.Sprintf("b[%d]", i), rhs[i].Float64(), inner(b, q), exactTol, math.Sqrt(norm*inner(q, q)))
 		for j, p := range full {
-			near(t, fmt.Sprintf("G[%d][%d]", i, j), g[i][j].Float64(), inner(q, p), exactTol, math.Sqrt(inner(p, p)*inner(q, q)))
+			near(t, fmt.Sprintf("G[%d][%d]", i, j), g[i][j].Float64(), inner(q, p), exactTol,
+				math.Sqrt(inner(p, p)*inner(q, q)))
 		}
 	}
 	fit, err := o.weights(context.Background(), dict, false)
@@ -182,8 +183,8 @@ func TestObjectiveOfTheBaseTensorItself(t *testing.T) {
 	near(t, "α of B", fit.Alpha[1].Float64(), 1, 1e-12, 1)
 }
 
-// TestRangeOfTenThousandLegs: ⟨S∘R, S∘R⟩ with S = 1 is Π‖v‖², far outside float64, and both ways of writing a rank-one
-// component agree on b.
+// TestRangeOfTenThousandLegs: ⟨S∘R, S∘R⟩ with S = 1 is Π‖v‖², far outside float64, and both ways of
+// writing a rank-one component agree on b.
 func TestRangeOfTenThousandLegs(t *testing.T) {
 	n := 10_000
 	if testing.Short() {
@@ -267,12 +268,18 @@ func TestNetworksThatDoNotFit(t *testing.T) {
 		net  *btn.Network
 		want string
 	}{
-		{&btn.Network{Dims: []int{2, 2, 2}, Cores: []btn.Core{{Legs: []int{0, 1}, T: table}}}, "the cores cover 2 of 3 legs"},
+		{&btn.Network{
+			Dims:  []int{2, 2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},
+		}, "the cores cover 2 of 3 legs"},
 		{&btn.Network{
 			Dims:  []int{2, 2},
 			Cores: []btn.Core{{Legs: []int{0, 0}, T: table}},
 		}, "core 0, mode 1: leg 0 is out of range or in two cores"},
-		{&btn.Network{Dims: []int{2, 2}, Cores: []btn.Core{{Legs: []int{0, 5}, T: table}}}, "leg 5 is out of range"},
+		{&btn.Network{
+			Dims:  []int{2, 2},
+			Cores: []btn.Core{{Legs: []int{0, 5}, T: table}},
+		}, "leg 5 is out of range"},
 		{&btn.Network{
 			Dims:  []int{2, 3},
 			Cores: []btn.Core{{Legs: []int{0, 1}, T: table}},

@@ -10,16 +10,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/countspace"
 )
 
-// Options extend a request's settings for users of the library. The zero value of every field is its default.
+// Options extend a request's settings for users of the library. The zero value of every field is its
+// default.
 type Options struct {
 	btn.Settings
-	// Classes are the classes of the dictionary: component i is of class Classes[i mod len]. Rank-one, symmetric and
-	// symmetry-rank-one can be learned. Default: symmetry-rank-one only.
+	// Classes are the classes of the dictionary: component i is of class Classes[i mod len].
+	// Rank-one, symmetric and symmetry-rank-one can be learned. Default: symmetry-rank-one only.
 	Classes []btn.Class
 	// Levels of the symmetric parts. Default: those of the network, NetworkLevels.
 	Levels *countspace.Levels
-	// Tolerance ends the sweeps when one of them improves the explained fraction by less than this fraction
-	// of itself, and ρ by less than this fraction of ρ. Default 1e-5.
+	// Tolerance ends the sweeps when one of them improves the explained fraction by less than this
+	// fraction of itself, and ρ by less than this fraction of ρ. Default 1e-5.
 	Tolerance float64
 	// Progress, if not nil, is called after every sweep, from the goroutine that learns.
 	Progress func(Progress)
@@ -34,8 +35,8 @@ type Progress struct {
 
 const defaultTolerance = 1e-5
 
-// Settings returns the settings that symmetry-cp is learned with, whatever method was asked for: defaults in
-// the place of zeros.
+// Settings returns the settings that symmetry-cp is learned with, whatever method was asked for:
+// defaults in the place of zeros.
 func Settings(s btn.Settings) btn.Settings {
 	s.Method = btn.MethodSymmetryCP
 	return s.WithDefaults()
@@ -74,9 +75,9 @@ const (
 	maxIdentityWork = 1e7
 )
 
-// DefaultLevels returns the paper's levels (D = d, the identity) when all dimensions are equal, the count
-// space has at most 10^5 coefficients and a backward pass over it costs at most 10^7 multiply-adds; else two
-// levels, {0, the rest}. For binary legs both are the same.
+// DefaultLevels returns the paper's levels (D = d, the identity) when all dimensions are equal, the
+// count space has at most 10^5 coefficients and a backward pass over it costs at most 10^7
+// multiply-adds; else two levels, {0, the rest}. For binary legs both are the same.
 func DefaultLevels(dims []int) countspace.Levels {
 	two := countspace.TwoLevels(dims)
 	if len(dims) == 0 {
@@ -93,9 +94,9 @@ func DefaultLevels(dims []int) countspace.Levels {
 	return identity
 }
 
-// NetworkLevels returns the levels that a network's symmetric parts have by default: two, {0, excited}, where
-// maps are the gauge of belief propagation, for value 0 is the message there and the other values of a leg
-// are a basis without a meaning of their own; else DefaultLevels.
+// NetworkLevels returns the levels that a network's symmetric parts have by default: two, {0,
+// excited}, where maps are the gauge of belief propagation, for value 0 is the message there and the
+// other values of a leg are a basis without a meaning of their own; else DefaultLevels.
 func NetworkLevels(net *btn.Network) countspace.Levels {
 	for _, m := range net.Maps {
 		if m.Kind == btn.MapBP {

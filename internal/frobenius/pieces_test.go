@@ -28,8 +28,8 @@ func exact(x scaled.Number) *big.Float {
 	return f.SetMantExp(f, int(x.Exp))
 }
 
-// TestShortPiecesAgainstBigFloats: products and backward contractions in one to three variables, coefficient
-// by coefficient; the error is a few units of the largest term of each sum.
+// TestShortPiecesAgainstBigFloats: products and backward contractions in one to three variables,
+// coefficient by coefficient; the error is a few units of the largest term of each sum.
 func TestShortPiecesAgainstBigFloats(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -39,8 +39,12 @@ func TestShortPiecesAgainstBigFloats(t *testing.T) {
 			long[a], short[a] = 3+rng.IntN(4), 1+rng.IntN(3)
 		}
 		p, q := randomPoly(rng, long, 3000), randomPoly(rng, short, 3000)
-		compare(t, "product", multiply(own(p, 0), q, nil), p, q, func(k, j []int) []int { return plus(k, j, -1) })
-		compare(t, "contraction", correlate(own(p, 0), q, nil), p, q, func(k, j []int) []int { return plus(k, j, 1) })
+		compare(t, "product", multiply(own(p, 0), q, nil), p, q, func(k, j []int) []int {
+			return plus(k, j, -1)
+		})
+		compare(t, "contraction", correlate(own(p, 0), q, nil), p, q, func(k, j []int) []int {
+			return plus(k, j, 1)
+		})
 	}
 }
 

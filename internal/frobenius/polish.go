@@ -16,10 +16,10 @@ const (
 	patience = 10
 )
 
-// polish runs further sweeps when ρ is down to the rounding of its own computation. ρ is a difference of
-// squares: 1e-15 of it leaves components off by 3e-8, while the steps themselves, quotients of sums, go on
-// converging to full precision. Steps are kept although ρ cannot confirm them, as long as it stays within its
-// rounding, and end when they stop getting smaller.
+// polish runs further sweeps when ρ is down to the rounding of its own computation. ρ is a
+// difference of squares: 1e-15 of it leaves components off by 3e-8, while the steps themselves,
+// quotients of sums, go on converging to full precision. Steps are kept although ρ cannot confirm
+// them, as long as it stays within its rounding, and end when they stop getting smaller.
 func (l *learner) polish(ctx context.Context) error {
 	before := l.snapshot()
 	l.slack = l.fit.floor

@@ -11,14 +11,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// procrustes visits every leg once and replaces its map by the orthogonal O that minimises ‖B − B̃ ×_ℓ O‖: with
+// procrustes visits every leg once and replaces its map by the orthogonal O that minimises ‖B − B̃
+// ×_ℓ O‖: with
 //
 //	M[x, y] = ⟨B with leg ℓ = x, B̃ with leg ℓ = y⟩ = U Σ Vᵀ,   O = U Vᵀ
 //
-// maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. B is in the network's own coordinates and y in
-// the learned ones, so O replaces the leg's map outright and nothing accumulates. G does not change; b is
-// recomputed and α refitted. Legs of large symmetric cores keep the maps they have. Cost: one backward and
-// one forward pass over the cores per component, and an SVD of d × d per leg.
+// maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. B is in the network's own coordinates
+// and y in the learned ones, so O replaces the leg's map outright and nothing accumulates. G does
+// not change; b is recomputed and α refitted. Legs of large symmetric cores keep the maps they have.
+// Cost: one backward and one forward pass over the cores per component, and an SVD of d × d per leg.
 func (m *model) procrustes(ctx context.Context) error {
 	before := m.snapshot()
 	chains := make([]*chain, len(m.parts))
@@ -106,8 +107,8 @@ func (m *model) rotateCore(c int, chains []*chain, depth []int) error {
 	return nil
 }
 
-// largestMapped is the number of legs up to which a symmetric core takes maps: seen through them it is no
-// longer a function of one count, and its polynomials cost O(n³) at two levels.
+// largestMapped is the number of legs up to which a symmetric core takes maps: seen through them it
+// is no longer a function of one count, and its polynomials cost O(n³) at two levels.
 const largestMapped = 12
 
 // rotatable reports whether the legs of core c take learned maps.
@@ -119,8 +120,8 @@ func (sp *space) rotatable(c int) bool {
 	return true
 }
 
-// nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row-major; nil if m is 0 or its decomposition fails, where
-// every map is as good.
+// nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row-major; nil if m is 0 or its decomposition fails,
+// where every map is as good.
 func nearestOrthogonal(m [][]scaled.Number) []float64 {
 	d := len(m)
 	var most scaled.Number

@@ -1,6 +1,7 @@
 package frobenius
 
-// The scalar products of the learner for components given from outside: what its sweeps are compared with.
+// The scalar products of the learner for components given from outside: what its sweeps are compared
+// with.
 
 import (
 	"context"
@@ -19,9 +20,9 @@ type objective struct {
 	norm2 scaled.Number
 }
 
-// newObjective prepares the objective of a network's base tensor. levels serve all symmetric parts; rotations are the
-// learned orthogonal maps as in btn.Frame.Rotations (nil for none).
-// It returns an error if the cores do not cover the legs once each, or if levels or rotations do not fit them.
+// newObjective prepares the objective of a network's base tensor. levels serve all symmetric parts;
+// rotations are the learned orthogonal maps as in btn.Frame.Rotations (nil for none). It returns an
+// error if the cores do not cover the legs once each, or if levels or rotations do not fit them.
 func newObjective(net *btn.Network, levels countspace.Levels, rotations [][]float64) (*objective, error) {
 	sp, err := newSpace(net, levels, rotations)
 	if err != nil {
@@ -39,7 +40,8 @@ func newObjective(net *btn.Network, levels countspace.Levels, rotations [][]floa
 //	⟨B, S∘R⟩ = Σ_c S_c [z^c] Π_c p_{B^(c)}(z)   under u = R,
 //
 // summed over the terms of a CP part; ‖B‖² for B itself.
-// Cost: O(n²) multiply-adds for n legs at two levels, O(n) for rank one, times the count polynomials of the cores.
+// Cost: O(n²) multiply-adds for n legs at two levels, O(n) for rank one, times the count polynomials
+// of the cores.
 func (o *objective) withBase(q btn.Part) (scaled.Number, error) {
 	if isBase(q) {
 		return o.norm2, nil
@@ -167,7 +169,8 @@ func (sp *space) checkPoly(s countspace.Poly) error {
 		size *= side
 	}
 	if s.Coef.Len() != size || s.Coef.Exp != nil && len(s.Coef.Exp) != size {
-		return fmt.Errorf("frobenius: S has %d coefficients, its shape %v needs %d", s.Coef.Len(), s.Shape, size)
+		return fmt.Errorf("frobenius: S has %d coefficients, its shape %v needs %d",
+			s.Coef.Len(), s.Shape, size)
 	}
 	for i := range s.Coef.Mant {
 		if !s.Coef.At(i).IsFinite() {
@@ -218,7 +221,8 @@ func (sp *space) cpTerms(c *tensor.CP) ([]term, error) {
 			case len(v) == d*len(c.Weights):
 				r[leg] = v[i*d : (i+1)*d]
 			default:
-				return nil, fmt.Errorf("frobenius: CP component has %d vector entries on leg %d, rank %d and dimension %d",
+				return nil, fmt.Errorf("frobenius: CP component has %d vector entries on leg "+
+					"%d, rank %d and dimension %d",
 					len(v), leg, len(c.Weights), d)
 			}
 		}

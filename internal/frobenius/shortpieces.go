@@ -1,10 +1,10 @@
 package frobenius
 
-// The steps that sweeps consist of: multiplying by, and contracting with, the polynomial of one leg or of one
-// small core at two levels, in place.
+// The steps that sweeps consist of: multiplying by, and contracting with, the polynomial of one leg
+// or of one small core at two levels, in place.
 //
-// countspace does the same for any pieces; these loops do it without a call per coefficient, which is three
-// to five times faster where almost every piece is short.
+// countspace does the same for any pieces; these loops do it without a call per coefficient, which
+// is three to five times faster where almost every piece is short.
 
 import (
 	"math"
@@ -20,8 +20,8 @@ func isShort(q countspace.Poly) bool {
 	return len(q.Shape) == 1 && q.Shape[0] > 1 && q.Shape[0] <= longestShort && len(q.Coef.Exp) == q.Shape[0]
 }
 
-// multiply returns p·q. p is the caller's own and may be overwritten; both are canonical, as countspace and
-// multiply leave them.
+// multiply returns p·q. p is the caller's own and may be overwritten; both are canonical, as
+// countspace and multiply leave them.
 func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(p.Coef.Exp) != len(p.Coef.Mant) {
 		return p.Mul(q, ops)
@@ -53,7 +53,8 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	return p
 }
 
-// correlate returns h[k] = Σ_j q[j] s[k+j], overwriting s, which is the caller's own; both are canonical.
+// correlate returns h[k] = Σ_j q[j] s[k+j], overwriting s, which is the caller's own; both are
+// canonical.
 func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(s.Coef.Exp) != len(s.Coef.Mant) || !fitsIn(q.Shape, s.Shape) {
 		return countspace.Correlate(s, q, ops)
@@ -125,7 +126,8 @@ func own(p countspace.Poly, room int) countspace.Poly {
 	return p
 }
 
-// canonical returns a copy of p with normalised coefficients, as every result of countspace has them.
+// canonical returns a copy of p with normalised coefficients, as every result of countspace has
+// them.
 func canonical(p countspace.Poly) countspace.Poly {
 	return countspace.Crop(p, p.Shape)
 }

@@ -1,6 +1,7 @@
 package frobenius
 
-// What every scalar product of one problem shares: dimensions, cores, levels, maps, and the order legs are visited in.
+// What every scalar product of one problem shares: dimensions, cores, levels, maps, and the order
+// legs are visited in.
 
 import (
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// space is the base tensor with the levels and the maps under which components are seen. Its cores never change:
-// learned maps enter through the leg weights.
+// space is the base tensor with the levels and the maps under which components are seen. Its cores
+// never change: learned maps enter through the leg weights.
 type space struct {
 	dims   []int
 	cores  []btn.Core
@@ -32,7 +33,13 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 		return nil, fmt.Errorf("frobenius: %w", err)
 	}
 
-	sp := &space{dims: net.Dims, cores: net.Cores, levels: levels, shape: levels.Shape(), ops: &countspace.Ops{}}
+	sp := &space{
+		dims:   net.Dims,
+		cores:  net.Cores,
+		levels: levels,
+		shape:  levels.Shape(),
+		ops:    &countspace.Ops{},
+	}
 	covered := make([]bool, len(net.Dims))
 	for c, core := range net.Cores {
 		if err := tensor.Validate(core.T); err != nil {
@@ -40,12 +47,14 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 		}
 		dims := core.T.Dims()
 		if len(dims) != len(core.Legs) {
-			return nil, fmt.Errorf("frobenius: core %d has %d legs and a tensor of %d modes", c, len(core.Legs), len(dims))
+			return nil, fmt.Errorf("frobenius: core %d has %d legs and a tensor of %d modes",
+				c, len(core.Legs), len(dims))
 		}
 
 		for mode, leg := range core.Legs {
 			if leg < 0 || leg >= len(net.Dims) || covered[leg] {
-				return nil, fmt.Errorf("frobenius: core %d, mode %d: leg %d is out of range or in two cores", c, mode, leg)
+				return nil, fmt.Errorf("frobenius: core %d, mode %d: leg %d is out of range or in two cores",
+					c, mode, leg)
 			}
 			if dims[mode] != net.Dims[leg] {
 				return nil, fmt.Errorf("frobenius: core %d, mode %d has dimension %d, leg %d has %d",
@@ -71,7 +80,8 @@ func newSpace(net *btn.Network, levels countspace.Levels, rotations [][]float64)
 	return sp, nil
 }
 
-// weights returns W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y] of a leg over d levels, d being 1 (no counting) or levels.D.
+// weights returns W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y] of a leg over d levels, d being 1 (no
+// counting) or levels.D.
 func (sp *space) weights(leg int, v []float64, d int) tensor.LegWeights {
 	w := make(tensor.LegWeights, len(v)*d)
 	o := sp.rot[leg]
@@ -161,9 +171,9 @@ func (sp *space) normSq() (scaled.Number, error) {
 	return n, nil
 }
 
-// NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error for a
-// network whose cores do not cover its legs, and if a core has no finite norm. Cost: that of tensor.NormSq of
-// every core.
+// NormSq returns ‖B‖², the product of the cores' own: their legs are disjoint. It returns an error
+// for a network whose cores do not cover its legs, and if a core has no finite norm.
+// Cost: that of tensor.NormSq of every core.
 func NormSq(net *btn.Network) (scaled.Number, error) {
 	sp, err := newSpace(net, countspace.TwoLevels(net.Dims), nil)
 	if err != nil {

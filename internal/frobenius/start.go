@@ -11,9 +11,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// newPart returns a part of the class with random unit vectors. Try 0 draws positive vectors near the uniform
-// one, which suits factors that are mostly positive; try 1 positive vectors of any direction; later ones
-// vectors of either sign. The draw is a function of seed, start, component and try.
+// newPart returns a part of the class with random unit vectors. Try 0 draws positive vectors near
+// the uniform one, which suits factors that are mostly positive; try 1 positive vectors of any
+// direction; later ones vectors of either sign. The draw is a function of seed, start, component and
+// try.
 func newPart(sp *space, class btn.Class, seed uint64, start, component, try int) *part {
 	p := &part{class: class, term: term{r: make([][]float64, len(sp.dims))}}
 	if class != btn.ClassRankOne {
@@ -56,8 +57,8 @@ func randomVector(rng *rand.Rand, d, try int) []float64 {
 	return v
 }
 
-// randomMaps returns a random orthogonal map per leg that takes one, where starts after the first begin when maps are
-// learned: the orthogonal factor of a Gaussian matrix.
+// randomMaps returns a random orthogonal map per leg that takes one, where starts after the first
+// begin when maps are learned: the orthogonal factor of a Gaussian matrix.
 func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
 	rot := make([][]float64, len(sp.dims))

@@ -92,12 +92,16 @@ func transposed(o []float64, d int) []float64 {
 	return t
 }
 
-var mixed = []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne, btn.ClassSymmetric, btn.ClassSymmetryRankOne}
+var mixed = []btn.Class{
+	btn.ClassSymmetryRankOne, btn.ClassRankOne, btn.ClassSymmetric, btn.ClassSymmetryRankOne,
+}
 
 // forEachSetting runs f for all forms of cores, levels with D = 2 and 3, with and without maps.
 func forEachSetting(t *testing.T, f func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model)) {
 	cases(t, func(t *testing.T, rng *rand.Rand, net *btn.Network) {
-		for _, levels := range []countspace.Levels{countspace.TwoLevels(net.Dims), randomLevels(rng, net.Dims, 3)} {
+		for _, levels := range []countspace.Levels{
+			countspace.TwoLevels(net.Dims), randomLevels(rng, net.Dims, 3),
+		} {
 			for _, rotated := range []bool{false, true} {
 				var rot [][]float64
 				if rotated {
@@ -112,8 +116,8 @@ func forEachSetting(t *testing.T, f func(t *testing.T, rng *rand.Rand, net *btn.
 	})
 }
 
-// TestSymmetricStepIsTheProjectionOnCountClasses: S_c = P_c/N_c with both sums over all entries, up to one
-// common factor.
+// TestSymmetricStepIsTheProjectionOnCountClasses: S_c = P_c/N_c with both sums over all entries, up
+// to one common factor.
 func TestSymmetricStepIsTheProjectionOnCountClasses(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
 		for i, p := range m.parts {
@@ -160,7 +164,8 @@ func TestSymmetricStepIsTheProjectionOnCountClasses(t *testing.T) {
 	})
 }
 
-// TestVectorSweepIsLeastSquaresLegByLeg solves every leg by least squares on all entries, in the same order.
+// TestVectorSweepIsLeastSquaresLegByLeg solves every leg by least squares on all entries, in the
+// same order.
 func TestVectorSweepIsLeastSquaresLegByLeg(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
 		for i, p := range m.parts {
@@ -262,7 +267,8 @@ func TestSweepKeepsEntriesWithoutEquation(t *testing.T) {
 			t.Errorf("leg %d: an entry without an equation became 0", leg)
 		}
 	}
-	// The one entry was already fitted by α: the step may be refused for rounding, but not change anything.
+	// The one entry was already fitted by α: the step may be refused for rounding, but not change
+	// anything.
 	if _, err := m.place(0, p, q); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +276,8 @@ func TestSweepKeepsEntriesWithoutEquation(t *testing.T) {
 	near(t, "explained", m.fit.Explained.Float64(), b[0]*b[0]/inner(b, b), 1e-13, 1)
 }
 
-// TestProcrustesSteps: ρ does not rise and is what materialised tensors say, and the maps are orthogonal.
+// TestProcrustesSteps: ρ does not rise and is what materialised tensors say, and the maps are
+// orthogonal.
 func TestProcrustesSteps(t *testing.T) {
 	forEachSetting(t, func(t *testing.T, rng *rand.Rand, net *btn.Network, m *model) {
 		before := m.fit.Residual
@@ -303,7 +310,8 @@ func TestProcrustesSteps(t *testing.T) {
 	})
 }
 
-// TestProcrustesStepIsOptimal: with one component no rotation or reflection of the leg visited last does better.
+// TestProcrustesStepIsOptimal: with one component no rotation or reflection of the leg visited last
+// does better.
 func TestProcrustesStepIsOptimal(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 30))
@@ -337,8 +345,8 @@ func TestProcrustesStepIsOptimal(t *testing.T) {
 	}
 }
 
-// TestChainEnvironments: every environment equals the product of all other pieces contracted with S, in any
-// number of variables.
+// TestChainEnvironments: every environment equals the product of all other pieces contracted with S,
+// in any number of variables.
 func TestChainEnvironments(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
@@ -385,13 +393,15 @@ func TestChainEnvironments(t *testing.T) {
 				near(t, fmt.Sprintf("seed %d piece %d level %d", seed, j, a), env[a].Float64(),
 					countspace.Dot(s, p, nil).Float64(), 1e-9, 1)
 			}
-			pieces[j] = countspace.Linear(normal(rng, vars+1)) // changes behind the walk must not matter to what is ahead
+			// changes behind the walk must not matter to what is ahead
+			pieces[j] = countspace.Linear(normal(rng, vars+1))
 			ch.advance(pieces[j])
 		}
 	}
 }
 
-// TestLargeCoresWalkLikeSmallOnes: the walks of CP and symmetric cores against the polynomials of one leg at a time.
+// TestLargeCoresWalkLikeSmallOnes: the walks of CP and symmetric cores against the polynomials of
+// one leg at a time.
 func TestLargeCoresWalkLikeSmallOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	dims := []int{2, 3, 2, 2, 3, 2, 2}

@@ -7,13 +7,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// symmetricStep returns the S that minimises ‖residual − S∘R‖ for part i's R, the residual being that of the
-// other components:
+// symmetricStep returns the S that minimises ‖residual − S∘R‖ for part i's R, the residual being
+// that of the other components:
 //
 //	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x)),
 //
-// and 0 where N_c is 0. S is then scaled so that ‖S∘R‖ is near 1 and its coefficients stay in range from
-// sweep to sweep.
+// and 0 where N_c is 0. S is then scaled so that ‖S∘R‖ is near 1 and its coefficients stay in range
+// from sweep to sweep.
 func (m *model) symmetricStep(i int, q products) countspace.Poly {
 	target := countspace.Crop(q.base, m.sp.shape)
 	for k, other := range m.parts {

@@ -7,7 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// term is weight · S ∘ ⊗ r_ℓ. Without S it is rank one. Rows have largest entry in [1, 2) unless they are 0.
+// term is weight · S ∘ ⊗ r_ℓ. Without S it is rank one. Rows have largest entry in [1, 2) unless
+// they are 0.
 type term struct {
 	weight scaled.Number
 	s      *countspace.Poly

@@ -10,14 +10,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// vectorSweep visits every leg of part i once and returns the part with its new R and its products. On each leg
+// vectorSweep visits every leg of part i once and returns the part with its new R and its products.
+// On each leg
 //
 //	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c,
 //
-// the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0 changes
-// nothing and stays. P is the base tensor's count polynomial with the leg fixed at a less those of the other
-// components. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost: O(n²) multiply-adds for
-// every component at two levels, plus the walks over the cores (see newCoreWalk).
+// the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0
+// changes nothing and stays. P is the base tensor's count polynomial with the leg fixed at a less
+// those of the other components. Then v_ℓ is normalised: the scale of S∘R is left to the weights.
+// Cost: O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see
+// newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) (*part, products, error) {
 	s := newSweep(m, i)
 	if err := s.start(); err != nil {
@@ -60,8 +62,8 @@ type sweep struct {
 	d    int         // levels of the part itself
 	r    [][]float64 // new vectors on the legs already visited, old ones after
 	base *chain
-	// pairs[k] belongs to S_i∘S_k with the legs' products v_i·v_k; at i itself it is the denominator's. nil
-	// where α_k is 0.
+	// pairs[k] belongs to S_i∘S_k with the legs' products v_i·v_k; at i itself it is the
+	// denominator's. nil where α_k is 0.
 	pairs  []*chain
 	levels []int // levels of pairs[k]
 	scale  scaled.Number
@@ -113,7 +115,8 @@ func (s *sweep) piece(k, leg int) countspace.Poly {
 	return countspace.Linear(s.m.sp.row(leg, s.r[leg], other, s.levels[k]))
 }
 
-// leg solves for the vector of one leg, which the walk over its core has reached, and moves all pairs past it.
+// leg solves for the vector of one leg, which the walk over its core has reached, and moves all
+// pairs past it.
 func (s *sweep) leg(leg int, walk coreWalk) error {
 	numerator, err := walk.numerator()
 	if err != nil {
@@ -181,7 +184,11 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 
 // finish returns the swept part with the products that the passes have built up.
 func (s *sweep) finish() (*part, products, error) {
-	q := products{base: s.base.prefix, self: s.pairs[s.i].prefix, others: make([]countspace.Poly, len(s.pairs))}
+	q := products{
+		base:   s.base.prefix,
+		self:   s.pairs[s.i].prefix,
+		others: make([]countspace.Poly, len(s.pairs)),
+	}
 	for k, c := range s.pairs {
 		if k != s.i {
 			q.others[k] = c.prefix

@@ -23,9 +23,9 @@ type ParityOptions struct {
 	Seed      uint64  // of the code and the flips
 }
 
-// Parity returns the posterior of a codeword: a factor per bit, 1−p for the value received and p for the
-// other, then a factor per check, 1 where its bits are even and else 0. The word sent is 0, so Z > 0. Bits
-// are dealt to the checks at random; one that a check gets twice leaves it both times.
+// Parity returns the posterior of a codeword: a factor per bit, 1−p for the value received and p for
+// the other, then a factor per check, 1 where its bits are even and else 0. The word sent is 0, so Z
+// > 0. Bits are dealt to the checks at random; one that a check gets twice leaves it both times.
 func Parity(o ParityOptions) (*factorgraph.Model, error) {
 	if o.Degree == 0 {
 		o.Degree = 3
@@ -38,7 +38,8 @@ func Parity(o ParityOptions) (*factorgraph.Model, error) {
 	}
 	n := o.Variables
 	switch {
-	case n < 1 || o.Degree < 1 || n > maxEdges/o.Degree || o.Width < 2 || o.Width > mostArity || n*o.Degree%o.Width != 0:
+	case n < 1 || o.Degree < 1 || n > maxEdges/o.Degree || o.Width < 2 || o.Width > mostArity ||
+		n*o.Degree%o.Width != 0:
 		return nil, fmt.Errorf("%w: %d bits in %d checks each, %d a check", ErrOptions, n, o.Degree, o.Width)
 	case !(o.Noise > 0 && o.Noise < 1):
 		return nil, fmt.Errorf("%w: noise %v, between 0 and 1 is possible", ErrOptions, o.Noise)
@@ -105,12 +106,13 @@ func ones(x int) (n int) {
 	return n
 }
 
-// Colouring returns the uniform distribution over proper colourings of a random graph of n vertices and so
-// many different edges: a factor per edge, 0 for equal colours and else 1. Z is the number of colourings; it
-// may be 0.
+// Colouring returns the uniform distribution over proper colourings of a random graph of n vertices
+// and so many different edges: a factor per edge, 0 for equal colours and else 1. Z is the number of
+// colourings; it may be 0.
 func Colouring(n, edges, colours int, seed uint64) (*factorgraph.Model, error) {
 	if n < 2 || n > 4000 || edges < 0 || edges > n*(n-1)/2 || colours < 2 || colours > maxDim {
-		return nil, fmt.Errorf("%w: %d colours on a graph of %d vertices and %d edges", ErrOptions, colours, n, edges)
+		return nil, fmt.Errorf("%w: %d colours on a graph of %d vertices and %d edges",
+			ErrOptions, colours, n, edges)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x636f))
 	all := without(n, nil)
@@ -160,7 +162,8 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 	}
 	size := math.Pow(float64(o.Domain), float64(o.Arity))
 	switch {
-	case o.Arity < 1 || o.Arity > mostArity || o.Variables < o.Arity || o.Variables > maxSpins || o.Domain < 2 ||
+	case o.Arity < 1 || o.Arity > mostArity || o.Variables < o.Arity || o.Variables > maxSpins ||
+		o.Domain < 2 ||
 		o.Domain > maxDim ||
 		size > maxTable:
 		return nil, fmt.Errorf("%w: constraints over %d of %d variables of %d values",
@@ -213,12 +216,13 @@ func distinct(rng *rand.Rand, n, k int) []int {
 	return out
 }
 
-// Frustrated returns the Ising model with couplings ±J, each sign with probability ½, and no field on a rows
-// × cols grid with periodic boundary, both at least 3: the Edwards–Anderson spin glass at temperature 1/J. Z
-// is even in every spin, and at large J many states weigh alike.
+// Frustrated returns the Ising model with couplings ±J, each sign with probability ½, and no field
+// on a rows × cols grid with periodic boundary, both at least 3: the Edwards–Anderson spin glass at
+// temperature 1/J. Z is even in every spin, and at large J many states weigh alike.
 func Frustrated(rows, cols int, coupling float64, seed uint64) (*factorgraph.Model, error) {
 	if rows < 3 || cols < 3 || rows > maxSpins/cols || !(coupling >= 0 && coupling <= maxCoupling) {
-		return nil, fmt.Errorf("%w: couplings ±%v on a periodic grid of %d × %d", ErrOptions, coupling, rows, cols)
+		return nil, fmt.Errorf("%w: couplings ±%v on a periodic grid of %d × %d",
+			ErrOptions, coupling, rows, cols)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x6561))
 	n := rows * cols

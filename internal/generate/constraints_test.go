@@ -43,7 +43,8 @@ func sameZ(t *testing.T, name string, m *factorgraph.Model, want float64) {
 	}
 }
 
-// TestParityIsASumOverCodewords: a word counts where the scopes of the checks, read off the model, have even sums.
+// TestParityIsASumOverCodewords: a word counts where the scopes of the checks, read off the model,
+// have even sums.
 func TestParityIsASumOverCodewords(t *testing.T) {
 	for seed := range uint64(8) {
 		m, err := Parity(ParityOptions{Variables: 12, Degree: 2, Width: 4, Noise: 0.1, Seed: seed})
@@ -129,8 +130,8 @@ func TestConstraintsLeaveAnAssignment(t *testing.T) {
 	sameZ(t, "one clause", sat, 7)
 }
 
-// TestFrustratedGridsHaveNoBoundary: four couplings at every spin, all of one strength, and as many of one
-// sign as chance gives.
+// TestFrustratedGridsHaveNoBoundary: four couplings at every spin, all of one strength, and as many
+// of one sign as chance gives.
 func TestFrustratedGridsHaveNoBoundary(t *testing.T) {
 	m, err := Frustrated(3, 4, 0.7, 5)
 	if err != nil {
@@ -162,7 +163,9 @@ func TestFrustratedGridsHaveNoBoundary(t *testing.T) {
 
 func TestConstraintOptionsAreChecked(t *testing.T) {
 	for name, make := range map[string]func() (*factorgraph.Model, error){
-		"bits that do not fit the checks": func() (*factorgraph.Model, error) { return Parity(ParityOptions{Variables: 7}) },
+		"bits that do not fit the checks": func() (*factorgraph.Model, error) {
+			return Parity(ParityOptions{Variables: 7})
+		},
 		"noise": func() (*factorgraph.Model, error) {
 			return Parity(ParityOptions{Variables: 8, Noise: 1})
 		},

@@ -1,6 +1,7 @@
 package generate
 
-// The Curie–Weiss model: one symmetric core that is also a product of pairwise factors over all pairs.
+// The Curie–Weiss model: one symmetric core that is also a product of pairwise factors over all
+// pairs.
 
 import (
 	"context"
@@ -19,9 +20,10 @@ import (
 //
 //	P(x) ∝ exp(J Σ_{i<j} x_i x_j) · Π_j L^(j)[x],
 //
-// random positive dense links L^(j) of 1 to widest variables dealt as in Tractable, and its Z. The Network has one
-// symmetric core, S_c = exp(J (m² − n)/2) with m = 2c − n. The Model writes the same product as a table per pair: dense
-// factors only, treewidth n − 1, and Z known at any n. Errors: ErrOptions, those of contract.Part.
+// random positive dense links L^(j) of 1 to widest variables dealt as in Tractable, and its Z. The
+// Network has one symmetric core, S_c = exp(J (m² − n)/2) with m = 2c − n. The Model writes the same
+// product as a table per pair: dense factors only, treewidth n − 1, and Z known at any n.
+// Errors: ErrOptions, those of contract.Part.
 func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed uint64) (*Planted, error) {
 	const maxPairs = 3000 // variables: 4.5 million pair tables
 	if n < 2 || n > maxPairs {
@@ -53,7 +55,10 @@ func CurieWeiss(ctx context.Context, n int, coupling float64, widest int, seed u
 		Links: d.links(dims, widest),
 		Scale: scaled.One,
 	}
-	model := &factorgraph.Model{Domains: dims, Factors: make([]factorgraph.Factor, 0, n*(n-1)/2+len(net.Links))}
+	model := &factorgraph.Model{
+		Domains: dims,
+		Factors: make([]factorgraph.Factor, 0, n*(n-1)/2+len(net.Links)),
+	}
 	for _, l := range net.Links {
 		model.Factors = append(model.Factors, factorgraph.Factor{Scope: l.Legs, Table: l.T})
 	}

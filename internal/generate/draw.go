@@ -120,7 +120,8 @@ func (d drawer) symmetric(levels countspace.Levels) (countspace.Poly, error) {
 		return countspace.Poly{}, err
 	}
 	if size > maxTable {
-		return countspace.Poly{}, fmt.Errorf("%w: a count space of %d entries, at most %d", ErrOptions, size, maxTable)
+		return countspace.Poly{}, fmt.Errorf("%w: a count space of %d entries, at most %d",
+			ErrOptions, size, maxTable)
 	}
 
 	s := countspace.New(levels.Shape())

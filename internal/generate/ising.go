@@ -1,6 +1,7 @@
 package generate
 
-// Pairwise models on grids, complete, complete bipartite and random regular graphs: Ising, and tables of any domain.
+// Pairwise models on grids, complete, complete bipartite and random regular graphs: Ising, and
+// tables of any domain.
 
 import (
 	"fmt"
@@ -11,13 +12,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Ising describes the couplings of P(x) ∝ exp(Σ_ij J_ij x_i x_j + Σ_i h_i x_i), x = ±1, value 0 being −1.
+// Ising describes the couplings of P(x) ∝ exp(Σ_ij J_ij x_i x_j + Σ_i h_i x_i), x = ±1, value 0
+// being −1.
 type Ising struct {
 	Delta      float64 // J ~ U(−Δ, Δ), mixed signs; 0 to 500
 	Attractive bool    // |J| instead
 	Seed       uint64  // of J, h and the graph
-	// Domain 0 is Ising. Otherwise every variable has this many values, 2 to 64, and J_ij(x, y) ~ U(−Δ, Δ),
-	// h_i(x) are drawn for every entry on its own; Attractive is then refused.
+	// Domain 0 is Ising. Otherwise every variable has this many values, 2 to 64, and J_ij(x, y) ~
+	// U(−Δ, Δ), h_i(x) are drawn for every entry on its own; Attractive is then refused.
 	Domain int
 }
 
@@ -29,11 +31,13 @@ const (
 	maxEntries  = 100_000_000 // of all tables of a model
 )
 
-// Grid returns the Ising model on a rows × cols grid with open boundary; variable r·cols + c is at row r, column c.
-// Factors: one per variable, then one per edge, in the order of their first variable, right before down.
+// Grid returns the Ising model on a rows × cols grid with open boundary; variable r·cols + c is at
+// row r, column c. Factors: one per variable, then one per edge, in the order of their first
+// variable, right before down.
 func Grid(rows, cols int, o Ising) (*factorgraph.Model, error) {
 	if rows < 1 || cols < 1 || rows > maxSpins/cols {
-		return nil, fmt.Errorf("%w: a grid of %d × %d, 1 to %d variables are possible", ErrOptions, rows, cols, maxSpins)
+		return nil, fmt.Errorf("%w: a grid of %d × %d, 1 to %d variables are possible",
+			ErrOptions, rows, cols, maxSpins)
 	}
 	edges := make([][2]int, 0, 2*rows*cols-rows-cols)
 	for i := range rows * cols {
@@ -47,7 +51,8 @@ func Grid(rows, cols int, o Ising) (*factorgraph.Model, error) {
 	return ising(rows*cols, edges, o)
 }
 
-// Complete returns the Ising model on the complete graph of n variables; edges in lexicographic order.
+// Complete returns the Ising model on the complete graph of n variables; edges in lexicographic
+// order.
 func Complete(n int, o Ising) (*factorgraph.Model, error) {
 	if n < 1 || n > 4000 {
 		return nil, fmt.Errorf("%w: a complete graph of %d variables, 1 to 4000 are possible", ErrOptions, n)
@@ -55,8 +60,8 @@ func Complete(n int, o Ising) (*factorgraph.Model, error) {
 	return ising(n, without(n, nil), o)
 }
 
-// Bipartite returns the Ising model on the complete bipartite graph of a + b variables: each of the first a
-// with each of the others. Edges in lexicographic order.
+// Bipartite returns the Ising model on the complete bipartite graph of a + b variables: each of the
+// first a with each of the others. Edges in lexicographic order.
 func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 	if a < 1 || b < 1 || a > maxSpins-b || a > maxEdges/b {
 		return nil, fmt.Errorf("%w: a bipartite graph of %d + %d variables, 1 + 1 to %d edges are possible",
@@ -71,11 +76,13 @@ func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 	return ising(a+b, edges, o)
 }
 
-// RandomRegular returns the Ising model on a random simple graph in which every variable has the given degree; n·degree
-// must be even. Edges in lexicographic order.
+// RandomRegular returns the Ising model on a random simple graph in which every variable has the
+// given degree; n·degree must be even. Edges in lexicographic order.
 func RandomRegular(n, degree int, o Ising) (*factorgraph.Model, error) {
-	if n < 1 || n > maxSpins || degree < 0 || degree >= n || n*degree%2 != 0 || n > 2*maxEdges/max(1, degree) {
-		return nil, fmt.Errorf("%w: no simple graph of %d variables of degree %d (or too many edges)", ErrOptions, n, degree)
+	if n < 1 || n > maxSpins || degree < 0 || degree >= n || n*degree%2 != 0 ||
+		n > 2*maxEdges/max(1, degree) {
+		return nil, fmt.Errorf("%w: no simple graph of %d variables of degree %d (or too many edges)",
+			ErrOptions, n, degree)
 	}
 	return ising(n, regularGraph(rand.New(rand.NewPCG(o.Seed, 0x7267)), n, degree), o)
 }
@@ -90,7 +97,8 @@ func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	}
 
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
-	m, t := &factorgraph.Model{Domains: repeat(2, n)}, newTables(n+len(edges), 2*n+4*len(edges), n+2*len(edges))
+	m, t := &factorgraph.Model{Domains: repeat(2, n)}, newTables(n+len(edges), 2*n+4*len(edges),
+		n+2*len(edges))
 	one, two := []int{2}, []int{2, 2}
 	for i := range n {
 		h := field * (2*rng.Float64() - 1)

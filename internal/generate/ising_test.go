@@ -99,7 +99,17 @@ func TestGraphs(t *testing.T) {
 	if got := fmt.Sprint(edges); got != "[[0 1] [0 3] [1 2] [1 4] [2 5] [3 4] [4 5]]" {
 		t.Errorf("grid 2 × 3 has edges %s", got)
 	}
-	for _, c := range [][2]int{{1, 0}, {10, 0}, {10, 3}, {9, 4}, {9, 8}, {12, 9}, {30, 7}, {200, 3}, {50, 30}} {
+	for _, c := range [][2]int{
+		{1, 0},
+		{10, 0},
+		{10, 3},
+		{9, 4},
+		{9, 8},
+		{12, 9},
+		{30, 7},
+		{200, 3},
+		{50, 30},
+	} {
 		n, degree := c[0], c[1]
 		m, err := generate.RandomRegular(n, degree, generate.Ising{Delta: 1, Seed: 7})
 		if err != nil {

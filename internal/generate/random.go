@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// RandomOptions describe a random factor graph. The zero value of a field means its default, but for Strength.
+// RandomOptions describe a random factor graph. The zero value of a field means its default, but for
+// Strength.
 type RandomOptions struct {
 	Variables int     // default 20
 	Degree    int     // factors per variable, default 2
@@ -55,20 +56,24 @@ func (o RandomOptions) validate() error {
 		return fmt.Errorf("%w: strength %v, 0 to %v are possible", ErrOptions, o.Strength, float64(maxCoupling))
 	}
 	factors := float64(o.Variables)*float64(o.Degree)/float64(o.Arity) + 1
-	if entries := factors * math.Pow(float64(o.MaxDomain), float64(o.Arity)); entries > maxEntries || factors > maxEdges {
+	if entries := factors * math.Pow(float64(o.MaxDomain), float64(o.Arity)); entries > maxEntries ||
+		factors > maxEdges {
 		return fmt.Errorf("%w: %.0f factors of up to %.3g entries in all, at most %d and %d",
 			ErrOptions, factors, entries, maxEdges, maxEntries)
 	}
 	return nil
 }
 
-// Random returns a model of random positive tables in which every variable has Degree factors. Domains are
-// uniform in MinDomain to MaxDomain, ln of every entry uniform in ±Strength. Where Variables·Degree is no
-// multiple of Arity the last factor is filled up, and up to Arity − 1 variables have one factor more. Errors:
-// ErrOptions. Cost: linear.
+// Random returns a model of random positive tables in which every variable has Degree factors.
+// Domains are uniform in MinDomain to MaxDomain, ln of every entry uniform in ±Strength. Where
+// Variables·Degree is no multiple of Arity the last factor is filled up, and up to Arity − 1
+// variables have one factor more.
+// Errors: ErrOptions.
+// Cost: linear.
 //
-// The scopes are random permutations of the variables, one after the other, cut into pieces of Arity; a piece
-// across two permutations takes the first variables of the second that it does not have.
+// The scopes are random permutations of the variables, one after the other, cut into pieces of
+// Arity; a piece across two permutations takes the first variables of the second that it does not
+// have.
 func Random(o RandomOptions) (*factorgraph.Model, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

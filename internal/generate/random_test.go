@@ -61,14 +61,22 @@ func TestPairsOfAnyDomain(t *testing.T) {
 
 func TestRandomDegreesAndScopes(t *testing.T) {
 	for _, o := range []generate.RandomOptions{
-		{Strength: 1}, {Variables: 3, Degree: 5, Strength: 1}, {Variables: 100, Degree: 4, Arity: 3, Strength: 1, Seed: 2},
+		{Strength: 1}, {Variables: 3, Degree: 5, Strength: 1}, {
+			Variables: 100, Degree: 4, Arity: 3, Strength: 1, Seed: 2,
+		},
 		{
 			Variables: 11,
 			Degree:    7,
 			Arity:     5,
 			MaxDomain: 3,
 			Strength:  3,
-		}, {Variables: 50, Degree: 1, Arity: 1, Strength: 1}, {Variables: 7, Degree: 3, Arity: 4, MinDomain: 6, Strength: 1},
+		}, {Variables: 50, Degree: 1, Arity: 1, Strength: 1}, {
+			Variables: 7,
+			Degree:    3,
+			Arity:     4,
+			MinDomain: 6,
+			Strength:  1,
+		},
 	} {
 		m, err := generate.Random(o)
 		if err != nil {

@@ -8,20 +8,22 @@ import (
 	"slices"
 )
 
-// regularGraph returns a random simple graph in which all n vertices have the given degree; n·degree is even
-// and degree < n. Edges (i, j), i < j, in lexicographic order.
+// regularGraph returns a random simple graph in which all n vertices have the given degree; n·degree
+// is even and degree < n. Edges (i, j), i < j, in lexicographic order.
 //
-// Stubs are paired at random, a pair being refused if it would make a loop or a double edge, and the graph
-// begun anew if nothing but such pairs is left. Source: Steger and Wormald, Generating random regular graphs
-// quickly (1999): close to uniform for degree ≪ √n, expected O(n·degree²). A degree above (n−1)/2 is the
-// complement of a smaller one.
+// Stubs are paired at random, a pair being refused if it would make a loop or a double edge, and the
+// graph begun anew if nothing but such pairs is left.
+// Source: Steger and Wormald, Generating random regular graphs quickly (1999): close to uniform for
+// degree ≪ √n, expected O(n·degree²). A degree above (n−1)/2 is the complement of a smaller one.
 func regularGraph(rng *rand.Rand, n, degree int) [][2]int {
 	if degree > n-1-degree {
 		return without(n, regularGraph(rng, n, n-1-degree))
 	}
 	for {
 		if edges, ok := pairStubs(rng, n, degree); ok {
-			slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+			slices.SortFunc(edges, func(a, b [2]int) int {
+				return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+			})
 			return edges
 		}
 	}
@@ -70,7 +72,8 @@ func stuck(stubs []int, taken map[[2]int]bool) bool {
 	return true
 }
 
-// without returns the edges of the complete graph of n vertices that are not in edges, in lexicographic order.
+// without returns the edges of the complete graph of n vertices that are not in edges, in
+// lexicographic order.
 func without(n int, edges [][2]int) [][2]int {
 	gone := make(map[[2]int]bool, len(edges))
 	for _, e := range edges {

@@ -1,9 +1,9 @@
-// Package generate makes models whose answers are known or comparable: base tensor networks with a tractable core, read
-// backwards as factor graphs of any treewidth with known Z, and Ising models.
+// Package generate makes models whose answers are known or comparable: base tensor networks with a
+// tractable core, read backwards as factor graphs of any treewidth with known Z, and Ising models.
 package generate
 
-// Networks with a symmetric, CP or symmetry-CP core: the paper's "learned high-treewidth factor graphs starting from
-// tractable BTNs".
+// Networks with a symmetric, CP or symmetry-CP core: the paper's "learned high-treewidth factor
+// graphs starting from tractable BTNs".
 
 import (
 	"context"
@@ -33,18 +33,21 @@ const (
 	CoreSymmetryCP Core = "symmetry-cp" // Lemma 4
 )
 
-// Options describe a network with one core over all legs. The zero value of a field means its default.
+// Options describe a network with one core over all legs. The zero value of a field means its
+// default.
 type Options struct {
 	Core Core // default symmetric
 	Legs int  // default 20
 	Dim  int  // smallest dimension of a leg, default 2
-	// largest, default Dim; where they differ a symmetric part has two levels, {0, the rest}, else λ is the identity
+	// largest, default Dim; where they differ a symmetric part has two levels, {0, the rest}, else λ
+	// is the identity
 	MaxDim   int
-	Rank     int    // terms of a CP or symmetry-CP core, default 3
-	Widest   int    // links have 1 to Widest legs, default 3
-	Negative bool   // entries of either sign; else all are positive
-	Dense    bool   // the core as a table of all its entries (at most 2^22), so that its structure has to be found
-	Seed     uint64 // of everything drawn
+	Rank     int  // terms of a CP or symmetry-CP core, default 3
+	Widest   int  // links have 1 to Widest legs, default 3
+	Negative bool // entries of either sign; else all are positive
+	// the core as a table of all its entries (at most 2^22), so that its structure has to be found
+	Dense bool
+	Seed  uint64 // of everything drawn
 }
 
 // Planted is a model with its answer.
@@ -111,12 +114,13 @@ func (o Options) validate() error {
 
 // Tractable draws a network with one tractable core and random dense links, and contracts it.
 //
-// A symmetric S is a random walk in ln S over the counts, at most a factor e^½ from one count to the next, so
-// that all counts matter; other entries are uniform in [½, 1½), links too. The model has one variable per
-// leg, one factor for the core, over all of them (treewidth n − 1), and one per link.
+// A symmetric S is a random walk in ln S over the counts, at most a factor e^½ from one count to the
+// next, so that all counts matter; other entries are uniform in [½, 1½), links too. The model has
+// one variable per leg, one factor for the core, over all of them (treewidth n − 1), and one per
+// link.
 //
-// Errors: ErrOptions, and those of contract.Part. Cost: n²/2 multiply-adds per term for two levels, the count
-// space's box for more.
+// Errors: ErrOptions, and those of contract.Part.
+// Cost: n²/2 multiply-adds per term for two levels, the count space's box for more.
 func Tractable(ctx context.Context, o Options) (*Planted, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -155,7 +159,8 @@ func Tractable(ctx context.Context, o Options) (*Planted, error) {
 func answer(ctx context.Context, p *Planted) (*Planted, error) {
 	z := make([]scaled.Number, len(p.Estimate.Parts))
 	for i := range z {
-		v, err := contract.Part(ctx, problem.New(p.Network, problem.Options{}), p.Estimate.Parts[i], problem.Want{})
+		v, err := contract.Part(ctx, problem.New(p.Network, problem.Options{}),
+			p.Estimate.Parts[i], problem.Want{})
 		if err != nil {
 			return nil, err
 		}
@@ -173,8 +178,9 @@ func answer(ctx context.Context, p *Planted) (*Planted, error) {
 	return p, nil
 }
 
-// Backwards reads a network as a factor graph with the same Z: legs become variables, cores and links become factors,
-// and a Scale other than 1 a factor of order zero. The network must be valid; its tensors are shared.
+// Backwards reads a network as a factor graph with the same Z: legs become variables, cores and
+// links become factors, and a Scale other than 1 a factor of order zero. The network must be valid;
+// its tensors are shared.
 func Backwards(net *btn.Network) (*factorgraph.Model, error) {
 	if err := net.Validate(); err != nil {
 		return nil, err

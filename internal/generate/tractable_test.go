@@ -67,7 +67,8 @@ func TestPlantedZIsTheModels(t *testing.T) {
 	}
 }
 
-// TestCurieWeissInPairs: the symmetric core and the tables of all pairs are the same model, whose width is n − 1.
+// TestCurieWeissInPairs: the symmetric core and the tables of all pairs are the same model, whose
+// width is n − 1.
 func TestCurieWeissInPairs(t *testing.T) {
 	for seed, coupling := range []float64{0, 0.3, -0.2, 2} {
 		p, err := generate.CurieWeiss(context.Background(), 10, coupling, 3, uint64(seed))
@@ -91,7 +92,8 @@ func TestCurieWeissInPairs(t *testing.T) {
 	}
 }
 
-// TestLargePlanted: treewidth 999, answered all the same. Uncoupled, Curie–Weiss is a product of its links.
+// TestLargePlanted: treewidth 999, answered all the same. Uncoupled, Curie–Weiss is a product of its
+// links.
 func TestLargePlanted(t *testing.T) {
 	p, err := generate.CurieWeiss(context.Background(), 1000, 0, 3, 5)
 	if err != nil {
@@ -119,7 +121,9 @@ func TestLargePlanted(t *testing.T) {
 
 func TestSameSeedSameModel(t *testing.T) {
 	draw := func(seed uint64) *generate.Planted {
-		p, err := generate.Tractable(context.Background(), generate.Options{Core: generate.CoreSymmetryCP, Seed: seed})
+		p, err := generate.Tractable(context.Background(), generate.Options{
+			Core: generate.CoreSymmetryCP, Seed: seed,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,29 +175,31 @@ func TestOptionsAreBounded(t *testing.T) {
 	random := func(o generate.RandomOptions) error { _, err := generate.Random(o); return err }
 	bipartite := func(a, b int, o generate.Ising) error { _, err := generate.Bipartite(a, b, o); return err }
 	for want, err := range map[string]error{
-		"a bipartite graph of 0 + 3":                 bipartite(0, 3, generate.Ising{}),
-		"a bipartite graph of 4000 + 4000":           bipartite(4000, 4000, generate.Ising{}),
-		"domain 1, attractive false":                 bipartite(2, 2, generate.Ising{Domain: 1}),
-		"domain 3, attractive true":                  bipartite(2, 2, generate.Ising{Domain: 3, Attractive: true}),
-		"tables of 409670400 entries":                bipartite(100, 1000, generate.Ising{Domain: 64}),
-		"arity 4, 1 to 3":                            random(generate.RandomOptions{Variables: 3, Arity: 4}),
-		"largest domain 3, 4 to":                     random(generate.RandomOptions{MinDomain: 4, MaxDomain: 3}),
-		"strength NaN":                               random(generate.RandomOptions{Strength: math.NaN()}),
-		"1000001 factors of up to 1.25e+08 entr":     random(generate.RandomOptions{Variables: 1000000, Degree: 3}),
-		`unknown core "rank-one"`:                    tractable(generate.Options{Core: "rank-one"}),
-		"legs -1, 1 to":                              tractable(generate.Options{Legs: -1}),
-		"largest dimension 2, 3 to":                  tractable(generate.Options{Dim: 3, MaxDim: 2}),
-		"rank 100000":                                tractable(generate.Options{Rank: 100000}),
-		"12 legs of dimension 64":                    tractable(generate.Options{Dim: 64, Widest: 12}),
-		"dense core":                                 tractable(generate.Options{Legs: 40, Dense: true}),
-		"a count space of":                           tractable(generate.Options{Legs: 200, Dim: 5}),
-		"1 variables, 2 to":                          curieWeiss(1, 1, 1),
-		"coupling NaN":                               curieWeiss(5, math.NaN(), 1),
-		"widest link 0":                              curieWeiss(5, 1, 0),
-		"a grid of 0 × 3":                            grid(0, 3, 1),
-		"Δ = -1":                                     grid(2, 3, -1),
-		"Δ = NaN":                                    grid(2, 3, math.NaN()),
-		"a complete graph of 0":                      complete(0),
+		"a bipartite graph of 0 + 3":       bipartite(0, 3, generate.Ising{}),
+		"a bipartite graph of 4000 + 4000": bipartite(4000, 4000, generate.Ising{}),
+		"domain 1, attractive false":       bipartite(2, 2, generate.Ising{Domain: 1}),
+		"domain 3, attractive true": bipartite(2, 2,
+			generate.Ising{Domain: 3, Attractive: true}),
+		"tables of 409670400 entries": bipartite(100, 1000, generate.Ising{Domain: 64}),
+		"arity 4, 1 to 3":             random(generate.RandomOptions{Variables: 3, Arity: 4}),
+		"largest domain 3, 4 to": random(generate.RandomOptions{MinDomain: 4,
+			MaxDomain: 3}),
+		"strength NaN":                           random(generate.RandomOptions{Strength: math.NaN()}),
+		"1000001 factors of up to 1.25e+08 entr": random(generate.RandomOptions{Variables: 1000000, Degree: 3}),
+		`unknown core "rank-one"`:                tractable(generate.Options{Core: "rank-one"}),
+		"legs -1, 1 to":                          tractable(generate.Options{Legs: -1}),
+		"largest dimension 2, 3 to":              tractable(generate.Options{Dim: 3, MaxDim: 2}),
+		"rank 100000":                            tractable(generate.Options{Rank: 100000}),
+		"12 legs of dimension 64":                tractable(generate.Options{Dim: 64, Widest: 12}),
+		"dense core":                             tractable(generate.Options{Legs: 40, Dense: true}),
+		"a count space of":                       tractable(generate.Options{Legs: 200, Dim: 5}),
+		"1 variables, 2 to":                      curieWeiss(1, 1, 1),
+		"coupling NaN":                           curieWeiss(5, math.NaN(), 1),
+		"widest link 0":                          curieWeiss(5, 1, 0),
+		"a grid of 0 × 3":                        grid(0, 3, 1),
+		"Δ = -1":                                 grid(2, 3, -1),
+		"Δ = NaN":                                grid(2, 3, math.NaN()),
+		"a complete graph of 0":                  complete(0),
 		"no simple graph of 5 variables of degree 3": regular(5, 3),
 		"no simple graph of 4 variables of degree 4": regular(4, 4),
 	} {

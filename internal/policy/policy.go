@@ -1,36 +1,44 @@
-// Package policy holds the thresholds that choose a way to an answer, on one page: which engine, how much
-// searching, how large a task, when an estimate is trusted. It imports nothing, so every package may read it.
+// Package policy holds the thresholds that choose a way to an answer, on one page: which engine, how
+// much searching, how large a task, when an estimate is trusted. It imports nothing, so every
+// package may read it.
 //
-// Each constant says what it was measured by, or that it was chosen. Numeric tolerances, sizes of caches and
-// of blocks stay with the algorithm that they belong to. Defaults of a request (memory, budget, accuracy) are
-// in package btn. The machine of all measurements is that of docs/benchmarks: two cores of an AMD EPYC, 24
-// GiB.
+// Each constant says what it was measured by, or that it was chosen. Numeric tolerances, sizes of
+// caches and of blocks stay with the algorithm that they belong to. Defaults of a request (memory,
+// budget, accuracy) are in package btn.
+// The machine of all measurements is that of docs/benchmarks: two cores of an AMD EPYC, 24 GiB.
 package policy
 
-// What a flop is worth. Budgets are given in seconds and kept in flops, so that plans do not depend on a clock.
+// What a flop is worth. Budgets are given in seconds and kept in flops, so that plans do not depend
+// on a clock.
 const (
 	// Rate is how many flops of truncated legs one core does in a second.
 	// Calibrated, when budgets were set to the rate that was measured; no command repeats it.
 	Rate = 3e9
 
-	// ExactRate is how many flops of the exact way take the time of one of truncated legs: large multiplications.
-	// Calibrated with Rate. The slices of docs/benchmarks/service.md ran at 2.4 times Rate (4.3e9 flops in 0.59 s).
+	// ExactRate is how many flops of the exact way take the time of one of truncated legs: large
+	// multiplications.
+	// Calibrated with Rate. The slices of docs/benchmarks/service.md ran at 2.4 times Rate (4.3e9
+	// flops in 0.59 s).
 	ExactRate = 6
 
-	// TreeRate is how many flops of a sweep take the time of one along a tree of truncated legs: large
-	// tensors are permuted. Measured when trees were priced; no command repeats it.
+	// TreeRate is how many flops of a sweep take the time of one along a tree of truncated legs:
+	// large tensors are permuted.
+	// Measured when trees were priced; no command repeats it.
 	TreeRate = 4
 
-	// MarginalRate is how many times the flops of a contraction along a truncated tree its marginals take
-	// together with it. Counted: a pass back takes two products where the pass forth takes one.
+	// MarginalRate is how many times the flops of a contraction along a truncated tree its marginals
+	// take together with it.
+	// Counted: a pass back takes two products where the pass forth takes one.
 	MarginalRate = 3
 
-	// RegionRate is how many flops of truncated legs take the time of one of regions: their tables are small.
+	// RegionRate is how many flops of truncated legs take the time of one of regions: their tables
+	// are small.
 	// Calibrated with Rate.
 	RegionRate = 8
 
 	// UpdateFlops is what one update of a message is worth: some 200 ns, whatever the table.
-	// Measured: 100 ns on a grid of 150×150 (decision 15), 200 ns on one of 1000×1000 (docs/benchmarks/approximate.md).
+	// Measured: 100 ns on a grid of 150×150 (decision 15), 200 ns on one of 1000×1000
+	// (docs/benchmarks/approximate.md).
 	UpdateFlops = 200e-9 * Rate
 
 	// MoveFlops is what one move of a search for a plan is worth: about a nanosecond.
@@ -41,20 +49,22 @@ const (
 	// Chosen, not measured.
 	SweepMove = 64
 
-	// LearnShare is what the budget of a deadline is worth in flops of frobenius.Cost: a core does some 5e8
-	// of them in a second, which would be a sixth, and contraction shall have its time. Chosen; go test
-	// -bench . ./internal/frobenius measures sweeps.
+	// LearnShare is what the budget of a deadline is worth in flops of frobenius.Cost: a core does
+	// some 5e8 of them in a second, which would be a sixth, and contraction shall have its time.
+	// Chosen; go test -bench . ./internal/frobenius measures sweeps.
 	LearnShare = 1.0 / 16
 )
 
 // The exact way: which of its forms, and where it ends.
 const (
-	// ProgramFlops is the work up to which a network is compiled once and run under any evidence: what
-	// building and contracting an expression do beside their flops, per query, costs as much there. No
-	// command repeats the comparison; BenchmarkAlarm measures a network far below.
+	// ProgramFlops is the work up to which a network is compiled once and run under any evidence:
+	// what building and contracting an expression do beside their flops, per query, costs as much
+	// there.
+	// No command repeats the comparison; BenchmarkAlarm measures a network far below.
 	ProgramFlops = 1 << 18
 
-	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its own.
+	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its
+	// own.
 	// Chosen, not measured.
 	ReplanFlops = 1e6
 
@@ -62,7 +72,8 @@ const (
 	// Chosen, not measured: a search has half a move per flop (decision 10), which is 15 ms there.
 	HeavyFlops = 3e7
 
-	// AutoFlops is the work above which method auto does not take the exact way: minutes of two cores.
+	// AutoFlops is the work above which method auto does not take the exact way: minutes of two
+	// cores.
 	// Chosen: 2.75e11 flops take 35 s of one core (docs/benchmarks/README.md).
 	AutoFlops = 1e12
 
@@ -70,42 +81,49 @@ const (
 	// Chosen.
 	ExactFlops = 1e18
 
-	// OutOfReach ends the pricing of an order, in flops: whatever comes then, a tree is searched, or the
-	// exact way refused. Chosen: a search saves a factor of 2^20 at most, see FarOff.
+	// OutOfReach ends the pricing of an order, in flops: whatever comes then, a tree is searched, or
+	// the exact way refused.
+	// Chosen: a search saves a factor of 2^20 at most, see FarOff.
 	OutOfReach = 1e24
 
-	// FarOff is how many times more flops than allowed the min-fill order may take for a search to be worth it.
-	// Seen: annealing saved a factor of 2^20 on grids and random graphs, never of 2^30. No command repeats it.
+	// FarOff is how many times more flops than allowed the min-fill order may take for a search to
+	// be worth it.
+	// Seen: annealing saved a factor of 2^20 on grids and random graphs, never of 2^30. No command
+	// repeats it.
 	FarOff = 1 << 30
 
 	// MostClosedFormTerms bounds the components of an exact decomposition in closed form.
 	// Chosen, not measured. Why closed forms come last: decision 3.
 	MostClosedFormTerms = 64
 
-	// LongChain is the number of counters times legs above which a chain of counters costs more to derive than the count
-	// polynomials cost to multiply: a symmetric core over 64 binary legs.
+	// LongChain is the number of counters times legs above which a chain of counters costs more to
+	// derive than the count polynomials cost to multiply: a symmetric core over 64 binary legs.
 	// Derived: decision 3 has both ways side by side.
 	LongChain = 1 << 12
 
-	// CountFlops is what products in count space may cost to be taken without a look at elimination, where
-	// more than one core is symmetric: a chain whose counters merge (parity, at most two) may be cheaper
-	// then. Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
+	// CountFlops is what products in count space may cost to be taken without a look at elimination,
+	// where more than one core is symmetric: a chain whose counters merge (parity, at most two) may
+	// be cheaper then.
+	// Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
 	CountFlops = 1e8
 
 	// MostCountTerms bounds the components of a form in count space.
 	// Chosen, not measured.
 	MostCountTerms = 1 << 10
 
-	// GroupFlops is what one pass for all marginals may cost, by a quick order, before groups of marginals are looked at.
+	// GroupFlops is what one pass for all marginals may cost, by a quick order, before groups of
+	// marginals are looked at.
 	// Chosen, not measured: seconds.
 	GroupFlops = 1e10
 
-	// GroupGain is how many times less the groups have to cost together: searches make orders better, the
-	// larger ones more. Chosen, not measured.
+	// GroupGain is how many times less the groups have to cost together: searches make orders
+	// better, the larger ones more.
+	// Chosen, not measured.
 	GroupGain = 100
 
-	// EasyGroup is the price up to which the next group of marginals has twice as many indices, MostGroup how
-	// many at most. Chosen, not measured.
+	// EasyGroup is the price up to which the next group of marginals has twice as many indices,
+	// MostGroup how many at most.
+	// Chosen, not measured.
 	EasyGroup = 1e6
 	MostGroup = 64
 
@@ -113,14 +131,16 @@ const (
 	// Chosen: AutoFlops.
 	MostEnumerated = AutoFlops
 
-	// WideFlops is the work above which nothing is contracted in wide numbers: about a quarter of a minute of
-	// one core. Measured: some 15 ns an operation, decision 17. WideBigFlops is the same for numbers of many
+	// WideFlops is the work above which nothing is contracted in wide numbers: about a quarter of a
+	// minute of one core.
+	// Measured: some 15 ns an operation, decision 17. WideBigFlops is the same for numbers of many
 	// digits, times the 64-bit words of one squared.
 	WideFlops    = 1 << 30
 	WideBigFlops = 1 << 32
 )
 
-// Searches for plans: how many moves, and which part of the budget or of the time that a deadline leaves.
+// Searches for plans: how many moves, and which part of the budget or of the time that a deadline
+// leaves.
 const (
 	// PlanningShare is the part of a budget that the searches for plans may take.
 	// Chosen. Decision 10 has what fewer and more moves gave.
@@ -130,26 +150,29 @@ const (
 	// Chosen.
 	MostMoves int64 = 1 << 32
 
-	// MostFill bounds the search for an elimination order of a network that is not simplified yet, in
-	// operations: a second. Chosen, not measured.
+	// MostFill bounds the search for an elimination order of a network that is not simplified yet,
+	// in operations: a second.
+	// Chosen, not measured.
 	MostFill = 1 << 27
 
-	// FillMoves bounds the same for a simplified network before a tree is searched: ten seconds, which takes a graph of a
-	// million indices.
+	// FillMoves bounds the same for a simplified network before a tree is searched: ten seconds,
+	// which takes a graph of a million indices.
 	// Chosen; the times are not repeated by a command.
 	FillMoves = 1 << 30
 
-	// WorkShare is the part of a deadline that the contractions of an approximate answer are planned for at most, PlanShare that
-	// after which no plan is searched for any more.
+	// WorkShare is the part of a deadline that the contractions of an approximate answer are planned
+	// for at most, PlanShare that after which no plan is searched for any more.
 	// Chosen, not measured.
 	WorkShare = 0.7
 	PlanShare = 0.5
 
-	// ExactShare is the part of the time for planning that method auto looks for an exact way in, where there
-	// is a deadline. Measured: all moves of a search take half of that on a quiet machine.
+	// ExactShare is the part of the time for planning that method auto looks for an exact way in,
+	// where there is a deadline.
+	// Measured: all moves of a search take half of that on a quiet machine.
 	ExactShare = 2.0 / 3
 
-	// PrepareShare is the part of the time for planning that method auto simplifies the network for truncated legs in.
+	// PrepareShare is the part of the time for planning that method auto simplifies the network for
+	// truncated legs in.
 	// Chosen, not measured.
 	PrepareShare = 1.0 / 2
 )
@@ -168,66 +191,79 @@ const (
 	// Chosen, not measured.
 	MostChunks = 1024
 
-	// RegionTaskFlops is what a task of regions shall cost, MostRegionParts how many tasks a slice of an
-	// estimate has at most. Chosen, not measured.
+	// RegionTaskFlops is what a task of regions shall cost, MostRegionParts how many tasks a slice
+	// of an estimate has at most.
+	// Chosen, not measured.
 	RegionTaskFlops = 4e9
 	MostRegionParts = 64
 )
 
-// Truncated legs: bonds, plans, and when those of another query serve. Decision 14 has why estimates come in sequences.
+// Truncated legs: bonds, plans, and when those of another query serve. Decision 14 has why estimates
+// come in sequences.
 const (
-	// FirstBond is where the bonds of a sequence begin, MostBond where they end at the latest, MostRungs how
-	// many estimates it has at most. Chosen. docs/evaluation.md has the errors at bonds 2 to 128.
+	// FirstBond is where the bonds of a sequence begin, MostBond where they end at the latest,
+	// MostRungs how many estimates it has at most.
+	// Chosen. docs/evaluation.md has the errors at bonds 2 to 128.
 	FirstBond = 8
 	MostBond  = 1 << 14
 	MostRungs = 64
 
-	// FirstShare is the part of the budget that the first estimate may take, if a smaller bond makes it so.
+	// FirstShare is the part of the budget that the first estimate may take, if a smaller bond makes
+	// it so.
 	// Chosen, not measured: what a deadline may cut off is all but a sixteenth.
 	FirstShare = 1.0 / 16
 
-	// LadderSlack is how much larger the cost at twice the bond has to be for growth to mean anything.
+	// LadderSlack is how much larger the cost at twice the bond has to be for growth to mean
+	// anything.
 	// Chosen, not measured.
 	LadderSlack = 1.02
 
-	// SearchBond is what plans are compared at where no bond is asked for, LeastBond where the memory has no
-	// room for more. Chosen, not measured.
+	// SearchBond is what plans are compared at where no bond is asked for, LeastBond where the
+	// memory has no room for more.
+	// Chosen, not measured.
 	SearchBond = 32
 	LeastBond  = 4
 
-	// MostTables is the largest network that plans of truncated legs are searched for; larger ones have regions.
+	// MostTables is the largest network that plans of truncated legs are searched for; larger ones
+	// have regions.
 	// Chosen, not measured.
 	MostTables = 50_000
 
-	// TruncatedMoves and TruncatedLeast bound one search for plans, TruncatedSearches is how many of them
-	// there are at most. Chosen, not measured: a second, and four milliseconds.
+	// TruncatedMoves and TruncatedLeast bound one search for plans, TruncatedSearches is how many of
+	// them there are at most.
+	// Chosen, not measured: a second, and four milliseconds.
 	TruncatedMoves    int64 = 1 << 30
 	TruncatedLeast    int64 = 1 << 22
 	TruncatedSearches       = 3
 
-	// Unequal is how many times more flops a tree may take to be compared with a sweep, and a sweep with a tree.
+	// Unequal is how many times more flops a tree may take to be compared with a sweep, and a sweep
+	// with a tree.
 	// Chosen, not measured. Why there are two plans: decision 14.
 	Unequal = 4
 
-	// UntruncatedGain is how many times more flops a contraction may take that truncates nothing at all, not
-	// even what is null. Chosen, not measured.
+	// UntruncatedGain is how many times more flops a contraction may take that truncates nothing at
+	// all, not even what is null.
+	// Chosen, not measured.
 	UntruncatedGain = 4
 
-	// Misfit is how many times more flops the model's own plan may take than one for a query's evidence
-	// before the query gets its own, ResearchFlops the work of a contraction below which a plan of its own is
-	// not worth the search. Chosen, not measured.
+	// Misfit is how many times more flops the model's own plan may take than one for a query's
+	// evidence before the query gets its own, ResearchFlops the work of a contraction below which a
+	// plan of its own is not worth the search.
+	// Chosen, not measured.
 	Misfit        = 8
 	ResearchFlops = 2e8
 
-	// WidestTable is the span of a table's entries, as an exponent of 2, beyond which truncations may drop
-	// what counts in the end: they keep sixteen digits of every matrix. WidestTogether is the same for the
-	// tables over one index, which meet in one tensor. Chosen: no model of ordinary numbers comes near.
+	// WidestTable is the span of a table's entries, as an exponent of 2, beyond which truncations
+	// may drop what counts in the end: they keep sixteen digits of every matrix. WidestTogether is
+	// the same for the tables over one index, which meet in one tensor.
+	// Chosen: no model of ordinary numbers comes near.
 	WidestTable    = 200
 	WidestTogether = 600
 
-	// Projectors learned without evidence are reused under up to ReuseObserved observations, where they leave
-	// out at most ReuseLoss nats of ln Z and evidence adds at most ReuseShare of that, from ReuseFlops
-	// predicted flops on, in at most ReuseBytes. Measured: decision 13 (btnlab evaluate reuse).
+	// Projectors learned without evidence are reused under up to ReuseObserved observations, where
+	// they leave out at most ReuseLoss nats of ln Z and evidence adds at most ReuseShare of that,
+	// from ReuseFlops predicted flops on, in at most ReuseBytes.
+	// Measured: decision 13 (btnlab evaluate reuse).
 	ReuseObserved = 4
 	ReuseLoss     = 3e-5
 	ReuseShare    = 0.1
@@ -237,50 +273,55 @@ const (
 
 // Belief propagation: starts, and how long it may run.
 const (
-	// PhaseStarts is how many starts look for competing fixed points, on networks of at most PhaseTables
-	// tables; larger ones have one. Measured: decision 15 has what more tables cost. The number of starts was
-	// chosen.
+	// PhaseStarts is how many starts look for competing fixed points, on networks of at most
+	// PhaseTables tables; larger ones have one.
+	// Measured: decision 15 has what more tables cost. The number of starts was chosen.
 	PhaseStarts = 4
 	PhaseTables = 20_000
 
-	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry: what
-	// takes longer is no good start under evidence. Chosen; decision 15 has models that converge within it
-	// and models that do not.
+	// OnlyUpdates bounds the runs that look for the one fixed point of a network, per message entry:
+	// what takes longer is no good start under evidence.
+	// Chosen; decision 15 has models that converge within it and models that do not.
 	OnlyUpdates = 100
 
-	// MessageUpdates is the number of updates per incidence of factor and variable after which a run ends,
-	// converged or not. Chosen, not measured.
+	// MessageUpdates is the number of updates per incidence of factor and variable after which a run
+	// ends, converged or not.
+	// Chosen, not measured.
 	MessageUpdates = 2000
 
 	// LeastUpdates are granted to a run whatever the budget: some 100 ms.
 	// Chosen; the time is that of UpdateFlops.
 	LeastUpdates = 400_000
 
-	// MostMessages is the number of message entries up to which a network's own messages are remembered: 4 MiB, encoded.
+	// MostMessages is the number of message entries up to which a network's own messages are
+	// remembered: 4 MiB, encoded.
 	// Chosen. Decision 15 has what models beyond it would gain.
 	MostMessages = (4<<20 - 4096) / 9
 
-	// MessageShare is the part of a budget that belief propagation may take, OwnShare the part of the time
-	// for planning that a network's own messages may take, MessageShare of what is left those under evidence.
+	// MessageShare is the part of a budget that belief propagation may take, OwnShare the part of
+	// the time for planning that a network's own messages may take, MessageShare of what is left
+	// those under evidence.
 	// Chosen, not measured.
 	MessageShare = 1.0 / 2
 	OwnShare     = 1.0 / 4
 
-	// SoonShare is the part of a budget within which the first estimate of truncated legs is certain to be
-	// there: the Bethe value is not computed before it then. BetheShare is the part that it may take where it
-	// is. Chosen, not measured.
+	// SoonShare is the part of a budget within which the first estimate of truncated legs is certain
+	// to be there: the Bethe value is not computed before it then. BetheShare is the part that it
+	// may take where it is.
+	// Chosen, not measured.
 	SoonShare  = 1.0 / 256
 	BetheShare = 1.0 / 16
 )
 
 // Regions: how large, and which variables to slice.
 const (
-	// RegionMoves bounds the planning of one family: dense graphs have no small regions, and that is to be known soon.
+	// RegionMoves bounds the planning of one family: dense graphs have no small regions, and that is
+	// to be known soon.
 	// Chosen: 2^32 take some ten seconds.
 	RegionMoves = 1 << 28
 
-	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount how many regions a list has at most,
-	// RegionFlops what all regions of one family may take.
+	// RegionWidth is log2 of the largest table of a region's contraction, RegionCount how many
+	// regions a list has at most, RegionFlops what all regions of one family may take.
 	// Chosen, not measured.
 	RegionWidth = 20
 	RegionCount = 200_000
@@ -291,17 +332,21 @@ const (
 	MostSlices = 64
 
 	// ClampCandidates is how many variables are clamped to see how far the Bethe value moves, with
-	// ClampUpdates updates per table from ClampStarts starts. Chosen, not measured.
+	// ClampUpdates updates per table from ClampStarts starts.
+	// Chosen, not measured.
 	ClampCandidates = 12
 	ClampUpdates    = 400
 	ClampStarts     = 2
 )
 
-// Trust: what the uncertainty of an estimate is taken to be, from how estimates move and how far they are apart.
-// Calibrated, docs/evaluation.md: btnlab evaluate calibration, calibration-of-more, calibration-of-constraints.
+// Trust: what the uncertainty of an estimate is taken to be, from how estimates move and how far
+// they are apart.
+// Calibrated, docs/evaluation.md: btnlab evaluate calibration, calibration-of-more,
+// calibration-of-constraints.
 const (
-	// Slowest is the least factor by which the next change is taken to be smaller than the last one: bonds
-	// take effect faster than any power. Steady is the same for regions, whose growth is not monotone.
+	// Slowest is the least factor by which the next change is taken to be smaller than the last one:
+	// bonds take effect faster than any power. Steady is the same for regions, whose growth is not
+	// monotone.
 	Slowest = 0.003
 	Steady  = 0.1
 
@@ -314,24 +359,27 @@ const (
 	// Apart is what the distance of two plans at one bond counts.
 	Apart = 2
 
-	// Alike is by how much two plans at their first bond may be closer to each other than to the truth.
+	// Alike is by how much two plans at their first bond may be closer to each other than to the
+	// truth.
 	Alike = 10
 
-	// Branches is by how much more the estimates of a model with forbidden combinations are uncertain: a
-	// small support loses whole branches, and the next bonds do not show them.
+	// Branches is by how much more the estimates of a model with forbidden combinations are
+	// uncertain: a small support loses whole branches, and the next bonds do not show them.
 	Branches = 4
 
-	// LostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it came out
-	// at or below 0: its error was all of Z.
+	// LostSign is the least uncertainty, in nats, where an estimate of the same bond or half of it
+	// came out at or below 0: its error was all of Z.
 	LostSign = 1
 
-	// TrustedDigits may cancel in an exact total, in its components and between them: a sum of terms carries
-	// 13. WithinDigits may cancel between components that have all the digits of an exact one. Chosen: an
-	// exact total then has ten digits.
+	// TrustedDigits may cancel in an exact total, in its components and between them: a sum of terms
+	// carries 13. WithinDigits may cancel between components that have all the digits of an exact
+	// one.
+	// Chosen: an exact total then has ten digits.
 	TrustedDigits = 3
 	WithinDigits  = 0.3
 
-	// SignDigits is the cancellation from which the sign of an exact total is put down to rounding, and not to the model.
+	// SignDigits is the cancellation from which the sign of an exact total is put down to rounding,
+	// and not to the model.
 	// Chosen, not measured.
 	SignDigits = 10
 )

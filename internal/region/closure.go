@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// closure closes generators under intersection, each intersection cut to the connected parts of its 2-core. Because the
-// core of an intersection does not change when its operands are cut first, intersecting with generators is enough.
+// closure closes generators under intersection, each intersection cut to the connected parts of its
+// 2-core. Because the core of an intersection does not change when its operands are cut first,
+// intersecting with generators is enough.
 type closure struct {
 	cut         *cutter
 	s           *store
@@ -16,10 +17,11 @@ type closure struct {
 	slot        []int32  // generator → 1 + its place in met
 	met         []int32  // generators that share a leg with the current region
 	masks       []uint64 // per met generator, which legs of the region it has
-	seen        []int32  // open hash table of met generators with different masks, 1 + place; its length is a power of two
-	common      []int32
-	left        *moves
-	region      []int32
+	// open hash table of met generators with different masks, 1 + place; its length is a power of two
+	seen   []int32
+	common []int32
+	left   *moves
+	region []int32
 }
 
 // shortest is the least number of legs that a 2-core can have: two indices, two tables.
@@ -28,9 +30,9 @@ const shortest = 4
 // legMoves is what a leg of an intersection costs: its core, its parts, its place in the store.
 const legMoves = 16
 
-// closeUnder adds all intersections of the regions of s to it. Generators inside others may stay: their
-// weight is 0 if they are not needed, see moebius. Cost: for every region, the generators that it meets,
-// times its legs over 64.
+// closeUnder adds all intersections of the regions of s to it. Generators inside others may stay:
+// their weight is 0 if they are not needed, see moebius.
+// Cost: for every region, the generators that it meets, times its legs over 64.
 func closeUnder(cut *cutter, s *store, left *moves) error {
 	c := &closure{cut: cut, s: s, slot: make([]int32, s.len()), left: left}
 	all := make([]int32, s.len())
@@ -138,8 +140,9 @@ func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 	return err
 }
 
-// moebius returns α_r = 1 − Σ_{s ⊋ r} α_s for all regions of s, exact integers. It is 0 for a region that is
-// not needed: when the regions around r have an intersection larger than r, their weights add up to 1.
+// moebius returns α_r = 1 − Σ_{s ⊋ r} α_s for all regions of s, exact integers. It is 0 for a region
+// that is not needed: when the regions around r have an intersection larger than r, their weights
+// add up to 1.
 func moebius(g *graph, s *store, left *moves) ([]int64, error) {
 	order := make([]int32, s.len())
 	for r := range order {

@@ -4,8 +4,9 @@ package region
 
 // cutter cuts sets of legs. Its arrays are as long as the graph and clean between calls.
 type cutter struct {
-	g          *graph
-	degI, xorI []int32 // per index: legs left, and the exclusive or of their numbers: of one leg left, the leg
+	g *graph
+	// per index: legs left, and the exclusive or of their numbers: of one leg left, the leg
+	degI, xorI []int32
 	degT, xorT []int32
 	dead       []bool
 	part       []int32 // per index: its parent in the union-find forest
@@ -22,8 +23,8 @@ func newCutter(g *graph) *cutter {
 	}
 }
 
-// core keeps, in place and in order, the legs of the 2-core: what is left when indices and tables with one
-// leg have been taken away for as long as there are any. Linear time.
+// core keeps, in place and in order, the legs of the 2-core: what is left when indices and tables
+// with one leg have been taken away for as long as there are any. Linear time.
 func (c *cutter) core(legs []int32) []int32 {
 	for _, leg := range legs {
 		i, t := c.g.index[leg], c.g.table[leg]
@@ -71,8 +72,8 @@ func (c *cutter) peel(leg int32) {
 	}
 }
 
-// split calls yield for every connected part of a set of ascending legs, ascending too, in the order of their first
-// legs. The slices are used again by the next call. Near-linear time.
+// split calls yield for every connected part of a set of ascending legs, ascending too, in the order
+// of their first legs. The slices are used again by the next call. Near-linear time.
 func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	g := c.g
 	for _, leg := range legs {

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// cycles finds every cycle once: from its smallest index, through larger ones, in the direction that takes
-// the smaller of the first index's two legs first. A path goes on only where the way back is short enough.
+// cycles finds every cycle once: from its smallest index, through larger ones, in the direction that
+// takes the smaller of the first index's two legs first. A path goes on only where the way back is
+// short enough.
 type cycles struct {
 	g       *graph
 	longest int
@@ -21,8 +22,9 @@ type cycles struct {
 	yield   func(legs []int32) error
 }
 
-// eachCycle calls yield with the legs of every simple cycle of at most longest indices, in the order of the cycle. The
-// slice is used again. Cost: the number of paths of half that length, about.
+// eachCycle calls yield with the legs of every simple cycle of at most longest indices, in the order
+// of the cycle. The slice is used again.
+// Cost: the number of paths of half that length, about.
 func eachCycle(left *moves, g *graph, longest int, yield func(legs []int32) error) error {
 	c := &cycles{g: g, longest: longest, back: make([]int32, len(g.dims)), onPath: make([]bool, len(g.dims)),
 		used: make([]bool, len(g.edges)), yield: yield, left: left}

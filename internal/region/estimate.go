@@ -21,21 +21,23 @@ type Estimate struct {
 	Regions   int
 	Widest    int
 	Flops     float64 // done
-	// regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are doubtful
+	// regions left out of LnZ and Marginals: Z_r / Z_BP ≤ 0, or out of range. With any, both are
+	// doubtful
 	NonPositive int
 	Negative    int         // marginals inside regions left out
 	Marginals   [][]float64 // per index of the expression; nil where none were asked for
 }
 
-// Combine adds up parts that cover all regions, given in order, without gaps. The bits depend on the bounds
-// of the parts.
+// Combine adds up parts that cover all regions, given in order, without gaps. The bits depend on the
+// bounds of the parts.
 func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.f.Len(), Widest: p.f.Widest}
 	var lnZ, linear, absolute sum
 	next := 0
 	for _, part := range parts {
 		if part.From != next {
-			return nil, fault.New(fault.Internal, "region: a part begins at region %d, %d is next", part.From, next)
+			return nil, fault.New(fault.Internal, "region: a part begins at region %d, %d is next",
+				part.From, next)
 		}
 		next = part.To
 		lnZ.plus(part.LnZ)
@@ -81,9 +83,11 @@ func (f *Family) Chunks() []int {
 	return append(bounds, n)
 }
 
-// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits
-// for any number.
-func Run(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, threads int) (*Estimate, error) {
+// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the
+// same bits for any number.
+func Run(
+	ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, threads int,
+) (*Estimate, error) {
 	p, err := Prepare(ctx, e, s, f)
 	if err != nil {
 		return nil, err

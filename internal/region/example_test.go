@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// A cycle of three indices that want to be equal: belief propagation sees 3 tables of mean 1.25, the region the cycle.
+// A cycle of three indices that want to be equal: belief propagation sees 3 tables of mean 1.25, the
+// region the cycle.
 func Example() {
 	equal := []float64{2, 0.5, 0.5, 2}
 	e := &sumproduct.Expression{Dims: []int{2, 2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{

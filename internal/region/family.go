@@ -9,21 +9,24 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Family is a set of regions closed under intersection, numbered from 0, with their counting numbers. It is a
-// function of the hypergraph and the options: every worker can plan it again.
+// Family is a set of regions closed under intersection, numbered from 0, with their counting
+// numbers. It is a function of the hypergraph and the options: every worker can plan it again.
 type Family struct {
 	Options Options // as planned: no defaults left, Kind is not Auto
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
-	Flops   float64 // multiplications and additions, without bookkeeping; predicted for windows of large lattices
-	Widest  int     // log2 of the largest table of any region's contraction, rounded up
-	Bytes   float64 // tables of one worker at the largest region; beside them Prepare's gauge, linear in the model
-	Shrunk  int     // balls made smaller to be narrow enough
-	Dropped int     // balls and cycles too wide at any size
+	// multiplications and additions, without bookkeeping; predicted for windows of large lattices
+	Flops  float64
+	Widest int // log2 of the largest table of any region's contraction, rounded up
+	// tables of one worker at the largest region; beside them Prepare's gauge, linear in the model
+	Bytes   float64
+	Shrunk  int // balls made smaller to be narrow enough
+	Dropped int // balls and cycles too wide at any size
 	g       *graph
 	source  source
 }
 
-// source numbers regions. The legs that region returns may be overwritten by the next call with the same worker.
+// source numbers regions. The legs that region returns may be overwritten by the next call with the
+// same worker.
 type source interface {
 	len() int
 	region(r int, w *worker) (legs []int32, alpha int64)
@@ -33,12 +36,12 @@ type source interface {
 // Len returns the number of regions.
 func (f *Family) Len() int { return f.source.len() }
 
-// Plan makes the family that the options ask for, without looking at any entry. Windows take time linear in
-// the model and no memory for regions. Lists of regions are closed under intersection: time goes with regions
-// times those they overlap.
+// Plan makes the family that the options ask for, without looking at any entry. Windows take time
+// linear in the model and no memory for regions. Lists of regions are closed under intersection:
+// time goes with regions times those they overlap.
 //
-// Errors: fault.Unsupported for windows where there is no lattice; fault.OverBudget for families beyond the
-// options' bounds; fault.BadInput for options; the context's.
+// Errors: fault.Unsupported for windows where there is no lattice; fault.OverBudget for families
+// beyond the options' bounds; fault.BadInput for options; the context's.
 func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Family, error) {
 	g, err := newGraph(h)
 	if err != nil {
@@ -75,7 +78,8 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 		f.Bytes *= 2
 	}
 	if f.Widest > o.MaxWidth {
-		return nil, fault.New(fault.OverBudget, "region: %s of size %d have tables of 2^%d entries, 2^%d are allowed",
+		return nil, fault.New(fault.OverBudget,
+			"region: %s of size %d have tables of 2^%d entries, 2^%d are allowed",
 			o.Kind, o.Size, f.Widest, o.MaxWidth)
 	}
 	if f.Flops > o.Flops {
@@ -97,7 +101,8 @@ func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
 	if f.Regions <= maxPriced {
 		return f.price(ctx, w, 1, 0, 1, f.Regions)
 	}
-	// Along a line, even intervals are the windows and odd ones their intersections. Those in the middle stand for all.
+	// Along a line, even intervals are the windows and odd ones their intersections. Those in the
+	// middle stand for all.
 	for _, r := range middle(down) {
 		for _, c := range middle(across) {
 			many := float64(r.many) * float64(c.many)

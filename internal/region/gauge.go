@@ -14,8 +14,8 @@ import (
 //	b_i(x) = Π_t m_{t→i}(x) / Z_i,   q_ℓ = m_ℓ ∘ v_ℓ,   ρ_t(x) = T_t(x) / (⟨T_t, ⊗v⟩ Π_ℓ m_ℓ(x_ℓ))
 //	Z_r / Z_BP = Σ_x Π_{i ∈ r} b_i(x_i) Π_{t ∈ r} ρ_t^r(x),   ρ_t^r = Σ over the legs of t outside r of ρ_t Π q_ℓ
 //
-// At a fixed point q_ℓ = b_i and ρ_t is the ratio of the table's belief to the product of its indices' beliefs. Where a
-// message is 0 the value has no weight in b, and ρ is set to 0.
+// At a fixed point q_ℓ = b_i and ρ_t is the ratio of the table's belief to the product of its
+// indices' beliefs. Where a message is 0 the value has no weight in b, and ρ is set to 0.
 type gauge struct {
 	belief [][]float64 // by index
 	q      [][]float64 // by leg

@@ -34,9 +34,9 @@ func gauged(e *sumproduct.Expression, s *bp.State, t int) []float64 {
 	return data
 }
 
-// TestGramMatrixGivesMoebiusWeights: for leg sets closed under plain intersection the normal equations of the
-// Frobenius objective, with G_rs = ‖Q^(r∩s)‖² and b_r = ‖Q^(r)‖² from the entries of the gauged base tensor,
-// have the Möbius numbers as their solution.
+// TestGramMatrixGivesMoebiusWeights: for leg sets closed under plain intersection the normal
+// equations of the Frobenius objective, with G_rs = ‖Q^(r∩s)‖² and b_r = ‖Q^(r)‖² from the entries
+// of the gauged base tensor, have the Möbius numbers as their solution.
 func TestGramMatrixGivesMoebiusWeights(t *testing.T) {
 	const tolerance = 1e-8
 	for seed := range uint64(12) {
@@ -69,7 +69,8 @@ func TestGramMatrixGivesMoebiusWeights(t *testing.T) {
 		for r, want := range weights(t, g, regions) {
 			other = other || want != 1
 			if math.Abs(alpha.AtVec(r)-float64(want)) > tolerance {
-				t.Errorf("seed %d, region %d of %d: the normal equations say %v, Möbius %d", seed, r, n, alpha.AtVec(r), want)
+				t.Errorf("seed %d, region %d of %d: the normal equations say %v, Möbius %d",
+					seed, r, n, alpha.AtVec(r), want)
 			}
 		}
 		if !other {
@@ -78,8 +79,8 @@ func TestGramMatrixGivesMoebiusWeights(t *testing.T) {
 	}
 }
 
-// plainFamily draws sets of tables with all their legs and closes them under plain intersection. One table is in all of
-// them, so that the empty set, which moebius does not know, is not needed.
+// plainFamily draws sets of tables with all their legs and closes them under plain intersection. One
+// table is in all of them, so that the empty set, which moebius does not know, is not needed.
 func plainFamily(t *testing.T, g *graph, seed uint64) *store {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	s := newStore(500)

@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// graph holds the legs of all tables of order ≥ 2, numbered table after table. Tables of lower order have none.
+// graph holds the legs of all tables of order ≥ 2, numbered table after table. Tables of lower order
+// have none.
 type graph struct {
 	dims  []int
 	edges [][]int

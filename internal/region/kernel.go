@@ -16,7 +16,8 @@ func fit(s []float64, n int) []float64 {
 	return s[:n]
 }
 
-// forward returns Σ_x Π_v b_v(x_v) Π_t tables_t(x), for b the beliefs of the indices. Outputs stay for backward.
+// forward returns Σ_x Π_v b_v(x_v) Π_t tables_t(x), for b the beliefs of the indices. Outputs stay
+// for backward.
 func (m *machine) forward(p *program, tables, beliefs [][]float64) float64 {
 	m.out, m.acc = fit(m.out, p.buffer), fit(m.acc, p.most)
 	value := 1.0
@@ -60,13 +61,16 @@ func (m *machine) data(op *operand, tables [][]float64) []float64 {
 	return tables[op.from]
 }
 
-// backward calls yield with the unnormalised marginal of every index, after forward. The derivative of an output is
-// spread over the step's operands, and with the index left open it is the index's marginal:
+// backward calls yield with the unnormalised marginal of every index, after forward. The derivative
+// of an output is spread over the step's operands, and with the index left open it is the index's
+// marginal:
 //
 //	∂Z/∂in_k = Σ ∂Z/∂out · b_v Π_{m≠k} in_m,   M_v(x) = Σ_o ∂Z/∂out[o] · b_v(x) Π_k in_k
 //
 // Each connected part counts for itself. The slice that yield gets is used again.
-func (m *machine) backward(p *program, tables, beliefs [][]float64, yield func(v int, marginal []float64)) {
+func (m *machine) backward(
+	p *program, tables, beliefs [][]float64, yield func(v int, marginal []float64),
+) {
 	m.back = fit(m.back, p.buffer)
 	clear(m.back)
 	var marginal []float64

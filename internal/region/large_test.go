@@ -50,6 +50,7 @@ func TestPlanTimes(t *testing.T) {
 			fmt.Println(err)
 			continue
 		}
-		fmt.Printf(", %d regions, %d legs, width %d, %g flops\n", f.Len(), len(f.source.(*list).legs), f.Widest, f.Flops)
+		fmt.Printf(", %d regions, %d legs, width %d, %g flops\n",
+			f.Len(), len(f.source.(*list).legs), f.Widest, f.Flops)
 	}
 }

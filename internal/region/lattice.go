@@ -1,6 +1,7 @@
 package region
 
-// Lattices: indices at integer points of the plane, recognised by their squares, and windows of them.
+// Lattices: indices at integer points of the plane, recognised by their squares, and windows of
+// them.
 
 import (
 	"slices"
@@ -8,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// lattice has one index, or none, at every point of a rectangle, and indices in no square at the point of a neighbour.
-// Windows of it are closed under intersection wherever indices are; how well they catch cycles depends on it.
+// lattice has one index, or none, at every point of a rectangle, and indices in no square at the
+// point of a neighbour. Windows of it are closed under intersection wherever indices are; how well
+// they catch cycles depends on it.
 type lattice struct {
 	rows, cols line
 	start      []int32 // of every point, row-major: list[start[p]:start[p+1]] are its indices
@@ -21,11 +23,13 @@ func errNoLattice(why string) error {
 	return fault.New(fault.Unsupported, "region: no windows: the model is not a lattice (%s)", why)
 }
 
-// mostNeighbours bounds the degree of a lattice's index; a few more than 4, for what simplification leaves of corners.
+// mostNeighbours bounds the degree of a lattice's index; a few more than 4, for what simplification
+// leaves of corners.
 const mostNeighbours = 8
 
-// embedder finds coordinates: an edge between two neighbours is in at most two squares, one on either side, and squares
-// are cycles of four without chords. From one square on, every edge with one side known tells the other.
+// embedder finds coordinates: an edge between two neighbours is in at most two squares, one on
+// either side, and squares are cycles of four without chords. From one square on, every edge with
+// one side known tells the other.
 type embedder struct {
 	near   [][]int32 // neighbours through tables of order two
 	placed []bool
@@ -36,11 +40,12 @@ type embedder struct {
 	todo   []edge
 }
 
-// edge waits for the square on its far side; behind are the two indices of the known one, next to a and to b.
+// edge waits for the square on its far side; behind are the two indices of the known one, next to a
+// and to b.
 type edge struct{ a, b, behindA, behindB int32 }
 
-// findLattice returns the lattice of a graph: every index of its 2-core must have a place. Components are put one below
-// the other. Linear time.
+// findLattice returns the lattice of a graph: every index of its 2-core must have a place.
+// Components are put one below the other. Linear time.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
 	e := &embedder{
 		near:   neighbours(g),
@@ -94,8 +99,9 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 // mostBeside: one in so many indices may be in no square.
 const mostBeside = 4
 
-// beside puts indices of the 2-core that are in no square, around holes above all, to the nearest index that is. It
-// returns all that have a place, and whether that is the whole 2-core: a component may have no square at all.
+// beside puts indices of the 2-core that are in no square, around holes above all, to the nearest
+// index that is. It returns all that have a place, and whether that is the whole 2-core: a component
+// may have no square at all.
 func (e *embedder) beside(g *graph, all []int32, inCore []bool) ([]int32, bool) {
 	for k := 0; k < len(all); k++ {
 		for _, leg := range g.legsOf(all[k]) {
@@ -220,8 +226,9 @@ func (e *embedder) square(w edge, d, c int32) {
 	e.push(w.a, w.b, c, d)
 }
 
-// closes notes that one index is at two points, apart by whole periods of rows and of columns. Where that is not what a
-// twisted or knotted model does, the periods come out so small that two indices have one place.
+// closes notes that one index is at two points, apart by whole periods of rows and of columns. Where
+// that is not what a twisted or knotted model does, the periods come out so small that two indices
+// have one place.
 func (e *embedder) closes(rows, cols int32) {
 	for axis, by := range [2]int32{rows, cols} {
 		for by != 0 {
@@ -247,7 +254,8 @@ func (e *embedder) shift(row int32) int32 {
 // sparsest bounds the points of a lattice by a multiple of its indices.
 const sparsest = 64
 
-// lattice sorts indices by their points; the first so many are in squares, and have a point of their own.
+// lattice sorts indices by their points; the first so many are in squares, and have a point of their
+// own.
 func (e *embedder) lattice(all []int32, squares int) (*lattice, error) {
 	l := &lattice{list: make([]int32, len(all))}
 	var size [2]int32

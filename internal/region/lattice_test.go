@@ -25,7 +25,9 @@ func shuffled(e *sumproduct.Expression, seed uint64) *sumproduct.Expression {
 		}
 		out.Tables = append(out.Tables, sumproduct.Table{Scope: scope, Data: t.Data})
 	}
-	rng.Shuffle(len(out.Tables), func(a, b int) { out.Tables[a], out.Tables[b] = out.Tables[b], out.Tables[a] })
+	rng.Shuffle(len(out.Tables), func(a, b int) {
+		out.Tables[a], out.Tables[b] = out.Tables[b], out.Tables[a]
+	})
 	return out
 }
 
@@ -74,8 +76,8 @@ func closed(t *testing.T, f *Family) *Family {
 	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}
 }
 
-// TestLatticesAreRecognised: whatever the numbering, with indices missing, in several pieces; and counting
-// windows along lines gives what their closure gives.
+// TestLatticesAreRecognised: whatever the numbering, with indices missing, in several pieces; and
+// counting windows along lines gives what their closure gives.
 func TestLatticesAreRecognised(t *testing.T) {
 	two := grid(4, 5, 0.8, 2)
 	for _, e := range grid(5, 4, 0.8, 3).Tables {

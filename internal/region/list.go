@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// list holds regions with α ≠ 0. The legs of each are in the order in which a walk from its first leg meets
-// them, so that regions of one shape look alike.
+// list holds regions with α ≠ 0. The legs of each are in the order in which a walk from its first
+// leg meets them, so that regions of one shape look alike.
 type list struct {
 	legs  []int32
 	off   []int
@@ -31,7 +31,9 @@ func newList(g *graph, s *store, alpha []int64) *list {
 			order = append(order, int32(r))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int { return slices.Compare(s.region(int(a)), s.region(int(b))) })
+	slices.SortFunc(order, func(a, b int32) int {
+		return slices.Compare(s.region(int(a)), s.region(int(b)))
+	})
 	w := newWalker(g)
 	for _, r := range order {
 		l.legs = w.walk(l.legs, s.region(int(r)))
@@ -99,9 +101,9 @@ func (w *walker) take(out, legs []int32) []int32 {
 	return out
 }
 
-// withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so ratios stay as
-// they are, and the region knows the marginal at their end, which does not follow from those of the table's
-// other indices one by one.
+// withFreeLegs adds to every region the legs of its tables that no region has. They dangle, so
+// ratios stay as they are, and the region knows the marginal at their end, which does not follow
+// from those of the table's other indices one by one.
 func (l *list) withFreeLegs(g *graph) *list {
 	taken, met := make([]bool, len(g.index)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {

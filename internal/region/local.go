@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// local numbers the indices and tables of a region by first appearance. Its arrays over the graph are clean
-// between calls.
+// local numbers the indices and tables of a region by first appearance. Its arrays over the graph
+// are clean between calls.
 type local struct {
 	g            *graph
 	slotI, slotT []int32 // 1 + number, 0: not in the region
@@ -57,7 +57,8 @@ func (l *local) build(legs []int32) {
 	}
 }
 
-// describe sorts the legs of every table and writes the key: dimensions, and the scopes in numbers of the region.
+// describe sorts the legs of every table and writes the key: dimensions, and the scopes in numbers
+// of the region.
 func (l *local) describe() {
 	l.key = binary.AppendUvarint(l.key[:0], uint64(len(l.dims)))
 	for _, d := range l.dims {
@@ -75,7 +76,8 @@ func (l *local) describe() {
 
 func (l *local) legs(t int) []int32 { return l.leg[l.start[t]:l.start[t+1]] }
 
-// scopes returns the scopes of the tables in numbers of the region. It reads the key, where they are kept.
+// scopes returns the scopes of the tables in numbers of the region. It reads the key, where they are
+// kept.
 func (l *local) scopes() [][]int {
 	rest := l.key
 	next := func() int {

@@ -18,9 +18,10 @@ type loops struct {
 	left   *moves
 }
 
-// addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs among these
-// indices. What is left out begins at loops of o.Size+1 indices, whatever their form; families of cycles
-// leave out smaller ones that are no cycles. Cost: unions times the cycles that each meets.
+// addLoops adds to s, for all unions of overlapping cycles with at most o.Size indices, the legs
+// among these indices. What is left out begins at loops of o.Size+1 indices, whatever their form;
+// families of cycles leave out smaller ones that are no cycles.
+// Cost: unions times the cycles that each meets.
 func (f *Family) addLoops(w *worker, s *store, left *moves) error {
 	o := f.Options
 	l := &loops{

@@ -7,11 +7,16 @@ import (
 	"math"
 )
 
-// marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices, after the
-// corrections c_i have been sent out along the legs that no region has: there, messages are passed anew from
-// beliefs corrected.
+// marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices,
+// after the corrections c_i have been sent out along the legs that no region has: there, messages
+// are passed anew from beliefs corrected.
 func (p *Prepared) marginals(parts []*Part) [][]float64 {
-	c := &corrections{p: p, g: p.f.g, ln: make([][]float64, len(p.e.Dims)), free: make([]bool, len(p.f.g.index))}
+	c := &corrections{
+		p:    p,
+		g:    p.f.g,
+		ln:   make([][]float64, len(p.e.Dims)),
+		free: make([]bool, len(p.f.g.index)),
+	}
 	for _, part := range parts {
 		at := 0
 		for _, i := range part.Indices {
@@ -28,7 +33,8 @@ func (p *Prepared) marginals(parts []*Part) [][]float64 {
 	return out
 }
 
-// corrections holds ln c_i of all indices, and how the messages of free legs, those in no region, have changed.
+// corrections holds ln c_i of all indices, and how the messages of free legs, those in no region,
+// have changed.
 type corrections struct {
 	p    *Prepared
 	g    *graph
@@ -47,8 +53,8 @@ func (c *corrections) take(i int, logs []float64) {
 	}
 }
 
-// weights returns b_i c_i times the gains of all free legs of the index but one, normalised to sum 1; all beliefs where
-// nothing is left.
+// weights returns b_i c_i times the gains of all free legs of the index but one, normalised to sum
+// 1; all beliefs where nothing is left.
 func (c *corrections) weights(i int32, but int32) []float64 {
 	b := c.p.y.belief[i]
 	out := make([]float64, len(b))
@@ -100,9 +106,9 @@ func (c *corrections) marginal(i int32, d int) []float64 {
 	return c.weights(i, -1)
 }
 
-// spread passes messages over the tables with free legs: from the leaves of a breadth-first forest to its
-// roots and back, which is all there is to do on trees. Where free legs close cycles longer than all regions,
-// it is one sweep of many.
+// spread passes messages over the tables with free legs: from the leaves of a breadth-first forest
+// to its roots and back, which is all there is to do on trees. Where free legs close cycles longer
+// than all regions, it is one sweep of many.
 func (c *corrections) spread() {
 	c.gain = make([][]float64, len(c.g.index))
 	for leg := range c.free {

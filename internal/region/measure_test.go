@@ -156,7 +156,8 @@ func TestMeasureHuge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("BP %.6f conv %v %.1fs, %d MiB live\n", s.LnZ(), s.Converged, time.Since(begin).Seconds(), liveMiB())
+	fmt.Printf("BP %.6f conv %v %.1fs, %d MiB live\n",
+		s.LnZ(), s.Converged, time.Since(begin).Seconds(), liveMiB())
 	for _, k := range []int{2, 3, 4} {
 		begin := time.Now()
 		f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{
@@ -218,7 +219,8 @@ func TestMeasureSimplified(t *testing.T) {
 	measuring(t, "simplified")
 	for _, name := range strings.Split(os.Getenv("REGION_MODELS"), ",") {
 		log10, _ := reference.Log10Z(t, name)
-		r, err := preprocess.Run(context.Background(), built(t, reference.Network(t, name)), preprocess.Options{})
+		r, err := preprocess.Run(context.Background(), built(t, reference.Network(t, name)),
+			preprocess.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,12 +275,17 @@ func TestMeasureTable(t *testing.T) {
 	}{{14, 0.5, false}, {14, 1, false}, {14, 0.5, true}, {10, 1, false}} {
 		var mean [7]float64
 		for seed := range uint64(seeds) {
-			m, err := generate.Grid(c.rows, c.rows, generate.Ising{Delta: c.delta, Attractive: c.attractive, Seed: seed})
+			m, err := generate.Grid(c.rows, c.rows, generate.Ising{
+				Delta:      c.delta,
+				Attractive: c.attractive,
+				Seed:       seed,
+			})
 			e := expression(t, m, err)
 			want, s := exactly(t, e), propagated(t, e)
 			mean[1] += math.Abs(s.LnZ()-want) / seeds
 			for k := 2; k < len(mean); k++ {
-				f, err := region.Plan(context.Background(), e.Hypergraph(), region.Options{Kind: region.Windows, Size: k})
+				f, err := region.Plan(context.Background(), e.Hypergraph(),
+					region.Options{Kind: region.Windows, Size: k})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -18,15 +18,18 @@ import (
 // rounding bounds what is equal but for rounding.
 const rounding = 1e-9
 
-// ising returns exp(Σ J_ij x_i x_j + Σ h_i x_i) on the given edges, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1): a table
-// per edge, and one per index.
+// ising returns exp(Σ J_ij x_i x_j + Σ h_i x_i) on the given edges, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1):
+// a table per edge, and one per index.
 func ising(n int, edges [][2]int, delta float64, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	e := &sumproduct.Expression{Dims: make([]int, n), Scale: scaled.One}
 	for i := range n {
 		e.Dims[i] = 2
 		h := 0.1 * (2*rng.Float64() - 1)
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+		e.Tables = append(e.Tables, sumproduct.Table{
+			Scope: []int{i},
+			Data:  []float64{math.Exp(-h), math.Exp(h)},
+		})
 	}
 	for _, edge := range edges {
 		j := delta * (2*rng.Float64() - 1)
@@ -52,7 +55,8 @@ func grid(rows, cols int, delta float64, seed uint64) *sumproduct.Expression {
 	return ising(rows*cols, gridEdges(rows, cols), delta, seed)
 }
 
-// random returns tables of order 1 to 3 over indices of dimension 2 or 3, entries in [½, 1½) to some power.
+// random returns tables of order 1 to 3 over indices of dimension 2 or 3, entries in [½, 1½) to some
+// power.
 func random(n, tables int, strength float64, seed uint64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	e := &sumproduct.Expression{Dims: make([]int, n), Scale: scaled.FromFloat(3)}

@@ -8,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// moves counts down what planning may still do, some nanoseconds each, and looks at the context now and then.
+// moves counts down what planning may still do, some nanoseconds each, and looks at the context now
+// and then.
 type moves struct {
 	ctx      context.Context
 	left, of int64

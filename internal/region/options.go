@@ -1,17 +1,19 @@
-// Package region corrects belief propagation by regions: sets of legs that are contracted exactly while every
-// leg outside is projected on its message (components Q = B ∘ R in the gauge of belief propagation).
+// Package region corrects belief propagation by regions: sets of legs that are contracted exactly
+// while every leg outside is projected on its message (components Q = B ∘ R in the gauge of belief
+// propagation).
 //
 //	ln Z ≈ ln Z_BP + Σ_r α_r ln (Z_r / Z_BP),   Z ≈ Z_BP (1 + Σ_r α_r (Z_r / Z_BP − 1))
 //
-// over a family of regions closed under intersection, with the counting numbers α_r = 1 − Σ_{s ⊋ r} α_s.
-// Regions are cut to the connected parts of their 2-core, which at a fixed point loses nothing: a leg on a
-// dangling tree has ratio 1. Regions are independent of each other, and both sums are taken in a fixed order:
-// the work can be split anywhere.
+// over a family of regions closed under intersection, with the counting numbers α_r = 1 − Σ_{s ⊋ r}
+// α_s. Regions are cut to the connected parts of their 2-core, which at a fixed point loses nothing:
+// a leg on a dangling tree has ratio 1. Regions are independent of each other, and both sums are
+// taken in a fixed order: the work can be split anywhere.
 //
-// The weights are the Frobenius-optimal ones for plain leg sets in this gauge; see TestGramMatrixGivesMoebiusWeights.
-// Sources: J. Yedidia, W. Freeman, Y. Weiss, Constructing free energy approximations and generalized belief propagation
-// algorithms, IEEE Trans. Inf. Theory 51 (2005), for counting numbers; cluster expansions around belief propagation:
-// Midha and Zhang, arXiv:2510.02290.
+// The weights are the Frobenius-optimal ones for plain leg sets in this gauge; see
+// TestGramMatrixGivesMoebiusWeights.
+// Sources: J. Yedidia, W. Freeman, Y. Weiss, Constructing free energy approximations and generalized
+// belief propagation algorithms, IEEE Trans. Inf. Theory 51 (2005), for counting numbers; cluster
+// expansions around belief propagation: Midha and Zhang, arXiv:2510.02290.
 package region
 
 import (
@@ -24,8 +26,9 @@ const (
 	Auto    = "auto"    // Windows where the model is a lattice, else Loops
 	Windows = "windows" // Size × Size windows of a lattice
 	Cycles  = "cycles"  // simple cycles of at most Size indices
-	Loops   = "loops"   // unions of overlapping cycles with at most Size indices, and as the cycles among them
-	Balls   = "balls"   // what is within Size steps of an index
+	// unions of overlapping cycles with at most Size indices, and as the cycles among them
+	Loops = "loops"
+	Balls = "balls" // what is within Size steps of an index
 )
 
 // Options choose a family of regions. Sizes that cost more than the bounds are fault.OverBudget.
@@ -33,12 +36,14 @@ type Options struct {
 	Kind   string // default Auto
 	Size   int    // of the regions; default 4 for windows, 10 for cycles, 8 for loops, 3 for balls
 	Radius int    // of balls that cycles or loops have beside them; 0: none
-	// log2 of the largest table of a region's contraction; larger balls shrink, else they go; default 20
+	// log2 of the largest table of a region's contraction; larger balls shrink, else they go;
+	// default 20
 	MaxWidth   int
 	MaxRegions int     // kept in a list (windows are not); default 200 000
 	Flops      float64 // of all regions together; default 10^12
-	Moves      int64   // of planning: legs and sets of a list's closure looked at; default policy.RegionMoves
-	Marginals  bool    // the marginals of all indices too: about three times the flops
+	// of planning: legs and sets of a list's closure looked at; default policy.RegionMoves
+	Moves     int64
+	Marginals bool // the marginals of all indices too: about three times the flops
 }
 
 // maxWidth is what Options.MaxWidth may be: offsets are int32.
@@ -63,7 +68,8 @@ func (o Options) withDefaults() (Options, error) {
 		o.Flops = policy.RegionFlops
 	}
 	if _, known := sizes[o.Kind]; !known {
-		return o, fault.New(fault.BadInput, "region: kind %q is not one of auto, windows, cycles, loops, balls", o.Kind)
+		return o, fault.New(fault.BadInput,
+			"region: kind %q is not one of auto, windows, cycles, loops, balls", o.Kind)
 	}
 	if o.Size < least[o.Kind] {
 		return o, fault.New(fault.BadInput, "region: %s of size %d, at least %d", o.Kind, o.Size, least[o.Kind])

@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's regions. It
-// may be used by several goroutines.
+// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's
+// regions. It may be used by several goroutines.
 type Prepared struct {
 	f     *Family
 	e     *sumproduct.Expression
@@ -27,9 +27,9 @@ type Prepared struct {
 	idle []*worker
 }
 
-// Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and memory
-// are linear in the model. Errors: fault.FailedEstimate where belief propagation found a contradiction; the
-// context's.
+// Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and
+// memory are linear in the model.
+// Errors: fault.FailedEstimate where belief propagation found a contradiction; the context's.
 func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {
@@ -42,8 +42,9 @@ func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Fami
 	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, y: y}, nil
 }
 
-// With returns p for another family that is planned for the same hypergraph, sharing what depends on the
-// expression and the state alone. With nil it is that and nothing else: to keep for further families.
+// With returns p for another family that is planned for the same hypergraph, sharing what depends on
+// the expression and the state alone. With nil it is that and nothing else: to keep for further
+// families.
 func (p *Prepared) With(f *Family) *Prepared {
 	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, y: p.y}
 }
@@ -57,13 +58,14 @@ type Part struct {
 	NonPositive int     // regions left out, but of Linear, because Z_r / Z_BP is not a positive number
 	Flops       float64 // done
 	Negative    int     // marginals left out because an entry is negative
-	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices, one after
-	// the other; −Inf for values that some region excludes.
+	// Of the marginals: Logs has Σ α_r ln (P_r(x) / P_BP(x)) for all values x of each of Indices,
+	// one after the other; −Inf for values that some region excludes.
 	Indices []int
 	Logs    []float64
 }
 
-// Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each rounded once.
+// Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each
+// rounded once.
 func (part *Part) Sums() (ln, linear float64) { return part.LnZ.value(), part.Linear.value() }
 
 // worker takes one from the idle, or makes one.

@@ -11,8 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// program sums out the indices of a network of one shape. Operands are numbered: the tables, then the outputs of the
-// steps. The axes of an output are in the reverse order of elimination, the next index to go fastest.
+// program sums out the indices of a network of one shape. Operands are numbered: the tables, then
+// the outputs of the steps. The axes of an output are in the reverse order of elimination, the next
+// index to go fastest.
 type program struct {
 	dims   []int
 	steps  []step
@@ -40,14 +41,16 @@ type operand struct {
 	inner, outer []int32
 }
 
-// cost is what an elimination takes: log2 is of the entries of the largest table touched, entries are those
-// of all outputs.
+// cost is what an elimination takes: log2 is of the entries of the largest table touched, entries
+// are those of all outputs.
 type cost struct{ flops, log2, entries float64 }
 
-// price returns the min-fill order of a network and what eliminating along it costs. It allocates no tables.
-// The only error is the context's.
+// price returns the min-fill order of a network and what eliminating along it costs. It allocates no
+// tables. The only error is the context's.
 func price(ctx context.Context, dims []int, scopes [][]int) (order []int, c cost, err error) {
-	if order, err = contractionorder.MinFill(ctx, contractionorder.Hypergraph{Dims: dims, Edges: scopes}); err != nil {
+	if order, err = contractionorder.MinFill(ctx, contractionorder.Hypergraph{
+		Dims: dims, Edges: scopes,
+	}); err != nil {
 		return nil, cost{}, err
 	}
 	buckets(dims, scopes, order, func(v int, in []int, union []int, _ [][]int) {
@@ -62,9 +65,13 @@ func price(ctx context.Context, dims []int, scopes [][]int) (order []int, c cost
 	return order, c, nil
 }
 
-// buckets walks through an elimination: yield is called for every index of order that some table has, with the operands
-// multiplied and the union of their scopes, in the reverse order of elimination. live holds the scopes of all operands.
-func buckets(dims []int, scopes [][]int, order []int, yield func(v int, in []int, union []int, live [][]int)) {
+// buckets walks through an elimination: yield is called for every index of order that some table
+// has, with the operands multiplied and the union of their scopes, in the reverse order of
+// elimination. live holds the scopes of all operands.
+func buckets(
+	dims []int, scopes [][]int, order []int,
+	yield func(v int, in []int, union []int, live [][]int),
+) {
 	place := make([]int, len(dims))
 	for k, v := range order {
 		place[v] = k
@@ -109,7 +116,8 @@ func buckets(dims []int, scopes [][]int, order []int, yield func(v int, in []int
 // maxBlock bounds the entries of a block: what a step holds at once, and its tables of offsets.
 const maxBlock = 256
 
-// compile prepares the elimination of networks of a shape along order. Outputs must fit int32: log2 ≤ 30 (see price).
+// compile prepares the elimination of networks of a shape along order. Outputs must fit int32: log2
+// ≤ 30 (see price).
 func compile(dims []int, scopes [][]int, order []int) *program {
 	p := &program{dims: slices.Clone(dims)}
 	at := make([]int, 0, len(order)) // first entry of every output

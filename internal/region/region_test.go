@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestOneRegionIsExact: where one region holds every cycle, ln Z and all marginals are exact, those of indices on trees
-// around it too.
+// TestOneRegionIsExact: where one region holds every cycle, ln Z and all marginals are exact, those
+// of indices on trees around it too.
 func TestOneRegionIsExact(t *testing.T) {
 	trees := [][2]int{{0, 9}, {9, 10}, {4, 11}, {8, 12}, {12, 13}, {12, 14}} // hung on a 3 × 3 grid
 	bridged := append(gridEdges(2, 2), [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6}, [2]int{6, 7}, [2]int{7, 8},
@@ -25,9 +25,11 @@ func TestOneRegionIsExact(t *testing.T) {
 		e *sumproduct.Expression
 		o Options
 	}{
-		"grid":            {grid(3, 4, 1, 1), Options{Kind: Windows, Size: 4}},
-		"grid, balls":     {grid(3, 4, 1, 1), Options{Kind: Balls, Size: 5}},
-		"grid with trees": {ising(15, append(gridEdges(3, 3), trees...), 0.8, 2), Options{Kind: Windows, Size: 3}},
+		"grid":        {grid(3, 4, 1, 1), Options{Kind: Windows, Size: 4}},
+		"grid, balls": {grid(3, 4, 1, 1), Options{Kind: Balls, Size: 5}},
+		"grid with trees": {
+			ising(15, append(gridEdges(3, 3), trees...), 0.8, 2), Options{Kind: Windows, Size: 3},
+		},
 		"cycle": {
 			ising(6, [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 0}, {4, 5}}, 1, 3),
 			Options{Kind: Cycles, Size: 5},
@@ -40,7 +42,8 @@ func TestOneRegionIsExact(t *testing.T) {
 			c.o.Marginals = true
 			want, marginals := exactly(t, c.e)
 			est := estimated(t, c.e, c.o)
-			if name == "two cycles apart" { // one cycle's correction reaches the other's messages, but not its inside
+			// one cycle's correction reaches the other's messages, but not its inside
+			if name == "two cycles apart" {
 				if off, before := math.Abs(est.LnZ-want), math.Abs(est.LnZBP-want); off > 0.2*before {
 					t.Errorf("ln Z off by %g, belief propagation by %g", off, before)
 				}
@@ -59,7 +62,8 @@ func TestOneRegionIsExact(t *testing.T) {
 	}
 }
 
-// TestWindowsAreTheirClosure: the numbers that windows count with along a line are those of the generic closure.
+// TestWindowsAreTheirClosure: the numbers that windows count with along a line are those of the
+// generic closure.
 func TestWindowsAreTheirClosure(t *testing.T) {
 	// rows, columns, window
 	for _, c := range [][3]int{
@@ -133,8 +137,8 @@ func name(legs []int32) string {
 	return string(b)
 }
 
-// TestRegionsConverge: errors of ln Z and of marginals fall with the size of the regions, far below belief
-// propagation's.
+// TestRegionsConverge: errors of ln Z and of marginals fall with the size of the regions, far below
+// belief propagation's.
 func TestRegionsConverge(t *testing.T) {
 	for side := 4; side <= 8; side += 2 {
 		var last, before, lastMean, beforeMean float64
@@ -166,7 +170,8 @@ func TestRegionsConverge(t *testing.T) {
 	}
 }
 
-// TestAnyTables: families on tables of order three, whose regions hold some legs of a table and not others.
+// TestAnyTables: families on tables of order three, whose regions hold some legs of a table and not
+// others.
 func TestAnyTables(t *testing.T) {
 	for _, o := range []Options{{Kind: Cycles, Size: 5}, {Kind: Balls, Size: 1}, {Kind: Balls, Size: 2}} {
 		var off, before float64
@@ -185,7 +190,10 @@ func TestAnyTables(t *testing.T) {
 
 // TestPartsDoNotChangeBits: any number of threads, and any worker that plans again.
 func TestPartsDoNotChangeBits(t *testing.T) {
-	for _, o := range []Options{{Kind: Windows, Size: 3, Marginals: true}, {Kind: Balls, Size: 2, Marginals: true}} {
+	for _, o := range []Options{
+		{Kind: Windows, Size: 3, Marginals: true},
+		{Kind: Balls, Size: 2, Marginals: true},
+	} {
 		e := grid(7, 6, 0.8, 3)
 		messages := propagated(t, e).Messages()
 		s, err := bp.Restore(e, messages)
@@ -223,7 +231,8 @@ func TestPartsDoNotChangeBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if est.LnZ != one.LnZ || est.LnZLinear != one.LnZLinear || meanError(est.Marginals, one.Marginals) != 0 ||
+		if est.LnZ != one.LnZ || est.LnZLinear != one.LnZLinear ||
+			meanError(est.Marginals, one.Marginals) != 0 ||
 			est.Flops != one.Flops {
 			t.Errorf("%v: %v, %v", o, est.LnZ, one.LnZ)
 		}
@@ -239,12 +248,14 @@ func TestPartsDoNotChangeBits(t *testing.T) {
 	}
 }
 
-// TestNotPositive: signed tables may give a region a value that has no logarithm; it is left out, and counted.
+// TestNotPositive: signed tables may give a region a value that has no logarithm; it is left out,
+// and counted.
 func TestNotPositive(t *testing.T) {
 	found := 0
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		e := &sumproduct.Expression{Dims: []int{3, 3, 3}, Scale: scaled.One} // with two values a cycle is always positive
+		// with two values a cycle is always positive
+		e := &sumproduct.Expression{Dims: []int{3, 3, 3}, Scale: scaled.One}
 		for k := range 3 {
 			data := make([]float64, 9)
 			for x := range data {
@@ -263,7 +274,8 @@ func TestNotPositive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		est, err := Run(context.Background(), e, s, planned(t, e, Options{Kind: Cycles, Size: 3, Marginals: true}), 1)
+		est, err := Run(context.Background(), e, s,
+			planned(t, e, Options{Kind: Cycles, Size: 3, Marginals: true}), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +317,8 @@ func TestErrors(t *testing.T) {
 		_, err := Plan(context.Background(), e.Hypergraph(), o)
 		return err
 	}
-	torus := ising(16, append(gridEdges(4, 4), [2]int{0, 3}, [2]int{4, 7}, [2]int{8, 11}, [2]int{12, 15}), 1, 1)
+	torus := ising(16,
+		append(gridEdges(4, 4), [2]int{0, 3}, [2]int{4, 7}, [2]int{8, 11}, [2]int{12, 15}), 1, 1)
 	for name, c := range map[string]struct {
 		err  error
 		code fault.Code
@@ -331,7 +344,8 @@ func TestErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Plan(ctx, grid(4, 4, 1, 1).Hypergraph(), Options{Kind: Balls}); !errors.Is(err, context.Canceled) {
+	if _, err := Plan(ctx, grid(4, 4, 1, 1).Hypergraph(), Options{Kind: Balls}); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
 }

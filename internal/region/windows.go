@@ -8,11 +8,11 @@ type line struct {
 	closed bool
 }
 
-// windows are the rectangles that k × k windows of a lattice and their intersections are. A rectangle is an
-// interval of rows times one of columns, and Möbius numbers of products multiply: along a line, windows [p,
-// p+k) have α = 1, the intersections of two next to each other [p+1, p+k) have α = −1, and all smaller ones
-// 0. On a closed line that holds as long as two windows meet in one interval; larger ones are replaced by the
-// whole line.
+// windows are the rectangles that k × k windows of a lattice and their intersections are. A
+// rectangle is an interval of rows times one of columns, and Möbius numbers of products multiply:
+// along a line, windows [p, p+k) have α = 1, the intersections of two next to each other [p+1, p+k)
+// have α = −1, and all smaller ones 0. On a closed line that holds as long as two windows meet in
+// one interval; larger ones are replaced by the whole line.
 type windows struct {
 	*lattice
 	k int

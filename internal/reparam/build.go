@@ -1,5 +1,5 @@
-// Package reparam turns a factor graph into a base tensor network (Lemma 1): one leg with an invertible map per
-// incidence, factors as reparameterised tensors, variables as tensors in CP form.
+// Package reparam turns a factor graph into a base tensor network (Lemma 1): one leg with an
+// invertible map per incidence, factors as reparameterised tensors, variables as tensors in CP form.
 package reparam
 
 // Build: the order of legs, the two choices of cores.
@@ -18,41 +18,44 @@ import (
 // ErrOptions says that the options name no known maps or cores.
 var ErrOptions = errors.New("reparam: options")
 
-// Options choose among the networks of one model. The zero value is identity maps with the factors as cores.
+// Options choose among the networks of one model. The zero value is identity maps with the factors
+// as cores.
 type Options struct {
 	Maps  btn.MapKind    // default identity
 	Cores btn.CoreChoice // default factors
-	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor of order
-	// ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
+	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor
+	// of order ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
 	Given func(factor int) []GivenMap
 }
 
-// GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄ of A. A
-// nil: the identity; Inverse nil: it is computed.
+// GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄
+// of A. A nil: the identity; Inverse nil: it is computed.
 type GivenMap struct{ A, Inverse []float64 }
 
 // Build returns the base tensor network of m, with Z(network) = Z(m) for every choice of maps:
 //
 //	Z = Scale · Σ_x̄ Π_j T̄^(j)[x̄] Π_i V^(i)[x̄],   V^(i)[x̄] = Σ_x w_i(x) Π_{j∈N(i)} A^(i:j)[x, x̄_i:j]
 //
-// Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope. Factors of
-// order one are multiplied into w_i, of order zero into Scale, whatever their form; one whose product with
-// the others spans more than weights hold, or is rounded in a model with an entry below 0, gets a leg like
-// those of order two, with the identity. A variable in no factor of order ≥ 2 becomes a link without legs
-// whose value is Σ_x w_i(x). Variables[i] points at the link that holds w_i.
+// Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope.
+// Factors of order one are multiplied into w_i, of order zero into Scale, whatever their form; one
+// whose product with the others spans more than weights hold, or is rounded in a model with an entry
+// below 0, gets a leg like those of order two, with the identity. A variable in no factor of order ≥
+// 2 becomes a link without legs whose value is Σ_x w_i(x). Variables[i] points at the link that
+// holds w_i.
 //
-// Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i). Cores "variables": B
-// = ⊗_i V^(i) with unit weights; each V^(i) has one more leg, after all incidences and in the order of the
-// variables, which joins it to the order-one link w_i. The links are the factors and then the variables'
-// weights.
+// Cores "factors": B = ⊗_j T̄^(j), one core per factor in their order; link i is V^(i). Cores
+// "variables": B = ⊗_i V^(i) with unit weights; each V^(i) has one more leg, after all incidences
+// and in the order of the variables, which joins it to the order-one link w_i. The links are the
+// factors and then the variables' weights.
 //
-// A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its entries, and its
-// legs have identity maps: Maps[ℓ].Kind says so.
+// A factor whose form cannot take its maps (a large symmetric one under unequal maps, say) keeps its
+// entries, and its legs have identity maps: Maps[ℓ].Kind says so.
 //
 // Warnings of the network say what Model.Unnormalised says.
 //
-// Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map, btn.ErrMap), ErrOptions,
-// btn.ErrRange; the context's. Cost: that of applying a d×d matrix along every mode of every factor.
+// Errors: those of Model.Validate and Map.Inverse (btn.ErrIllConditioned for a singular map,
+// btn.ErrMap), ErrOptions, btn.ErrRange; the context's.
+// Cost: that of applying a d×d matrix along every mode of every factor.
 // Source: Hamid and Braun, Lemma 1.
 func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
 	if err := o.fill(); err != nil {
@@ -121,7 +124,8 @@ type builder struct {
 	legs    [][]int // per variable, its legs in the order of the factors
 	pieces  []piece
 	shared  map[int]mapPair // orthogonal maps by dimension
-	apart   []bool          // by factor: one of order one that does not fit the weights, and has a leg; nil for none
+	// by factor: one of order one that does not fit the weights, and has a leg; nil for none
+	apart []bool
 
 	maps     []btn.Map // of the current factor
 	inverses [][]float64

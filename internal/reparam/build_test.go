@@ -18,7 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// tolerance of Z, relative to Σ|terms| of the model: the maps drawn here have condition numbers below 10 or so.
+// tolerance of Z, relative to Σ|terms| of the model: the maps drawn here have condition numbers
+// below 10 or so.
 const tolerance = 1e-10
 
 // maxStates bounds the entries of the networks that brute force visits.
@@ -42,7 +43,8 @@ func randomMaps(rng *rand.Rand, m *factorgraph.Model) func(j int) []reparam.Give
 	}
 }
 
-// drawModel draws models until the network of one with variables as cores is small enough for brute force.
+// drawModel draws models until the network of one with variables as cores is small enough for brute
+// force.
 func drawModel(rng *rand.Rand, o oracle.Options) *factorgraph.Model {
 	for {
 		m := oracle.RandomModel(rng, o)
@@ -63,8 +65,8 @@ func drawModel(rng *rand.Rand, o oracle.Options) *factorgraph.Model {
 	}
 }
 
-// TestLemma1FactorReparameterisation: T[x] = Σ_x̄ T̄[x̄] Π_ℓ A^(ℓ)[x_ℓ, x̄_ℓ], entry by entry, for every form
-// and arity up to 5.
+// TestLemma1FactorReparameterisation: T[x] = Σ_x̄ T̄[x̄] Π_ℓ A^(ℓ)[x_ℓ, x̄_ℓ], entry by entry, for
+// every form and arity up to 5.
 func TestLemma1FactorReparameterisation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, kind := range oracle.AllKinds {
@@ -77,7 +79,10 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 			}
 			table := oracle.RandomTensor(rng, kind, m.Domains, oracle.Options{Negative: true})
 			m.Factors = []factorgraph.Factor{{Scope: scope, Table: table}}
-			net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapGiven, Given: randomMaps(rng, m)})
+			net, err := reparam.Build(context.Background(), m, reparam.Options{
+				Maps:  btn.MapGiven,
+				Given: randomMaps(rng, m),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,13 +124,14 @@ func entry(m btn.Map, d, x, bar int) float64 {
 	return 0
 }
 
-// TestZUnchangedUnderMaps: for random models with mixed domains, every form of factor, arity up to 5, evidence, both
-// choices of cores and every kind of maps, Z of the network is Z of the model.
+// TestZUnchangedUnderMaps: for random models with mixed domains, every form of factor, arity up to
+// 5, evidence, both choices of cores and every kind of maps, Z of the network is Z of the model.
 func TestZUnchangedUnderMaps(t *testing.T) {
 	const seed = 20
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for trial := range 40 {
-		o := oracle.Options{Variables: 4 + rng.IntN(2), Factors: 4, MinDomain: 1 + rng.IntN(2), MaxArity: 2 + rng.IntN(4),
+		o := oracle.Options{Variables: 4 + rng.IntN(2), Factors: 4, MinDomain: 1 + rng.IntN(2),
+			MaxArity: 2 + rng.IntN(4),
 			Negative: trial%3 == 0, Zeros: float64(trial%2) * 0.1, Constant: trial%4 == 0}
 		m := drawModel(rng, o)
 		ev := oracle.RandomEvidence(rng, m)
@@ -150,14 +156,16 @@ func TestZUnchangedUnderMaps(t *testing.T) {
 					bound = w // a positive model must be right relative to Z itself
 				}
 				if math.Abs(diff) > tolerance*bound {
-					t.Errorf("seed %d, trial %d, %s, %s: Z is off by %g, allowed %g", seed, trial, cores, maps, diff, tolerance*bound)
+					t.Errorf("seed %d, trial %d, %s, %s: Z is off by %g, allowed %g",
+						seed, trial, cores, maps, diff, tolerance*bound)
 				}
 			}
 		}
 	}
 }
 
-// TestUnaryFactorsStayOutsideB: models that differ in factors of order zero and one, and evidence, have the same B.
+// TestUnaryFactorsStayOutsideB: models that differ in factors of order zero and one, and evidence,
+// have the same B.
 func TestUnaryFactorsStayOutsideB(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	m := oracle.RandomModel(rng, oracle.Options{Kinds: []oracle.Kind{oracle.Dense}})
@@ -177,7 +185,9 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := reparam.Build(context.Background(), other, reparam.Options{Cores: cores, Maps: btn.MapOrthogonal})
+		b, err := reparam.Build(context.Background(), other, reparam.Options{
+			Cores: cores, Maps: btn.MapOrthogonal,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +201,8 @@ func TestUnaryFactorsStayOutsideB(t *testing.T) {
 	}
 }
 
-// TestParityIsSparseUnderHadamard: the reparameterised parity of n variables has two non-zero entries, 0…0 and 1…1.
+// TestParityIsSparseUnderHadamard: the reparameterised parity of n variables has two non-zero
+// entries, 0…0 and 1…1.
 func TestParityIsSparseUnderHadamard(t *testing.T) {
 	parity, err := factorgraph.Parity(4, true)
 	if err != nil {
@@ -240,7 +251,10 @@ func TestSymmetricFactorKeepsForm(t *testing.T) {
 	}
 	// Different maps cannot be taken, which is no error: the factor keeps its entries.
 	rng := rand.New(rand.NewPCG(4, 4))
-	net, err = reparam.Build(context.Background(), m, reparam.Options{Maps: btn.MapGiven, Given: randomMaps(rng, m)})
+	net, err = reparam.Build(context.Background(), m, reparam.Options{
+		Maps:  btn.MapGiven,
+		Given: randomMaps(rng, m),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +302,9 @@ func TestEdgeModels(t *testing.T) {
 		}, 2, -3},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Maps: btn.MapOrthogonal, Cores: cores})
+			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{
+				Maps: btn.MapOrthogonal, Cores: cores,
+			})
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
@@ -307,7 +323,8 @@ func TestEdgeModels(t *testing.T) {
 	}
 }
 
-// TestWeightsBeyondFloat64: 100 unary factors of about 1e-200 leave a network whose Scale holds 1e-20000.
+// TestWeightsBeyondFloat64: 100 unary factors of about 1e-200 leave a network whose Scale holds
+// 1e-20000.
 func TestWeightsBeyondFloat64(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2}}
 	for range 100 {
@@ -346,7 +363,10 @@ func TestBuildErrors(t *testing.T) {
 		{m, reparam.Options{Maps: "fourier"}, reparam.ErrOptions, `unknown maps "fourier"`},
 		{m, reparam.Options{Cores: "all"}, reparam.ErrOptions, `unknown cores "all"`},
 		{m, reparam.Options{Maps: btn.MapGiven}, reparam.ErrOptions, "none are given"},
-		{m, reparam.Options{Maps: btn.MapGiven, Given: singular}, btn.ErrIllConditioned, "factor 0, variable 0: "},
+		{
+			m, reparam.Options{Maps: btn.MapGiven, Given: singular}, btn.ErrIllConditioned,
+			"factor 0, variable 0: ",
+		},
 		{m, reparam.Options{Maps: btn.MapGiven, Given: short}, btn.ErrMap, "factor 0, variable 1: "},
 		{&factorgraph.Model{Domains: []int{0}}, reparam.Options{}, factorgraph.ErrModel, ""},
 	} {
@@ -357,7 +377,8 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// TestFactorsOfOrderOneThatDoNotFitHaveLegs: their product spans 10^900, more than the weights of a variable hold.
+// TestFactorsOfOrderOneThatDoNotFitHaveLegs: their product spans 10^900, more than the weights of a
+// variable hold.
 func TestFactorsOfOrderOneThatDoNotFitHaveLegs(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}}
 	for range 3 {

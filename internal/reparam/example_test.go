@@ -13,13 +13,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// paperExample is the factor graph of the paper's section 3.1, φ_0(X_0, X_1, X_2) and φ_1(X_0, X_3, X_4), all binary.
+// paperExample is the factor graph of the paper's section 3.1, φ_0(X_0, X_1, X_2) and φ_1(X_0, X_3,
+// X_4), all binary.
 func paperExample() *factorgraph.Model {
 	return &factorgraph.Model{
 		Domains: []int{2, 2, 2, 2, 2},
 		Factors: []factorgraph.Factor{
-			{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8}}},
-			{Scope: []int{0, 3, 4}, Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{8, 7, 6, 5, 4, 3, 2, 1}}},
+			{
+				Scope: []int{0, 1, 2},
+				Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8}},
+			},
+			{
+				Scope: []int{0, 3, 4},
+				Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{8, 7, 6, 5, 4, 3, 2, 1}},
+			},
 		},
 	}
 }
@@ -53,7 +60,8 @@ func ExampleBuild() {
 func TestPaperExample(t *testing.T) {
 	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{Maps: maps, Cores: cores})
+			net, err := reparam.Build(context.Background(), paperExample(),
+				reparam.Options{Maps: maps, Cores: cores})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +73,8 @@ func TestPaperExample(t *testing.T) {
 	}
 }
 
-// TestPaperExampleVariableTensors: V^(0)[a, b] = Σ_x A^(0:0)[x, a] A^(0:1)[x, b], the copy tensor for identity maps.
+// TestPaperExampleVariableTensors: V^(0)[a, b] = Σ_x A^(0:0)[x, a] A^(0:1)[x, b], the copy tensor
+// for identity maps.
 func TestPaperExampleVariableTensors(t *testing.T) {
 	net, err := reparam.Build(context.Background(), paperExample(), reparam.Options{})
 	if err != nil {

@@ -21,8 +21,9 @@ type Unary struct {
 	apart []bool // by factor: one of order one that does not fit the weights, and has a leg; nil for none
 }
 
-// AbsorbUnary multiplies the factors of order one of a valid model into weights of its variables, and those
-// of order zero into a number. Errors wrap btn.ErrRange. Cost: linear in the entries of those factors.
+// AbsorbUnary multiplies the factors of order one of a valid model into weights of its variables,
+// and those of order zero into a number. Errors wrap btn.ErrRange.
+// Cost: linear in the entries of those factors.
 func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	numbers := make([][]scaled.Number, len(m.Domains))
 	var slab arena.Slab[scaled.Number]
@@ -34,7 +35,9 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	}
 
 	u := &Unary{Of: make([][]float64, len(numbers)), Scale: scaled.One}
-	signed := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool { return tensor.Signed(f.Table) })
+	signed := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool {
+		return tensor.Signed(f.Table)
+	})
 	for j, f := range m.Factors {
 		switch len(f.Scope) {
 		case 0:
@@ -62,8 +65,8 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	return u, nil
 }
 
-// absorb multiplies a table of order one into weights. It does not where the product spans more than weights
-// hold, nor where terms of both signs may cancel (signed) and a weight would be rounded.
+// absorb multiplies a table of order one into weights. It does not where the product spans more than
+// weights hold, nor where terms of both signs may cancel (signed) and a weight would be rounded.
 func absorb(table tensor.Tensor, w []scaled.Number, signed bool) bool {
 	at := []int{0}
 	product := make([]scaled.Number, len(w))
@@ -81,7 +84,8 @@ func absorb(table tensor.Tensor, w []scaled.Number, signed bool) bool {
 	return true
 }
 
-// sums says whether entries of a factor of order one are sums or products of its numbers, which were rounded.
+// sums says whether entries of a factor of order one are sums or products of its numbers, which were
+// rounded.
 func sums(t tensor.Tensor) bool {
 	switch t := t.(type) {
 	case *tensor.CP:

@@ -7,10 +7,11 @@ import (
 // TestAgain draws models anew that broke a promise once.
 func TestAgain(t *testing.T) {
 	for name, why := range map[string]string{
-		"wild-11-12219": "a certificate did not hold: terms of a factor cancelled while it was written out, by 40 nats",
-		"wild-11-1834":  "the change of belief propagation was +Inf in the result",
-		"wild-77-1383":  "rotated tables cancelled to a negative total: the model was blamed",
-		"wild-77-530":   "a table that left the range of float64 was an internal error",
+		"wild-11-12219": "a certificate did not hold: terms of a factor cancelled while it was " +
+			"written out, by 40 nats",
+		"wild-11-1834": "the change of belief propagation was +Inf in the result",
+		"wild-77-1383": "rotated tables cancelled to a negative total: the model was blamed",
+		"wild-77-530":  "a table that left the range of float64 was an internal error",
 	} {
 		c, known, err := Named(name)
 		if err != nil {

@@ -25,8 +25,9 @@ type Route string
 const (
 	RoutePlain Route = "plain" // infer.Run
 	RouteJSON  Route = "json"  // the model through the native format
-	RouteUAI   Route = "uai"   // model and observations through UAI text; where it cannot hold them, as plain
-	RouteWire  Route = "wire"  // every message and blob through its bytes
+	// model and observations through UAI text; where it cannot hold them, as plain
+	RouteUAI  Route = "uai"
+	RouteWire Route = "wire" // every message and blob through its bytes
 )
 
 // Case is one request.
@@ -72,10 +73,12 @@ func Named(name string) (*Case, []Truth, error) {
 	return nil, nil, fmt.Errorf("%q is none of wild, tame, %s", family, strings.Join(Families, ", "))
 }
 
-// settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of cases.
+// settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of
+// cases.
 func (d *drawer) settings() btn.Settings {
 	s := btn.Settings{
-		Method: pick(d.rng, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact, btn.MethodExact, btn.MethodExact,
+		Method: pick(d.rng, btn.MethodAuto, btn.MethodAuto, btn.MethodAuto, btn.MethodExact,
+			btn.MethodExact, btn.MethodExact,
 			btn.MethodSymmetryCP, btn.MethodTruncated, btn.MethodRegions),
 		Maps:   pick(d.rng, btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal, btn.MapBP),
 		Cores:  pick(d.rng, btn.CoresAreFactors, btn.CoresAreFactors, btn.CoresAreVariables),
@@ -105,7 +108,8 @@ func (d *drawer) settings() btn.Settings {
 // queries draws a query, at times a second one, at times an event asked over the first.
 func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
 	first := query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.5)}
-	if n := len(m.Domains); n > 0 && d.chance(0.15) && (s.Method == btn.MethodAuto || s.Method == btn.MethodExact) &&
+	if n := len(m.Domains); n > 0 && d.chance(0.15) &&
+		(s.Method == btn.MethodAuto || s.Method == btn.MethodExact) &&
 		!s.NoExact {
 		first.Joint = d.shuffled(all(n))[:min(n, 1+d.rng.IntN(3))]
 	}
@@ -114,7 +118,11 @@ func (d *drawer) queries(m *factorgraph.Model, s btn.Settings) []query.Query {
 		queries = append(queries, query.Query{Evidence: d.evidence(m), Marginals: d.chance(0.3)})
 	}
 	if d.chance(0.4) {
-		queries = append(queries, query.Query{Evidence: d.event(m, first.Evidence), Over: 1, Marginals: d.chance(0.2)})
+		queries = append(queries, query.Query{
+			Evidence:  d.event(m, first.Evidence),
+			Over:      1,
+			Marginals: d.chance(0.2),
+		})
 	}
 	return queries
 }
@@ -203,5 +211,12 @@ func Load(path string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Case{Name: f.Name, Route: f.Route, Timeout: f.Timeout, Settings: f.Settings, Queries: f.Queries, Model: m}, nil
+	return &Case{
+		Name:     f.Name,
+		Route:    f.Route,
+		Timeout:  f.Timeout,
+		Settings: f.Settings,
+		Queries:  f.Queries,
+		Model:    m,
+	}, nil
 }

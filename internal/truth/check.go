@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Tolerance bounds the error of what is called exact: of ln Z and ln ratios in nats or relative to them,
-// whichever is larger, and of probabilities.
+// Tolerance bounds the error of what is called exact: of ln Z and ln ratios in nats or relative to
+// them, whichever is larger, and of probabilities.
 const Tolerance = 1e-9
 
 // Violation is a promise that an outcome breaks.
@@ -79,7 +79,9 @@ func Check(c *Case, truth []Truth, o Outcome) []Violation {
 }
 
 // refusals are the reasons that a valid request may be refused for.
-var refusals = []fault.Code{fault.Unsupported, fault.OverBudget, fault.FailedEstimate, fault.Deadline, fault.Cancelled}
+var refusals = []fault.Code{
+	fault.Unsupported, fault.OverBudget, fault.FailedEstimate, fault.Deadline, fault.Cancelled,
+}
 
 func (k *checker) code(q int, code fault.Code, message string) {
 	switch {
@@ -142,7 +144,8 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// certificate checks that the interval has the truth in it. Z = 0 needs a bound that reaches the estimate.
+// certificate checks that the interval has the truth in it. Z = 0 needs a bound that reaches the
+// estimate.
 func (k *checker) certificate(q int, t *Truth, r *btn.Result) {
 	c := r.Certificate
 	if c == nil {
@@ -150,11 +153,13 @@ func (k *checker) certificate(q int, t *Truth, r *btn.Result) {
 	}
 	slack := Tolerance * max(1, math.Abs(*r.LogZ))
 	if c.LnLower != nil && *c.LnLower > t.LnZ+slack || t.LnZ > c.LnUpper+slack {
-		k.add(BrokenBound, q, "ln Z = %v is not within [%s, %v] (estimate %v)", t.LnZ, show(c.LnLower), c.LnUpper, *r.LogZ)
+		k.add(BrokenBound, q, "ln Z = %v is not within [%s, %v] (estimate %v)",
+			t.LnZ, show(c.LnLower), c.LnUpper, *r.LogZ)
 	}
 }
 
-// probability checks one number, and that it is right where that is promised and the truth is known (not NaN).
+// probability checks one number, and that it is right where that is promised and the truth is known
+// (not NaN).
 func (k *checker) probability(class string, q int, what string, p, truth float64, exact bool) bool {
 	switch {
 	case !(p >= 0 && p <= 1):
@@ -176,7 +181,8 @@ func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
 	}
 
 	if len(r.Marginals) != len(k.c.Model.Domains) {
-		k.add(Incomplete, q, "marginals of %d variables, the model has %d", len(r.Marginals), len(k.c.Model.Domains))
+		k.add(Incomplete, q, "marginals of %d variables, the model has %d",
+			len(r.Marginals), len(k.c.Model.Domains))
 		return
 	}
 	for v, row := range r.Marginals {

@@ -30,7 +30,11 @@ func sound(t *testing.T) (*Case, []Truth, []btn.Result) {
 	}
 	both := at(2)
 	both.Hard = append([]factorgraph.Observation{{Var: 0, Value: 1}}, both.Hard...)
-	c.Queries = []query.Query{{Marginals: true, Joint: []int{1}}, {Evidence: at(0), Over: 1}, {Evidence: both}}
+	c.Queries = []query.Query{
+		{Marginals: true, Joint: []int{1}},
+		{Evidence: at(0), Over: 1},
+		{Evidence: both},
+	}
 	o := Run(c, DefaultLimits)
 	if o.Err != nil {
 		t.Fatal(o.Err)
@@ -53,12 +57,17 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 		want   string
 		doctor func(r []btn.Result)
 	}{
-		"ln Z off by 1e-8":      {WrongValue, func(r []btn.Result) { r[0].LogZ = number(*r[0].LogZ + 1e-8) }},
-		"false zero":            {FalseZero, func(r []btn.Result) { r[0].Zero, r[0].LogZ = true, nil }},
-		"false zero, estimated": {FalseZero, func(r []btn.Result) { estimate(&r[0]); r[0].Zero, r[0].LogZ = true, nil }},
-		"missed zero":           {MissedZero, func(r []btn.Result) { r[2].Zero, r[2].LogZ = false, number(-700) }},
-		"a marginal":            {WrongMar, func(r []btn.Result) { r[0].Marginals[0] = []float64{0.4 + 1e-8, 0.6 - 1e-8} }},
-		"P > 1":                 {Improbable, func(r []btn.Result) { r[0].Marginals[0] = []float64{1.25, -0.25} }},
+		"ln Z off by 1e-8": {WrongValue, func(r []btn.Result) { r[0].LogZ = number(*r[0].LogZ + 1e-8) }},
+		"false zero":       {FalseZero, func(r []btn.Result) { r[0].Zero, r[0].LogZ = true, nil }},
+		"false zero, estimated": {FalseZero, func(r []btn.Result) {
+			estimate(&r[0])
+			r[0].Zero, r[0].LogZ = true, nil
+		}},
+		"missed zero": {MissedZero, func(r []btn.Result) { r[2].Zero, r[2].LogZ = false, number(-700) }},
+		"a marginal": {WrongMar, func(r []btn.Result) {
+			r[0].Marginals[0] = []float64{0.4 + 1e-8, 0.6 - 1e-8}
+		}},
+		"P > 1": {Improbable, func(r []btn.Result) { r[0].Marginals[0] = []float64{1.25, -0.25} }},
 		"P > 1, estimated": {Improbable, func(r []btn.Result) {
 			estimate(&r[0])
 			r[0].Marginals[0] = []float64{1 + 1e-12, 0}
@@ -113,16 +122,23 @@ func TestBrokenCallsAreCaught(t *testing.T) {
 		DidNotReturn: func(context.Context) ([]btn.Result, error) { <-stop; return nil, nil },
 		Panicked:     func(context.Context) ([]btn.Result, error) { panic("broken") },
 		Untyped:      func(context.Context) ([]btn.Result, error) { return nil, errors.New("something") },
-		BlamedInput:  func(context.Context) ([]btn.Result, error) { return nil, fault.New(fault.BadInput, "your fault") },
-		WrongFormat:  func(context.Context) ([]btn.Result, error) { return nil, formatError{errors.New("other entries")} },
-		Incomplete:   func(context.Context) ([]btn.Result, error) { return nil, nil },
+		BlamedInput: func(context.Context) ([]btn.Result, error) {
+			return nil, fault.New(fault.BadInput, "your fault")
+		},
+		WrongFormat: func(context.Context) ([]btn.Result, error) {
+			return nil, formatError{errors.New("other entries")}
+		},
+		Incomplete: func(context.Context) ([]btn.Result, error) { return nil, nil },
 	} {
 		found := Check(c, truth, watch(limits, 0, call))
 		if len(found) != 1 || found[0].Class != want {
 			t.Errorf("found %v, want %q", found, want)
 		}
 	}
-	late := watch(limits, 0, func(ctx context.Context) ([]btn.Result, error) { <-ctx.Done(); return nil, ctx.Err() })
+	late := watch(limits, 0, func(ctx context.Context) ([]btn.Result, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
 	if found := Check(c, truth, late); len(found) > 0 {
 		t.Errorf("a deadline that is obeyed is called %v", found)
 	}
@@ -131,7 +147,10 @@ func TestBrokenCallsAreCaught(t *testing.T) {
 func TestFormatsAreCompared(t *testing.T) {
 	c, _, _ := sound(t)
 	other := clone(c)
-	other.Model.Factors[0].Table = &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, math.Nextafter(5, 6), 0}}
+	other.Model.Factors[0].Table = &tensor.Dense{
+		Shape: []int{2, 3},
+		Data:  []float64{1, 2, 3, 4, math.Nextafter(5, 6), 0},
+	}
 	if same(c.Model, c.Model) != nil || same(c.Model, other.Model) == nil {
 		t.Error("one bit of one entry is not seen")
 	}
@@ -141,16 +160,25 @@ func TestFormatsAreCompared(t *testing.T) {
 func TestShrinkKeepsWhatMatters(t *testing.T) {
 	c := &Case{Model: &factorgraph.Model{Domains: []int{2, 2, 2, 2, 3}}, Queries: []query.Query{{}, {}}}
 	for j := range 9 {
-		f := factorgraph.Factor{Scope: []int{j % 4}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, float64(j)}}}
+		f := factorgraph.Factor{
+			Scope: []int{j % 4},
+			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, float64(j)}},
+		}
 		c.Model.Factors = append(c.Model.Factors, f)
 	}
-	c.Queries[1] = query.Query{Marginals: true, Over: 1, Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 2})}
+	c.Queries[1] = query.Query{
+		Marginals: true,
+		Over:      1,
+		Evidence:  factorgraph.Observe(map[int]int{1: 0, 4: 2}),
+	}
 	small := Shrink(c, 1000, func(n *Case) bool {
 		seven := slices.ContainsFunc(n.Model.Factors, func(f factorgraph.Factor) bool {
 			return f.Table.(*tensor.Dense).Data[1] == 7
 		})
 		return seven && slices.ContainsFunc(n.Queries, func(q query.Query) bool {
-			return slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool { return h.Value == 2 })
+			return slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool {
+				return h.Value == 2
+			})
 		})
 	})
 	if got := fmt.Sprint(small.Model.Domains, len(small.Model.Factors), small.Model.Factors[0].Scope,

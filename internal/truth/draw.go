@@ -17,13 +17,15 @@ const (
 	Wild Profile = "wild" // those, 1e±300, subnormal ones, and 2^±2000 where a kind of factor has exponents
 )
 
-// What bounds the assignments of a model: most are small, some are large enough that something is truncated.
+// What bounds the assignments of a model: most are small, some are large enough that something is
+// truncated.
 const (
 	maxStates   = 600
 	largeStates = 1 << 12
 )
 
-// drawer draws one model. Its shares are drawn once a model, so that models differ as a whole and not only on average.
+// drawer draws one model. Its shares are drawn once a model, so that models differ as a whole and
+// not only on average.
 type drawer struct {
 	rng                 *rand.Rand
 	wild                bool

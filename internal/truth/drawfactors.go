@@ -34,7 +34,8 @@ func (d *drawer) table(dims []int) tensor.Tensor {
 	return &tensor.Dense{Shape: dims, Data: d.numbers(product(dims))}
 }
 
-// cp draws a CP factor: of terms above 0, a clause, a parity, a noisy-or, or the difference of two terms.
+// cp draws a CP factor: of terms above 0, a clause, a parity, a noisy-or, or the difference of two
+// terms.
 func (d *drawer) cp(dims []int) tensor.Tensor {
 	if binary(dims) && d.chance(0.3) {
 		return d.known(dims)
@@ -208,7 +209,11 @@ func (d *drawer) symmetryCP(dims []int) tensor.Tensor {
 		terms = 0 // the factor 0
 	}
 	for range terms {
-		term := tensor.SymmetryRankOne{Alpha: d.positive(), S: d.values(levels, box), R: make([][]float64, len(dims))}
+		term := tensor.SymmetryRankOne{
+			Alpha: d.positive(),
+			S:     d.values(levels, box),
+			R:     make([][]float64, len(dims)),
+		}
 		for l, n := range dims {
 			if d.chance(0.6) {
 				term.R[l] = d.numbers(n)
@@ -236,8 +241,8 @@ func (d *drawer) part(of tensor.SymmetryRankOne) tensor.SymmetryRankOne {
 	return p
 }
 
-// structured adds what people build: parities, clauses, one count over everything, a chain of equalities, a
-// noisy-or network.
+// structured adds what people build: parities, clauses, one count over everything, a chain of
+// equalities, a noisy-or network.
 func (d *drawer) structured(m *factorgraph.Model) {
 	n := len(m.Domains)
 	for i := range m.Domains {

@@ -82,8 +82,8 @@ func at(v scaled.Vector, i int) Number {
 	return FromFloat(v.Mant[i], v.Exp[i])
 }
 
-// countIndex is the place of x's count vector: counts of levels 1 to D−1, the last fastest, each from 0 to
-// the number of positions that can be at that level.
+// countIndex is the place of x's count vector: counts of levels 1 to D−1, the last fastest, each
+// from 0 to the number of positions that can be at that level.
 func countIndex(l countspace.Levels, x []int) int {
 	index := 0
 	for a := 1; a < l.D; a++ {

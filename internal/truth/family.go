@@ -47,7 +47,8 @@ func (d *drawer) family(name string, c *Case) Truth {
 	return t
 }
 
-// size draws how many there are of something: from least to most, and few where models are to be enumerated.
+// size draws how many there are of something: from least to most, and few where models are to be
+// enumerated.
 func (d *drawer) size(least, most, few int) int {
 	if d.few {
 		least, most = min(least, few), few
@@ -77,7 +78,8 @@ func dense(shape []int, data ...float64) *tensor.Dense {
 	return &tensor.Dense{Shape: shape, Data: data}
 }
 
-// tree draws a tree of pairs of factors of any kind. Its truth are exact messages towards the root and back.
+// tree draws a tree of pairs of factors of any kind. Its truth are exact messages towards the root
+// and back.
 func (d *drawer) tree(c *Case) Truth {
 	n := d.size(10, 50, 5)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
@@ -106,8 +108,8 @@ func (d *drawer) tree(c *Case) Truth {
 	return g.solve()
 }
 
-// paths draws a chain that can stay at 0 or at 1: the path of ones is 2^(−k) of that of zeros, the last
-// factors prefer it.
+// paths draws a chain that can stay at 0 or at 1: the path of ones is 2^(−k) of that of zeros, the
+// last factors prefer it.
 func (d *drawer) paths(c *Case) Truth {
 	n, down := d.size(100, 600, 10), 1+d.rng.IntN(9)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
@@ -140,8 +142,8 @@ func (d *drawer) paths(c *Case) Truth {
 	return g.solve()
 }
 
-// counts draws one function of the count of many variables, with a field on each: Z = Σ_c f(c) e_c(w), the elementary
-// symmetric polynomials of the odds.
+// counts draws one function of the count of many variables, with a field on each: Z = Σ_c f(c)
+// e_c(w), the elementary symmetric polynomials of the odds.
 func (d *drawer) counts(c *Case) Truth {
 	n := d.size(20, 120, 10)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
@@ -198,7 +200,8 @@ func timesLinear(p []Number, a, b Number) []Number {
 	return out
 }
 
-// parities draws sparse parity constraints over bits: Z is 2^(n − rank), or 0 where they contradict each other.
+// parities draws sparse parity constraints over bits: Z is 2^(n − rank), or 0 where they contradict
+// each other.
 func (d *drawer) parities(c *Case) Truth {
 	n := d.size(10, 40, 10)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}
@@ -233,7 +236,8 @@ func (d *drawer) parities(c *Case) Truth {
 	return Truth{Z: FromFloat(1, int64(n-rank))}
 }
 
-// eliminate is Gaussian elimination over bits: the rank of the first n columns, and whether a row 0 = 1 is left.
+// eliminate is Gaussian elimination over bits: the rank of the first n columns, and whether a row 0
+// = 1 is left.
 func eliminate(rows []uint64, n int) (rank int, contradictory bool) {
 	for v := range n {
 		pivot := -1

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFamiliesAgainstEnumeration holds the other means to the truth against enumeration, where a draw is small enough.
+// TestFamiliesAgainstEnumeration holds the other means to the truth against enumeration, where a
+// draw is small enough.
 func TestFamiliesAgainstEnumeration(t *testing.T) {
 	tried := map[string]int{}
 	for i := range uint64(1000) {

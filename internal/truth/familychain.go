@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// chain is a tree of tables of two variables: pair[v] is over (parent[v], v), parent[v] < v, the root is 0.
+// chain is a tree of tables of two variables: pair[v] is over (parent[v], v), parent[v] < v, the
+// root is 0.
 type chain struct {
 	parent []int
 	pair   [][]Number
@@ -88,7 +89,8 @@ func (g *chain) down(up [][]Number) [][]Number {
 	return down
 }
 
-// strip draws a grid of two or three rows with tables of any numbers. Its truth is an exact sum column by column.
+// strip draws a grid of two or three rows with tables of any numbers. Its truth is an exact sum
+// column by column.
 func (d *drawer) strip(c *Case) Truth {
 	rows, columns := 2+d.rng.IntN(2), d.size(8, 28, 4)
 	c.Model = &factorgraph.Model{Domains: make([]int, rows*columns)}
@@ -200,8 +202,8 @@ func absent(t *tensor.CP, scope []int, diseases int) absence {
 	return p
 }
 
-// inclusion sums over the subsets of the positive findings: Z = Σ_S (−1)^|S| Π_i (prior_0 + prior_1 Π_{f in S
-// or negative} q_f,i).
+// inclusion sums over the subsets of the positive findings: Z = Σ_S (−1)^|S| Π_i (prior_0 + prior_1
+// Π_{f in S or negative} q_f,i).
 type inclusion struct {
 	prior              [][2]float64
 	positive, negative []absence

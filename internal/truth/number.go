@@ -1,9 +1,9 @@
-// Package truth compares answers of the product with the truth: enumeration in exact arithmetic, on models
-// drawn at random.
+// Package truth compares answers of the product with the truth: enumeration in exact arithmetic, on
+// models drawn at random.
 //
-// The oracle reads the fields of models and nothing else of the product: it has numbers, an evaluation of
-// every kind of factor and an enumeration of its own. What it finds is minimised and written down as a file
-// that the command in run/ takes again.
+// The oracle reads the fields of models and nothing else of the product: it has numbers, an
+// evaluation of every kind of factor and an enumeration of its own. What it finds is minimised and
+// written down as a file that the command in run/ takes again.
 package truth
 
 import (
@@ -18,7 +18,8 @@ type Number struct {
 	exp  int64
 }
 
-// maxShift bounds the bits that an exact sum may take: beyond it the oracle has no answer, and says so by a panic.
+// maxShift bounds the bits that an exact sum may take: beyond it the oracle has no answer, and says
+// so by a panic.
 const maxShift = 1 << 26
 
 // One is the number 1.

@@ -18,7 +18,8 @@ type Truth struct {
 	// HasRatio says that LnRatio is a number: the query is asked over another one, and neither Z is 0.
 	HasRatio bool
 	LnRatio  float64
-	// Event says that the query's evidence only restricts that of the other one, so that the ratio is a probability.
+	// Event says that the query's evidence only restricts that of the other one, so that the ratio
+	// is a probability.
 	Event bool
 }
 
@@ -115,8 +116,8 @@ func together(m *factorgraph.Model, weights []Number, set []int, z Number) []flo
 	return p
 }
 
-// restricts reports whether event is given and more: every observation and likelihood of given, further
-// observations, and further likelihoods of at most 1.
+// restricts reports whether event is given and more: every observation and likelihood of given,
+// further observations, and further likelihoods of at most 1.
 func restricts(event, given factorgraph.Evidence) bool {
 	hard := map[int]int{}
 	for _, h := range event.Hard {

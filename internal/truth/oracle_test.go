@@ -13,7 +13,8 @@ import (
 
 // TestFactorsByHand has one factor of every kind whose entries are worked out on paper.
 func TestFactorsByHand(t *testing.T) {
-	three := countspace.Levels{D: 3, Of: [][]uint8{{0, 1, 2}, {1, 2}}} // level 1 and level 2: at both positions
+	// level 1 and level 2: at both positions
+	three := countspace.Levels{D: 3, Of: [][]uint8{{0, 1, 2}, {1, 2}}}
 	box := make([]float64, 9)
 	for i := range box {
 		box[i] = float64(i)
@@ -26,7 +27,10 @@ func TestFactorsByHand(t *testing.T) {
 		table tensor.Tensor
 		want  []float64
 	}{
-		"dense":    {&tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}, []float64{1, 2, 3, 4, 5, 6}},
+		"dense": {&tensor.Dense{
+			Shape: []int{2, 3},
+			Data:  []float64{1, 2, 3, 4, 5, 6},
+		}, []float64{1, 2, 3, 4, 5, 6}},
 		"constant": {&tensor.Dense{Shape: []int{}, Data: []float64{7}}, []float64{7}},
 		"cp": {&tensor.CP{
 			Shape:   []int{2, 2},
@@ -65,13 +69,18 @@ func TestFactorsByHand(t *testing.T) {
 // TestSolveByHand is Z = Σ w over four assignments, under an observation and a likelihood.
 func TestSolveByHand(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
-		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}, // (x_1, x_0)
+		// (x_1, x_0)
+		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 10}}},
 	}}
 	given := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{1, 0.5}}}}
 	event := given
 	event.Hard = []factorgraph.Observation{{Var: 0, Value: 1}}
-	got := Solve(m, []query.Query{{Marginals: true, Joint: []int{1, 0}}, {Evidence: given}, {Evidence: event, Over: 2}})
+	got := Solve(m, []query.Query{
+		{Marginals: true, Joint: []int{1, 0}},
+		{Evidence: given},
+		{Evidence: event, Over: 2},
+	})
 
 	// weights (x_0, x_1): 1, 3, 20, 40
 	if z := got[0].Z.Float64(); z != 64 {

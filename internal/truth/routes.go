@@ -53,7 +53,8 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 	return back, same(m, back)
 }
 
-// throughUAI writes and reads a model of tables, and observations. What the format cannot hold goes as it is.
+// throughUAI writes and reads a model of tables, and observations. What the format cannot hold goes
+// as it is.
 func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	for _, f := range m.Factors {
 		table, zero := Table(f.Table), true
@@ -102,13 +103,15 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 	return back, out, nil
 }
 
-// writtenTolerance bounds the rounding of sums of terms that are written as tables, relative to the largest entry.
+// writtenTolerance bounds the rounding of sums of terms that are written as tables, relative to the
+// largest entry.
 const writtenTolerance = 1e-12
 
 // near checks that tables came back as they were, and other kinds of factors up to rounding.
 func near(a, b *factorgraph.Model) error {
 	if !slices.Equal(a.Domains, b.Domains) || len(a.Factors) != len(b.Factors) {
-		return fmt.Errorf("domains %v and %d factors became %v and %d", a.Domains, len(a.Factors), b.Domains, len(b.Factors))
+		return fmt.Errorf("domains %v and %d factors became %v and %d",
+			a.Domains, len(a.Factors), b.Domains, len(b.Factors))
 	}
 	for j := range a.Factors {
 		was, is := Table(a.Factors[j].Table), Table(b.Factors[j].Table)
@@ -140,7 +143,8 @@ func rounded(x Number) Number {
 // same checks that two models have the same entries.
 func same(a, b *factorgraph.Model) error {
 	if !slices.Equal(a.Domains, b.Domains) || len(a.Factors) != len(b.Factors) {
-		return fmt.Errorf("domains %v and %d factors became %v and %d", a.Domains, len(a.Factors), b.Domains, len(b.Factors))
+		return fmt.Errorf("domains %v and %d factors became %v and %d",
+			a.Domains, len(a.Factors), b.Domains, len(b.Factors))
 	}
 	for j := range a.Factors {
 		if !slices.Equal(a.Factors[j].Scope, b.Factors[j].Scope) {
@@ -153,7 +157,8 @@ func same(a, b *factorgraph.Model) error {
 	return nil
 }
 
-// comparedEntries bounds the entries of a factor that are all compared; of a larger one a few are, drawn at random.
+// comparedEntries bounds the entries of a factor that are all compared; of a larger one a few are,
+// drawn at random.
 const (
 	comparedEntries = 1 << 10
 	drawnEntries    = 32

@@ -77,7 +77,8 @@ func (s *Session) Cases(n uint64, draw Source) *Tally {
 	return sum
 }
 
-// mark writes down which case a worker is at: the file that is left after a crash of the whole process.
+// mark writes down which case a worker is at: the file that is left after a crash of the whole
+// process.
 func (s *Session) mark(worker int, c *Case) string {
 	path := filepath.Join(s.Folder, fmt.Sprintf("running-%d.txt", worker))
 	if s.Folder != "" {
@@ -158,7 +159,8 @@ func (s *Session) write(c *Case, v Violation) string {
 		err = os.WriteFile(path, append(text, '\n'), 0o644)
 	}
 	if err == nil {
-		note := fmt.Sprintf("%s\nquery %d: %s: %s\n%s %s\n", c.Name, v.Query, v.Class, v.Detail, s.Reproduce, path)
+		note := fmt.Sprintf("%s\nquery %d: %s: %s\n%s %s\n",
+			c.Name, v.Query, v.Class, v.Detail, s.Reproduce, path)
 		err = os.WriteFile(strings.TrimSuffix(path, ".json")+".txt", []byte(note), 0o644)
 	}
 	if err != nil {

@@ -26,7 +26,8 @@ func TestShortForm(t *testing.T) {
 	var counts strings.Builder
 	all.Print(&counts)
 	t.Log(counts.String())
-	if all.Exact < shortModels || all.Zeros < shortModels/10 || all.Marginals == 0 || all.Ratios == 0 || all.Joints == 0 {
+	if all.Exact < shortModels || all.Zeros < shortModels/10 || all.Marginals == 0 || all.Ratios == 0 ||
+		all.Joints == 0 {
 		t.Error("the models do not cover what they should")
 	}
 	for class, n := range all.Violations {

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence, variables and
-// settings for as long as something can be dropped, and at most tries calls of still.
+// Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence,
+// variables and settings for as long as something can be dropped, and at most tries calls of still.
 func Shrink(c *Case, tries int, still func(*Case) bool) *Case {
 	for {
 		smaller := false
@@ -39,7 +39,9 @@ func reductions(c *Case) []*Case {
 		out = append(out, n)
 	}
 	for q := range c.Queries {
-		if len(c.Queries) > 1 && !slices.ContainsFunc(c.Queries, func(o query.Query) bool { return o.Over == q+1 }) {
+		if len(c.Queries) > 1 && !slices.ContainsFunc(c.Queries, func(o query.Query) bool {
+			return o.Over == q+1
+		}) {
 			change(func(n *Case) { n.dropQuery(q) })
 		}
 	}
@@ -55,10 +57,14 @@ func reductions(c *Case) []*Case {
 
 	for q := range c.Queries {
 		for i := range c.Queries[q].Evidence.Hard {
-			change(func(n *Case) { n.Queries[q].Evidence.Hard = slices.Delete(n.Queries[q].Evidence.Hard, i, i+1) })
+			change(func(n *Case) {
+				n.Queries[q].Evidence.Hard = slices.Delete(n.Queries[q].Evidence.Hard, i, i+1)
+			})
 		}
 		for i := range c.Queries[q].Evidence.Soft {
-			change(func(n *Case) { n.Queries[q].Evidence.Soft = slices.Delete(n.Queries[q].Evidence.Soft, i, i+1) })
+			change(func(n *Case) {
+				n.Queries[q].Evidence.Soft = slices.Delete(n.Queries[q].Evidence.Soft, i, i+1)
+			})
 		}
 		if c.Queries[q].Marginals {
 			change(func(n *Case) { n.Queries[q].Marginals = false })
@@ -86,7 +92,10 @@ func plainer(c *Case) []*Case {
 	plain(func(n *Case) bool { n.Route = RoutePlain; return c.Route != RoutePlain })
 	plain(func(n *Case) bool { n.Settings.Memory = 0; return c.Settings.Memory != 0 })
 	plain(func(n *Case) bool { n.Settings.Seed = 0; return c.Settings.Seed != 0 })
-	plain(func(n *Case) bool { n.Settings.Maps = btn.MapIdentity; return c.Settings.Maps != btn.MapIdentity })
+	plain(func(n *Case) bool {
+		n.Settings.Maps = btn.MapIdentity
+		return c.Settings.Maps != btn.MapIdentity
+	})
 	plain(func(n *Case) bool {
 		n.Settings.Cores = btn.CoresAreFactors
 		return c.Settings.Cores != btn.CoresAreFactors

@@ -97,7 +97,8 @@ func (w *worker) answer(ctx context.Context, queries []query.Query) ([]btn.Resul
 	if err != nil {
 		return nil, err
 	}
-	if assignments, err = coded(assignments, message.EncodeAssignments, message.DecodeAssignments); err != nil {
+	if assignments, err = coded(assignments, message.EncodeAssignments,
+		message.DecodeAssignments); err != nil {
 		return nil, err
 	}
 	if err := message.CheckAssignments(net, assignments); err != nil {
@@ -137,7 +138,12 @@ func carried(m, to wire.Message) error {
 func wireRequest(c *Case) (*wire.Model, error) {
 	var queries []query.Query
 	for _, q := range c.Queries {
-		queries = append(queries, query.Query{Evidence: q.Evidence, Marginals: q.Marginals, Over: q.Over, Joint: q.Joint})
+		queries = append(queries, query.Query{
+			Evidence:  q.Evidence,
+			Marginals: q.Marginals,
+			Over:      q.Over,
+			Joint:     q.Joint,
+		})
 	}
 	m, err := wire.NewModel(c.Model, queries...)
 	if err != nil {
@@ -151,7 +157,8 @@ func wireRequest(c *Case) (*wire.Model, error) {
 // digest stands for that of a request.
 var digest = wire.Digest(nil)
 
-// contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a partial.
+// contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a
+// partial.
 func contracted(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, memory int64,
 ) ([]btn.UnitValue, error) {

@@ -52,7 +52,8 @@ func (y *Tally) Count(c *Case, truth []Truth, o Outcome, found []Violation) {
 	}
 
 	if o.Err != nil {
-		y.Refused[fmt.Sprintf("%s, the whole request: %s", c.Settings.Method, fault.CodeOf(o.Err))] += len(c.Queries)
+		y.Refused[fmt.Sprintf("%s, the whole request: %s",
+			c.Settings.Method, fault.CodeOf(o.Err))] += len(c.Queries)
 	}
 	for q := range o.Results {
 		if q < len(truth) {
@@ -154,7 +155,8 @@ func (y *Tally) Print(w io.Writer) {
 	fmt.Fprintf(w, "; with marginals %d, joints %d, ratios %d\n", y.Marginals, y.Joints, y.Ratios)
 	for _, k := range slices.Sorted(maps.Keys(y.Estimates)) {
 		s := y.Estimates[k]
-		fmt.Fprintf(w, "  estimates, %s: %d, stated %d, within %d× what they state %d (%.2f %%); of an impossible event %d\n",
+		fmt.Fprintf(w, "  estimates, %s: %d, stated %d, within %d× what they state %d (%.2f "+
+			"%%); of an impossible event %d\n",
 			k, s.all, s.stated, statedFactor, s.within, 100*float64(s.within)/float64(max(1, s.stated)), s.ofZero)
 	}
 	for _, k := range byCount(y.Refused) {

@@ -1,6 +1,6 @@
-// Run compares answers with the truth: so many wild and so many tame models at random, by every method,
-// against enumeration in exact arithmetic. It prints counts and every violation with a minimised reproducer,
-// and fails on any.
+// Run compares answers with the truth: so many wild and so many tame models at random, by every
+// method, against enumeration in exact arithmetic. It prints counts and every violation with a
+// minimised reproducer, and fails on any.
 package main
 
 import (
@@ -66,7 +66,8 @@ func prepare(s *truth.Session, folder string) (err error) {
 	return err
 }
 
-// again runs cases, by the names of their files or as they were drawn, prints their answers, and returns the exit code.
+// again runs cases, by the names of their files or as they were drawn, prints their answers, and
+// returns the exit code.
 func again(s *truth.Session, names []string) int {
 	code := 0
 	for _, name := range names {
