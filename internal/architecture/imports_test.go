@@ -308,7 +308,10 @@ func TestClientImportsNoPipeline(t *testing.T) {
 func TestTheLoopKnowsNoStage(t *testing.T) {
 	for _, pkg := range []string{"internal/hop", "internal/pull", "internal/streams"} {
 		d := deps(t, pkg)
-		for _, stage := range []string{"internal/stage", "internal/workers", "internal/plan", "internal/contract", "internal/aggregate", "internal/reparam"} {
+		for _, stage := range []string{
+			"internal/stage", "internal/workers", "internal/plan", "internal/contract", "internal/aggregate",
+			"internal/reparam",
+		} {
 			if d[module+stage] {
 				t.Errorf("%s depends on %s", pkg, stage)
 			}

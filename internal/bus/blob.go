@@ -77,8 +77,9 @@ var (
 
 // PutBlob stores data under its digest and returns that. A blob that is stored already is not stored again, but moves to the end
 // of its stream if it is old: what a job relies on is younger than the job, or not much older, and stays until the job is answered.
-// Nor does it stay if it is not what its digest says or if its object is gone, or every job that needs it would fail. What exceeds the server's limit goes to the
-// object store, under a name of its own: writing an existing name again was seen to hang its readers.
+// Nor does it stay if it is not what its digest says or if its object is gone, or every job that needs it would fail.
+// What exceeds the server's limit goes to the object store, under a name of its own: writing an existing name again
+// was seen to hang its readers.
 func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, blobs, data)
 }

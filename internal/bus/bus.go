@@ -43,7 +43,8 @@ var ErrGone = errors.New("bus: the consumer is gone")
 
 // Missing reports whether an error says that a stream or a consumer does not exist.
 func Missing(err error) bool {
-	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
+	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
 }
 
 // Bus reads and writes the streams of one connection. Its methods may be called from any goroutine.

@@ -223,7 +223,8 @@ func TestGraphs(t *testing.T) {
 		}
 	}
 	all, err := b.Graphs(ctx)
-	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != 5 || all[1].Bytes != 100000 || all[1].Time.IsZero() {
+	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != 5 || all[1].Bytes != 100000 ||
+		all[1].Time.IsZero() {
 		t.Errorf("%+v %v", all, err)
 	}
 	s, err := b.Stream(ctx, bus.StreamGraph)
@@ -299,7 +300,8 @@ func TestOversizedMessage(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	must(t, b.JS.DeleteStream(ctx, bus.StreamAnswer))
-	if _, err := b.Get(ctx, bus.StreamAnswer, wire.AnswerSubject("a")); err == nil || !strings.Contains(err.Error(), "btn setup") || fault.CodeOf(err) != fault.Infrastructure {
+	if _, err := b.Get(ctx, bus.StreamAnswer, wire.AnswerSubject("a")); err == nil ||
+		!strings.Contains(err.Error(), "btn setup") || fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("no stream: %v", err)
 	}
 	_, err := b.Once(ctx, bus.StreamAnswer, msg(wire.AnswerSubject("a"), ""))

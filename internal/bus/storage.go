@@ -29,8 +29,8 @@ const (
 	forgetAfter = 30 * time.Second // what nobody found again for so long is no longer said
 )
 
-// grace is how long after a later one a publish may be answered. The streams answer in the order in which messages came; those of several replicas,
-// and the subscriptions of this process, may be a little late.
+// grace is how long after a later one a publish may be answered. The streams answer in the order in which messages
+// came; those of several replicas, and the subscriptions of this process, may be a little late.
 func grace(known bool) time.Duration {
 	if known {
 		return 200 * time.Millisecond
@@ -120,8 +120,9 @@ func (b *Bus) try(subject string) (known bool, err error) {
 	return true, nil
 }
 
-// watch returns a context that ends with ErrStorage as its cause when the stream of a subject has answered what was published after this call,
-// and not what is published until then. A server that is merely slow answers in the order in which things come, so it is waited for.
+// watch returns a context that ends with ErrStorage as its cause when the stream of a subject has answered what was
+// published after this call, and not what is published until then. A server that is merely slow answers in the order
+// in which things come, so it is waited for.
 func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	connection, after := b.NC.Stats().Reconnects, storeWithin

@@ -76,8 +76,10 @@ func Open(url string, o Options) (*Cache, error) {
 	r.ContextTimeoutEnabled = true
 	r.MaxRetries = -1
 	r.DialerRetries = 1
-	r.Protocol = 2                                                                                 // no HELLO, no pushed messages: nothing here needs them
-	r.DisableIdentity = true                                                                       // a new connection costs no round trip of its own
+	// no HELLO, no pushed messages: nothing here needs them
+	r.Protocol = 2
+	// a new connection costs no round trip of its own
+	r.DisableIdentity = true
 	r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Valkey does not know them
 	redis.SetLogger(quiet{o.Logger})
 	c.redis, c.address = redis.NewClient(r), redact.URL(url)
@@ -177,7 +179,8 @@ func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 		return nil, false
 	}
 	value, err := c.open(ctx, key, entry)
-	c.states.turn("corrupt", err != nil, "cache: an entry is not what was stored; such entries are ignored", "cache: entries are sound again", err)
+	c.states.turn("corrupt", err != nil,
+		"cache: an entry is not what was stored; such entries are ignored", "cache: entries are sound again", err)
 	if err != nil {
 		c.stats.corrupt.Add(1)
 		return nil, false
@@ -245,7 +248,8 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 		if first, there = c.read(ctx, key); there {
 			return first, true
 		}
-		stored = c.call(ctx, func(ctx context.Context) error { return c.redis.Set(ctx, key, entry, c.ttl()).Err() }) // over one that nobody can use
+		// over one that nobody can use
+		stored = c.call(ctx, func(ctx context.Context) error { return c.redis.Set(ctx, key, entry, c.ttl()).Err() })
 	}
 	if stored {
 		c.stats.stored.Add(1)

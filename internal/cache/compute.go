@@ -9,10 +9,12 @@ import (
 )
 
 // GetOrCompute returns the value under key, and computes and stores it where there is none; where another worker has stored one meanwhile,
-// that is the value. hit says that this call did not compute. Calls for one key in this process compute once. Across processes a lock in Redis lets one worker compute
-// while others wait for at most LockWait; it saves work and guards nothing: with Redis away, both compute, and get the same.
-// The error is compute's own, or ctx's.
-func (c *Cache) GetOrCompute(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) (value []byte, hit bool, err error) {
+// that is the value. hit says that this call did not compute. Calls for one key in this process compute once. Across
+// processes a lock in Redis lets one worker compute while others wait for at most LockWait; it saves work and guards
+// nothing: with Redis away, both compute, and get the same. The error is compute's own, or ctx's.
+func (c *Cache) GetOrCompute(
+	ctx context.Context, key string, compute func(context.Context) ([]byte, error),
+) (value []byte, hit bool, err error) {
 	for {
 		f, leader := c.flights.join(key)
 		if leader {

@@ -17,7 +17,10 @@ func exerciseInspection(t *testing.T, url string, idle bool) {
 	s := &store{values: map[string][]byte{}}
 	c := open(t, url, Options{MaxValue: 1000, Overflow: s, TTL: time.Hour, Jitter: -1, Timeout: time.Second})
 	model, other := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	keys := []string{keyOf("1", "small"), keyOf("1", "large"), NetworkKey("1", model, "x"), NetworkKey("1", other, "x"), NetworkKey("1", model, "y")}
+	keys := []string{
+		keyOf("1", "small"), keyOf("1", "large"), NetworkKey("1", model, "x"), NetworkKey("1", other, "x"),
+		NetworkKey("1", model, "y"),
+	}
 	for i, k := range keys {
 		value := []byte(fmt.Sprint("value ", i))
 		if i == 1 {

@@ -21,7 +21,9 @@ type Projectors struct {
 const mostCached = 4 << 20
 
 // Do implements problem.ProjectorMemo. An entry that was kept faithfully and yet cannot be read is forgotten and computed anew.
-func (p *Projectors) Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+func (p *Projectors) Do(
+	ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error),
+) (*compressed.Projectors, error) {
 	return p.recent.Do(ctx, key, func(ctx context.Context) (*compressed.Projectors, error) {
 		if p.Cache == nil {
 			return compute(ctx)

@@ -19,9 +19,9 @@ const EnvPrefix = "BTN"
 
 // Common holds the flags of every command.
 type Common struct {
-	Config    string `help:"JSON file of settings: flag names as keys, e.g. {\"log-level\": \"debug\"}. Flags and environment win over it." placeholder:"FILE" env:"BTN_CONFIG"`
-	LogLevel  string `help:"Least level that is logged: debug, info, warn or error." enum:"debug,info,warn,error" default:"${log_level}" env:"BTN_LOG_LEVEL"`
-	LogFormat string `help:"Form of the log lines on standard error: text or json." enum:"text,json" default:"${log_format}" env:"BTN_LOG_FORMAT"`
+	Config    string `help:"${config_help}" placeholder:"FILE" env:"BTN_CONFIG"`
+	LogLevel  string `help:"${log_level_help}" enum:"debug,info,warn,error" default:"${log_level}" env:"BTN_LOG_LEVEL"`
+	LogFormat string `help:"${log_format_help}" enum:"text,json" default:"${log_format}" env:"BTN_LOG_FORMAT"`
 
 	Version kong.VersionFlag `help:"Print the version, the revision and the Go version, and exit." env:"-"`
 }
@@ -29,7 +29,15 @@ type Common struct {
 // Servers holds the flags of commands that talk to running servers.
 type Servers struct {
 	NATS  string `name:"nats" help:"URL of the NATS server." default:"nats://127.0.0.1:4222" placeholder:"URL" env:"BTN_NATS"`
-	Redis string `name:"redis" help:"URL of the Redis server that caches decompositions; 'off' for none." default:"redis://127.0.0.1:6379/0" placeholder:"URL" env:"BTN_REDIS"`
+	Redis string `name:"redis" help:"${redis_help}" default:"redis://127.0.0.1:6379/0" placeholder:"URL" env:"BTN_REDIS"`
+}
+
+// helpTexts are the help of flags whose tags would be long.
+var helpTexts = kong.Vars{
+	"config_help":     `JSON file of settings: flag names as keys, e.g. {"log-level": "debug"}. Flags and environment win over it.`,
+	"log_level_help":  "Least level that is logged: debug, info, warn or error.",
+	"log_format_help": "Form of the log lines on standard error: text or json.",
+	"redis_help":      "URL of the Redis server that caches decompositions; 'off' for none.",
 }
 
 // Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
@@ -38,6 +46,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	options = append([]kong.Option{
 		kong.DefaultEnvars(EnvPrefix),
 		kong.Vars{"log_level": "info", "log_format": "text"},
+		helpTexts,
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),

@@ -29,7 +29,9 @@ func parse(t *testing.T, args ...string) (settings, error) {
 
 func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "btn.json")
-	if err := os.WriteFile(file, []byte(`{"nats":"nats://file:1","redis":"redis://file:1","log-level":"warn","memory":1048576}`), 0o600); err != nil {
+	if err := os.WriteFile(
+		file, []byte(`{"nats":"nats://file:1","redis":"redis://file:1","log-level":"warn","memory":1048576}`), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("BTN_REDIS", "redis://env:1")
@@ -83,7 +85,10 @@ func TestWrongSettingsAreUsageErrors(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	for text, want := range map[string]Size{"1B": 1, "512 B": 512, "1024": 1024, "2GiB": 2 << 30, "64MB": 64e6, "1.5 KiB": 1536, "3G": 3 << 30, "1e4": 10000, "10B": 10} {
+	for text, want := range map[string]Size{
+		"1B": 1, "512 B": 512, "1024": 1024, "2GiB": 2 << 30, "64MB": 64e6, "1.5 KiB": 1536, "3G": 3 << 30, "1e4": 10000,
+		"10B": 10,
+	} {
 		var s Size
 		if err := s.UnmarshalText([]byte(text)); err != nil || s != want {
 			t.Errorf("%q: %d, %v; want %d", text, s, err, want)

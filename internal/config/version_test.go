@@ -23,7 +23,8 @@ func TestVersionFlag(t *testing.T) {
 		}
 	}, kong.Name("some-worker"))
 	line, _, _ := strings.Cut(out.String(), "\n")
-	if exits == 0 || !strings.HasPrefix(line, "some-worker ") || !strings.Contains(line, runtime.Version()) || !strings.Contains(line, "revision ") {
+	if exits == 0 || !strings.HasPrefix(line, "some-worker ") || !strings.Contains(line, runtime.Version()) ||
+		!strings.Contains(line, "revision ") {
 		t.Errorf("%d exits, printed %q", exits, out.String())
 	}
 }

@@ -83,7 +83,10 @@ func WithoutWaiting(ctx context.Context) context.Context {
 func (l *Loop) Agree(earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool) error {
 	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
 	if err := wire.Decode(earlier, first); err != nil {
-		return fault.New(fault.Internal, "pipeline: the subject of the %s of job %s is taken by what cannot be read: %w", out.Name(), d.Subject.Job, err)
+		return fault.New(
+			fault.Internal, "pipeline: the subject of the %s of job %s is taken by what cannot be read: %w", out.Name(),
+			d.Subject.Job, err,
+		)
 	}
 	if same(first, out) {
 		return nil

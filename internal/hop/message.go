@@ -87,8 +87,9 @@ func Outcomes() []string {
 }
 
 // Handler works on messages of one kind. It asks for an outcome, or returns an error whose code says what is to become of the message: with
-// infrastructure or internal it is delivered again until that was tried often enough, and is a dead letter then; with any other the job ends
-// with the error. ErrAnswered, ErrForeign and ErrLater say that the job needs nothing, is not the one that it was, or is to wait.
+// infrastructure or internal it is delivered again until that was tried often enough, and is a dead letter then; with
+// any other the job ends with the error. ErrAnswered, ErrForeign and ErrLater say that the job needs nothing, is not
+// the one that it was, or is to wait.
 type Handler interface {
 	Handle(ctx context.Context, d *Message) (Outcome, error)
 }

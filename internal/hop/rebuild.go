@@ -98,7 +98,10 @@ func (l *Loop) StartAgain(ctx context.Context, lane int, job, reason string) (fr
 	if err != nil {
 		return false, err
 	}
-	earlier, err := l.Bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: message.RedriveSubject(lane, job), Header: message.Headers(r, job, "", ""), Data: b})
+	earlier, err := l.Bus.Once(
+		ctx, bus.StreamControl,
+		&nats.Msg{Subject: message.RedriveSubject(lane, job), Header: message.Headers(r, job, "", ""), Data: b},
+	)
 	if err != nil || earlier != nil {
 		return false, err
 	}

@@ -136,6 +136,9 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Bus.Once(ctx, bus.StreamAnswer, &nats.Msg{Subject: wire.AnswerSubject(id), Header: message.Headers(a, a.Job, a.Digest, ""), Data: b})
+	_, err = l.Bus.Once(
+		ctx, bus.StreamAnswer,
+		&nats.Msg{Subject: wire.AnswerSubject(id), Header: message.Headers(a, a.Job, a.Digest, ""), Data: b},
+	)
 	return err
 }

@@ -124,7 +124,10 @@ func FuzzScan(f *testing.F) {
 }
 
 func FuzzParseSubject(f *testing.F) {
-	for _, s := range []string{"btn.v1.model.3.job", "btn.v1.task.0.a.2.1", "btn.v1.dlq.learn.a", "btn.v1.model.03.job", "btn.v1.answer.*", "btn.v1.", ""} {
+	for _, s := range []string{
+		"btn.v1.model.3.job", "btn.v1.task.0.a.2.1", "btn.v1.dlq.learn.a", "btn.v1.model.03.job", "btn.v1.answer.*",
+		"btn.v1.", "",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -170,15 +170,24 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{object{"n": 1.0}, wire.ErrMalformed, "task.n"},
 		{object{"k": uint64(math.MaxUint64)}, wire.ErrMalformed, "task.k: wire: malformed message: at byte"},
 		{object{"units": []any{object{"q": 0, "c": uint64(1 << 63)}}}, wire.ErrMalformed, "task.units[0].c"},
-		{object{"units": []any{object{"q": 1, "c": 0}}}, wire.ErrInvalid, "task.units[0].q: wire: invalid message: query 1, the task has 1 from 0"},
+		{
+			object{"units": []any{object{"q": 1, "c": 0}}}, wire.ErrInvalid,
+			"task.units[0].q: wire: invalid message: query 1, the task has 1 from 0",
+		},
 		{object{"units": []any{object{"q": 0}}}, wire.ErrMalformed, "task.units[0].c: wire: malformed message: required field is missing"},
 		{object{"units": []any{object{"q": 0, "c": -1}}}, wire.ErrInvalid, "task.units[0].c"},
 		{object{"units": object{}}, wire.ErrMalformed, "array expected, not map"},
 		{object{"queries": []any{object{"evid": "0"}}}, wire.ErrInvalid, "task.queries[0].evid"},
-		{object{"queries": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}}, wire.ErrInvalid, "task.queries[0].evidence.h[1]"},
+		{
+			object{"queries": []any{object{"evidence": object{"h": []any{object{"v": 1, "x": 0}, object{"v": 1, "x": 0}}}}}},
+			wire.ErrInvalid, "task.queries[0].evidence.h[1]",
+		},
 		{object{"queries": []any{soft([]float64{1, math.NaN()})}}, wire.ErrInvalid, "weight 1 of variable 0 is NaN"},
 		{object{"queries": []any{soft(nil)}}, wire.ErrMalformed, "task.queries[0].evidence.s[0].w"},
-		{object{"queries": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}}, wire.ErrMalformed, "a bin of 3 bytes cannot be a list of float64"},
+		{
+			object{"queries": []any{object{"evidence": object{"s": []any{object{"v": 0, "w": []byte{1, 2, 3}}}}}}},
+			wire.ErrMalformed, "a bin of 3 bytes cannot be a list of float64",
+		},
 		{object{"cost": math.Inf(1)}, wire.ErrInvalid, "task.cost"},
 		{object{"cost": uint64(1)<<53 + 1}, wire.ErrMalformed, "task.cost"},
 		{object{"memory": -1}, wire.ErrInvalid, "task.memory"},
@@ -230,37 +239,132 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&wire.Model{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
 		{&wire.Model{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
 		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
-		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}}, `settings.method: wire: invalid message: "magic" is none of`},
+		{
+			&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}},
+			`settings.method: wire: invalid message: "magic" is none of`,
+		},
 		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
 		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
-		{&wire.Model{Job: "j", Model: &wire.ModelBody{}, Queries: []query.Query{{Evid: "0"}}}, "queries[0].evid: wire: invalid message: evidence as text needs a model in uai"},
-		{&wire.Model{Job: "j", UAI: "x", Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}}}, "both evid and evidence"},
-		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}}}, "variable 0 = 2 is out of range"},
-		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}}, Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}}}, "1 weights for variable 0"},
+		{
+			&wire.Model{Job: "j", Model: &wire.ModelBody{}, Queries: []query.Query{{Evid: "0"}}},
+			"queries[0].evid: wire: invalid message: evidence as text needs a model in uai",
+		},
+		{
+			&wire.Model{
+				Job:     "j",
+				UAI:     "x",
+				Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}},
+			},
+			"both evid and evidence",
+		},
+		{
+			&wire.Model{
+				Job:     "j",
+				Model:   &wire.ModelBody{Domains: []int{2}},
+				Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}},
+			},
+			"variable 0 = 2 is out of range",
+		},
+		{
+			&wire.Model{
+				Job:     "j",
+				Model:   &wire.ModelBody{Domains: []int{2}},
+				Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}},
+			},
+			"1 weights for variable 0",
+		},
 		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
-		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries}, "2 names for 1 variables"},
-		{native(wire.Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}), "model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]"},
+		{
+			&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries},
+			"2 names for 1 variables",
+		},
+		{
+			native(wire.Factor{Scope: []int{0}, Table: dense([]int{2}, 3)}),
+			"model.factors[0].table.data: wire: invalid message: 3 entries do not fill shape [2]",
+		},
 		{native(wire.Factor{Scope: []int{2}, Table: dense([]int{2}, 2)}), "factors[0].scope: wire: invalid message: variable 2 of 2"},
 		{native(wire.Factor{Scope: []int{0, 0}, Table: dense([]int{2, 2}, 4)}), "variable 0 twice"},
 		{native(wire.Factor{Scope: []int{1}, Table: dense([]int{2}, 2)}), "mode 0 has 2 values, variable 1 has 3"},
 		{native(wire.Factor{Scope: []int{0}, Table: dense([]int{2, 3}, 6)}), "1 variables, the table has 2"},
-		{native(wire.Factor{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}), "entry 1 of a list is +Inf"},
+		{
+			native(wire.Factor{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{2}, Data: []float64{1, math.Inf(1)}}}),
+			"entry 1 of a list is +Inf",
+		},
 		{native(wire.Factor{Table: dense([]int{1 << 30, 1 << 30, 1 << 30}, 1)}), "1 entries do not fill shape"},
 		{native(wire.Factor{Table: dense([]int{-1}, 1)}), "mode 0 has -1 values"},
 		{native(wire.Factor{Table: form.Tensor{Kind: "sparse"}}), `"sparse" is none of dense, cp, symmetric, symmetry-cp`},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}}}), "vectors: wire: invalid message: 0 for 1 modes"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}), "the identity of 2 values with rank 1"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}), "1 entries for rank 1 and 2 values"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}}}), "table.levels: wire: malformed message: required field is missing"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels}}), "table.values: wire: malformed message: required field is missing"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1}}}}), "1 entries, the count vectors are 2"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1, 2}, Exp: []int64{}}}}), "0 exponents for 2 entries"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{3}, Levels: levels, Values: &form.Scaled{}}}), "a table of 2 for 3 values"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Tables: [][]byte{{0, 1}}}}}), "value 1 at level 1 of 1"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 257}}}), "257 levels, at most 256"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Legs: []int{0}}}}), "levels.legs[0]: wire: invalid message: table 0 of 0"},
-		{native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetryCP, Shape: []int{2}, Levels: levels, Terms: []form.Term{{S: form.Scaled{Mant: []float64{1, 2}}, R: [][]float64{{1}}}}}}), "terms[0].r[0]: wire: invalid message: 1 entries for 2 values"},
-		{partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: 0.5}}}), "values[0].v.z: wire: invalid message: 0.5·2^0 is not normalised"},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}}}),
+			"vectors: wire: invalid message: 0 for 1 modes",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}}),
+			"the identity of 2 values with rank 1",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindCP, Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1}}}}),
+			"1 entries for rank 1 and 2 values",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}}}),
+			"table.levels: wire: malformed message: required field is missing",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels}}),
+			"table.values: wire: malformed message: required field is missing",
+		},
+		{
+			native(
+				wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: levels, Values: &form.Scaled{Mant: []float64{1}}}},
+			),
+			"1 entries, the count vectors are 2",
+		},
+		{
+			native(
+				wire.Factor{
+					Table: form.Tensor{
+						Kind:   form.KindSymmetric,
+						Shape:  []int{2},
+						Levels: levels,
+						Values: &form.Scaled{Mant: []float64{1, 2}, Exp: []int64{}},
+					},
+				},
+			),
+			"0 exponents for 2 entries",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{3}, Levels: levels, Values: &form.Scaled{}}}),
+			"a table of 2 for 3 values",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Tables: [][]byte{{0, 1}}}}}),
+			"value 1 at level 1 of 1",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 257}}}),
+			"257 levels, at most 256",
+		},
+		{
+			native(wire.Factor{Table: form.Tensor{Kind: form.KindSymmetric, Shape: []int{2}, Levels: &form.Levels{D: 1, Legs: []int{0}}}}),
+			"levels.legs[0]: wire: invalid message: table 0 of 0",
+		},
+		{
+			native(
+				wire.Factor{
+					Table: form.Tensor{
+						Kind:   form.KindSymmetryCP,
+						Shape:  []int{2},
+						Levels: levels,
+						Terms:  []form.Term{{S: form.Scaled{Mant: []float64{1, 2}}, R: [][]float64{{1}}}},
+					},
+				},
+			),
+			"terms[0].r[0]: wire: invalid message: 1 entries for 2 values",
+		},
+		{
+			partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: 0.5}}}),
+			"values[0].v.z: wire: invalid message: 0.5·2^0 is not normalised",
+		},
 		{partial(btn.UnitValue{Value: btn.Value{Z: scaled.Number{Mant: math.NaN()}}}), "values[0].v.z"},
 		{partial(btn.UnitValue{Value: btn.Value{Flops: math.NaN()}}), "values[0].v.f"},
 		{partial(btn.UnitValue{Error: &btn.ErrorInfo{Code: "oops"}}), `values[0].x.code: wire: invalid message: "oops" is no code`},
@@ -280,7 +384,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Redrive{Job: "j", Time: -1}, "time"},
 		{&wire.Graph{}, "model: wire: invalid message: neither model nor uai is given"},
 		{&wire.Graph{Model: &wire.ModelBody{Domains: []int{0}}}, "model.domains[0]"},
-		{&wire.Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}}, "model_digest: wire: invalid message: the model is given as well"},
+		{
+			&wire.Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}},
+			"model_digest: wire: invalid message: the model is given as well",
+		},
 		{&wire.Model{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
 		{&wire.Unanswered{Status: wire.StatusOK}, `status: wire: invalid message: "ok" is neither pending nor refused`},
 		{&wire.Unanswered{Status: wire.StatusPending, Job: "j"}, "digest"},
@@ -296,15 +403,19 @@ func TestValidateNamesTheField(t *testing.T) {
 func TestDecodeNetworkRefuses(t *testing.T) {
 	one := btn.Core{Legs: []int{0}, T: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 2}}}
 	for says, n := range map[string]*btn.Network{
-		"dims[0]: wire: invalid message: 0 values":                        {Dims: []int{0}},
-		"leg_maps[0]: wire: invalid message: a map of":                    {Dims: []int{2}, Maps: []btn.Map{{A: []float64{1}}}},
-		"leg_maps: wire: invalid message: 0 for 1":                        {Dims: []int{2}, Maps: []btn.Map{}},
-		"cores[0].legs: wire: invalid message: leg 0 of 0":                {Cores: []btn.Core{one}},
-		"cores[0].legs: wire: invalid message: leg 0 has 3 values, mode":  {Dims: []int{3}, Cores: []btn.Core{one}},
-		"links[0].legs: wire: invalid message: 0 for 1 modes":             {Dims: []int{3}, Links: []btn.Link{{T: one.T}}},
-		"homes[0]: wire: invalid message: link 0 of 0":                    {Variables: []btn.Variable{{Domain: 1}}},
-		"homes[0]: wire: invalid message: link 0 has no weight per value": {Dims: []int{2}, Links: []btn.Link{btn.Link(one)}, Variables: []btn.Variable{{Domain: 2}}},
-		"scale: wire: invalid message: NaN·2^0 is not normalised":         {Scale: scaled.Number{Mant: math.NaN()}},
+		"dims[0]: wire: invalid message: 0 values":                       {Dims: []int{0}},
+		"leg_maps[0]: wire: invalid message: a map of":                   {Dims: []int{2}, Maps: []btn.Map{{A: []float64{1}}}},
+		"leg_maps: wire: invalid message: 0 for 1":                       {Dims: []int{2}, Maps: []btn.Map{}},
+		"cores[0].legs: wire: invalid message: leg 0 of 0":               {Cores: []btn.Core{one}},
+		"cores[0].legs: wire: invalid message: leg 0 has 3 values, mode": {Dims: []int{3}, Cores: []btn.Core{one}},
+		"links[0].legs: wire: invalid message: 0 for 1 modes":            {Dims: []int{3}, Links: []btn.Link{{T: one.T}}},
+		"homes[0]: wire: invalid message: link 0 of 0":                   {Variables: []btn.Variable{{Domain: 1}}},
+		"homes[0]: wire: invalid message: link 0 has no weight per value": {
+			Dims:      []int{2},
+			Links:     []btn.Link{btn.Link(one)},
+			Variables: []btn.Variable{{Domain: 2}},
+		},
+		"scale: wire: invalid message: NaN·2^0 is not normalised": {Scale: scaled.Number{Mant: math.NaN()}},
 	} {
 		b, err := EncodeNetwork(n)
 		if err != nil {
@@ -322,7 +433,8 @@ func TestCheckAssignments(t *testing.T) {
 	check := func(p *btn.Plan, says string) {
 		t.Helper()
 		err := CheckAssignments(n, []btn.Assignment{{Plan: p}})
-		if !errors.Is(err, wire.ErrInvalid) || fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "assignments[0].plan."+says) {
+		if !errors.Is(err, wire.ErrInvalid) || fault.CodeOf(err) != fault.BadInput ||
+			!strings.Contains(err.Error(), "assignments[0].plan."+says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
@@ -447,12 +559,25 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		set        []int
 		want       string
 		everywhere bool
-	}{{[]int{0, 1}, "", false}, {nil, "", false}, {[]int{3}, "variable 3", false}, {[]int{-1}, "variable -1", true}, {[]int{2, 2}, "variable 2", true}, {[]int{1, 2}, "cells", false}} {
+	}{
+		{[]int{0, 1}, "", false},
+		{nil, "", false},
+		{[]int{3}, "variable 3", false},
+		{[]int{-1}, "variable -1", true},
+		{[]int{2, 2}, "variable 2", true},
+		{[]int{1, 2}, "cells", false},
+	} {
 		err := CheckAssignments(n, []btn.Assignment{{Error: failed, Joint: c.set}})
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), "assignments[0].joint") || !strings.Contains(err.Error(), c.want)) {
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(
+			err.Error(), "assignments[0].joint",
+		) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
 		}
-		m := &wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []wire.Factor{}}, Queries: []query.Query{{Joint: c.set}}}
+		m := &wire.Model{
+			Job:     "j",
+			Model:   &wire.ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []wire.Factor{}},
+			Queries: []query.Query{{Joint: c.set}},
+		}
 		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "queries[0].joint") {
 			t.Errorf("native model, %v: %v", c.set, err)
 		}

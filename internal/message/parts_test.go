@@ -29,7 +29,10 @@ func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
 		net.Cores = append(net.Cores, btn.Core{Legs: []int{2 * c, 2*c + 1}, T: table})
 	}
 	for leg := range 4 {
-		net.Links = append(net.Links, btn.Link{Legs: []int{leg}, T: &tensor.CP{Shape: []int{2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil}}})
+		net.Links = append(
+			net.Links,
+			btn.Link{Legs: []int{leg}, T: &tensor.CP{Shape: []int{2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil}}},
+		)
 	}
 	product := &btn.Product{Factors: []btn.ProductFactor{factor(0, 1), factor(2, 3)}}
 	return net, &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{

@@ -34,11 +34,14 @@ func TestRequestWithoutJob(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for says, b := range map[string][]byte{
-		`model.job: wire: invalid message: "a.b"`:                   request(map[string]any{"job": "a.b"}),
-		"model.uai: wire: malformed message":                        {0x83, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1, 0xa3, 'u', 'a', 'i', 1},
+		`model.job: wire: invalid message: "a.b"`: request(map[string]any{"job": "a.b"}),
+		"model.uai: wire: malformed message": {
+			0x83, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1, 0xa3, 'u', 'a', 'i', 1,
+		},
 		"model.queries: wire: malformed message: required field is": {0x82, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1},
 	} {
-		if err := DecodeRequest(b, new(wire.Model), made); err == nil || !strings.Contains(err.Error(), says) || fault.CodeOf(err) != fault.BadInput {
+		if err := DecodeRequest(b, new(wire.Model), made); err == nil || !strings.Contains(err.Error(), says) ||
+			fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}

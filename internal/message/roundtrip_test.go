@@ -132,7 +132,11 @@ func TestPartsShareWhatTheyShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := EncodePlan(plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}, &btn.Slices{Tree: tree, From: 1, To: 4}, &btn.CP{Frame: frame,
+	all, err := EncodePlan(plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}, &btn.Slices{
+		Tree: tree,
+		From: 1,
+		To:   4,
+	}, &btn.CP{Frame: frame,
 		Tensor: &tensor.CP{Shape: []int{}, Weights: []float64{1}, Vectors: [][]float64{}}}))
 	if err != nil {
 		t.Fatal(err)
@@ -221,8 +225,11 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 // The msgpack library, which shares no code with our reader, finds in our bytes what we put there.
 func TestLibraryReadsOurBytes(t *testing.T) {
 	units := []btn.Unit{{Query: 3, Part: 1 << 20}, {Query: 3, Part: 3}}
-	want := Task{Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units, Queries: []query.Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
-		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25}}
+	want := Task{
+		Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units,
+		Queries: []query.Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
+		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25},
+	}
 	b, err := wire.Encode(&want)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +239,9 @@ func TestLibraryReadsOurBytes(t *testing.T) {
 		t.Errorf("the library reads %+v (%v), want %+v", got, err, want)
 	}
 	// And the other way round: what the library writes for a client in another language, plus our two common keys.
-	theirs, err := msgpack.Marshal(map[string]any{"v": 1, "t": "cancel", "job": "j", "time": uint64(1767225600000), "later": []any{1, nil, map[string]any{"a": 1.5}}})
+	theirs, err := msgpack.Marshal(
+		map[string]any{"v": 1, "t": "cancel", "job": "j", "time": uint64(1767225600000), "later": []any{1, nil, map[string]any{"a": 1.5}}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,14 +365,22 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 	for want, m := range map[string]wire.Message{
 		`network.job`: &Network{Job: "a.b"},
-		`timings: wire: invalid message: 65 stages, at most 64`: &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{}}, Timings: many},
+		`timings: wire: invalid message: 65 stages, at most 64`: &Network{
+			Job:     "a",
+			Digest:  digestA,
+			Blob:    digestB,
+			Queries: []query.Query{{}},
+			Timings: many,
+		},
 		`answer.status`: &wire.Answer{Job: "a", Digest: digestA, Status: "fine"},
 	} {
 		if _, err := wire.Encode(m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := EncodeNetwork(&btn.Network{Cores: []btn.Core{{}}}); err == nil || !strings.Contains(err.Error(), "cores[0]: wire: invalid message: a tensor of type <nil>") {
+	if _, err := EncodeNetwork(&btn.Network{Cores: []btn.Core{{}}}); err == nil || !strings.Contains(
+		err.Error(), "cores[0]: wire: invalid message: a tensor of type <nil>",
+	) {
 		t.Error(err)
 	}
 	if _, err := EncodeAssignments([]btn.Assignment{{}}); err == nil || !strings.Contains(err.Error(), "assignments[0].plan") {

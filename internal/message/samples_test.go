@@ -33,33 +33,68 @@ func sampleMessages() []wire.Message {
 	if err != nil {
 		panic(err)
 	}
-	result := btn.Result{Job: "job-1", Query: 1, Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: pointer(-3.25), Log10Z: pointer(-1.5),
+	result := btn.Result{
+		Job: "job-1", Query: 1, Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: pointer(-3.25), Log10Z: pointer(-1.5),
 		Components: 1, Residual: pointer(0.0), LnExplained: pointer(0.0), ConditionGram: pointer(1.0),
 		Certificate:        &btn.Certificate{LnBound: -20, LnLower: pointer(-3.5), LnUpper: -3},
 		CancellationDigits: pointer(0.5), EvidenceFile: pointer("a.evid"), Warnings: []string{"an estimate"}, Cache: "miss",
 		Plan: &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
-	failed := btn.Result{Job: "job-1", Status: "error", Error: &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"}, Cache: "off"}
+	failed := btn.Result{
+		Job:    "job-1",
+		Status: "error",
+		Error:  &btn.ErrorInfo{Code: fault.FailedEstimate, Message: "negative", Stage: "aggregate"},
+		Cache:  "off",
+	}
 	return []wire.Message{
 		&wire.Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
 		&wire.Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
-		&Network{Job: "job-1", Tenant: "t", Digest: digestA, Blob: digestB, Queries: queries, Settings: settings, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
-		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{{Query: 1, Part: 70000}, {}},
+		&Network{
+			Job:        "job-1",
+			Tenant:     "t",
+			Digest:     digestA,
+			Blob:       digestB,
+			Queries:    queries,
+			Settings:   settings,
+			Stored:     1767225600000,
+			DeadlineMS: 5,
+			Timings:    timings,
+		},
+		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{
+			{Query: 1, Part: 70000}, {},
+		},
 			Queries: queries, Memory: 1 << 31, Cost: 1e9, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
-		&Partial{Job: "job-1", Digest: digestA, JobBlob: digestB, K: 0, N: 1, NumericKind: "0123456789abcdef", Files: []string{"", "a.evid"}, Stored: 1, Timings: timings,
+		&Partial{Job: "job-1", Digest: digestA, JobBlob: digestB, K: 0, N: 1, NumericKind: "0123456789abcdef", Files: []string{
+			"", "a.evid",
+		}, Stored: 1, Timings: timings,
 			Values: []btn.UnitValue{
 				{Unit: btn.Unit{Query: 1, Part: 2}, Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12}},
 				{Unit: btn.Unit{Query: 0, Part: 2}, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 GiB", Stage: "contract"}}}},
 		&wire.Answer{Job: "job-1", Digest: digestA, Status: wire.StatusOK, Results: []btn.Result{failed, result}},
-		&wire.Answer{Job: "job-1", Tenant: "t", Digest: digestA, Status: wire.StatusDeadline, Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"}},
+		&wire.Answer{
+			Job:    "job-1",
+			Tenant: "t",
+			Digest: digestA,
+			Status: wire.StatusDeadline,
+			Error:  &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"},
+		},
 		&wire.Progress{Job: "job-1", Stage: "contract", Done: 3, Total: 7, Text: "chunk 3", Time: 1767225600000},
 		&wire.Cancel{Job: "job-1", Digest: digestA, Reason: "changed my mind", Time: 1767225600000},
 		&wire.Deadline{Job: "job-1", Tenant: "t", Digest: digestA, Time: 1767225600000},
-		&DeadLetter{Stage: "learn", Job: "job-1", Tenant: "t", Subject: NetworkSubject(3, "job-1"), Error: btn.ErrorInfo{Code: fault.Internal, Message: "m", Stage: "learn"},
+		&DeadLetter{Stage: "learn", Job: "job-1", Tenant: "t", Subject: NetworkSubject(3, "job-1"), Error: btn.ErrorInfo{
+			Code:    fault.Internal,
+			Message: "m",
+			Stage:   "learn",
+		},
 			Deliveries: 6, Payload: digestB, Time: 1767225600000},
 		&wire.Graph{Model: body},
 		&wire.Graph{UAI: "MARKOV\n0\n0\n"},
 		&wire.Model{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
-		&wire.Unanswered{Job: "job-1", Digest: digestA, Status: wire.StatusPending, Error: btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"}},
+		&wire.Unanswered{
+			Job:    "job-1",
+			Digest: digestA,
+			Status: wire.StatusPending,
+			Error:  btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"},
+		},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}
 }
@@ -236,7 +271,14 @@ func box(l countspace.Levels) (shape []int, n int) {
 }
 
 func (r random) cost() btn.Cost {
-	return btn.Cost{Width: r.IntN(9), Log2Table: r.float(), Flops: math.Abs(r.float()), Bytes: math.Abs(r.float()), Slices: r.float(), Groups: r.float()}
+	return btn.Cost{
+		Width:     r.IntN(9),
+		Log2Table: r.float(),
+		Flops:     math.Abs(r.float()),
+		Bytes:     math.Abs(r.float()),
+		Slices:    r.float(),
+		Groups:    r.float(),
+	}
 }
 
 // plan has one estimate whose quality is known, or several that judge each other. Parts of every class occur.
@@ -250,7 +292,14 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		return p
 	}
 	p.Accuracy, p.Messages = r.Float64(), r.floats(3)
-	tree := &btn.TruncatedPlan{Family: btn.FamilyTree, Number: 2, Shape: digestA, Tree: [][]int{{3}, {0, 1}, nil}, Masked: true, Accuracy: 1e-3}
+	tree := &btn.TruncatedPlan{
+		Family:   btn.FamilyTree,
+		Number:   2,
+		Shape:    digestA,
+		Tree:     [][]int{{3}, {0, 1}, nil},
+		Masked:   true,
+		Accuracy: 1e-3,
+	}
 	sweep := &btn.TruncatedPlan{Family: btn.FamilySweep, Shape: digestB, Order: r.Perm(3), Position: r.Perm(3)}
 	for range 1 + r.IntN(4) {
 		e := btn.Estimate{Rule: btn.Linear, Track: "a track", Level: r.float(), Slices: 1, Lossless: r.IntN(2) == 0, Cost: r.cost()}
@@ -296,8 +345,19 @@ func (r random) known(n *btn.Network, products bool) btn.Estimate {
 			}
 		}
 	}
-	tree := &btn.Tree{Shape: digestA, Tables: 3, Merges: []int{0, 1, 2, 3}, Slices: r.Perm(2), Count: 1 + r.Int64N(9), Joint: true, Marginals: r.IntN(2) == 0}
-	groups := &btn.MarginalGroups{Shape: digestB, Groups: []btn.MarginalGroup{{Keep: r.Perm(2), Indices: r.Perm(3), Tree: *tree}, {Indices: []int{}}}}
+	tree := &btn.Tree{
+		Shape:     digestA,
+		Tables:    3,
+		Merges:    []int{0, 1, 2, 3},
+		Slices:    r.Perm(2),
+		Count:     1 + r.Int64N(9),
+		Joint:     true,
+		Marginals: r.IntN(2) == 0,
+	}
+	groups := &btn.MarginalGroups{
+		Shape:  digestB,
+		Groups: []btn.MarginalGroup{{Keep: r.Perm(2), Indices: r.Perm(3), Tree: *tree}, {Indices: []int{}}},
+	}
 	weights := r.IntN(3) > 0
 	for range 1 + r.IntN(5) {
 		e.Parts = append(e.Parts, r.part(n, frame, tree, groups, products))

@@ -146,8 +146,9 @@ func laned(k Kind, lane int, job string) string {
 // Filter returns the subject filter of everything of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
-// Served returns the subjects of a kind that somebody serves, for a stream: of a kind with lanes those of every lane, with as many tokens as
-// ParseSubject wants. What else is published finds no stream, and its publisher learns that at once.
+// Served returns the subjects of a kind that somebody serves, for a stream: of a kind with lanes those of every lane,
+// with as many tokens as ParseSubject wants. What else is published finds no stream, and its publisher learns that at
+// once.
 func Served(k Kind) []string {
 	layout := layouts[k]
 	rest := strings.Repeat(".*", len(layout))

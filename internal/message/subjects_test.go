@@ -37,7 +37,8 @@ func TestSubjects(t *testing.T) {
 	if s := TaskSubject(7, "j", 64, 3); s != "btn.v1.task.7.j.64.3" {
 		t.Error(s)
 	}
-	if Filter(KindDone) != "btn.v1.done.>" || LaneFilter(KindTask, 3) != "btn.v1.task.3.>" || ChunksFilter(KindPartial, 3, "j") != "btn.v1.partial.3.j.>" {
+	if Filter(KindDone) != "btn.v1.done.>" || LaneFilter(KindTask, 3) != "btn.v1.task.3.>" ||
+		ChunksFilter(KindPartial, 3, "j") != "btn.v1.partial.3.j.>" {
 		t.Error(Filter(KindDone), LaneFilter(KindTask, 3), ChunksFilter(KindPartial, 3, "j"))
 	}
 }
@@ -87,7 +88,10 @@ func TestLane(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	got := Headers(&wire.Cancel{}, "j", digestA, "")
-	want := map[string][]string{"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"}, "Btn-Digest": {digestA}}
+	want := map[string][]string{
+		"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"},
+		"Btn-Digest": {digestA},
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

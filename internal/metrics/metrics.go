@@ -75,7 +75,8 @@ func New(stages ...string) *Metrics {
 	m.stalls = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "basetensor", Name: "storage_stalled_total", Help: "How often the NATS server was found to store nothing.",
 	})
-	m.registry.MustRegister(m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung, &m.caches, &m.rooms,
+	m.registry.MustRegister(m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung,
+		&m.caches, &m.rooms,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "basetensor", Name: "lost_goroutines", Help: "Handlers that were given up and have not returned since.",
 		}, func() float64 { return float64(hop.LostGoroutines()) }),

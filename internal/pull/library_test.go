@@ -50,7 +50,8 @@ func lateBus(t *testing.T, n int) (context.Context, *bus.Bus) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
 	must(t, err)
-	nc, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(lateDialer{20 * time.Millisecond}), nats.WriteBufferSize(1)) // every message is a write
+	// every message is a write
+	nc, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(lateDialer{20 * time.Millisecond}), nats.WriteBufferSize(1))
 	must(t, err)
 	t.Cleanup(func() { nc.Close(); s.Close(); cancel() })
 	b, err := bus.New(nc)
@@ -68,9 +69,10 @@ const (
 	patience = 3 * time.Second
 )
 
-// TestAnIteratorMayForgetToAsk: the library's iterator is given a message while the goroutine that asked for it has not returned, takes that
-// for a request still being sent, and asks for no other. When this test fails the library has mended it: then this package may go, if the
-// iterator also hands back at once what a worker without a free slot has asked for, and serves many consumers in turn.
+// TestAnIteratorMayForgetToAsk: the library's iterator is given a message while the goroutine that asked for it has
+// not returned, takes that for a request still being sent, and asks for no other. When this test fails the library
+// has mended it: then this package may go, if the iterator also hands back at once what a worker without a free slot
+// has asked for, and serves many consumers in turn.
 func TestAnIteratorMayForgetToAsk(t *testing.T) {
 	ctx, b := lateBus(t, stored)
 	c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")

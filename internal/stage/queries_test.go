@@ -11,7 +11,8 @@ import (
 func TestQueriesReadText(t *testing.T) {
 	asked := []query.Query{{Evid: "1 1 2", Marginals: true}, {}}
 	got, err := Queries([]int{2, 3}, asked)
-	if err != nil || len(got) != 2 || got[0].Evid != "" || len(got[0].Evidence.Hard) != 1 || got[0].Evidence.Hard[0].Value != 2 || !got[0].Marginals {
+	if err != nil || len(got) != 2 || got[0].Evid != "" || len(got[0].Evidence.Hard) != 1 ||
+		got[0].Evidence.Hard[0].Value != 2 || !got[0].Marginals {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if asked[0].Evid == "" || !asked[0].Evidence.IsEmpty() {

@@ -54,7 +54,9 @@ func Learn(ctx context.Context, net *btn.Network, queries []query.Query, s btn.S
 }
 
 // LearnKnown is Learn for networks that may be known from earlier calls.
-func LearnKnown(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo, known *plan.Known) ([]btn.Assignment, error) {
+func LearnKnown(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo, known *plan.Known,
+) ([]btn.Assignment, error) {
 	return plan.AssignKnown(ctx, net, queries, s, memo, known)
 }
 
@@ -72,7 +74,10 @@ type ContractOptions struct {
 // Contract is the third stage: the values of some units, each under its query's evidence, in the order given. What the units of a
 // query have in common, its simplified network above all, is made once.
 // A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
-func Contract(ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, units []btn.Unit, o ContractOptions) ([]btn.UnitValue, error) {
+func Contract(
+	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, units []btn.Unit,
+	o ContractOptions,
+) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(units))
 	var current *problem.Problem
 	of := -1

@@ -22,8 +22,9 @@ type Mender struct {
 	mu sync.Mutex
 }
 
-// Mend makes the streams and consumers that are missing. What they are to be like, how long things are kept and how much room there is, the others
-// tell. Where there are none, nobody has run `btn setup`, and the error wraps bus.ErrNoStream.
+// Mend makes the streams and consumers that are missing. What they are to be like, how long things are kept and how
+// much room there is, the others tell. Where there are none, nobody has run `btn setup`, and the error wraps
+// bus.ErrNoStream.
 func (m *Mender) Mend(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,8 +96,9 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 	return nil
 }
 
-// afterAnswered has a consumer that is made anew begin behind what belongs to answered jobs, as far as the sweeper knows them: a day of these takes
-// long to look up. The sweeper's own consumer begins with the first message: from what it acknowledges it is known which jobs are answered.
+// afterAnswered has a consumer that is made anew begin behind what belongs to answered jobs, as far as the sweeper
+// knows them: a day of these takes long to look up. The sweeper's own consumer begins with the first message: from
+// what it acknowledges it is known which jobs are answered.
 func (m *Mender) afterAnswered(ctx context.Context, f Feed) (func(*jetstream.ConsumerConfig), error) {
 	all := func(*jetstream.ConsumerConfig) {}
 	if f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {

@@ -57,7 +57,12 @@ func Sustains(ctx context.Context, nc *nats.Conn) ([]Sustained, error) {
 // Reference are the bytes that a job is taken to store in each stream, where people are told of jobs and not of bytes: a request
 // of 8 KiB with its own model. (One of 6.6 KiB, a Bayesian network of 37 variables, was measured to store 8.7 KiB of blobs and 1.1 KiB each
 // of partials and answers.)
-var Reference = map[string]float64{bus.StreamModel: 8 << 10, bus.StreamPartial: 2 << 10, bus.StreamAnswer: 2 << 10, bus.StreamBlob: 11 << 10}
+var Reference = map[string]float64{
+	bus.StreamModel:   8 << 10,
+	bus.StreamPartial: 2 << 10,
+	bus.StreamAnswer:  2 << 10,
+	bus.StreamBlob:    11 << 10,
+}
 
 // SustainedText says it in a line per stream, and last the rate of jobs of the Reference.
 func SustainedText(all []Sustained) string {

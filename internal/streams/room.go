@@ -22,8 +22,8 @@ import (
 )
 
 // Of a stream's MaxBytes: above half the oldest go, down to three eighths. Above three eighths jobs that take long are moved out of
-// the way. Above three quarters the clients are refused (bus.Room). Above seven eighths the jobs that wait may themselves be what nothing can
-// go for, and are moved too.
+// the way. Above three quarters the clients are refused (bus.Room). Above seven eighths the jobs that wait may
+// themselves be what nothing can go for, and are moved too.
 const (
 	roomPressed = 0.5
 	roomLow     = 0.375
@@ -216,8 +216,8 @@ func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	return k.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
-// purge removes the oldest from the streams that are too full. A model goes before its answer, so that an id is taken for as long as either is
-// there; where answers need room the models before them go.
+// purge removes the oldest from the streams that are too full. A model goes before its answer, so that an id is taken
+// for as long as either is there; where answers need room the models before them go.
 func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark) error {
 	to := spaces[bus.StreamModel].target()
 	answers := spaces[bus.StreamAnswer].target()

@@ -33,7 +33,10 @@ type objectStore struct {
 // objectStores returns the object stores.
 func objectStores(c Config) []objectStore {
 	of := func(bucket, description string, share int64, age time.Duration) objectStore {
-		o := objectStore{jetstream.ObjectStoreConfig{Bucket: bucket, Description: description, TTL: age, MaxBytes: share, Replicas: c.Replicas}, "OBJ_" + bucket}
+		o := objectStore{
+			jetstream.ObjectStoreConfig{Bucket: bucket, Description: description, TTL: age, MaxBytes: share, Replicas: c.Replicas},
+			"OBJ_" + bucket,
+		}
 		if c.InMemory {
 			o.Storage = jetstream.MemoryStorage
 		}

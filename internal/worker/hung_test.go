@@ -63,7 +63,10 @@ func TestWorkerEndsWhenAHandlerHangs(t *testing.T) {
 		go pipeline.Run(ctx, pipeline.Config{URL: server.URL}, stage)
 	}
 	start := func() (*exec.Cmd, *bytes.Buffer) {
-		cmd := exec.CommandContext(ctx, os.Args[0], "--nats", server.URL, "--redis", "off", "--ceiling", "1ms", "--overdue", "200ms", "--drain", "1s")
+		cmd := exec.CommandContext(
+			ctx, os.Args[0], "--nats", server.URL, "--redis", "off", "--ceiling", "1ms", "--overdue", "200ms", "--drain",
+			"1s",
+		)
 		cmd.Env = append(os.Environ(), workerEnv+"="+string(pipeline.StageLearn))
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said

@@ -28,12 +28,21 @@ type flags struct {
 	Lanes       []int         `help:"Lanes to serve, 0 to 15; all without it. Not after 'btn setup --one-consumer'." placeholder:"N,…"`
 	Concurrency int           `help:"Messages worked on at a time; 0: ${concurrency}." default:"0"`
 	Threads     int           `help:"Threads of one contraction." default:"1"`
-	Memory      config.Size   `help:"Most memory for the tables of one message, whatever the request allows; without it the request decides." placeholder:"SIZE"`
+	Memory      config.Size   `help:"${memory_help}" placeholder:"SIZE"`
 	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
 	Ceiling     time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
-	Overdue     time.Duration `help:"How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. Then it becomes a dead letter, its job an error, and the worker ends with an exit code other than 0, to be started again." default:"10s"`
-	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it." placeholder:"ADDR"`
+	Overdue     time.Duration `help:"${overdue_help}" default:"10s"`
+	HTTP        string        `name:"http" help:"${http_help}" placeholder:"ADDR"`
+}
+
+// helpTexts are the help of flags whose tags would be long.
+var helpTexts = kong.Vars{
+	"memory_help": "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
+	"overdue_help": "How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. " +
+		"Then it becomes a dead letter, its job an error, " +
+		"and the worker ends with an exit code other than 0, to be started again.",
+	"http_help": "Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it.",
 }
 
 // onlyOf are the flags that change something in some stages only.
@@ -77,7 +86,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	var f flags
 	exited := false
 	_, err := config.Parse(&f, args, stdout, stderr, func(int) { exited = true },
-		kong.Name(string(stage)), kong.Description(description), concurrency(stage), matters(stage))
+		kong.Name(string(stage)), kong.Description(description), concurrency(stage), helpTexts, matters(stage))
 	if exited {
 		return config.ExitOK
 	}
@@ -103,8 +112,14 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	ctx, hang := context.WithCancelCause(ctx)
 	defer hang(nil)
 	err = pipeline.Run(ctx, configure(pipeline.Config{
-		URL: f.NATS, Redis: redis, Lanes: f.Lanes, Concurrency: f.Concurrency, Threads: f.Threads, Memory: int64(f.Memory), ChunkFlops: f.ChunkFlops,
-		Drain: f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
+		URL:         f.NATS,
+		Redis:       redis,
+		Lanes:       f.Lanes,
+		Concurrency: f.Concurrency,
+		Threads:     f.Threads,
+		Memory:      int64(f.Memory),
+		ChunkFlops:  f.ChunkFlops,
+		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
 	}), stage)
 	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // what it computes nobody can end but the end of the process

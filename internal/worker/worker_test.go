@@ -55,7 +55,8 @@ func TestSharedSettings(t *testing.T) {
 	}
 	for _, stage := range pipeline.Stages() {
 		write(`{"chunk-flops": 3e7, "threads": 2, "memory": "1GiB", "redis": "off"}`)
-		if f, err := parse(stage, "--config", file); err != nil || f.ChunkFlops != 3e7 || f.Threads != 2 || f.Memory != 1<<30 || f.Redis != "off" {
+		if f, err := parse(stage, "--config", file); err != nil || f.ChunkFlops != 3e7 || f.Threads != 2 || f.Memory != 1<<30 ||
+			f.Redis != "off" {
 			t.Errorf("%s: %+v, %v", stage, f, err)
 		}
 		if _, err := parse(stage, "--chunk-flops", "3e7", "--threads", "2"); err != nil {
@@ -73,7 +74,9 @@ func TestSharedSettings(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, stage := range pipeline.Stages() {
 		var out, log bytes.Buffer
-		if code := run(context.Background(), stage, "it works.", []string{"--version"}, &out, &log); code != config.ExitOK || !strings.HasPrefix(out.String(), string(stage)+" ") {
+		if code := run(
+			context.Background(), stage, "it works.", []string{"--version"}, &out, &log,
+		); code != config.ExitOK || !strings.HasPrefix(out.String(), string(stage)+" ") {
 			t.Errorf("%s: exit code %d, printed %q, %s", stage, code, &out, &log)
 		}
 	}

@@ -66,7 +66,10 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	began := time.Now()
 	of, end := w.shared.hold()
 	defer end()
-	values, err := stage.Contract(ctx, net, assignments, m.Queries, m.Units, stage.ContractOptions{First: m.First, Memory: w.bytes(m.Memory), Threads: w.threads, Shared: of, Projectors: w.projectors})
+	values, err := stage.Contract(
+		ctx, net, assignments, m.Queries, m.Units,
+		stage.ContractOptions{First: m.First, Memory: w.bytes(m.Memory), Threads: w.threads, Shared: of, Projectors: w.projectors},
+	)
 	if err != nil {
 		return hop.Done, err
 	}

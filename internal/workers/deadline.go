@@ -40,7 +40,11 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 	}
 	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
 		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusDeadline,
-		Error: &btn.ErrorInfo{Code: fault.Deadline, Message: "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano), Stage: w.Stage},
+		Error: &btn.ErrorInfo{
+			Code:    fault.Deadline,
+			Message: "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano),
+			Stage:   w.Stage,
+		},
 	}))
 }
 

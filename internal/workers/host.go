@@ -123,13 +123,17 @@ func (h *Host) reparam(w *Worker) {
 func (h *Host) learn(w *Worker) {
 	next := h.Bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
 	l := &Learn{Loop: w.loop, memo: h.memo, known: h.known, networks: h.networks, next: next, chunkFlops: h.ChunkFlops}
-	w.intakes = []*intake{{Feed: streams.Networks, Intake: hop.Intake{Handler: hop.HandlerFunc(l.network)}, prefetch: 2, parallel: 4, room: next}}
+	w.intakes = []*intake{
+		{Feed: streams.Networks, Intake: hop.Intake{Handler: hop.HandlerFunc(l.network)}, prefetch: 2, parallel: 4, room: next},
+	}
 }
 
 func (h *Host) contract(w *Worker) {
 	c := &Contract{Loop: w.loop, networks: h.networks, plans: h.plans, projectors: h.projectors, threads: h.Threads, memory: h.Memory}
 	// Progress of contractions is the aggregator's to tell.
-	w.intakes = []*intake{{Feed: streams.Tasks, Intake: hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true}, prefetch: 1, parallel: 8, heavy: heavy}}
+	w.intakes = []*intake{
+		{Feed: streams.Tasks, Intake: hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true}, prefetch: 1, parallel: 8, heavy: heavy},
+	}
 }
 
 func (h *Host) aggregate(w *Worker) {

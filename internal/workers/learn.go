@@ -102,14 +102,19 @@ type encodedPlan struct {
 }
 
 // publishTasks stores one task per chunk, all under way at the same time.
-func (w *Learn) publishTasks(ctx context.Context, d *hop.Message, m *message.Network, of encodedPlan, chunks [][]btn.Unit, flops []float64, ends []int, timings map[string]float64) error {
+func (w *Learn) publishTasks(
+	ctx context.Context, d *hop.Message, m *message.Network, of encodedPlan, chunks [][]btn.Unit, flops []float64,
+	ends []int, timings map[string]float64,
+) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*message.Task, len(chunks))
 	for k, units := range chunks {
 		first, queries := only(m.Queries, units)
 		tasks[k] = &message.Task{
 			Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, NetworkBlob: m.Blob, JobBlob: of.digest, Plan: of.inline, K: k, N: len(chunks),
-			Units: units, Ends: ends, Cost: flops[k] * withMarginals(m.Queries, units), Queries: queries, First: first, Memory: m.Settings.WithDefaults().Memory,
+			Units: units, Ends: ends, Cost: flops[k] * withMarginals(
+				m.Queries, units,
+			), Queries: queries, First: first, Memory: m.Settings.WithDefaults().Memory,
 			Stored: m.Stored, DeadlineMS: m.DeadlineMS, Timings: timings,
 		}
 		if k == 0 {

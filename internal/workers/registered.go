@@ -24,7 +24,9 @@ import (
 
 // prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
 // The request was read from message. A repeated delivery takes nothing for granted.
-func (w *Reparam) prepare(ctx context.Context, m *wire.Model, payload []byte, repeated bool) (blob string, queries []query.Query, err error) {
+func (w *Reparam) prepare(
+	ctx context.Context, m *wire.Model, payload []byte, repeated bool,
+) (blob string, queries []query.Query, err error) {
 	if m.ModelDigest != "" {
 		p, err := w.remember(ctx, m, repeated)
 		if err == nil {

@@ -55,8 +55,8 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	return w.deadline(ctx, d, stored, m.DeadlineMS)
 }
 
-// replayed is the age from which on a model is taken for one that comes again: a consumer that was made anew begins with the oldest, and most
-// of those have their answer, which is looked up before anything is computed.
+// replayed is the age from which on a model is taken for one that comes again: a consumer that was made anew begins
+// with the oldest, and most of those have their answer, which is looked up before anything is computed.
 const replayed = 10 * time.Second
 
 // redriven starts a stored job again. The kept model is the source. The message stays until the job has its answer, and comes

@@ -101,7 +101,10 @@ func (s *service) take(r micro.Request) {
 	case s.slots <- struct{}{}:
 	default:
 		s.waiting.Done()
-		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %d requests wait already: ask again later", cap(s.slots)))
+		s.refuse(
+			r, began, "", wire.ReplyNoRoom,
+			fault.New(fault.Infrastructure, "pipeline: %d requests wait already: ask again later", cap(s.slots)),
+		)
 		return
 	}
 	go func() {

@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 )
 
-// WatchStorage looks whether the server stores anything, also while no worker has anything to store, and says once when it does not and once
-// when it does again. Until ctx ends.
+// WatchStorage looks whether the server stores anything, also while no worker has anything to store, and says once
+// when it does not and once when it does again. Until ctx ends.
 func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.Metrics) {
 	tick := time.NewTicker(storageEvery)
 	defer tick.Stop()

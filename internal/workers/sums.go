@@ -76,7 +76,10 @@ func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Par
 				return err
 			}
 			if p.Job != key.job || p.N != key.n || p.K != k {
-				return fault.New(fault.BadInput, "pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n, key.job, p.K, p.N, p.Job)
+				return fault.New(
+					fault.BadInput, "pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n, key.job, p.K,
+					p.N, p.Job,
+				)
 			}
 			partials[k] = &p
 			return nil
@@ -192,9 +195,11 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Ass
 	for _, p := range partials {
 		switch {
 		case p.Digest != first.Digest:
-			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…", ErrDigests, first.K, first.Digest, p.K, p.Digest)
+			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…",
+				ErrDigests, first.K, first.Digest, p.K, p.Digest)
 		case p.NumericKind != first.NumericKind:
-			return nil, fault.New(fault.Unsupported, "%w: chunk %d is of kind %s, chunk %d of kind %s; let contract-workers of one kind of processor serve a lane",
+			return nil, fault.New(fault.Unsupported,
+				"%w: chunk %d is of kind %s, chunk %d of kind %s; let contract-workers of one kind of processor serve a lane",
 				ErrNumericKinds, first.K, first.NumericKind, p.K, p.NumericKind)
 		case !slices.Contains(blobs, p.JobBlob):
 			blobs = append(blobs, p.JobBlob)

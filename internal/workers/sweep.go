@@ -123,8 +123,9 @@ func (e *ended) has(job string) bool {
 	return true
 }
 
-// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is being worked on. It looks in the order in which a job passes
-// the stages: each stores its output before its input is acknowledged, so a job cannot slip by.
+// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is being worked on.
+// It looks in the order in which a job passes the stages: each stores its output before its input is acknowledged, so
+// a job cannot slip by.
 func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
 	if has, err := w.Bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
 		return has, err
@@ -240,7 +241,14 @@ func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error
 		} else if passes(err) {
 			return false, err
 		} else if err != nil {
-			return true, w.Fail(&hop.Message{Subject: message.Subject{Kind: message.KindPartial, Lane: lane, Job: job}, Digest: partials[0].Digest, Tenant: partials[0].Tenant}, err)
+			return true, w.Fail(
+				&hop.Message{
+					Subject: message.Subject{Kind: message.KindPartial, Lane: lane, Job: job},
+					Digest:  partials[0].Digest,
+					Tenant:  partials[0].Tenant,
+				},
+				err,
+			)
 		}
 		return true, nil
 	}

@@ -149,7 +149,11 @@ func (w *Worker) consumers(ctx context.Context, f streams.Feed) ([]string, error
 	}
 	for _, name := range names {
 		if _, err := s.Consumer(ctx, name); err != nil {
-			return nil, fault.New(fault.Infrastructure, "pipeline: consumer %s of stream %s: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)", name, f.Stream, err)
+			return nil, fault.New(
+				fault.Infrastructure,
+				"pipeline: consumer %s of stream %s: %w (has `btn setup` been run, and without --one-consumer if lanes are named?)",
+				name, f.Stream, err,
+			)
 		}
 	}
 	return names, nil

@@ -63,7 +63,11 @@ func New(nc *nats.Conn) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, bus: b, room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob)}, nil
+	return &Client{
+		nc:   nc,
+		bus:  b,
+		room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob),
+	}, nil
 }
 
 // Close closes the connection if Connect made it.
@@ -117,8 +121,8 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
 }
 
-// answered reports whether the same request has its answer, and returns an error that wraps ErrJobTaken if another has. An answer outlives its
-// model, and its job's id is not free before it is gone.
+// answered reports whether the same request has its answer, and returns an error that wraps ErrJobTaken if another
+// has. An answer outlives its model, and its job's id is not free before it is gone.
 func (c *Client) answered(ctx context.Context, job, digest string) (bool, error) {
 	m, err := c.bus.Last(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, ErrNotFound) {

@@ -129,7 +129,8 @@ func TestReplayOfNothing(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
-	if _, err := client.Connect("nats://127.0.0.1:1"); fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := client.Connect("nats://127.0.0.1:1"); fault.CodeOf(err) != fault.Infrastructure ||
+		!strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("%v", err)
 	}
 }

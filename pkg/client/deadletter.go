@@ -76,9 +76,10 @@ func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 	return l
 }
 
-// Replay starts a failed job again from its stored model, which goes to the end of its stream, after the cause has been removed: its error answer, its dead letters
-// and whatever is left of it between the stages are deleted. It is the one place where an answer goes away before its time.
-// The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered, cancelled or past its deadline.
+// Replay starts a failed job again from its stored model, which goes to the end of its stream, after the cause has
+// been removed: its error answer, its dead letters and whatever is left of it between the stages are deleted. It is
+// the one place where an answer goes away before its time. The error wraps ErrNotFound if the model is gone, and
+// ErrNotReplayable if the job was answered, cancelled or past its deadline.
 func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := checkJob(job); err != nil {
 		return err

@@ -32,7 +32,8 @@ func TestModelsComeAndGo(t *testing.T) {
 	if list, err := c.Models(ctx); err != nil || len(list) != 1 || list[0] != one {
 		t.Errorf("%+v %v", list, err)
 	}
-	if _, err := c.PutModel(ctx, &wire.Graph{}); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "neither model nor uai") {
+	if _, err := c.PutModel(ctx, &wire.Graph{}); fault.CodeOf(err) != fault.BadInput ||
+		!strings.Contains(err.Error(), "neither model nor uai") {
 		t.Errorf("a model that is none: %v", err)
 	}
 	if err := c.RemoveModel(ctx, digest); err != nil {
@@ -55,7 +56,8 @@ func TestModelsComeAndGo(t *testing.T) {
 func TestInferWithoutWorkers(t *testing.T) {
 	ctx, _, _, c := open(t)
 	m := wire.Model{UAI: coin, Queries: []query.Query{{}}}
-	if _, err := c.Infer(ctx, m); fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
+	if _, err := c.Infer(ctx, m); fault.CodeOf(err) != fault.Infrastructure ||
+		!strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("%v", err)
 	}
 	m.Job = "a.b"

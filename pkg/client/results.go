@@ -27,7 +27,9 @@ const flushTimeout = 10 * time.Second
 //
 // It listens to the republished answers and never to the answers' own subjects, where refused ones pass too. When it returns
 // the server knows of the subscription: no answer to a job submitted later is missed.
-func (c *Client) Results(ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error)) (stop func(), err error) {
+func (c *Client) Results(
+	ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error),
+) (stop func(), err error) {
 	head := len(wire.DoneSubject(""))
 	sub, err := c.nc.Subscribe(message.Filter(message.KindDone), func(m *nats.Msg) {
 		job := m.Subject[min(head, len(m.Subject)):]

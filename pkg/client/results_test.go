@@ -19,7 +19,10 @@ func TestResultsOfManyJobs(t *testing.T) {
 		err error
 	}
 	got := make(chan result, 100)
-	stop, err := c.Results(context.WithoutCancel(ctx), func(job string) bool { return strings.HasPrefix(job, "mine-") }, func(job string, a *wire.Answer, err error) { got <- result{job, a, err} })
+	stop, err := c.Results(
+		context.WithoutCancel(ctx), func(job string) bool { return strings.HasPrefix(job, "mine-") },
+		func(job string, a *wire.Answer, err error) { got <- result{job, a, err} },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,8 +77,9 @@ func (q *quiet) look(ctx context.Context) error {
 	return nil
 }
 
-// Served returns nil if workers of all four stages ask for the messages of a tenant's lane, or work on some, else which do not. The error wraps
-// ErrNoWorkers or ErrNotSetUp. A worker that is busy with other lanes may seem not to serve this one for a moment.
+// Served returns nil if workers of all four stages ask for the messages of a tenant's lane, or work on some, else
+// which do not. The error wraps ErrNoWorkers or ErrNotSetUp. A worker that is busy with other lanes may seem not to
+// serve this one for a moment.
 func (c *Client) Served(ctx context.Context, tenant string) error {
 	_, err := c.served(ctx, wire.Lane(tenant))
 	return err
@@ -120,7 +121,8 @@ func (c *Client) served(ctx context.Context, lane int) (sure bool, err error) {
 		case missing == len(names):
 			return true, fault.New(fault.Infrastructure, "%w: stream %s has no consumers", ErrNotSetUp, stage.stream)
 		case others:
-			return false, fault.New(fault.Infrastructure, "%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers, stage.worker, lane)
+			return false, fault.New(fault.Infrastructure, "%w: no %s takes jobs of lane %d; there are some for other lanes",
+				ErrNoWorkers, stage.worker, lane)
 		default:
 			return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker)
 		}

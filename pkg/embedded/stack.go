@@ -158,7 +158,8 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 // Close stops the workers and waits for them, then the servers, then removes the folder if it was a temporary one.
 func (s *Stack) Close() error { return s.close(nil) }
 
-// CloseWithin is Close for a process that is about to end: where workers have not ended after a while, they and the servers are left behind.
+// CloseWithin is Close for a process that is about to end: where workers have not ended after a while, they and the
+// servers are left behind.
 func (s *Stack) CloseWithin(d time.Duration) error { return s.close(time.After(d)) }
 
 func (s *Stack) close(enough <-chan time.Time) error {

@@ -84,7 +84,10 @@ func TestNothingToApproximateIsExact(t *testing.T) {
 	// Evidence that contradicts the model is Z = 0, with its reason, and no failed estimate.
 	equal := &factorgraph.Model{Domains: []int{2, 2, 2}}
 	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
-		equal.Factors = append(equal.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
+		equal.Factors = append(
+			equal.Factors,
+			factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}},
+		)
 	}
 	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
 		r := ask(t, equal, query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})}, btn.Settings{Method: method})
@@ -101,7 +104,10 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8}
-	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{44: 1})}, {Evidence: factorgraph.Observe(map[int]int{0: 0, 99: 1, 50: 0})}}
+	queries := []query.Query{
+		{}, {Evidence: factorgraph.Observe(map[int]int{44: 1})},
+		{Evidence: factorgraph.Observe(map[int]int{0: 0, 99: 1, 50: 0})},
+	}
 	alone := make([]btn.Result, len(queries))
 	for i, q := range queries {
 		alone[i] = ask(t, m, q, s)
@@ -149,7 +155,9 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assignments, err := stage.Learn(t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil)
+	assignments, err := stage.Learn(
+		t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

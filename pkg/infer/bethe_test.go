@@ -70,7 +70,10 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries := []query.Query{{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})}, {Evidence: factorgraph.Observe(map[int]int{40: 0})}}
+	queries := []query.Query{
+		{Marginals: true}, {Evidence: factorgraph.Observe(map[int]int{3: 1})},
+		{Evidence: factorgraph.Observe(map[int]int{40: 0})},
+	}
 	learned := func(ctx context.Context, s btn.Settings) []btn.Assignment {
 		t.Helper()
 		assignments, err := stage.Learn(ctx, net, queries, s, nil)
@@ -98,13 +101,15 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		t.Error("two queries that one plan serves have two")
 	}
 	for q, r := range answers(assignments, 1) {
-		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || (r.Marginals != nil) != (q == 0) {
+		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil ||
+			(r.Marginals != nil) != (q == 0) {
 			t.Errorf("query %d, the first chunk: %+v", q, r)
 		}
 	}
 	want := answers(learned(t.Context(), s), math.MaxInt)
 	for q, r := range answers(assignments, math.MaxInt) {
-		if len(r.Estimates) != len(want[q].Estimates)+1 || *r.LogZ != *want[q].LogZ || r.Uncertainty == nil || *r.Uncertainty != *want[q].Uncertainty {
+		if len(r.Estimates) != len(want[q].Estimates)+1 || *r.LogZ != *want[q].LogZ || r.Uncertainty == nil ||
+			*r.Uncertainty != *want[q].Uncertainty {
 			t.Errorf("query %d: %+v, without belief propagation %+v", q, r, want[q])
 		}
 	}

@@ -53,11 +53,16 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := stage.Contract(ctx, net, assignments, queries[q:q+1], []btn.Unit{{}}, stage.ContractOptions{Shared: shared, Threads: 1 + q%3})
+		values, err := stage.Contract(
+			ctx, net, assignments, queries[q:q+1], []btn.Unit{{}}, stage.ContractOptions{Shared: shared, Threads: 1 + q%3},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, got := range map[string]btn.Result{"in another sequence": other[q], "alone": run(queries[q])[0], "by workers that know the network": stage.Aggregate("t", assignments, nil, values)[0]} {
+		for what, got := range map[string]btn.Result{
+			"in another sequence": other[q], "alone": run(queries[q])[0],
+			"by workers that know the network": stage.Aggregate("t", assignments, nil, values)[0],
+		} {
 			if !reflect.DeepEqual(got, want[q]) {
 				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
 			}
@@ -131,7 +136,10 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
 	}
 	for _, marginals := range []bool{false, true} {
-		q := []query.Query{{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1}), Marginals: marginals}, {Evidence: factorgraph.Observe(map[int]int{0: 0}), Marginals: marginals}}
+		q := []query.Query{
+			{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1}), Marginals: marginals},
+			{Evidence: factorgraph.Observe(map[int]int{0: 0}), Marginals: marginals},
+		}
 		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: q}, nil)
 		if err != nil {
 			t.Fatal(err)

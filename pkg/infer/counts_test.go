@@ -68,7 +68,10 @@ func newCounted(rng *rand.Rand, levels int, wild bool, sizes ...int) *counted {
 			}
 		}
 		c.groups, c.s = append(c.groups, group), append(c.s, table)
-		c.model.Factors = append(c.model.Factors, factorgraph.Factor{Scope: group, Table: &tensor.Symmetric{Shape: dims, Levels: lv, Values: values}})
+		c.model.Factors = append(
+			c.model.Factors,
+			factorgraph.Factor{Scope: group, Table: &tensor.Symmetric{Shape: dims, Levels: lv, Values: values}},
+		)
 	}
 	for v, d := range c.model.Domains {
 		w := make([]float64, d)
@@ -79,7 +82,10 @@ func newCounted(rng *rand.Rand, levels int, wild bool, sizes ...int) *counted {
 			}
 		}
 		c.weights = append(c.weights, w)
-		c.model.Factors = append(c.model.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{d}, Data: slices.Clone(w)}})
+		c.model.Factors = append(
+			c.model.Factors,
+			factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{d}, Data: slices.Clone(w)}},
+		)
 	}
 	return c
 }
@@ -268,7 +274,10 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 	table := []float64{1, 2, 3, 5}
 	m.model.Domains = append(m.model.Domains, 2, 2, 2, 3)
 	for k := range 3 {
-		m.model.Factors = append(m.model.Factors, factorgraph.Factor{Scope: []int{n + k, n + (k+1)%3}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: table}})
+		m.model.Factors = append(
+			m.model.Factors,
+			factorgraph.Factor{Scope: []int{n + k, n + (k+1)%3}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: table}},
+		)
 	}
 	var loop float64
 	joint := [2]float64{}
@@ -333,7 +342,9 @@ func TestExactlyKOfThousands(t *testing.T) {
 func TestCountSpaceOverTheBudget(t *testing.T) {
 	m := newCounted(rand.New(rand.NewPCG(1, 1)), 3, false, 300)
 	r := runOne(t, m.model, query.Query{}, btn.Settings{Method: btn.MethodExact, Memory: 1 << 20})
-	if r.Error == nil || r.Error.Code != fault.OverBudget || !strings.Contains(r.Error.Message, "9.06e+04 count vectors together, which takes 5.8e+06 bytes") {
+	if r.Error == nil || r.Error.Code != fault.OverBudget || !strings.Contains(
+		r.Error.Message, "9.06e+04 count vectors together, which takes 5.8e+06 bytes",
+	) {
 		t.Errorf("%+v", r.Error)
 	}
 }

@@ -86,7 +86,9 @@ func TestAutoWithoutTheExactWay(t *testing.T) {
 			}
 		}
 	}
-	if none := run(22, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 10}); none.Status != "error" || none.Error.Code != fault.OverBudget {
+	if none := run(
+		22, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 10},
+	); none.Status != "error" || none.Error.Code != fault.OverBudget {
 		t.Errorf("no room for anything: %+v", none)
 	}
 }
@@ -98,7 +100,10 @@ func ising(n int) *factorgraph.Model {
 		m.Domains[i] = 2
 		for j := range i {
 			w := math.Exp(0.3 / float64(i-j))
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{j, i}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{w, 1, 1, w}}})
+			m.Factors = append(
+				m.Factors,
+				factorgraph.Factor{Scope: []int{j, i}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{w, 1, 1, w}}},
+			)
 		}
 	}
 	return m
@@ -166,7 +171,11 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 		if k == 1 {
 			m.Factors[3].Table.(*tensor.Dense).Data[1] = math.Nextafter(1, 2)
 		}
-		if _, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}}, memo); err != nil {
+		if _, err := Run(
+			context.Background(),
+			Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}},
+			memo,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,8 +190,11 @@ func TestWrongRequestsAreBadInput(t *testing.T) {
 		"no model":       {Queries: []query.Query{{}}},
 		"no query":       {Model: m},
 		"wrong variable": {Model: m, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 7}}}}}},
-		"wrong value":    {Model: m, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 2}}}}}},
-		"wrong model":    {Model: &factorgraph.Model{Domains: []int{2, 0}}, Queries: []query.Query{{}}},
+		"wrong value": {
+			Model:   m,
+			Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 2}}}}},
+		},
+		"wrong model": {Model: &factorgraph.Model{Domains: []int{2, 0}}, Queries: []query.Query{{}}},
 	} {
 		if _, err := Run(context.Background(), r, nil); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)
@@ -200,10 +212,17 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 }
 
 func TestReferenceModels(t *testing.T) {
-	for _, name := range []string{"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"} {
+	for _, name := range []string{
+		"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13",
+		"uai/relational_3",
+	} {
 		t.Run(name, func(t *testing.T) {
 			m, evidence := reference.Model(t, name)
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+			results, err := Run(
+				context.Background(),
+				Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}}, Settings: btn.Settings{Method: btn.MethodExact}},
+				nil,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +238,11 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	m := ising(18)
 	asked := query.Query{Marginals: true, Evidence: factorgraph.Observe(map[int]int{3: 1})}
 	answer := func(memory int64) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
+		results, err := Run(
+			context.Background(),
+			Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
+			nil,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +278,8 @@ func TestImpossibleEvidenceHasItsReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := results[0]; !r.Zero || r.Status != "ok" || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "Z is 0: ") || !strings.Contains(r.Warnings[0], "0") {
+	if r := results[0]; !r.Zero || r.Status != "ok" || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "Z is 0: ") ||
+		!strings.Contains(r.Warnings[0], "0") {
 		t.Fatalf("got %+v", r)
 	}
 	t.Log(results[0].Warnings[0])

@@ -54,7 +54,10 @@ func jointByEnumeration(t *testing.T, m *factorgraph.Model, ev factorgraph.Evide
 func TestJointMarginalsEqualBruteForce(t *testing.T) {
 	for seed := uint64(0); seed < 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 7, MaxArity: 4, MaxStates: 400, Constant: seed%3 == 0, Zeros: 0.15 * float64(seed%4)})
+		m := oracle.RandomModel(
+			rng,
+			oracle.Options{Variables: 6, Factors: 7, MaxArity: 4, MaxStates: 400, Constant: seed%3 == 0, Zeros: 0.15 * float64(seed%4)},
+		)
 		if seed%5 == 0 { // variables that the network forces to be equal
 			m = &factorgraph.Model{Domains: []int{2, 2, 3, 2}, Factors: []factorgraph.Factor{
 				{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0.3, 0, 0, 0.9}}},
@@ -116,7 +119,11 @@ func TestSlicedJointMarginals(t *testing.T) {
 	for memory, sliced := range map[int64]bool{1 << 30: false, 1 << 15: true} {
 		for _, marginals := range []bool{false, true} {
 			asked.Marginals = marginals
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}}, nil)
+			results, err := Run(
+				context.Background(),
+				Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
+				nil,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +145,10 @@ func TestSlicedJointMarginals(t *testing.T) {
 
 func TestJointMarginalsThatCannotBe(t *testing.T) {
 	run := func(s btn.Settings, variables int, set ...int) (btn.Result, error) {
-		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}}, Settings: s}, nil)
+		results, err := Run(
+			context.Background(),
+			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}}, Settings: s}, nil,
+		)
 		if err != nil {
 			return btn.Result{}, err
 		}
@@ -152,7 +162,9 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 		set  []int
 		want string
 	}{
-		"range": {[]int{1, 30}, "variable 30, the model has 24"}, "negative": {[]int{-1}, "variable -1"}, "twice": {[]int{2, 3, 2}, "variable 2 twice"},
+		"range": {
+			[]int{1, 30}, "variable 30, the model has 24",
+		}, "negative": {[]int{-1}, "variable -1"}, "twice": {[]int{2, 3, 2}, "variable 2 twice"},
 		"cells": {all, "more than 1048576 cells with variable 20"},
 	} {
 		if _, err := run(btn.Settings{}, 24, c.set...); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), c.want) {
@@ -164,7 +176,8 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 	}
 	for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
 		r, err := run(btn.Settings{Method: method, Memory: 1 << 20}, 24, all[:16]...)
-		if err != nil || r.Error == nil || r.Error.Code != fault.OverBudget || !strings.Contains(r.Error.Message, "65536 cells needs 16777216 bytes") {
+		if err != nil || r.Error == nil || r.Error.Code != fault.OverBudget ||
+			!strings.Contains(r.Error.Message, "65536 cells needs 16777216 bytes") {
 			t.Errorf("%s: %v %+v", method, err, r.Error)
 		}
 	}

@@ -33,21 +33,33 @@ func TestValuesBeyondFloat64(t *testing.T) {
 		{"a term that is 0 beside the largest", two + `{"scope":[0,1],"symmetry_cp":{"levels":"two","terms":[
 			{"alpha":1,"values":[1,1e100,1],"vectors":[[1e-13,1e7],[1,1]]},
 			{"alpha":1,"scaled":{"mantissas":[1,1,1],"exponents":[0,0,1900]},"vectors":[[0,0],[1,1]]}]}}]}`, nil, 246.3766049504, 1e-20},
-		{"a count that another factor excludes", two + `{"scope":[0,1],"symmetric":{"levels":"two","scaled":{"mantissas":[1,1,1],"exponents":[0,600,1900]}}},
+		{"a count that another factor excludes", two + `
+			{"scope":[0,1],"symmetric":{"levels":"two","scaled":{"mantissas":[1,1,1],"exponents":[0,600,1900]}}},
 			{"scope":[0],"dense":{"values":[1,0]}}]}`, nil, 600 * math.Ln2, 1},
-		{"a value that only evidence reaches", two + `{"scope":[0,1],"symmetric":{"levels":"two","log_values":[-1000,0,1]}}]}`, map[int]int{0: 0, 1: 0}, -1000, 1},
+		{
+			"a value that only evidence reaches",
+			two + `{"scope":[0,1],"symmetric":{"levels":"two","log_values":[-1000,0,1]}}]}`, map[int]int{0: 0, 1: 0}, -1000,
+			1,
+		},
 		{"terms far apart", `{"basetensor_model":1,"variables":[{"domain":2},{"domain":2},{"domain":2}],"factors":[
-			{"scope":[],"symmetry_cp":{"levels":"two","terms":[{"alpha":10312854.174087279,"scaled":{"mantissas":[1.1978414216299125],"exponents":[-215]}}]}},
+			{"scope":[],"symmetry_cp":{"levels":"two","terms":[
+			{"alpha":10312854.174087279,"scaled":{"mantissas":[1.1978414216299125],"exponents":[-215]}}]}},
 			{"scope":[0,2,1],"symmetry_cp":{"levels":"two","terms":[
 			{"alpha":0.43785992496823933,"values":[3.405502335994304e+92,2.2920543005495155e+136,4.022031728531537e-51,1.7214208824843104e+184],
 			 "vectors":[[2.821436273740083e-13,17855154.119949784],[0.993239328466813,0],[0.13227615282756633,0.9270963823863879]]},
-			{"alpha":0.8921054469389633,"scaled":{"mantissas":[1.2202082472271671,1.6670405450701427,1.7728157306843666,1.2898813042311574],"exponents":[1170,-568,1923,338]},
+			{"alpha":0.8921054469389633,"scaled":{
+			 "mantissas":[1.2202082472271671,1.6670405450701427,1.7728157306843666,1.2898813042311574],"exponents":[1170,-568,1923,338]},
 			 "vectors":[[11355860.757129494,0.008368834774577727],[0,0],[0,0]]}]}}]}`, nil, 195.12609953, 1.1e-19},
-		{"entries below the rounding of a map", two + `{"scope":[0,1],"dense":{"values":[1,1e-9,1e-9,1e-17]}},{"scope":[0],"dense":{"values":[0,1]}}]}`, map[int]int{1: 1}, math.Log(1e-17), 0},
-		{"factors of order one", two + `{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},
+		{
+			"entries below the rounding of a map",
+			two + `{"scope":[0,1],"dense":{"values":[1,1e-9,1e-9,1e-17]}},{"scope":[0],"dense":{"values":[0,1]}}]}`,
+			map[int]int{1: 1}, math.Log(1e-17), 0,
+		},
+		{"factors of order one", two + `{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},
+			{"scope":[0],"symmetric":{"levels":"two","log_values":[-900,0]}},
 			{"scope":[0,1],"dense":{"values":[1,1,0,0]}}]}`, nil, math.Ln2 - 1800, 1},
-		{"subnormal entries", two + `{"scope":[0,1],"dense":{"values":[0,5e-324,1e-310,0]}},{"scope":[0,1],"dense":{"values":[1e308,5e-324,1e-310,1e308]}}]}`, nil,
-			-620 * math.Ln10, 0},
+		{"subnormal entries", two + `{"scope":[0,1],"dense":{"values":[0,5e-324,1e-310,0]}},
+			{"scope":[0,1],"dense":{"values":[1e308,5e-324,1e-310,1e308]}}]}`, nil, -620 * math.Ln10, 0},
 	} {
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
@@ -95,13 +107,19 @@ func TestNoisyOr(t *testing.T) {
 		m, evidence, want := twoLayers(t, rand.New(rand.NewPCG(8, 8)), c.causes, c.findings, c.positive, c.negative, c.share, c.leak)
 		for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
 			for _, marginals := range []bool{false, c.marginals} {
-				r := Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: marginals}}, Settings: btn.Settings{Method: method}}
+				r := Request{
+					Job:      "t",
+					Model:    m,
+					Queries:  []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: marginals}},
+					Settings: btn.Settings{Method: method},
+				}
 				results, err := Run(context.Background(), r, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if a := results[0]; a.Status != "ok" || !a.Exact || math.Abs(*a.LogZ-want) > 1e-9*math.Abs(want) || *a.CancellationDigits < c.digits {
-					t.Errorf("%s, %s: ln Z %v, want %v; exact %v, %v digits cancelled; %q", c.name, method, deref(a.LogZ), want, a.Exact, deref(a.CancellationDigits), a.Warnings)
+					t.Errorf("%s, %s: ln Z %v, want %v; exact %v, %v digits cancelled; %q",
+						c.name, method, deref(a.LogZ), want, a.Exact, deref(a.CancellationDigits), a.Warnings)
 				}
 			}
 		}
@@ -110,14 +128,19 @@ func TestNoisyOr(t *testing.T) {
 
 // twoLayers returns a noisy-or network of rare causes, where a share of all arrows is there, the first findings being positive and
 // those after them negative, and its ln Z.
-func twoLayers(t *testing.T, rng *rand.Rand, causes, findings, positive, negative int, share, leak float64) (*factorgraph.Model, map[int]int, float64) {
+func twoLayers(
+	t *testing.T, rng *rand.Rand, causes, findings, positive, negative int, share, leak float64,
+) (*factorgraph.Model, map[int]int, float64) {
 	t.Helper()
 	m := &factorgraph.Model{}
 	prior, chance := make([]float64, causes), make([][]float64, findings)
 	for i := range prior {
 		prior[i] = 1e-3 * rng.Float64()
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - prior[i], prior[i]}}})
+		m.Factors = append(
+			m.Factors,
+			factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - prior[i], prior[i]}}},
+		)
 	}
 	evidence := map[int]int{}
 	for j := range findings {
@@ -135,7 +158,9 @@ func twoLayers(t *testing.T, rng *rand.Rand, causes, findings, positive, negativ
 			t.Fatal(err)
 		}
 		scope = append(scope, causes+j)
-		switch j % 3 { // the same tensor with its weights in the vectors of the finding, and in both, whose products are rounded, the finding first
+		// the same tensor with its weights in the vectors of the finding, and in both, whose products are rounded, the
+		// finding first
+		switch j % 3 {
 		case 1:
 			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 1}, []float64{0, 1, 1 - leak, leak - 1}
 		case 2:
@@ -195,8 +220,16 @@ func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
 		{[]float64{1, 1, -2}, nil},
 	} {
 		ones := []float64{1, 1, 1, 1, 1, 1}
-		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.CP{Shape: []int{2, 2}, Weights: c.weights, Vectors: [][]float64{ones, ones}}}}}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		m := &factorgraph.Model{
+			Domains: []int{2, 2},
+			Factors: []factorgraph.Factor{
+				{Scope: []int{0, 1}, Table: &tensor.CP{Shape: []int{2, 2}, Weights: c.weights, Vectors: [][]float64{ones, ones}}},
+			},
+		}
+		results, err := Run(
+			context.Background(),
+			Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,14 +299,24 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 	of := make([][]uint8, n)
 	for i := range n {
 		m.Domains[i], scope[i], of[i] = 2, i, []uint8{0, 1}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, (i + 1) % n}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-3, 1e-2, 1.25}}})
+		m.Factors = append(
+			m.Factors,
+			factorgraph.Factor{Scope: []int{i, (i + 1) % n}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-3, 1e-2, 1.25}}},
+		)
 	}
 	for c := range n + 1 {
 		values.Set(c, scaled.Make(1, int64(-1500*(c%2))))
 	}
-	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of}, Values: values}})
+	m.Factors = append(
+		m.Factors,
+		factorgraph.Factor{Scope: scope, Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of}, Values: values}},
+	)
 	ask := func(s btn.Settings) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s}, nil)
+		results, err := Run(
+			context.Background(),
+			Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s},
+			nil,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +363,11 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
 		}
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}}, nil)
+			results, err := Run(
+				context.Background(),
+				Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}},
+				nil,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

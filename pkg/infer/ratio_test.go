@@ -27,7 +27,10 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 			t.Fatal(err)
 		}
 		queries := []query.Query{{Evidence: event, Over: 2}, {Evidence: given}, {Evidence: event, Over: 2}}
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: queries, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+		results, err := Run(
+			context.Background(),
+			Request{Job: "t", Model: m, Queries: queries, Settings: btn.Settings{Method: btn.MethodExact}}, nil,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +57,10 @@ func TestConditionalProbabilitiesByRatio(t *testing.T) {
 }
 
 func TestRatiosOverNothing(t *testing.T) {
-	for over, want := range map[int]string{-1: "over: -1 names no query", 3: "over: 3 names no query: 0, or 1 + the position of one of 2", 2: "over: 2 is the query itself"} {
+	for over, want := range map[int]string{
+		-1: "over: -1 names no query", 3: "over: 3 names no query: 0, or 1 + the position of one of 2",
+		2: "over: 2 is the query itself",
+	} {
 		_, err := Run(context.Background(), Request{Job: "t", Model: ising(3), Queries: []query.Query{{}, {Over: over}}}, nil)
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
 			t.Errorf("over %d: %v, want %q", over, err, want)

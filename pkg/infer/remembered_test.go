@@ -68,11 +68,20 @@ func rememberingCases(t *testing.T) []remembering {
 	return []remembering{
 		{"exact, an order", grid(6, generate.Ising{Delta: 1, Seed: 1}), btn.Settings{Method: btn.MethodExact}},
 		{"exact, a tree", grid(15, generate.Ising{Delta: 1, Seed: 1}), btn.Settings{Method: btn.MethodExact}},
-		{"truncated", grid(10, generate.Ising{Delta: 1, Attractive: true, Seed: 5}), btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8}},
-		{"truncated, in slices", grid(9, generate.Ising{Delta: 1, Seed: 5}), btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 15, Budget: 1e9}},
+		{
+			"truncated", grid(10, generate.Ising{Delta: 1, Attractive: true, Seed: 5}),
+			btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8},
+		},
+		{
+			"truncated, in slices", grid(9, generate.Ising{Delta: 1, Seed: 5}),
+			btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 15, Budget: 1e9},
+		},
 		{"regions, one fixed point", grid(8, generate.Ising{Delta: 0.5, Seed: 2}), btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
 		{"regions, phases", grid(8, generate.Ising{Delta: 1.5, Attractive: true, Seed: 1}), btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
-		{"symmetry-cp", grid(3, generate.Ising{Delta: 0.5, Seed: 1}), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 4, Starts: 1}},
+		{
+			"symmetry-cp", grid(3, generate.Ising{Delta: 0.5, Seed: 1}),
+			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 4, Starts: 1},
+		},
 	}
 }
 
@@ -243,7 +252,8 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 				if !strings.HasPrefix(a.Relearned, q.want) || q.want == "" && a.Relearned != "" {
 					t.Errorf("%s, evidence %s, %s: %q, want %q", model.name, q.name, asked, a.Relearned, q.want)
 				}
-				if text := stage.Describe(assignments); text != "" && a.Relearned != "" && !strings.Contains(text, "learned for its evidence: "+a.Relearned) {
+				if text := stage.Describe(assignments); text != "" && a.Relearned != "" &&
+					!strings.Contains(text, "learned for its evidence: "+a.Relearned) {
 					t.Errorf("%s, evidence %s: described as %q", model.name, q.name, text)
 				}
 				if asked == "again" && a.Cache != "hit" {

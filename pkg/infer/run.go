@@ -39,7 +39,10 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, assignments, r.Queries, units, stage.ContractOptions{Memory: options.Memory, Shared: shared, Projectors: options.Projectors})
+		part, err := stage.Contract(
+			ctx, net, assignments, r.Queries, units,
+			stage.ContractOptions{Memory: options.Memory, Shared: shared, Projectors: options.Projectors},
+		)
 		if err != nil {
 			return soFar(ctx, r, assignments, values, err)
 		}

@@ -19,7 +19,10 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})}, {Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})}}
+	queries := []query.Query{
+		{}, {Evidence: factorgraph.Observe(map[int]int{3: 1, 40: 0})},
+		{Evidence: factorgraph.Observe(map[int]int{3: 0, 40: 0})},
+	}
 	s := btn.Settings{Method: btn.MethodRegions, Budget: 1e9}
 	ctx := context.Background()
 	net, err := stage.Reparameterise(context.Background(), m, s)

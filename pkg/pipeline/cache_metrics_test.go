@@ -48,14 +48,18 @@ func TestCacheAndRequestMetrics(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"network", "decomposition"} {
-		if hits, misses := r.sample(c.Metrics, "basetensor_cache_hits_total", kind, "process"), r.sample(c.Metrics, "basetensor_cache_misses_total", kind); hits < jobs-1 || misses < 1 {
+		if hits, misses := r.sample(
+			c.Metrics, "basetensor_cache_hits_total", kind, "process",
+		), r.sample(c.Metrics, "basetensor_cache_misses_total", kind); hits < jobs-1 || misses < 1 {
 			t.Errorf("%s: %v hits, %v misses", kind, hits, misses)
 		}
 	}
 	if n := r.sample(c.Metrics, "basetensor_request_seconds", "answered"); n != jobs {
 		t.Errorf("%v requests answered", n)
 	}
-	if n, b := r.sample(c.Metrics, "basetensor_cache_process_entries"), r.sample(c.Metrics, "basetensor_cache_process_bytes"); n < 2 || b < 100 {
+	if n, b := r.sample(
+		c.Metrics, "basetensor_cache_process_entries",
+	), r.sample(c.Metrics, "basetensor_cache_process_bytes"); n < 2 || b < 100 {
 		t.Errorf("%v entries of %v bytes", n, b)
 	}
 	for _, reason := range []string{"corrupt", "refused", "too_large"} {

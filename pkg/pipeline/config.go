@@ -188,8 +188,11 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Ceiling < 0 || c.Overdue < 0 || c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 || c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || c.KeepAtLeast < 0 || !(c.ChunkFlops >= 0) {
-		return fmt.Errorf("pipeline: negative ceiling, concurrency, threads, memory, bytes, deliveries, requests, backlog, time to keep or operations of a task")
+	if c.Ceiling < 0 || c.Overdue < 0 || c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 ||
+		c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || c.KeepAtLeast < 0 || !(c.ChunkFlops >= 0) {
+		return fmt.Errorf(
+			"pipeline: negative ceiling, concurrency, threads, memory, bytes, deliveries, requests, backlog, time to keep or operations of a task",
+		)
 	}
 	if c.Keep > 0 && c.KeepAtLeast > c.Keep {
 		return fmt.Errorf("pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)

@@ -41,7 +41,10 @@ func TestAnswersEqualInfer(t *testing.T) {
 		evidence []factorgraph.Evidence // of each query; those at odd places ask for marginals
 	}{
 		{"exact", grid(t, 4, 4, 1), btn.Settings{Method: btn.MethodExact}, []factorgraph.Evidence{{}, observe(0, 1), observe(1)}},
-		{"symmetry-cp", grid(t, 3, 3, 2), btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3}, []factorgraph.Evidence{observe(1), {}}},
+		{
+			"symmetry-cp", grid(t, 3, 3, 2), btn.Settings{Method: btn.MethodSymmetryCP, Components: 3, Seed: 7, Sweeps: 3},
+			[]factorgraph.Evidence{observe(1), {}},
+		},
 		{"orthogonal", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapOrthogonal, Sweeps: 3}, nil},
 		{"messages", grid(t, 2, 3, 3), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Maps: btn.MapBP, Sweeps: 3}, nil},
 		{"variables", grid(t, 2, 3, 4), btn.Settings{Cores: query.CoresAreVariables}, nil},

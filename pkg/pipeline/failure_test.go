@@ -178,7 +178,10 @@ func TestWorkersThatDie(t *testing.T) {
 	for i := range 5 {
 		began, die := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		_, kill := r.run(quick.WithHook(func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die }), pipeline.StageContract)
+		_, kill := r.run(
+			quick.WithHook(func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die }),
+			pipeline.StageContract,
+		)
 		select {
 		case <-began:
 		case <-r.ctx.Done():
@@ -250,7 +253,10 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 			time.Sleep(3 * c.Ceiling)
 		}
 	}), pipeline.Stages()...)
-	w, _ = request(t, "endless", dear(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, factorgraph.Evidence{}, factorgraph.Evidence{}, factorgraph.Evidence{})
+	w, _ = request(
+		t, "endless", dear(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, factorgraph.Evidence{},
+		factorgraph.Evidence{}, factorgraph.Evidence{},
+	)
 	r2.submit(w)
 	r2.failed("endless", wire.StatusError, fault.OverBudget, "ceiling of 100ms")
 }

@@ -62,7 +62,8 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			}
 			r.eventually("the process is told", func() bool { return told.Load() != nil })
 			e := told.Load()
-			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != string(stage) || e.Took < c.Ceiling || fault.CodeOf(e) != fault.Internal || e.Subject != letters[0].Subject {
+			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != string(stage) || e.Took < c.Ceiling ||
+				fault.CodeOf(e) != fault.Internal || e.Subject != letters[0].Subject {
 				t.Errorf("told %+v", e)
 			}
 			if n := hop.LostGoroutines() - before; n != 1 {

@@ -48,7 +48,9 @@ func TestOneIdOneRequest(t *testing.T) {
 		t.Error("submitted again after the answer: another digest")
 	}
 	// An answer is not replaced, by no publisher.
-	b, err := wire.Encode(&wire.Answer{Job: "same", Digest: digest, Status: wire.StatusCancelled, Error: &btn.ErrorInfo{Code: fault.Cancelled}})
+	b, err := wire.Encode(
+		&wire.Answer{Job: "same", Digest: digest, Status: wire.StatusCancelled, Error: &btn.ErrorInfo{Code: fault.Cancelled}},
+	)
 	r.must(err)
 	if _, err := r.js.Publish(r.ctx, wire.AnswerSubject("same"), b); err == nil {
 		t.Error("a stored answer was replaced")
@@ -294,7 +296,10 @@ func TestOversizedNetwork(t *testing.T) {
 	for i := range table {
 		table[i] = 1 + float64(i%7)
 	}
-	m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: dims, Data: table}}}}
+	m := &factorgraph.Model{
+		Domains: dims,
+		Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: dims, Data: table}}},
+	}
 	w, p := request(t, "large", m, btn.Settings{}, factorgraph.Evidence{}, observe(3))
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)

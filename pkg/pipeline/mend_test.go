@@ -24,7 +24,10 @@ func TestDeletedUnderLoad(t *testing.T) {
 		t.Skip("many servers")
 	}
 	t.Parallel()
-	deletions := []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB"}
+	deletions := []string{
+		"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL",
+		"BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB",
+	}
 	lane := fmt.Sprintf("-%d", wire.Lane(""))
 	deletions = append(deletions,
 		"BTN_MODEL/reparam"+lane, "BTN_CONTROL/redrive"+lane, "BTN_NETWORK/learn"+lane, "BTN_TASK/contract"+lane, "BTN_PARTIAL/aggregate"+lane,
@@ -97,8 +100,8 @@ func TestWorkersWaitForSetup(t *testing.T) {
 	r.works("then")
 }
 
-// Consumers that are made anew do not replay what is answered, what is set up again keeps answers for as long as before, and `btn setup` takes
-// what workers made.
+// Consumers that are made anew do not replay what is answered, what is set up again keeps answers for as long as
+// before, and `btn setup` takes what workers made.
 func TestMadeAnewWithoutReplay(t *testing.T) {
 	t.Parallel()
 	setup := quick

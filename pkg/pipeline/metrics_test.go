@@ -33,9 +33,11 @@ func TestCountersStartAtZero(t *testing.T) {
 		"basetensor_request_seconds":      {",answered", ",pending", ",refused"},
 		"basetensor_cache_failures_total": {",corrupt", ",error", ",refused", ",skipped", ",too_large"},
 		"basetensor_cache_stored_total":   {""},
-		"basetensor_cache_hits_total":     {",decomposition,process", ",decomposition,redis", ",network,redis", ",messages,process", ",projectors,redis"},
-		"basetensor_cache_misses_total":   {",decomposition", ",network", ",messages", ",projectors"},
-		"go_goroutines":                   {""},
+		"basetensor_cache_hits_total": {
+			",decomposition,process", ",decomposition,redis", ",network,redis", ",messages,process", ",projectors,redis",
+		},
+		"basetensor_cache_misses_total": {",decomposition", ",network", ",messages", ",projectors"},
+		"go_goroutines":                 {""},
 	}
 	if runtime.GOOS == "linux" {
 		want["process_resident_memory_bytes"] = []string{""}

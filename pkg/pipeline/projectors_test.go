@@ -36,7 +36,10 @@ func TestProjectorsAreRemembered(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return &cached.Projectors{Cache: c, Most: most}
 	}
-	want := &compressed.Projectors{Bond: 1, Pairs: []compressed.Projector{{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5}}}
+	want := &compressed.Projectors{
+		Bond:  1,
+		Pairs: []compressed.Projector{{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5}},
+	}
 	computed := 0
 	compute := func(context.Context) (*compressed.Projectors, error) { computed++; return want, nil }
 	ask := func(p *cached.Projectors, key string, times int) {
@@ -93,7 +96,8 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 		Masked: true, Accuracy: s.Accuracy}
 	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
 	for _, bond := range []int{8, 16} {
-		plan.Estimates = append(plan.Estimates, btn.Estimate{Rule: btn.Linear, Track: "tree 0", Level: math.Log2(float64(bond)), Slices: 1, Lossless: true,
+		plan.Estimates = append(plan.Estimates, btn.Estimate{
+			Rule: btn.Linear, Track: "tree 0", Level: math.Log2(float64(bond)), Slices: 1, Lossless: true,
 			Parts: []btn.Part{&btn.Truncated{Along: along, Bond: bond}}, Cost: btn.Cost{Flops: 1e8, Bytes: 1e6}})
 	}
 	return plan

@@ -51,7 +51,9 @@ func TestModelByDigest(t *testing.T) {
 	if again := r.register(m); again != digest {
 		t.Errorf("registered twice: %s and %s", digest, again)
 	}
-	for i, s := range []btn.Settings{{}, {Cores: query.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Sweeps: 2, Starts: 1}} {
+	for i, s := range []btn.Settings{
+		{}, {Cores: query.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Sweeps: 2, Starts: 1},
+	} {
 		w, p := request(t, fmt.Sprintf("value-%d", i), m, s, observe(1, 0), observe())
 		want, err := infer.Run(r.ctx, p, nil)
 		r.must(err)
@@ -278,6 +280,9 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	}
 	const version, digest = "1", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
 	if got := wire.Digest(b); got != digest || cached.NetworkVersion != version {
-		t.Errorf("the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here", got, cached.NetworkVersion)
+		t.Errorf(
+			"the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here", got,
+			cached.NetworkVersion,
+		)
 	}
 }

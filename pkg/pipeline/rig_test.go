@@ -31,8 +31,8 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "8") // these tests wait more than they compute
-	// Putting an object starts a goroutine of the client library that reads a channel which is taken away at the end of the put. Where it comes
-	// to that too late it waits for ever (nats.go 1.55, newAsyncReply and CleanupPublisher).
+	// Putting an object starts a goroutine of the client library that reads a channel which is taken away at the end of
+	// the put. Where it comes to that too late it waits for ever (nats.go 1.55, newAsyncReply and CleanupPublisher).
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
 }
 

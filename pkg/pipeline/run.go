@@ -35,7 +35,8 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	if err != nil {
 		return err
 	}
-	store, err := cache.Open(c.Redis, cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger}) // in this process only without a Redis
+	// in this process only without a Redis
+	store, err := cache.Open(c.Redis, cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger})
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}

@@ -23,7 +23,9 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	old := map[string][]string{ // as streams were before: what a set-up system is upgraded from
-		"BTN_MODEL": {message.Filter(message.KindModel)}, "BTN_DEADLINE": {message.Filter(message.KindTimer), message.Filter(message.KindDeadline)},
+		"BTN_MODEL": {message.Filter(message.KindModel)}, "BTN_DEADLINE": {
+			message.Filter(message.KindTimer), message.Filter(message.KindDeadline),
+		},
 	}
 	for name, subjects := range old {
 		s, err := r.js.Stream(r.ctx, name)
@@ -41,7 +43,8 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 	r.must(err)
 	for _, subject := range []string{
 		"model.99.job", "model.-1.job", "model.003.job", "model.16.job", "model.*.job", "model.>", "model.3.job.more", "model.3", "model.job",
-		"network.16.job", "task.99.job.1.0", "task.0.job.1", "partial.0.x", "redrive.99.job", "answer.job.more", "cancel.job.more", "cancel", "timer.99.job",
+		"network.16.job", "task.99.job.1.0", "task.0.job.1", "partial.0.x", "redrive.99.job", "answer.job.more", "cancel.job.more", "cancel",
+		"timer.99.job",
 		"timer.*.job", "deadline.016.job", "dlq.job", "blob.a.b", "graph.a.b", "nothing.job",
 	} {
 		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
@@ -55,7 +58,9 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 		t.Errorf("%d models, want the one of before", n)
 	}
 	for lane := range wire.Lanes {
-		for _, kind := range []message.Kind{message.KindModel, message.KindNetwork, message.KindTimer, message.KindDeadline, message.KindRedrive} {
+		for _, kind := range []message.Kind{
+			message.KindModel, message.KindNetwork, message.KindTimer, message.KindDeadline, message.KindRedrive,
+		} {
 			s := message.Subject{Kind: kind, Lane: lane, Job: "other"}.String()
 			if name, err := r.js.StreamNameBySubject(r.ctx, s); err != nil {
 				t.Errorf("%s has no stream: %q %v", s, name, err)
@@ -86,7 +91,8 @@ func TestModelsUnderNoId(t *testing.T) {
 		})
 		var a wire.Answer
 		r.must(wire.Decode(m.Data, &a))
-		if a.Job != message.NearestJob(id) || a.Status != wire.StatusError || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, "[A-Za-z0-9_-]{1,64}") {
+		if a.Job != message.NearestJob(id) || a.Status != wire.StatusError || a.Error.Code != fault.BadInput ||
+			!strings.Contains(a.Error.Message, "[A-Za-z0-9_-]{1,64}") {
 			t.Errorf("%s: %+v", id, a)
 		}
 		if letters, err := r.client.DeadLettersOf(r.ctx, a.Job); err != nil || len(letters) != 1 {
@@ -102,7 +108,9 @@ func TestModelsUnderNoId(t *testing.T) {
 	r.publish(wire.Prefix+"cancel.*", b)
 	r.eventually("the cancels are gone", func() bool { return r.messages("BTN_CONTROL") == 0 })
 	r.works("after")
-	if _, err := r.client.Submit(r.ctx, wire.Model{Job: "j$b", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{}}}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := r.client.Submit(
+		r.ctx, wire.Model{Job: "j$b", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{}}},
+	); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("submitted under no id: %v", err)
 	}
 	if err := r.client.Cancel(r.ctx, "j$b", ""); fault.CodeOf(err) != fault.BadInput {
@@ -116,7 +124,8 @@ func TestNoStreams(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.must(r.js.DeleteStream(r.ctx, "BTN_MODEL"))
 	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
-	if _, err := r.client.Submit(r.ctx, w); fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "btn setup") || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := r.client.Submit(r.ctx, w); fault.CodeOf(err) != fault.Infrastructure ||
+		!strings.Contains(err.Error(), "btn setup") || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("submitted to no stream: %v", err)
 	}
 }

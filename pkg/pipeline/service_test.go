@@ -122,7 +122,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		r.must(err)
 		_, u, err := wire.DecodeReply(reply.Data)
 		r.must(err)
-		if u.Status != wire.StatusRefused || !strings.Contains(u.Error.Message, says) || reply.Header.Get(micro.ErrorCodeHeader) != wire.ReplyBadRequest ||
+		if u.Status != wire.StatusRefused || !strings.Contains(u.Error.Message, says) ||
+			reply.Header.Get(micro.ErrorCodeHeader) != wire.ReplyBadRequest ||
 			!strings.Contains(reply.Header.Get(micro.ErrorHeader), says) {
 			t.Errorf("%q: %+v %v", data, u, reply.Header)
 		}
@@ -224,11 +225,13 @@ func TestManyRequests(t *testing.T) {
 	if len(stats.Endpoints) == 1 {
 		r.must(json.Unmarshal(stats.Endpoints[0].Data, &data))
 	}
-	if len(stats.Endpoints) != 1 || stats.Endpoints[0].NumRequests != 101 || stats.Endpoints[0].Subject != "btn.v1.infer" || data["answered"] != 101 || data["waiting"] != 0 {
+	if len(stats.Endpoints) != 1 || stats.Endpoints[0].NumRequests != 101 || stats.Endpoints[0].Subject != "btn.v1.infer" ||
+		data["answered"] != 101 || data["waiting"] != 0 {
 		t.Errorf("stats: %s", reply.Data)
 	}
 	stop()
-	if _, err := r.client.Infer(r.ctx, w); err == nil || fault.CodeOf(err) != fault.Infrastructure || !strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
+	if _, err := r.client.Infer(r.ctx, w); err == nil || fault.CodeOf(err) != fault.Infrastructure ||
+		!strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("without a worker: %v", err)
 	}
 	few := quick
@@ -261,7 +264,10 @@ func TestServiceDrains(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	gate := make(chan struct{})
-	r.run(quick.WithHook(func(pipeline.Stage, message.Subject) { <-gate }), pipeline.StageLearn, pipeline.StageContract, pipeline.StageAggregate)
+	r.run(
+		quick.WithHook(func(pipeline.Stage, message.Subject) { <-gate }), pipeline.StageLearn, pipeline.StageContract,
+		pipeline.StageAggregate,
+	)
 	stop, _ := r.run(quick, pipeline.StageReparam)
 	came := make(chan error, 1)
 	go func() {

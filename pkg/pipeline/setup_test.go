@@ -252,7 +252,10 @@ func TestSweeperTellsNoProgress(t *testing.T) {
 // Room for streams is what the server has.
 func TestSetupFitsTheServer(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	for _, name := range []string{"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL", "BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB", "OBJ_BTN_GRAPH"} {
+	for _, name := range []string{
+		"BTN_MODEL", "BTN_NETWORK", "BTN_TASK", "BTN_PARTIAL", "BTN_ANSWER", "BTN_BLOB", "BTN_DLQ", "BTN_CONTROL",
+		"BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB", "OBJ_BTN_GRAPH",
+	} {
 		r.must(r.js.DeleteStream(r.ctx, name))
 	}
 	const huge = int64(1) << 60
@@ -266,7 +269,10 @@ func TestSetupFitsTheServer(t *testing.T) {
 	r.must(err)
 	taken := r.stack.MemoryLimit() - 200<<20
 	t.Logf("limit %d MiB, reserved %d MiB", r.stack.MemoryLimit()>>20, info.ReservedMemory>>20)
-	_, err = r.js.CreateStream(r.ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}, Storage: jetstream.MemoryStorage, MaxBytes: taken})
+	_, err = r.js.CreateStream(
+		r.ctx,
+		jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}, Storage: jetstream.MemoryStorage, MaxBytes: taken},
+	)
 	r.must(err)
 	c.MaxBytes = 0
 	r.must(pipeline.Setup(r.ctx, r.nc, c))

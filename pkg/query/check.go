@@ -25,8 +25,8 @@ func (e *fieldError) Field() (query int, field string, reason error) { return e.
 
 // Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
 // weights that are finite and at least 0; joint marginals as CheckJoint; ratios as CheckOver.
-// Errors have the code bad_input and say by Field() (query int, field string, reason error) what is wrong; two observations of one variable wrap factorgraph.ErrContradictory as well.
-// Time linear in the queries' size.
+// Errors have the code bad_input and say by Field() (query int, field string, reason error) what is wrong; two
+// observations of one variable wrap factorgraph.ErrContradictory as well. Time linear in the queries' size.
 func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
 
 // CheckForm is Check for queries whose model is not known yet: what is wrong with every model.
@@ -81,7 +81,10 @@ func checkEvidence(domains []int, known bool, e factorgraph.Evidence) (field str
 		field := fmt.Sprintf("evidence.h[%d]", i)
 		switch {
 		case i > 0 && o.Var == last && o.Value != e.Hard[i-1].Value:
-			return field, fmt.Errorf("%w: variable %d = %d after variable %d = %d", factorgraph.ErrContradictory, o.Var, o.Value, last, e.Hard[i-1].Value)
+			return field, fmt.Errorf(
+				"%w: variable %d = %d after variable %d = %d", factorgraph.ErrContradictory, o.Var, o.Value, last,
+				e.Hard[i-1].Value,
+			)
 		case o.Var <= last || o.Value < 0:
 			return field, fmt.Errorf("variable %d = %d after variable %d", o.Var, o.Value, last)
 		case known && (o.Var >= len(domains) || o.Value >= domains[o.Var]):

@@ -92,7 +92,9 @@ func TestCheckNamesTheField(t *testing.T) {
 // Evidence is also checked by factorgraph; both say the same of it.
 func TestCheckAgreesWithFactorgraph(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 3}}
-	for _, e := range []factorgraph.Evidence{{}, hard(0, 1), hard(1, 2), hard(1, 3), hard(2, 0), hard(1, 0, 0, 0), hard(-1, 0), soft(0, 1, 2), soft(0, 1), soft(0, 1, -2),
+	for _, e := range []factorgraph.Evidence{{}, hard(0, 1), hard(1, 2), hard(1, 3), hard(2, 0), hard(
+		1, 0, 0, 0,
+	), hard(-1, 0), soft(0, 1, 2), soft(0, 1), soft(0, 1, -2),
 		soft(0, 0, math.Inf(1)), soft(1, 0, 0, 0), soft(2, 1), soft(-1, 1)} {
 		if one, other := query.Check(m.Domains, []query.Query{{Evidence: e}}), e.Validate(m); (one == nil) != (other == nil) {
 			t.Errorf("%+v: %v and %v", e, one, other)

@@ -28,7 +28,8 @@ var (
 	ErrInvalid = codec.ErrInvalid
 )
 
-// Message is one of the messages of version 1: a pointer to one of the structs of this package, or of those that only workers send each other.
+// Message is one of the messages of version 1: a pointer to one of the structs of this package, or of those that only
+// workers send each other.
 type Message interface {
 	// Name is the message's name on the wire and in the header Btn-Schema: "model", "network", "task" …
 	Name() string

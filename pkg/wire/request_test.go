@@ -28,7 +28,8 @@ func TestReplies(t *testing.T) {
 	if err != nil || a != nil || u.Job != "j" || u.Status != StatusPending {
 		t.Errorf("%v %v %v", a, u, err)
 	}
-	if _, _, err = DecodeReply(encode(&Cancel{Job: "j"})); err == nil || !strings.Contains(err.Error(), `a "cancel" where a "answer" belongs`) {
+	if _, _, err = DecodeReply(encode(&Cancel{Job: "j"})); err == nil ||
+		!strings.Contains(err.Error(), `a "cancel" where a "answer" belongs`) {
 		t.Error(err)
 	}
 }
@@ -36,7 +37,13 @@ func TestReplies(t *testing.T) {
 // The same model has the same digest, whichever empty lists its fields have; one entry changes it.
 func TestDigestOfGraph(t *testing.T) {
 	graph := func(names []string, entry float64) *Graph {
-		return &Graph{Model: &ModelBody{Domains: []int{1}, Names: names, Factors: []Factor{{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{1}, Data: []float64{entry}}}}}}
+		return &Graph{
+			Model: &ModelBody{
+				Domains: []int{1},
+				Names:   names,
+				Factors: []Factor{{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{1}, Data: []float64{entry}}}},
+			},
+		}
 	}
 	_, want, err := EncodeGraph(graph(nil, 1))
 	if err != nil {
