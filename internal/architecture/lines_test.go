@@ -1,0 +1,67 @@
+package architecture
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// widest is how many characters a line may have, a tab counted as one. Aim at 100.
+const widest = 140
+
+// wide are the packages in which some lines are wider still. Whoever makes one narrow takes it off.
+var wide = map[string]bool{
+	"internal/aggregate":        true,
+	"internal/btn":              true,
+	"internal/compressed":       true,
+	"internal/contract":         true,
+	"internal/contractionorder": true,
+	"internal/einsum":           true,
+	"internal/exact":            true,
+	"internal/lower":            true,
+	"internal/mps":              true,
+	"internal/pairwise":         true,
+	"internal/preprocess":       true,
+	"internal/problem":          true,
+	"internal/sumproduct":       true,
+	"internal/telemetry":        true,
+	"internal/truncated":        true,
+	"internal/wide":             true,
+	"pkg/countspace":            true,
+	"pkg/factorgraph":           true,
+	"pkg/modeljson":             true,
+	"pkg/tensor":                true,
+	"pkg/uai":                   true,
+}
+
+// TestNoLineIsTooWide: who reads two files side by side reads whole lines.
+func TestNoLineIsTooWide(t *testing.T) {
+	looked := 0
+	for _, root := range []string{"cmd", "examples", "internal", "lab", "pkg", "schemas"} {
+		err := filepath.WalkDir(filepath.Join(modules[0], root), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			name, err := filepath.Rel(modules[0], path)
+			if err != nil || wide[filepath.ToSlash(filepath.Dir(name))] {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for k, line := range strings.Split(string(text), "\n") {
+				if n := utf8.RuneCountInString(line); n > widest {
+					t.Errorf("%s:%d: %d characters, at most %d", name, k+1, n, widest)
+				}
+			}
+			looked++
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if looked == 0 {
+		t.Error("no file was found")
+	}
+}
