@@ -23,6 +23,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// cacheCmd are the commands on the cache of decompositions.
 type cacheCmd struct {
 	Ls   cacheLsCmd   `cmd:"" help:"List what Redis remembers, and sums by kind."`
 	Show cacheShowCmd `cmd:"" help:"Show one entry: its age, whether it is sound, what it holds."`
@@ -42,6 +43,7 @@ func (r *redisFlag) open() (*cache.Cache, error) {
 	return c, fault.Wrap(fault.BadInput, err)
 }
 
+// cacheLsCmd lists the entries of the cache.
 type cacheLsCmd struct {
 	Prefix string `arg:"" optional:"" help:"Only keys that begin with this." default:"btn:v1:"`
 	redisFlag
@@ -59,6 +61,7 @@ type entry struct {
 	Blob        string        `json:"blob,omitempty"` // the value is too large for Redis, and the blob of this digest
 }
 
+// newEntry is an entry as ls prints it: durations below 0 are not known.
 func newEntry(e cache.Entry) entry {
 	seconds := func(d time.Duration) *float64 {
 		if d < 0 {
@@ -118,6 +121,7 @@ func span(d time.Duration, none string) string {
 	return d.Round(time.Second).String()
 }
 
+// cacheShowCmd shows one entry.
 type cacheShowCmd struct {
 	Key string `arg:"" help:"Key of the entry."`
 	redisFlag
@@ -152,6 +156,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return out.Encode(e)
 }
 
+// cacheRmCmd removes entries.
 type cacheRmCmd struct {
 	Prefix string `arg:"" optional:"" help:"Remove the keys that begin with this: btn:v1: for all."`
 	Model  string `help:"Remove what is remembered of the registered model of this digest." placeholder:"DIGEST"`

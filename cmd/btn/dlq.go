@@ -16,12 +16,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
+// dlqCmd are the commands on messages that no worker could handle.
 type dlqCmd struct {
 	List   dlqListCmd   `cmd:"" help:"List dead letters, oldest first."`
 	Show   dlqShowCmd   `cmd:"" help:"Show those of one job, with the reason in full."`
 	Replay dlqReplayCmd `cmd:"" help:"Run a failed job again from its stored model; its error answer is dropped."`
 }
 
+// dlqListCmd lists them.
 type dlqListCmd struct {
 	natsFlag
 }
@@ -46,6 +48,7 @@ func (c *dlqListCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return w.Flush()
 }
 
+// dlqShowCmd shows one with its reason.
 type dlqShowCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag
@@ -82,6 +85,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
+// dlqReplayCmd hands one to its stage again.
 type dlqReplayCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag

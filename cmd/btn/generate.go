@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
+// generateCmd are the commands that draw models.
 type generateCmd struct {
 	Ising  isingCmd  `cmd:"" help:"${generate_ising}"`
 	Random randomCmd `cmd:"" help:"${generate_random}"`
@@ -23,6 +24,7 @@ type destination struct {
 	Out string `short:"o" help:"File to write; standard output without it." placeholder:"FILE"`
 }
 
+// isingCmd draws an Ising model.
 type isingCmd struct {
 	Shape       string  `arg:"" help:"grid, complete, bipartite (complete, of two halves) or regular." enum:"grid,complete,bipartite,regular"`
 	Rows        int     `help:"Rows of a grid." default:"10"`
@@ -47,6 +49,7 @@ func (c *isingCmd) Run(t *console.Terminal) error {
 	return c.write(t, m)
 }
 
+// model draws the model that the flags describe.
 func (c *isingCmd) model() (*factorgraph.Model, error) {
 	o := generate.Ising{Delta: c.Delta, Attractive: c.Attractive, Seed: c.Seed, Domain: c.Domain}
 	switch c.Shape {
@@ -62,6 +65,7 @@ func (c *isingCmd) model() (*factorgraph.Model, error) {
 	return nil, fmt.Errorf("no shape %q", c.Shape)
 }
 
+// randomCmd draws random factors.
 type randomCmd struct {
 	Variables   int     `short:"n" help:"Variables." default:"20"`
 	Degree      int     `help:"Factors per variable." default:"2"`

@@ -22,6 +22,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
+// inferCmd answers queries to a model, in this process or by the workers of a server.
 type inferCmd struct {
 	requestFlags
 	NATS    string `name:"nats" help:"${infer_nats}" placeholder:"URL"`

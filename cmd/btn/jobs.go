@@ -18,6 +18,7 @@ type natsFlag struct {
 	NATS string `name:"nats" help:"URL of the NATS server." default:"nats://127.0.0.1:4222" placeholder:"URL"`
 }
 
+// submitCmd submits a job and does not wait.
 type submitCmd struct {
 	requestFlags
 	natsFlag
@@ -52,6 +53,7 @@ func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
+// watchCmd waits for the answer to a job.
 type watchCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag
@@ -117,6 +119,7 @@ func printAnswer(answer *wire.Answer, p *printer, t *console.Terminal) error {
 	return nil
 }
 
+// cancelCmd cancels a job.
 type cancelCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/console"
 )
 
+// cli is the command line.
 type cli struct {
 	config.Common
 

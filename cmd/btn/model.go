@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
+// modelCmd are the commands on registered models.
 type modelCmd struct {
 	Put  modelPutCmd  `cmd:"" help:"Register a model and print its digest. The same model again changes nothing."`
 	Ls   modelLsCmd   `cmd:"" help:"List the registered models, oldest first."`
@@ -29,6 +30,7 @@ type modelCmd struct {
 // byDigest begins a model argument that is no file.
 const byDigest = "digest:"
 
+// modelPutCmd registers a model.
 type modelPutCmd struct {
 	File string `arg:"" help:"${model_put_file}"`
 	natsFlag
@@ -58,6 +60,7 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
+// modelLsCmd lists registered models.
 type modelLsCmd struct {
 	natsFlag
 }
@@ -81,6 +84,7 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return w.Flush()
 }
 
+// modelShowCmd shows one of them.
 type modelShowCmd struct {
 	Digest string `arg:"" help:"Digest of the model."`
 	natsFlag
@@ -131,6 +135,7 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return err
 }
 
+// modelRmCmd removes registered models.
 type modelRmCmd struct {
 	Digest []string `arg:"" help:"Digests of the models."`
 	natsFlag

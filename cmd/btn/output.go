@@ -175,6 +175,7 @@ func (p *printer) event(r *btn.Result) string {
 	return ""
 }
 
+// describeRun says what was contracted.
 func describeRun(r *btn.Run) string {
 	s := fmt.Sprintf("%.3g flops", r.Flops)
 	if r.Slices > 1 {
@@ -192,6 +193,7 @@ func decimals(x float64) string {
 	return s
 }
 
+// describeMethod says by which way a result was found, and what its plan takes.
 func describeMethod(r *btn.Result) string {
 	switch {
 	case r.Plan != nil:
@@ -221,6 +223,7 @@ func count(n float64, thing string) string {
 	return fmt.Sprintf("%.0f %ss", n, thing)
 }
 
+// describeTrust says how far a result is to be trusted.
 func describeTrust(r *btn.Result) string {
 	if r.Exact {
 		return "exact, up to rounding"
@@ -270,6 +273,7 @@ func describeEstimate(e *btn.EstimateResult) string {
 	return s + fmt.Sprintf(", %.2g flops", e.Flops)
 }
 
+// describePropagation says what belief propagation came to.
 func describePropagation(p *btn.Propagation) string {
 	s := "converged"
 	if !p.Converged {
@@ -284,6 +288,7 @@ func describePropagation(p *btn.Propagation) string {
 	return s + fmt.Sprintf(", %d updates", p.Updates)
 }
 
+// describeTimings lists the stages' milliseconds in the sequence of the pipeline.
 func describeTimings(total float64, stages map[string]float64) string {
 	s := fmt.Sprintf("%.1f ms", total)
 	var parts []string

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
+// planCmd says what an answer would take, without computing one.
 type planCmd struct {
 	requestFlags
 	Within time.Duration `help:"${plan_within}" default:"8s" placeholder:"D"`
@@ -152,6 +153,7 @@ func (c *planCmd) assign(
 	return assignments, err
 }
 
+// forecast prices the exact way and what the method would choose; what is not priced by until is said to be so.
 func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
 	stats := p.model.Stats()
 	s := c.settings()
@@ -267,6 +269,7 @@ func simplified(ctx context.Context, net *btn.Network, q query.Query) (string, e
 	return strings.ReplaceAll(p.Report().String(), "\n", ", "), nil
 }
 
+// describe writes the forecast for people.
 func (f *forecast) describe() {
 	evidence, exact, learning, simple := f.Evidence, "none within the budget", errSlow.Error(), ""
 	if f.Unpriced {

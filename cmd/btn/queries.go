@@ -30,6 +30,7 @@ type queryJSON struct {
 // multiplies the weights of its values.
 type values []value
 
+// value is what is known of one variable: the value it is at, or the weights of its values.
 type value struct {
 	of      variable
 	at      int

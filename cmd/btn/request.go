@@ -173,6 +173,7 @@ func (r *requestFlags) load(
 	return m, queries, err
 }
 
+// loadModel reads the model from its file, or fetches a registered one from the server at url.
 func (r *requestFlags) loadModel(ctx context.Context, open console.Opener, url string) (*factorgraph.Model, error) {
 	digest, registered := strings.CutPrefix(r.Model, byDigest)
 	if !registered {

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/pipeline"
 )
 
+// upCmd runs the whole service in one process.
 type upCmd struct {
 	Dir         string        `help:"Folder for streams that outlive the process; without it they are kept in memory." placeholder:"DIR"`
 	Sync        bool          `help:"With --dir: models and answers are on disk before they are acknowledged."`
@@ -76,6 +77,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	}
 }
 
+// setupCmd makes the streams on a server.
 type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"${setup_one_consumer}"`

@@ -78,6 +78,8 @@ func (n *factors) index(dim int) int {
 	return len(n.e.Dims) - 1
 }
 
+// factor writes factor j as a tree of tables in its own form, or leaves it out where that is too
+// large.
 func (n *factors) factor(ctx context.Context, j int, f factorgraph.Factor) error {
 	at := make([]incidence, len(f.Scope))
 	n.at[j] = at
@@ -122,6 +124,8 @@ func (n *factors) dense(at []incidence, scope []int, t *tensor.Dense) {
 	}
 }
 
+// star writes a CP factor: its weights over a hidden index of the terms, and a matrix (term, value)
+// per variable.
 func (n *factors) star(at []incidence, scope []int, t *tensor.CP) {
 	rank := len(t.Weights)
 	if rank == 0 { // a factor of zeros: no value is left
@@ -197,6 +201,7 @@ func alone(t tensor.Tensor) *btn.Network {
 	return net
 }
 
+// entries counts the entries of all tables of a shape.
 func entries(h contractionorder.Hypergraph) float64 {
 	total := 0.0
 	for _, edge := range h.Edges {

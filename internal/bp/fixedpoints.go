@@ -88,6 +88,7 @@ func Only(ctx context.Context, e *sumproduct.Expression, starts int, o Options) 
 	return only, nil
 }
 
+// same reports whether two states are one fixed point: see sameLnZ and sameBelief.
 func same(a, b *State, lnA, lnB float64) bool {
 	if a.Converged != b.Converged || (a.Contradiction < 0) != (b.Contradiction < 0) {
 		return false

@@ -96,6 +96,7 @@ func outside(u []float64, span [][]float64) []float64 {
 	return q
 }
 
+// scalarProduct returns Σ_x u[x] v[x].
 func scalarProduct(u, v []float64) float64 {
 	sum := 0.0
 	for x := range u {

@@ -38,6 +38,7 @@ const (
 	only              // never: the table has one index, and its message is the table
 )
 
+// newGraph checks an expression and numbers its incidences. Linear time.
 func newGraph(e *sumproduct.Expression) (*graph, error) {
 	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1)}
 	count := 0

@@ -26,6 +26,7 @@ type kernel struct {
 	exponents []int64   // and their exponents of 2
 }
 
+// newKernel prepares the computation of messages m to indices and v to tables.
 func newKernel(g *graph, m, v []float64) *kernel {
 	top := 1
 	for _, d := range g.e.Dims {

@@ -116,6 +116,7 @@ func times(mant float64, exp int64, x float64) (float64, int64) {
 	return mant, exp + int64(e) + int64(by)
 }
 
+// sumAbs returns Σ_x |x|.
 func sumAbs(x []float64) float64 {
 	total := 0.0
 	for _, a := range x {

@@ -65,6 +65,7 @@ type queue struct {
 	place     []int32 // in heap
 }
 
+// newQueue has n indices of residual 0.
 func newQueue(n int) *queue {
 	q := &queue{residuals: make([]float64, n), heap: make([]int32, n), place: make([]int32, n)}
 	for i := range n {
@@ -73,6 +74,7 @@ func newQueue(n int) *queue {
 	return q
 }
 
+// top is the largest residual, 0 without any index.
 func (q *queue) top() float64 {
 	if len(q.heap) == 0 {
 		return 0
@@ -88,6 +90,7 @@ func (q *queue) pop() int {
 	return int(i)
 }
 
+// raise adds to the residual of index i and moves it up.
 func (q *queue) raise(i int, by float64) {
 	q.residuals[i] = min(q.residuals[i]+by, math.MaxFloat64)
 	at := int(q.place[i])
@@ -97,6 +100,7 @@ func (q *queue) raise(i int, by float64) {
 	}
 }
 
+// down moves the index at a place of the heap down to where it belongs.
 func (q *queue) down(at int) {
 	for {
 		next := 2*at + 1
@@ -114,6 +118,7 @@ func (q *queue) down(at int) {
 	}
 }
 
+// before reports whether the index at place a comes before the one at place b.
 func (q *queue) before(a, b int) bool {
 	i, j := q.heap[a], q.heap[b]
 	if q.residuals[i] != q.residuals[j] {

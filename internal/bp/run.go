@@ -39,6 +39,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, erro
 	return run(ctx, g, o)
 }
 
+// run is Run on a graph that is there already.
 func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	if !(o.Damping >= 0 && o.Damping < 1) {
 		return nil, fault.New(fault.BadInput, "bp: damping %v, at least 0 and below 1", o.Damping)
@@ -62,6 +63,7 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	return s, s.confirm(ctx)
 }
 
+// newState has all messages at 0.
 func newState(g *graph) *State {
 	size := g.at[len(g.at)-1]
 	return &State{
@@ -83,6 +85,7 @@ type runner struct {
 	due  *due  // what sweeps have left to do after a warm start; nil: everything
 }
 
+// run goes through the phases until one converges; see Run.
 func (r *runner) run() error {
 	if err := r.prepare(); err != nil || r.Contradiction >= 0 {
 		return err

@@ -34,6 +34,7 @@ func (s *State) start(o Options) error {
 // bring them back.
 const readmitted = 0x1p-30
 
+// warm starts from the messages of an earlier run, and lets the values in again that those exclude.
 func (s *State) warm(messages []float64) error {
 	if err := s.set(messages); err != nil {
 		return err
@@ -46,6 +47,8 @@ func (s *State) warm(messages []float64) error {
 	return nil
 }
 
+// set takes messages over, normalised. It returns fault.BadInput where they do not fit the
+// expression.
 func (s *State) set(messages []float64) error {
 	if len(messages) != len(s.m) {
 		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d",

@@ -75,6 +75,7 @@ type logs struct {
 
 func newLogs() *logs { return &logs{sign: 1} }
 
+// add adds ln |x|, or subtracts it to divide, and multiplies the sign.
 func (l *logs) add(x scaled.Number, divide bool) {
 	l.sign *= x.Sign()
 	ln := x.LogAbs()

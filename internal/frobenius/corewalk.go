@@ -49,6 +49,7 @@ type polyWalk struct {
 	mode int
 }
 
+// numerator is that of the current mode, see coreWalk.
 func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	core := w.sp.cores[w.core]
 	leg := core.Legs[w.mode]
@@ -71,6 +72,7 @@ type termWalk struct {
 	mode   int
 }
 
+// coreTerm is one term of the core with the chain that walks over it.
 type coreTerm struct {
 	weight scaled.Number
 	v      [][]float64 // by mode, in learned coordinates; nil for all ones
@@ -182,6 +184,7 @@ func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	return countspace.Linear(row)
 }
 
+// numerator is that of the current mode, summed over the terms: see coreWalk.
 func (w *termWalk) numerator() ([]scaled.Number, error) {
 	of := w.levels.Of[w.mode]
 	out := make([]scaled.Number, len(of))

@@ -168,6 +168,8 @@ func (u gram) check(keep []int) error {
 	return nil
 }
 
+// checkGram checks sizes, finiteness and the signs of the diagonal. A failure is a broken caller, or
+// data beyond range.
 func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) error {
 	if len(g) != len(b) {
 		return fmt.Errorf("frobenius: G has %d rows, b has %d entries", len(g), len(b))

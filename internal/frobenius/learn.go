@@ -85,6 +85,7 @@ type learner struct {
 	step  float64 // how far to extrapolate, in sweeps
 }
 
+// run adds components one at a time and sweeps over all of them after each.
 func (l *learner) run(ctx context.Context) error {
 	for i := range l.opts.Components {
 		before, last := len(l.parts), i == l.opts.Components-1

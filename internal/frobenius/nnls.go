@@ -110,6 +110,7 @@ func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 	}
 }
 
+// members lists the indices of a set.
 func members(set []bool) []int {
 	var out []int
 	for i, in := range set {
@@ -120,6 +121,7 @@ func members(set []bool) []int {
 	return out
 }
 
+// restrict returns the rows and columns of a system that belong to a set.
 func restrict(g [][]float64, y []float64, set []int) ([][]float64, []float64) {
 	sub, rhs := make([][]float64, len(set)), make([]float64, len(set))
 	for k, i := range set {

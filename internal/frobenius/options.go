@@ -42,6 +42,7 @@ func Settings(s btn.Settings) btn.Settings {
 	return s.WithDefaults()
 }
 
+// withDefaults fills in defaults and refuses what makes no sense.
 func (o Options) withDefaults() (Options, error) {
 	o.Settings = Settings(o.Settings)
 	if o.Components < 1 || o.Sweeps < 1 || o.Starts < 1 {

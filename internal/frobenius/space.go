@@ -124,6 +124,7 @@ func (sp *space) corePoly(c int, r [][]float64, d int) (countspace.Poly, error) 
 	return p, nil
 }
 
+// coreWeights returns the weights of all legs of core c under u = R: see weights.
 func (sp *space) coreWeights(c int, r [][]float64, d int) []tensor.LegWeights {
 	legs := sp.cores[c].Legs
 	w := make([]tensor.LegWeights, len(legs))

@@ -32,6 +32,8 @@ func newPart(sp *space, class btn.Class, seed uint64, start, component, try int)
 	return p
 }
 
+// randomVector draws a unit vector: near all ones, of one sign, or of either, by the number of the
+// try.
 func randomVector(rng *rand.Rand, d, try int) []float64 {
 	v := make([]float64, d)
 	square := 0.0

@@ -44,6 +44,7 @@ func (t term) core(levels countspace.Levels) (countspace.Poly, int) {
 	return *t.s, levels.D
 }
 
+// ones is the vector of d ones.
 func ones(d int) []float64 {
 	v := make([]float64, d)
 	for x := range v {

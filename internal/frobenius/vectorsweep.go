@@ -69,6 +69,7 @@ type sweep struct {
 	scale  scaled.Number
 }
 
+// newSweep prepares a sweep over the legs of part i.
 func newSweep(m *model, i int) *sweep {
 	s := &sweep{m: m, i: i, scale: m.fit.Alpha[i]}
 	s.r = append([][]float64(nil), m.parts[i].r...)

@@ -13,11 +13,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
+// drawer draws entries, of either sign if negative is set.
 type drawer struct {
 	rng      *rand.Rand
 	negative bool
 }
 
+// number draws from ±[½, 1½).
 func (d drawer) number() float64 {
 	x := 0.5 + d.rng.Float64()
 	if d.negative && d.rng.IntN(2) == 0 {
@@ -26,6 +28,7 @@ func (d drawer) number() float64 {
 	return x
 }
 
+// numbers draws n of them.
 func (d drawer) numbers(n int) []float64 {
 	list := make([]float64, n)
 	for i := range list {

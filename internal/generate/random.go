@@ -23,6 +23,7 @@ type RandomOptions struct {
 	Seed      uint64  // of everything drawn
 }
 
+// withDefaults replaces zeros by the defaults.
 func (o RandomOptions) withDefaults() RandomOptions {
 	for _, f := range []struct {
 		field *int
@@ -38,6 +39,7 @@ func (o RandomOptions) withDefaults() RandomOptions {
 	return o
 }
 
+// validate refuses what is out of bounds, with ErrOptions.
 func (o RandomOptions) validate() error {
 	for _, c := range []struct {
 		name             string

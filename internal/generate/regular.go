@@ -29,6 +29,8 @@ func regularGraph(rng *rand.Rand, n, degree int) [][2]int {
 	}
 }
 
+// pairStubs joins stubs at random, degree of them for each of n nodes, without loops and double
+// edges; false where it got stuck.
 func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 	stubs := make([]int, 0, n*degree)
 	for i := range n {

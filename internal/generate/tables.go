@@ -50,6 +50,7 @@ func (t *tables) random(rng *rand.Rand, strength float64) {
 	}
 }
 
+// repeat is a list of n equal numbers.
 func repeat(x, n int) []int {
 	list := make([]int, n)
 	for i := range list {

@@ -68,6 +68,7 @@ const (
 	maxTable  = 1 << 22
 )
 
+// withDefaults replaces zeros by the defaults.
 func (o Options) withDefaults() Options {
 	set := func(field *int, value int) {
 		if *field == 0 {
@@ -85,6 +86,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// validate refuses what is out of bounds, with ErrOptions.
 func (o Options) validate() error {
 	switch o.Core {
 	case CoreSymmetric, CoreCP, CoreSymmetryCP:
@@ -203,6 +205,7 @@ func Backwards(net *btn.Network) (*factorgraph.Model, error) {
 	return m, m.Validate()
 }
 
+// upTo lists 0 to n − 1.
 func upTo(n int) []int {
 	list := make([]int, n)
 	for i := range list {

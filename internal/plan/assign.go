@@ -88,6 +88,7 @@ type assigner struct {
 	messages *modelMessages   // of the network without evidence, once they were needed
 }
 
+// cacheState says whether all that the assignment needed was remembered.
 func (a *assigner) cacheState() string {
 	switch {
 	case a.memo == nil:
@@ -131,6 +132,7 @@ func carried(e *btn.Estimate) bool {
 	return true
 }
 
+// assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
 func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	var err error
 	a.problem, err = a.problems.Problem(a.net, q.Evidence, nil, a.options)
@@ -269,6 +271,7 @@ func (a *assigner) key(settings string, shape contractionorder.Hypergraph) strin
 	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + b.Hex()
 }
 
+// sameDims reports whether two shapes have the same dimensions.
 func sameDims(a, b contractionorder.Hypergraph) bool {
 	if len(a.Dims) != len(b.Dims) {
 		return false

@@ -62,6 +62,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (*btn.Plan,
 	return plan, true, nil
 }
 
+// zeroLevels puts every value of every leg at level 0.
 func zeroLevels(dims []int) [][]uint8 {
 	of := make([][]uint8, len(dims))
 	for leg, d := range dims {
@@ -154,6 +155,7 @@ func symmetryTerms(t tensor.Tensor) *tensor.SymmetryCP {
 	return nil
 }
 
+// symmetricFactors returns the terms of a symmetric core, which stays symmetric.
 func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	var out []factor
 	for _, term := range form.Terms {
@@ -163,6 +165,7 @@ func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	return out
 }
 
+// cpFactors returns the terms of a core in CP form. A mode with the identity for vectors has unit vectors.
 func cpFactors(cp *tensor.CP) []factor {
 	out := make([]factor, len(cp.Weights))
 	for i, w := range cp.Weights {

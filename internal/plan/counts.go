@@ -255,6 +255,7 @@ type countTerm struct {
 	s      *countspace.Poly
 }
 
+// countTerms returns the terms of a symmetric core with their S.
 func countTerms(form *tensor.SymmetryCP) []countTerm {
 	out := make([]countTerm, len(form.Terms))
 	for i, f := range symmetricFactors(form) {
@@ -321,6 +322,7 @@ func strictRankOne(t tensor.Tensor) (countTerm, bool) {
 	return countTerm{}, false
 }
 
+// cpRankOne is the one term of a CP tensor, false if it has others.
 func cpRankOne(t *tensor.CP) (countTerm, bool) {
 	if len(t.Weights) != 1 {
 		return countTerm{}, false

@@ -72,6 +72,7 @@ func (l *ladder) roomFor(bond int) bool {
 	return false
 }
 
+// ladder is a sequence of estimates under construction.
 type ladder struct {
 	prices []price
 	s      btn.Settings

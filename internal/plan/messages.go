@@ -77,6 +77,8 @@ func (a *assigner) ownMessages() (*modelMessages, error) {
 	return m, nil
 }
 
+// learnMessages runs belief propagation without evidence, through the memo; nil where it does not come to one
+// fixed point soon.
 func (a *assigner) learnMessages(e *sumproduct.Expression) (messages []float64, hit bool, err error) {
 	compute := func(ctx context.Context) (*btn.Plan, error) {
 		enough, cancel := planningContext(ctx, policy.OwnShare)

@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// planningKey is the key of a planning in a context.
 type planningKey struct{}
 
 // PlanUntil returns a context under which Assign plans until t at the latest: searches are counted in moves,
@@ -27,6 +28,7 @@ func PriceUntil(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planning{until: t})
 }
 
+// planning is how long plans may be searched for.
 type planning struct {
 	until  time.Time
 	answer bool // the request has a deadline

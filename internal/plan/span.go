@@ -22,6 +22,7 @@ type span struct {
 	wide int
 }
 
+// count adds a table if its entries are further apart than wideBits.
 func (s *span) count(data []float64) {
 	low, top := math.Inf(1), 0.0
 	for _, x := range data {
@@ -38,6 +39,7 @@ func (s *span) count(data []float64) {
 	}
 }
 
+// countTensor adds the table of a dense tensor, and the weights of a CP one.
 func (s *span) countTensor(t tensor.Tensor) {
 	switch t := t.(type) {
 	case *tensor.Dense:

@@ -116,6 +116,7 @@ func (c *closure) fresh(k, words int) bool {
 	}
 }
 
+// addMasked adds the connected parts of the 2-core of the legs of a region that a mask selects.
 func (c *closure) addMasked(region []int32, mask []uint64) (err error) {
 	c.common = c.common[:0]
 	for pos, leg := range region {

@@ -15,6 +15,7 @@ type cutter struct {
 	sorted     []int32
 }
 
+// newCutter has room for the legs of a graph.
 func newCutter(g *graph) *cutter {
 	n, m := len(g.dims), len(g.edges)
 	return &cutter{
@@ -128,6 +129,7 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	}
 }
 
+// root finds the representative of the part that index i belongs to, and shortens the way there.
 func (c *cutter) root(i int32) int32 {
 	for c.part[i] != i {
 		c.part[i] = c.part[c.part[i]]

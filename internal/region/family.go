@@ -95,6 +95,8 @@ const marginalFlops = 3
 // maxPriced is the number of windows up to which each is priced, not one for all of the same size.
 const maxPriced = 1 << 14
 
+// planWindows prices the windows of a lattice: each, or one in the middle for all of its kind where
+// they are many.
 func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
 	f.source, f.Regions = s, s.len()
 	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
@@ -117,6 +119,7 @@ func (f *Family) planWindows(ctx context.Context, w *worker, s *windows) error {
 // pick is one interval of a line that stands for many.
 type pick struct{ at, many int }
 
+// middle returns the intervals in the middle of n, even and odd ones, with how many each stands for.
 func middle(n int) []pick {
 	even := pick{n / 2 &^ 1, (n + 1) / 2}
 	if n == 1 {
@@ -125,6 +128,7 @@ func middle(n int) []pick {
 	return []pick{even, {n/2 - 1 | 1, n / 2}}
 }
 
+// planList generates regions, closes them under intersection, weighs and prices them.
 func (f *Family) planList(ctx context.Context, w *worker) error {
 	s, left := newStore(f.Options.MaxRegions), newMoves(ctx, f.Options.Moves)
 	if err := f.generate(w, s, left); err != nil {

@@ -21,6 +21,7 @@ type graph struct {
 	at    []int32
 }
 
+// newGraph numbers the legs of a hypergraph by table. Linear time.
 func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 	legs := 0
 	for _, scope := range h.Edges {

@@ -123,6 +123,8 @@ func (e *embedder) beside(g *graph, all []int32, inCore []bool) ([]int32, bool) 
 	return all, true
 }
 
+// neighbours lists the indices that share a table of two indices with each, at most one more than a
+// lattice may have.
 func neighbours(g *graph) [][]int32 {
 	near := make([][]int32, len(g.dims))
 	for t := range g.edges {
@@ -193,6 +195,7 @@ func (e *embedder) push(a, b, c, d int32) {
 	e.todo = append(e.todo, edge{a, b, d, c}, edge{b, c, a, d}, edge{c, d, b, a}, edge{d, a, c, b})
 }
 
+// grow places squares beside squares until none is left.
 func (e *embedder) grow() (err error) {
 	for len(e.todo) > 0 && err == nil {
 		w := e.todo[len(e.todo)-1]

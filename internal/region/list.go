@@ -50,6 +50,7 @@ type walker struct {
 	seenI, seenT []bool
 }
 
+// newWalker has room for the legs of a graph.
 func newWalker(g *graph) *walker {
 	return &walker{
 		g:     g,
@@ -91,6 +92,7 @@ func (w *walker) walk(out, region []int32) []int32 {
 	return out
 }
 
+// take appends those of some legs that belong to the region and are not yet met.
 func (w *walker) take(out, legs []int32) []int32 {
 	for _, leg := range legs {
 		if w.have[leg] {

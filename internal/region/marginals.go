@@ -43,6 +43,7 @@ type corrections struct {
 	gain [][]float64 // by leg: corrected over original message to the index; nil: 1
 }
 
+// take adds logarithms to those of an index.
 func (c *corrections) take(i int, logs []float64) {
 	if c.ln[i] == nil {
 		c.ln[i] = append([]float64(nil), logs...)
@@ -167,6 +168,7 @@ func (c *corrections) order() (tables []int32) {
 	return tables
 }
 
+// anyFree reports whether a table has a free leg.
 func (c *corrections) anyFree(t int32) bool {
 	for leg := c.g.first[t]; leg < c.g.first[t+1]; leg++ {
 		if c.free[leg] {

@@ -22,6 +22,8 @@ func newMoves(ctx context.Context, n int64) *moves {
 
 const lookEvery = 1 << 20
 
+// spend takes n moves off the budget: fault.OverBudget when none is left, and the context's error,
+// looked at now and then.
 func (m *moves) spend(n int) error {
 	m.left -= int64(n)
 	if m.left < 0 {

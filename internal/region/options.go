@@ -49,6 +49,7 @@ type Options struct {
 // maxWidth is what Options.MaxWidth may be: offsets are int32.
 const maxWidth = 30
 
+// withDefaults fills in defaults and refuses what makes no sense.
 func (o Options) withDefaults() (Options, error) {
 	sizes := map[string]int{Windows: 4, Cycles: 10, Loops: 8, Balls: 3}
 	least := map[string]int{Windows: 2, Cycles: 2, Loops: 2, Balls: 1}

@@ -110,6 +110,8 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 	return part, nil
 }
 
+// add adds α ln (Z_r / Z_BP) and α (Z_r / Z_BP − 1) of one region, and its marginals if they are
+// wanted.
 func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 	ratio, prog := w.ratio(legs)
 	part.Flops += prog.flops

@@ -34,6 +34,7 @@ type step struct {
 	visible bool // some operand is an output: there is something to propagate backwards
 }
 
+// operand is a table, or an earlier result, in one step.
 type operand struct {
 	from         int // table, or first entry in the buffer
 	buffered     bool

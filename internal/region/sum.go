@@ -9,6 +9,7 @@ import (
 // sum adds with compensation (Neumaier): the error is that of one rounding of the result, nearly.
 type sum struct{ High, Low float64 }
 
+// add adds a number and keeps what rounding drops.
 func (s *sum) add(x float64) {
 	high := s.High + x
 	if math.Abs(s.High) >= math.Abs(x) {

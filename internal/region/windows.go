@@ -42,6 +42,7 @@ func (l line) interval(k, j int) (from, to int, alpha int64) {
 
 func (w *windows) len() int { return w.rows.intervals(w.k) * w.cols.intervals(w.k) }
 
+// region returns the legs of window or intersection r, cut to its 2-core, and its counting number.
 func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	across, n := w.cols.intervals(w.k), w.cols.n
 	top, bottom, a := w.rows.interval(w.k, r/across)

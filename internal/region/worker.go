@@ -25,6 +25,7 @@ type worker struct {
 	parts    [][]float64 // contracted tables, by position among the region's tables
 }
 
+// newWorker has what one goroutine needs to contract regions; y is nil for planning.
 func newWorker(ctx context.Context, g *graph, y *gauge) *worker {
 	return &worker{
 		ctx:      ctx,

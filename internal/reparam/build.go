@@ -87,6 +87,7 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	return b.net, nil
 }
 
+// fill replaces empty options by the defaults and refuses unknown ones.
 func (o *Options) fill() error {
 	switch o.Maps {
 	case "":
@@ -117,6 +118,7 @@ type piece struct {
 	t    tensor.Tensor
 }
 
+// builder is a network under construction.
 type builder struct {
 	model   *factorgraph.Model
 	options Options
@@ -158,6 +160,7 @@ func (b *builder) room() {
 	b.net.Dims, b.net.Maps = make([]int, 0, legs), make([]btn.Map, 0, legs)
 }
 
+// factorsAsCores makes a core of every piece and a link of every variable.
 func (b *builder) factorsAsCores(weights [][]float64) {
 	b.net.Cores = make([]btn.Core, len(b.pieces))
 	for c, p := range b.pieces {
@@ -170,6 +173,8 @@ func (b *builder) factorsAsCores(weights [][]float64) {
 	}
 }
 
+// variablesAsCores makes a link of every piece and a core of every variable, with one more leg to a
+// link of its weights.
 func (b *builder) variablesAsCores(weights [][]float64) {
 	b.net.Cores = []btn.Core{}
 	b.net.Links = make([]btn.Link, 0, len(b.pieces)+len(weights))
@@ -203,6 +208,7 @@ func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	return cp
 }
 
+// ones is the vector of d ones.
 func ones(d int) []float64 {
 	w := make([]float64, d)
 	for x := range w {

@@ -83,6 +83,7 @@ var refusals = []fault.Code{
 	fault.Unsupported, fault.OverBudget, fault.FailedEstimate, fault.Deadline, fault.Cancelled,
 }
 
+// code checks that an error is one that a valid request may have.
 func (k *checker) code(q int, code fault.Code, message string) {
 	switch {
 	case code == fault.BadInput:
@@ -94,6 +95,7 @@ func (k *checker) code(q int, code fault.Code, message string) {
 	}
 }
 
+// result checks one result against the truth: value, zero, certificate, marginals, joint.
 func (k *checker) result(q int, t *Truth, r *btn.Result) {
 	if _, err := json.Marshal(r); err != nil {
 		k.add(NotFinite, q, "%v", err)
@@ -172,6 +174,7 @@ func (k *checker) probability(class string, q int, what string, p, truth float64
 	return false
 }
 
+// marginals checks that rows are complete, sum to 1, and are right where that is promised.
 func (k *checker) marginals(q int, t *Truth, r *btn.Result) {
 	if r.Marginals == nil {
 		if k.c.Queries[q].Marginals && r.Exact && !said(r, "no marginals") {
@@ -214,6 +217,7 @@ func said(r *btn.Result, what string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, what) })
 }
 
+// joint checks the joint marginal likewise.
 func (k *checker) joint(q int, t *Truth, r *btn.Result) {
 	set := k.c.Queries[q].Joint
 	if r.Joint == nil {
@@ -238,6 +242,7 @@ func (k *checker) joint(q int, t *Truth, r *btn.Result) {
 	}
 }
 
+// ratio checks ln P(event | given) of query q against that of the query it is over.
 func (k *checker) ratio(q int, truth []Truth, results []btn.Result) {
 	r, over := &results[q], k.c.Queries[q].Over-1
 	if over < 0 || r.Status != btn.StatusOK {

@@ -34,6 +34,7 @@ type drawer struct {
 	few                 bool    // structured models small enough to be enumerated
 }
 
+// newDrawer draws how often a model has zeros, ones and numbers far away.
 func newDrawer(rng *rand.Rand, p Profile) *drawer {
 	d := &drawer{rng: rng, wild: p == Wild}
 	d.zero = pick(rng, 0, 0, 0, 0.02, 0.05, 0.1, 0.3)
@@ -132,6 +133,7 @@ func (d *drawer) model() *factorgraph.Model {
 	return m
 }
 
+// domains draws the variables; at most maxStates states together, now and then largeStates.
 func (d *drawer) domains() []int {
 	n, most := d.rng.IntN(10), maxStates
 	if d.chance(0.05) {

@@ -211,6 +211,7 @@ type inclusion struct {
 
 func float(x float64) *big.Float { return new(big.Float).SetPrec(findingBits).SetFloat64(x) }
 
+// solve returns Z, exactly.
 func (s *inclusion) solve() Number {
 	leak, factor := float(1), make([]*big.Float, len(s.prior))
 	for i := range factor {

@@ -43,6 +43,7 @@ func Solve(m *factorgraph.Model, queries []query.Query) []Truth {
 	return out
 }
 
+// solve answers one query by enumeration; weights are those of all assignments.
 func solve(m *factorgraph.Model, weights []Number, q *query.Query) Truth {
 	conditioned := condition(m, weights, q.Evidence)
 	t := Truth{Z: total(conditioned), LnZ: math.Inf(-1)}
@@ -84,6 +85,7 @@ func condition(m *factorgraph.Model, weights []Number, ev factorgraph.Evidence) 
 	return out
 }
 
+// total sums all weights.
 func total(weights []Number) Number {
 	sum := Number{}
 	for _, w := range weights {

@@ -164,6 +164,7 @@ const (
 	drawnEntries    = 32
 )
 
+// sameEntries compares two tensors entry by entry: all of a small one, some of a large one.
 func sameEntries(a, b tensor.Tensor) bool {
 	dims := a.Dims()
 	if !slices.Equal(dims, b.Dims()) {

@@ -35,6 +35,7 @@ func Run(c *Case, l Limits) Outcome {
 	return watch(l, c.Timeout, func(ctx context.Context) ([]btn.Result, error) { return answer(ctx, c) })
 }
 
+// watch runs a call with a time limit: what it returns, a panic, or that it hangs beyond the grace.
 func watch(l Limits, timeout time.Duration, call func(context.Context) ([]btn.Result, error)) Outcome {
 	if timeout == 0 {
 		timeout = l.Timeout

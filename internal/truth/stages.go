@@ -135,6 +135,7 @@ func carried(m, to wire.Message) error {
 	return nil
 }
 
+// wireRequest is a case as the message that a client sends, through its bytes.
 func wireRequest(c *Case) (*wire.Model, error) {
 	var queries []query.Query
 	for _, q := range c.Queries {

@@ -62,6 +62,7 @@ func (y *Tally) Count(c *Case, truth []Truth, o Outcome, found []Violation) {
 	}
 }
 
+// result counts one result.
 func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 	switch {
 	case r.Status != btn.StatusOK:
@@ -89,6 +90,7 @@ func (y *Tally) result(c *Case, t *Truth, r *btn.Result) {
 	}
 }
 
+// estimate counts an estimate, and whether the truth is within what it states.
 func (y *Tally) estimate(t *Truth, r *btn.Result) {
 	s := y.Estimates[string(r.Method)]
 	if s == nil {
