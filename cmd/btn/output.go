@@ -10,7 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
-	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
@@ -292,7 +292,7 @@ func describePropagation(p *btn.Propagation) string {
 func describeTimings(total float64, stages map[string]float64) string {
 	s := fmt.Sprintf("%.1f ms", total)
 	var parts []string
-	for _, name := range []string{stage.StageReparam, stage.StageLearn, stage.StageContract, stage.StageAggregate} {
+	for _, name := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
 		if ms, ok := stages[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(name, "-worker"), ms))
 		}

@@ -7,13 +7,14 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // The answer to one query.
 
 // stage is this stage's name in errors.
-const stage = "aggregator"
+const stage = query.StageAggregate
 
 // unknownQuality is the warning on every answer that is not exact.
 const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"

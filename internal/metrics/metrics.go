@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
@@ -99,11 +100,11 @@ func (m *Metrics) start(stages []string) {
 		}
 		m.seconds.WithLabelValues(name)
 		switch name {
-		case stage.StageReparam:
+		case query.StageReparam:
 			for _, outcome := range []string{Answered, Pending, Refused} {
 				m.requests.WithLabelValues(outcome)
 			}
-		case stage.StageAggregate:
+		case query.StageAggregate:
 			for _, action := range []string{SweptRedrive, SweptSum} {
 				m.swept.WithLabelValues(action)
 			}

@@ -59,7 +59,7 @@ func AssignKnown(
 			}
 			assignment = btn.Assignment{
 				Cache: a.cacheState(),
-				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: "learn-worker"},
+				Error: &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: query.StageLearn},
 			}
 		}
 		assignment.Over = q.Over

@@ -1,12 +1,8 @@
 package stage
 
-// Stage names, as they appear in errors, logs, metrics and timings.
-const (
-	StageReparam   = "reparam-worker"
-	StageLearn     = "learn-worker"
-	StageContract  = "contract-worker"
-	StageAggregate = "aggregator"
-)
+import "github.com/basetensor/basetensor/pkg/query"
 
-// Names returns all four, in the order in which a job passes them.
-func Names() []string { return []string{StageReparam, StageLearn, StageContract, StageAggregate} }
+// Names returns the stages in the order in which a job passes them.
+func Names() []string {
+	return []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate}
+}

@@ -99,7 +99,7 @@ func Contract(
 			var err error
 			options := problem.Options{Memory: o.Memory, Threads: o.Threads, Projectors: o.Projectors}
 			if current, err = o.Shared.Problem(net, queries[q].Evidence, a.Messages, options); err != nil {
-				values[i].Error, of = errorInfo(err, StageContract), -1
+				values[i].Error, of = errorInfo(err, query.StageContract), -1
 				continue
 			}
 			of = u.Query
@@ -109,7 +109,7 @@ func Contract(
 			return nil, ctxErr
 		}
 		if err != nil {
-			values[i].Error = errorInfo(err, StageContract)
+			values[i].Error = errorInfo(err, query.StageContract)
 			continue
 		}
 		if value.Marginals != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // Settings are what the stages of a process can be told. See pipeline.Config.
@@ -80,16 +81,16 @@ func (h *Host) Worker(name string) (*Worker, error) {
 		Soft:        h.Soft,
 		Mend:        w.mender.Mend,
 		Results:     stage.Failed,
-		FromClients: name == stage.StageReparam,
+		FromClients: name == query.StageReparam,
 	}
 	switch name {
-	case stage.StageReparam:
+	case query.StageReparam:
 		h.reparam(w)
-	case stage.StageLearn:
+	case query.StageLearn:
 		h.learn(w)
-	case stage.StageContract:
+	case query.StageContract:
 		h.contract(w)
-	case stage.StageAggregate:
+	case query.StageAggregate:
 		h.aggregate(w)
 	default:
 		return nil, fmt.Errorf("pipeline: no stage %q", name)

@@ -15,6 +15,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"golang.org/x/sync/errgroup"
 )
@@ -143,7 +144,7 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 	began := time.Now()
 	results := stage.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
 	for _, r := range results {
-		if r.Status == "ok" {
+		if r.Status == query.StatusOK {
 			return true, w.finish(ctx, partials, began, results)
 		}
 	}
@@ -162,7 +163,7 @@ func valuesOf(partials []*message.Partial) []btn.UnitValue {
 func (w *sums) finish(ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result) error {
 	first := partials[0]
 	timings := timings(partials)
-	timings[stage.StageAggregate] = milliseconds(began) // the sum may be another worker's, of a job started again
+	timings[query.StageAggregate] = milliseconds(began) // the sum may be another worker's, of a job started again
 	if first.Stored > 0 {
 		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
 	}
@@ -183,7 +184,7 @@ func timings(partials []*message.Partial) map[string]float64 {
 		t = map[string]float64{}
 	}
 	for _, p := range partials[1:] {
-		t[stage.StageContract] += p.Timings[stage.StageContract]
+		t[query.StageContract] += p.Timings[query.StageContract]
 	}
 	return t
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
-	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // How long after the last partial the stored ones are listed although this process has not seen them all: others may have
@@ -73,7 +73,7 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	}
 	if p.N == 1 {
 		if !d.Fresh(p.Stored) {
-			t.w.Progress(p.Job, stage.StageContract, 1, 1)
+			t.w.Progress(p.Job, query.StageContract, 1, 1)
 			if err := t.w.Over(ctx, d.Subject.Lane, p.Job, p.Digest, p.Stored); err != nil {
 				return hop.Done, err
 			}
@@ -82,7 +82,7 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	}
 	j, full, seen := t.count(chunks{d.Subject.Lane, p.Job, p.N}, d, &p)
 	if full || seen*steps/p.N > (seen-1)*steps/p.N {
-		t.w.Progress(p.Job, stage.StageContract, seen, p.N)
+		t.w.Progress(p.Job, query.StageContract, seen, p.N)
 	}
 	if !full {
 		if t.end(j) > 0 {

@@ -5,8 +5,8 @@ package load
 import (
 	"time"
 
-	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // stages in the order a job passes them, as the answer's timings name them.
-var stages = [...]string{stage.StageReparam, stage.StageLearn, stage.StageContract, stage.StageAggregate}
+var stages = [...]string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate}
 
 // record is one job. Times are after the start of the run.
 type record struct {

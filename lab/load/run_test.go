@@ -13,7 +13,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
-	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -112,7 +111,7 @@ func (g *target) Submit(ctx context.Context, m wire.Model) (string, error) {
 			return
 		}
 		for i := range results {
-			results[i].TimingsMS = map[string]float64{stage.StageContract: 0.25}
+			results[i].TimingsMS = map[string]float64{query.StageContract: 0.25}
 		}
 		a := &wire.Answer{Job: m.Job, Status: wire.StatusOK, Results: results}
 		g.mu.Lock()

@@ -5,7 +5,7 @@ package simulate
 import (
 	"math/rand/v2"
 
-	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its
@@ -65,8 +65,8 @@ func newPipeline(m *Measured, c Config) *pipeline {
 		p.all = append(p.all, r)
 		return r
 	}
-	p.reparam, p.learn = add(stage.StageReparam, c.Reparam), add(stage.StageLearn, c.Learn)
-	p.contract, p.sum = newPool(p, add(stage.StageContract, c.Workers), c.Prefetch), add(stage.StageAggregate, c.Aggregate)
+	p.reparam, p.learn = add(query.StageReparam, c.Reparam), add(query.StageLearn, c.Learn)
+	p.contract, p.sum = newPool(p, add(query.StageContract, c.Workers), c.Prefetch), add(query.StageAggregate, c.Aggregate)
 	p.server, p.cores = add("server", c.Server), add("cores", c.Cores)
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -25,10 +26,10 @@ var (
 
 // stages are the workers through which every job passes, with the stream and the consumers from which they take it.
 var stages = []struct{ worker, stream, consumer string }{
-	{"reparam-worker", bus.StreamModel, bus.ConsumerModel},
-	{"learn-worker", bus.StreamNetwork, bus.ConsumerNetwork},
-	{"contract-worker", bus.StreamTask, bus.ConsumerTask},
-	{"aggregator", bus.StreamPartial, bus.ConsumerPartial},
+	{query.StageReparam, bus.StreamModel, bus.ConsumerModel},
+	{query.StageLearn, bus.StreamNetwork, bus.ConsumerNetwork},
+	{query.StageContract, bus.StreamTask, bus.ConsumerTask},
+	{query.StageAggregate, bus.StreamPartial, bus.ConsumerPartial},
 }
 
 // notLong is how many looks in a row must find that nobody asks for a lane while others are served: a busy worker asks lane after lane.
@@ -65,12 +66,12 @@ func (q *quiet) look(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	sure, err := q.c.served(ctx, subject.Lane)
+	nobody, err := q.c.served(ctx, subject.Lane)
 	if err == nil {
 		q.unasked = 0
 		return nil
 	}
-	if q.unasked++; (sure || q.unasked >= notLong) && q.told != err.Error() {
+	if q.unasked++; (nobody || q.unasked >= notLong) && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)
 	}
@@ -85,8 +86,8 @@ func (c *Client) Served(ctx context.Context, tenant string) error {
 	return err
 }
 
-// served is Served of a lane; sure if not even another lane of the stage is served.
-func (c *Client) served(ctx context.Context, lane int) (sure bool, err error) {
+// served is Served of a lane; nobody if not even another lane of the stage is served.
+func (c *Client) served(ctx context.Context, lane int) (nobody bool, err error) {
 	for _, stage := range stages {
 		s, err := c.bus.Stream(ctx, stage.stream)
 		if err != nil {

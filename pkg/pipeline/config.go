@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
-	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/workers"
+	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -25,10 +25,10 @@ type Stage string
 
 // The stages, in the order a job passes them.
 const (
-	StageReparam   Stage = stage.StageReparam   // model → network
-	StageLearn     Stage = stage.StageLearn     // network → decompositions, tasks
-	StageContract  Stage = stage.StageContract  // task → values of its components
-	StageAggregate Stage = stage.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
+	StageReparam   Stage = query.StageReparam   // model → network
+	StageLearn     Stage = query.StageLearn     // network → decompositions, tasks
+	StageContract  Stage = query.StageContract  // task → values of its components
+	StageAggregate Stage = query.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
 )
 
 // Stages returns all four.

@@ -197,7 +197,7 @@ func TestShuffledAndDuplicatedDeliveries(t *testing.T) {
 	}
 }
 
-// Chunks as learn-worker cuts them: queries too dear to share one.
+// Chunks as learn-worker cuts them: queries too heavy to share one.
 func TestSeveralChunks(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -205,7 +205,7 @@ func TestSeveralChunks(t *testing.T) {
 	}
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.start(2)
-	m := dear(t)
+	m := heavy(t)
 	w, p := request(t, "dear", m, btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)

@@ -254,7 +254,7 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 		}
 	}), pipeline.Stages()...)
 	w, _ = request(
-		t, "endless", dear(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, factorgraph.Evidence{},
+		t, "endless", heavy(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, factorgraph.Evidence{},
 		factorgraph.Evidence{}, factorgraph.Evidence{},
 	)
 	r2.submit(w)

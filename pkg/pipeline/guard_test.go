@@ -112,7 +112,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 }
 
 // The four-hang test: messages that never end, as many as there are slots and more, hold up no other tenant, long before any of them is
-// given up. Dear tasks, of which a worker takes one at a time, hold up no other dear ones either.
+// given up. Heavy tasks, of which a worker takes one at a time, hold up no other heavy ones either.
 func TestOtherTenantsPassThoseThatHang(t *testing.T) {
 	costly, err := generate.Complete(19, generate.Ising{Delta: 0.3, Seed: 1})
 	if err != nil {
@@ -126,7 +126,7 @@ func TestOtherTenantsPassThoseThatHang(t *testing.T) {
 		{"reparam", pipeline.StageReparam, grid(t, 2, 2, 1)},
 		{"learn", pipeline.StageLearn, grid(t, 2, 2, 1)},
 		{"contract", pipeline.StageContract, grid(t, 2, 2, 1)},
-		{"contract, dear", pipeline.StageContract, costly},
+		{"contract, heavy", pipeline.StageContract, costly},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

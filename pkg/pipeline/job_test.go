@@ -140,7 +140,7 @@ func TestCancelStopsWork(t *testing.T) {
 			close(began)
 		}
 	}), pipeline.Stages()...)
-	w, _ := request(t, "cancelled", dear(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 3)...)
+	w, _ := request(t, "cancelled", heavy(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 3)...)
 	r.submit(w)
 	<-began
 	r.must(r.client.Cancel(r.ctx, "cancelled", "changed my mind"))

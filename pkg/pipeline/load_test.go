@@ -86,7 +86,7 @@ func TestNothingIsHoarded(t *testing.T) {
 	for range 2 {
 		r.run(quick.WithHook(hook), pipeline.StageContract)
 	}
-	w, _ := request(t, "", dear(t), btn.Settings{Method: btn.MethodExact})
+	w, _ := request(t, "", heavy(t), btn.Settings{Method: btn.MethodExact})
 	jobs := []string{}
 	for i, tenant := range tenantsOf(5) {
 		w.Job, w.Tenant = fmt.Sprintf("dear-%d", i), tenant
@@ -124,7 +124,7 @@ func TestSmallPassesLarge(t *testing.T) {
 		}
 	}), pipeline.StageContract)
 	tenants := tenantsOf(3)
-	large, _ := request(t, "large", dear(t), btn.Settings{Method: btn.MethodExact})
+	large, _ := request(t, "large", heavy(t), btn.Settings{Method: btn.MethodExact})
 	large.Tenant = tenants[0]
 	r.submit(large)
 	began := <-begun

@@ -180,7 +180,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	r.must(err)
 	ask("back", wire.StatusOK)
 	r.must(blobs.Purge(r.ctx))
-	time.Sleep(1100 * time.Millisecond) // this worker was sure of the network
+	time.Sleep(1100 * time.Millisecond) // this worker took the network for stored
 	ask("built-again", wire.StatusOK)
 	stop()
 }

@@ -265,8 +265,8 @@ func observe(value ...int) factorgraph.Evidence {
 	return e
 }
 
-// dear is a model whose exact contraction takes some tenths of a second.
-func dear(t *testing.T) *factorgraph.Model {
+// heavy is a model whose exact contraction takes some tenths of a second.
+func heavy(t *testing.T) *factorgraph.Model {
 	t.Helper()
 	m, err := generate.Complete(22, generate.Ising{Delta: 0.3, Seed: 1})
 	if err != nil {

@@ -193,7 +193,7 @@ func TestProgressMetricsAndHealth(t *testing.T) {
 	r.must(err)
 	defer stop()
 	r.must(r.nc.Flush())
-	w, _ := request(t, "watched", dear(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
+	w, _ := request(t, "watched", heavy(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
 	r.submit(w)
 	r.wait("watched")
 	for _, s := range pipeline.Stages() {

@@ -4,6 +4,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
+// The stages, in the order in which a job passes them, as they are named in errors, logs, metrics, timings and progress.
+const (
+	StageReparam   = "reparam-worker"  // model → network
+	StageLearn     = "learn-worker"    // network → plans, tasks
+	StageContract  = "contract-worker" // task → values of its parts
+	StageAggregate = "aggregator"      // values → the answer; also cancels, deadlines and the sweeper
+)
+
 // What the status of a result says.
 const (
 	StatusOK    = "ok"

@@ -6,14 +6,15 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/pkg/query"
 )
 
 // The states in which a job ends.
 const (
-	StatusOK        = "ok"        // every query has its result, some perhaps an error of their own
-	StatusError     = "error"     // the job failed as a whole
-	StatusCancelled = "cancelled" // somebody cancelled it
-	StatusDeadline  = "deadline"  // its deadline passed
+	StatusOK        = query.StatusOK    //  every query has its result, some perhaps an error of their own
+	StatusError     = query.StatusError // the job failed as a whole
+	StatusCancelled = "cancelled"       // somebody cancelled it
+	StatusDeadline  = "deadline"        // its deadline passed
 )
 
 // Answer ends a job. There is exactly one per job: the first that was stored.
