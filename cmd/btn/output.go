@@ -241,7 +241,7 @@ func describeTrust(r *btn.Result) string {
 	return s
 }
 
-// describeEstimate writes one rung of an approximate answer.
+// describeEstimate writes one estimate of an approximate answer.
 func describeEstimate(e *btn.EstimateResult) string {
 	s := fmt.Sprintf("%s %d", e.Kind, e.Size)
 	if e.Family != btn.FamilyRegions {

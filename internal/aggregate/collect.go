@@ -92,16 +92,20 @@ func compareApproximate(a, b btn.Value) int {
 		}
 		return 0
 	}
-	order := cmp.Or(cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)), cmp.Compare(there(a.Region != nil), there(b.Region != nil)))
+	order := cmp.Or(cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
+		cmp.Compare(there(a.Region != nil), there(b.Region != nil)))
 	if order == 0 && a.Truncation != nil {
 		x, y := a.Truncation, b.Truncation
 		order = cmp.Or(cmp.Compare(x.Bond, y.Bond), bits(x.Discarded, y.Discarded), bits(x.Bytes, y.Bytes),
-			cmp.Compare(there(x.Truncated), there(y.Truncated)), cmp.Compare(there(x.Reused), there(y.Reused)), cmp.Compare(x.Relearned, y.Relearned))
+			cmp.Compare(there(x.Truncated), there(y.Truncated)), cmp.Compare(there(x.Reused),
+				there(y.Reused)), cmp.Compare(x.Relearned, y.Relearned))
 	}
 	if order == 0 && a.Region != nil {
 		x, y := a.Region, b.Region
-		order = cmp.Or(bits(x.LnBethe, y.LnBethe), bits(x.LnSum, y.LnSum), bits(x.Linear.Mant, y.Linear.Mant), cmp.Compare(x.Linear.Exp, y.Linear.Exp),
-			cmp.Compare(x.Regions, y.Regions), cmp.Compare(x.NonPositive, y.NonPositive), bits(x.Widest, y.Widest), cmp.Compare(there(x.Converged), there(y.Converged)))
+		order = cmp.Or(bits(x.LnBethe, y.LnBethe), bits(x.LnSum, y.LnSum), bits(x.Linear.Mant, y.Linear.Mant),
+			cmp.Compare(x.Linear.Exp, y.Linear.Exp),
+			cmp.Compare(x.Regions, y.Regions), cmp.Compare(x.NonPositive, y.NonPositive), bits(x.Widest,
+				y.Widest), cmp.Compare(there(x.Converged), there(y.Converged)))
 	}
 	return order
 }

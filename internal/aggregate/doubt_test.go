@@ -60,7 +60,8 @@ func TestEntriesLostToTheRangeAreSaid(t *testing.T) {
 	in.Assignment.Plan.Estimates[0].Lossless = true
 	in.Assignment.Unsure = true
 	r := Result(in)
-	if r.Status != "ok" || r.Uncertainty != nil || r.Ended == "settled" || !strings.Contains(strings.Join(r.Warnings, ";"), "terms may be lost") {
+	if r.Status != "ok" || r.Uncertainty != nil || r.Ended == "settled" ||
+		!strings.Contains(strings.Join(r.Warnings, ";"), "terms may be lost") {
 		t.Errorf("%s", text(t, r))
 	}
 }

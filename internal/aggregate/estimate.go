@@ -108,7 +108,8 @@ func (r *estimate) known(unsure bool) *btn.ErrorInfo {
 }
 
 // errContradiction is why regions of constraints fail that leave nothing possible: ln Z of the others says nothing then.
-var errContradiction = errors.New("the constraints of a region contradict each other or nearly so: Z may be 0, which the exact way would show")
+var errContradiction = errors.New("the constraints of a region contradict each other or nearly so: Z may be 0, which " +
+	"the exact way would show")
 
 // contradicted reports whether some region had nothing that is possible.
 func (r *estimate) contradicted() bool {

@@ -58,14 +58,21 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 		steps []step
 		want  float64
 	}{
-		"two rungs: their change":            {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
-		"three rungs of one plan: no hope":   {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}}, 0.25},
-		"three rungs: the next change":       {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.25}, true}, {1, 32, []float64{2.25}, true}}, 0.0625},
-		"never less than a part of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true}, {0, 32, []float64{2.001}, true}}, 0.01},
-		"two rungs of plans that approach":   {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true}, {0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.2},
-		"a sequence that diverges":           {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {0, 32, []float64{2.1}, true}}, 1},
-		"the other plan is hopeless":         {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{9}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{5}, true}}, 0.39},
-		"the other plan is far off":          {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true}, {1, 16, []float64{4.1}, true}}, 6},
+		"two rungs: their change": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.5}, true}}, 0.5},
+		"three rungs of one plan: no hope": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true},
+			{0, 32, []float64{2.25}, true}}, 0.25},
+		"three rungs: the next change": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true},
+			{0, 32, []float64{2.25}, true}, {1, 32, []float64{2.25}, true}}, 0.0625},
+		"never less than a part of the last": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{2}, true},
+			{0, 32, []float64{2.001}, true}}, 0.01},
+		"two rungs of plans that approach": {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{1.4}, true},
+			{0, 16, []float64{2}, true}, {1, 16, []float64{2.1}, true}}, 0.2},
+		"a sequence that diverges": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
+			{0, 32, []float64{2.1}, true}}, 1},
+		"the other plan is hopeless": {[]step{{0, 8, []float64{1}, true}, {1, 8, []float64{9}, true},
+			{0, 16, []float64{1.1}, true}, {1, 16, []float64{5}, true}}, 0.39},
+		"the other plan is far off": {[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
+			{1, 16, []float64{4.1}, true}}, 6},
 	} {
 		r := Result(ladder(1e-9, c.steps...))
 		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
@@ -122,7 +129,8 @@ func TestAPlateauIsNoConvergence(t *testing.T) {
 	if r.Ended == "settled" || r.Uncertainty == nil || *r.Uncertainty < 4.1e-3 {
 		t.Errorf("%s", text(t, r))
 	}
-	both := dropping(0.03, ladder(1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true}, step{1, 2, plateau, true}))
+	both := dropping(0.03,
+		ladder(1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true}, step{1, 2, plateau, true}))
 	if r := Result(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
 		t.Errorf("two plans on one plateau: %s", text(t, r))
 	}
@@ -179,7 +187,8 @@ func TestFailedEstimatesAreLeftOut(t *testing.T) {
 	if r.Status != "ok" || *r.LogZ != 2.5 || r.Estimates[1].LogZ != nil || r.Estimates[1].Failed == "" {
 		t.Errorf("%s", text(t, r))
 	}
-	in.Values[2] = btn.UnitValue{Unit: in.Values[2].Unit, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"}}
+	in.Values[2] = btn.UnitValue{Unit: in.Values[2].Unit,
+		Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"}}
 	if r := Result(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
 		t.Errorf("%s", text(t, r))
 	}

@@ -63,7 +63,8 @@ func TestMarginalsThatAreNoneSayWhy(t *testing.T) {
 }
 
 func TestJointMarginalsAddUpOverComponents(t *testing.T) {
-	parts := []*btn.Marginals{{Domains: []int{2, 2}, Mant: []float64{3, 1, 0, 2}, Exp: 5000}, {Domains: []int{2, 2}, Mant: []float64{1, 1, 2, 0}, Exp: 4999}}
+	parts := []*btn.Marginals{{Domains: []int{2, 2}, Mant: []float64{3, 1, 0, 2}, Exp: 5000},
+		{Domains: []int{2, 2}, Mant: []float64{1, 1, 2, 0}, Exp: 4999}}
 	p, warning, err := joint(weights(1, 2), parts, []int{7, 4})
 	if err != nil || warning != "" || p.Variables[0] != 7 || p.Shape[1] != 2 {
 		t.Fatal(p, warning, err)
@@ -82,7 +83,8 @@ func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 	}
 	for name, broken := range map[string][]*btn.Marginals{
 		"missing": {parts[0], nil}, "none": {nil, nil}, "shape": {parts[0], {Domains: []int{4}, Mant: make([]float64, 4)}},
-		"short": {{Domains: []int{2, 2}, Mant: make([]float64, 3)}}, "huge": {{Domains: []int{1 << 40, 1 << 40}}}, "variables": {{Domains: []int{4}, Mant: make([]float64, 4)}},
+		"short": {{Domains: []int{2, 2},
+			Mant: make([]float64, 3)}}, "huge": {{Domains: []int{1 << 40, 1 << 40}}}, "variables": {{Domains: []int{4}, Mant: make([]float64, 4)}},
 	} {
 		if p, _, err := joint(weights(1, 1)[:len(broken)], broken, []int{7, 4}); err == nil {
 			t.Errorf("%s: %v", name, p)

@@ -65,14 +65,16 @@ func improbable(r, over *btn.Result) {
 	if above <= allowed {
 		r.LnRatio = finite(0)
 		if above > surely {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("P(event | given) came out as exp(%.2g), within the stated uncertainties: it is given as 1", above))
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("P(event | given) came out as exp(%.2g), within the stated uncertainties: it is given as 1", above))
 		}
 		return
 	}
 	over.Warnings = append(over.Warnings,
 		fmt.Sprintf("query %d, which restricts this one, came out larger by %.2g nats: one of both is less certain than stated", r.Query, above))
 	r.Status, r.Exact, r.Zero = btn.StatusError, false, false
-	r.Error = failure(fault.FailedEstimate, "P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)", above, allowed)
+	r.Error = failure(fault.FailedEstimate,
+		"P(event | given) came out as exp(%.3g), above 1 by more than the estimates state (%.2g nats)", above, allowed)
 	r.LogZ, r.Log10Z, r.LnRatio, r.Uncertainty, r.Certificate = nil, nil, nil, nil, nil
 	r.Marginals, r.MarginalUncertainty, r.Joint = nil, nil, nil
 }

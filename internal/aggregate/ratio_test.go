@@ -39,7 +39,8 @@ func TestRatiosOfQueries(t *testing.T) {
 			t.Errorf("query %d: ratio %v, want %v: %s", q, r.LnRatio, want, text(t, r))
 		}
 	}
-	for q, want := range map[int]string{0: "", 2: "", 3: "Z of query 2, which this one is asked over, is 0", 4: "Z of query 2", 5: "", 6: "query 5, which this one is asked over, has no answer", 9: "query 98 is not in this job"} {
+	for q, want := range map[int]string{0: "", 2: "", 3: "Z of query 2, which this one is asked over, is 0", 4: "Z of query 2",
+		5: "", 6: "query 5, which this one is asked over, has no answer", 9: "query 98 is not in this job"} {
 		r := results[q]
 		warnings := strings.Join(r.Warnings, "; ")
 		if r.LnRatio != nil || want == "" && warnings != "" || !strings.Contains(warnings, want) {

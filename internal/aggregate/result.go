@@ -17,7 +17,8 @@ import (
 const stage = query.StageAggregate
 
 // unknownQuality is the warning on every answer that is not exact.
-const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
+const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the explained fraction says " +
+	"how far ln Z is off, and the certificate's interval is usually vacuous"
 
 // Input is what is known about one query when all its values have arrived.
 type Input struct {

@@ -50,7 +50,8 @@ func TestExactResult(t *testing.T) {
 	in.EvidenceFile = "a.evid"
 	in.Assignment.Cost = &btn.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
 	r := Result(in)
-	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != btn.MethodExact || r.Zero || r.Components != 2 || r.Job != "j-1" || r.Query != 3 {
+	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != btn.MethodExact || r.Zero || r.Components != 2 ||
+		r.Job != "j-1" || r.Query != 3 {
 		t.Fatalf("%s", text(t, r))
 	}
 	if math.Abs(*r.LogZ-math.Log(8)) > 1e-15 || math.Abs(*r.Log10Z-math.Log10(8)) > 1e-15 || *r.CancellationDigits != 0 {
@@ -125,29 +126,46 @@ func TestFailures(t *testing.T) {
 		code fault.Code
 		text string
 	}{
-		{"negative estimate", input(false, []float64{1, -1}, []float64{2, 5}), fault.FailedEstimate, "negative total: -3 as the sum of 2 components, 0.4 digits of which cancelled"},
+		{"negative estimate", input(false, []float64{1, -1}, []float64{2, 5}), fault.FailedEstimate,
+			"negative total: -3 as the sum of 2 components, 0.4 digits of which cancelled"},
 		{"overflow", input(true, []float64{1}, []float64{math.Inf(1)}), fault.Unsupported, "left the range of float64"},
-		{"negative and cancelled", with(input(true, []float64{1}, []float64{-1e-17}), func(in *Input) { in.Values[0].Value.Digits = 16 }), fault.FailedEstimate, "negative total"},
-		{"negative and doubtful", with(input(true, []float64{1}, []float64{-1}), func(in *Input) { in.Values[0].Value.Doubt = "terms are lost" }), fault.FailedEstimate, "negative total"},
-		{"negative exact", input(true, []float64{1, -1}, []float64{2, 5}), fault.BadInput, "the total is negative: not a probability model (Z is -3)"},
-		{"negative by rounding", input(true, []float64{1, -1}, []float64{1, 1 + 1e-12}), fault.FailedEstimate, "negative total: -1e-12 as the sum of 2 components, 12.3 digits"},
+		{"negative and cancelled",
+			with(input(true, []float64{1}, []float64{-1e-17}),
+				func(in *Input) { in.Values[0].Value.Digits = 16 }), fault.FailedEstimate, "negative total"},
+		{"negative and doubtful",
+			with(input(true, []float64{1}, []float64{-1}),
+				func(in *Input) { in.Values[0].Value.Doubt = "terms are lost" }), fault.FailedEstimate, "negative total"},
+		{"negative exact", input(true, []float64{1, -1}, []float64{2, 5}), fault.BadInput,
+			"the total is negative: not a probability model (Z is -3)"},
+		{"negative by rounding", input(true, []float64{1, -1}, []float64{1, 1 + 1e-12}), fault.FailedEstimate,
+			"negative total: -1e-12 as the sum of 2 components, 12.3 digits"},
 		{"cancelled", input(true, []float64{1, -1}, []float64{1, 1 + 0x1p-52}), fault.FailedEstimate, "total lost all its digits"},
-		{"cancelled to 0", input(true, []float64{1, -1}, []float64{3, 3}), fault.FailedEstimate, "total lost all its digits: 0 is left of 2 components whose sizes add up to 6"},
-		{"estimate of 0", input(false, []float64{1}, []float64{0}), fault.FailedEstimate, "the total of 1 components is exactly 0, and an estimate cannot show that Z is 0"},
+		{"cancelled to 0", input(true, []float64{1, -1}, []float64{3, 3}), fault.FailedEstimate,
+			"total lost all its digits: 0 is left of 2 components whose sizes add up to 6"},
+		{"estimate of 0", input(false, []float64{1}, []float64{0}), fault.FailedEstimate,
+			"the total of 1 components is exactly 0, and an estimate cannot show that Z is 0"},
 		{"NaN", input(true, []float64{1}, []float64{math.NaN()}), fault.Internal, "component 0 has weight 1 and value NaN"},
 		{"infinite weight", input(true, []float64{math.Inf(1)}, []float64{1}), fault.Internal, "component 0 has weight +Inf and value 1"},
 		{"missing", with(ok(), func(in *Input) { in.Values = in.Values[:1] }), fault.Internal, "the value of component 1 of 2 is missing"},
-		{"contradiction", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 1, 4)) }), fault.Internal, "component 1 arrived twice with different values, 4 and 3"},
-		{"out of range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 2, 4)) }), fault.Internal, "a value of component 2 arrived, the plan has 2"},
-		{"below range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, -1, 4)) }), fault.Internal, "a value of component -1 arrived"},
-		{"other query", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(2, 0, 5)) }), fault.Internal, "a value of query 2 arrived for query 3"},
+		{"contradiction", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 1, 4)) }), fault.Internal,
+			"component 1 arrived twice with different values, 4 and 3"},
+		{"out of range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, 2, 4)) }), fault.Internal,
+			"a value of component 2 arrived, the plan has 2"},
+		{"below range", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(3, -1, 4)) }), fault.Internal,
+			"a value of component -1 arrived"},
+		{"other query", with(ok(), func(in *Input) { in.Values = append(in.Values, unit(2, 0, 5)) }), fault.Internal,
+			"a value of query 2 arrived for query 3"},
 		{"no assignment", with(ok(), func(in *Input) { in.Assignment = nil }), fault.Internal, "query 3 has no assignment"},
 		{"no decomposition", with(ok(), func(in *Input) { in.Assignment.Plan = nil }), fault.Internal, "query 3 has no plan"},
-		{"weights missing", with(ok(), func(in *Input) { in.Assignment.Plan.Estimates[0].Alpha = numbers(1) }), fault.Internal, "an estimate has 2 components and 1 weights"},
-		{"assigned error", with(ok(), func(in *Input) { in.Assignment.Plan, in.Assignment.Error = nil, budget }), fault.OverBudget, "needs 3 TiB"},
+		{"weights missing", with(ok(), func(in *Input) { in.Assignment.Plan.Estimates[0].Alpha = numbers(1) }), fault.Internal,
+			"an estimate has 2 components and 1 weights"},
+		{"assigned error", with(ok(), func(in *Input) { in.Assignment.Plan, in.Assignment.Error = nil, budget }), fault.OverBudget,
+			"needs 3 TiB"},
 		{"unit's error", with(ok(), func(in *Input) { in.Values[1].Error = late }), fault.Deadline, "too late"},
-		{"unit's error before others missing", with(ok(), func(in *Input) { in.Values = in.Values[1:]; in.Values[0].Error = late }), fault.Deadline, "too late"},
-		{"lowest unit's error", with(ok(), func(in *Input) { in.Values[1].Error, in.Values[0].Error = late, budget }), fault.OverBudget, "needs 3 TiB"},
+		{"unit's error before others missing",
+			with(ok(), func(in *Input) { in.Values = in.Values[1:]; in.Values[0].Error = late }), fault.Deadline, "too late"},
+		{"lowest unit's error", with(ok(), func(in *Input) { in.Values[1].Error, in.Values[0].Error = late, budget }),
+			fault.OverBudget, "needs 3 TiB"},
 	} {
 		r := Result(c.in)
 		if r.Status != "error" || r.Error == nil || r.Error.Code != c.code || !strings.Contains(r.Error.Message, c.text) {

@@ -89,11 +89,16 @@ func TestSumFailures(t *testing.T) {
 		text     string
 	}{
 		{"negative", numbers(1, -1), numbers(2, 5), ErrNegative, "negative total: -3 as the sum of 2 components, 0.4 digits of which cancelled"},
-		{"negative beyond float64", numbers(-1), []scaled.Number{{Mant: 1, Exp: 10_000}}, ErrNegative, "negative total: -1.995e+3010 as the sum of 1 components"},
-		{"cancelled to rounding", numbers(1, -1), numbers(1, 1+0x1p-52), ErrCancelled, "total lost all its digits: -2.22e-16 is left of 2 components whose sizes add up to 2"},
-		{"cancelled to nothing", numbers(0.5, -0.5), numbers(3, 3), ErrCancelled, "total lost all its digits: 0 is left of 2 components whose sizes add up to 3"},
-		{"cancelled beyond float64", numbers(1, -1), []scaled.Number{{Mant: 1, Exp: -10_000}, {Mant: 1, Exp: -10_000}}, ErrCancelled, "add up to 1.002e-3010"},
-		{"NaN weight", numbers(1, math.NaN()), numbers(1, 1), ErrNotFinite, "a component is not a finite number: component 1 has weight NaN and value 1"},
+		{"negative beyond float64", numbers(-1), []scaled.Number{{Mant: 1, Exp: 10_000}}, ErrNegative,
+			"negative total: -1.995e+3010 as the sum of 1 components"},
+		{"cancelled to rounding", numbers(1, -1), numbers(1, 1+0x1p-52), ErrCancelled,
+			"total lost all its digits: -2.22e-16 is left of 2 components whose sizes add up to 2"},
+		{"cancelled to nothing", numbers(0.5, -0.5), numbers(3, 3), ErrCancelled,
+			"total lost all its digits: 0 is left of 2 components whose sizes add up to 3"},
+		{"cancelled beyond float64", numbers(1, -1), []scaled.Number{{Mant: 1, Exp: -10_000}, {Mant: 1, Exp: -10_000}},
+			ErrCancelled, "add up to 1.002e-3010"},
+		{"NaN weight", numbers(1, math.NaN()), numbers(1, 1), ErrNotFinite,
+			"a component is not a finite number: component 1 has weight NaN and value 1"},
 		{"infinite value", numbers(1), numbers(math.Inf(1)), ErrNotFinite, "component 0 has weight 1 and value +Inf"},
 		{"counts differ", numbers(1, 2), numbers(1), ErrCount, "weights and values do not match: 2 weights, 1 values"},
 	} {
@@ -113,10 +118,12 @@ func TestSumEdges(t *testing.T) {
 		{"zeros", numbers(0, 3), numbers(7, 0), Estimate{}},
 		{"one", numbers(0.5), numbers(3), Estimate{Total: scaled.FromFloat(1.5)}},
 		{"three quarters cancel", numbers(1, -1), numbers(1, 0.6), Estimate{Total: scaled.FromFloat(0.4), CancellationDigits: math.Log10(4)}},
-		{"48 bits cancel", numbers(1, -1), numbers(1+0x1p-48, 1), Estimate{Total: scaled.Make(1, -48), CancellationDigits: math.Log10(0x1p49 + 1)}},
+		{"48 bits cancel", numbers(1, -1), numbers(1+0x1p-48, 1),
+			Estimate{Total: scaled.Make(1, -48), CancellationDigits: math.Log10(0x1p49 + 1)}},
 	} {
 		got, err := Sum(c.alpha, c.z)
-		if err != nil || got.Total.Sub(c.want.Total).Abs().Float64() > 1e-16 || math.Abs(got.CancellationDigits-c.want.CancellationDigits) > 1e-9 {
+		if err != nil || got.Total.Sub(c.want.Total).Abs().Float64() > 1e-16 ||
+			math.Abs(got.CancellationDigits-c.want.CancellationDigits) > 1e-9 {
 			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
 		}
 	}

@@ -18,8 +18,9 @@ const rounding = 1e-13
 //
 //   - An estimate whose quality is known is the best, and states none.
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
-//   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the change that its own
-//     sequence would make next and of twice its distance from the other plans' highest estimates (trees, orders, sizes).
+//   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the
+//     change that its own sequence would make next and of twice its distance from the other plans' highest estimates (trees,
+//     orders, sizes).
 //     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
 //     What truncations dropped is withheld from that hope: see doubt.
 //     A plan that still moves ten times as much says little of the best one: a tenth of its distance counts. What changes and
@@ -144,7 +145,7 @@ func (g *sequence) signs(best *estimate) float64 {
 
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
-// phases returns what other fixed points of belief propagation may add to ln Z, the one that regions stand on being first: at least
+// phases returns what other fixed points of belief propagation may add to ln Z, the one that regions correct being first: at least
 // ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k of them, for between those found lie others that were not. 0 where there is one.
 func phases(p *btn.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
@@ -256,7 +257,7 @@ func regionsNext(last, before float64) float64 {
 	return max(u, min(10*last, last*last/(before-last)))
 }
 
-// wholeNext is what the whole regions below a rung of regions in slices have still to go: slices say nothing of the size.
+// wholeNext is what the whole regions below regions in slices have still to go: slices say nothing of the size.
 func (g *sequence) wholeNext(best *estimate) float64 {
 	var last *estimate
 	for i := range g.estimates {
@@ -370,7 +371,8 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 	}
 	switch u := g.uncertainty; {
 	case g.unsure:
-		warn("the entries of the model span more than float64 holds side by side: terms may be lost, and nothing is known of the quality of this estimate")
+		warn("the entries of the model span more than float64 holds side by side: terms may be lost, and nothing is known " +
+			"of the quality of this estimate")
 	case u == nil && len(g.estimates) > 1+failed && g.plateau(g.estimates[g.best]):
 		warn("regions of constraints do not change with their size: nothing is known of the quality of this estimate")
 	case u == nil:
@@ -387,10 +389,12 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 func propagationWarnings(p *btn.Propagation, best *estimate) []string {
 	var out []string
 	if !p.Converged && best.isLogLinear() {
-		out = append(out, fmt.Sprintf("belief propagation did not converge (last change %.2g): regions stand on messages that still move", p.Change))
+		out = append(out, fmt.Sprintf("belief propagation did not converge (last change %.2g): regions stand on messages "+
+			"that still move", p.Change))
 	}
 	if len(p.Phases) > 1 {
-		out = append(out, fmt.Sprintf("competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; regions correct only the one they stand on",
+		out = append(out, fmt.Sprintf("competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; "+
+			"regions correct only the one they stand on",
 			len(p.Phases), p.Phases[len(p.Phases)-1], p.Phases[0]))
 	}
 	return out

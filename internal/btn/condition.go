@@ -23,7 +23,8 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 // among terms of both signs makes larger.
 //
 // Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate (factorgraph.ErrEvidence),
-// ErrRange where the weights of one variable differ by more than a factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun, section 2 (queries by conditioning).
+// ErrRange where the weights of one variable differ by more than a factor 2^1400. Cost: O(links + variables). Source:
+// Hamid and Braun, section 2 (queries by conditioning).
 func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	out := *n
 	if ev.IsEmpty() {

@@ -186,7 +186,8 @@ func TestBaseDigestSymmetricKinds(t *testing.T) {
 	levels := countspace.TwoLevels([]int{2, 3})
 	symmetric := func(mant float64, exp int64) *btn.Network {
 		values := scaled.Vector{Mant: []float64{1, mant, 3}, Exp: []int64{0, exp, 0}}
-		return &btn.Network{Dims: []int{2, 3}, Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels, Values: values}}}}
+		return &btn.Network{Dims: []int{2, 3},
+			Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels, Values: values}}}}
 	}
 	if symmetric(1, 1).BaseDigest() != symmetric(2, 0).BaseDigest() {
 		t.Error("two forms of the number 2 have different digests")

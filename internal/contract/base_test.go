@@ -38,7 +38,8 @@ func exact(t *testing.T, net *btn.Network) btn.Part {
 func TestExactPart(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4, Negative: seed%2 == 0, Zeros: 0.1, Constant: true})
+		m := oracle.RandomModel(rng,
+			oracle.Options{Variables: 7, Factors: 9, MinDomain: 1, MaxDomain: 4, MaxArity: 4, Negative: seed%2 == 0, Zeros: 0.1, Constant: true})
 		ev := oracle.RandomEvidence(rng, m)
 		positive := oracle.Z(m, ev)
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
@@ -79,14 +80,17 @@ func TestEdgeModels(t *testing.T) {
 		{"nothing", factorgraph.Model{}, 1},
 		{"no factors", factorgraph.Model{Domains: []int{2, 3}}, 6},
 		{"order zero", factorgraph.Model{Factors: []factorgraph.Factor{table(none, none, 3), table(none, none, -2)}}, -6},
-		{"orders zero and one", factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{table(none, none, 0.5), table([]int{1}, []int{3}, 1, 2, 4)}}, 7},
-		{"domains of size one", factorgraph.Model{Domains: []int{1, 1, 2}, Factors: []factorgraph.Factor{table([]int{0, 2, 1}, []int{1, 2, 1}, 3, 4)}}, 7},
+		{"orders zero and one",
+			factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{table(none, none, 0.5), table([]int{1}, []int{3}, 1, 2, 4)}}, 7},
+		{"domains of size one",
+			factorgraph.Model{Domains: []int{1, 1, 2}, Factors: []factorgraph.Factor{table([]int{0, 2, 1}, []int{1, 2, 1}, 3, 4)}}, 7},
 		{"disconnected", factorgraph.Model{Domains: []int{2, 2, 2, 2}, Factors: []factorgraph.Factor{
 			table([]int{0, 1}, []int{2, 2}, 1, 2, 3, 4), table([]int{3, 2}, []int{2, 2}, 1, 1, 1, 2)}}, 50},
 		{"zero partition", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 			table([]int{0, 1}, []int{2, 2}, 1, 0, 0, 1), table([]int{0, 1}, []int{2, 2}, 0, 1, 1, 0)}}, 0},
 		{"zero constant", factorgraph.Model{Domains: []int{2}, Factors: []factorgraph.Factor{table(none, none, 0)}}, 0},
-		{"negative entries", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)}}, -3},
+		{"negative entries", factorgraph.Model{Domains: []int{2, 2},
+			Factors: []factorgraph.Factor{table([]int{0, 1}, []int{2, 2}, 1, -2, -3, 1)}}, -3},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
@@ -116,7 +120,8 @@ func TestExactOverBudget(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for i := range 5 {
 		for k := range i {
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, k}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{20, 20}, oracle.Options{})})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{i, k}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{20, 20}, oracle.Options{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})

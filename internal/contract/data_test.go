@@ -51,7 +51,8 @@ func TestReferenceMarginals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("Z %.3g flops, %.3g bytes, %v; with marginals %.3g flops, %.3g bytes, %v", once.Flops, once.Bytes, forth, all.Flops, all.Bytes, time.Since(start))
+			t.Logf("Z %.3g flops, %.3g bytes, %v; with marginals %.3g flops, %.3g bytes, %v", once.Flops, once.Bytes, forth,
+				all.Flops, all.Bytes, time.Since(start))
 			if v.Z != without.Z || v.Flops != all.Flops {
 				t.Errorf("Z = %v with marginals, %v without; %v flops, planned %v", v.Z, without.Z, v.Flops, all.Flops)
 			}

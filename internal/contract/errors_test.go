@@ -30,8 +30,10 @@ func TestPartRefuses(t *testing.T) {
 			q.Frame.Levels.Of = q.Frame.Levels.Of[1:]
 			return q
 		}, "levels of 5 legs"},
-		{"S", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{6}); return q }, "S has 6 counts at level 1, the levels have 7"},
-		{"S's variables", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{7, 1}); return q }, "S has 2 count variables"},
+		{"S", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{6}); return q },
+			"S has 6 counts at level 1, the levels have 7"},
+		{"S's variables", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{7, 1}); return q },
+			"S has 2 count variables"},
 		{"S's entries", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S.Coef.Exp = []int64{1}; return q }, "S has 7 coefficients"},
 		{"S not finite", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S.Coef.Mant[1] = math.Inf(1); return q }, "not finite"},
 		{"rotations", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
@@ -43,7 +45,8 @@ func TestPartRefuses(t *testing.T) {
 			q.Frame.Rotations[4] = []float64{1}
 			return q
 		}, "learned map of leg 4 has 1 entries"},
-		{"no CP", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { return &btn.CP{Frame: q.Frame} }, "a CP tensor over all 6 legs is needed"},
+		{"no CP", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { return &btn.CP{Frame: q.Frame} },
+			"a CP tensor over all 6 legs is needed"},
 		{"CP rank", func(n *btn.Network, q *btn.SymmetryRankOne) btn.Part {
 			return &btn.CP{Frame: q.Frame, Tensor: &tensor.CP{Shape: n.Dims, Weights: []float64{1}, Vectors: make([][]float64, 6)}}
 		}, "identity vectors on leg 0 need rank 2, the rank is 1"},
@@ -97,7 +100,8 @@ func TestMemoryBudget(t *testing.T) {
 		return err
 	}
 	err := within(1000)
-	if !errors.Is(err, contract.ErrMemory) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "101 coefficients needs 6464 bytes, the budget is 1000") {
+	if !errors.Is(err, contract.ErrMemory) || fault.CodeOf(err) != fault.OverBudget ||
+		!strings.Contains(err.Error(), "101 coefficients needs 6464 bytes, the budget is 1000") {
 		t.Errorf("got %v", err)
 	}
 	if err := within(6464); err != nil {

@@ -201,7 +201,8 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		o := oracle.Options{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3, Zeros: 0.15 * float64(seed%3), Negative: seed%2 == 0, Constant: true}
+		o := oracle.Options{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3, Zeros: 0.15 * float64(seed%3),
+			Negative: seed%2 == 0, Constant: true}
 		net := smallNetwork(t, rng, o)
 		symmetric := oracle.RandomTensor(rng, oracle.SymmetryCP, net.Dims, signed).(*tensor.SymmetryCP)
 		cp := oracle.RandomTensor(rng, oracle.CP, net.Dims, signed).(*tensor.CP)
@@ -240,7 +241,8 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 			}))
 			for k, w := range want {
 				if got := math.Ldexp(v.Marginals.Mant[k], int(v.Marginals.Exp)); !(math.Abs(got-w) <= tolerance*terms) {
-					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want %v of %v", seed, i, q.Class(), frame.Levels.D, net.Choice, k, got, w, terms)
+					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want %v of %v", seed, i, q.Class(),
+						frame.Levels.D, net.Choice, k, got, w, terms)
 				}
 			}
 			addsUp(t, fmt.Sprintf("seed %d, part %d", seed, i), net, v, tolerance*terms)
@@ -273,7 +275,9 @@ func TestExactMarginals(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 32))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4, Negative: seed%2 == 0, Zeros: 0.1 * float64(seed%4), Constant: true})
+		m := oracle.RandomModel(rng,
+			oracle.Options{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4, Negative: seed%2 == 0,
+				Zeros: 0.1 * float64(seed%4), Constant: true})
 		ev := factorgraph.Evidence{}
 		if seed%3 > 0 {
 			ev = oracle.RandomEvidence(rng, m)
@@ -381,9 +385,12 @@ func TestMarginalsOfZeroPartition(t *testing.T) {
 		model factorgraph.Model
 		want  []float64
 	}{
-		{"contradiction", factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: equal}, {Scope: []int{0, 1}, Table: differ}}}, make([]float64, 4)},
-		{"constant", factorgraph.Model{Domains: []int{2, 1}, Factors: []factorgraph.Factor{{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{0}}}}}, make([]float64, 3)},
-		{"cancellation", factorgraph.Model{Domains: []int{2, 2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: cancel}}}, []float64{6, -6, 0, 0, 0, 0}},
+		{"contradiction", factorgraph.Model{Domains: []int{2, 2},
+			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: equal}, {Scope: []int{0, 1}, Table: differ}}}, make([]float64, 4)},
+		{"constant", factorgraph.Model{Domains: []int{2, 1},
+			Factors: []factorgraph.Factor{{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{0}}}}}, make([]float64, 3)},
+		{"cancellation", factorgraph.Model{Domains: []int{2, 2, 2},
+			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: cancel}}}, []float64{6, -6, 0, 0, 0, 0}},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
@@ -409,15 +416,19 @@ func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *b
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(columns)))
 	m := &factorgraph.Model{}
 	for range rows * columns {
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{len(m.Domains)}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain}, oracle.Options{})})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{len(m.Domains)}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain}, oracle.Options{})})
 		m.Domains = append(m.Domains, domain)
 	}
 	for v := range rows * columns {
 		if (v+1)%columns != 0 {
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, v + 1}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{v, v + 1}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
 		}
 		if v+columns < rows*columns {
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, v + columns}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{v, v + columns},
+					Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, o)
@@ -542,7 +553,8 @@ func TestMarginalsCost(t *testing.T) {
 				bound = base
 			}
 			if ratio := all.Flops / once.Flops; !(ratio > 1 && ratio <= bound) {
-				t.Errorf("%d×%d, %d values, cores %s, class %s: %.4g operations, %.4g without marginals: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class(), all.Flops, once.Flops, ratio)
+				t.Errorf("%d×%d, %d values, cores %s, class %s: %.4g operations, %.4g without marginals: %.2f times", c.rows, c.columns,
+					c.domain, net.Choice, q.Class(), all.Flops, once.Flops, ratio)
 			} else {
 				t.Logf("%d×%d, %d values, cores %s, class %s: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class(), ratio)
 			}
@@ -607,7 +619,8 @@ func TestMarginalsStop(t *testing.T) {
 		parts, _ := positive(t, net, rand.New(rand.NewPCG(1, 36)), paper)
 		for _, part := range parts {
 			for looks := 0; ; looks++ {
-				_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{Threads: 1}), part, problem.Want{Marginals: true})
+				_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{Threads: 1}), part,
+					problem.Want{Marginals: true})
 				if err == nil {
 					if looks < 2*len(net.Variables) {
 						t.Errorf("class %s: %d looks", part.Class(), looks)

@@ -171,7 +171,8 @@ func (j contraction) enumerate(v *factorValue, net *btn.Network, e *btn.Estimate
 		cells *= net.Variables[local].Domain
 	}
 	if price := float64(cells) * e.Cost.Flops; price > policy.MostEnumerated {
-		return 0, fault.New(fault.OverBudget, "the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, e.Cost.Flops, policy.MostEnumerated)
+		return 0, fault.New(fault.OverBudget,
+			"the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, e.Cost.Flops, policy.MostEnumerated)
 	}
 	v.joint = make([]scaled.Number, cells)
 	for cell := range v.joint {

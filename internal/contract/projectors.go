@@ -22,7 +22,8 @@ type Recent struct {
 const mostRecent = 128 << 20
 
 // Do implements problem.ProjectorMemo.
-func (r *Recent) Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+func (r *Recent) Do(ctx context.Context, key string,
+	compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
 	r.bounds.Do(func() {
 		if r.known.Bytes = r.Most; r.Most <= 0 {
 			r.known.Bytes = mostRecent

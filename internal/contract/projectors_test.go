@@ -18,7 +18,8 @@ func TestRecentIsBounded(t *testing.T) {
 		key      string
 		n        int
 		computed bool
-	}{{"a", 100, true}, {"b", 100, true}, {"a", 100, false}, {"c", 100, true}, {"a", 100, false}, {"b", 100, true}, {"large", 1000, true}, {"large", 1000, true}, {"b", 100, false}} {
+	}{{"a", 100, true}, {"b", 100, true}, {"a", 100, false}, {"c", 100, true}, {"a", 100, false}, {"b", 100, true}, {"large",
+		1000, true}, {"large", 1000, true}, {"b", 100, false}} {
 		computed := false
 		p, err := r.Do(t.Context(), step.key, func(context.Context) (*compressed.Projectors, error) { computed = true; return of(step.n), nil })
 		if err != nil || p.Bytes() != of(step.n).Bytes() || computed != step.computed {

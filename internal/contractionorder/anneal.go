@@ -8,7 +8,7 @@ import (
 
 // annealing is a schedule of sweeps over all merges, the temperature falling geometrically.
 type annealing struct {
-	hot, cold logs // temperature in bits: a merge pair dearer by Δ bits is accepted with probability 2^(−Δ/T)
+	hot, cold logs // temperature in bits: a merge pair costlier by Δ bits is accepted with probability 2^(−Δ/T)
 	sweeps    int
 	stop      <-chan struct{} // ends it early when closed; nil: never
 }

@@ -95,8 +95,10 @@ func TestThePlanDependsOnShapeBudgetAndSeedAlone(t *testing.T) {
 // TestLossInSimplification: a difference of two outer products, 4e14 − 4e14 under evidence, is nothing that simplification may decide.
 func TestLossInSimplification(t *testing.T) {
 	const w = 0.12715100689038805
-	u := [][]float64{{104485204.30238102, 1, 0, 0.8172020796280227, 0.7443161655610552}, {52242602.15119051, 0.5465320283536962, 0, 0.8172020796280227, 0}}
-	v := [][]float64{{0.9551141575184757, 406152818720192.25, 0.053744216549745594, 0.7075028686322238, 0.2676496035038384}, {0.9551141575184757, 406152818720192.25, 0, 0.7075028686322238, 0}}
+	u := [][]float64{{104485204.30238102, 1, 0, 0.8172020796280227, 0.7443161655610552},
+		{52242602.15119051, 0.5465320283536962, 0, 0.8172020796280227, 0}}
+	v := [][]float64{{0.9551141575184757, 406152818720192.25, 0.053744216549745594, 0.7075028686322238, 0.2676496035038384},
+		{0.9551141575184757, 406152818720192.25, 0, 0.7075028686322238, 0}}
 	cp := &tensor.CP{Shape: []int{5, 5}, Weights: []float64{w, -w}, Vectors: [][]float64{slices.Concat(u...), slices.Concat(v...)}}
 	m := &factorgraph.Model{Domains: []int{5, 5}, Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: cp}}}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})

@@ -11,7 +11,8 @@ import (
 
 // Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took: Answer without marginals.
 //
-// Errors: ErrOtherNetwork (fault.Internal), sumproduct.ErrSpan where entries are beyond float64 or a total of 0 is in doubt, over budget with the bytes before anything is computed, the context's.
+// Errors: ErrOtherNetwork (fault.Internal), sumproduct.ErrSpan where entries are beyond float64 or a total of 0 is in
+// doubt, over budget with the bytes before anything is computed, the context's.
 func (p *Prepared) Contract(ctx context.Context, c *btn.Tree, o Options) (scaled.Number, float64, error) {
 	a, err := p.Answer(ctx, c, o)
 	return a.Z, a.Flops, a.unless(err)

@@ -1,6 +1,6 @@
 package exact
 
-// Marginals group by group: what one group of indices does not need is summed out for it, where keeping all of them is dear.
+// Marginals group by group: what one group of indices does not need is summed out for it, where keeping all of them costs too much.
 
 import (
 	"cmp"
@@ -145,7 +145,8 @@ func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.MarginalGroups, o Op
 }
 
 // answerGroup fills the rows of a group; the first one those of variables that no index decides, too.
-func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o Options, first bool, rows [][]scaled.Number) (Answer, error) {
+func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o Options, first bool,
+	rows [][]scaled.Number) (Answer, error) {
 	g, err := p.group(ctx, group.Keep)
 	if err != nil {
 		return Answer{}, err

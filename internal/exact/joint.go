@@ -70,7 +70,9 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 		}
 	}
 	if need := 8 * float64(values) * float64(entries); need > float64(memory) {
-		return fault.New(fault.OverBudget, "exact: the joint marginal of %d variables with %d cells needs %.0f bytes of selectors, the budget is %d bytes", len(set), values, need, memory)
+		return fault.New(fault.OverBudget,
+			"exact: the joint marginal of %d variables with %d cells needs %.0f bytes of selectors, the budget is %d "+
+				"bytes", len(set), values, need, memory)
 	}
 	c := &cells{index: -1, at: make([]int, values), size: 1}
 	digit := func(i, value int) int { // of the value of the index of cells, for index i

@@ -47,7 +47,8 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 	var last error
 	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
 	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
-		found, err := contractionorder.Search(ctx, h, contractionorder.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
+		found, err := contractionorder.Search(ctx, h,
+			contractionorder.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
 		if err != nil {
 			if last != nil && errors.Is(err, contractionorder.ErrMemory) {
 				return nil, btn.Cost{}, last
@@ -61,7 +62,8 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 		if err != nil {
 			return nil, btn.Cost{}, err
 		}
-		plan := btn.Cost{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices), Bytes: cost.PeakBytes, Slices: cost.Slices}
+		plan := btn.Cost{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices),
+			Bytes: cost.PeakBytes, Slices: cost.Slices}
 		if cost.PeakBytes > float64(memory) || cost.Slices >= math.MaxInt64 {
 			last = overBudget(plan, memory)
 			continue
@@ -84,14 +86,16 @@ func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph
 		return err
 	}
 	if least > math.Log2(o.Flops) {
-		return fault.New(fault.OverBudget, "%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
+		return fault.New(fault.OverBudget,
+			"%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
 	}
 	most := math.Log2(policy.FarOff * o.Flops)
 	_, within, err := contractionorder.MinFillWithin(ctx, h, most, policy.FillMoves)
 	if err != nil || within {
 		return err
 	}
-	return fault.New(fault.OverBudget, "%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
+	return fault.New(fault.OverBudget,
+		"%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
 }
 
 // Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what

@@ -25,10 +25,11 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		settings btn.Settings
 		query    query.Query
 	}{
-		"slices":           {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16}, query.Query{}},
-		"slices, evidence": {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16}, query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
-		"truncated":        {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{}},
-		"masked":           {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
+		"slices": {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16}, query.Query{}},
+		"slices, evidence": {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16},
+			query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
+		"truncated": {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{}},
+		"masked":    {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
 	} {
 		net, err := stage.Reparameterise(t.Context(), m, c.settings)
 		if err != nil {
@@ -54,7 +55,8 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		}
 		contract := func(with *problem.Shared) {
 			t.Helper()
-			values, err := stage.Contract(t.Context(), net, assignments, queries, units, stage.ContractOptions{Memory: known.Options.Memory, Shared: with})
+			values, err := stage.Contract(t.Context(), net, assignments, queries, units,
+				stage.ContractOptions{Memory: known.Options.Memory, Shared: with})
 			if err != nil {
 				t.Fatal(err)
 			}

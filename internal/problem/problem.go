@@ -51,7 +51,8 @@ type ProjectorMemo interface {
 }
 
 // LearnProjectors returns the projectors of a key through the memo, if there is one.
-func (p *Problem) LearnProjectors(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+func (p *Problem) LearnProjectors(ctx context.Context, key string,
+	learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
 	if p.Projectors == nil {
 		return learn(ctx)
 	}

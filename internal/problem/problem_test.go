@@ -196,7 +196,8 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 // memo counts how often it was asked.
 type memo struct{ asked []string }
 
-func (m *memo) Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+func (m *memo) Do(ctx context.Context, key string,
+	compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
 	m.asked = append(m.asked, key)
 	return compute(ctx)
 }
@@ -246,7 +247,8 @@ func TestDropForgets(t *testing.T) {
 	s.Drop()
 	q, exactAgain, unmaskedAgain := of()
 	if q == p || exactAgain == exact || unmaskedAgain == unmasked {
-		t.Errorf("kept: the problem %v, its exact form %v, the network without evidence %v", q == p, exactAgain == exact, unmaskedAgain == unmasked)
+		t.Errorf("kept: the problem %v, its exact form %v, the network without evidence %v", q == p, exactAgain == exact,
+			unmaskedAgain == unmasked)
 	}
 	if programs == nil || q.Programs() != programs {
 		t.Error("the programs were forgotten")

@@ -87,7 +87,8 @@ func TestTermsFarApart(t *testing.T) {
 		{"large ones cancel before a small one", []scaled.Number{num(1, 700), num(-1, 700), num(1.25, 0)}, num(1.25, 0)},
 		{"zeros between", []scaled.Number{{}, num(1, -1<<50), {}, {}, {}, num(1, -1<<50), {}}, num(1, 1-1<<50)},
 		{"zeros only", make([]scaled.Number, 9), scaled.Number{}},
-		{"in fours", []scaled.Number{num(1, 1<<50), num(1, 0), num(1, 1<<50), num(1, 1), num(-1, 1<<50), num(1, 1), num(1, 1), num(1, 1)}, num(1, 1<<50)},
+		{"in fours", []scaled.Number{num(1, 1<<50), num(1, 0), num(1, 1<<50), num(1, 1), num(-1, 1<<50), num(1, 1), num(1, 1),
+			num(1, 1)}, num(1, 1<<50)},
 	} {
 		p := New([]int{len(c.terms)})
 		for i, x := range c.terms {

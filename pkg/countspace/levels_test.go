@@ -29,7 +29,8 @@ func TestLevelsOfMixedDomains(t *testing.T) {
 	if _, err := Identity([]int{2, 3}); err == nil || !strings.Contains(err.Error(), "leg 1 has dimension 3") {
 		t.Errorf("identity levels of mixed domains: %v", err)
 	}
-	if !l.Equal(TwoLevels([]int{2, 1, 5, 3})) || l.Equal(TwoLevels([]int{2, 1, 5})) || l.Equal(TwoLevels([]int{2, 1, 5, 2})) || l.Equal(Levels{D: 3, Of: l.Of}) {
+	if !l.Equal(TwoLevels([]int{2, 1, 5, 3})) || l.Equal(TwoLevels([]int{2, 1, 5})) || l.Equal(TwoLevels([]int{2, 1, 5, 2})) ||
+		l.Equal(Levels{D: 3, Of: l.Of}) {
 		t.Error("Equal is wrong")
 	}
 }

@@ -18,7 +18,8 @@ const (
 )
 
 // Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no conditional probability tables: P of
-// one variable of the scope, the last as a rule, given the others. Each of their rows sums to 1, to the digits that files have. It names the
+// one variable of the scope, the last as a rule, given the others. Each of their rows sums to 1, to the digits that
+// files have. It names the
 // first factor and row that does not, and counts the others. ln Z of such a model is not ln P(evidence), so people want to know; nothing
 // is computed in another way. Factors in other forms than tables are not looked at. Linear time.
 func (m *Model) Unnormalised() string {

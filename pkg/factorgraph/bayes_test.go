@@ -22,15 +22,19 @@ func TestUnnormalised(t *testing.T) {
 		factors []Factor
 		want    []string // parts of the text; none: no text
 	}{
-		"markov":       {false, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, 1, 2)}}, nil},
-		"right":        {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)}, {Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.5)}}, nil},
+		"markov": {false, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, 1, 2)}}, nil},
+		"right": {true,
+			[]Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
+				{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.5)}}, nil},
 		"six digits":   {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.333333, 0.333333, 0.333333)}}, nil},
 		"child first":  {true, []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 0.1, 0.2, 0.3, 0.9, 0.8, 0.7)}}, nil},
 		"a constant 1": {true, []Factor{{Table: dense(t, nil, 1)}}, nil},
 		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0: row 0 sums to 3:"}},
-		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)}, {Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
+		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
+			{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.4)}},
 			[]string{"factor 1: row 1 (x_0 = 1) sums to 0.9:", "called BAYES"}},
-		"all rows": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)}, {Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.4)}},
+		"all rows": {true, []Factor{{Scope: []int{1, 0}, Table: dense(t, []int{3, 2}, 1, 1, 1, 1, 1, 1)},
+			{Scope: []int{0}, Table: dense(t, []int{2}, 0.5, 0.4)}},
 			[]string{"factor 0: row 0 (x_1 = 0) sums to 2 (and 2 more of its 3 rows not to 1), and 1 more factor is like it:"}},
 	} {
 		m := &Model{Domains: []int{2, 3}, Bayes: c.bayes, Factors: c.factors}

@@ -43,7 +43,8 @@ func TestModelValidate(t *testing.T) {
 		{one([]int{2}, []int{0}, dense([]int{2}, 1)), "invalid model: factor 0: …"},
 		{one([]int{2}, []int{0}, dense([]int{2}, 1, math.NaN())), "invalid model: factor 0: …"},
 		{one([]int{2}, []int{0}, dense([]int{1, 2}, 1, 1)), "invalid model: factor 0: table of order 2 over a scope of 1 variables"},
-		{one([]int{2, 3}, []int{0, 1}, dense([]int{2, 2}, 1, 1, 1, 1)), "invalid model: factor 0: dimension 2 at scope position 1, variable 1 has a domain of 3"},
+		{one([]int{2, 3}, []int{0, 1}, dense([]int{2, 2}, 1, 1, 1, 1)),
+			"invalid model: factor 0: dimension 2 at scope position 1, variable 1 has a domain of 3"},
 	} {
 		check(t, c.m.Validate(), c.want, factorgraph.ErrModel)
 	}
@@ -64,8 +65,10 @@ func TestModelValidateProbability(t *testing.T) {
 	}{
 		{one([]int{2, 2}, []int{0, 1}, noisy), ""},
 		{one([]int{2, 2}, []int{0, 1}, symmetric(-1, 1, 1)), ""},
-		{one([]int{2, 2}, []int{0, 1}, symmetric(1, 1, -1)), "invalid model: factor 0: the value at count index 2 is negative, a probability needs at least 0"},
-		{one([]int{2}, []int{0}, dense([]int{2}, 1, -0.5)), "invalid model: factor 0: entry 1 is -0.5, a probability needs entries of at least 0"},
+		{one([]int{2, 2}, []int{0, 1}, symmetric(1, 1, -1)),
+			"invalid model: factor 0: the value at count index 2 is negative, a probability needs at least 0"},
+		{one([]int{2}, []int{0}, dense([]int{2}, 1, -0.5)),
+			"invalid model: factor 0: entry 1 is -0.5, a probability needs entries of at least 0"},
 		{one([]int{2}, []int{0}, nil), "invalid model: factor 0: no table"},
 	} {
 		check(t, c.m.ValidateProbability(), c.want, factorgraph.ErrModel)

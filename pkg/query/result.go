@@ -50,7 +50,7 @@ type Result struct {
 	// orders; null for exact answers and where nothing is known.
 	Uncertainty         *float64         `json:"uncertainty"`
 	MarginalUncertainty *float64         `json:"marginal_uncertainty"` // largest change of a probability between the last estimates
-	Estimates           []EstimateResult `json:"estimates"`            // the rungs of an approximate answer, in sequence; null without
+	Estimates           []EstimateResult `json:"estimates"`            // those of an approximate answer, in sequence; null without
 	Propagation         *Propagation     `json:"bp"`                   // belief propagation, where it was used
 	// Ended says why an approximate answer stopped growing: settled, complete (the budget was spent), deadline; empty otherwise.
 	Ended     string             `json:"ended"`
@@ -77,7 +77,7 @@ type Certificate struct {
 	LnUpper float64  `json:"ln_upper" msgpack:"u"` // ln(Z̃ + bound)
 }
 
-// EstimateResult is one rung of an approximate answer.
+// EstimateResult is one estimate of an approximate answer.
 type EstimateResult struct {
 	Family     Family   `json:"family"`
 	Plan       int      `json:"plan"` // which tree or order; 0 for regions
@@ -85,7 +85,7 @@ type EstimateResult struct {
 	Kind       string   `json:"kind"` // of regions: bethe, windows, cycles, balls; empty for truncated legs
 	Size       int      `json:"size"` // of the seeds of regions; 0 for truncated legs
 	Slices     int64    `json:"slices"`
-	LogZ       *float64 `json:"log_z"`               // nats; null where this rung failed
+	LogZ       *float64 `json:"log_z"`               // nats; null where this one failed
 	LogZLinear *float64 `json:"log_z_linear"`        // regions: ln of the linear sum (Lemma 5); null where that is not above 0
 	Discarded  *float64 `json:"discarded"`           // truncated legs: largest relative weight of one truncation; no error bar
 	Truncated  bool     `json:"truncated"`           // something above rounding was dropped; always true for regions

@@ -27,7 +27,8 @@ func BenchmarkCountPoly(b *testing.B) {
 	variable := &CP{Shape: slices.Repeat([]int{2}, 1000), Weights: []float64{1, 1}, Vectors: make([][]float64, 1000)}
 	levels, _ := countspace.Identity(variable.Shape)
 	core := &Symmetric{Shape: variable.Shape, Levels: levels, Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 1001)}}
-	some := &Symmetric{Shape: variable.Shape[:100], Levels: countspace.TwoLevels(variable.Shape[:100]), Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 101)}}
+	some := &Symmetric{Shape: variable.Shape[:100], Levels: countspace.TwoLevels(variable.Shape[:100]),
+		Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 101)}}
 	for _, c := range []struct {
 		name string
 		t    Tensor

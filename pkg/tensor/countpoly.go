@@ -16,7 +16,8 @@ import (
 // The box of the result is as narrow as the weights allow: a level that no leg has adds no degree.
 //
 // Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the first (Lemma 3's
-// d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one; symmetric forms O(n²) where the weights' levels determine the core's or
+// d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one; symmetric forms O(n²) where the
+// weights' levels determine the core's or
 // the other way round, else a joint count polynomial over both sets of levels, O(n·(n+1)^(D+d−2)).
 // It returns ErrShape if w does not fit, ErrNotFinite for a NaN or an infinity in w, and ErrTooLarge beyond MaxCoefficients coefficients.
 // Source: Hamid and Braun, Lemmas 2 to 4.

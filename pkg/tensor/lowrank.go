@@ -20,7 +20,8 @@ const (
 // LowRank returns t as a CP tensor of at most maxRank terms that is exact up to rounding, or false if none was found.
 // What it finds: rank one; a constant plus one point or slab (clauses); noisy-or as two terms, parity, equality, and in
 // general the decomposition of a table that has one with linearly independent terms on two groups of legs
-// and pairwise different ones on the rest (simultaneous diagonalisation); tables over two legs by elimination, equality, selectors and other mixtures by their slices;
+// and pairwise different ones on the rest (simultaneous diagonalisation); tables over two legs by elimination,
+// equality, selectors and other mixtures by their slices;
 // symmetric tensors of two levels over any number of legs by the recurrence of their values (Prony). A CP tensor of few
 // terms is returned without its zero terms.
 //

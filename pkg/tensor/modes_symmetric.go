@@ -17,7 +17,8 @@ const maxTransform = 1 << 36
 // applyCommon transforms every term if legs, levels, maps and vectors are the same on all legs; else ok is false.
 func (t *SymmetryCP) applyCommon(maps [][]float64) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
 	for leg := range maps {
-		if maps[leg] == nil || t.Shape[leg] != t.Shape[0] || !slices.Equal(maps[leg], maps[0]) || !slices.Equal(t.Levels.Of[leg], t.Levels.Of[0]) {
+		if maps[leg] == nil || t.Shape[leg] != t.Shape[0] || !slices.Equal(maps[leg], maps[0]) ||
+			!slices.Equal(t.Levels.Of[leg], t.Levels.Of[0]) {
 			return nil, levels, false, nil
 		}
 	}

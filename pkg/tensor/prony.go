@@ -94,7 +94,8 @@ func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (out [][]float64,
 
 // prony writes s_c = Σ_i w_i a_i^{n−c} (2^shift b_i)^c with at most maxRank real nodes, or returns false.
 // A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the nodes b/a are the roots of q; a root at infinity (a = 0) is a
-// vanishing leading coefficient. off is the largest difference of a value to its terms, relative to their absolute values. The values are first multiplied by 2^(−shift·c), which takes a geometric growth out of them.
+// vanishing leading coefficient. off is the largest difference of a value to its terms, relative to their absolute
+// values. The values are first multiplied by 2^(−shift·c), which takes a geometric growth out of them.
 func prony(values []scaled.Number, maxRank int) (nodes []node, weights []float64, shift int, off float64, ok bool) {
 	s, shift, e, ok := tilted(values)
 	if !ok {

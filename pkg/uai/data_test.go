@@ -59,7 +59,8 @@ func TestCompetitionFiles(t *testing.T) {
 		if want, ok := variables[name]; ok && len(m.Domains) != want {
 			t.Errorf("%s: %d variables, want %d", name, len(m.Domains), want)
 		}
-		if words := strings.Fields(string(text)); len(words) != countWords(m.Stats().Variables, len(m.Factors), totalOrder(m.Factors), m.Stats().Entries) {
+		if words := strings.Fields(string(text)); len(words) != countWords(m.Stats().Variables, len(m.Factors),
+			totalOrder(m.Factors), m.Stats().Entries) {
 			t.Errorf("%s: %d words do not add up to the model's counts", name, len(words))
 		}
 		var b bytes.Buffer

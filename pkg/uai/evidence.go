@@ -40,7 +40,8 @@ func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d, the model has %d", len(hard), v, len(domains))
 		}
 		if x < 0 || x >= domains[v] {
-			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d at value %d, its domain is 0 to %d", len(hard), v, x, domains[v]-1)
+			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d at value %d, its domain is 0 to %d",
+				len(hard), v, x, domains[v]-1)
 		}
 		hard = append(hard, factorgraph.Observation{Var: v, Value: x})
 	}
@@ -85,12 +86,15 @@ func evidenceStart(n []int) (int, error) {
 	case len(n)%2 == 0 && n[0] == 1 && n[1] == (len(n)-2)/2:
 		return 2, nil
 	case len(n)%2 == 1:
-		return 0, fmt.Errorf("a file of %d numbers with %d in front is in neither dialect: k v x … has 1+2k with k in front, the one with a leading 1 has 2+2k",
+		return 0, fmt.Errorf("a file of %d numbers with %d in front is in neither dialect: k v x … has 1+2k with k in "+
+			"front, the one with a leading 1 has 2+2k",
 			len(n), n[0])
 	case n[0] != 1:
-		return 0, fmt.Errorf("a file of %d numbers is in the dialect with a leading number of samples, and it is %d: one sample is read", len(n), n[0])
+		return 0, fmt.Errorf("a file of %d numbers is in the dialect with a leading number of samples, and it is %d: one "+
+			"sample is read", len(n), n[0])
 	}
-	return 0, fmt.Errorf("a file of %d numbers with 1 %d in front is in neither dialect: 1 k v x … has 2+2k with k in second place, k v x … has 1+2k", len(n), n[1])
+	return 0, fmt.Errorf("a file of %d numbers with 1 %d in front is in neither dialect: 1 k v x … has 2+2k with k in "+
+		"second place, k v x … has 1+2k", len(n), n[1])
 }
 
 // WriteEvidence writes the observations of e as `k v x v x …`. The format has no soft evidence: ErrEvidence.

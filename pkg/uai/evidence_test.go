@@ -38,12 +38,19 @@ func TestReadEvidence(t *testing.T) {
 		{"1\r\n2 3 1 0 1\r\n", observations(0, 1, 3, 1), ""},
 		{"1 1 1 1", observations(1, 1), ""},
 		{"2 1 0 1 0", observations(1, 0), ""},
-		{"1", nil, "uai: line 1: invalid evidence: a file of 1 numbers with 1 in front is in neither dialect: k v x … has 1+2k with k in front, the one with a leading 1 has 2+2k"},
-		{"2 1 1", nil, "uai: line 1: invalid evidence: a file of 3 numbers with 2 in front is in neither dialect: k v x … has 1+2k with k in front, the one with a leading 1 has 2+2k"},
-		{"1\n2 1 1", nil, "uai: line 2: invalid evidence: a file of 4 numbers with 1 2 in front is in neither dialect: 1 k v x … has 2+2k with k in second place, k v x … has 1+2k"},
-		{"0 0", nil, "uai: line 1: invalid evidence: a file of 2 numbers is in the dialect with a leading number of samples, and it is 0: one sample is read"},
-		{"2 1 0 0 1 0 1 1", nil, "uai: line 1: invalid evidence: a file of 8 numbers is in the dialect with a leading number of samples, and it is 2: one sample is read"},
-		{"-1", nil, "uai: line 1: invalid evidence: a file of 1 numbers with -1 in front is in neither dialect: k v x … has 1+2k with k in front, the one with a leading 1 has 2+2k"},
+		{"1", nil, "uai: line 1: invalid evidence: a file of 1 numbers with 1 in front is in neither dialect: k v x … has " +
+			"1+2k with k in front, the one with a leading 1 has 2+2k"},
+		{"2 1 1", nil, "uai: line 1: invalid evidence: a file of 3 numbers with 2 in front is in neither dialect: k v x … " +
+			"has 1+2k with k in front, the one with a leading 1 has 2+2k"},
+		{"1\n2 1 1", nil, "uai: line 2: invalid evidence: a file of 4 numbers with 1 2 in front is in neither dialect: " +
+			"1 k v x … has 2+2k with k in second place, k v x … has 1+2k"},
+		{"0 0", nil, "uai: line 1: invalid evidence: a file of 2 numbers is in the dialect with a leading number of " +
+			"samples, and it is 0: one sample is read"},
+		{"2 1 0 0 1 0 1 1", nil,
+			"uai: line 1: invalid evidence: a file of 8 numbers is in the dialect with a leading number of samples, and it is " +
+				"2: one sample is read"},
+		{"-1", nil, "uai: line 1: invalid evidence: a file of 1 numbers with -1 in front is in neither dialect: k v x … has " +
+			"1+2k with k in front, the one with a leading 1 has 2+2k"},
 		{"1\n4 0", nil, "uai: line 2: invalid evidence: observation 0: variable 4, the model has 4"},
 		{"1 -1 0", nil, "uai: line 1: invalid evidence: observation 0: variable -1, the model has 4"},
 		{"2\n0 1\n2 3", nil, "uai: line 3: invalid evidence: observation 1: variable 2 at value 3, its domain is 0 to 2"},

@@ -59,7 +59,8 @@ func TestReadRefuses(t *testing.T) {
 		{"MARKOV\n1.0", ErrSyntax, `uai: line 2: syntax error: the number of variables: "1.0" is not an integer`},
 		{"MARKOV\n-1", ErrModel, "uai: line 2: invalid model: -1 variables"},
 		{"MARKOV\n1000000000", ErrLimit, "uai: line 2: over the limit: 1000000000 variables, at most 4 are read"},
-		{"MARKOV\n99999999999999999999", ErrLimit, `uai: line 2: over the limit: the number of variables: "99999999999999999999" does not fit an integer`},
+		{"MARKOV\n99999999999999999999", ErrLimit,
+			`uai: line 2: over the limit: the number of variables: "99999999999999999999" does not fit an integer`},
 		{"MARKOV\n2\n2 0", ErrModel, "uai: line 3: invalid model: variable 1: domain of size 0, at least 1 is needed"},
 		{"MARKOV\n2\n2 -3", ErrModel, "uai: line 3: invalid model: variable 1: domain of size -3, at least 1 is needed"},
 		{"MARKOV\n2\n2 101", ErrLimit, "uai: line 3: over the limit: variable 1: domain of size 101, at most 100 is read"},
@@ -75,7 +76,8 @@ func TestReadRefuses(t *testing.T) {
 		{"MARKOV 2 2 2 1 2 0", ErrSyntax, "uai: line 1: syntax error: the file ends where variable 1 of factor 0's scope is needed"},
 		{"MARKOV 2 2 2 1 2 0 1\n3 1 1 1", ErrModel, "uai: line 2: invalid model: factor 0: 3 entries, its scope needs 4"},
 		{"MARKOV 2 2 2 1 2 0 1\n-4 1 1 1", ErrModel, "uai: line 2: invalid model: factor 0: -4 entries, its scope needs 4"},
-		{"MARKOV 2 5 5 1 2 0 1\n25 1 1 1", ErrLimit, "uai: line 2: over the limit: factor 0: its scope needs 25 entries, at most 20 are read in all tables together"},
+		{"MARKOV 2 5 5 1 2 0 1\n25 1 1 1", ErrLimit,
+			"uai: line 2: over the limit: factor 0: its scope needs 25 entries, at most 20 are read in all tables together"},
 		{"MARKOV 1 2 1 1 0\n2 1 NaN", ErrModel, "uai: line 2: invalid model: factor 0: an entry is NaN"},
 		{"MARKOV 1 2 1 1 0\n2 1 -inf", ErrModel, "uai: line 2: invalid model: factor 0: an entry is -Inf"},
 		{"MARKOV 1 2 1 1 0\n2 1 Infinity", ErrModel, "uai: line 2: invalid model: factor 0: an entry is +Inf"},
@@ -90,7 +92,8 @@ func TestReadRefuses(t *testing.T) {
 		{"MARKOV 1 2 1 1 0", ErrSyntax, "uai: line 1: syntax error: the file ends where the length of factor 0's table is needed"},
 		{"MARKOV 1 2 1 1 0\n2 1 1\n0.5", ErrSyntax, `uai: line 3: syntax error: "0.5" after the end`},
 		{"MARKOV " + strings.Repeat(" ", 400), ErrLimit, "uai: line 1: over the limit: more than 400 bytes"},
-		{"MARKOV 1 2 1 1 0\n2 1 1" + strings.Repeat("0", 50) + "x", ErrSyntax, `uai: line 2: syntax error: factor 0: an entry: "1000000000000000000000000000000000000000"… is not a number`},
+		{"MARKOV 1 2 1 1 0\n2 1 1" + strings.Repeat("0", 50) + "x", ErrSyntax,
+			`uai: line 2: syntax error: factor 0: an entry: "1000000000000000000000000000000000000000"… is not a number`},
 	} {
 		m, err := Read(strings.NewReader(c.text), small)
 		if m != nil || err == nil || err.Error() != c.want {
