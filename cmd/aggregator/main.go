@@ -1,4 +1,5 @@
-// Command aggregator sums the weighted values of a job's components and publishes its one answer (Lemma 5).
+// Command aggregator sums the weighted values of a job's components and publishes its one answer
+// (Lemma 5).
 package main
 
 import (

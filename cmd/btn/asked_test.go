@@ -65,7 +65,8 @@ func TestProbabilityOfAnEvent(t *testing.T) {
 	if results[0].LnRatio != nil || results[0].Marginals == nil || results[5].LnRatio != nil || !results[5].Zero {
 		t.Errorf("%s", stdout)
 	}
-	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--evid", one, "--evid", "none", "--event", last)
+	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--evid", one, "--evid",
+		"none", "--event", last)
 	for _, want := range []string{
 		"P(event)    0: the event is impossible under the evidence\n",
 		"P(event)    0.3333333333 (ln -1.0986122887)\n", "run ",
@@ -134,7 +135,8 @@ func TestJointMarginalsOfTheCommand(t *testing.T) {
 		}
 	}
 	if code, stdout, _ := command(t, "infer", model, "--redis", "off", "--joint", "0", "--method",
-		"symmetry-cp"); code == 0 || !strings.Contains(stdout, "unsupported: ") || !strings.Contains(stdout, "exactly only") {
+		"symmetry-cp"); code == 0 || !strings.Contains(stdout, "unsupported: ") ||
+		!strings.Contains(stdout, "exactly only") {
 		t.Errorf("symmetry-cp: exit code %d, %q", code, stdout)
 	}
 	for _, args := range [][]string{{"--joint", "x"}, {"--joint", "0", "--format", "uai"}} {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBayesThatIsNone: a BAYES file, and a native one with bayes, whose tables do not sum to 1 are answered,
-// with a warning that names factor and row; by every method, in the text and in the JSON.
+// TestBayesThatIsNone: a BAYES file, and a native one with bayes, whose tables do not sum to 1 are
+// answered, with a warning that names factor and row; by every method, in the text and in the JSON.
 func TestBayesThatIsNone(t *testing.T) {
 	folder := t.TempDir()
 	const tables = "\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.5 0.5\n4\n0.2 0.8 0.5 0.4\n"

@@ -58,7 +58,8 @@ type entry struct {
 	TTLSeconds  *float64      `json:"ttl_seconds"`  // null: never expires
 	IdleSeconds *float64      `json:"idle_seconds"` // null: not known
 	Holds       *cached.Value `json:"holds,omitempty"`
-	Blob        string        `json:"blob,omitempty"` // the value is too large for Redis, and the blob of this digest
+	// the value is too large for Redis, and the blob of this digest
+	Blob string `json:"blob,omitempty"`
 }
 
 // newEntry is an entry as ls prints it: durations below 0 are not known.
@@ -70,7 +71,13 @@ func newEntry(e cache.Entry) entry {
 		s := d.Seconds()
 		return &s
 	}
-	return entry{Key: e.Key, Kind: e.Kind, Bytes: e.Bytes, TTLSeconds: seconds(e.TTL), IdleSeconds: seconds(e.Idle)}
+	return entry{
+		Key:         e.Key,
+		Kind:        e.Kind,
+		Bytes:       e.Bytes,
+		TTLSeconds:  seconds(e.TTL),
+		IdleSeconds: seconds(e.Idle),
+	}
 }
 
 // Run prints a line per entry, and on standard error the sums by kind.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// cpuTime is how much processor time another process has used: fields 14 and 15 of /proc/PID/stat, in
-// hundredths of a second.
+// cpuTime is how much processor time another process has used: fields 14 and 15 of /proc/PID/stat,
+// in hundredths of a second.
 func cpuTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -13,8 +13,9 @@ import (
 
 // P(event | evidence), as the ratio of two queries.
 
-// withEvent returns the queries and behind them, for each, one with its evidence and the event in file, asked over it.
-// Errors name the file, and both files where evidence and event contradict each other.
+// withEvent returns the queries and behind them, for each, one with its evidence and the event in
+// file, asked over it. Errors name the file, and both files where evidence and event contradict each
+// other.
 func withEvent(open console.Opener, queries []query.Query, file string, domains []int) ([]query.Query, error) {
 	event, err := loadEvidence(open, file, domains)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // noEvidence as the value of --evid turns off the evidence file beside the model.
 const noEvidence = "none"
 
-// beside returns the evidence file that belongs to a model: MODEL.evid, and for MODEL.gz also that of the
-// model without .gz, itself compressed or not; "" if there is none.
+// beside returns the evidence file that belongs to a model: MODEL.evid, and for MODEL.gz also that
+// of the model without .gz, itself compressed or not; "" if there is none.
 func beside(model string) (string, error) {
 	if model == console.StandardInput {
 		return "", nil
@@ -41,9 +41,9 @@ func beside(model string) (string, error) {
 	return "", nil
 }
 
-// loadQueries makes one query per evidence file. Without any, the file beside the model is used where there
-// is one; "none" stands for no evidence. A file without an observation is as good as none, and say is told
-// so.
+// loadQueries makes one query per evidence file. Without any, the file beside the model is used
+// where there is one; "none" stands for no evidence. A file without an observation is as good as
+// none, and say is told so.
 func loadQueries(
 	open console.Opener, model string, files []string, domains []int, say io.Writer,
 ) ([]query.Query, error) {

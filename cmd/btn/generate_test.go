@@ -19,7 +19,8 @@ func TestGeneratedModels(t *testing.T) {
 		"random -n 9 --degree 2 --max-domain 3 --strength 0.5": {9, 6},
 	} {
 		var out, problems bytes.Buffer
-		if code := run(t.Context(), append([]string{"generate"}, strings.Fields(args)...), &out, &problems); code != 0 {
+		if code := run(t.Context(), append([]string{"generate"}, strings.Fields(args)...), &out,
+			&problems); code != 0 {
 			t.Fatalf("%s: exit code %d: %s", args, code, problems.String())
 		}
 		file := filepath.Join(t.TempDir(), "m.uai")
@@ -40,7 +41,8 @@ func TestGeneratedModels(t *testing.T) {
 		}
 	}
 	var problems bytes.Buffer
-	if code := run(t.Context(), []string{"generate", "random", "--arity", "30"}, &problems, &problems); code != 3 ||
+	if code := run(t.Context(), []string{"generate", "random", "--arity", "30"}, &problems,
+		&problems); code != 3 ||
 		!strings.Contains(problems.String(), "arity 30, 1 to 10") {
 		t.Errorf("exit code %d: %s", code, problems.String())
 	}

@@ -6,9 +6,11 @@ import "github.com/alecthomas/kong"
 
 // helpTexts are what tags name as ${name}.
 var helpTexts = kong.Vars{
-	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ U(−0.1, 0.1), J ~ " +
+	"generate_ising": "An Ising model: E(x) = Σ J x_i x_j + Σ h x_i, x = ±1 (value 0 is −1), h ~ " +
+		"U(−0.1, 0.1), J ~ " +
 		"U(−Δ, Δ) or its absolute value.",
-	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of every entry ~ " +
+	"generate_random": "Random positive factors of any arity over variables of mixed domains; ln of " +
+		"every entry ~ " +
 		"U(−strength, strength).",
 	"infer_nats": "Submit to the workers on this NATS server; without it everything runs in this process.",
 	"infer_redis": "Without --nats: cache decompositions in this Redis and not in the embedded one; 'off' for " +
@@ -26,30 +28,37 @@ var helpTexts = kong.Vars{
 		"it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
 	"request_event": "Evidence file with an event: also asks for P(event | evidence), by one more query per " +
 		"evidence with both. --mar and --joint are of the evidence alone.",
-	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, \"marginals\": " +
+	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, " +
+		"\"marginals\": " +
 		"true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order " +
 		"of the lines, two for a line with an event.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
-	"request_method": "auto: exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, " +
+	"request_method": "auto: exact where it fits --memory and takes no more than --budget is worth " +
+		"and 1e12 flops, " +
 		"else truncated, or regions where that does not fit. exact: elimination, a contraction tree " +
 		"in slices, or a closed form. truncated: truncated legs with a growing bond. regions: " +
 		"regions around belief propagation. symmetry-cp: the learned decomposition.",
-	"request_budget": "Work to spend at most, planning included: truncated and regions turn it once into flops, as " +
+	"request_budget": "Work to spend at most, planning included: truncated and regions turn it once " +
+		"into flops, as " +
 		"seconds of one core, 60s without it; auto takes the exact way only where that is worth it. " +
 		"Given without --deadline, it is time as well: the job ends with its best estimate a fifth " +
 		"later.",
 	"request_maps": "Invertible maps on the legs: identity, orthogonal (Hadamard, DCT-II), or bp, the messages " +
 		"of belief propagation (symmetry-cp only).",
-	"request_learn_flops": "Most work of learning symmetry-cp: starts, then sweeps, then components are reduced to stay " +
+	"request_learn_flops": "Most work of learning symmetry-cp: starts, then sweeps, then components " +
+		"are reduced to stay " +
 		"within it.",
-	"request_deadline": "Answer after this long with the best estimate so far, or give up without one, e.g. 30s. 0 " +
+	"request_deadline": "Answer after this long with the best estimate so far, or give up without " +
+		"one, e.g. 30s. 0 " +
 		"means never.",
 	"up_max_bytes": "Room for all streams together; without it what there is, at most 16 GiB in files and 4 GiB " +
 		"in memory.",
-	"up_keep_at_least": "How long answers are kept at least: the oldest go earlier than --keep when room is needed, " +
+	"up_keep_at_least": "How long answers are kept at least: the oldest go earlier than --keep when " +
+		"room is needed, " +
 		"and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m.",
-	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served first come, first " +
+	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served " +
+		"first come, first " +
 		"served; stop running workers first.",
 	"setup_backlog": "Jobs of one lane that may wait before the first stage, more are refused; 0: as it is, or " +
 		"4096.",

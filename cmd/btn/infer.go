@@ -41,7 +41,8 @@ func (c *inferCmd) Validate() error {
 		return errors.New("--event and --format uai exclude each other: a solution file has no place for P(event)")
 	}
 	if len(c.Joint) > 0 && c.Format == "uai" {
-		return errors.New("--joint and --format uai exclude each other: a solution file has no place for a joint marginal")
+		return errors.New("--joint and --format uai exclude each other: a solution file has no " +
+			"place for a joint marginal")
 	}
 	if c.Queries != "" && c.Format == "uai" {
 		return errors.New("--queries and --format uai exclude each other: a solution file has one answer")
@@ -49,7 +50,8 @@ func (c *inferCmd) Validate() error {
 	return c.requestFlags.Validate()
 }
 
-// Run answers the model and prints one result per query. The exit code is that of the first query without an answer.
+// Run answers the model and prints one result per query. The exit code is that of the first query
+// without an answer.
 func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
 	job := console.NewJob(time.Now())
@@ -104,13 +106,15 @@ func (c *inferCmd) inTime(ctx context.Context, began time.Time) (context.Context
 	return context.WithDeadline(ctx, began.Add(d+deadlineGrace))
 }
 
-// deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is itself an answer.
+// deadlineGrace is how much longer than the job's deadline its answer is waited for: the deadline is
+// itself an answer.
 const deadlineGrace = time.Second
 
 // late says that no answer came in time.
 func (c *inferCmd) late() error {
 	if c.NATS != "" {
-		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?", deadlineGrace)
+		return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run on this server?",
+			deadlineGrace)
 	}
 	return fault.New(fault.Deadline, "there is nothing to answer with %s after the deadline", deadlineGrace)
 }
@@ -181,7 +185,8 @@ func (c *inferCmd) answer(
 		}
 		return remote.WaitTelling(ctx, job, func(err error) { bar.clear(); t.Say(err) })
 	})
-	if err != nil && c.NATS != "" && errors.Is(ctx.Err(), context.Canceled) { // nobody waits any more: tell the workers
+	// nobody waits any more: tell the workers
+	if err != nil && c.NATS != "" && errors.Is(ctx.Err(), context.Canceled) {
 		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		err = errors.Join(err, remote.Cancel(tell, job, "interrupted"))
@@ -230,7 +235,8 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 	return stack.Client, func() { stack.Leave(patience) }, nil
 }
 
-// watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out shows nothing.
+// watch shows how far a job is, as a bar where out is a terminal, and what its stages say. A nil out
+// shows nothing.
 func watch(c *client.Client, job string, out io.Writer) (stop func(), bar *progressBar, err error) {
 	if out == nil {
 		return func() {}, nil, nil

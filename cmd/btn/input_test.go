@@ -39,7 +39,8 @@ func fed(t *testing.T, in string, args ...string) (code int, stdout, stderr stri
 func TestInputs(t *testing.T) {
 	folder := t.TempDir()
 	model, evid := write(t, folder, "pair.uai", pair), write(t, folder, "zero", "1 0 0")
-	packed, packedEvid := write(t, folder, "packed.uai.gz", gz(t, pair)), write(t, folder, "zero.gz", gz(t, "1 0 0"))
+	packed, packedEvid := write(t, folder, "packed.uai.gz", gz(t, pair)), write(t, folder, "zero.gz",
+		gz(t, "1 0 0"))
 	oddly := write(t, folder, "oddly.uai", gz(t, pair)) // by content, not by name
 	packedJSON := write(t, folder, "named.json.gz", gz(t, named))
 	queries := `{"evidence": {"0": 0}}`
@@ -101,7 +102,10 @@ func TestInputsThatAreWrong(t *testing.T) {
 	}{
 		{pair, []string{"-", "--evid", "-"}, config.ExitUsage, "standard input can be read once: 2 inputs are"},
 		{"", []string{model, "--evid", "-", "--event", "-"}, config.ExitUsage, "standard input can be read once"},
-		{"", []string{"-"}, config.ExitBadInput, "standard input: uai: line 1: syntax error: the file ends where MARKOV"},
+		{
+			"", []string{"-"}, config.ExitBadInput,
+			"standard input: uai: line 1: syntax error: the file ends where MARKOV",
+		},
 		{"{", []string{"-"}, config.ExitBadInput, "standard input: modeljson:"},
 		{"1 7 0", []string{model, "--evid", "-"}, config.ExitBadInput, "standard input: uai: line 1"},
 		{"", []string{model, "--queries", "-"}, config.ExitBadInput, "standard input: there is no query"},
@@ -141,7 +145,8 @@ func TestInterruptEndsAReadThatWaits(t *testing.T) {
 	}
 }
 
-// TestEmptyEvidenceIsSaid: a file without observations is asked as without evidence, and that is said.
+// TestEmptyEvidenceIsSaid: a file without observations is asked as without evidence, and that is
+// said.
 func TestEmptyEvidenceIsSaid(t *testing.T) {
 	folder := t.TempDir()
 	model := write(t, folder, "pair.uai", pair)

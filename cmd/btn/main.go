@@ -36,11 +36,12 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// patience is how long a step that was told to end may take to do so before the command goes on without it.
+// patience is how long a step that was told to end may take to do so before the command goes on
+// without it.
 const patience = 150 * time.Millisecond
 
-// promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is left behind,
-// in a process that is about to end, and the error is the context's.
+// promptly runs a step of a command. When ctx ends the step has patience to end, too; then it is
+// left behind, in a process that is about to end, and the error is the context's.
 func promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

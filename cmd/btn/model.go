@@ -79,7 +79,8 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE")
 	for _, m := range models {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
+		fmt.Fprintf(w, "%s\t%s\t%s\n",
+			m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339))
 	}
 	return w.Flush()
 }
@@ -131,7 +132,8 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 	_, err = fmt.Fprintf(t.Out, "digest      %s\nsize        %s\nsince       %s\nvariables   %d, largest "+
 		"domain %d\nfactors     %d, largest arity %d, %d legs\n",
-		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.Variables, r.MaxDomain, r.Factors, r.MaxArity, r.Legs)
+		r.Digest, config.FormatBytes(float64(r.Bytes)), r.Since, r.Variables, r.MaxDomain, r.Factors,
+		r.MaxArity, r.Legs)
 	return err
 }
 

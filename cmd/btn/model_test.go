@@ -44,7 +44,9 @@ func TestRegisteredModels(t *testing.T) {
 	if list := ok("model", "ls"); strings.Count(list, "\n") != 2 || !strings.Contains(list, digest) {
 		t.Error(list)
 	}
-	for _, want := range []string{digest, "variables   2, largest domain 2", "factors     1, largest arity 2, 2 legs"} {
+	for _, want := range []string{
+		digest, "variables   2, largest domain 2", "factors     1, largest arity 2, 2 legs",
+	} {
 		if shown := ok("model", "show", "digest:"+digest); !strings.Contains(shown, want) {
 			t.Errorf("no %q in\n%s", want, shown)
 		}

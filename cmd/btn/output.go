@@ -35,8 +35,9 @@ func (p *printer) print(r *btn.Result) error {
 	return p.lines(r)
 }
 
-// solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way to say
-// why there is no number, so a failed query is only the exit code and a line on standard error.
+// solution writes a PR solution file, or a MAR one where there are marginals. Its format has no way
+// to say why there is no number, so a failed query is only the exit code and a line on standard
+// error.
 func (p *printer) solution(r *btn.Result) error {
 	if r.Status != btn.StatusOK {
 		return nil
@@ -292,7 +293,9 @@ func describePropagation(p *btn.Propagation) string {
 func describeTimings(total float64, stages map[string]float64) string {
 	s := fmt.Sprintf("%.1f ms", total)
 	var parts []string
-	for _, name := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
+	for _, name := range []string{
+		query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate,
+	} {
 		if ms, ok := stages[name]; ok {
 			parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimSuffix(name, "-worker"), ms))
 		}

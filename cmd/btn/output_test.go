@@ -27,7 +27,9 @@ func TestResultsForPeople(t *testing.T) {
 	file := "m.uai.evid"
 	exact := btn.Result{Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: number(-1e-16),
 		Log10Z: number(-4e-17), EvidenceFile: &file,
-		Plan: &btn.Cost{Width: 3, Log2Table: 5, Flops: 100, Bytes: 2048}, Marginals: [][]float64{{0.25, 0.75}}, Cache: "hit",
+		Plan: &btn.Cost{
+			Width: 3, Log2Table: 5, Flops: 100, Bytes: 2048,
+		}, Marginals: [][]float64{{0.25, 0.75}}, Cache: "hit",
 		TimingsMS: map[string]float64{"total": 3, "learn-worker": 1}}
 	estimate := btn.Result{Status: "ok", Method: btn.MethodSymmetryCP, Components: 4, LogZ: number(12.5),
 		Log10Z: number(5.4), Residual: number(0.5), LnExplained: number(-0.7),

@@ -52,7 +52,8 @@ type forecast struct {
 	description string
 }
 
-// Run prints what answering would take, per query. The time for the first one counts from when the command began.
+// Run prints what answering would take, per query. The time for the first one counts from when the
+// command began.
 func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 	until := t.Began.Add(c.Within)
 	p, err := c.read(ctx, t, until)
@@ -153,13 +154,16 @@ func (c *planCmd) assign(
 	return assignments, err
 }
 
-// forecast prices the exact way and what the method would choose; what is not priced by until is said to be so.
+// forecast prices the exact way and what the method would choose; what is not priced by until is
+// said to be so.
 func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
 	stats := p.model.Stats()
 	s := c.settings()
 	f := &forecast{
-		Model: c.Model, Evidence: q.EvidenceFile, Variables: stats.Variables, Factors: stats.Factors, Legs: stats.Legs,
-		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact, Components: 1,
+		Model: c.Model, Evidence: q.EvidenceFile, Variables: stats.Variables, Factors: stats.Factors,
+		Legs:      stats.Legs,
+		MaxDomain: stats.MaxDomain, MaxArity: stats.MaxArity, Memory: s.Memory, Choice: btn.MethodExact,
+		Components: 1,
 	}
 	if p.net == nil {
 		f.Unpriced, f.Choice, f.Why, f.Components = true, s.Method, errSlow.Error(), 0
@@ -180,7 +184,9 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 }
 
 // exactly fills what the exact way takes.
-func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time) error {
+func (c *planCmd) exactly(
+	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
+) error {
 	s := c.settings()
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
 	assignments, err := c.assign(ctx, until, net, query.Query{
@@ -212,7 +218,8 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, 
 	default:
 		f.Exact, f.Components = a.Cost, a.Plan.Len()
 		f.Fits = a.Cost.Flops <= plan.AutoLimit(s)
-		f.Why = fmt.Sprintf("it takes %s of %s", config.FormatBytes(a.Cost.Bytes), config.FormatBytes(float64(s.Memory)))
+		f.Why = fmt.Sprintf("it takes %s of %s",
+			config.FormatBytes(a.Cost.Bytes), config.FormatBytes(float64(s.Memory)))
 		if !f.Fits {
 			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Cost.Flops, plan.AutoLimit(s))
 		}
@@ -231,7 +238,9 @@ func (c *planCmd) exactly(ctx context.Context, net *btn.Network, q query.Query, 
 }
 
 // chosen fills what the settings asked for come to, where that is not the exact way.
-func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time) error {
+func (c *planCmd) chosen(
+	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
+) error {
 	s := c.settings()
 	if s.Method == btn.MethodExact || s.Method == btn.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
 		return nil
@@ -256,7 +265,8 @@ func (c *planCmd) chosen(ctx context.Context, net *btn.Network, q query.Query, f
 	return nil
 }
 
-// simplified says what is left of a network under the query's evidence before its contraction tree is searched.
+// simplified says what is left of a network under the query's evidence before its contraction tree
+// is searched.
 func simplified(ctx context.Context, net *btn.Network, q query.Query) (string, error) {
 	conditioned, err := net.Condition(q.Evidence)
 	if err != nil {
@@ -302,7 +312,8 @@ factors     %d, largest arity %d, %d legs
 exact       %s%s
 symmetry-cp %s
 choice      %s: %s
-`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, learning, f.Choice, f.Why)
+`, f.Model, evidence, f.Variables, f.MaxDomain, f.Factors, f.MaxArity, f.Legs, exact, simple, learning,
+		f.Choice, f.Why)
 
 	if f.Growth != "" {
 		f.description += fmt.Sprintf("estimates   %s\n", f.Growth)

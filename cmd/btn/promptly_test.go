@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// TestPromptlyLeavesBehindWhatDoesNotEnd: a step that looks at its context is waited for, one that does not is not.
+// TestPromptlyLeavesBehindWhatDoesNotEnd: a step that looks at its context is waited for, one that
+// does not is not.
 func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 	if v, err := promptly(t.Context(), func() (int, error) { return 3, nil }); v != 3 || err != nil {
 		t.Errorf("%d, %v", v, err)
@@ -33,7 +34,8 @@ func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestDeadlineCountsFromTheBeginning: what reading took is taken off, in steps, so that plans are found again.
+// TestDeadlineCountsFromTheBeginning: what reading took is taken off, in steps, so that plans are
+// found again.
 func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 	r := &requestFlags{}
 	if left, err := r.remaining(time.Now().Add(-time.Hour)); left != 0 || err != nil {

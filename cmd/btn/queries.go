@@ -26,8 +26,8 @@ type queryJSON struct {
 	Event     values     `json:"event"`
 }
 
-// values say what is known of variables, in the order of the file: {"3": 1} observes variable 3 at 1, {"3": [0.2, 0.8]}
-// multiplies the weights of its values.
+// values say what is known of variables, in the order of the file: {"3": 1} observes variable 3 at
+// 1, {"3": [0.2, 0.8]} multiplies the weights of its values.
 type values []value
 
 // value is what is known of one variable: the value it is at, or the weights of its values.
@@ -86,8 +86,9 @@ func (v *values) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// queryFile reads the queries of a file. A line with an event gives two: what is given, and that with the
-// event, asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the line.
+// queryFile reads the queries of a file. A line with an event gives two: what is given, and that
+// with the event, asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the
+// line.
 func queryFile(open console.Opener, path string, m *factorgraph.Model) ([]query.Query, error) {
 	f, err := open(path)
 	if err != nil {

@@ -47,7 +47,8 @@ func TestFileOfQueries(t *testing.T) {
 		z     float64
 		label string
 		ratio float64
-	}{{6, ":1", 0}, {3, ":2", 0}, {3, ":4", 0}, {3, ":4 event", 1}, {2, ":5", 0}, {6, ":6", 0}, {0, ":6 event", 0}} {
+	}{{6, ":1", 0}, {3, ":2", 0}, {3, ":4", 0}, {3, ":4 event", 1}, {2, ":5", 0}, {6, ":6", 0},
+		{0, ":6 event", 0}} {
 		r := results[i]
 		if r.Query != i || !strings.HasSuffix(*r.EvidenceFile, queries+want.label) ||
 			(r.LnRatio != nil) != (want.ratio > 0) || r.Zero != (want.z == 0) ||
@@ -56,7 +57,8 @@ func TestFileOfQueries(t *testing.T) {
 			t.Errorf("result %d: %+v, want %+v", i, r, want)
 		}
 	}
-	if r := results[1]; r.Marginals == nil || math.Abs(r.Marginals[1][1]-2./3) > 1e-12 || results[0].Marginals != nil {
+	if r := results[1]; r.Marginals == nil || math.Abs(r.Marginals[1][1]-2./3) > 1e-12 ||
+		results[0].Marginals != nil {
 		t.Errorf("%+v", r)
 	}
 	if j := results[4].Joint; j == nil || j.Variables[0] != 1 || math.Abs(j.P[1]-0.75) > 1e-12 ||

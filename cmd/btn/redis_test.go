@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRedisThatIsNotThere: the answer is the same, and it is said once, without the password, that nothing is
-// remembered.
+// TestRedisThatIsNotThere: the answer is the same, and it is said once, without the password, that
+// nothing is remembered.
 func TestRedisThatIsNotThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -88,8 +88,9 @@ func (r *requestFlags) fromStandardInput() int {
 // settings are the flags as the pipeline takes them.
 func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
-		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps), Cores: btn.CoreChoice(r.Cores),
-		Seed: r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps,
+		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps),
+		Cores: btn.CoreChoice(r.Cores),
+		Seed:  r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps,
 		Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
 		NoExact: r.NoExact, Bond: r.Bond, Budget: r.flops(), Accuracy: r.Accuracy,
 	}
@@ -103,14 +104,15 @@ func (r *requestFlags) flops() float64 {
 	return r.Budget.Seconds() * policy.Rate
 }
 
-// slack is how much longer than its budget a job may take: a budget is a prediction, and machines have other work.
+// slack is how much longer than its budget a job may take: a budget is a prediction, and machines
+// have other work.
 const slack = 1.2
 
 // longestBudget is what is no time limit any more: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
-// deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is given,
-// unless a bond is to be reached whatever it costs.
+// deadline is when the job ends with what it has, 0: never. A budget is one too where no deadline is
+// given, unless a bond is to be reached whatever it costs.
 func (r *requestFlags) deadline() time.Duration {
 	if r.Deadline == 0 && r.Budget != nil && r.Bond == 0 {
 		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget {
@@ -120,8 +122,9 @@ func (r *requestFlags) deadline() time.Duration {
 	return r.Deadline
 }
 
-// remaining is what is left of the deadline once a command has read the model (0: there is none), in steps of
-// a sixteenth: plans depend on the deadline, and what is remembered of them is to be found again.
+// remaining is what is left of the deadline once a command has read the model (0: there is none), in
+// steps of a sixteenth: plans depend on the deadline, and what is remembered of them is to be found
+// again.
 func (r *requestFlags) remaining(since time.Time) (time.Duration, error) {
 	all := r.deadline()
 	if all == 0 {
@@ -174,7 +177,9 @@ func (r *requestFlags) load(
 }
 
 // loadModel reads the model from its file, or fetches a registered one from the server at url.
-func (r *requestFlags) loadModel(ctx context.Context, open console.Opener, url string) (*factorgraph.Model, error) {
+func (r *requestFlags) loadModel(
+	ctx context.Context, open console.Opener, url string,
+) (*factorgraph.Model, error) {
 	digest, registered := strings.CutPrefix(r.Model, byDigest)
 	if !registered {
 		return console.LoadModel(open, r.Model)
@@ -190,7 +195,8 @@ func (r *requestFlags) loadModel(ctx context.Context, open console.Opener, url s
 	return fetchModel(ctx, remote, digest)
 }
 
-// loadFile reads a file of queries. --mar and --joint are for those lines that do not say it themselves.
+// loadFile reads a file of queries. --mar and --joint are for those lines that do not say it
+// themselves.
 func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]query.Query, error) {
 	queries, err := queryFile(open, r.Queries, m)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestDeadlinesOfRequests: a budget is a time limit where no deadline is given, a bond is none, and a
-// deadline below a millisecond is one.
+// TestDeadlinesOfRequests: a budget is a time limit where no deadline is given, a bond is none, and
+// a deadline below a millisecond is one.
 func TestDeadlinesOfRequests(t *testing.T) {
 	second := time.Second
 	long := 48 * time.Hour

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPlanObeysSIGTERM: in the middle of planning a large grid. What it does without the signal takes a
-// minute and more.
+// TestPlanObeysSIGTERM: in the middle of planning a large grid. What it does without the signal
+// takes a minute and more.
 func TestPlanObeysSIGTERM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads a model of 20 MB")
@@ -48,7 +48,8 @@ func TestPlanObeysSIGTERM(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	// It has read the model, and plans, once it has used as much of a processor as that takes, twice over.
+	// It has read the model, and plans, once it has used as much of a processor as that takes, twice
+	// over.
 	for used := time.Duration(0); used < 4*time.Second; used = cpuTime(t, cmd.Process.Pid) {
 		select {
 		case err := <-ended:

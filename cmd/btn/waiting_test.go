@@ -32,11 +32,16 @@ func (s *seen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Commands do not wait in silence: that nobody works, that a job is unknown, that nothing is set up, is said.
+// Commands do not wait in silence: that nobody works, that a job is unknown, that nothing is set up,
+// is said.
 func TestNoSilentWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	s, err := embedded.StartWith(ctx, embedded.Options{Listen: true, Host: "127.0.0.1", NoRedis: true}, pipeline.Config{})
+	s, err := embedded.StartWith(ctx, embedded.Options{
+		Listen:  true,
+		Host:    "127.0.0.1",
+		NoRedis: true,
+	}, pipeline.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,5 +9,6 @@ import (
 )
 
 func main() {
-	os.Exit(worker.Main(pipeline.StageReparam, "reparam-worker turns factor graphs into base tensor networks (Lemma 1)."))
+	os.Exit(worker.Main(pipeline.StageReparam,
+		"reparam-worker turns factor graphs into base tensor networks (Lemma 1)."))
 }

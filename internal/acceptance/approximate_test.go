@@ -13,14 +13,15 @@ func generated(t *testing.T, args ...string) string {
 	t.Helper()
 	needBinaries(t)
 	model := filepath.Join(t.TempDir(), "model.uai")
-	if out, code := command(t, "btn", append(append([]string{"generate", "ising"}, args...), "-o", model)...); code != 0 {
+	if out, code := command(t, "btn",
+		append(append([]string{"generate", "ising"}, args...), "-o", model)...); code != 0 {
 		t.Fatalf("generate: exit code %d\n%s", code, out)
 	}
 	return model
 }
 
-// Truncated legs, slices of nothing, and regions: the same bits in one process and over three contract
-// workers, and an error within what is stated.
+// Truncated legs, slices of nothing, and regions: the same bits in one process and over three
+// contract workers, and an error within what is stated.
 func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	d := deploy(t, 3)
 	grid := generated(t, "grid", "--rows", "12", "--columns", "12", "--attractive", "--seed", "3")
@@ -68,8 +69,8 @@ func TestApproximateAnswersOverThreeContractWorkers(t *testing.T) {
 	}
 }
 
-// Other evidence on a model with truncated legs finds the model's plans in the cache, and the answer is that of one
-// that was never cached.
+// Other evidence on a model with truncated legs finds the model's plans in the cache, and the answer
+// is that of one that was never cached.
 func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	d := deploy(t, 2)
 	model := generated(t, "grid", "--rows", "12", "--columns", "12", "--seed", "5")
@@ -96,8 +97,8 @@ func TestOtherEvidenceReusesTheTruncatedPlan(t *testing.T) {
 	}
 }
 
-// At its deadline a job is answered with the best estimate there is, marked so: bond 128 takes minutes, a
-// quarter of it seconds.
+// At its deadline a job is answered with the best estimate there is, marked so: bond 128 takes
+// minutes, a quarter of it seconds.
 func TestDeadlineAnswersWithTheBestEstimateSoFar(t *testing.T) {
 	model := generated(t, "complete", "-n", "50", "--delta", "0.3", "--seed", "6")
 	r := (*deployment)(nil).infer(t, model, "--method", "truncated", "--bond", "128", "--deadline", "20s")[0]

@@ -19,7 +19,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// badInputs is what users get wrong: each is refused with its place and its reason, on the command line and by message.
+// badInputs is what users get wrong: each is refused with its place and its reason, on the command
+// line and by message.
 var badInputs = []struct{ name, model, evid, want string }{
 	{"negative domain", "MARKOV\n2\n2 -2\n1\n1 0\n2 1 1\n", "", "line 3"},
 	{"zero domain", "MARKOV\n2\n2 0\n1\n1 0\n2 1 1\n", "", "line 3"},
@@ -100,8 +101,8 @@ func TestBadInputByRawMessage(t *testing.T) {
 	checkBadInputByRawMessage(ctx, t, nc, c)
 }
 
-// checkBadInputByRawMessage publishes every bad input, and bytes that are no message at all, as an upstream service
-// without a client library would, and then a good one to see that the workers live.
+// checkBadInputByRawMessage publishes every bad input, and bytes that are no message at all, as an
+// upstream service without a client library would, and then a good one to see that the workers live.
 func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn, c *client.Client) {
 	t.Helper()
 	publish := func(job string, data []byte) *wire.Answer {

@@ -1,6 +1,7 @@
 package acceptance
 
-// The four worker binaries on a real nats-server and a real redis-server, started with the files in deploy/.
+// The four worker binaries on a real nats-server and a real redis-server, started with the files in
+// deploy/.
 
 import (
 	"bytes"
@@ -51,7 +52,8 @@ func deploy(t *testing.T, contractors int) *deployment {
 func (d *deployment) start(t *testing.T, program, name string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, program))
-	cmd.Env = append(os.Environ(), "BTN_NATS="+d.nats, "BTN_REDIS="+d.redis, "BTN_LOG_LEVEL=warn", "BTN_LOG_FORMAT=json")
+	cmd.Env = append(os.Environ(), "BTN_NATS="+d.nats, "BTN_REDIS="+d.redis, "BTN_LOG_LEVEL=warn",
+		"BTN_LOG_FORMAT=json")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -108,10 +110,16 @@ func sameBits(t *testing.T, name string, got, want []btn.Result) {
 func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 	d := deploy(t, 3)
 	for name, args := range map[string][]string{
-		"exact":       {"../../examples/alarm.uai", "--evid", "../../examples/alarm-low-pressure.evid", "--evid", "none"},
-		"symmetry-cp": {"../../examples/grid8x8.uai", "--method", "symmetry-cp", "--components", "6", "--sweeps", "5"},
-		"orthogonal":  {"../../examples/asia.uai", "--maps", "orthogonal", "--cores", "variables"},
-		"native":      {"../../examples/exactly-k.json"},
+		"exact": {
+			"../../examples/alarm.uai", "--evid", "../../examples/alarm-low-pressure.evid", "--evid",
+			"none",
+		},
+		"symmetry-cp": {
+			"../../examples/grid8x8.uai", "--method", "symmetry-cp", "--components", "6", "--sweeps",
+			"5",
+		},
+		"orthogonal": {"../../examples/asia.uai", "--maps", "orthogonal", "--cores", "variables"},
+		"native":     {"../../examples/exactly-k.json"},
 	} {
 		sameBits(t, name, d.infer(t, args...), (*deployment)(nil).infer(t, args...))
 	}
@@ -250,7 +258,8 @@ func TestBinariesRefuseBadInputAndDrain(t *testing.T) {
 			t.Errorf("%s after SIGTERM: %v", name, err)
 		}
 	}
-	if out, code := command(t, "btn", "dlq", "list", "--nats", d.nats); code != 0 || !strings.Contains(out, "raw-") {
+	if out, code := command(t, "btn", "dlq", "list", "--nats", d.nats); code != 0 ||
+		!strings.Contains(out, "raw-") {
 		t.Errorf("dead letters after bytes that are no message: exit code %d\n%s", code, out)
 	}
 }

@@ -1,6 +1,7 @@
 package acceptance
 
-// Workers killed at random, Redis gone, NATS killed: every job still gets exactly one answer, with the right bits.
+// Workers killed at random, Redis gone, NATS killed: every job still gets exactly one answer, with
+// the right bits.
 
 import (
 	"context"
@@ -44,7 +45,9 @@ func TestChaos(t *testing.T) {
 		t:   t,
 		env: append(os.Environ(), "BTN_NATS="+server.URL, "BTN_REDIS="+redis.URL, "BTN_LOG_LEVEL=error"),
 	}
-	for _, name := range []string{"reparam-worker", "learn-worker", "aggregator", "contract-worker", "contract-worker"} {
+	for _, name := range []string{
+		"reparam-worker", "learn-worker", "aggregator", "contract-worker", "contract-worker",
+	} {
 		s.start(name)
 	}
 	defer s.end()
@@ -114,7 +117,8 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// chaosJob submits job i, however often it takes, and compares its answer with the plain computation.
+// chaosJob submits job i, however often it takes, and compares its answer with the plain
+// computation.
 func chaosJob(ctx context.Context, t *testing.T, c *client.Client, i int) {
 	m, err := generate.Grid(2+i%3, 2+i%4, generate.Ising{Delta: 0.5, Seed: uint64(i)})
 	if err != nil {
@@ -160,7 +164,10 @@ func chaosJob(ctx context.Context, t *testing.T, c *client.Client, i int) {
 	}
 	var answer *wire.Answer
 	submitted := patiently(func(try context.Context) error { _, err := c.Submit(try, message); return err })
-	if submitted && patiently(func(try context.Context) (err error) { answer, err = c.Wait(try, job); return err }) {
+	if submitted && patiently(func(try context.Context) (err error) {
+		answer, err = c.Wait(try, job)
+		return err
+	}) {
 		if answer.Status != wire.StatusOK || len(answer.Results) != len(want) {
 			t.Errorf("%s: %s %+v", job, answer.Status, answer.Error)
 			return

@@ -29,14 +29,16 @@ const (
 	evidenceModel = "uai/Grids_15"
 	// mostEvidence is the largest number of observations of a query.
 	mostEvidence = 40
-	// evidenceError is how far an answer may be off, in nats: what a reuse of projectors is allowed to add.
+	// evidenceError is how far an answer may be off, in nats: what a reuse of projectors is allowed
+	// to add.
 	evidenceError = 1e-4
-	// mostReused is the number of observations from which package truncated does not try to reuse projectors.
+	// mostReused is the number of observations from which package truncated does not try to reuse
+	// projectors.
 	mostReused = 4
 )
 
-// Evidence after evidence on one model with truncated legs: the plan is learned once, every answer is near
-// the exact one. BTN_EVIDENCE_SETS is how many sets of random observations; 6 without.
+// Evidence after evidence on one model with truncated legs: the plan is learned once, every answer
+// is near the exact one. BTN_EVIDENCE_SETS is how many sets of random observations; 6 without.
 func TestOnePlanForAllEvidence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds: not with -short")
@@ -65,7 +67,8 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 		seconds = append(seconds, took.Seconds())
 		want := exact(evidence)
 		if off := math.Abs(*r.LogZ - want); !(off <= evidenceError) {
-			t.Errorf("%d observations: ln Z %v, exactly %v: %.2g off, stated %v", len(values), *r.LogZ, want, off, r.Uncertainty)
+			t.Errorf("%d observations: ln Z %v, exactly %v: %.2g off, stated %v",
+				len(values), *r.LogZ, want, off, r.Uncertainty)
 		} else {
 			worst = max(worst, off)
 		}
@@ -80,7 +83,8 @@ func TestOnePlanForAllEvidence(t *testing.T) {
 		}
 		for _, e := range r.Estimates {
 			switch {
-			case e.Reused && (len(values) == 0 || len(values) > mostReused || e.Relearned != "" || e.Family != btn.FamilyTree):
+			case e.Reused && (len(values) == 0 || len(values) > mostReused || e.Relearned != "" ||
+				e.Family != btn.FamilyTree):
 				t.Errorf("%d observations: projectors are reused: %+v", len(values), e)
 			case e.Reused:
 				reused++
@@ -123,7 +127,12 @@ func pipelineFor(
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		begin := time.Now()
-		_, err := c.Submit(ctx, wire.Model{Job: job, Model: body, Queries: []query.Query{{Evidence: ev}}, Settings: s})
+		_, err := c.Submit(ctx, wire.Model{
+			Job:      job,
+			Model:    body,
+			Queries:  []query.Query{{Evidence: ev}},
+			Settings: s,
+		})
 		must(err)
 		a, err := c.Wait(ctx, job)
 		must(err)

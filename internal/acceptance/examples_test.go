@@ -1,7 +1,7 @@
 package acceptance
 
-// The two clients in examples/, in Go and in Node.js, against a real nats-server: what they print is what infer.Run
-// computes from the request that pkg/wire reads out of the stream.
+// The two clients in examples/, in Go and in Node.js, against a real nats-server: what they print is
+// what infer.Run computes from the request that pkg/wire reads out of the stream.
 
 import (
 	"bytes"
@@ -42,7 +42,8 @@ const nodeDir = examples + "client-node"
 
 // builtClient builds examples/client-go once.
 var builtClient = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "build", "-o", bin, "github.com/basetensor/basetensor/examples/client-go").CombinedOutput()
+	return exec.Command("go", "build", "-o", bin,
+		"github.com/basetensor/basetensor/examples/client-go").CombinedOutput()
 })
 
 func goClient(t *testing.T) program {
@@ -87,7 +88,8 @@ type served struct {
 	bus *bus.Bus
 }
 
-// maxPayload is what the server takes in one message: little, so that small requests and answers exceed it.
+// maxPayload is what the server takes in one message: little, so that small requests and answers
+// exceed it.
 const maxPayload = 32 << 10
 
 func serve(t *testing.T, stages ...pipeline.Stage) served {
@@ -122,8 +124,8 @@ func serve(t *testing.T, stages ...pipeline.Stage) served {
 	return s
 }
 
-// run starts the example and returns what it printed. onProgress is called at the first line of progress, if
-// it is not nil.
+// run starts the example and returns what it printed. onProgress is called at the first line of
+// progress, if it is not nil.
 func (p program) run(
 	t *testing.T, s served, onProgress func(*os.Process), args ...string,
 ) (stdout, stderr string, code int) {
@@ -208,7 +210,8 @@ func computed(t *testing.T, m wire.Model) []btn.Result {
 	return want
 }
 
-// bare is a result as JSON, all its numbers with all their digits, without how long it took and what was remembered.
+// bare is a result as JSON, all its numbers with all their digits, without how long it took and what
+// was remembered.
 func bare(t *testing.T, r btn.Result) string {
 	t.Helper()
 	r.TimingsMS, r.Cache = nil, ""
@@ -219,7 +222,8 @@ func bare(t *testing.T, r btn.Result) string {
 	return string(b)
 }
 
-// check compares what the example printed for a job with what infer.Run computes from what it stored.
+// check compares what the example printed for a job with what infer.Run computes from what it
+// stored.
 func (s served) check(t *testing.T, job, stdout string) []btn.Result {
 	t.Helper()
 	m, header := s.request(t, job)
@@ -267,7 +271,8 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	t.Run("native", func(t *testing.T) {
 		stdout, stderr := ask(t, 0, "--job", "native")
 		r := s.check(t, "native", stdout)
-		// By hand: P(wet) = 0.8·0.4·0.9 + 0.2·(0.99·0.8 + 0.01·0.99); half of its own second part is P(rain, wet).
+		// By hand: P(wet) = 0.8·0.4·0.9 + 0.2·(0.99·0.8 + 0.01·0.99); half of its own second part is
+		// P(rain, wet).
 		both := 0.2 * (0.99*0.8 + 0.01*0.99)
 		wet := 0.8*0.4*0.9 + both
 		if math.Abs(*r[1].LogZ-math.Log(wet)) > 1e-12 || math.Abs(math.Exp(*r[2].LnRatio)-both/wet) > 1e-12 {
@@ -338,7 +343,8 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 	t.Run("payloads beyond the server's limit", func(t *testing.T) {
 		model := filepath.Join(t.TempDir(), "wide.uai")
 		write(t, model,
-			"MARKOV\n12\n"+strings.Repeat("2 ", 12)+"\n1\n12 "+numbers(12)+"\n4096\n"+strings.Repeat("0.125000\n", 1<<12))
+			"MARKOV\n12\n"+strings.Repeat("2 ",
+				12)+"\n1\n12 "+numbers(12)+"\n4096\n"+strings.Repeat("0.125000\n", 1<<12))
 		stdout, _ := ask(t, 0, "--job", "wide", "--uai", model)
 		if again, _ := ask(t, 0, "--job", "wide", "--uai", model); again != stdout {
 			t.Errorf("the same request again is another answer:\n%s\n%s", stdout, again)
@@ -369,7 +375,8 @@ func testExample(t *testing.T, prepare func(*testing.T) program) {
 func TestGoExampleEnds(t *testing.T)   { testExampleEnds(t, goClient) }
 func TestNodeExampleEnds(t *testing.T) { testExampleEnds(t, nodeClient) }
 
-// Without contract-workers no job is answered: it ends by its deadline, by Ctrl-C, or when patience is over.
+// Without contract-workers no job is answered: it ends by its deadline, by Ctrl-C, or when patience
+// is over.
 func testExampleEnds(t *testing.T, prepare func(*testing.T) program) {
 	t.Parallel()
 	s := serve(t, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
@@ -397,7 +404,8 @@ func testExampleEnds(t *testing.T, prepare func(*testing.T) program) {
 	}
 }
 
-// The digest that examples/client-node computes is the one that pkg/wire computes, whatever is in the request.
+// The digest that examples/client-node computes is the one that pkg/wire computes, whatever is in
+// the request.
 func TestNodeDigest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs node: not with -short")
@@ -430,7 +438,8 @@ func TestNodeDigest(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range want {
 		if got[i] != want[i] {
-			t.Errorf("sample %d: digest %s, want %s (a new field or default belongs into examples/client-node/wire.mjs too)",
+			t.Errorf("sample %d: digest %s, want %s (a new field or default belongs into "+
+				"examples/client-node/wire.mjs too)",
 				i, got[i], want[i])
 		}
 		seen[want[i]] = true

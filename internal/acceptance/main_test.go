@@ -1,5 +1,5 @@
-// Package acceptance tests the system as its users meet it: the built commands, on the embedded stack and on
-// real servers.
+// Package acceptance tests the system as its users meet it: the built commands, on the embedded
+// stack and on real servers.
 package acceptance
 
 import (

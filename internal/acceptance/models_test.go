@@ -211,7 +211,8 @@ func TestUpAnswersFromItsCacheAndEndsOnInterrupt(t *testing.T) {
 	if code != 0 || results(t, watched)[0].Job != "mine" {
 		t.Errorf("watch: exit code %d, %s", code, watched)
 	}
-	if _, code := command(t, "btn", "submit", "--nats", d.nats, "--job", "mine", "../../examples/alarm.uai"); code != 3 {
+	if _, code := command(t, "btn", "submit", "--nats", d.nats, "--job", "mine",
+		"../../examples/alarm.uai"); code != 3 {
 		t.Errorf("another model under a taken id: exit code %d, want 3", code)
 	}
 	if err := up.Process.Signal(syscall.SIGINT); err != nil {

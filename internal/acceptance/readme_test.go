@@ -1,11 +1,12 @@
 package acceptance
 
-// The commands of README and docs are run, and what they print is compared with what is written below them.
+// The commands of README and docs are run, and what they print is compared with what is written
+// below them.
 //
-// A command is a line of an indented block that begins like one. The indented block that follows a block of
-// commands, with nothing but a blank line between, is what the last of them prints; a line "…" in it stands
-// for any number of lines. With -update the documents are rewritten: go test ./internal/acceptance -run
-// TestDocumentedCommands -update
+// A command is a line of an indented block that begins like one. The indented block that follows a
+// block of commands, with nothing but a blank line between, is what the last of them prints; a line
+// "…" in it stands for any number of lines. With -update the documents are rewritten: go test
+// ./internal/acceptance -run TestDocumentedCommands -update
 
 import (
 	"bytes"
@@ -84,8 +85,8 @@ var commandLine = regexp.MustCompile(`^(go (run|test) |btn(lab)? |make |docker |
 // comment is what follows a command on its line.
 var comment = regexp.MustCompile(`\s+# .*$`)
 
-// volatile are the rules by which what differs from run to run is made equal: durations. Everything else is
-// compared as it is.
+// volatile are the rules by which what differs from run to run is made equal: durations. Everything
+// else is compared as it is.
 var volatile = []struct {
 	line *regexp.Regexp
 	with string
@@ -139,8 +140,8 @@ func examplesOf(lines []string) (list []example) {
 	return list
 }
 
-// fit holds what was printed against what is written, in which "…" stands for any lines, and returns what
-// should be written; the same where all is well.
+// fit holds what was printed against what is written, in which "…" stands for any lines, and returns
+// what should be written; the same where all is well.
 func fit(written, printed []string) []string {
 	var should []string
 	at, free := 0, false
@@ -177,18 +178,22 @@ func fit(written, printed []string) []string {
 	return should
 }
 
-// find returns where lines with the same first words as part's are, from at on; at where they are nowhere.
+// find returns where lines with the same first words as part's are, from at on; at where they are
+// nowhere.
 func find(part, printed []string, at int) int {
 	word := func(s string) string { return strings.Join(append(strings.Fields(s), "")[:1], "") }
 	for from := at; from+len(part) <= len(printed); from++ {
-		if slices.EqualFunc(part, printed[from:from+len(part)], func(a, b string) bool { return word(a) == word(b) }) {
+		if slices.EqualFunc(part, printed[from:from+len(part)], func(a, b string) bool {
+			return word(a) == word(b)
+		}) {
 			return from
 		}
 	}
 	return at
 }
 
-// TestDocumentedCommands runs the commands of README and docs, in the order of each document, in a folder of their own.
+// TestDocumentedCommands runs the commands of README and docs, in the order of each document, in a
+// folder of their own.
 func TestDocumentedCommands(t *testing.T) {
 	needBinaries(t)
 	used := map[string]bool{}
@@ -254,7 +259,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// perform runs a command of a document and returns the lines that it prints. What is neither run nor excused fails.
+// perform runs a command of a document and returns the lines that it prints. What is neither run nor
+// excused fails.
 func perform(t *testing.T, dir, document string, x example) []string {
 	t.Helper()
 	text := strings.ReplaceAll(strings.TrimPrefix(x.command, "go run ./cmd/"), "/tmp/", dir+"/")
@@ -277,7 +283,8 @@ func perform(t *testing.T, dir, document string, x example) []string {
 	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 }
 
-// TestDocumentsAreHeldToTheirWord: the comparison itself finds another figure, a line too many and one too few.
+// TestDocumentsAreHeldToTheirWord: the comparison itself finds another figure, a line too many and
+// one too few.
 func TestDocumentsAreHeldToTheirWord(t *testing.T) {
 	printed := []string{"ln Z  1", "run  53 flops", "time  8 ms", "x_0  0.5 0.5", "x_1  0.1 0.9"}
 	for _, c := range []struct{ written, should []string }{

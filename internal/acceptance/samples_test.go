@@ -12,7 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// digestSamples are valid requests that among them have every field of a model message, with values and without.
+// digestSamples are valid requests that among them have every field of a model message, with values
+// and without.
 func digestSamples(t *testing.T) []wire.Model {
 	t.Helper()
 	dims := []int{2, 3}
@@ -53,7 +54,12 @@ func digestSamples(t *testing.T) []wire.Model {
 		{Job: "least", UAI: coin, Queries: []query.Query{{}}},
 		{Job: "least", UAI: coin, Queries: []query.Query{{Marginals: true}}},
 		{Job: "many", UAI: coin, Queries: many},
-		{Job: "text", UAI: coin, Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}, DeadlineMS: 1 << 33},
+		{
+			Job:        "text",
+			UAI:        coin,
+			Queries:    []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}},
+			DeadlineMS: 1 << 33,
+		},
 		{Job: "named", ModelDigest: wire.Digest([]byte(coin)), Queries: []query.Query{{}}},
 		{Job: "cp", UAI: coin, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}},
 		{Job: "full", Tenant: "Käse & Co", Model: body, Queries: []query.Query{{}, {

@@ -49,8 +49,8 @@ func (o *output) has(t *testing.T, text string) {
 	t.Fatalf("not within 30 s: %q in\n%s", text, o)
 }
 
-// silent runs a command, with the environment and for a few seconds at most, and checks that it tells the
-// secret nowhere.
+// silent runs a command, with the environment and for a few seconds at most, and checks that it
+// tells the secret nowhere.
 func silent(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
@@ -80,8 +80,8 @@ func nothing(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// No password of a URL is ever printed: not by a server that cannot be reached, one that refuses it, a URL
-// that cannot be read, help, or a setting that is wrong.
+// No password of a URL is ever printed: not by a server that cannot be reached, one that refuses it,
+// a URL that cannot be read, help, or a setting that is wrong.
 func TestNoCommandTellsAPassword(t *testing.T) {
 	needBinaries(t)
 	var all sync.WaitGroup
@@ -94,7 +94,9 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 			silent(t, env, args...)
 		})
 	}
-	server := testserver.NATS(t, testserver.NATSOptions{Args: []string{"--user", "ann", "--pass", "right" + secret}})
+	server := testserver.NATS(t, testserver.NATSOptions{Args: []string{
+		"--user", "ann", "--pass", "right" + secret,
+	}})
 	host := strings.TrimPrefix(server.URL, "nats://")
 	cache := miniredis.RunT(t)
 	cache.RequireAuth("right" + secret)
@@ -127,12 +129,16 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 	} {
 		silent(t, nil, "btn", "cache", "ls", "--redis", url)
 		silent(t, nil, "btn", "infer", model, "--redis", url, "--log-level", "debug")
-		silent(t, nil, "learn-worker", "--nats", "nats://ann:"+secret+"@"+nothing(t), "--redis", url, "--log-level", "debug")
+		silent(t, nil, "learn-worker", "--nats", "nats://ann:"+secret+"@"+nothing(t), "--redis", url,
+			"--log-level", "debug")
 	}
 	file := filepath.Join(t.TempDir(), "settings.json")
-	write(t, file, `{"nats": "nats://ann:`+secret+`@host", "redis": "redis://:`+secret+`@host", "log-level": "debug"}`)
+	write(t, file,
+		`{"nats": "nats://ann:`+secret+`@host", "redis": "redis://:`+secret+`@host", "log-level": "debug"}`)
 	env := []string{"BTN_NATS=" + urls[0], "BTN_REDIS=redis://:" + secret + "@host"}
-	for _, program := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "btn", "btnlab"} {
+	for _, program := range []string{
+		"reparam-worker", "learn-worker", "contract-worker", "aggregator", "btn", "btnlab",
+	} {
 		silent(t, env, program, "--help")
 		silent(t, env, program, "--config", file, "--help")
 		silent(t, env, program, "--config", file, "--nosuch="+urls[0])
@@ -143,8 +149,8 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 	silent(t, env, "btn", "infer", model, "--memory", urls[0])
 }
 
-// A worker with the right passwords tells them neither when it loses its servers and finds them again, nor in
-// its metrics.
+// A worker with the right passwords tells them neither when it loses its servers and finds them
+// again, nor in its metrics.
 func TestNoWorkerTellsItsPassword(t *testing.T) {
 	needBinaries(t)
 	server := testserver.NATS(t, testserver.NATSOptions{Args: []string{"--user", "ann", "--pass", secret}})

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// truths are ln Z by hand, by exact rational arithmetic, or by the exact way where an estimate is asked for.
+// truths are ln Z by hand, by exact rational arithmetic, or by the exact way where an estimate is
+// asked for.
 var truths = []struct {
 	model    string
 	args     []string

@@ -66,7 +66,8 @@ func TestWireDocNamesEverything(t *testing.T) {
 	want := []string{
 		wire.HeaderContentType, wire.HeaderSchema, wire.HeaderSchemaVersion, wire.HeaderJob, wire.HeaderDigest,
 		wire.HeaderTenant,
-		wire.HeaderTraceParent, wire.HeaderTraceState, wire.ContentType, bus.StreamModel, bus.StreamAnswer, bus.StreamControl,
+		wire.HeaderTraceParent, wire.HeaderTraceState, wire.ContentType, bus.StreamModel,
+		bus.StreamAnswer, bus.StreamControl,
 		bus.StreamDeadline, bus.StreamBlob, "btn.v1.model.<lane>.<job>", "btn.v1.answer.<job>",
 		"btn.v1.done.<job>", "btn.v1.progress.<job>",
 		"btn.v1.cancel.<job>", "btn.v1.timer.<lane>.<job>", "btn.v1.blob.<digest>", "btn.v1.graph.<digest>",

@@ -25,7 +25,8 @@ type answers struct {
 
 func newAnswers() *answers { return &answers{newGoldens(), newGoldens()} }
 
-// ask answers a request. Settings bound work by counts alone and the context has no deadline: no clock takes part.
+// ask answers a request. Settings bound work by counts alone and the context has no deadline: no
+// clock takes part.
 func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
 	t.Helper()
 	memo := &recorder{}
@@ -57,7 +58,9 @@ func (a *answers) ask(t *testing.T, name string, m *factorgraph.Model, queries [
 }
 
 // askAgain asks what has been asked under another setting that must change nothing.
-func (a *answers) askAgain(t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings) {
+func (a *answers) askAgain(
+	t *testing.T, name string, m *factorgraph.Model, queries []query.Query, s btn.Settings,
+) {
 	t.Helper()
 	again := newAnswers()
 	again.ask(t, name, m, queries, s)
@@ -98,8 +101,8 @@ func (r *recorder) Do(
 	return d, false, nil
 }
 
-// fieldsOfResult are ln Z and the ratio in full, digests of what is long, of the other numbers (rest) and of
-// what is said for people. told is what the last two are made of.
+// fieldsOfResult are ln Z and the ratio in full, digests of what is long, of the other numbers
+// (rest) and of what is said for people. told is what the last two are made of.
 func fieldsOfResult(t *testing.T, r *btn.Result) (fields []string, told string) {
 	t.Helper()
 	if r.Status != btn.StatusOK {

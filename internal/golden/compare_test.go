@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOneBitIsCaught: every field of every golden, one bit off, is reported with both values and by how much
-// they differ.
+// TestOneBitIsCaught: every field of every golden, one bit off, is reported with both values and by
+// how much they differ.
 func TestOneBitIsCaught(t *testing.T) {
 	up := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 	row := []float64{0.25, 0.75}
@@ -36,7 +36,10 @@ func TestOneBitIsCaught(t *testing.T) {
 		{with(41.5, up(0.3), -2, "over_budget"), []string{"grid exact changed:", "mar was"}, 0},
 		{with(41.5, 0.3001, -2, "over_budget"), []string{"grid exact changed:", "mar was", "differ by -6.18e-05"}, 0},
 		{with(41.5, 0.3, up(-2), "over_budget"), []string{"ratio was -2 (c000000000000000)"}, 0},
-		{with(41.5, 0.3, -2, "unsupported"), []string{"grid regions changed:", "code was over_budget, is unsupported"}, 0},
+		{
+			with(41.5, 0.3, -2, "unsupported"),
+			[]string{"grid regions changed:", "code was over_budget, is unsupported"}, 0,
+		},
 	} {
 		found := differences(want, c.got)
 		if len(found) != 1 || found[0].nats != c.nats {
@@ -60,7 +63,8 @@ func TestOneBitIsCaught(t *testing.T) {
 		t.Errorf("a case is new: %v", found)
 	}
 
-	// Another request may be added to a version's decompositions, another decomposition of a request may not.
+	// Another request may be added to a version's decompositions, another decomposition of a request
+	// may not.
 	one, two := newGoldens(), newGoldens()
 	one.add("grid exact d0", "digest=1")
 	two.add("grid exact d0", "digest=1")

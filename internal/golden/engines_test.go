@@ -1,6 +1,7 @@
 package golden
 
-// Engines called directly, where the public way would choose another one, with one thread and with four.
+// Engines called directly, where the public way would choose another one, with one thread and with
+// four.
 
 import (
 	"context"
@@ -33,7 +34,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// engineNetworks are large enough that tables are shared among threads, and in maps that no method takes by itself.
+// engineNetworks are large enough that tables are shared among threads, and in maps that no method
+// takes by itself.
 func engineNetworks(ctx context.Context) map[string]*btn.Network {
 	grid := must(generate.Grid(9, 9, generate.Ising{Delta: 1, Seed: 21}))
 	random := func(seed uint64, o oracle.Options) *factorgraph.Model {
@@ -56,14 +58,15 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 	}
 	build := func(m *factorgraph.Model, o reparam.Options) *btn.Network { return must(reparam.Build(ctx, m, o)) }
 	return map[string]*btn.Network{
-		"grid":          build(grid, reparam.Options{}),
-		"grid-observed": must(build(grid, reparam.Options{}).Condition(factorgraph.Observe(map[int]int{0: 1, 40: 0, 77: 1}))),
-		"grid-bp":       must(bp.Network(ctx, grid, btn.CoresAreFactors, bp.Options{})),
-		"complete":      build(must(generate.Complete(17, generate.Ising{Delta: 0.5, Seed: 23})), reparam.Options{}),
-		"regular":       build(regular, reparam.Options{Cores: btn.CoresAreVariables}),
-		"mixed":         build(mixed, reparam.Options{}),
-		"mixed-given":   build(mixed, reparam.Options{Maps: btn.MapGiven, Given: given}),
-		"mixed-turned":  build(mixed, reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables}),
+		"grid": build(grid, reparam.Options{}),
+		"grid-observed": must(build(grid,
+			reparam.Options{}).Condition(factorgraph.Observe(map[int]int{0: 1, 40: 0, 77: 1}))),
+		"grid-bp":      must(bp.Network(ctx, grid, btn.CoresAreFactors, bp.Options{})),
+		"complete":     build(must(generate.Complete(17, generate.Ising{Delta: 0.5, Seed: 23})), reparam.Options{}),
+		"regular":      build(regular, reparam.Options{Cores: btn.CoresAreVariables}),
+		"mixed":        build(mixed, reparam.Options{}),
+		"mixed-given":  build(mixed, reparam.Options{Maps: btn.MapGiven, Given: given}),
+		"mixed-turned": build(mixed, reparam.Options{Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables}),
 		"signed": build(random(25, oracle.Options{
 			Variables: 10,
 			Factors:   14,
@@ -154,7 +157,11 @@ var engines = map[string]engine{
 				slices = append(slices, i)
 			}
 		}
-		whole, _, err := pairwise.Contract(ctx, e, t, pairwise.Options{Memory: engineBytes, Threads: threads, Slices: slices})
+		whole, _, err := pairwise.Contract(ctx, e, t, pairwise.Options{
+			Memory:  engineBytes,
+			Threads: threads,
+			Slices:  slices,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,9 @@
-// Package golden holds answers to the last bit: a restructuring that changes no behaviour leaves all of them
-// as they are.
+// Package golden holds answers to the last bit: a restructuring that changes no behaviour leaves all
+// of them as they are.
 //
-// Files under testdata have one line per case, sorted, in a folder per numeric kind; on other kinds the tests
-// skip. After a change that is meant, -update writes them anew. BTN_GOLDENS=1 (make goldens) takes all
-// reference models, else a few are taken.
+// Files under testdata have one line per case, sorted, in a folder per numeric kind; on other kinds
+// the tests skip. After a change that is meant, -update writes them anew. BTN_GOLDENS=1 (make
+// goldens) takes all reference models, else a few are taken.
 package golden
 
 import (
@@ -29,7 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is computed as the goldens of this numeric kind")
 
-// kind names the arithmetic that last bits depend on: the processor's, and that of the kernels as they were built.
+// kind names the arithmetic that last bits depend on: the processor's, and that of the kernels as
+// they were built.
 func kind() string {
 	kind := runtime.GOARCH + "-" + message.NumericKind()
 	if v := pairwise.Vector(); v != "" {
@@ -141,8 +142,8 @@ func read(t *testing.T, name string) *goldens {
 	return g
 }
 
-// hold compares what was computed with the goldens of that name, or writes it. taken says which of them were
-// to be computed; nil: all.
+// hold compares what was computed with the goldens of that name, or writes it. taken says which of
+// them were to be computed; nil: all.
 func (g *goldens) hold(t *testing.T, name, advice string, taken func(name string) bool) {
 	t.Helper()
 	want, rest := read(t, name), newGoldens()
@@ -309,8 +310,8 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// many writes a list of numbers as the digest of all their bits and a sum with weights in [½, 3/2), which says how far
-// apart two lists are.
+// many writes a list of numbers as the digest of all their bits and a sum with weights in [½, 3/2),
+// which says how far apart two lists are.
 func many(rows ...[]float64) string {
 	var b []byte
 	sum, k := 0.0, 0

@@ -80,12 +80,13 @@ func plain(t *testing.T, path string) []byte {
 	return text
 }
 
-// leftOut are what takes more than some four seconds of a processor: plans of truncated legs above all, whose
-// search is counted, too, but in moves that Budget does not bound.
+// leftOut are what takes more than some four seconds of a processor: plans of truncated legs above
+// all, whose search is counted, too, but in moves that Budget does not bound.
 var leftOut = map[string][]string{
 	"truncated": {"ising/grid100x14_attractive_0.5_s0.uai", "ising/grid100x14_attractive_1.0_s0.uai",
 		"ising/grid100x14_mixed_0.5_s0.uai",
-		"ising/grid100x14_mixed_1.0_s0.uai", "protein/pdb1f4p.uai.gz", "protein/pdb1npl.uai.gz", "protein/pdb1wad.uai.gz",
+		"ising/grid100x14_mixed_1.0_s0.uai", "protein/pdb1f4p.uai.gz", "protein/pdb1npl.uai.gz",
+		"protein/pdb1wad.uai.gz",
 		"truth/c1908.isc.cnf.uai.gz",
 		"uai/linkage_11.uai", "uai/linkage_13.uai", "uai/linkage_15.uai", "uai/linkage_25.uai"},
 	"auto":           {"truth/qmr600_14.json.gz"},
@@ -138,7 +139,8 @@ func (a *answers) referenceModel(t *testing.T, data, name string) {
 	}
 }
 
-// TestReferenceModels takes those models of the folder that there are goldens of: the folder is no part of the project.
+// TestReferenceModels takes those models of the folder that there are goldens of: the folder is no
+// part of the project.
 func TestReferenceModels(t *testing.T) {
 	data := os.Getenv("BTN_DATA")
 	if data == "" {

@@ -1,7 +1,7 @@
 package golden
 
-// Small models, by every method, maps and cores. All kinds of factors, zeros, signs, and numbers that float64
-// does not hold.
+// Small models, by every method, maps and cores. All kinds of factors, zeros, signs, and numbers
+// that float64 does not hold.
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a generator
-// that draws something else is told from an answer that changed.
+// smallModels are the same in every run: seeds are fixed. Their digests are goldens too, so that a
+// generator that draws something else is told from an answer that changed.
 func smallModels() map[string]*factorgraph.Model {
 	random := func(seed uint64, o oracle.Options) *factorgraph.Model {
 		return oracle.RandomModel(rand.New(rand.NewPCG(seed, 11)), o)
@@ -63,12 +63,16 @@ func smallModels() map[string]*factorgraph.Model {
 		"regular":       must(generate.RandomRegular(14, 3, ising)),
 		"potts":         must(generate.Grid(3, 4, generate.Ising{Delta: 1, Seed: 4, Domain: 3})),
 		"frustrated":    must(generate.Frustrated(3, 4, 1, 5)),
-		"clauses":       must(generate.Constraints(generate.ConstraintOptions{Variables: 10, Constraints: 10, Seed: 6})),
-		"colouring":     must(generate.Colouring(8, 14, 3, 7)),
-		"parity":        must(generate.Parity(generate.ParityOptions{Variables: 12, Seed: 8})),
-		"curie-weiss":   must(generate.CurieWeiss(context.Background(), 8, 0.1, 2, 9)).Model,
-		"noisy-or":      noisyOr(),
-		"apart":         apart(),
+		"clauses": must(generate.Constraints(generate.ConstraintOptions{
+			Variables:   10,
+			Constraints: 10,
+			Seed:        6,
+		})),
+		"colouring":   must(generate.Colouring(8, 14, 3, 7)),
+		"parity":      must(generate.Parity(generate.ParityOptions{Variables: 12, Seed: 8})),
+		"curie-weiss": must(generate.CurieWeiss(context.Background(), 8, 0.1, 2, 9)).Model,
+		"noisy-or":    noisyOr(),
+		"apart":       apart(),
 	}
 	for _, core := range []generate.Core{generate.CoreCP, generate.CoreSymmetric, generate.CoreSymmetryCP} {
 		p := must(generate.Tractable(context.Background(), generate.Options{
@@ -112,7 +116,8 @@ func noisyOr() *factorgraph.Model {
 	return m
 }
 
-// apart is a loop of tables beside cardinalities over many variables: parts that take different ways.
+// apart is a loop of tables beside cardinalities over many variables: parts that take different
+// ways.
 func apart() *factorgraph.Model {
 	m, rng := must(generate.Grid(2, 3, generate.Ising{Delta: 1, Seed: 13})), rand.New(rand.NewPCG(13, 11))
 	var scope []int
@@ -126,7 +131,8 @@ func apart() *factorgraph.Model {
 	return m
 }
 
-// smallQueries are marginals without evidence, an event with marginals over it, likelihoods, and a joint marginal.
+// smallQueries are marginals without evidence, an event with marginals over it, likelihoods, and a
+// joint marginal.
 func smallQueries(m *factorgraph.Model) []query.Query {
 	n := len(m.Domains)
 	hard := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: n / 2, Value: m.Domains[n/2] - 1}}}
@@ -147,7 +153,8 @@ func weights(n int) []float64 {
 	return w
 }
 
-// methods are the ways to answer, with budgets in counted work that make something of each on a small model.
+// methods are the ways to answer, with budgets in counted work that make something of each on a
+// small model.
 var methods = map[string]btn.Settings{
 	"exact":       {Method: btn.MethodExact},
 	"exact-small": {Method: btn.MethodExact, Memory: 2 << 10},
@@ -159,8 +166,8 @@ var methods = map[string]btn.Settings{
 	"symmetry-cp": {Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1, LearnFlops: 1e7},
 }
 
-// quick are the methods that are asked under every maps, which are for symmetry-cp alone: the answers are
-// those under the identity.
+// quick are the methods that are asked under every maps, which are for symmetry-cp alone: the
+// answers are those under the identity.
 var quick = map[string]bool{"exact": true, "auto": true, "truncated": true}
 
 // refused are settings that no model is answered with.
@@ -238,8 +245,8 @@ func TestDecompositions(t *testing.T) {
 	small()(t).decompositions.hold(t, decompositionsOf("small"), bump, nil)
 }
 
-// decompositionsOf names the goldens of the decompositions of some models. Another version has other goldens;
-// -update does not overwrite one with another under the same version.
+// decompositionsOf names the goldens of the decompositions of some models. Another version has other
+// goldens; -update does not overwrite one with another under the same version.
 func decompositionsOf(models string) string {
 	return "decompositions-" + models + "-" + plan.AlgorithmVersion
 }

@@ -13,8 +13,8 @@ import (
 // dieWithParent has the kernel kill the child when the test process dies, however it dies.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// waitStopped waits, for a second at most, until every thread of a process that was sent SIGSTOP has stopped:
-// the signal reaches threads on other processors some time after kill returns.
+// waitStopped waits, for a second at most, until every thread of a process that was sent SIGSTOP has
+// stopped: the signal reaches threads on other processors some time after kill returns.
 func waitStopped(pid int) {
 	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

@@ -9,16 +9,17 @@ import (
 	"runtime"
 )
 
-// Install finds a redis-server or gets one, and says on w what it did: with apt-get as root, else unpacked
-// from Debian's packages into the user's cache folder. Where neither can be done, the error says what to
-// install.
+// Install finds a redis-server or gets one, and says on w what it did: with apt-get as root, else
+// unpacked from Debian's packages into the user's cache folder. Where neither can be done, the error
+// says what to install.
 func Install(w io.Writer) error {
 	if path, _, err := FindRedis(); err == nil {
 		fmt.Fprintf(w, "redis-server: found %s\n", path)
 		return nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		return fmt.Errorf("%w: no redis-server and no apt-get on this machine; install redis, or set BTN_REDIS_SERVER",
+		return fmt.Errorf("%w: no redis-server and no apt-get on this machine; install redis, or "+
+			"set BTN_REDIS_SERVER",
 			ErrUnavailable)
 	}
 	if os.Geteuid() == 0 {
@@ -47,8 +48,8 @@ func apt(w io.Writer, args ...string) error {
 	return nil
 }
 
-// Unpack downloads Debian's packages of redis-server and its libraries and unpacks them into the user's cache
-// folder. It needs no rights and leaves the system alone.
+// Unpack downloads Debian's packages of redis-server and its libraries and unpacks them into the
+// user's cache folder. It needs no rights and leaves the system alone.
 func Unpack(w io.Writer) error {
 	dir, err := cacheFolder()
 	if err != nil {
@@ -62,9 +63,10 @@ func Unpack(w io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	// redis-server is a link into redis-tools. The libraries are named differently by release; those that are missing from
-	// this one's lists are not needed by its redis-server.
-	packages := []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1", "liblua5.1-0", "lua-bitop", "lua-cjson",
+	// redis-server is a link into redis-tools. The libraries are named differently by release; those
+	// that are missing from this one's lists are not needed by its redis-server.
+	packages := []string{"redis-server", "redis-tools", "libjemalloc2", "liblzf1", "liblua5.1-0",
+		"lua-bitop", "lua-cjson",
 		"libhiredis0.14", "libhiredis1.1.0", "libatomic1"}
 	for i, p := range packages {
 		cmd := exec.Command("apt-get", "download", p)

@@ -30,8 +30,8 @@ type NATSServer struct {
 	StoreDir   string
 }
 
-// NATS starts a nats-server with JetStream for a test. The program is built from the module that go.mod
-// names, which takes a minute the first time on a slow machine.
+// NATS starts a nats-server with JetStream for a test. The program is built from the module that
+// go.mod names, which takes a minute the first time on a slow machine.
 func NATS(t testing.TB, o NATSOptions) *NATSServer {
 	t.Helper()
 	if o.StoreDir == "" {
@@ -45,8 +45,8 @@ func NATS(t testing.TB, o NATSOptions) *NATSServer {
 	return s
 }
 
-// StartNATS starts a nats-server and waits until it and JetStream are ready. The caller ends it with Stop or Kill.
-// The error wraps ErrUnavailable where the program cannot be built.
+// StartNATS starts a nats-server and waits until it and JetStream are ready. The caller ends it with
+// Stop or Kill. The error wraps ErrUnavailable where the program cannot be built.
 func StartNATS(o NATSOptions) (*NATSServer, error) {
 	path, err := FindNATS()
 	if err != nil {
@@ -83,8 +83,9 @@ func StartNATS(o NATSOptions) (*NATSServer, error) {
 // storeLine is the line of a configuration file that says where JetStream stores.
 var storeLine = regexp.MustCompile(`(?m)^(\s*)store_dir\s*[:=].*$`)
 
-// configure returns the arguments for the file and the folder. nats-server refuses a folder given both in the
-// file and as an argument, so a file that names one is copied with that line changed and nothing else.
+// configure returns the arguments for the file and the folder. nats-server refuses a folder given
+// both in the file and as an argument, so a file that names one is copied with that line changed and
+// nothing else.
 func configure(o NATSOptions) ([]string, error) {
 	folder := []string{"--jetstream", "--store_dir", o.StoreDir}
 	if o.Config == "" {
@@ -121,7 +122,8 @@ func (s *NATSServer) healthy() error {
 	return err
 }
 
-// FindNATS returns the path of a nats-server: $BTN_NATS_SERVER, or the module's tool, built into the build cache.
+// FindNATS returns the path of a nats-server: $BTN_NATS_SERVER, or the module's tool, built into the
+// build cache.
 func FindNATS() (string, error) {
 	if path := os.Getenv("BTN_NATS_SERVER"); path != "" {
 		return path, nil

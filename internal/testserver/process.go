@@ -1,8 +1,8 @@
-// Package testserver runs a real redis-server and a real nats-server as child processes, for tests of what an embedded
-// one cannot show: faults, memory limits, restarts from disk.
+// Package testserver runs a real redis-server and a real nats-server as child processes, for tests
+// of what an embedded one cannot show: faults, memory limits, restarts from disk.
 //
-// Servers listen on a free loopback port and end with the test. A server that cannot be had on this machine skips the
-// test with the reason; `go run ./internal/testserver/install` gets it.
+// Servers listen on a free loopback port and end with the test. A server that cannot be had on this
+// machine skips the test with the reason; `go run ./internal/testserver/install` gets it.
 package testserver
 
 import (
@@ -22,8 +22,9 @@ import (
 // ErrUnavailable: the server's program is not on this machine. The error says what to do.
 var ErrUnavailable = errors.New("testserver: server not available")
 
-// startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a machine that
-// is busy, more seldom. An answer that does not come within answerTimeout counts for lateLooks.
+// startLooks is how often a server that runs is asked whether it is there, every 10 ms or, on a
+// machine that is busy, more seldom. An answer that does not come within answerTimeout counts for
+// lateLooks.
 const (
 	startLooks    = 3000
 	lateLooks     = 300
@@ -96,7 +97,8 @@ func (p *process) tail() string {
 	return string(b[max(0, len(b)-1000):])
 }
 
-// signal sends a signal; with wait it returns when the process has ended. A process that has ended is left alone.
+// signal sends a signal; with wait it returns when the process has ended. A process that has ended
+// is left alone.
 func (p *process) signal(s syscall.Signal, wait bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +133,8 @@ func (p *process) Pause() {
 // Resume continues a paused server.
 func (p *process) Resume() { p.signal(syscall.SIGCONT, false) }
 
-// Restart starts a stopped or killed server again, on its port and folder. A running one is stopped first.
+// Restart starts a stopped or killed server again, on its port and folder. A running one is stopped
+// first.
 func (p *process) Restart() error {
 	p.Stop()
 	return p.start()
@@ -153,8 +156,8 @@ func freePort() (string, error) {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// attach ties a started server to a test: it skips, fails, or is killed at the end and shows its log if the
-// test failed.
+// attach ties a started server to a test: it skips, fails, or is killed at the end and shows its log
+// if the test failed.
 func attach(t testing.TB, p *process, err error) {
 	t.Helper()
 	if errors.Is(err, ErrUnavailable) {

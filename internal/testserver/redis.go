@@ -26,7 +26,8 @@ type RedisServer struct {
 	Addr string // 127.0.0.1:<port>
 }
 
-// Redis starts a redis-server for a test; without one on this machine the test is skipped with the reason.
+// Redis starts a redis-server for a test; without one on this machine the test is skipped with the
+// reason.
 func Redis(t testing.TB, o RedisOptions) *RedisServer {
 	t.Helper()
 	if o.Dir == "" {
@@ -40,8 +41,8 @@ func Redis(t testing.TB, o RedisOptions) *RedisServer {
 	return s
 }
 
-// StartRedis starts a redis-server in o.Dir and waits for its PONG. The caller ends it with Stop or Kill.
-// The error wraps ErrUnavailable where there is no redis-server.
+// StartRedis starts a redis-server in o.Dir and waits for its PONG. The caller ends it with Stop or
+// Kill. The error wraps ErrUnavailable where there is no redis-server.
 func StartRedis(o RedisOptions) (*RedisServer, error) {
 	path, env, err := FindRedis()
 	if err != nil {
@@ -62,9 +63,11 @@ func StartRedis(o RedisOptions) (*RedisServer, error) {
 	args = append(args, "--port", port, "--bind", "127.0.0.1", "--dir", o.Dir, "--save", "", "--daemonize", "no")
 	addr := net.JoinHostPort("127.0.0.1", port)
 	s := &RedisServer{Addr: addr, URL: "redis://" + addr, process: &process{
-		name: "redis-server", path: path, args: append(args, o.Args...), env: env, log: filepath.Join(o.Dir, "redis.log"),
+		name: "redis-server", path: path, args: append(args, o.Args...), env: env,
+		log: filepath.Join(o.Dir, "redis.log"),
 	}}
-	// Its own answer, not that of another server which took the port first: that server has another process id.
+	// Its own answer, not that of another server which took the port first: that server has another
+	// process id.
 	s.answer = func() error {
 		if err := exchange(addr, "PING\r\n", "+PONG"); err != nil {
 			return err
@@ -118,8 +121,8 @@ func exchange(addr, send, want string) error {
 	return nil
 }
 
-// FindRedis returns the path of a redis-server and what its environment needs: $BTN_REDIS_SERVER, one on
-// PATH, or one that Unpack has put into the cache folder. It installs nothing.
+// FindRedis returns the path of a redis-server and what its environment needs: $BTN_REDIS_SERVER,
+// one on PATH, or one that Unpack has put into the cache folder. It installs nothing.
 func FindRedis() (path string, env []string, err error) {
 	if path = os.Getenv("BTN_REDIS_SERVER"); path != "" {
 		return path, nil, nil

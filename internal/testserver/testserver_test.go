@@ -107,7 +107,8 @@ func TestMissingServersSaySo(t *testing.T) {
 func TestBadServersFailWithTheirLog(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "server")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho cannot open the thing >&2\nexit 3\n"), 0o755); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho cannot open the thing >&2\nexit 3\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("BTN_REDIS_SERVER", script)

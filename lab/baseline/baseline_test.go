@@ -108,7 +108,8 @@ func TestAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// TestExactOnTrees: buckets of two indices are enough for pairwise trees, here combs of ternary variables.
+// TestExactOnTrees: buckets of two indices are enough for pairwise trees, here combs of ternary
+// variables.
 func TestExactOnTrees(t *testing.T) {
 	m := &factorgraph.Model{}
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -133,7 +134,8 @@ func TestExactOnTrees(t *testing.T) {
 	}
 }
 
-// TestRenormalisationIsBetterThanTheBound on grids, and global optimisation better than local vectors.
+// TestRenormalisationIsBetterThanTheBound on grids, and global optimisation better than local
+// vectors.
 func TestRenormalisationIsBetterThanTheBound(t *testing.T) {
 	bound, local, global := 0.0, 0.0, 0.0
 	const seeds = 10
@@ -142,7 +144,9 @@ func TestRenormalisationIsBetterThanTheBound(t *testing.T) {
 		e := expression(t, m, err)
 		want := lnZ(t, e)
 		upper, err1 := baseline.MiniBucket(t.Context(), e, 4)
-		mbr, err2 := baseline.BucketRenormalisation(t.Context(), e, baseline.RenormalisationOptions{IBound: 4, Rounds: -1})
+		mbr, err2 := baseline.BucketRenormalisation(t.Context(), e, baseline.RenormalisationOptions{
+			IBound: 4, Rounds: -1,
+		})
 		gbr, err3 := baseline.BucketRenormalisation(t.Context(), e, baseline.RenormalisationOptions{IBound: 4})
 		if err := errors.Join(err1, err2, err3); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,8 @@ type bucket struct {
 	main     int     // last mini-bucket of the same index: itself for one of each index
 }
 
-// tree is a bucket elimination of split indices. Buckets are in the sequence in which they are eliminated.
+// tree is a bucket elimination of split indices. Buckets are in the sequence in which they are
+// eliminated.
 type tree struct {
 	buckets []bucket
 	scale   scaled.Number // the expression's, with indices in no table and tables without indices
@@ -31,9 +32,10 @@ type tree struct {
 
 const maxCells = 1 << 27 // of all messages and the largest product
 
-// newTree splits e, eliminated in min-fill order: the tables and messages at an index go into mini-buckets of at most
-// ibound+1 indices, the ones with most indices first, each into the first that has room. A larger table is alone. The
-// first mini-bucket, with the largest tables, is the main one, and comes last.
+// newTree splits e, eliminated in min-fill order: the tables and messages at an index go into
+// mini-buckets of at most ibound+1 indices, the ones with most indices first, each into the first
+// that has room. A larger table is alone. The first mini-bucket, with the largest tables, is the
+// main one, and comes last.
 func newTree(ctx context.Context, e *sumproduct.Expression, ibound int) (*tree, error) {
 	if ibound < 1 {
 		return nil, fault.New(fault.BadInput, "baseline: ibound %d, at least 1 is needed", ibound)

@@ -32,18 +32,20 @@ func (o MeanFieldOptions) withDefaults() MeanFieldOptions {
 	return o
 }
 
-// forbidden stands for ln 0 while probabilities are looked for: exp(−forbidden) is 0, and sums of it are still numbers.
+// forbidden stands for ln 0 while probabilities are looked for: exp(−forbidden) is 0, and sums of it
+// are still numbers.
 const forbidden = 1e4
 
 // MeanField maximises over fully factorised distributions q the lower bound
 //
 //	ln Z ≥ ln Scale + Σ_t E_q[ln T_t] + Σ_i H(q_i)
 //
-// by coordinate ascent, q_i(x) ∝ exp Σ_{t∋i} E_{q∖i}[ln T_t | x], from several starts, and returns the best
-// with its q. A start that ends with weight on an entry 0 gives −Inf, which is a bound too. Errors:
-// fault.Unsupported for entries below 0; the context's. Cost of a sweep: Σ_t order² × entries. Source:
-// Jordan, Ghahramani, Jaakkola, Saul, An introduction to variational methods for graphical models, Machine
-// Learning 37 (1999).
+// by coordinate ascent, q_i(x) ∝ exp Σ_{t∋i} E_{q∖i}[ln T_t | x], from several starts, and returns
+// the best with its q. A start that ends with weight on an entry 0 gives −Inf, which is a bound too.
+// Errors: fault.Unsupported for entries below 0; the context's. Cost of a sweep: Σ_t order² ×
+// entries.
+// Source: Jordan, Ghahramani, Jaakkola, Saul, An introduction to variational methods for graphical
+// models, Machine Learning 37 (1999).
 func MeanField(ctx context.Context, e *sumproduct.Expression, o MeanFieldOptions) (Result, error) {
 	if err := check(e); err != nil {
 		return Result{}, err
@@ -151,8 +153,8 @@ func (f *field) sweep() float64 {
 	return change
 }
 
-// expect adds E[ln T_t | index i has value x] over the other indices to into[x]; where i is −1, E[ln T_t] to
-// into[0], with ln 0 = −Inf.
+// expect adds E[ln T_t | index i has value x] over the other indices to into[x]; where i is −1, E[ln
+// T_t] to into[0], with ln 0 = −Inf.
 func (f *field) expect(t, i int, into []float64) {
 	scope := f.e.Tables[t].Scope
 	f.x = append(f.x[:0], make([]int, len(scope))...)

@@ -6,14 +6,15 @@ import (
 	"math"
 )
 
-// table is a dense table over labelled axes, the last one fastest. Labels are indices of the expression, or below 0.
+// table is a dense table over labelled axes, the last one fastest. Labels are indices of the
+// expression, or below 0.
 type table struct {
 	axes []int
 	data []float64
 }
 
-// product returns Σ Π ops over the axes that are not in out, or the maximum instead of the sum. dims are the
-// dimensions of axes, all axes that occur; out is a part of axes. flops are counted into it.
+// product returns Σ Π ops over the axes that are not in out, or the maximum instead of the sum. dims
+// are the dimensions of axes, all axes that occur; out is a part of axes. flops are counted into it.
 func product(axes, dims []int, ops []table, out []int, largest bool, flops *float64) table {
 	result, size := table{axes: out}, 1
 	for _, a := range out {

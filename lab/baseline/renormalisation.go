@@ -16,23 +16,27 @@ type RenormalisationOptions struct {
 	Rounds int // of global optimisation; 0: 10 as in the source, below 0: none, the local variant (MBR)
 }
 
-// BucketRenormalisation estimates ln Z by global bucket renormalisation (GBR). Each mini-bucket k of an index
-// but the main one has a replica x' of the index of its own, tied to the index x by a rank-one δ(x, x') ≈
-// u(x) u(x'), ‖u‖ = 1.
+// BucketRenormalisation estimates ln Z by global bucket renormalisation (GBR). Each mini-bucket k of
+// an index but the main one has a replica x' of the index of its own, tied to the index x by a
+// rank-one δ(x, x') ≈ u(x) u(x'), ‖u‖ = 1.
 //
-// Local (MBR): u is the leading left singular vector of the mini-bucket as a matrix, x' × the rest, buckets
-// in elimination order. Global: u is the leading left singular vector of the matrix M(x', x) that the whole
-// renormalised model is with both u taken out, pair after pair in reverse order, round after round.
+// Local (MBR): u is the leading left singular vector of the mini-bucket as a matrix, x' × the rest,
+// buckets in elimination order. Global: u is the leading left singular vector of the matrix M(x', x)
+// that the whole renormalised model is with both u taken out, pair after pair in reverse order,
+// round after round.
 //
-// It is Z itself where the min-fill order has a width of at most IBound, and no bound otherwise. Errors as
-// MiniBucket's. Cost of a round: about d^(IBound+3) per mini-bucket. Source: Ahn, Chertkov, Weller, Shin,
-// Bucket renormalization for approximate inference, ICML 2018, arXiv:1803.05104. Differs: messages towards
-// the leaves are kept beside those towards the root, so that a round costs a few eliminations and not one per
-// pair; mini-buckets as MiniBucket's; rows of M are the replica (with the main variable's, as in the authors'
-// program, more rounds made 12×12 grids worse, |Δ ln Z| of 0.03 became 1.8 at Δ = 0.5); u is found by
-// squaring M Mᵀ from the uniform vector, so that entries never fall below 0; rounds end when ln Z moves by
-// less than 1e-10.
-func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o RenormalisationOptions) (Result, error) {
+// It is Z itself where the min-fill order has a width of at most IBound, and no bound otherwise.
+// Errors as MiniBucket's. Cost of a round: about d^(IBound+3) per mini-bucket.
+// Source: Ahn, Chertkov, Weller, Shin, Bucket renormalization for approximate inference, ICML 2018,
+// arXiv:1803.05104.
+// Differs: messages towards the leaves are kept beside those towards the root, so that a round costs
+// a few eliminations and not one per pair; mini-buckets as MiniBucket's; rows of M are the replica
+// (with the main variable's, as in the authors' program, more rounds made 12×12 grids worse, |Δ ln
+// Z| of 0.03 became 1.8 at Δ = 0.5); u is found by squaring M Mᵀ from the uniform vector, so that
+// entries never fall below 0; rounds end when ln Z moves by less than 1e-10.
+func BucketRenormalisation(
+	ctx context.Context, e *sumproduct.Expression, o RenormalisationOptions,
+) (Result, error) {
 	if o.IBound == 0 {
 		o.IBound = 8
 	}
@@ -77,9 +81,9 @@ func BucketRenormalisation(ctx context.Context, e *sumproduct.Expression, o Reno
 	return r, nil
 }
 
-// renormaliser holds the vectors and the messages that are up to date: up[k] goes from bucket k to its
-// parent, down[k] from the parent to k, both over the indices that k hands on. Those without data are to be
-// computed when they are needed.
+// renormaliser holds the vectors and the messages that are up to date: up[k] goes from bucket k to
+// its parent, down[k] from the parent to k, both over the indices that k hands on. Those without
+// data are to be computed when they are needed.
 type renormaliser struct {
 	*tree
 	u     [][]float64 // of a bucket that is not main: of its replica and, as a factor, of the main one
@@ -124,8 +128,8 @@ const (
 	mainOne
 )
 
-// pair returns M, replica × main: what the whole renormalised model is as a function of both, up to a factor.
-// It goes up from either bucket to where they meet, if they do.
+// pair returns M, replica × main: what the whole renormalised model is as a function of both, up to
+// a factor. It goes up from either bucket to where they meet, if they do.
 func (s *renormaliser) pair(k int) table {
 	m, d := s.buckets[k].main, s.buckets[k].dims[0]
 	above := map[int]bool{}
@@ -147,8 +151,8 @@ func (s *renormaliser) pair(k int) table {
 	return s.sum(axes, dims, ops, axes[:2])
 }
 
-// climb returns bucket k's message with its own index left as the axis label, at the bucket until or, below
-// 0, at the root, and the last bucket on the way there.
+// climb returns bucket k's message with its own index left as the axis label, at the bucket until
+// or, below 0, at the root, and the last bucket on the way there.
 func (s *renormaliser) climb(k, label int, ops []table, until int) (table, int) {
 	b := &s.buckets[k]
 	d := b.dims[0]
@@ -159,7 +163,8 @@ func (s *renormaliser) climb(k, label int, ops []table, until int) (table, int) 
 		k = b.parent
 		b = &s.buckets[k]
 		ops := append(append(s.inputs(k, from, -1), s.vectors(k, -1)...), t)
-		t = s.sum(append([]int{label}, b.scope...), append([]int{d}, b.dims...), ops, append([]int{label}, b.scope[1:]...))
+		t = s.sum(append([]int{label}, b.scope...), append([]int{d}, b.dims...), ops,
+			append([]int{label}, b.scope[1:]...))
 	}
 	return t, k
 }
@@ -175,7 +180,8 @@ func (s *renormaliser) inputs(k, but, but2 int) []table {
 	return ops
 }
 
-// vectors are those at bucket k but that of bucket but: its own, or where it is main those of the others.
+// vectors are those at bucket k but that of bucket but: its own, or where it is main those of the
+// others.
 func (s *renormaliser) vectors(k, but int) (ops []table) {
 	own := s.buckets[k].scope[:1]
 	if s.buckets[k].main != k {
@@ -234,8 +240,8 @@ func (s *renormaliser) value() float64 {
 	return lnOf(s.scale, numbers, exp)
 }
 
-// leading returns the leading left singular vector of t as a matrix of d rows, of norm 1 and entries ≥ 0: (M Mᵀ)^(2^40)
-// applied to the uniform vector, which is kept where M is 0.
+// leading returns the leading left singular vector of t as a matrix of d rows, of norm 1 and entries
+// ≥ 0: (M Mᵀ)^(2^40) applied to the uniform vector, which is kept where M is 0.
 func (s *renormaliser) leading(t table, d int) []float64 {
 	n := len(t.data) / d
 	g, next, u := make([]float64, d*d), make([]float64, d*d), make([]float64, d)

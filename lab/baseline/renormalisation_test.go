@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// renormalised writes the model of s out: an index per bucket, the tables as they were split, a pair of
-// vectors per replica except that of bucket but.
+// renormalised writes the model of s out: an index per bucket, the tables as they were split, a pair
+// of vectors per replica except that of bucket but.
 func renormalised(s *renormaliser, e *sumproduct.Expression, but int) *sumproduct.Expression {
 	r := &sumproduct.Expression{Dims: make([]int, len(s.buckets)), Scale: s.scale}
 	// where is the bucket whose replica of index i is meant in what bucket k hands on.
@@ -52,8 +52,8 @@ func contracted(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	return z
 }
 
-// TestRenormalisedModel: messages up and down give what the renormalised model, written out, gives an engine
-// of its own.
+// TestRenormalisedModel: messages up and down give what the renormalised model, written out, gives
+// an engine of its own.
 func TestRenormalisedModel(t *testing.T) {
 	pairs := 0
 	for seed := range uint64(30) {
@@ -124,8 +124,8 @@ func TestRenormalisedModel(t *testing.T) {
 	}
 }
 
-// TestLeadingVector: it is the eigenvector of M Mᵀ with the largest Rayleigh quotient, and uniform where M
-// leaves a choice.
+// TestLeadingVector: it is the eigenvector of M Mᵀ with the largest Rayleigh quotient, and uniform
+// where M leaves a choice.
 func TestLeadingVector(t *testing.T) {
 	s := &renormaliser{}
 	u := s.leading(table{data: []float64{3, 0, 0, 4}}, 2)

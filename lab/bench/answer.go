@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// answer is the part of a result (schemas/result.schema.json) that is measured. Fields a version does not
-// have stay nil.
+// answer is the part of a result (schemas/result.schema.json) that is measured. Fields a version
+// does not have stay nil.
 type answer struct {
 	Status    string      `json:"status"`
 	Error     *failure    `json:"error"`

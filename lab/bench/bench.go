@@ -1,5 +1,6 @@
-// Package bench measures the program on a folder of models: every model in a process of its own, compared with the
-// reference solutions beside it. The results are a table, a CSV file, a Markdown page and a cactus plot.
+// Package bench measures the program on a folder of models: every model in a process of its own,
+// compared with the reference solutions beside it. The results are a table, a CSV file, a Markdown
+// page and a cactus plot.
 package bench
 
 import (
@@ -16,9 +17,10 @@ type Config struct {
 	Folder  string        // of the models, cleaned; messages that name a file in it say FOLDER
 }
 
-// Run measures the models one after the other, in the given order, and hands every row to each as soon as it is there.
-// Between models and within one it ends with the context's error; the rows until then are those of completed models.
-// What a model does wrong is in its row and never an error.
+// Run measures the models one after the other, in the given order, and hands every row to each as
+// soon as it is there. Between models and within one it ends with the context's error; the rows
+// until then are those of completed models. What a model does wrong is in its row and never an
+// error.
 func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, error) {
 	rows := make([]Row, 0, len(models))
 	for _, m := range models {
@@ -27,7 +29,8 @@ func Run(ctx context.Context, c Config, models []Model, each func(Row)) ([]Row, 
 		}
 		p := runProcess(ctx, append(append([]string(nil), c.Command...), m.Path), c.Timeout)
 		row := c.row(m, p, readReference(m.Path, c.Mar))
-		// An interrupt from the keyboard reaches the process too: it may have ended without an answer before it was killed.
+		// An interrupt from the keyboard reaches the process too: it may have ended without an
+		// answer before it was killed.
 		if err := ctx.Err(); err != nil && (p.Ending != endedAlone || row.Status == Broken) {
 			return rows, err
 		}

@@ -14,8 +14,8 @@ type Series struct {
 	Total int // models tried
 }
 
-// SeriesOf groups rows by their set, in the order in which the sets appear. Rows without a set count to the one named
-// otherwise.
+// SeriesOf groups rows by their set, in the order in which the sets appear. Rows without a set count
+// to the one named otherwise.
 func SeriesOf(rows []Row, otherwise string) []Series {
 	var list []Series
 	index := map[string]int{}
@@ -43,7 +43,8 @@ func SeriesOf(rows []Row, otherwise string) []Series {
 // point of a curve: solved models need at most so many seconds each.
 type point struct{ Seconds, Solved float64 }
 
-// leastSeconds is where the time axis begins at the latest: a logarithm has no 0, and clocks no less.
+// leastSeconds is where the time axis begins at the latest: a logarithm has no 0, and clocks no
+// less.
 const leastSeconds = 1e-3
 
 // points are the corners of the curve as a staircase, from (from, 0) to (to, solved).

@@ -30,9 +30,11 @@ func WriteCSV(w io.Writer, rows []Row) error {
 			width = strconv.Itoa(*r.Width)
 		}
 		err := out.Write([]string{
-			r.Set, r.Model, strconv.Itoa(r.Variables), r.Method, strconv.FormatBool(r.Exact), width, csvFloat(r.Log2Table),
+			r.Set, r.Model, strconv.Itoa(r.Variables), r.Method, strconv.FormatBool(r.Exact), width,
+			csvFloat(r.Log2Table),
 			csvFloat(r.Flops), csvFloat(r.Bytes), csvFloat(r.RealFlops), csvFloat(r.Slices),
-			strconv.FormatFloat(r.Wall, 'f', 4, 64), strconv.FormatFloat(r.CPU, 'f', 4, 64), strconv.FormatInt(r.Peak, 10),
+			strconv.FormatFloat(r.Wall, 'f', 4, 64), strconv.FormatFloat(r.CPU, 'f', 4, 64),
+			strconv.FormatInt(r.Peak, 10),
 			csvFloat(r.Log10Z), csvFloat(r.Reference), csvFloat(r.Error), csvFloat(r.MarError), string(r.Status), r.Note,
 		})
 		if err != nil {
@@ -54,8 +56,9 @@ func csvFloat(v *float64) string {
 	return strconv.FormatFloat(*v, 'g', -1, 64)
 }
 
-// ReadCSV reads what WriteCSV wrote, by the names in the head: columns this version does not know are passed over, and
-// of those it knows only model, wall_s and status must be there. Errors are bad input and name the line.
+// ReadCSV reads what WriteCSV wrote, by the names in the head: columns this version does not know
+// are passed over, and of those it knows only model, wall_s and status must be there. Errors are bad
+// input and name the line.
 func ReadCSV(r io.Reader) ([]Row, error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()
@@ -105,7 +108,8 @@ func (c *cells) row() Row {
 		Log2Table: c.float("log2_table"), Flops: c.float("planned_flops"), Bytes: c.float("planned_bytes"),
 		RealFlops: c.float("real_flops"), Slices: c.float("slices"), Log10Z: c.float("log10_z"),
 		Reference: c.float("reference"),
-		Error:     c.float("error"), MarError: c.float("mar_error"), Status: Status(c.text("status")), Note: c.text("note"),
+		Error:     c.float("error"), MarError: c.float("mar_error"), Status: Status(c.text("status")),
+		Note: c.text("note"),
 	}
 	r.Variables, r.Wall, r.CPU, r.Peak = int(c.number("variables")), c.number("wall_s"), c.number("cpu_s"), int64(c.number("peak_bytes"))
 	if w := c.float("width"); w != nil {

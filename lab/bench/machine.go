@@ -26,7 +26,11 @@ type Machine struct {
 
 // ThisMachine describes the machine this runs on, as it is before anything is measured.
 func ThisMachine() Machine {
-	m := Machine{GOMAXPROCS: runtime.GOMAXPROCS(0), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	m := Machine{
+		GOMAXPROCS: runtime.GOMAXPROCS(0),
+		Go:         runtime.Version(),
+		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {
 		m.CPU = value(f, "model name")
 		f.Close()

@@ -24,9 +24,9 @@ type Model struct {
 
 const ending = ".uai"
 
-// Find returns the models of the folder and of the folders in it (no deeper), sorted by name. Without filters
-// all of them, else those for which one filter (path.Match) matches the name or the part behind its slash.
-// Errors are bad input: no folder, no model, a malformed filter.
+// Find returns the models of the folder and of the folders in it (no deeper), sorted by name.
+// Without filters all of them, else those for which one filter (path.Match) matches the name or the
+// part behind its slash. Errors are bad input: no folder, no model, a malformed filter.
 func Find(folder string, filters []string) ([]Model, error) {
 	for _, f := range filters {
 		if _, err := path.Match(f, ""); err != nil {
@@ -92,8 +92,8 @@ func matches(filters []string, name string) bool {
 	return len(filters) == 0
 }
 
-// variables reads the second word of a model file and no more: this process must stay small, because the kernel counts
-// its memory into the peak of the processes it starts.
+// variables reads the second word of a model file and no more: this process must stay small, because
+// the kernel counts its memory into the peak of the processes it starts.
 func variables(file string) int {
 	f, err := os.Open(file)
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// WriteSVG draws the curves of the series: models solved within a time each, against that time on a logarithmic axis.
-// The axis ends at limit seconds, or at the slowest solved model where there is no limit (0).
+// WriteSVG draws the curves of the series: models solved within a time each, against that time on a
+// logarithmic axis. The axis ends at limit seconds, or at the slowest solved model where there is no
+// limit (0).
 func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 	p, legend, names := plot.New(), plot.NewLegend(), []string(nil)
 	// beside the curves; the lines left of their names, which may be wider than measured
@@ -31,8 +32,9 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 	p.X.Min, p.X.Max, p.X.Scale, p.X.Tick.Marker = from, to, plot.LogScale{}, plot.TickerFunc(timeTicks)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, float64(most), plot.TickerFunc(countTicks)
 	for text, size := range map[*font.Font]vg.Length{
-		&p.Title.TextStyle.Font: 14, &p.X.Label.TextStyle.Font: 12, &p.Y.Label.TextStyle.Font: 12, &legend.TextStyle.Font: 12,
-		&p.X.Tick.Label.Font: 10, &p.Y.Tick.Label.Font: 10,
+		&p.Title.TextStyle.Font: 14, &p.X.Label.TextStyle.Font: 12, &p.Y.Label.TextStyle.Font: 12,
+		&legend.TextStyle.Font: 12,
+		&p.X.Tick.Label.Font:   10, &p.Y.Tick.Label.Font: 10,
 	} {
 		text.Variant, text.Size = "Sans", size
 	}
@@ -70,7 +72,8 @@ func WriteSVG(w io.Writer, title string, series []Series, limit float64) error {
 	return err
 }
 
-// extent is the range of the axes: some room left of the quickest solved model, and above all models that were tried.
+// extent is the range of the axes: some room left of the quickest solved model, and above all models
+// that were tried.
 func extent(series []Series, limit float64) (from, to float64, most int) {
 	quickest, slowest := math.Inf(1), limit
 	for _, s := range series {

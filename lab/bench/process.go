@@ -35,11 +35,12 @@ type process struct {
 	Peak   int64         // largest resident set in bytes, 0 where the system does not say
 }
 
-// runProcess runs args and waits. The environment is this process's without the program's own variables, so
-// that the arguments alone decide what is run. Temporary files go to a folder that is removed afterwards: a
-// killed process leaves them lying.
+// runProcess runs args and waits. The environment is this process's without the program's own
+// variables, so that the arguments alone decide what is run. Temporary files go to a folder that is
+// removed afterwards: a killed process leaves them lying.
 //
-// On Linux the peak is never below that of this process: between fork and exec the child has its memory.
+// On Linux the peak is never below that of this process: between fork and exec the child has its
+// memory.
 func runProcess(ctx context.Context, args []string, timeout time.Duration) process {
 	if timeout > 0 {
 		var cancel context.CancelFunc

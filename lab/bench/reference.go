@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// leastTolerance of log10 Z: references with more digits than this come from solvers that are not better.
+	// leastTolerance of log10 Z: references with more digits than this come from solvers that are
+	// not better.
 	leastTolerance = 1e-5
 	// marTolerance is the largest difference of a marginal probability.
 	marTolerance = 1e-5
-	// leastDigits are the significant digits a solution file has at least. The solvers print with %g, which drops
-	// trailing zeros: −44.061 stands for −44.0610.
+	// leastDigits are the significant digits a solution file has at least. The solvers print with
+	// %g, which drops trailing zeros: −44.061 stands for −44.0610.
 	leastDigits = 6
 )
 
@@ -68,8 +69,9 @@ func readReference(model string, mar bool) reference {
 	return r
 }
 
-// tolerance is half a unit of the last printed digit of text, whose value is v, where at least leastDigits significant
-// digits count as printed; never below leastTolerance. A plain 0 is exact: %g prints what is small with an exponent.
+// tolerance is half a unit of the last printed digit of text, whose value is v, where at least
+// leastDigits significant digits count as printed; never below leastTolerance. A plain 0 is exact:
+// %g prints what is small with an exponent.
 func tolerance(text string, v float64) float64 {
 	mantissa, exponent := strings.ToLower(text), 0
 	if at := strings.IndexByte(mantissa, 'e'); at >= 0 {

@@ -26,7 +26,8 @@ const (
 	NoReference Status = "no-reference" // the reference file is there and cannot be read
 )
 
-// Solved says whether the model counts as solved: with a right answer, or an exact one that nothing contradicts.
+// Solved says whether the model counts as solved: with a right answer, or an exact one that nothing
+// contradicts.
 func (s Status) Solved() bool { return s == OK || s == Unchecked }
 
 // Row is one line of the results. Nil and the empty string stand for what is not known.

@@ -39,9 +39,11 @@ func TestJudge(t *testing.T) {
 		want    Status
 		note    string
 	}{
-		"right":                   {ended(exactLine), at(1.0004), false, OK, ""},
-		"off":                     {ended(exactLine), at(1.0006), false, Wrong, "log10 Z 1, the reference is 1.0006"},
-		"off estimate":            {ended(estimate(exactLine)), at(1.0006), false, Estimate, "the reference is 1.0006"},
+		"right": {ended(exactLine), at(1.0004), false, OK, ""},
+		"off":   {ended(exactLine), at(1.0006), false, Wrong, "log10 Z 1, the reference is 1.0006"},
+		"off estimate": {
+			ended(estimate(exactLine)), at(1.0006), false, Estimate, "the reference is 1.0006",
+		},
 		"right estimate":          {ended(estimate(exactLine)), at(1), false, OK, ""},
 		"no reference":            {ended(exactLine), reference{}, true, Unchecked, ""},
 		"estimate, no reference":  {ended(estimate(exactLine)), reference{}, false, Estimate, "no reference"},
@@ -61,9 +63,15 @@ func TestJudge(t *testing.T) {
 			process{Ending: endedTimeout, Reason: "killed after 1s"}, at(1), false, Timeout,
 			"killed after 1s",
 		},
-		"killed":      {process{Ending: endedKilled, Reason: "signal: killed"}, at(1), false, Killed, "signal: killed"},
+		"killed": {
+			process{Ending: endedKilled, Reason: "signal: killed"}, at(1), false, Killed,
+			"signal: killed",
+		},
 		"not started": {process{Ending: endedUnborn, Reason: "no such file"}, at(1), false, Broken, "no such file"},
-		"silent":      {process{Reason: "exit status 2", Stderr: "panic: x"}, at(1), false, Broken, "exit status 2 panic: x"},
+		"silent": {
+			process{Reason: "exit status 2", Stderr: "panic: x"}, at(1), false, Broken,
+			"exit status 2 panic: x",
+		},
 	} {
 		r := Config{Set: "s", Mar: c.mar}.row(Model{Name: "m", Variables: 7}, c.process, c.ref)
 		if r.Status != c.want || !strings.Contains(r.Note, c.note) {
@@ -72,7 +80,8 @@ func TestJudge(t *testing.T) {
 		if r.Error != nil && math.IsInf(*r.Error, 0) {
 			t.Errorf("%s: an infinite difference", name)
 		}
-		if r.Status.Solved() != (c.want == OK || c.want == Unchecked) || r.Set != "s" || r.Model != "m" || r.Variables != 7 {
+		if r.Status.Solved() != (c.want == OK || c.want == Unchecked) || r.Set != "s" || r.Model != "m" ||
+			r.Variables != 7 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -81,7 +90,8 @@ func TestJudge(t *testing.T) {
 func TestRowTakesWhatWasReported(t *testing.T) {
 	line := strings.Replace(exactLine, `"peak_bytes":256}`, `"peak_bytes":256,"slices":8},"run":{"flops":130}`, 1)
 	r := Config{}.row(Model{Name: "m"}, ended(line), reference{})
-	if *r.Width != 3 || *r.Log2Table != 4 || *r.Flops != 120 || *r.Bytes != 256 || *r.RealFlops != 130 || *r.Slices != 8 {
+	if *r.Width != 3 || *r.Log2Table != 4 || *r.Flops != 120 || *r.Bytes != 256 || *r.RealFlops != 130 ||
+		*r.Slices != 8 {
 		t.Errorf("got %+v", r)
 	}
 	if r.Wall != 1.5 || r.CPU != 2 || r.Peak != 64<<20 || *r.Log10Z != 1 {

@@ -15,7 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// TestMain lets the test binary stand in for the measured program: what it does is said by its first argument.
+// TestMain lets the test binary stand in for the measured program: what it does is said by its first
+// argument.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "stand-in" {
 		standIn(os.Args[2])
@@ -217,7 +218,10 @@ func TestCommand(t *testing.T) {
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%v, %v", rows, err)
 	}
-	for i, want := range []Row{{Model: "free", Log10Z: new(1.0)}, {Model: "in/seen", Log10Z: new(0.7781512503836436)}} {
+	for i, want := range []Row{
+		{Model: "free", Log10Z: new(1.0)},
+		{Model: "in/seen", Log10Z: new(0.7781512503836436)},
+	} {
 		r := rows[i]
 		if r.Model != want.Model || r.Variables != 2 || !r.Exact || r.Width == nil || r.Wall <= 0 || r.CPU <= 0 ||
 			*difference(r.Log10Z, want.Log10Z) > 1e-12 {

@@ -34,7 +34,9 @@ func columns(mar bool) []column {
 	}
 
 	if mar {
-		list = append(list, column{"MAR error", 9, false, func(r Row) string { return formatFloat(r.MarError, "%.1g") }})
+		list = append(list, column{"MAR error", 9, false, func(r Row) string {
+			return formatFloat(r.MarError, "%.1g")
+		}})
 	}
 	return append(list, column{"status", 0, true, func(r Row) string { return string(r.Status) }})
 }
@@ -115,7 +117,8 @@ func (t *Table) line(cell func(column) string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Summary counts the rows per status and adds up their times: "52 of 57 solved; over_budget 4, timeout 1; …".
+// Summary counts the rows per status and adds up their times: "52 of 57 solved; over_budget 4,
+// timeout 1; …".
 func Summary(rows []Row) string {
 	solved, order, count := 0, []Status{}, map[Status]int{}
 	wall, cpu := 0.0, 0.0

@@ -182,7 +182,8 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestCactusCountsSolvedModels(t *testing.T) {
-	rows := append(sample(), Row{Model: "x", Wall: 0.0001, Status: OK}, Row{Set: "exact", Wall: 0.01, Status: Wrong})
+	rows := append(sample(), Row{Model: "x", Wall: 0.0001, Status: OK},
+		Row{Set: "exact", Wall: 0.01, Status: Wrong})
 	got := SeriesOf(rows, "file")
 	want := []Series{
 		{Name: "exact", Times: []float64{0.125, 0.25}, Total: 4},

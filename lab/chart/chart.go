@@ -1,5 +1,5 @@
-// Package chart draws the figures of measurements: error curves with their spread, and errors against what
-// was stated. The same data give the same bytes.
+// Package chart draws the figures of measurements: error curves with their spread, and errors
+// against what was stated. The same data give the same bytes.
 package chart
 
 import (
@@ -24,7 +24,8 @@ import (
 type Axis struct {
 	Label string // with the unit: "|Δ ln Z| (nats)"
 	Log   bool
-	Floor float64 // logarithmic axes: values below it, 0 above all, are marked at it, and the legend says so; 0: 1e-16
+	// logarithmic axes: values below it, 0 above all, are marked at it, and the legend says so; 0: 1e-16
+	Floor float64
 }
 
 // Point of a curve. Low and High are the ends of its band, equal to Y where there is none.
@@ -33,9 +34,9 @@ type Point struct {
 	below           bool // the floor of an axis: the value is not what is drawn
 }
 
-// Summary returns the median of the values at x, with the quartiles as its band; NaN where there are none.
-// Values that are NaN do not count. Quantiles are interpolated between the sorted values, the least being 0
-// and the largest 1.
+// Summary returns the median of the values at x, with the quartiles as its band; NaN where there are
+// none. Values that are NaN do not count. Quantiles are interpolated between the sorted values, the
+// least being 0 and the largest 1.
 func Summary(x float64, values []float64) Point {
 	sorted := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	slices.Sort(sorted)
@@ -53,7 +54,8 @@ func Summary(x float64, values []float64) Point {
 	return Point{X: x, Y: at(0.5), Low: at(0.25), High: at(0.75)}
 }
 
-// Curve is a line with a marker at every point. Points with a number that is not finite are left out.
+// Curve is a line with a marker at every point. Points with a number that is not finite are left
+// out.
 type Curve struct {
 	Name   string
 	Points []Point
@@ -153,7 +155,8 @@ func newFigure(title string, x, y Axis) *figure {
 	return f
 }
 
-// usable are the points with finite numbers, raised to the floor of logarithmic axes, and marked there.
+// usable are the points with finite numbers, raised to the floor of logarithmic axes, and marked
+// there.
 func (f *figure) usable(points []Point) []Point {
 	var list []Point
 	for _, p := range points {
@@ -236,8 +239,8 @@ func label(v float64) string {
 	return mantissa + "e" + strings.NewReplacer("+0", "", "-0", "-", "+", "").Replace(exponent)
 }
 
-// decades labels powers of ten, at most about ten of them; where the axis has few, also 2 and 5 times those,
-// and where it spans less than a factor of five, as steps does.
+// decades labels powers of ten, at most about ten of them; where the axis has few, also 2 and 5
+// times those, and where it spans less than a factor of five, as steps does.
 func decades(from, to float64) []plot.Tick {
 	if to < 5*from {
 		return steps(from, to)
@@ -292,8 +295,8 @@ func (f *figure) write(w io.Writer) error {
 	return err
 }
 
-// otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface is not
-// at hand. DejaVu Sans, the widest of the usual ones, is some 15 percent wider.
+// otherFonts is how much wider than in the typeface of the drawing a text may be where that typeface
+// is not at hand. DejaVu Sans, the widest of the usual ones, is some 15 percent wider.
 const otherFonts = 1.3
 
 // LegendWidth returns the width of a legend with these names, whatever font it is shown in.
@@ -305,8 +308,8 @@ func LegendWidth(style text.Style, names ...string) vg.Length {
 	return thumbnail + margin + otherFonts*widest
 }
 
-// Portable names the fonts that take the place of the drawing's typeface where that is not at hand; Arial has
-// the same widths.
+// Portable names the fonts that take the place of the drawing's typeface where that is not at hand;
+// Arial has the same widths.
 func Portable(svg []byte) []byte {
 	const typeface = "font-family:Liberation Sans"
 	return bytes.ReplaceAll(svg, []byte(typeface), []byte(typeface+",Arial,Helvetica,sans-serif"))

@@ -15,7 +15,9 @@ import (
 
 func lines() Lines {
 	l := Lines{Title: "Error against strength", X: Axis{Label: "Δ"}, Y: Axis{Label: "|Δ ln Z| (nats)", Log: true}}
-	for i, name := range []string{"bp", "mean-field", "bucket <8>", "truncated", "regions", "six", "seven", "eight"} {
+	for i, name := range []string{
+		"bp", "mean-field", "bucket <8>", "truncated", "regions", "six", "seven", "eight",
+	} {
 		c := Curve{Name: name}
 		for k := range 8 {
 			y := math.Exp(float64(k)/2 - 3*float64(i))
@@ -166,7 +168,8 @@ func TestCSV(t *testing.T) {
 		"row 0 has 1 cells, there are 2":      {{1}},
 		"row 1, column n: a []int is no cell": {{"a", 1}, {"a", []int{1}}},
 	} {
-		if err := WriteCSV(io.Discard, []string{"name", "n"}, rows); err == nil || !strings.Contains(err.Error(), want) {
+		if err := WriteCSV(io.Discard, []string{"name", "n"}, rows); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -199,8 +202,9 @@ func (g group) walk(f func(group)) {
 	}
 }
 
-// TestLegendsAreWhole: every name of the legend is inside the picture, also in a font a fifth wider than the
-// one it was measured in, and stands right of the line that it explains; the font has generic substitutes.
+// TestLegendsAreWhole: every name of the legend is inside the picture, also in a font a fifth wider
+// than the one it was measured in, and stands right of the line that it explains; the font has
+// generic substitutes.
 func TestLegendsAreWhole(t *testing.T) {
 	const long = "learned anew, bond 16"
 	l := lines()
@@ -256,7 +260,8 @@ func TestLegendsAreWhole(t *testing.T) {
 	}
 }
 
-// TestBelowTheFloor: a value below the floor is marked and said, and no line goes there; one at the floor is a value.
+// TestBelowTheFloor: a value below the floor is marked and said, and no line goes there; one at the
+// floor is a value.
 func TestBelowTheFloor(t *testing.T) {
 	var with, without bytes.Buffer
 	l := Lines{

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes a head and the rows, each with one cell per column: text, whole numbers, truth values, and
-// float64 with the digits that identify it, "inf" and "-inf", and nothing for NaN.
+// WriteCSV writes a head and the rows, each with one cell per column: text, whole numbers, truth
+// values, and float64 with the digits that identify it, "inf" and "-inf", and nothing for NaN.
 func WriteCSV(w io.Writer, columns []string, rows [][]any) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(columns); err != nil {

@@ -29,8 +29,8 @@ func calibration() Experiment {
 	}
 }
 
-// calibrationOfMore is the same on the first two models of every setting: ladders on dense graphs, regions on
-// sparse ones.
+// calibrationOfMore is the same on the first two models of every setting: ladders on dense graphs,
+// regions on sparse ones.
 func calibrationOfMore() Experiment {
 	return Experiment{
 		Name: "calibration-of-more",
@@ -62,8 +62,8 @@ func calibrationOfMore() Experiment {
 	}
 }
 
-// calibrationModels are five families at six strengths, of sizes that change with the seed; every second one
-// is attractive.
+// calibrationModels are five families at six strengths, of sizes that change with the seed; every
+// second one is attractive.
 func calibrationModels(o Options) []instance {
 	kinds := []struct {
 		family    family
@@ -90,8 +90,8 @@ func calibrationModels(o Options) []instance {
 	return list
 }
 
-// settled is what an error and a stated uncertainty are known to, in nats: models where both are below it
-// were answered to rounding, and are counted apart.
+// settled is what an error and a stated uncertainty are known to, in nats: models where both are
+// below it were answered to rounding, and are counted apart.
 const settled = 1e-9
 
 // calibrated are the figures of one method, or of several.
@@ -153,10 +153,12 @@ func (c calibrated) String() string {
 	}
 	return s + fmt.Sprintf("; of the other %d within 3 × stated %d (%.1f %%), median stated %s, median "+
 		"error %s, ratio %.3g",
-		c.others(), c.within, 100*float64(c.within)/float64(c.others()), short(c.stated), short(c.err), c.stated/c.err)
+		c.others(), c.within, 100*float64(c.within)/float64(c.others()), short(c.stated), short(c.err),
+		c.stated/c.err)
 }
 
-// calibrationSummary is a line per method, a line per family of it, and the models whose error is more than was stated.
+// calibrationSummary is a line per method, a line per family of it, and the models whose error is
+// more than was stated.
 func calibrationSummary(rows []Row) string {
 	var b strings.Builder
 	for _, m := range groups(rows, func(r Row) string { return r.Method }) {

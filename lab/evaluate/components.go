@@ -1,6 +1,7 @@
 package evaluate
 
-// Experiment "components": symmetry-CP with more and more components, in every map and with both choices of cores.
+// Experiment "components": symmetry-CP with more and more components, in every map and with both
+// choices of cores.
 
 import (
 	"context"
@@ -37,7 +38,8 @@ func components() Experiment {
 	}
 }
 
-// symmetryCP are all the ways to decompose with so many components, or as many as the work for learning allows.
+// symmetryCP are all the ways to decompose with so many components, or as many as the work for
+// learning allows.
 func symmetryCP(counts []int) (list []Method) {
 	for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {

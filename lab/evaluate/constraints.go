@@ -1,7 +1,7 @@
 package evaluate
 
-// Experiment "calibration-of-constraints": how true the stated uncertainties are where combinations are
-// forbidden or frustrated.
+// Experiment "calibration-of-constraints": how true the stated uncertainties are where combinations
+// are forbidden or frustrated.
 
 import (
 	"context"
@@ -16,8 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// The families of constraints. Δ is the noise of a parity code's channel, the edges per vertex of a graph
-// that takes three colours, the share of a table that is forbidden, and the coupling ±J of a periodic grid.
+// The families of constraints. Δ is the noise of a parity code's channel, the edges per vertex of a
+// graph that takes three colours, the share of a table that is forbidden, and the coupling ±J of a
+// periodic grid.
 var (
 	parities = family{"parity", func(size int, o generate.Ising) (*factorgraph.Model, error) {
 		return generate.Parity(generate.ParityOptions{Variables: size, Noise: o.Delta, Seed: o.Seed})
@@ -113,7 +114,8 @@ func constraintModels(o Options, families []constrained) (list []instance) {
 	return list
 }
 
-// constraintSummary is a line per family, a line per method of it, and the models whose error is more than was stated.
+// constraintSummary is a line per family, a line per method of it, and the models whose error is
+// more than was stated.
 func constraintSummary(rows []Row) string {
 	var b strings.Builder
 	for _, g := range groups(rows, Row.label) {

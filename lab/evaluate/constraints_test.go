@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated within 7e-13
-// and 0.047, and were off by 4e-3 and 0.63.
+// TestConstraintsAreWithinWhatIsStated: parity codes and colourings like those that were stated
+// within 7e-13 and 0.047, and were off by 4e-3 and 0.63.
 func TestConstraintsAreWithinWhatIsStated(t *testing.T) {
 	seeds := uint64(5)
 	if testing.Short() {

@@ -1,6 +1,6 @@
-// Package evaluate holds the experiments that say how good the methods are: random models whose answers are
-// known, every method on each, rows of numbers and the figures of them. The models follow from the seeds;
-// seconds are the machine's.
+// Package evaluate holds the experiments that say how good the methods are: random models whose
+// answers are known, every method on each, rows of numbers and the figures of them. The models
+// follow from the seeds; seconds are the machine's.
 package evaluate
 
 import (
@@ -35,7 +35,8 @@ func (o Options) seeds() int {
 	return 10
 }
 
-// Row is one method on one model. Numbers that are not known, or mean nothing in an experiment, are NaN.
+// Row is one method on one model. Numbers that are not known, or mean nothing in an experiment, are
+// NaN.
 type Row struct {
 	Model         string // a name, of models that are not drawn
 	Family        string
@@ -59,11 +60,13 @@ type Row struct {
 	Failed        string // why there is no estimate
 }
 
-// Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of it.
+// Columns of the CSV file, as Cells gives them. Those that hold nothing in any row are left out of
+// it.
 var Columns = []string{
 	"model", "family", "attractive", "variables", "strength", "seed", "method", "step", "ln_z", "estimate",
 	"error", "uncertainty",
-	"marginal_error", "largest_marginal_error", "residual", "discarded", "flops", "seconds", "exact_seconds", "failed",
+	"marginal_error", "largest_marginal_error", "residual", "discarded", "flops", "seconds",
+	"exact_seconds", "failed",
 }
 
 // Cells are the row's values in the sequence of Columns.
@@ -208,7 +211,8 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// distance is the mean total variation of the marginals and their largest difference, NaN where there are none.
+// distance is the mean total variation of the marginals and their largest difference, NaN where
+// there are none.
 func distance(p, q [][]float64) (mean, largest float64) {
 	if len(p) != len(q) || len(p) == 0 {
 		return math.NaN(), math.NaN()

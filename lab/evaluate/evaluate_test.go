@@ -97,7 +97,9 @@ func TestModels(t *testing.T) {
 
 // stub answers what it is told.
 func stub(name string, o Outcome, err error) Method {
-	return Method{Name: name, Solve: func(context.Context, *factorgraph.Model, bool) (Outcome, error) { return o, err }}
+	return Method{Name: name, Solve: func(context.Context, *factorgraph.Model, bool) (Outcome, error) {
+		return o, err
+	}}
 }
 
 func TestCompare(t *testing.T) {

@@ -32,7 +32,9 @@ func TestStagedEndsWhereTheSystemDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []Outcome
-	if err := staged(t.Context(), m, s, func(_ string, _ float64, o Outcome) { got = append(got, o) }); err != nil {
+	if err := staged(t.Context(), m, s, func(_ string, _ float64, o Outcome) {
+		got = append(got, o)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) < 2 || got[len(got)-1].LnZ != want.LnZ || got[0].LnZ == want.LnZ {
@@ -82,9 +84,11 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestReuseLosesUnderEvidence: without evidence both ways are one; where nothing is truncated both are exact.
+// TestReuseLosesUnderEvidence: without evidence both ways are one; where nothing is truncated both
+// are exact.
 func TestReuseLosesUnderEvidence(t *testing.T) {
-	rows, err := reused(t.Context(), instance{family: grids, size: 10, strength: 1.5}, []int{0, 10}, []int{4, 16}, true)
+	rows, err := reused(t.Context(), instance{family: grids, size: 10, strength: 1.5}, []int{0, 10},
+		[]int{4, 16}, true)
 	if err != nil || len(rows) != 8 {
 		t.Fatal(rows, err)
 	}
@@ -113,10 +117,14 @@ func TestComponentsAreCounted(t *testing.T) {
 	}
 }
 
-// TestReferencesAreSolvedUnderTheirEvidence reads a model of two variables whose evidence leaves one of them.
+// TestReferencesAreSolvedUnderTheirEvidence reads a model of two variables whose evidence leaves one
+// of them.
 func TestReferencesAreSolvedUnderTheirEvidence(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"two.uai": "MARKOV 2 2 2 1 2 0 1 4 1 2 3 4", "two.uai.evid": "1 0 1"} {
+	for name, text := range map[string]string{
+		"two.uai":      "MARKOV 2 2 2 1 2 0 1 4 1 2 3 4",
+		"two.uai.evid": "1 0 1",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -113,9 +113,9 @@ func read(r btn.Result) (Outcome, error) {
 	return o, nil
 }
 
-// Methods are all that are known by name, in the sequence of figures. The tight ones have memory for 2^15
-// numbers only: where an exact answer fits, the system takes it, and nothing is learned about truncation on
-// models small enough to be checked.
+// Methods are all that are known by name, in the sequence of figures. The tight ones have memory for
+// 2^15 numbers only: where an exact answer fits, the system takes it, and nothing is learned about
+// truncation on models small enough to be checked.
 func Methods() []Method {
 	const flops, tight = 2e9, 256 << 10 // about a second or two; bytes
 	return []Method{
@@ -135,7 +135,8 @@ func Methods() []Method {
 			}),
 		Settings("symmetry-cp", btn.Settings{Method: btn.MethodSymmetryCP, LearnFlops: flops / 10}),
 		Settings("regions", btn.Settings{Method: btn.MethodRegions, Budget: flops}),
-		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20, Components: 3}), // three sizes
+		// three sizes
+		Settings("few-regions", btn.Settings{Method: btn.MethodRegions, Budget: flops / 20, Components: 3}),
 		Settings("truncated-4", btn.Settings{Method: btn.MethodTruncated, Bond: 4, Budget: flops}),
 		Settings("truncated-8", btn.Settings{Method: btn.MethodTruncated, Bond: 8, Budget: flops}),
 		Settings("truncated-16", btn.Settings{Method: btn.MethodTruncated, Bond: 16, Budget: flops}),
@@ -198,7 +199,8 @@ func propagate(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]floa
 	return o, beliefs, nil
 }
 
-// onExpression is a method that works on the model's network, unchanged; its marginals are per index.
+// onExpression is a method that works on the model's network, unchanged; its marginals are per
+// index.
 func onExpression(
 	name string, solve func(ctx context.Context, e *sumproduct.Expression) (Outcome, [][]float64, error),
 ) Method {

@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// family makes models of one kind. size means what its generator takes: rows, variables, or variables of a half.
+// family makes models of one kind. size means what its generator takes: rows, variables, or
+// variables of a half.
 type family struct {
 	name string
 	make func(size int, o generate.Ising) (*factorgraph.Model, error)

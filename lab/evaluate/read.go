@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Redraw draws the figures of an experiment anew from its NAME.csv in dir, and returns how many; none where
-// there is no such file.
+// Redraw draws the figures of an experiment anew from its NAME.csv in dir, and returns how many;
+// none where there is no such file.
 func Redraw(dir string, x Experiment) (int, error) {
 	rows, err := readRows(filepath.Join(dir, x.Name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,8 @@ func Redraw(dir string, x Experiment) (int, error) {
 	return len(figures), nil
 }
 
-// readRows reads what Write wrote. Columns that the file has not are empty, and NaN where they are numbers.
+// readRows reads what Write wrote. Columns that the file has not are empty, and NaN where they are
+// numbers.
 func readRows(path string) ([]Row, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

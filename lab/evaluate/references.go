@@ -1,6 +1,7 @@
 package evaluate
 
-// Experiment "uai": models of the inference competitions, solved exactly, then without the exact way.
+// Experiment "uai": models of the inference competitions, solved exactly, then without the exact
+// way.
 
 import (
 	"bytes"

@@ -44,7 +44,9 @@ func reuse() Experiment {
 					curves(g.rows, ofStep, func(r Row) float64 {
 						return r.Discarded
 					}))
-				summarise(&b, g.name+": median seconds", "k", curves(g.rows, ofStep, func(r Row) float64 { return r.Seconds }))
+				summarise(&b, g.name+": median seconds", "k", curves(g.rows, ofStep, func(r Row) float64 {
+					return r.Seconds
+				}))
 			}
 			return b.String()
 		},
@@ -75,7 +77,8 @@ func runReuse(ctx context.Context, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// reused contracts one model under growing evidence, along one tree; drawn says where the observations come from.
+// reused contracts one model under growing evidence, along one tree; drawn says where the
+// observations come from.
 func reused(ctx context.Context, x instance, observations, bonds []int, drawn bool) ([]Row, error) {
 	model, err := x.build()
 	if err != nil {
@@ -147,8 +150,9 @@ func under(
 	return got, err
 }
 
-// observe makes evidence on so many variables, each set part of the next one, and the exact answers under it.
-// The values are drawn from the model, one after the other under those before, or each value alike.
+// observe makes evidence on so many variables, each set part of the next one, and the exact answers
+// under it. The values are drawn from the model, one after the other under those before, or each
+// value alike.
 func observe(
 	ctx context.Context, m *factorgraph.Model, observations []int, seed uint64, drawn bool,
 ) (sets []factorgraph.Evidence, truths []Outcome, err error) {
@@ -191,7 +195,9 @@ func pick(p []float64, u float64) int {
 }
 
 // exactly is the exact answer under evidence.
-func exactly(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool) (Outcome, error) {
+func exactly(
+	ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence, marginals bool,
+) (Outcome, error) {
 	results, err := infer.Run(ctx, infer.Request{
 		Job:      "evaluate",
 		Model:    m,

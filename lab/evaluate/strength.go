@@ -73,8 +73,8 @@ func names(rows []Row, field func(Row) string) (list []string) {
 	return list
 }
 
-// curves are one value against another, per method: the median over the rows with the same x, with the
-// quartiles. Methods without it are left out.
+// curves are one value against another, per method: the median over the rows with the same x, with
+// the quartiles. Methods without it are left out.
 func curves(rows []Row, x, value func(Row) float64) (list []chart.Curve) {
 	for _, method := range names(rows, func(r Row) string { return r.Method }) {
 		var where []float64
@@ -110,14 +110,17 @@ type group struct {
 // groups parts the rows by a name.
 func groups(rows []Row, by func(Row) string) (list []group) {
 	for _, name := range names(rows, by) {
-		list = append(list, group{name, slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return by(r) != name })})
+		list = append(list, group{name, slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
+			return by(r) != name
+		})})
 	}
 	return list
 }
 
 // file makes a file name of a title.
 func file(parts ...string) string {
-	return strings.NewReplacer(" ", "-", ",", "", "×", "x", "–", "-", "Δ=", "", ".", "_").Replace(strings.Join(parts, "-"))
+	return strings.NewReplacer(" ", "-", ",", "", "×", "x", "–", "-", "Δ=", "", ".",
+		"_").Replace(strings.Join(parts, "-"))
 }
 
 func ofStrength(r Row) float64 { return r.Strength }

@@ -43,7 +43,10 @@ func timing() Experiment {
 
 func timeModels(short bool) []instance {
 	if short {
-		return []instance{{family: grids, size: 8, strength: 1, attractive: true}, {family: complete, size: 10, strength: 1}}
+		return []instance{
+			{family: grids, size: 8, strength: 1, attractive: true},
+			{family: complete, size: 10, strength: 1},
+		}
 	}
 	return []instance{
 		{family: narrow, strength: 1, attractive: true}, {family: narrow, strength: 1.5},
@@ -120,7 +123,8 @@ func bonded(
 	}
 }
 
-// staged is the system stage by stage: what it would have answered whenever another estimate was complete.
+// staged is the system stage by stage: what it would have answered whenever another estimate was
+// complete.
 func staged(
 	ctx context.Context, m *factorgraph.Model, s btn.Settings,
 	emit func(suffix string, step float64, o Outcome),

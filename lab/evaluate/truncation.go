@@ -67,7 +67,8 @@ func logarithm(z scaled.Number) float64 {
 	return z.LogAbs()
 }
 
-// trees grows the bond along one tree until nothing is truncated or a contraction would take too much.
+// trees grows the bond along one tree until nothing is truncated or a contraction would take too
+// much.
 func trees(ctx context.Context, p *truncated.Prepared, bonds []int, emit func(bond int, o Outcome)) error {
 	plan, err := plannedTree(ctx, p, 32)
 	if err != nil {

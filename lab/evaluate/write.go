@@ -12,7 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Write writes NAME.csv, NAME.txt with the summary, and the figures of an experiment to dir, which it makes.
+// Write writes NAME.csv, NAME.txt with the summary, and the figures of an experiment to dir, which
+// it makes.
 func Write(dir string, x Experiment, rows []Row) error {
 	columns, cells := filled(rows)
 	var table bytes.Buffer

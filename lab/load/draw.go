@@ -44,7 +44,8 @@ func (r *Report) drawTimeline(w io.Writer) error {
 		[]string{"p50", "p99"}, func(s Second) []float64 { return []float64{s.P50, s.P99} }))
 }
 
-// bySecond makes curves over the timeline; seconds without a latency are left out where it is to be drawn.
+// bySecond makes curves over the timeline; seconds without a latency are left out where it is to be
+// drawn.
 func (r *Report) bySecond(names []string, of func(Second) []float64) []curve {
 	curves := make([]curve, len(names))
 	for i, name := range names {
@@ -56,7 +57,8 @@ func (r *Report) bySecond(names []string, of func(Second) []float64) []curve {
 	return curves
 }
 
-// drawLatencies draws latency against the share of jobs that take longer: p90, p99, p99.9 at equal distances.
+// drawLatencies draws latency against the share of jobs that take longer: p90, p99, p99.9 at equal
+// distances.
 func (r *Report) drawLatencies(w io.Writer) error {
 	c := curve{name: "arrival to answer"}
 	n := len(r.latencies)
@@ -117,7 +119,8 @@ func picture(w io.Writer, title, x, y string, logarithmic bool, curves []curve) 
 		if math.IsInf(p.Y.Min, 1) {
 			p.Y.Min, p.Y.Max, p.X.Min, p.X.Max = 1, 10, 0, 1
 		}
-		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Floor(math.Log10(p.Y.Max))+1)
+		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10,
+			math.Floor(math.Log10(p.Y.Max))+1)
 	}
 
 	p.Legend.Top, p.Legend.Left = true, true

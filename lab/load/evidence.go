@@ -22,8 +22,8 @@ type table struct {
 	data  []float64
 }
 
-// newSampler puts the tables of a Bayesian network in topological order. Where a model is none, or its tables are not
-// dense with the child last, evidence is drawn evenly.
+// newSampler puts the tables of a Bayesian network in topological order. Where a model is none, or
+// its tables are not dense with the child last, evidence is drawn evenly.
 func newSampler(m *factorgraph.Model) *sampler {
 	s := &sampler{domains: m.Domains}
 	if !m.Bayes || len(m.Factors) != len(m.Domains) {
@@ -56,8 +56,9 @@ func newSampler(m *factorgraph.Model) *sampler {
 	return s
 }
 
-// evidence observes 0 to most variables, drawn evenly. In a Bayesian network their values are those of one
-// sample of all variables, so that what is observed is possible; else they are drawn evenly as well.
+// evidence observes 0 to most variables, drawn evenly. In a Bayesian network their values are those
+// of one sample of all variables, so that what is observed is possible; else they are drawn evenly
+// as well.
 func (s *sampler) evidence(r *rand.Rand, most int) factorgraph.Evidence {
 	count := 0
 	if most > 0 {

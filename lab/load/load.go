@@ -1,10 +1,10 @@
-// Package load puts a pipeline under load and says how it bore it: jobs of random evidence on a mix of
-// models, arriving by a Poisson process or with a fixed number under way, and what became of every one of
-// them.
+// Package load puts a pipeline under load and says how it bore it: jobs of random evidence on a mix
+// of models, arriving by a Poisson process or with a fixed number under way, and what became of
+// every one of them.
 //
-// What is asked depends on the configuration and its seed alone: the same jobs in the same sequence at the
-// same intended times, however fast they are answered. Latency counts from the intended arrival, so that a
-// generator that falls behind makes the figures worse and not better.
+// What is asked depends on the configuration and its seed alone: the same jobs in the same sequence
+// at the same intended times, however fast they are answered. Latency counts from the intended
+// arrival, so that a generator that falls behind makes the figures worse and not better.
 package load
 
 import (
@@ -23,7 +23,8 @@ type Target interface {
 	PutModel(ctx context.Context, g *wire.Graph) (digest string, err error)
 	// Submit stores a job.
 	Submit(ctx context.Context, m wire.Model) (digest string, err error)
-	// Results calls f, from one goroutine at a time, with every answer from now on whose job is wanted.
+	// Results calls f, from one goroutine at a time, with every answer from now on whose job is
+	// wanted.
 	Results(ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error)) (stop func(), err error)
 	// Answer looks an answer up.
 	Answer(ctx context.Context, job string) (*wire.Answer, error)
@@ -33,8 +34,8 @@ type Target interface {
 type Config struct {
 	Models   []Model // the mix, at least one
 	Variants int     // distinct models that each of the mix stands for, default 1: itself
-	// Registered names models by digest: each is registered before it is first asked for. Without it every
-	// job carries its model.
+	// Registered names models by digest: each is registered before it is first asked for. Without it
+	// every job carries its model.
 	Registered bool
 	Zipf       float64 // variant k of a model is asked in proportion to 1/(k+1)^Zipf; 0: all alike
 
@@ -56,7 +57,8 @@ type Config struct {
 	Drain    time.Duration // waited for answers after the last arrival, default 30 seconds
 	Seed     uint64
 	Prefix   string // of the jobs' ids, which another run on the same server must not have; default "load"
-	// jobs whose answers are kept for Verify, at least so many if there are, spread over the run; negative: all
+	// jobs whose answers are kept for Verify, at least so many if there are, spread over the run;
+	// negative: all
 	Verify int
 }
 

@@ -16,18 +16,19 @@ import (
 
 const (
 	mostSamples = 500
-	// serverShare of the processor time of a message: profiles of single jobs on the embedded stack show the server's own
-	// routines with 0.4 to 0.5 of what is not the stages'.
+	// serverShare of the processor time of a message: profiles of single jobs on the embedded stack
+	// show the server's own routines with 0.4 to 0.5 of what is not the stages'.
 	serverShare = 0.5
-	// unknownMessage is taken where processor times are not known, in milliseconds; below leastMessage a figure is none.
+	// unknownMessage is taken where processor times are not known, in milliseconds; below
+	// leastMessage a figure is none.
 	unknownMessage = 0.02
 	leastMessage   = 0.002
 )
 
-// Measured takes service times from the kept jobs that were answered in the measured time, and from their
-// number of chunks, which is found by learning them again. Hops and messages are what the stages' clocks
-// leave of latency and of this process's processor time: true where the whole stack runs in this process, at
-// a rate at which nothing waits, on a machine that does nothing else.
+// Measured takes service times from the kept jobs that were answered in the measured time, and from
+// their number of chunks, which is found by learning them again. Hops and messages are what the
+// stages' clocks leave of latency and of this process's processor time: true where the whole stack
+// runs in this process, at a rate at which nothing waits, on a machine that does nothing else.
 func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	report := o.Report()
 	m, memo := &simulate.Measured{
@@ -89,8 +90,8 @@ func (o *Outcome) Measured(ctx context.Context) (*simulate.Measured, error) {
 	return m, nil
 }
 
-// trimmed is the mean without the largest tenth. The stages' clocks run on while another process has the
-// processor: where that happens to few jobs it does not count.
+// trimmed is the mean without the largest tenth. The stages' clocks run on while another process has
+// the processor: where that happens to few jobs it does not count.
 func trimmed(list []float64) float64 {
 	slices.Sort(list)
 	return quantiles(list[:len(list)-len(list)/10]).Mean
@@ -114,8 +115,8 @@ func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory, ch
 	return len(list), nil
 }
 
-// publish is what the load generator itself computes for a job: the request written twice, for its bytes and
-// its digest, and the answer read, in milliseconds.
+// publish is what the load generator itself computes for a job: the request written twice, for its
+// bytes and its digest, and the answer read, in milliseconds.
 func publish(rec *record) float64 {
 	answer, err := wire.Encode(rec.answer)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What was put into latencies and processor time as hops and messages is found again, and the simulation of it has the
-// latency that was measured.
+// What was put into latencies and processor time as hops and messages is found again, and the
+// simulation of it has the latency that was measured.
 func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 	const hop, message, jobs = 0.2, 0.03, 100
 	c := small(t)
@@ -64,7 +64,8 @@ func TestMeasuredIsWhatTheSimulationNeeds(t *testing.T) {
 	}
 }
 
-// Stages that by their clocks took longer than all the processor time there was: other processes were in the way.
+// Stages that by their clocks took longer than all the processor time there was: other processes
+// were in the way.
 func TestMeasuredOnABusyMachineIsRefused(t *testing.T) {
 	c := small(t)
 	c.Rate, c.WarmUp, c.Duration = 10, 0, time.Second
@@ -87,7 +88,8 @@ func TestMeasuredOnABusyMachineIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	o.records[0].answer = nil
-	if _, err := o.Measured(t.Context()); err == nil || !strings.Contains(err.Error(), "no answered job was kept") {
+	if _, err := o.Measured(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "no answered job was kept") {
 		t.Errorf("%v", err)
 	}
 }

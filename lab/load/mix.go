@@ -20,8 +20,9 @@ type Model struct {
 	Weight float64 // share of the jobs
 }
 
-// AlarmSized returns a random Bayesian network of the size of ALARM: 37 variables of 2 to 4 values, at most 4 parents
-// each and 46 arcs, within a window of 6 variables so that its treewidth is small too.
+// AlarmSized returns a random Bayesian network of the size of ALARM: 37 variables of 2 to 4 values,
+// at most 4 parents each and 46 arcs, within a window of 6 variables so that its treewidth is small
+// too.
 func AlarmSized(seed uint64) *factorgraph.Model {
 	const variables, arcs, window, most = 37, 46, 6, 4
 	r := rand.New(rand.NewPCG(seed, 0x616c61726d))
@@ -73,8 +74,9 @@ func normaliseRows(data []float64, d int) {
 	}
 }
 
-// variant returns another model of the same structure: every positive entry of a dense table by up to a tenth more or
-// less, rows of conditional probability tables still summing to 1. Variant 0 is the model itself.
+// variant returns another model of the same structure: every positive entry of a dense table by up
+// to a tenth more or less, rows of conditional probability tables still summing to 1. Variant 0 is
+// the model itself.
 func variant(m *factorgraph.Model, number int, seed uint64) *factorgraph.Model {
 	if number == 0 {
 		return m

@@ -48,9 +48,15 @@ func newPlanner(c Config) *planner {
 	return p
 }
 
-// job draws the next job. Arrivals are a Poisson process: the times between them are exponential with mean 1/Rate.
+// job draws the next job. Arrivals are a Poisson process: the times between them are exponential
+// with mean 1/Rate.
 func (p *planner) job() (*job, error) {
-	j := &job{number: p.next, model: p.models.choose(p.r), variant: p.variants.choose(p.r), tenant: p.tenants.choose(p.r)}
+	j := &job{
+		number:  p.next,
+		model:   p.models.choose(p.r),
+		variant: p.variants.choose(p.r),
+		tenant:  p.tenants.choose(p.r),
+	}
 	if p.c.Rate > 0 {
 		p.clock += time.Duration(p.r.ExpFloat64() / p.c.Rate * float64(time.Second))
 		j.at = p.clock

@@ -49,8 +49,9 @@ func TestPlanIsDrawnFromTheSeed(t *testing.T) {
 	}
 }
 
-// The times between arrivals are exponential: mean 1/λ, standard deviation the same, and a share e^−1 above
-// the mean. The shares of models, variants and tenants are those asked for. Bounds are four standard errors.
+// The times between arrivals are exponential: mean 1/λ, standard deviation the same, and a share
+// e^−1 above the mean. The shares of models, variants and tenants are those asked for. Bounds are
+// four standard errors.
 func TestPlanHasTheDistributionsAskedFor(t *testing.T) {
 	const n = 20_000
 	c := config()
@@ -119,8 +120,8 @@ func TestVariantsDifferAndStayDistributions(t *testing.T) {
 	}
 }
 
-// What is observed in a Bayesian network is possible, however many of its entries are 0; values have the
-// frequencies of the network.
+// What is observed in a Bayesian network is possible, however many of its entries are 0; values have
+// the frequencies of the network.
 func TestEvidenceIsPossible(t *testing.T) {
 	copied := &factorgraph.Model{Domains: []int{2, 2}, Bayes: true, Factors: []factorgraph.Factor{
 		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}}, // x_0 = x_1

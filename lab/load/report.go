@@ -19,7 +19,8 @@ type Quantiles struct {
 	Max   float64 `json:"max"`
 }
 
-// quantiles sorts values. The p-quantile is the least value that at least a share p of them does not exceed.
+// quantiles sorts values. The p-quantile is the least value that at least a share p of them does not
+// exceed.
 func quantiles(values []float64) Quantiles {
 	if len(values) == 0 {
 		return Quantiles{}
@@ -40,7 +41,8 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[min(max(int(math.Ceil(p*float64(len(sorted))))-1, 0), len(sorted)-1)]
 }
 
-// Report is a run in figures. Counts and latencies are of the jobs whose intended arrival is in the measured time.
+// Report is a run in figures. Counts and latencies are of the jobs whose intended arrival is in the
+// measured time.
 type Report struct {
 	Models      []string `json:"models"`
 	Variants    int      `json:"variants"`

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	submitters  = 128                  // submissions that wait for the server's word at a time
-	ahead       = 1024                 // jobs drawn before they are due
-	late        = 2 * time.Millisecond // before a job is due the dispatcher stops relying on timers
-	lookAfter   = 5 * time.Second      // the age of a job, or of the last look, after which its answer is looked up
+	submitters = 128                  // submissions that wait for the server's word at a time
+	ahead      = 1024                 // jobs drawn before they are due
+	late       = 2 * time.Millisecond // before a job is due the dispatcher stops relying on timers
+	// the age of a job, or of the last look, after which its answer is looked up
+	lookAfter   = 5 * time.Second
 	looksAtOnce = 64
 )
 
-// Run puts the target under load and returns what became of the jobs. A context that ends cuts the run short:
-// the answer is then of what was until then, with the context's error.
+// Run puts the target under load and returns what became of the jobs. A context that ends cuts the
+// run short: the answer is then of what was until then, with the context's error.
 func Run(ctx context.Context, c Config, target Target) (*Outcome, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -126,7 +127,8 @@ func (r *runner) plan(ctx context.Context, planned chan<- *job) error {
 	}
 }
 
-// dispatch hands every job to the submitters when it is due: at its time, or when another job has ended.
+// dispatch hands every job to the submitters when it is due: at its time, or when another job has
+// ended.
 func (r *runner) dispatch(ctx context.Context, planned <-chan *job) {
 	over := time.NewTimer(time.Until(r.start.Add(r.c.WarmUp + r.c.Duration)))
 	defer over.Stop()
@@ -240,8 +242,8 @@ func (r *runner) answered(id string, a *wire.Answer, err error) {
 	}
 }
 
-// keep decides whether the request and the answer of a job are kept for verification: of every so many jobs
-// one, of twice as many when there are too many of them. The caller holds the lock.
+// keep decides whether the request and the answer of a job are kept for verification: of every so
+// many jobs one, of twice as many when there are too many of them. The caller holds the lock.
 func (r *runner) keep(j *job, rec *record) {
 	if r.c.Verify == 0 || r.c.Verify > 0 && j.number%r.every != 0 {
 		return
@@ -273,7 +275,8 @@ func (r *runner) look(ctx context.Context) {
 	}
 }
 
-// lookUp looks up the answers of at most so many jobs that were acknowledged, and looked up, at least so long ago.
+// lookUp looks up the answers of at most so many jobs that were acknowledged, and looked up, at
+// least so long ago.
 func (r *runner) lookUp(ctx context.Context, age time.Duration, most int) {
 	now := time.Since(r.start)
 	var late []int

@@ -210,8 +210,8 @@ func TestOpenLoopCountsEverything(t *testing.T) {
 	}
 }
 
-// A publisher that hangs for 100 ms delays what was to arrive meanwhile, and that counts: a generator that
-// waits with it would report one slow job.
+// A publisher that hangs for 100 ms delays what was to arrive meanwhile, and that counts: a
+// generator that waits with it would report one slow job.
 func TestNoCoordinatedOmission(t *testing.T) {
 	c := small(t)
 	c.Rate, c.WarmUp, c.Verify = 500, 0, 0

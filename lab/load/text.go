@@ -16,11 +16,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "%s\n\n", r.asked())
 	fmt.Fprintf(&b, "jobs     offered %d (%.1f/s), accepted %d (%.1f/s), refused %d (%.1f/s), failed %d, "+
 		"answered %d, missing %d\n",
-		r.Offered, r.OfferedRate, r.Accepted, r.AcceptedRate, r.Refused, r.RefusedRate, r.Failed, r.Answered, r.Missing)
+		r.Offered, r.OfferedRate, r.Accepted, r.AcceptedRate, r.Refused, r.RefusedRate, r.Failed,
+		r.Answered, r.Missing)
 	fmt.Fprintf(&b, "answers  %.1f jobs/s, %.1f queries/s\n", r.AnsweredRate, r.QueryRate)
 	fmt.Fprintf(&b, "cache    %d hits, %d misses, %d without\n", r.Hits, r.Misses, r.Off)
 	if r.CPU > 0 && r.AnsweredRate > 0 {
-		fmt.Fprintf(&b, "cpu      %.2f cores, %.3f ms per job\n", r.CPU/r.Seconds, 1000*r.CPU/(r.AnsweredRate*r.Seconds))
+		fmt.Fprintf(&b, "cpu      %.2f cores, %.3f ms per job\n",
+			r.CPU/r.Seconds, 1000*r.CPU/(r.AnsweredRate*r.Seconds))
 	}
 	fmt.Fprintf(&b, "errors   %s\n", r.errors())
 	if v := r.Verified; v != nil {
@@ -62,7 +64,8 @@ func (r *Report) asked() string {
 	}
 	return fmt.Sprintf("%s; %d × %s per job, up to %d observations; %s, %d variant(s) each, zipf %g, %s; "+
 		"%g s measured after %g s, seed %d",
-		how, r.Batch, what, r.Observed, strings.Join(r.Models, ", "), r.Variants, r.Zipf, models, r.Seconds, r.WarmUp, r.Seed)
+		how, r.Batch, what, r.Observed, strings.Join(r.Models, ", "), r.Variants, r.Zipf, models,
+		r.Seconds, r.WarmUp, r.Seed)
 }
 
 func (r *Report) errors() string {

@@ -14,7 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Verification compares answers with those of infer.Run, bit by bit but for timings and what the cache says.
+// Verification compares answers with those of infer.Run, bit by bit but for timings and what the
+// cache says.
 type Verification struct {
 	Jobs    int    `json:"jobs"`
 	Queries int    `json:"queries"`

@@ -1,6 +1,7 @@
 package simulate
 
-// The pipeline: its stages, what they ask the server while they hold a message, and a job's way through them.
+// The pipeline: its stages, what they ask the server while they hold a message, and a job's way
+// through them.
 
 import (
 	"math/rand/v2"
@@ -8,11 +9,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// What a stage asks the server and waits for while it holds a message, beside fetching it and beside what its
-// own clock counts already (package pipeline's code). Every stage stores its output and acknowledges. For a
-// job of several chunks, which is no longer new by then and whose plan does not travel with it, learn looks
-// for the plan's blob and stores that, contract looks for an answer and for its output, and aggregate for an
-// answer and for the plan.
+// What a stage asks the server and waits for while it holds a message, beside fetching it and beside
+// what its own clock counts already (package pipeline's code). Every stage stores its output and
+// acknowledges. For a job of several chunks, which is no longer new by then and whose plan does not
+// travel with it, learn looks for the plan's blob and stores that, contract looks for an answer and
+// for its output, and aggregate for an answer and for the plan.
 const (
 	tripsReparam  = 2
 	fetchedAtOnce = 8 // partials that the aggregator reads at a time
@@ -31,8 +32,9 @@ func tripsOf(chunks int) trips {
 // all is how often a job of one chunk asks the server.
 func (t trips) all() int { return tripsReparam + t.learn + t.contract + t.aggregate }
 
-// MessagesPerJob is how many messages the server handles for a job of so many chunks: a request and its reply
-// are one, a fetch with its message is one, submission and the answer to whoever asked are two.
+// MessagesPerJob is how many messages the server handles for a job of so many chunks: a request and
+// its reply are one, a fetch with its message is one, submission and the answer to whoever asked are
+// two.
 func MessagesPerJob(chunks int) float64 {
 	n, t := float64(chunks), tripsOf(chunks)
 	common := float64(2 + (1 + tripsReparam) + (1 + t.learn) + (1+t.contract)*chunks)
@@ -66,7 +68,8 @@ func newPipeline(m *Measured, c Config) *pipeline {
 		return r
 	}
 	p.reparam, p.learn = add(query.StageReparam, c.Reparam), add(query.StageLearn, c.Learn)
-	p.contract, p.sum = newPool(p, add(query.StageContract, c.Workers), c.Prefetch), add(query.StageAggregate, c.Aggregate)
+	p.contract, p.sum = newPool(p, add(query.StageContract, c.Workers),
+		c.Prefetch), add(query.StageAggregate, c.Aggregate)
 	p.server, p.cores = add("server", c.Server), add("cores", c.Cores)
 	return p
 }
@@ -108,8 +111,9 @@ func (p *pipeline) trips(n int, own bool, then func()) {
 	})
 }
 
-// work is a message's time in a stage: it is fetched by a free worker, which computes, asks the server, and
-// calls out when its output is stored; the worker is free again after the acknowledgement.
+// work is a message's time in a stage: it is fetched by a free worker, which computes, asks the
+// server, and calls out when its output is stored; the worker is free again after the
+// acknowledgement.
 func (p *pipeline) work(stage *resource, d float64, trips int, out func()) {
 	stage.acquire(func() {
 		p.trips(1, false, func() { // the fetch

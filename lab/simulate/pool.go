@@ -1,7 +1,7 @@
 package simulate
 
-// pool is the contract workers: a queue at the server, and per worker a buffer of messages fetched ahead. A
-// message in the buffer of one worker is not another's, however idle that may be.
+// pool is the contract workers: a queue at the server, and per worker a buffer of messages fetched
+// ahead. A message in the buffer of one worker is not another's, however idle that may be.
 type pool struct {
 	p        *pipeline
 	all      *resource // for the count: one place per worker
@@ -25,8 +25,9 @@ func newPool(p *pipeline, all *resource, prefetch int) *pool {
 	return w
 }
 
-// work is pipeline.work by one of the workers. A worker that fetches one message at a time asks for the next
-// when it has acknowledged; one that fetches ahead asks when it begins one, and does not wait for the fetch.
+// work is pipeline.work by one of the workers. A worker that fetches one message at a time asks for
+// the next when it has acknowledged; one that fetches ahead asks when it begins one, and does not
+// wait for the fetch.
 func (w *pool) work(d float64, trips int, own bool, out func()) {
 	w.send(func(worker int) {
 		if w.prefetch == 1 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// queue runs n customers through stations in tandem, after a tenth of them that are not counted, and returns
-// the mean time that they spent in each. Arrivals are Poisson with rate lambda.
+// queue runs n customers through stations in tandem, after a tenth of them that are not counted, and
+// returns the mean time that they spent in each. Arrivals are Poisson with rate lambda.
 func queue(
 	t *testing.T, n int, lambda float64, seed uint64, stations []int,
 	service func(r *rand.Rand, station int) float64,
@@ -83,7 +83,8 @@ func erlangC(c int, a float64) float64 {
 	return last / (sum + last)
 }
 
-// sampled is the tolerance of means over 60,000 customers at the utilisations here: some four standard errors.
+// sampled is the tolerance of means over 60,000 customers at the utilisations here: some four
+// standard errors.
 const sampled = 0.05
 
 func TestMM1(t *testing.T) {

@@ -1,7 +1,7 @@
 package simulate
 
-// resource is something of which so many can be held at a time: cores, the server's threads, the places of a stage. Who
-// waits is served in turn.
+// resource is something of which so many can be held at a time: cores, the server's threads, the
+// places of a stage. Who waits is served in turn.
 type resource struct {
 	e       *engine
 	name    string

@@ -27,7 +27,8 @@ type Config struct {
 	Seed        uint64
 }
 
-// limits of a simulation: an event takes about half a microsecond, a job some forty of them and some twenty per chunk.
+// limits of a simulation: an event takes about half a microsecond, a job some forty of them and some
+// twenty per chunk.
 const (
 	maxPlaces = 1_000_000
 	maxJobs   = 10_000_000
@@ -98,7 +99,8 @@ type Use struct {
 	Limit       float64 `json:"limit_per_s"` // jobs per second that it allows, 0: no bound
 }
 
-// Bottlenecks are the bounded resources in the order of the throughput that they allow, the least first.
+// Bottlenecks are the bounded resources in the order of the throughput that they allow, the least
+// first.
 func (r *Result) Bottlenecks() []Use {
 	var list []Use
 	for _, u := range r.Use {
@@ -110,8 +112,8 @@ func (r *Result) Bottlenecks() []Use {
 	return list
 }
 
-// Stream simulates a stream of jobs. Beyond what the deployment can do latencies of an open loop grow with
-// the number of jobs.
+// Stream simulates a stream of jobs. Beyond what the deployment can do latencies of an open loop
+// grow with the number of jobs.
 func Stream(ctx context.Context, m *Measured, c Config) (*Result, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -198,7 +200,8 @@ func (p *pipeline) result(latencies []float64, over float64) *Result {
 	return r
 }
 
-// Makespan simulates one job of so many chunks on an idle deployment and returns the time to its answer.
+// Makespan simulates one job of so many chunks on an idle deployment and returns the time to its
+// answer.
 func Makespan(m *Measured, c Config, chunks int) (float64, error) {
 	c.Rate, c.Outstanding = 0, 1
 	c = c.withDefaults()

@@ -13,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// samples of the exponential distribution, at the middles of so many equal shares, scaled to their mean.
+// samples of the exponential distribution, at the middles of so many equal shares, scaled to their
+// mean.
 func samples(mean float64) []float64 {
 	const n = 2000
 	list, sum := make([]float64, n), 0.0
@@ -71,7 +72,8 @@ func TestContractAloneIsMMc(t *testing.T) {
 	}
 }
 
-// One job after the other spends what is computed, and the hops and messages on its way, and waits for nothing.
+// One job after the other spends what is computed, and the hops and messages on its way, and waits
+// for nothing.
 func TestQuietLatency(t *testing.T) {
 	m := &Measured{
 		Reparam:     []float64{1},
@@ -84,7 +86,8 @@ func TestQuietLatency(t *testing.T) {
 		ServerShare: 0.5,
 		Publisher:   0.3,
 	}
-	// Until the output of a stage is stored it has fetched its message and made all its trips but the acknowledgement.
+	// Until the output of a stage is stored it has fetched its message and made all its trips but
+	// the acknowledgement.
 	trips := float64(tripsOf(1).all())
 	want := 10 + 0.3 + trips*(2*0.1+0.02) + 2*(0.1+0.01) // submission, answer
 	r := stream(t, m, Config{Outstanding: 1, Jobs: 100})
@@ -244,7 +247,8 @@ func TestBadInput(t *testing.T) {
 	} {
 		m, c := only(), good
 		f(m, &c)
-		if _, err := Stream(t.Context(), m, c); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
+		if _, err := Stream(t.Context(), m, c); fault.CodeOf(err) != fault.BadInput ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -48,8 +48,9 @@ func (c *benchCmd) Validate() error {
 	return nil
 }
 
-// Run measures every model in a process of its own, prints a line for each as it ends, and writes the files.
-// An interrupt keeps what was measured until then. The exit code is 0 if all models were solved.
+// Run measures every model in a process of its own, prints a line for each as it ends, and writes
+// the files. An interrupt keeps what was measured until then. The exit code is 0 if all models were
+// solved.
 func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Redraw != "" {
 		return c.redraw(t)
@@ -108,8 +109,8 @@ func (c *benchCmd) Run(ctx context.Context, t *console.Terminal) error {
 // source is the package of btn, for which go.mod has a replacement by the folder above.
 const source = "github.com/basetensor/basetensor/cmd/btn"
 
-// answerer returns the path of the btn that answers. In the laboratory's folder, where `go run` runs this
-// program, go builds it.
+// answerer returns the path of the btn that answers. In the laboratory's folder, where `go run` runs
+// this program, go builds it.
 func (c *benchCmd) answerer(ctx context.Context) (string, error) {
 	if c.BTN != "" {
 		path, err := exec.LookPath(c.BTN)
@@ -142,7 +143,8 @@ func (c *benchCmd) command(program string) []string {
 	return append(args, "--")
 }
 
-// typed is the command line that measures the same again. Folders with a place on this machine only are left out.
+// typed is the command line that measures the same again. Folders with a place on this machine only
+// are left out.
 func (c *benchCmd) typed() string {
 	args := []string{
 		"btnlab", "bench", "FOLDER", "--method", c.Method, "--timeout", c.Timeout.String(), "--memory",
@@ -181,8 +183,8 @@ func (c *benchCmd) typed() string {
 	return strings.Join(args, " ")
 }
 
-// compared reads the earlier results. A set that has the name of this run's, or of an earlier file's, is told apart by
-// its file.
+// compared reads the earlier results. A set that has the name of this run's, or of an earlier
+// file's, is told apart by its file.
 func (c *benchCmd) compared() ([]bench.Series, error) {
 	var list []bench.Series
 	taken := map[string]bool{c.Method: true}
@@ -198,7 +200,8 @@ func (c *benchCmd) compared() ([]bench.Series, error) {
 		}
 		for _, s := range bench.SeriesOf(rows, filepath.Base(file)) {
 			if taken[s.Name] {
-				s.Name += " (" + filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))) + ")"
+				s.Name += " (" + filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(file)),
+					filepath.Base(file))) + ")"
 			}
 			taken[s.Name] = true
 			list = append(list, s)

@@ -29,7 +29,8 @@ func (c *evaluateCmd) Validate() error {
 	return nil
 }
 
-// Run makes each experiment, says how far it is, and writes its files. An interrupt keeps what was measured until then.
+// Run makes each experiment, says how far it is, and writes its files. An interrupt keeps what was
+// measured until then.
 func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	experiments, err := evaluate.Find(c.Experiment)
 	if err != nil {
@@ -43,7 +44,14 @@ func (c *evaluateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return err
 	}
-	o := evaluate.Options{Short: c.Short, Seeds: c.Seeds, Methods: methods, Data: c.Data, Models: c.Model, Progress: t.Err}
+	o := evaluate.Options{
+		Short:    c.Short,
+		Seeds:    c.Seeds,
+		Methods:  methods,
+		Data:     c.Data,
+		Models:   c.Model,
+		Progress: t.Err,
+	}
 	for _, x := range experiments {
 		rows, err := x.Run(ctx, o)
 		if len(rows) > 0 {

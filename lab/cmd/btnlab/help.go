@@ -14,7 +14,8 @@ var helpTexts = kong.Vars{
 	"bench_btn": "The btn that answers; without it the one beside this program, or one built from the source " +
 		"of this laboratory.",
 	"bench_name": "Files are NAME.csv, NAME.md and NAME.svg; without it results.csv, results.md and cactus.svg.",
-	"evaluate_experiment": "strength (errors against coupling strength), components (of symmetry-cp), time (errors " +
+	"evaluate_experiment": "strength (errors against coupling strength), components (of " +
+		"symmetry-cp), time (errors " +
 		"while answers grow), uai (reference models), reuse (of projectors), calibration (errors " +
 		"against stated uncertainty), calibration-of-more, calibration-of-constraints or all.",
 	"load_models": "Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without " +
@@ -24,7 +25,8 @@ var helpTexts = kong.Vars{
 		"all, or none.",
 	"load_nats":  "Load the workers on this NATS server; without it everything runs in this process.",
 	"load_redis": "Without --nats: cache in this Redis and not in the embedded one; 'off' for none.",
-	"load_max_bytes": "Without --nats: room for all streams together; without it 4 GiB in memory, 16 GiB in files. " +
+	"load_max_bytes": "Without --nats: room for all streams together; without it 4 GiB in memory, " +
+		"16 GiB in files. " +
 		"Jobs are refused when three quarters of what is for answers are full.",
 	"load_chunk_flops": "About how many operations one task has; 0: learn-worker's default, 1: every query and " +
 		"component is a task. With --nats: what the learn-workers there have.",

@@ -85,7 +85,8 @@ func (c *loadCmd) verified() (int, error) {
 	return n, nil
 }
 
-// Run loads the workers, prints the report and writes the files. The exit code is 1 if an answer is wrong or missing.
+// Run loads the workers, prints the report and writes the files. The exit code is 1 if an answer is
+// wrong or missing.
 func (c *loadCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	settings, err := c.config(t.Opener(ctx))
 	if err != nil {
@@ -141,7 +142,9 @@ func (c *loadCmd) config(open console.Opener) (load.Config, error) {
 		settings.Tenants = append(settings.Tenants, load.Tenant{Name: name, Weight: weight})
 	}
 
-	sort.Slice(settings.Tenants, func(i, j int) bool { return settings.Tenants[i].Name < settings.Tenants[j].Name })
+	sort.Slice(settings.Tenants, func(i, j int) bool {
+		return settings.Tenants[i].Name < settings.Tenants[j].Name
+	})
 	for _, arg := range c.Models {
 		path, weight := arg, 1.0
 		if at := strings.LastIndex(arg, "="); at >= 0 {

@@ -1,4 +1,5 @@
-// Command btnlab is the laboratory: it measures btn, its methods and its workers, and draws what was measured.
+// Command btnlab is the laboratory: it measures btn, its methods and its workers, and draws what was
+// measured.
 package main
 
 import (

@@ -102,8 +102,8 @@ func (c *simulateCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return fault.Wrap(fault.Infrastructure, w.Flush())
 }
 
-// predict simulates a number of workers: one job after the other for the bounds, more jobs than there is room
-// for, and the rate.
+// predict simulates a number of workers: one job after the other for the bounds, more jobs than
+// there is room for, and the rate.
 func (c *simulateCmd) predict(ctx context.Context, m *simulate.Measured, workers int) (*prediction, error) {
 	config := simulate.Config{
 		Workers: workers, Prefetch: c.Prefetch, Reparam: c.Stages, Learn: c.Stages, Aggregate: c.Stages,
