@@ -56,7 +56,7 @@ func TestSchemasCompile(t *testing.T) {
 
 // messages are all messages of version 1.
 var messages = []func() wire.Message{
-	func() wire.Message { return new(wire.Model) },
+	func() wire.Message { return new(wire.Request) },
 	func() wire.Message { return new(message.Network) },
 	func() wire.Message { return new(message.Task) },
 	func() wire.Message { return new(message.Partial) },

@@ -121,7 +121,7 @@ func (c *inferCmd) late() error {
 
 // asked is what a command asks for.
 type asked struct {
-	message wire.Model
+	message wire.Request
 	queries []query.Query
 	over    []int // of every query, 1 + the one that it is asked over
 }

@@ -220,14 +220,14 @@ func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]qu
 }
 
 // message is the job as it travels, without its deadline.
-func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query.Query) (wire.Model, error) {
-	message := wire.Model{Job: job, Settings: r.settings()}
+func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query.Query) (wire.Request, error) {
+	message := wire.Request{Job: job, Settings: r.settings()}
 	if digest, registered := strings.CutPrefix(r.Model, byDigest); registered {
 		message.ModelDigest = digest
 	} else {
-		of, err := wire.NewModel(m)
+		of, err := wire.NewRequest(m)
 		if err != nil {
-			return wire.Model{}, err
+			return wire.Request{}, err
 		}
 		message.Model = of.Model
 	}

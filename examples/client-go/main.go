@@ -97,7 +97,7 @@ func run(o options) (*wire.Answer, error) {
 
 // submit stores the request, again if it is not known whether it arrived: the same request under the same id
 // is one job.
-func submit(ctx context.Context, c *client.Client, request wire.Model) error {
+func submit(ctx context.Context, c *client.Client, request wire.Request) error {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		err := submitOnce(ctx, c, request)
 		if err == nil || fault.CodeOf(err) != fault.Infrastructure {
@@ -112,7 +112,7 @@ func submit(ctx context.Context, c *client.Client, request wire.Model) error {
 }
 
 // submitOnce does not end with ctx: a job that may or may not be stored could not be cancelled.
-func submitOnce(ctx context.Context, c *client.Client, request wire.Model) error {
+func submitOnce(ctx context.Context, c *client.Client, request wire.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_, err := c.Submit(ctx, request)

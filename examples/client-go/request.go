@@ -12,8 +12,8 @@ import (
 )
 
 // request returns the message to submit.
-func (o options) request() (wire.Model, error) {
-	m := wire.Model{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds()}
+func (o options) request() (wire.Request, error) {
+	m := wire.Request{Job: o.job, Tenant: o.tenant, DeadlineMS: o.deadline.Milliseconds()}
 	var err error
 	if o.uai != "" {
 		m.UAI, m.Queries, err = text(o.uai, o.evid)
@@ -49,7 +49,7 @@ const (
 
 // grass is a factor graph in the native form, which has factors that no table can hold; these are tables. They are
 // row-major, the last variable of the scope fastest.
-func grass() (*wire.ModelBody, []query.Query, error) {
+func grass() (*wire.Model, []query.Query, error) {
 	dense := func(scope []int, p ...float64) factorgraph.Factor {
 		shape := make([]int, len(scope))
 		for i := range shape {
@@ -57,7 +57,7 @@ func grass() (*wire.ModelBody, []query.Query, error) {
 		}
 		return factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: shape, Data: p}}
 	}
-	body, err := wire.NewModelBody(&factorgraph.Model{
+	body, err := wire.NewModel(&factorgraph.Model{
 		Domains: []int{2, 2, 2},
 		Names:   []string{"rain", "sprinkler", "wet"},
 		Bayes:   true,

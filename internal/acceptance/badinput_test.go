@@ -130,7 +130,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	for i, b := range badInputs {
 		job := fmt.Sprintf("bad-%d-%d", id, i)
 		// The client would refuse nothing here: what the text says is for reparam-worker to find out.
-		data, err := wire.Encode(&wire.Model{Job: job, UAI: b.model, Queries: []query.Query{{Evid: b.evid}}})
+		data, err := wire.Encode(&wire.Request{Job: job, UAI: b.model, Queries: []query.Query{{Evid: b.evid}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func checkBadInputByRawMessage(ctx context.Context, t *testing.T, nc *nats.Conn,
 	} {
 		refused(fmt.Sprintf("raw bytes %d", i), publish(fmt.Sprintf("raw-%d-%d", id, i), raw), "")
 	}
-	data, err := wire.Encode(&wire.Model{
+	data, err := wire.Encode(&wire.Request{
 		Job:     fmt.Sprintf("good-%d", id),
 		UAI:     "MARKOV\n1\n2\n1\n1 0\n2 1 2\n",
 		Queries: []query.Query{{}},

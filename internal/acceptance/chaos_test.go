@@ -125,7 +125,7 @@ func chaosJob(ctx context.Context, t *testing.T, c *client.Client, i int) {
 		t.Error(err)
 		return
 	}
-	body, err := wire.NewModelBody(m)
+	body, err := wire.NewModel(m)
 	if err != nil {
 		t.Error(err)
 		return
@@ -134,7 +134,7 @@ func chaosJob(ctx context.Context, t *testing.T, c *client.Client, i int) {
 	if i%3 == 1 {
 		settings = btn.Settings{Method: btn.MethodSymmetryCP, Components: 4, Sweeps: 3}
 	}
-	message := wire.Model{Job: job, Tenant: fmt.Sprint("tenant", i%20), Model: body, Settings: settings}
+	message := wire.Request{Job: job, Tenant: fmt.Sprint("tenant", i%20), Model: body, Settings: settings}
 	request := infer.Request{Job: job, Model: m, Settings: settings}
 	for q := range 1 + i%3 {
 		var e factorgraph.Evidence

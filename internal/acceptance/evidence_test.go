@@ -120,14 +120,14 @@ func pipelineFor(
 	must(err)
 	c, err := client.New(nc)
 	must(err)
-	body, err := wire.NewModelBody(m)
+	body, err := wire.NewModel(m)
 	must(err)
 	return func(job string, ev factorgraph.Evidence) (btn.Result, time.Duration) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		begin := time.Now()
-		_, err := c.Submit(ctx, wire.Model{
+		_, err := c.Submit(ctx, wire.Request{
 			Job:      job,
 			Model:    body,
 			Queries:  []query.Query{{Evidence: ev}},

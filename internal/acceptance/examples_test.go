@@ -164,13 +164,13 @@ func (p program) run(
 }
 
 // request reads the stored model of a job as the workers do.
-func (s served) request(t *testing.T, job string) (wire.Model, nats.Header) {
+func (s served) request(t *testing.T, job string) (wire.Request, nats.Header) {
 	t.Helper()
 	stored, err := s.bus.Get(t.Context(), bus.StreamModel, wire.Prefix+"model.*."+job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m wire.Model
+	var m wire.Request
 	if err := wire.Decode(stored.Data, &m); err != nil {
 		t.Fatalf("what is stored for job %s: %v", job, err)
 	}
@@ -181,7 +181,7 @@ func (s served) request(t *testing.T, job string) (wire.Model, nats.Header) {
 }
 
 // computed returns the results of infer.Run for a request.
-func computed(t *testing.T, m wire.Model) []btn.Result {
+func computed(t *testing.T, m wire.Request) []btn.Result {
 	t.Helper()
 	r := infer.Request{Job: m.Job, Settings: m.Settings}
 	var err error

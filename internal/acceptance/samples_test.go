@@ -14,12 +14,12 @@ import (
 
 // digestSamples are valid requests that among them have every field of a model message, with values
 // and without.
-func digestSamples(t *testing.T) []wire.Model {
+func digestSamples(t *testing.T) []wire.Request {
 	t.Helper()
 	dims := []int{2, 3}
 	levels := countspace.TwoLevels(dims)
 	scope := []int{0, 1}
-	body, err := wire.NewModelBody(&factorgraph.Model{Domains: []int{2, 3, 1},
+	body, err := wire.NewModel(&factorgraph.Model{Domains: []int{2, 3, 1},
 		Names: []string{"rain", "wet", "one"}, Bayes: true, Factors: []factorgraph.Factor{
 			{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
 			{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 5e-324}}},
@@ -50,7 +50,7 @@ func digestSamples(t *testing.T) []wire.Model {
 	for i := range many {
 		many[i].Over = (i + 2) % 17
 	}
-	return []wire.Model{
+	return []wire.Request{
 		{Job: "least", UAI: coin, Queries: []query.Query{{}}},
 		{Job: "least", UAI: coin, Queries: []query.Query{{Marginals: true}}},
 		{Job: "many", UAI: coin, Queries: many},

@@ -39,7 +39,7 @@ func TestWireDocBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m wire.Model
+	var m wire.Request
 	if err := wire.Decode(data, &m); err != nil {
 		t.Fatalf("%d bytes: %v", len(data), err)
 	}

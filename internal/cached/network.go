@@ -20,8 +20,8 @@ type Network struct {
 }
 
 // NetworkKey is where the cache has a registered model's network: the digest and, hashed, the settings and the arithmetic.
-func NetworkKey(m *wire.Model) (string, error) {
-	settings, err := (&wire.Model{Settings: m.Settings}).Digest()
+func NetworkKey(m *wire.Request) (string, error) {
+	settings, err := (&wire.Request{Settings: m.Settings}).Digest()
 	if err != nil {
 		return "", fault.Wrap(fault.BadInput, err)
 	}

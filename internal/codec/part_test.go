@@ -10,7 +10,7 @@ import (
 )
 
 func TestPart(t *testing.T) {
-	b, err := wire.Encode(&wire.Model{Job: "j", UAI: "MARKOV 0 0", Queries: []query.Query{{}}})
+	b, err := wire.Encode(&wire.Request{Job: "j", UAI: "MARKOV 0 0", Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (l *Loop) Info(err error) btn.ErrorInfo {
 // else that of the bytes.
 func (l *Loop) digestOf(ctx context.Context, d *Message) string {
 	if m, err := l.Bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job)); err == nil {
-		var model wire.Model
+		var model wire.Request
 		if wire.Decode(m.Data, &model) == nil {
 			if digest, err := model.Digest(); err == nil {
 				return digest

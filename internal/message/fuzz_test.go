@@ -48,7 +48,7 @@ func fuzzMessage(f *testing.F, m wire.Message) {
 	})
 }
 
-func FuzzModel(f *testing.F)      { fuzzMessage(f, new(wire.Model)) }
+func FuzzModel(f *testing.F)      { fuzzMessage(f, new(wire.Request)) }
 func FuzzNetwork(f *testing.F)    { fuzzMessage(f, new(Network)) }
 func FuzzTask(f *testing.F)       { fuzzMessage(f, new(Task)) }
 func FuzzPartial(f *testing.F)    { fuzzMessage(f, new(Partial)) }

@@ -116,7 +116,7 @@ func TestDecodeBoundsMemory(t *testing.T) {
 	if err := codec.Scan(b, wire.MaxMessage); err != nil {
 		t.Fatal(err)
 	}
-	err := wire.Decode(b, new(wire.Model))
+	err := wire.Decode(b, new(wire.Request))
 	if !errors.Is(err, wire.ErrTooLarge) || !strings.Contains(err.Error(), "model.queries") {
 		t.Errorf("%v", err)
 	}
@@ -214,8 +214,8 @@ func TestDecodeNamesTheField(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	queries := []query.Query{{}}
-	native := func(f ...wire.Factor) *wire.Model {
-		return &wire.Model{Job: "j", Queries: queries, Model: &wire.ModelBody{Domains: []int{2, 3}, Factors: f}}
+	native := func(f ...wire.Factor) *wire.Request {
+		return &wire.Request{Job: "j", Queries: queries, Model: &wire.Model{Domains: []int{2, 3}, Factors: f}}
 	}
 	dense := func(shape []int, n int) form.Tensor {
 		return form.Tensor{Kind: form.KindDense, Shape: shape, Data: make([]float64, n)}
@@ -234,23 +234,23 @@ func TestValidateNamesTheField(t *testing.T) {
 		m    wire.Message
 		says string
 	}{
-		{&wire.Model{Job: "j", Queries: queries}, "none of model, uai and model_digest"},
-		{&wire.Model{Job: "j", Queries: queries, UAI: "x", Model: &wire.ModelBody{}}, "both model and uai"},
-		{&wire.Model{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
-		{&wire.Model{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
-		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
+		{&wire.Request{Job: "j", Queries: queries}, "none of model, uai and model_digest"},
+		{&wire.Request{Job: "j", Queries: queries, UAI: "x", Model: &wire.Model{}}, "both model and uai"},
+		{&wire.Request{Job: "j", UAI: "x"}, "queries: wire: invalid message: there is none"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, DeadlineMS: -1}, "deadline_ms"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Components: -1}}, "settings.components"},
 		{
-			&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}},
+			&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Method: "magic"}},
 			`settings.method: wire: invalid message: "magic" is none of`,
 		},
-		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
-		{&wire.Model{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Maps: btn.MapGiven}}, "settings.maps"},
+		{&wire.Request{Job: "j", UAI: "x", Queries: queries, Settings: btn.Settings{Cores: "all"}}, "settings.cores"},
 		{
-			&wire.Model{Job: "j", Model: &wire.ModelBody{}, Queries: []query.Query{{Evid: "0"}}},
+			&wire.Request{Job: "j", Model: &wire.Model{}, Queries: []query.Query{{Evid: "0"}}},
 			"queries[0].evid: wire: invalid message: evidence as text needs a model in uai",
 		},
 		{
-			&wire.Model{
+			&wire.Request{
 				Job:     "j",
 				UAI:     "x",
 				Queries: []query.Query{{Evid: "0", Evidence: factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1)}}},
@@ -258,24 +258,24 @@ func TestValidateNamesTheField(t *testing.T) {
 			"both evid and evidence",
 		},
 		{
-			&wire.Model{
+			&wire.Request{
 				Job:     "j",
-				Model:   &wire.ModelBody{Domains: []int{2}},
+				Model:   &wire.Model{Domains: []int{2}},
 				Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}}}},
 			},
 			"variable 0 = 2 is out of range",
 		},
 		{
-			&wire.Model{
+			&wire.Request{
 				Job:     "j",
-				Model:   &wire.ModelBody{Domains: []int{2}},
+				Model:   &wire.Model{Domains: []int{2}},
 				Queries: []query.Query{{Evidence: factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Weights: []float64{1}}}}}},
 			},
 			"1 weights for variable 0",
 		},
-		{&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
+		{&wire.Request{Job: "j", Model: &wire.Model{Domains: []int{0}}, Queries: queries}, "model.domains[0]: wire: invalid message: 0 values"},
 		{
-			&wire.Model{Job: "j", Model: &wire.ModelBody{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries},
+			&wire.Request{Job: "j", Model: &wire.Model{Domains: []int{2}, Names: []string{"a", "b"}}, Queries: queries},
 			"2 names for 1 variables",
 		},
 		{
@@ -383,12 +383,12 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&DeadLetter{Job: "j", Stage: "learn", Error: btn.ErrorInfo{Code: fault.Internal}}, "subject: wire: invalid message: is empty"},
 		{&Redrive{Job: "j", Time: -1}, "time"},
 		{&wire.Graph{}, "model: wire: invalid message: neither model nor uai is given"},
-		{&wire.Graph{Model: &wire.ModelBody{Domains: []int{0}}}, "model.domains[0]"},
+		{&wire.Graph{Model: &wire.Model{Domains: []int{0}}}, "model.domains[0]"},
 		{
-			&wire.Model{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}},
+			&wire.Request{Job: "j", UAI: "x", ModelDigest: digestA, Queries: []query.Query{{}}},
 			"model_digest: wire: invalid message: the model is given as well",
 		},
-		{&wire.Model{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
+		{&wire.Request{Job: "j", ModelDigest: "A", Queries: []query.Query{{}}}, "model_digest"},
 		{&wire.Unanswered{Status: wire.StatusOK}, `status: wire: invalid message: "ok" is neither pending nor refused`},
 		{&wire.Unanswered{Status: wire.StatusPending, Job: "j"}, "digest"},
 		{&wire.Unanswered{Status: wire.StatusRefused, Error: btn.ErrorInfo{Code: "x"}}, "error.code"},
@@ -573,15 +573,15 @@ func TestJointMarginalsAreChecked(t *testing.T) {
 		) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, want %q", c.set, err, c.want)
 		}
-		m := &wire.Model{
+		m := &wire.Request{
 			Job:     "j",
-			Model:   &wire.ModelBody{Domains: []int{2, 1 << 19, 4}, Factors: []wire.Factor{}},
+			Model:   &wire.Model{Domains: []int{2, 1 << 19, 4}, Factors: []wire.Factor{}},
 			Queries: []query.Query{{Joint: c.set}},
 		}
 		if err := m.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "queries[0].joint") {
 			t.Errorf("native model, %v: %v", c.set, err)
 		}
-		m = &wire.Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
+		m = &wire.Request{Job: "j", UAI: "MARKOV", Queries: []query.Query{{Joint: c.set}}}
 		if err := m.Validate(); (err != nil) != c.everywhere {
 			t.Errorf("model in UAI, %v: %v", c.set, err)
 		}

@@ -10,16 +10,16 @@ import (
 
 // What a request on wire.InferSubject may leave out, and how long it waits.
 
-// looseModel is a wire.Model whose job's id may be absent.
+// looseModel is a wire.Request whose job's id may be absent.
 type looseModel struct {
-	Job         string          `msgpack:"job,omitempty"`
-	Tenant      string          `msgpack:"tenant,omitempty"`
-	Model       *wire.ModelBody `msgpack:"model,omitempty"`
-	UAI         string          `msgpack:"uai,omitempty"`
-	ModelDigest string          `msgpack:"model_digest,omitempty"`
-	Queries     []query.Query   `msgpack:"queries"`
-	Settings    btn.Settings    `msgpack:"settings,omitempty"`
-	DeadlineMS  int64           `msgpack:"deadline_ms,omitempty"`
+	Job         string        `msgpack:"job,omitempty"`
+	Tenant      string        `msgpack:"tenant,omitempty"`
+	Model       *wire.Model   `msgpack:"model,omitempty"`
+	UAI         string        `msgpack:"uai,omitempty"`
+	ModelDigest string        `msgpack:"model_digest,omitempty"`
+	Queries     []query.Query `msgpack:"queries"`
+	Settings    btn.Settings  `msgpack:"settings,omitempty"`
+	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"`
 }
 
 // Patience is how long a request on wire.InferSubject waits for the answer: a second; with a deadline for that and a second
@@ -36,10 +36,10 @@ func Patience(deadlineMS int64) time.Duration {
 }
 
 // DecodeRequest is Decode for a model message that may come without a job's id, or with an empty one: it then gets newJob's.
-func DecodeRequest(b []byte, m *wire.Model, newJob func() string) error {
+func DecodeRequest(b []byte, m *wire.Request, newJob func() string) error {
 	var loose looseModel
 	err := unmarshal(m.Name(), b, wire.MaxModel, &loose)
-	if *m = wire.Model(loose); err == nil {
+	if *m = wire.Request(loose); err == nil {
 		if m.Job == "" {
 			m.Job = newJob()
 		}

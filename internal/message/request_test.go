@@ -24,12 +24,12 @@ func TestRequestWithoutJob(t *testing.T) {
 	for want, b := range map[string][]byte{
 		"made": request(map[string]any{}), "mine": request(map[string]any{"job": "mine"}),
 	} {
-		var m wire.Model
+		var m wire.Request
 		if err := DecodeRequest(b, &m, made); err != nil || m.Job != want || m.UAI != "MARKOV" || len(m.Queries) != 1 {
 			t.Errorf("%+v, %v", m, err)
 		}
 	}
-	var m wire.Model
+	var m wire.Request
 	if err := DecodeRequest(request(map[string]any{"job": ""}), &m, made); err != nil || m.Job != "made" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -40,12 +40,12 @@ func TestRequestWithoutJob(t *testing.T) {
 		},
 		"model.queries: wire: malformed message: required field is": {0x82, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1},
 	} {
-		if err := DecodeRequest(b, new(wire.Model), made); err == nil || !strings.Contains(err.Error(), says) ||
+		if err := DecodeRequest(b, new(wire.Request), made); err == nil || !strings.Contains(err.Error(), says) ||
 			fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
-	if err := wire.Decode(request(map[string]any{}), new(wire.Model)); !errors.Is(err, wire.ErrMalformed) {
+	if err := wire.Decode(request(map[string]any{}), new(wire.Request)); !errors.Is(err, wire.ErrMalformed) {
 		t.Errorf("on its stream a model message without job decodes: %v", err)
 	}
 }

@@ -47,17 +47,17 @@ func TestMessagesRoundTrip(t *testing.T) {
 	}
 }
 
-func TestModelBodyRoundTrip(t *testing.T) {
+func TestModelRoundTrip(t *testing.T) {
 	want := sampleModel()
-	body, err := wire.NewModelBody(want)
+	body, err := wire.NewModel(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := wire.Encode(&wire.Model{Job: "j", Model: body, Queries: []query.Query{{}}})
+	b, err := wire.Encode(&wire.Request{Job: "j", Model: body, Queries: []query.Query{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m wire.Model
+	var m wire.Request
 	if err := wire.Decode(b, &m); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestTermWithoutVectors(t *testing.T) {
 	table := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims),
 		Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: scaled.Vector{Mant: []float64{1, 2, 3}}}}}
 	m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}}}
-	body, err := wire.NewModelBody(m)
+	body, err := wire.NewModel(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,10 +311,10 @@ func TestViewsRoundTrip(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	base := func() *wire.Model {
-		return &wire.Model{Job: "j", UAI: "MARKOV", Queries: []query.Query{{}}}
+	base := func() *wire.Request {
+		return &wire.Request{Job: "j", UAI: "MARKOV", Queries: []query.Query{{}}}
 	}
-	digest := func(m *wire.Model) string {
+	digest := func(m *wire.Request) string {
 		d, err := m.Digest()
 		if err != nil {
 			t.Fatal(err)
@@ -332,22 +332,22 @@ func TestDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var decoded wire.Model
+	var decoded wire.Request
 	if err := wire.Decode(b, &decoded); err != nil || digest(&decoded) != want {
 		t.Error("the digest does not survive the wire", err)
 	}
 	seen := map[string]string{want: "nothing"}
-	for name, change := range map[string]func(*wire.Model){
-		"job":       func(m *wire.Model) { m.Job = "k" },
-		"tenant":    func(m *wire.Model) { m.Tenant = "k" },
-		"uai":       func(m *wire.Model) { m.UAI += " " },
-		"native":    func(m *wire.Model) { m.UAI, m.Model = "", &wire.ModelBody{Domains: []int{2}} },
-		"deadline":  func(m *wire.Model) { m.DeadlineMS = 1 },
-		"seed":      func(m *wire.Model) { m.Settings.Seed = 1 },
-		"method":    func(m *wire.Model) { m.Settings.Method = btn.MethodExact },
-		"queries":   func(m *wire.Model) { m.Queries = append(m.Queries, query.Query{}) },
-		"evid":      func(m *wire.Model) { m.Queries[0].Evid = "1 0 1" },
-		"evid file": func(m *wire.Model) { m.Queries[0].EvidenceFile = "f" },
+	for name, change := range map[string]func(*wire.Request){
+		"job":       func(m *wire.Request) { m.Job = "k" },
+		"tenant":    func(m *wire.Request) { m.Tenant = "k" },
+		"uai":       func(m *wire.Request) { m.UAI += " " },
+		"native":    func(m *wire.Request) { m.UAI, m.Model = "", &wire.Model{Domains: []int{2}} },
+		"deadline":  func(m *wire.Request) { m.DeadlineMS = 1 },
+		"seed":      func(m *wire.Request) { m.Settings.Seed = 1 },
+		"method":    func(m *wire.Request) { m.Settings.Method = btn.MethodExact },
+		"queries":   func(m *wire.Request) { m.Queries = append(m.Queries, query.Query{}) },
+		"evid":      func(m *wire.Request) { m.Queries[0].Evid = "1 0 1" },
+		"evid file": func(m *wire.Request) { m.Queries[0].EvidenceFile = "f" },
 	} {
 		m := base()
 		change(m)
@@ -390,12 +390,12 @@ func TestEncodeRefuses(t *testing.T) {
 
 // A file in another encoding can be sent; what it says is for its reader to refuse, and its digest survives the wire.
 func TestTextThatIsNotUTF8(t *testing.T) {
-	m := &wire.Model{Job: "j", UAI: "MARKOV \xe9 2", Queries: []query.Query{{EvidenceFile: "\xff.evid"}}}
+	m := &wire.Request{Job: "j", UAI: "MARKOV \xe9 2", Queries: []query.Query{{EvidenceFile: "\xff.evid"}}}
 	b, err := wire.Encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got wire.Model
+	var got wire.Request
 	if err := wire.Decode(b, &got); err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if _, err := wire.Encode(n); fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "is not UTF-8") {
 		t.Error(err)
 	}
-	if _, err := wire.Encode(&wire.Model{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := wire.Encode(&wire.Request{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}
 }

@@ -29,7 +29,7 @@ func sampleMessages() []wire.Message {
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
 	settings := btn.Settings{Method: btn.MethodExact, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables,
 		Seed: math.MaxUint64, Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1}
-	body, err := wire.NewModelBody(sampleModel())
+	body, err := wire.NewModel(sampleModel())
 	if err != nil {
 		panic(err)
 	}
@@ -46,8 +46,8 @@ func sampleMessages() []wire.Message {
 		Cache:  "off",
 	}
 	return []wire.Message{
-		&wire.Model{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
-		&wire.Model{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
+		&wire.Request{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
+		&wire.Request{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
 		&Network{
 			Job:        "job-1",
 			Tenant:     "t",
@@ -88,7 +88,7 @@ func sampleMessages() []wire.Message {
 			Deliveries: 6, Payload: digestB, Time: 1767225600000},
 		&wire.Graph{Model: body},
 		&wire.Graph{UAI: "MARKOV\n0\n0\n"},
-		&wire.Model{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
+		&wire.Request{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
 		&wire.Unanswered{
 			Job:    "job-1",
 			Digest: digestA,

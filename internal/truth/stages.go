@@ -136,7 +136,7 @@ func carried(m, to wire.Message) error {
 }
 
 // wireRequest is a case as the message that a client sends, through its bytes.
-func wireRequest(c *Case) (*wire.Model, error) {
+func wireRequest(c *Case) (*wire.Request, error) {
 	var queries []query.Query
 	for _, q := range c.Queries {
 		queries = append(queries, query.Query{
@@ -146,12 +146,12 @@ func wireRequest(c *Case) (*wire.Model, error) {
 			Joint:     q.Joint,
 		})
 	}
-	m, err := wire.NewModel(c.Model, queries...)
+	m, err := wire.NewRequest(c.Model, queries...)
 	if err != nil {
 		return nil, err
 	}
 	m.Job, m.Settings = "truth", c.Settings
-	var back wire.Model
+	var back wire.Request
 	return &back, carried(&m, &back)
 }
 

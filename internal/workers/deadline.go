@@ -87,7 +87,7 @@ func (w *Aggregate) submitted(ctx context.Context, job string) (digest, tenant s
 	if err != nil {
 		return "", "", err
 	}
-	var m wire.Model
+	var m wire.Request
 	if wire.Decode(stored.Data, &m) != nil {
 		return wire.Digest(stored.Data), "", nil
 	}

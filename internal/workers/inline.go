@@ -29,7 +29,7 @@ type inlineKey struct {
 }
 
 // keyOf returns the key of a request that carries its model, from the message that it was read from; false if it is not there.
-func keyOf(m *wire.Model, payload []byte) (inlineKey, bool) {
+func keyOf(m *wire.Request, payload []byte) (inlineKey, bool) {
 	k := inlineKey{text: m.Model == nil, settings: m.Settings.WithDefaults()}
 	model := []byte(m.UAI)
 	if !k.text {

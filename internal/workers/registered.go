@@ -25,7 +25,7 @@ import (
 // prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
 // The request was read from message. A repeated delivery takes nothing for granted.
 func (w *Reparam) prepare(
-	ctx context.Context, m *wire.Model, payload []byte, repeated bool,
+	ctx context.Context, m *wire.Request, payload []byte, repeated bool,
 ) (blob string, queries []query.Query, err error) {
 	if m.ModelDigest != "" {
 		p, err := w.remember(ctx, m, repeated)
@@ -77,7 +77,7 @@ func (w *Reparam) build(ctx context.Context, model *factorgraph.Model, s btn.Set
 }
 
 // remember returns the network of a registered model: from the cache, if the network is still stored.
-func (w *Reparam) remember(ctx context.Context, m *wire.Model, repeated bool) (cached.Network, error) {
+func (w *Reparam) remember(ctx context.Context, m *wire.Request, repeated bool) (cached.Network, error) {
 	key, err := cached.NetworkKey(m)
 	if err != nil {
 		return cached.Network{}, err
@@ -142,7 +142,7 @@ func (w *Reparam) registered(ctx context.Context, digest string) (*factorgraph.M
 }
 
 // readModel returns the factor graph of a message that has it as a body or as text.
-func readModel(body *wire.ModelBody, text string) (*factorgraph.Model, error) {
+func readModel(body *wire.Model, text string) (*factorgraph.Model, error) {
 	if body == nil {
 		return uai.Read(strings.NewReader(text), uai.Limits{})
 	}

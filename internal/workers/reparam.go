@@ -43,7 +43,7 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	if !begun {
 		return w.reparameterise(ctx, d, stored)
 	}
-	var m wire.Model
+	var m wire.Request
 	if err := d.Decode(&m); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redriv
 
 // reparameterise works on the model in d.Data, which was stored at that time.
 func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored time.Time) error {
-	var m wire.Model
+	var m wire.Request
 	if err := d.Decode(&m); err != nil {
 		return err
 	}

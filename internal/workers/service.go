@@ -123,7 +123,7 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.refuse(r, began, "", replyCode(err), err)
 		return
 	}
-	var m wire.Model
+	var m wire.Request
 	if err := message.DecodeRequest(data, &m, nuid.Next); err != nil {
 		s.refuse(r, began, "", wire.ReplyBadRequest, err)
 		return

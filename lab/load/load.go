@@ -22,7 +22,7 @@ type Target interface {
 	// PutModel registers a model and returns its digest.
 	PutModel(ctx context.Context, g *wire.Graph) (digest string, err error)
 	// Submit stores a job.
-	Submit(ctx context.Context, m wire.Model) (digest string, err error)
+	Submit(ctx context.Context, m wire.Request) (digest string, err error)
 	// Results calls f, from one goroutine at a time, with every answer from now on whose job is
 	// wanted.
 	Results(ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error)) (stop func(), err error)

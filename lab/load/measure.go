@@ -98,7 +98,7 @@ func trimmed(list []float64) float64 {
 }
 
 // chunks is into how many tasks a job is cut.
-func chunks(ctx context.Context, k *known, message *wire.Model, memo *memory, chunkFlops float64) (int, error) {
+func chunks(ctx context.Context, k *known, message *wire.Request, memo *memory, chunkFlops float64) (int, error) {
 	net, err := stage.Reparameterise(ctx, k.graph, message.Settings)
 	if err != nil {
 		return 0, err

@@ -105,7 +105,7 @@ func variant(m *factorgraph.Model, number int, seed uint64) *factorgraph.Model {
 // known is a variant that is ready to be asked.
 type known struct {
 	graph *factorgraph.Model
-	body  *wire.ModelBody
+	body  *wire.Model
 	draw  *sampler
 
 	digest string // of the registered model; empty if it is not
@@ -123,7 +123,7 @@ func (l *library) get(model, number int) (*known, error) {
 		return k, nil
 	}
 	graph := variant(l.config.Models[model].Graph, number, l.config.Seed)
-	body, err := wire.NewModelBody(graph)
+	body, err := wire.NewModel(graph)
 	if err != nil {
 		return nil, fault.Wrap(fault.BadInput, fmt.Errorf("load: model %s: %w", l.config.Models[model].Name, err))
 	}

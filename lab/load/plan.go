@@ -20,7 +20,7 @@ type job struct {
 	model   int           // in the mix
 	variant int
 	tenant  int
-	message wire.Model
+	message wire.Request
 }
 
 // planner draws jobs one after the other.
@@ -66,21 +66,21 @@ func (p *planner) job() (*job, error) {
 		return nil, err
 	}
 
-	source := wire.Model{Model: k.body}
+	source := wire.Request{Model: k.body}
 	if p.register != nil {
 		if k.digest == "" {
 			if k.digest, err = p.register(&wire.Graph{Model: k.body}); err != nil {
 				return nil, err
 			}
 		}
-		source = wire.Model{ModelDigest: k.digest}
+		source = wire.Request{ModelDigest: k.digest}
 	}
 
 	queries := make([]query.Query, p.c.Batch)
 	for q := range queries {
 		queries[q] = query.Query{Evidence: k.draw.evidence(p.r, p.c.Observed), Marginals: p.c.Marginals}
 	}
-	j.message = wire.Model{
+	j.message = wire.Request{
 		Job: p.c.Prefix + "-" + strconv.Itoa(p.next), Tenant: p.c.Tenants[j.tenant].Name, Model: source.Model,
 		ModelDigest: source.ModelDigest,
 		Queries:     queries, Settings: p.c.Settings,

@@ -35,7 +35,7 @@ type target struct {
 	mu      sync.Mutex
 	f       func(string, *wire.Answer, error)
 	answers map[string]*wire.Answer
-	models  map[string]*wire.ModelBody
+	models  map[string]*wire.Model
 	under   int
 	most    int
 	work    sync.WaitGroup
@@ -56,7 +56,7 @@ func (g *target) PutModel(_ context.Context, m *wire.Graph) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.models == nil {
-		g.models = map[string]*wire.ModelBody{}
+		g.models = map[string]*wire.Model{}
 	}
 	if g.models[digest] != nil {
 		g.t.Error("a model is registered twice")
@@ -74,7 +74,7 @@ func (g *target) Answer(_ context.Context, job string) (*wire.Answer, error) {
 	return nil, client.ErrNotFound
 }
 
-func (g *target) Submit(ctx context.Context, m wire.Model) (string, error) {
+func (g *target) Submit(ctx context.Context, m wire.Request) (string, error) {
 	var n int
 	fmt.Sscanf(m.Job, "load-%d", &n)
 	if g.submit != nil {

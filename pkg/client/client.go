@@ -80,7 +80,7 @@ func (c *Client) Close() {
 // Submit stores a model for the pipeline and returns the digest of the request. Submitting the same request again, under the
 // same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in whatever lane,
 // ErrBusy if too many jobs of the tenant's lane wait, and ErrFull if the server has no room for the job or, soon, for answers.
-func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err error) {
+func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	lane := wire.Lane(m.Tenant)
 	if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
 		return "", err // before anything is encoded: who is refused asks again, and again
@@ -112,7 +112,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Model) (digest string, err e
 	if earlier == nil {
 		return digest, c.startTimer(ctx, lane, &m, digest)
 	}
-	var first wire.Model
+	var first wire.Request
 	if err := wire.Decode(earlier.Data, &first); err == nil {
 		if d, err := first.Digest(); err == nil && d == digest {
 			return digest, nil
@@ -183,7 +183,7 @@ func (c *Client) stored(ctx context.Context, job string) bool {
 
 // startTimer sets the timer of a job with a deadline. The first worker sets it again, by the server's clock; until then this
 // one ends the job even if there is no such worker.
-func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Model, digest string) error {
+func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
 	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() {
 		return nil // what is too long is refused by the worker, which knows how long jobs are kept
 	}

@@ -99,7 +99,7 @@ func TestJobIds(t *testing.T) {
 	for _, job := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("x", 65), "ü"} {
 		for what, err := range map[string]error{
 			"submit": func() error {
-				_, err := c.Submit(ctx, wire.Model{Job: job, UAI: coin, Queries: []query.Query{{}}})
+				_, err := c.Submit(ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}})
 				return err
 			}(),
 			"wait":   func() error { _, err := c.Wait(ctx, job); return err }(),
@@ -150,7 +150,7 @@ func Example() {
 		return
 	}
 	model := "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
-	if _, err := c.Submit(ctx, wire.Model{Job: "example", UAI: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}}); err != nil {
+	if _, err := c.Submit(ctx, wire.Request{Job: "example", UAI: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}}); err != nil {
 		fmt.Println(err)
 		return
 	}

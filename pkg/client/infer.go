@@ -37,7 +37,7 @@ const replyAfter = 10 * time.Second
 // in m, for that. An m without a job's id gets one. The error is a *PendingError if it takes longer, wraps ErrJobTaken if the
 // id belongs to another request, and ErrFull if there is no room, or too many wait already. Asking again under the same id is
 // always safe. The end of ctx does not end the job: Cancel does, which needs its id.
-func (c *Client) Infer(ctx context.Context, m wire.Model) (*wire.Answer, error) {
+func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error) {
 	if m.Job == "" {
 		m.Job = nuid.Next()
 	}

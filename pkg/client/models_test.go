@@ -55,7 +55,7 @@ func TestModelsComeAndGo(t *testing.T) {
 
 func TestInferWithoutWorkers(t *testing.T) {
 	ctx, _, _, c := open(t)
-	m := wire.Model{UAI: coin, Queries: []query.Query{{}}}
+	m := wire.Request{UAI: coin, Queries: []query.Query{{}}}
 	if _, err := c.Infer(ctx, m); fault.CodeOf(err) != fault.Infrastructure ||
 		!strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("%v", err)
@@ -90,7 +90,7 @@ func ExampleClient_Infer() {
 		fmt.Println(err)
 		return
 	}
-	question := wire.Model{ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 1"}}}
+	question := wire.Request{ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 1"}}}
 	answer, err := c.Infer(ctx, question)
 	for ; err != nil && strings.Contains(err.Error(), "no reparam-worker"); answer, err = c.Infer(ctx, question) {
 		// the workers are still starting

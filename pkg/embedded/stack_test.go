@@ -26,7 +26,7 @@ func ask(t *testing.T, c *client.Client, job string) *wire.Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := c.Submit(ctx, wire.Model{Job: job, UAI: model, Queries: []query.Query{{}}}); err != nil {
+	if _, err := c.Submit(ctx, wire.Request{Job: job, UAI: model, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := c.Wait(ctx, job)
@@ -139,7 +139,7 @@ func TestUnfinishedJobSurvivesRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := inProcess(t, s)
-	if _, err := c.Submit(t.Context(), wire.Model{Job: "waiting", UAI: model, Queries: []query.Query{{}}}); err != nil {
+	if _, err := c.Submit(t.Context(), wire.Request{Job: "waiting", UAI: model, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -43,14 +43,14 @@ func BenchmarkTrivialJob(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			body, err := wire.NewModelBody(m)
+			body, err := wire.NewModel(m)
 			if err != nil {
 				b.Fatal(err)
 			}
 			var id atomic.Int64
 			job := func(b *testing.B) time.Duration {
 				began := time.Now()
-				w := wire.Model{Job: fmt.Sprintf("b%d", id.Add(1)), Model: body, Queries: []query.Query{{}}, Settings: btn.Settings{Seed: 1}}
+				w := wire.Request{Job: fmt.Sprintf("b%d", id.Add(1)), Model: body, Queries: []query.Query{{}}, Settings: btn.Settings{Seed: 1}}
 				if _, err := c.Submit(b.Context(), w); err != nil {
 					b.Error(err)
 				}

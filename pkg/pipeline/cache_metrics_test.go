@@ -42,7 +42,7 @@ func TestCacheAndRequestMetrics(t *testing.T) {
 	digest := r.register(grid(t, 2, 3, 1))
 	const jobs = 5
 	for range jobs {
-		a, err := r.patiently(wire.Model{ModelDigest: digest, Queries: []query.Query{{}}, DeadlineMS: 20000})
+		a, err := r.patiently(wire.Request{ModelDigest: digest, Queries: []query.Query{{}}, DeadlineMS: 20000})
 		if err != nil || a.Status != wire.StatusOK {
 			t.Fatal(a, err)
 		}

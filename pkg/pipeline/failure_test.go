@@ -98,11 +98,11 @@ func TestBadModels(t *testing.T) {
 	r.run(quick, pipeline.Stages()...)
 	asked := []query.Query{{}}
 	for job, c := range map[string]struct {
-		m    wire.Model
+		m    wire.Request
 		text string
 	}{
-		"syntax":   {wire.Model{UAI: "MARKOV\n2\n2 x\n", Queries: asked}, "line 3"},
-		"evidence": {wire.Model{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []query.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
+		"syntax":   {wire.Request{UAI: "MARKOV\n2\n2 x\n", Queries: asked}, "line 3"},
+		"evidence": {wire.Request{UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: []query.Query{{}, {Evid: "1 0 5"}}}, "query 1"},
 	} {
 		c.m.Job = job
 		r.submit(c.m)
@@ -111,7 +111,7 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%s: %d results for %d queries", job, len(a.Results), len(c.m.Queries))
 		}
 	}
-	m := wire.Model{Job: "invalid", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: asked, Settings: btn.Settings{Maps: "spiral"}}
+	m := wire.Request{Job: "invalid", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: asked, Settings: btn.Settings{Maps: "spiral"}}
 	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "spiral") {
 		t.Errorf("invalid settings: %v", err)
 	}

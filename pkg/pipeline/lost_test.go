@@ -56,7 +56,7 @@ var damages = map[string]func(r *rig, o jetstream.ObjectStore, chunks jetstream.
 }
 
 // damage does one of them to every object but that of a request, which nobody but its sender can make again.
-func (r *rig) damage(kind string, request *wire.Model) {
+func (r *rig) damage(kind string, request *wire.Request) {
 	r.t.Helper()
 	payload, err := wire.Encode(request)
 	r.must(err)

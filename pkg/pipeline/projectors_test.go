@@ -156,7 +156,7 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 		}
 		// A busy machine may not hear from the cache in time; the plan is then searched, and is another one.
 		var a *wire.Answer
-		var w wire.Model
+		var w wire.Request
 		for attempt := 0; ; attempt++ {
 			w, _ = request(t, fmt.Sprintf("reuse-%d-%d", i, attempt), m, s, ev...)
 			r.submit(w)

@@ -49,7 +49,7 @@ func BenchmarkAlarm(b *testing.B) {
 			for _, way := range []string{"job", "request"} {
 				ask := func() (took time.Duration, reparam float64) {
 					n := id.Add(1)
-					w := wire.Model{Job: fmt.Sprintf("b%d", n), DeadlineMS: 30000, Queries: make([]query.Query, queries)}
+					w := wire.Request{Job: fmt.Sprintf("b%d", n), DeadlineMS: 30000, Queries: make([]query.Query, queries)}
 					for q := range w.Queries {
 						w.Queries[q].Evidence = factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: (int(n) + q) % 37}}}
 					}

@@ -36,7 +36,7 @@ func (r *rig) register(m *factorgraph.Model) string {
 }
 
 // byDigest is a request with its model named.
-func byDigest(w wire.Model, digest string) wire.Model {
+func byDigest(w wire.Request, digest string) wire.Request {
 	w.Model, w.ModelDigest = nil, digest
 	return w
 }
@@ -99,7 +99,7 @@ func TestUnknownDigest(t *testing.T) {
 		text:   "registered model " + text,
 	} {
 		job := "job-" + digest[:8]
-		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
+		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
 		a := r.wait(job)
 		if a.Status != wire.StatusError || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, says) {
 			t.Errorf("%s: %+v, want %q", a.Status, a.Error, says)
@@ -109,17 +109,17 @@ func TestUnknownDigest(t *testing.T) {
 	g := &wire.Graph{UAI: coinText}
 	_, digest, err := wire.EncodeGraph(g)
 	r.must(err)
-	r.submit(wire.Model{Job: "early", ModelDigest: digest, Queries: []query.Query{{}}})
+	r.submit(wire.Request{Job: "early", ModelDigest: digest, Queries: []query.Query{{}}})
 	if a := r.wait("early"); a.Status != wire.StatusError {
 		t.Errorf("%+v", a)
 	}
 	_, err = r.client.PutModel(r.ctx, g)
 	r.must(err)
-	r.submit(wire.Model{Job: "late", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}, {Evid: "1 7 1"}}})
+	r.submit(wire.Request{Job: "late", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}, {Evid: "1 7 1"}}})
 	if a := r.wait("late"); a.Status != wire.StatusError || !strings.Contains(a.Error.Message, "query 1") {
 		t.Errorf("evidence out of range: %+v", a)
 	}
-	r.submit(wire.Model{Job: "right", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}}})
+	r.submit(wire.Request{Job: "right", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}}})
 	if a := r.wait("right"); a.Status != wire.StatusOK || !near(*a.Results[0].LogZ, -1.3862943611) {
 		t.Errorf("%+v", a)
 	}
@@ -140,7 +140,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	r.must(err)
 	ask := func(job, status string) {
 		t.Helper()
-		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 0"}}})
+		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 0"}}})
 		if a := r.wait(job); a.Status != status {
 			t.Errorf("%s: %s %v", job, a.Status, a.Error)
 		}
@@ -163,7 +163,7 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	stop, _ = r.run(quick, pipeline.Stages()...)
 	for i := 0; ; i++ { // as long has it for an answer
 		job := fmt.Sprintf("other-worker-%d", i)
-		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
+		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
 		if a := r.wait(job); a.Status == wire.StatusOK {
 			break
 		} else if i == 5 {
@@ -197,7 +197,7 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 	for i, value := range garbage {
 		stop, _ := r.run(quick, pipeline.Stages()...)
 		job := fmt.Sprintf("job-%d", i)
-		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 3 0"}}})
+		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 3 0"}}})
 		if a := r.wait(job); a.Status != wire.StatusOK {
 			t.Errorf("after %q: %v", garbage[max(i-1, 0)], a.Error)
 		}
@@ -226,7 +226,7 @@ func TestRegisteredModelSurvivesRestarts(t *testing.T) {
 		for k := range 2 {
 			stop, _ := r.run(quick, pipeline.Stages()...)
 			job := fmt.Sprintf("job-%d-%d", round, k)
-			r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
+			r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
 			if a := r.wait(job); a.Status != wire.StatusOK {
 				t.Errorf("%s: %v", job, a.Error)
 			}
@@ -246,7 +246,7 @@ func TestAnotherEntryIsAnotherModel(t *testing.T) {
 		digest, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: strings.Replace(coinText, "0.75", entry, 1)})
 		r.must(err)
 		job := fmt.Sprintf("job-%d", i)
-		r.submit(wire.Model{Job: job, ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 0"}}})
+		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 0"}}})
 		a := r.wait(job)
 		if a.Status != wire.StatusOK || !near(*a.Results[0].LogZ, -0.2876820725) {
 			t.Fatalf("%s: %+v", job, a)

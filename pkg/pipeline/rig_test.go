@@ -113,7 +113,7 @@ func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func(
 	return stop, func() { nc.Close(); cancel(); <-done }
 }
 
-func (r *rig) submit(m wire.Model) string {
+func (r *rig) submit(m wire.Request) string {
 	r.t.Helper()
 	digest, err := r.client.Submit(r.ctx, m)
 	r.must(err)
@@ -213,14 +213,16 @@ func (r *rig) eventually(what string, f func() bool) {
 	r.t.Fatalf("nothing moves, and not: %s", what)
 }
 
-// request is a wire.Model and what infer takes for the same.
-func request(t *testing.T, job string, m *factorgraph.Model, s btn.Settings, evidence ...factorgraph.Evidence) (wire.Model, infer.Request) {
+// request is a wire.Request and what infer takes for the same.
+func request(
+	t *testing.T, job string, m *factorgraph.Model, s btn.Settings, evidence ...factorgraph.Evidence,
+) (wire.Request, infer.Request) {
 	t.Helper()
-	body, err := wire.NewModelBody(m)
+	body, err := wire.NewModel(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wire.Model{Job: job, Model: body, Settings: s}
+	w := wire.Request{Job: job, Model: body, Settings: s}
 	p := infer.Request{Job: job, Model: m, Settings: s}
 	if len(evidence) == 0 {
 		evidence = []factorgraph.Evidence{{}}

@@ -107,7 +107,7 @@ func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 }
 
 // ask submits a job until it is accepted, and waits for its answer.
-func (r *rig) ask(c *client.Client, w wire.Model) (*wire.Answer, error) {
+func (r *rig) ask(c *client.Client, w wire.Request) (*wire.Answer, error) {
 	for {
 		_, err := c.Submit(r.ctx, w)
 		if err == nil {
@@ -156,7 +156,7 @@ func (r *rig) sequence(stream, subject string) uint64 {
 }
 
 // beginLong submits a job of four chunks, of which workers with the configuration that it returns hold the first until finish is called.
-func (r *rig) beginLong(c pipeline.Config) (w wire.Model, want []btn.Result, held pipeline.Config, finish func()) {
+func (r *rig) beginLong(c pipeline.Config) (w wire.Request, want []btn.Result, held pipeline.Config, finish func()) {
 	r.t.Helper()
 	w, p := request(r.t, "long", grid(r.t, 4, 4, 1), btn.Settings{}, observe(0), observe(1), observe(0, 1), observe(1, 1))
 	want, err := infer.Run(r.ctx, p, nil)
@@ -245,7 +245,7 @@ func TestAnswersStayForTheirTime(t *testing.T) {
 	_, err = r.js.UpdateStream(r.ctx, shrunk)
 	r.must(err)
 	type kept struct {
-		w      wire.Model
+		w      wire.Request
 		stored time.Time
 	}
 	var all []kept

@@ -27,7 +27,7 @@ import (
 )
 
 // patiently asks again while nobody offers the service yet.
-func (r *rig) patiently(m wire.Model) (*wire.Answer, error) {
+func (r *rig) patiently(m wire.Request) (*wire.Answer, error) {
 	for {
 		a, err := r.client.Infer(r.ctx, m)
 		if err == nil || !strings.Contains(err.Error(), "no reparam-worker offers") || r.ctx.Err() != nil {
@@ -48,7 +48,7 @@ func TestRequestAndReply(t *testing.T) {
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)
 	digest := r.register(m)
-	for _, ask := range []wire.Model{w, w, byDigest(w, digest), byDigest(w, digest)} {
+	for _, ask := range []wire.Request{w, w, byDigest(w, digest), byDigest(w, digest)} {
 		if ask.ModelDigest != "" {
 			ask.Job = ""
 		}
@@ -76,7 +76,7 @@ func TestRequestAndReply(t *testing.T) {
 		t.Errorf("another request under the same id: %v", err)
 	}
 	// A model that is wrong has an answer that says so, as it has on the job's path.
-	a, err := r.client.Infer(r.ctx, wire.Model{UAI: "MARKOV x", Queries: []query.Query{{}}})
+	a, err := r.client.Infer(r.ctx, wire.Request{UAI: "MARKOV x", Queries: []query.Query{{}}})
 	if err != nil || a.Status != wire.StatusError || a.Error.Code != fault.BadInput {
 		t.Errorf("%+v %v", a, err)
 	}
@@ -90,9 +90,9 @@ func TestRequestsPassTheirTraceOn(t *testing.T) {
 	trace := map[string][]string{wire.HeaderTraceParent: {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Other": {"x"}}
 	plain := r.ctx
 	r.ctx = client.WithTrace(plain, trace)
-	_, err := r.patiently(wire.Model{Job: "traced", UAI: coinText, Queries: []query.Query{{}}})
+	_, err := r.patiently(wire.Request{Job: "traced", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
-	_, err = r.client.Submit(r.ctx, wire.Model{Job: "traced-too", UAI: coinText, Queries: []query.Query{{}}})
+	_, err = r.client.Submit(r.ctx, wire.Request{Job: "traced-too", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
 	s, err := r.js.Stream(plain, "BTN_MODEL")
 	r.must(err)
@@ -110,7 +110,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
-	_, err := r.patiently(wire.Model{Job: "good", UAI: coinText, Queries: []query.Query{{}}})
+	_, err := r.patiently(wire.Request{Job: "good", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
 	for says, data := range map[string]string{
 		"malformed message":                 "nothing",
@@ -151,7 +151,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	release := r.blocked(quick)
-	_, err := r.patiently(wire.Model{UAI: coinText, Queries: []query.Query{{}}})
+	_, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}})
 	var pending *client.PendingError
 	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !form.IsDigest(pending.Digest) || fault.CodeOf(err) != fault.Deadline ||
 		!strings.Contains(err.Error(), "no answer within 1s; the job goes on") {
@@ -161,7 +161,7 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	if a := r.wait(pending.Job); a.Status != wire.StatusOK || a.Digest != pending.Digest {
 		t.Errorf("%+v", a)
 	}
-	a, err := r.client.Infer(r.ctx, wire.Model{Job: pending.Job, UAI: coinText, Queries: []query.Query{{}}})
+	a, err := r.client.Infer(r.ctx, wire.Request{Job: pending.Job, UAI: coinText, Queries: []query.Query{{}}})
 	if err != nil || a.Status != wire.StatusOK {
 		t.Errorf("asked again: %v %v", a, err)
 	}
@@ -173,7 +173,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.blocked(quick)
 	began := time.Now()
-	a, err := r.patiently(wire.Model{Job: "hurry", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500})
+	a, err := r.patiently(wire.Request{Job: "hurry", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500})
 	if took := time.Since(began); err != nil || a.Status != wire.StatusDeadline || took < 1400*time.Millisecond {
 		t.Errorf("%v %v after %v", a, err, took)
 	}
@@ -183,7 +183,7 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	}
 	came := make(chan reply)
 	go func() {
-		a, err := r.client.Infer(r.ctx, wire.Model{Job: "unwanted", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
+		a, err := r.client.Infer(r.ctx, wire.Request{Job: "unwanted", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
 		came <- reply{a, err}
 	}()
 	r.eventually("the job is stored", func() bool { return r.messages("BTN_MODEL") == 2 })
@@ -241,7 +241,7 @@ func TestManyRequests(t *testing.T) {
 	var mu sync.Mutex
 	for i := range 6 {
 		wait.Go(func() {
-			_, err := r.patiently(wire.Model{Job: fmt.Sprintf("crowd-%d", i), UAI: coinText, Queries: []query.Query{{}}})
+			_, err := r.patiently(wire.Request{Job: fmt.Sprintf("crowd-%d", i), UAI: coinText, Queries: []query.Query{{}}})
 			var pending *client.PendingError
 			mu.Lock()
 			defer mu.Unlock()
@@ -271,7 +271,7 @@ func TestServiceDrains(t *testing.T) {
 	stop, _ := r.run(quick, pipeline.StageReparam)
 	came := make(chan error, 1)
 	go func() {
-		_, err := r.patiently(wire.Model{Job: "taken", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
+		_, err := r.patiently(wire.Request{Job: "taken", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
 		came <- err
 	}()
 	r.eventually("the job is stored", func() bool { return r.messages("BTN_MODEL") == 1 })
@@ -290,7 +290,7 @@ func TestServiceDrains(t *testing.T) {
 		t.Error(err)
 	}
 	<-stopped
-	if a, err := r.patiently(wire.Model{UAI: coinText, Queries: []query.Query{{}}}); err != nil || a.Status != wire.StatusOK {
+	if a, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}}); err != nil || a.Status != wire.StatusOK {
 		t.Errorf("%v %v", a, err)
 	}
 }
@@ -340,7 +340,7 @@ func TestRequestsOnARealServer(t *testing.T) {
 		worker, err := bus.Connect(server.URL, "worker", logger())
 		r.must(err)
 		go func() { done <- pipeline.Run(running, withConn(quick, worker), pipeline.Stages()...) }()
-		for _, ask := range []wire.Model{w, byDigest(w, digest), byDigest(w, digest)} {
+		for _, ask := range []wire.Request{w, byDigest(w, digest), byDigest(w, digest)} {
 			ask.DeadlineMS = 20000
 			a, err := r.patiently(ask)
 			r.must(err)

@@ -39,7 +39,7 @@ type Message interface {
 
 // Encode returns the bytes of m. The same value always gives the same bytes. An m that is not valid is not encoded.
 // What is not UTF-8 in a string goes out as U+FFFD, so that a message quoting someone's bytes can still be sent.
-// The error has a fault code: bad_input for a Model, which people make; internal for all others, whose maker is a stage.
+// The error has a fault code: bad_input for a Request, which people make; internal for all others, whose maker is a stage.
 func Encode(m Message) ([]byte, error) {
 	err := m.Validate()
 	var b []byte
@@ -53,7 +53,7 @@ func Encode(m Message) ([]byte, error) {
 		return b, nil
 	}
 	code := fault.Internal
-	if _, ok := m.(*Model); ok {
+	if _, ok := m.(*Request); ok {
 		code = fault.BadInput
 	}
 	return nil, fault.Wrap(code, codec.Under(m.Name(), err))
@@ -62,7 +62,7 @@ func Encode(m Message) ([]byte, error) {
 // maxBytes bounds the bytes of a message: models are as large as people make them.
 func maxBytes(m Message) int {
 	switch m.(type) {
-	case *Model, *Graph:
+	case *Request, *Graph:
 		return MaxModel
 	}
 	return MaxMessage

@@ -9,7 +9,7 @@ import (
 
 // A request as upstream publishes it: two variables that agree, asked with and without evidence.
 func Example() {
-	m := &wire.Model{
+	m := &wire.Request{
 		Job:     "agree-1",
 		UAI:     "MARKOV 2 2 2 1 2 0 1 4 2 1 1 2",
 		Queries: []query.Query{{}, {Evid: "1 0 1"}},
@@ -21,13 +21,13 @@ func Example() {
 	}
 	fmt.Println(wire.ModelSubject(wire.Lane(m.Tenant), m.Job))
 
-	var got wire.Model
+	var got wire.Request
 	if err := wire.Decode(payload, &got); err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(got.UAI, got.Queries[1].Evid)
-	fmt.Println(wire.Decode(payload[:20], new(wire.Model)))
+	fmt.Println(wire.Decode(payload[:20], new(wire.Request)))
 	// Output:
 	// btn.v1.model.3.agree-1
 	// MARKOV 2 2 2 1 2 0 1 4 2 1 1 2 1 0 1

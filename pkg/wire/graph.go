@@ -14,20 +14,20 @@ import (
 // Graph is a registered model: a factor graph without a job, kept under the SHA-256 of its bytes, which requests then name.
 // The graph is either Model or UAI, never both.
 type Graph struct {
-	Model *ModelBody `msgpack:"model,omitempty"`
-	UAI   string     `msgpack:"uai,omitempty"` // the text of a .uai file
+	Model *Model `msgpack:"model,omitempty"`
+	UAI   string `msgpack:"uai,omitempty"` // the text of a .uai file
 }
 
 // NewGraph returns m as it is registered. It shares m's slices.
 func NewGraph(m *factorgraph.Model) (*Graph, error) {
-	body, err := NewModelBody(m)
+	body, err := NewModel(m)
 	return &Graph{Model: body}, err
 }
 
 // Name returns "graph".
 func (g *Graph) Name() string { return "graph" }
 
-// Validate checks what Model.Validate checks of the graph.
+// Validate checks what Request.Validate checks of the graph.
 func (g *Graph) Validate() error { return checkSource(g.Model, g.UAI, nil) }
 
 // EncodeGraph returns the bytes to register and their digest. Lists that are empty are taken as absent. The error has the
@@ -47,7 +47,7 @@ func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 
 // checkSource checks that exactly one of the sources of a factor graph is given, and a native one's scopes, shapes and
 // lengths. A nil digest is a source that the message does not have.
-func checkSource(m *ModelBody, uai string, digest *string) error {
+func checkSource(m *Model, uai string, digest *string) error {
 	named := digest != nil && *digest != ""
 	switch {
 	case m == nil && uai == "" && digest == nil:

@@ -16,12 +16,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Model is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is exactly one of
+// Request is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is exactly one of
 // Model, UAI, and the digest of a registered Graph.
-type Model struct {
+type Request struct {
 	Job         string        `msgpack:"job"`
 	Tenant      string        `msgpack:"tenant,omitempty"`
-	Model       *ModelBody    `msgpack:"model,omitempty"`
+	Model       *Model        `msgpack:"model,omitempty"`
 	UAI         string        `msgpack:"uai,omitempty"`          // the text of a .uai file
 	ModelDigest string        `msgpack:"model_digest,omitempty"` // of a registered Graph
 	Queries     []query.Query `msgpack:"queries"`                // at least one
@@ -29,8 +29,8 @@ type Model struct {
 	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
 }
 
-// ModelBody is a factor graph on the wire.
-type ModelBody struct {
+// Model is a factor graph on the wire.
+type Model struct {
 	Domains []int    `msgpack:"domains"`
 	Names   []string `msgpack:"names,omitempty"`
 	Factors []Factor `msgpack:"factors"`
@@ -44,11 +44,11 @@ type Factor struct {
 }
 
 // Name returns "model".
-func (m *Model) Name() string { return "model" }
+func (m *Request) Name() string { return "model" }
 
 // Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths. What the UAI text says is
 // for its reader to check.
-func (m *Model) Validate() error {
+func (m *Request) Validate() error {
 	if err := form.CheckJob(m.Job, m.Tenant); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (m *Model) Validate() error {
 // Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with every setting
 // written out and empty lists taken as absent. Two submissions of one digest are the same job. A request that names its
 // model by digest and one that carries the same model are two requests.
-func (m *Model) Digest() (string, error) {
+func (m *Request) Digest() (string, error) {
 	c := *m
 	c.Settings = m.Settings.WithDefaults()
 	h := sha256.New()
@@ -95,9 +95,9 @@ func (m *Model) Digest() (string, error) {
 // hashWriters are the buffers of Digest, which every job needs twice.
 var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
-// NewModelBody returns m as it goes on the wire. It shares m's slices.
-func NewModelBody(m *factorgraph.Model) (*ModelBody, error) {
-	b := &ModelBody{Domains: m.Domains, Names: m.Names, Bayes: m.Bayes, Factors: make([]Factor, len(m.Factors))}
+// NewModel returns m as it goes on the wire. It shares m's slices.
+func NewModel(m *factorgraph.Model) (*Model, error) {
+	b := &Model{Domains: m.Domains, Names: m.Names, Bayes: m.Bayes, Factors: make([]Factor, len(m.Factors))}
 	for j, f := range m.Factors {
 		t, err := form.NewTensor(f.Table)
 		if err != nil {
@@ -110,7 +110,7 @@ func NewModelBody(m *factorgraph.Model) (*ModelBody, error) {
 
 // Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition), shapes and lengths.
 // It shares b's slices. Entries are checked to be finite.
-func (b *ModelBody) Decode() (*factorgraph.Model, error) {
+func (b *Model) Decode() (*factorgraph.Model, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (b *ModelBody) Decode() (*factorgraph.Model, error) {
 }
 
 // check is Decode without its result.
-func (b *ModelBody) check() error {
+func (b *Model) check() error {
 	for i, d := range b.Domains {
 		if d < 1 || d > math.MaxInt32 {
 			return codec.Invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
@@ -145,17 +145,17 @@ func (b *ModelBody) check() error {
 	return nil
 }
 
-// NewModel returns a request for m with the queries given, or for its ln Z alone, under no id and by default settings. It shares m's
+// NewRequest returns a request for m with the queries given, or for its ln Z alone, under no id and by default settings. It shares m's
 // slices. Errors have the code bad_input.
-func NewModel(m *factorgraph.Model, queries ...query.Query) (Model, error) {
-	body, err := NewModelBody(m)
+func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
+	body, err := NewModel(m)
 	if err != nil {
-		return Model{}, fault.Wrap(fault.BadInput, err)
+		return Request{}, fault.Wrap(fault.BadInput, err)
 	}
 	if len(queries) == 0 {
 		queries = []query.Query{{}}
 	}
-	return Model{Model: body, Queries: queries}, nil
+	return Request{Model: body, Queries: queries}, nil
 }
 
 // check checks the factor against the domains. mark is unique to the factor; last[i] is the mark of the last factor that

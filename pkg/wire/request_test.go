@@ -38,7 +38,7 @@ func TestReplies(t *testing.T) {
 func TestDigestOfGraph(t *testing.T) {
 	graph := func(names []string, entry float64) *Graph {
 		return &Graph{
-			Model: &ModelBody{
+			Model: &Model{
 				Domains: []int{1},
 				Names:   names,
 				Factors: []Factor{{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{1}, Data: []float64{entry}}}},
