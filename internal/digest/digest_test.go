@@ -47,7 +47,7 @@ func TestBuilderHashesTheBytesItSays(t *testing.T) {
 	if got := b.Sum(); got != sha256.Sum256(want.Bytes()) {
 		t.Errorf("%x", got)
 	}
-	if b.Hex() != digest.Of(want.Bytes()) || b.Hex() != b.Hex() {
+	if first, again := b.Hex(), b.Hex(); first != digest.Of(want.Bytes()) || again != first {
 		t.Error("Hex is not Sum, or asking changes it")
 	}
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// rounding bounds the error of ln Z and of probabilities for models without cancellation.
-const rounding = 1e-9
-
 // network returns a random model with evidence, as a conditioned network.
 func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidence, *btn.Network) {
 	t.Helper()

@@ -32,7 +32,6 @@ type (
 var (
 	invalid        = codec.Invalid
 	under          = codec.Under
-	missing        = codec.Missing
 	blame          = codec.Blame
 	unmarshal      = codec.Unmarshal
 	newTensor      = form.NewTensor
@@ -48,8 +47,6 @@ var (
 	checkSettings  = form.CheckSettings
 	checkErrorInfo = form.CheckErrorInfo
 	checkNumber    = form.CheckNumber
-	checkLevels    = form.CheckLevels
-	checkRankOne   = form.CheckRankOne
 )
 
 // encodeBlob returns the bytes of a blob, if a reader will take as many.

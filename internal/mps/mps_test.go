@@ -11,9 +11,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// exactTolerance: rounding of some dozens of decompositions, relative to the sum of the terms' absolute values.
-const exactTolerance = 1e-11
-
 // randomExpression has connected and unconnected parts, repeated scopes, numbers, indices of dimension 1 and in no table.
 func randomExpression(rng *rand.Rand, negative, zeros bool) *sumproduct.Expression {
 	n := 1 + rng.IntN(9)

@@ -60,7 +60,8 @@ const (
 	// ProgramFlops is the work up to which a network is compiled once and run under any evidence:
 	// what building and contracting an expression do beside their flops, per query, costs as much
 	// there.
-	// No command repeats the comparison; BenchmarkAlarm measures a network far below.
+	// Measured: above it compiling takes 2.5 contractions (0.8 with marginals) and a program runs no
+	// faster than what it replaces, decision 19.
 	ProgramFlops = 1 << 18
 
 	// ReplanFlops is the work above which a query's evidence is worth an elimination order of its
@@ -69,7 +70,8 @@ const (
 	ReplanFlops = 1e6
 
 	// HeavyFlops is the work above which simplifying the network and searching a tree pays.
-	// Chosen, not measured: a search has half a move per flop (decision 10), which is 15 ms there.
+	// Measured: below it simplification and search take 2.2 times what they replace (0.9 with
+	// marginals), at the median of 34 models, decision 19.
 	HeavyFlops = 3e7
 
 	// AutoFlops is the work above which method auto does not take the exact way: minutes of two
