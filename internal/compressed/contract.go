@@ -106,7 +106,8 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 		need = m.cost().MarginalBytes
 	}
 	if need > float64(o.Memory) {
-		return Value{}, fault.New(fault.OverBudget, "%w: a contraction with bond %d needs %.4g bytes, the budget is %d", sumproduct.ErrOverBudget, o.Bond, need, o.Memory)
+		return Value{}, fault.New(fault.OverBudget, "%w: a contraction with bond %d needs %.4g bytes, the budget is %d",
+			sumproduct.ErrOverBudget, o.Bond, need, o.Memory)
 	}
 	r := &run{ctx: ctx, e: e, plan: p, n: n, o: o, data: make([][]float64, len(n.node)+len(p.Merges))}
 	r.Limit = int(need / 8)

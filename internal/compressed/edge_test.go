@@ -44,15 +44,49 @@ func TestEdges(t *testing.T) {
 	}{
 		{"nothing", &sumproduct.Expression{Scale: scaled.One}, scaled.One},
 		{"free indices", &sumproduct.Expression{Dims: []int{3, 1, 2}, Scale: scaled.One}, scaled.FromFloat(6)},
-		{"numbers", &sumproduct.Expression{Scale: scaled.FromFloat(-2), Tables: []sumproduct.Table{{Data: []float64{3}}, {Data: []float64{5}}}}, scaled.FromFloat(-30)},
+		{"numbers", &sumproduct.Expression{
+			Scale:  scaled.FromFloat(-2),
+			Tables: []sumproduct.Table{{Data: []float64{3}}, {Data: []float64{5}}},
+		}, scaled.FromFloat(-30)},
 		{"scale 0", &sumproduct.Expression{Dims: []int{2}}, scaled.Number{}},
-		{"one table", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{1, 0}, Data: []float64{1, 2, 3, -4}}}}, scaled.FromFloat(2)},
-		{"unary tables only", &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 2}}, {Scope: []int{0}, Data: []float64{3, 4}}, {Scope: []int{0}, Data: []float64{5, 6}}}}, scaled.FromFloat(63)},
-		{"all zeros", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: make([]float64, 4)}, {Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}}}}, scaled.Number{}},
-		{"exclusive", &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{0}, Data: []float64{0, 1}}}}, scaled.Number{}},
-		{"cancelling", &sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}, scaled.Number{}},
-		{"far out of range", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{huge, 0, 0, huge}}, {Scope: []int{1, 0}, Data: []float64{huge, 0, 0, huge}}, {Data: []float64{huge}}}}, scaled.Make(1, 3001)},
-		{"close to nothing", &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{tiny, 0, 0, tiny}}, {Scope: []int{1, 0}, Data: []float64{tiny, 0, 0, tiny}}}}, scaled.Make(1, -1999)},
+		{"one table", &sumproduct.Expression{
+			Dims:   []int{2, 2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{1, 0}, Data: []float64{1, 2, 3, -4}}},
+		}, scaled.FromFloat(2)},
+		{"unary tables only", &sumproduct.Expression{
+			Dims:  []int{2},
+			Scale: scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 2}}, {Scope: []int{0}, Data: []float64{3, 4}},
+				{Scope: []int{0}, Data: []float64{5, 6}}},
+		}, scaled.FromFloat(63)},
+		{"all zeros", &sumproduct.Expression{
+			Dims:   []int{2, 2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: make([]float64, 4)}, {Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}}},
+		}, scaled.Number{}},
+		{"exclusive", &sumproduct.Expression{
+			Dims:   []int{2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{0}, Data: []float64{0, 1}}},
+		}, scaled.Number{}},
+		{"cancelling", &sumproduct.Expression{
+			Dims:   []int{2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}},
+		}, scaled.Number{}},
+		{"far out of range", &sumproduct.Expression{
+			Dims:  []int{2, 2},
+			Scale: scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{huge, 0, 0, huge}},
+				{Scope: []int{1, 0}, Data: []float64{huge, 0, 0, huge}}, {Data: []float64{huge}}},
+		}, scaled.Make(1, 3001)},
+		{"close to nothing", &sumproduct.Expression{
+			Dims:  []int{2, 2},
+			Scale: scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{tiny, 0, 0, tiny}},
+				{Scope: []int{1, 0}, Data: []float64{tiny, 0, 0, tiny}}},
+		}, scaled.Make(1, -1999)},
 		{"index in 30 tables", wide, scaled.FromFloat(wideZ)},
 	} {
 		for k, p := range plans(t, c.e.Hypergraph(), 4, 1) {
@@ -161,7 +195,8 @@ func TestErrors(t *testing.T) {
 		bad.Hosts, bad.Copies = append([]int(nil), p.Hosts...), append([]int(nil), p.Copies...)
 		bad.Wires, bad.Merges = append([][3]int(nil), p.Wires...), append([][2]int(nil), p.Merges...)
 		spoil(&bad)
-		if _, err := compressed.Contract(context.Background(), e, bad, compressed.Options{}); !errors.Is(err, compressed.ErrPlan) || fault.CodeOf(err) != fault.BadInput {
+		if _, err := compressed.Contract(context.Background(), e, bad, compressed.Options{}); !errors.Is(err,
+			compressed.ErrPlan) || fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -170,13 +205,15 @@ func TestErrors(t *testing.T) {
 	if _, err := compressed.Contract(cancelled, e, p, compressed.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, _, err := compressed.Search(cancelled, grid(10, 10, 1, 1).Hypergraph(), compressed.SearchOptions{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := compressed.Search(cancelled, grid(10, 10, 1, 1).Hypergraph(),
+		compressed.SearchOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v", err)
 	}
 	if _, _, err := compressed.Search(context.Background(), h, compressed.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("100 bytes: %v", err)
 	}
-	for _, bad := range []contractionorder.Hypergraph{{Dims: []int{0}}, {Dims: []int{2}, Edges: [][]int{{1}}}, {Dims: []int{2}, Edges: [][]int{{0, 0}}}} {
+	for _, bad := range []contractionorder.Hypergraph{{Dims: []int{0}}, {Dims: []int{2}, Edges: [][]int{{1}}},
+		{Dims: []int{2}, Edges: [][]int{{0, 0}}}} {
 		if _, _, err := compressed.Search(context.Background(), bad, compressed.SearchOptions{}); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%v: %v", bad, err)
 		}

@@ -29,7 +29,8 @@ func TestProjectorsAsBytes(t *testing.T) {
 	}
 	huge := append([]byte(nil), b...)
 	huge[13+7] = 0x7f // rows of the first pair
-	for name, bad := range map[string][]byte{"nothing": nil, "cut": b[:len(b)-8], "longer": append(b[:len(b):len(b)], 1, 2), "huge": huge, "other": append([]byte("X"), b[1:]...)} {
+	for name, bad := range map[string][]byte{"nothing": nil, "cut": b[:len(b)-8],
+		"longer": append(b[:len(b):len(b)], 1, 2), "huge": huge, "other": append([]byte("X"), b[1:]...)} {
 		if err := got.UnmarshalBinary(bad); err == nil {
 			t.Errorf("%s: no error", name)
 		}

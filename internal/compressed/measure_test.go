@@ -68,8 +68,10 @@ func measure(t *testing.T, name string) {
 		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 	}
 	if os.Getenv("BTN_NOEXACT") != "" {
-	} else if plan, err := contractionorder.Search(context.Background(), e.Hypergraph(), contractionorder.Options{Memory: 6 << 30}); err == nil && plan.Cost.Flops < 2e11 {
-		if z, _, err := pairwise.Contract(context.Background(), e, plan.Tree, pairwise.Options{Memory: 6 << 30, Slices: plan.Slices}); err == nil {
+	} else if plan, err := contractionorder.Search(context.Background(), e.Hypergraph(),
+		contractionorder.Options{Memory: 6 << 30}); err == nil && plan.Cost.Flops < 2e11 {
+		if z, _, err := pairwise.Contract(context.Background(), e, plan.Tree,
+			pairwise.Options{Memory: 6 << 30, Slices: plan.Slices}); err == nil {
 			want = z.LogAbs()
 		}
 	} else if err == nil {
@@ -101,13 +103,18 @@ func measure(t *testing.T, name string) {
 		for _, b := range all {
 			bond, _ := strconv.Atoi(b)
 			start := cpu()
-			v, err := compressed.Contract(context.Background(), e, p, compressed.Options{Bond: bond, Memory: int64(setting("BTN_MEMORY", 0)), Gauge: int(setting("BTN_GAUGE", 0))})
+			v, err := compressed.Contract(context.Background(), e, p, compressed.Options{
+				Bond:   bond,
+				Memory: int64(setting("BTN_MEMORY", 0)),
+				Gauge:  int(setting("BTN_GAUGE", 0)),
+			})
 			if err != nil {
 				fmt.Printf("%-40s seed %d bond %d: %v\n", name, seed, bond, err)
 				continue
 			}
 			c, _ := compressed.Evaluate(e.Hypergraph(), p, bond)
-			fmt.Printf("%-40s seed %d χ=%-3d lnZ %.10f err %8.1e  disc %7.1e trunc %-5v sign %d search %.2fs contract %.2fs flops %.2e/%.2e peak %.0f MB loss %.1f\n", name, seed, bond, v.Z.LogAbs(),
+			fmt.Printf("%-40s seed %d χ=%-3d lnZ %.10f err %8.1e  disc %7.1e trunc %-5v sign %d "+
+				"search %.2fs contract %.2fs flops %.2e/%.2e peak %.0f MB loss %.1f\n", name, seed, bond, v.Z.LogAbs(),
 				math.Abs(v.Z.LogAbs()-want), v.Discarded, v.Truncated, v.Z.Sign(), searched, cpu()-start, v.Flops, c.Flops, c.PeakBytes/1e6, c.Loss)
 		}
 	}

@@ -51,7 +51,8 @@ func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 	n := &network{node: make([]node, leaves, leaves+len(p.Merges)), wire: make([]wire, 0, len(p.Wires)+leaves)}
 	at := make([]map[int]int32, leaves) // by table: index → wire
 	for _, w := range p.Wires {
-		if w[0] < 0 || w[0] >= len(h.Dims) || w[1] < 0 || w[1] >= leaves || w[2] < -1 || w[2] >= leaves || w[1] == w[2] || w[2] == -1 && w[1] >= p.Tables {
+		if w[0] < 0 || w[0] >= len(h.Dims) || w[1] < 0 || w[1] >= leaves || w[2] < -1 || w[2] >= leaves || w[1] == w[2] ||
+			w[2] == -1 && w[1] >= p.Tables {
 			return nil, planError("wire %v", w)
 		}
 		id := int32(len(n.wire))

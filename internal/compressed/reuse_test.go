@@ -102,10 +102,12 @@ func TestPredictions(t *testing.T) {
 					o := compressed.Options{Bond: bond, Marginals: marginals, Memory: int64(limit)}
 					v := contract(t, e, p, o)
 					if v.PeakBytes > limit || v.PeakBytes < limit/100 || !marginals && v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
-						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, %.4g of %.4g flops", seed, k, bond, marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
+						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, %.4g of %.4g flops", seed, k, bond,
+							marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
 					}
 					o.Memory--
-					if _, err := compressed.Contract(context.Background(), e, p, o); fault.CodeOf(err) != fault.OverBudget || !errors.Is(err, sumproduct.ErrOverBudget) {
+					if _, err := compressed.Contract(context.Background(), e, p, o); fault.CodeOf(err) != fault.OverBudget ||
+						!errors.Is(err, sumproduct.ErrOverBudget) {
 						t.Fatalf("one byte less: %v", err)
 					}
 				}

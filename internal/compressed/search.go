@@ -29,7 +29,8 @@ const (
 )
 
 // Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers exact ones that take
-// at most Flops, then the fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of elimination orders and of contractionorder.Search, whose Loss is 0 where they fit, and
+// at most Flops, then the fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of
+// elimination orders and of contractionorder.Search, whose Loss is 0 where they fit, and
 // greedy and spanning trees over several ways to write variables of high degree as chains of copies.
 //
 // The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits.
@@ -62,7 +63,8 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 		return Plan{}, Cost{}, err
 	}
 	if !s.found || s.cost.PeakBytes > float64(o.Memory) {
-		return s.best, s.cost, fault.New(fault.OverBudget, "%w: the best tree found needs %.4g bytes with bond %d, the budget is %d", sumproduct.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
+		return s.best, s.cost, fault.New(fault.OverBudget,
+			"%w: the best tree found needs %.4g bytes with bond %d, the budget is %d", sumproduct.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
 	}
 	return s.best, s.cost, nil
 }

@@ -19,7 +19,13 @@ type dissection struct {
 // part again. Parts of a few tensors are left as chains, for the reconfiguration to put in order.
 // Time: O(pins · log²) or so. Once the pace has ended the rest is put together anyhow.
 func dissect(n *network, d dissection, rng *rand.PCG, p *pace.Pace) (merges [][2]int, moves int64) {
-	c := &cutter{n: n, d: d, b: bisection{rng: rng, imbalance: d.imbalance, pace: p}, local: make([]int32, len(n.of)), total: make([]int32, len(n.of))}
+	c := &cutter{
+		n:     n,
+		d:     d,
+		b:     bisection{rng: rng, imbalance: d.imbalance, pace: p},
+		local: make([]int32, len(n.of)),
+		total: make([]int32, len(n.of)),
+	}
 	for i := range c.local {
 		c.local[i] = none
 	}

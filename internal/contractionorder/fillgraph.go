@@ -31,7 +31,14 @@ type fillGraph struct {
 
 func newFillGraph(h Hypergraph, fill bool, p *pace.Pace) *fillGraph {
 	n := len(h.Dims)
-	g := &fillGraph{adj: make([][]int32, n), log: make([]int64, n), weight: make([]int64, n), stamp: make([]int32, n), limit: maxMoves, pace: p}
+	g := &fillGraph{
+		adj:    make([][]int32, n),
+		log:    make([]int64, n),
+		weight: make([]int64, n),
+		stamp:  make([]int32, n),
+		limit:  maxMoves,
+		pace:   p,
+	}
 	for v, d := range h.Dims {
 		g.log[v] = int64(math.Round(math.Log2(float64(d)) * logUnit))
 	}

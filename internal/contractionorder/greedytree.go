@@ -19,7 +19,8 @@ type greedyRule struct {
 }
 
 // greedyTree builds a tree over n. Neighbours are pairs that share an index; of an index in more than hub tensors the first
-// ones only. Once the search has ended it stops where it is. Time: O(Σ over merges of the tensors that share an index with the result), times log for the queue.
+// ones only. Once the search has ended it stops where it is. Time: O(Σ over merges of the tensors that share an
+// index with the result), times log for the queue.
 func greedyTree(n *network, r greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: r, rng: rng}
 	tables := 2 * len(n.edges)

@@ -104,7 +104,8 @@ func TestGreedyAndBisectionMakeTrees(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
 		rng := rand.NewPCG(seed, 10)
-		for _, rule := range []greedyRule{{}, {linear: true, alpha: oneBit}, {alpha: oneBit / 2, temperature: oneBit}, {linear: true, temperature: oneBit}} {
+		for _, rule := range []greedyRule{{}, {linear: true, alpha: oneBit}, {alpha: oneBit / 2, temperature: oneBit},
+			{linear: true, temperature: oneBit}} {
 			checkWorking(t, newWorking(n, greedyTree(n, rule, rng).finish()))
 		}
 		for _, d := range []dissection{{small: 1}, {imbalance: 80, open: oneBit / 2, small: 8}, {imbalance: 255, open: oneBit, small: 2}} {

@@ -146,7 +146,8 @@ func TestKnownWidths(t *testing.T) {
 		{"star", star(500), 1},
 		{"ladder", lattice(2, 50, false), 2},
 	} {
-		for name, order := range map[string][]int{"min-fill": orders.MinFill(c.h), "min-weight": orders.MinWeight(c.h), "best": orders.Best(c.h)} {
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(c.h), "min-weight": orders.MinWeight(c.h),
+			"best": orders.Best(c.h)} {
 			if plan := orders.Evaluate(c.h, order); plan.Width != c.width || len(order) != len(c.h.Dims) {
 				t.Errorf("%s, %s: width %d, want %d; order of %d", c.name, name, plan.Width, c.width, len(order))
 			}
@@ -177,7 +178,8 @@ func TestRestrict(t *testing.T) {
 
 // TestBestIsNoWorse: never dearer than min-fill and min-weight, and the same every time.
 func TestBestIsNoWorse(t *testing.T) {
-	for _, h := range []contractionorder.Hypergraph{lattice(9, 9, true), lattice(12, 20, false), random(rand.New(rand.NewPCG(1, 1)), 60, 110)} {
+	for _, h := range []contractionorder.Hypergraph{lattice(9, 9, true), lattice(12, 20, false),
+		random(rand.New(rand.NewPCG(1, 1)), 60, 110)} {
 		best := orders.Best(h)
 		if again := orders.Best(h); !slices.Equal(best, again) {
 			t.Error("two calls differ")
@@ -209,7 +211,8 @@ func BenchmarkMinFill(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		h    contractionorder.Hypergraph
-	}{{"grid100x100", lattice(100, 100, false)}, {"chain100000", chain(100000)}, {"complete300", complete(300)}, {"star100000", star(100000)}} {
+	}{{"grid100x100", lattice(100, 100, false)}, {"chain100000", chain(100000)}, {"complete300", complete(300)},
+		{"star100000", star(100000)}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				orders.MinFill(c.h)

@@ -20,7 +20,14 @@ type reconfigurer struct {
 }
 
 func newReconfigurer(w *working, o objective, k int) *reconfigurer {
-	return &reconfigurer{w: w, o: o, k: min(k, maxOptimal), pattern: make([]uint16, 64*w.n.words), outside: make([]uint64, w.n.words), clean: make([]bool, len(w.left))}
+	return &reconfigurer{
+		w:       w,
+		o:       o,
+		k:       min(k, maxOptimal),
+		pattern: make([]uint16, 64*w.n.words),
+		outside: make([]uint64, w.n.words),
+		clean:   make([]bool, len(w.left)),
+	}
 }
 
 // negligible is the part of a tree's cost, per merge, below which pieces are left as they are.

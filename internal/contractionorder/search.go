@@ -99,7 +99,8 @@ func (s *search) check(p Plan) error {
 	if s.fits(p) {
 		return nil
 	}
-	return fault.New(fault.OverBudget, "%w: %s with %d indices sliced, the budget is %d bytes", ErrMemory, bytesText(p.Cost.PeakBytes), len(p.Slices), s.o.Memory)
+	return fault.New(fault.OverBudget, "%w: %s with %d indices sliced, the budget is %d bytes", ErrMemory,
+		bytesText(p.Cost.PeakBytes), len(p.Slices), s.o.Memory)
 }
 
 func bytesText(b float64) string {

@@ -172,7 +172,10 @@ func TestPlansContractToTheSum(t *testing.T) {
 		if got := value(t, h, p, entry); math.Abs(got/want-1) > 1e-9 {
 			t.Fatalf("seed %d: %v, want %v", seed, got, want)
 		}
-		small, err := contractionorder.Search(context.Background(), h, contractionorder.Options{Seed: seed, Memory: int64(inputBytes(h)+p.Cost.PeakBytes) / 2})
+		small, err := contractionorder.Search(context.Background(), h, contractionorder.Options{
+			Seed:   seed,
+			Memory: int64(inputBytes(h)+p.Cost.PeakBytes) / 2,
+		})
 		checkPlan(t, h, small)
 		if err != nil && !errors.Is(err, contractionorder.ErrMemory) {
 			t.Fatal(err)
@@ -300,7 +303,8 @@ func TestSearchOfNothing(t *testing.T) {
 			t.Errorf("%+v: %+v", h, p)
 		}
 	}
-	if _, err := contractionorder.Search(context.Background(), contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{1}}}, contractionorder.Options{}); !errors.Is(err, contractionorder.ErrTree) {
+	if _, err := contractionorder.Search(context.Background(),
+		contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{1}}}, contractionorder.Options{}); !errors.Is(err, contractionorder.ErrTree) {
 		t.Errorf("an edge with an unknown index: %v", err)
 	}
 }

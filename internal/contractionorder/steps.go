@@ -53,7 +53,14 @@ const (
 // Memory: the scopes of the live tables. Time: per bucket of k tables O(k²·width).
 func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	order = Restrict(order, h)
-	w := &walker{pace: pace.New(ctx), order: order, pos: make([]int32, len(h.Dims)), dim: make([]float64, len(order)), next: len(h.Edges), yield: yield}
+	w := &walker{
+		pace:  pace.New(ctx),
+		order: order,
+		pos:   make([]int32, len(h.Dims)),
+		dim:   make([]float64, len(order)),
+		next:  len(h.Edges),
+		yield: yield,
+	}
 	for v := range w.pos {
 		w.pos[v] = -1
 	}

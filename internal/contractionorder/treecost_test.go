@@ -161,7 +161,8 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{h, contractionorder.Tree{Leaves: 3, Merges: good}, []int{1, 1}, "index 1"},
 		{contractionorder.Hypergraph{Dims: []int{0}, Edges: [][]int{{0}}}, contractionorder.Tree{Leaves: 1}, nil, "index 0 has dimension 0"},
 		{contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{0, 0}}}, contractionorder.Tree{Leaves: 1}, nil, "tensor 0 names index 0"},
-		{contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{}, {1}}}, contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}, nil, "tensor 1 names index 1"},
+		{contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{}, {1}}},
+			contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}, nil, "tensor 1 names index 1"},
 	} {
 		_, err := contractionorder.EvaluateTree(c.h, c.tree, c.sliced)
 		if !errors.Is(err, contractionorder.ErrTree) || !strings.Contains(err.Error(), c.want) {

@@ -10,8 +10,9 @@ import (
 )
 
 // backKernel is a prepared step. Blocks are those of the forward kernel; the loops around them are ordered so that the
-// first of them, the common ones, are over indices that every input has whose derivative is needed. Different positions of these touch different
-// entries of every derivative: they are the units that threads share out, and the sums within a unit have one order.
+// first of them, the common ones, are over indices that every input has whose derivative is needed. Different positions
+// of these touch different entries of every derivative: they are the units that threads share out, and the sums within
+// a unit have one order.
 type backKernel struct {
 	*kernel
 	g       []float64 // ∂Z/∂out, contiguous over a block

@@ -43,7 +43,8 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 				}
 				plan := orders.Evaluate(h, order)
 				if z != first || !z.IsZero() && (stats.Flops != plan.Flops || float64(stats.PeakBytes) != plan.Bytes) {
-					t.Errorf("seed %d, round %d, %s: %v with one thread, %v with %d; %+v, predicted %+v", seed, round, name, first, z, threads, stats, plan)
+					t.Errorf("seed %d, round %d, %s: %v with one thread, %v with %d; %+v, predicted %+v", seed, round, name, first,
+						z, threads, stats, plan)
 				}
 				if math.Abs(z.Float64()-want) > 1e-12*terms {
 					t.Errorf("seed %d, round %d, %s: Z = %v, enumeration %v", seed, round, name, z.Float64(), want)
@@ -129,13 +130,22 @@ func TestContractErrors(t *testing.T) {
 			}
 			*o = orders.MinFill(e.Hypergraph())
 		}, sumproduct.ErrOverBudget, "width 59, largest table 2^60.0 entries"},
-		{"order too short", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = (*o)[1:] }, sumproduct.ErrExpression, "the order leaves out index"},
-		{"order repeats", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 3) }, sumproduct.ErrExpression, "the order names index 3 twice"},
-		{"order out of range", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 30) }, sumproduct.ErrExpression, "the order names index 30, there are 30"},
-		{"dimension", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Dims[4] = 0 }, sumproduct.ErrExpression, "index 4 has dimension 0"},
-		{"scope out of range", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{0, 31} }, sumproduct.ErrExpression, "table 2 names index 31"},
-		{"scope repeats", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{5, 5} }, sumproduct.ErrExpression, "table 2 names index 5 twice"},
-		{"entries", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Data = make([]float64, 5) }, sumproduct.ErrExpression, "table 2 has 5 entries"},
+		{"order too short", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = (*o)[1:] },
+			sumproduct.ErrExpression, "the order leaves out index"},
+		{"order repeats", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) { *o = append(slices.Clone(*o), 3) },
+			sumproduct.ErrExpression, "the order names index 3 twice"},
+		{"order out of range", func(_ *sumproduct.Expression, o *[]int, _ *einsum.Options) {
+			*o = append(slices.Clone(*o), 30)
+		}, sumproduct.ErrExpression, "the order names index 30, there are 30"},
+		{"dimension", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Dims[4] = 0 },
+			sumproduct.ErrExpression, "index 4 has dimension 0"},
+		{"scope out of range", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) {
+			e.Tables[2].Scope = []int{0, 31}
+		}, sumproduct.ErrExpression, "table 2 names index 31"},
+		{"scope repeats", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Scope = []int{5, 5} },
+			sumproduct.ErrExpression, "table 2 names index 5 twice"},
+		{"entries", func(e *sumproduct.Expression, _ *[]int, _ *einsum.Options) { e.Tables[2].Data = make([]float64, 5) },
+			sumproduct.ErrExpression, "table 2 has 5 entries"},
 		{"NaN", func(e *sumproduct.Expression, _ *[]int, o *einsum.Options) {
 			e.Tables[2].Data[1] = math.NaN()
 			o.Memory = 1 << 40

@@ -15,8 +15,10 @@ import (
 
 // TestReferenceModels compares with the solutions of the UAI 2014 competition and with exact solutions of Ising models.
 func TestReferenceModels(t *testing.T) {
-	quick := map[string]bool{"Promedus_29": true, "relational_3": true, "sat-grid-pbl-0010.cnf": true, "Segmentation_11": true, "grid10x10_mixed_1.5_s0": true, "complete15_mixed_2.0_s0": true}
-	names := []string{"uai/sat-grid-pbl-0010.cnf", "uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"}
+	quick := map[string]bool{"Promedus_29": true, "relational_3": true, "sat-grid-pbl-0010.cnf": true,
+		"Segmentation_11": true, "grid10x10_mixed_1.5_s0": true, "complete15_mixed_2.0_s0": true}
+	names := []string{"uai/sat-grid-pbl-0010.cnf", "uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11",
+		"uai/Promedus_29", "uai/Pedigree_13", "uai/relational_3"}
 	for _, name := range append(names, reference.Names(t, "ising")...) {
 		base := path.Base(name)
 		t.Run(base, func(t *testing.T) {
@@ -24,7 +26,8 @@ func TestReferenceModels(t *testing.T) {
 				t.Skip("a slow model, skipped by -short")
 			}
 			if base == "sat-grid-pbl-0010.cnf" {
-				t.Skip("118 of the 191 factors of this file have no scope and the entry 0: its Z is 0, the solution beside it is that of the whole formula")
+				t.Skip("118 of the 191 factors of this file have no scope and the entry 0: its Z is 0, " +
+					"the solution beside it is that of the whole formula")
 			}
 			net := reference.Network(t, name)
 			start := time.Now()

@@ -102,7 +102,8 @@ func (o Options) checkMarginals(plan btn.Cost) error {
 		memory = btn.DefaultMemory
 	}
 	if plan.Bytes > float64(memory) {
-		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives (width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
+		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives "+
+			"(width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
 			sumproduct.ErrOverBudget, plan.Bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
 	}
 	return nil

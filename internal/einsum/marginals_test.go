@@ -217,7 +217,8 @@ func TestMarginalsCost(t *testing.T) {
 			t.Errorf("%s: %.3g flops with marginals, %.3g without: %.2f times", what, all.Flops, once.Flops, ratio)
 		}
 		_, _, err := einsum.Marginals(context.Background(), e, order, einsum.Options{Memory: int64(all.Bytes) - 1})
-		if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "all marginals at once need") {
+		if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget ||
+			!strings.Contains(err.Error(), "all marginals at once need") {
 			t.Errorf("%s: one byte too few: %v", what, err)
 		}
 		if _, _, err = einsum.Marginals(context.Background(), e, order, einsum.Options{Memory: int64(all.Bytes)}); err != nil {

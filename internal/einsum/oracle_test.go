@@ -35,7 +35,8 @@ func contract(t *testing.T, net *btn.Network, order func(contractionorder.Hyperg
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := e.Hypergraph(); !slices.Equal(h.Dims, shape.Dims) || len(h.Edges) != len(shape.Edges) || len(h.Edges) > 0 && !reflect.DeepEqual(h.Edges, shape.Edges) {
+	if h := e.Hypergraph(); !slices.Equal(h.Dims, shape.Dims) || len(h.Edges) != len(shape.Edges) || len(h.Edges) > 0 &&
+		!reflect.DeepEqual(h.Edges, shape.Edges) {
 		t.Fatalf("shape %v, expression %v", shape, h)
 	}
 	o := order(shape)

@@ -37,7 +37,10 @@ func programOf(t *testing.T, rng *rand.Rand, net *btn.Network) (*einsum.Program,
 
 // contradiction is evidence that excludes every value of a variable.
 func contradiction(m *factorgraph.Model) factorgraph.Evidence {
-	return factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 0}}, Soft: []factorgraph.Likelihood{{Var: 0, Weights: make([]float64, m.Domains[0])}}}
+	return factorgraph.Evidence{
+		Hard: []factorgraph.Observation{{Var: 0, Value: 0}},
+		Soft: []factorgraph.Likelihood{{Var: 0, Weights: make([]float64, m.Domains[0])}},
+	}
 }
 
 // TestProgramsAgreeWithEnumeration: Z and all marginals under random, empty and impossible evidence, one program for all, on
@@ -49,7 +52,8 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8), MinDomain: 1 + rng.IntN(2), MaxDomain: 4,
+		m := oracle.RandomModel(rng, oracle.Options{Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(8),
+			MinDomain: 1 + rng.IntN(2), MaxDomain: 4,
 			MaxArity: 4, MaxStates: 1 << 9, Constant: seed%2 == 0, Negative: seed%5 == 1, Zeros: []float64{0, 0.15, 0.4}[seed%3]})
 		maps := []btn.MapKind{btn.MapIdentity, btn.MapIdentity, btn.MapOrthogonal}[rng.IntN(3)]
 		net, err := reparam.Build(context.Background(), m, reparam.Options{
@@ -107,7 +111,8 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 }
 
 // checkMarginals holds M_v(x) against Z under evidence and v = x.
-func checkMarginals(t *testing.T, what string, p *einsum.Program, under *btn.Network, m *factorgraph.Model, ev factorgraph.Evidence, z scaled.Number, terms *big.Float) {
+func checkMarginals(t *testing.T, what string, p *einsum.Program, under *btn.Network, m *factorgraph.Model,
+	ev factorgraph.Evidence, z scaled.Number, terms *big.Float) {
 	t.Helper()
 	total := 0
 	for _, d := range m.Domains {

@@ -30,9 +30,17 @@ type space struct {
 func newSpace(p *Program) *space {
 	tables := len(p.leaves) + len(p.steps)
 	w := &space{
-		leaves: len(p.leaves), own: make([][]float64, len(p.leaves)), data: make([][]float64, tables), low: make([]int, tables), shift: make([]int64, tables), back: make([][]float64, tables),
-		backLow: make([]int, tables), backExp: make([]int64, tables), none: make([]bool, tables),
+		leaves:  len(p.leaves),
+		own:     make([][]float64, len(p.leaves)),
+		data:    make([][]float64, tables),
+		low:     make([]int, tables),
+		shift:   make([]int64, tables),
+		back:    make([][]float64, tables),
+		backLow: make([]int, tables),
+		backExp: make([]int64, tables),
+		none:    make([]bool, tables),
 	}
+
 	total, widest := 0, 1
 	for _, l := range p.leaves {
 		total += len(l.data)

@@ -74,7 +74,12 @@ func build(ctx context.Context, net *btn.Network, wide bool) (*sumproduct.Expres
 	if err != nil {
 		return nil, err
 	}
-	e := &sumproduct.Expression{Dims: l.indexDims(), Scale: l.scale, Support: make([][]int, l.count), Variables: make([]int, len(net.Variables))}
+	e := &sumproduct.Expression{
+		Dims:      l.indexDims(),
+		Scale:     l.scale,
+		Support:   make([][]int, l.count),
+		Variables: make([]int, len(net.Variables)),
+	}
 	for i, v := range net.Variables {
 		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
 	}

@@ -68,7 +68,8 @@ func TestIndicesAreVariables(t *testing.T) {
 			if cores == btn.CoresAreVariables { // hidden indices of the order-one links come first, one per variable
 				slices.SortFunc(scopes, slices.Compare)
 			}
-			if !slices.Equal(e.Dims, m.Domains) || len(scopes) != 2 || !slices.Equal(scopes[0], []int{0, 1, 2}) || !slices.Equal(scopes[1], []int{0, 3, 4}) {
+			if !slices.Equal(e.Dims, m.Domains) || len(scopes) != 2 || !slices.Equal(scopes[0],
+				[]int{0, 1, 2}) || !slices.Equal(scopes[1], []int{0, 3, 4}) {
 				t.Errorf("maps %s, cores %s: dimensions %v, scopes %v", maps, cores, e.Dims, scopes)
 			}
 		}
@@ -83,7 +84,10 @@ func TestEvidenceShrinksDimensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 2}}, Soft: []factorgraph.Likelihood{{Var: 3, Weights: []float64{1, 0, 2, 0}}}}
+	ev := factorgraph.Evidence{
+		Hard: []factorgraph.Observation{{Var: 0, Value: 2}},
+		Soft: []factorgraph.Likelihood{{Var: 3, Weights: []float64{1, 0, 2, 0}}},
+	}
 	observed, err := net.Condition(ev)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +96,8 @@ func TestEvidenceShrinksDimensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(e.Dims, []int{1, 2, 2, 2, 2}) || !slices.Equal(e.Support[0], []int{2}) || !slices.Equal(e.Support[3], []int{0, 2}) || e.Support[1] != nil {
+	if !slices.Equal(e.Dims, []int{1, 2, 2, 2, 2}) || !slices.Equal(e.Support[0], []int{2}) ||
+		!slices.Equal(e.Support[3], []int{0, 2}) || e.Support[1] != nil {
 		t.Errorf("dimensions %v, support %v", e.Dims, e.Support)
 	}
 	order := contractionorder.Restrict(orders.MinFill(whole), e.Hypergraph())
@@ -226,7 +231,8 @@ func TestCountersTooLarge(t *testing.T) {
 		legs[l] = l
 	}
 	net.Links = []btn.Link{{Legs: legs, T: s}}
-	if _, err := lower.Shape(context.Background(), net); !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "link 0: ") {
+	_, err := lower.Shape(context.Background(), net)
+	if !errors.Is(err, sumproduct.ErrOverBudget) || fault.CodeOf(err) != fault.OverBudget || !strings.Contains(err.Error(), "link 0: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -249,7 +255,10 @@ func TestEdgesOfTheDefinition(t *testing.T) {
 		want float64
 	}{
 		{"nothing", &btn.Network{Scale: scaled.FromFloat(-4)}, -4},
-		{"links without legs", &btn.Network{Scale: scaled.One, Links: []btn.Link{{T: number}, {T: &tensor.Dense{Shape: []int{}, Data: []float64{0.5}}}}}, 2.5},
+		{"links without legs", &btn.Network{
+			Scale: scaled.One,
+			Links: []btn.Link{{T: number}, {T: &tensor.Dense{Shape: []int{}, Data: []float64{0.5}}}},
+		}, 2.5},
 		{"dimension 1", &btn.Network{Scale: scaled.One, Dims: []int{1},
 			Cores: []btn.Core{{Legs: []int{0}, T: &tensor.Dense{Shape: []int{1}, Data: []float64{6}}}},
 			Links: []btn.Link{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{2, 3}, Vectors: [][]float64{{1, -1}}}}}}, -6},
@@ -276,7 +285,10 @@ func TestZerosSurviveMaps(t *testing.T) {
 		for k, v := range scope {
 			dims[k] = m.Domains[v]
 		}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{Zeros: 0.5})})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: scope,
+			Table: oracle.RandomTensor(rng, oracle.Dense, dims, oracle.Options{Zeros: 0.5}),
+		})
 	}
 	plain, err := lower.Build(context.Background(), build(t, m, reparam.Options{}))
 	if err != nil {
@@ -328,7 +340,10 @@ func TestMatricesDoNotEnlargeTables(t *testing.T) {
 // TestBuildKeepsSmallEntries: no entry above 0 becomes 0 where the entries of a factor span all of float64.
 func TestBuildKeepsSmallEntries(t *testing.T) {
 	data := []float64{math.MaxFloat64, math.SmallestNonzeroFloat64, 1, 1e-300}
-	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: data}}}}
+	m := &factorgraph.Model{
+		Domains: []int{2, 2},
+		Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: data}}},
+	}
 	e, err := lower.Build(context.Background(), build(t, m, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)

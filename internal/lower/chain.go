@@ -145,7 +145,9 @@ func automaton(dims []int, levels countspace.Levels, terms []tensor.SymmetryRank
 	strides, box := countStrides(levels)
 	m := len(dims)
 	if box > maxCounts/(m+1) {
-		return nil, reach{}, fault.New(fault.OverBudget, "%w: a symmetric tensor over %d legs with %d count vectors is too large for a chain of counters", sumproduct.ErrOverBudget, m, box)
+		return nil, reach{}, fault.New(fault.OverBudget,
+			"%w: a symmetric tensor over %d legs with %d count vectors is too large for a chain of counters",
+			sumproduct.ErrOverBudget, m, box)
 	}
 	counts := reachable(levels, strides, box)
 	layers := make([][]state, m+1)
@@ -180,7 +182,9 @@ func automaton(dims []int, levels countspace.Levels, terms []tensor.SymmetryRank
 		if k < m {
 			size := len(layers[k]) * len(layers[k+1])
 			if size > maxChainEntries/dims[k] || entries+size*dims[k] > maxChainEntries {
-				return nil, reach{}, fault.New(fault.OverBudget, "%w: the chain of counters of a symmetric tensor over %d legs needs more than %d bytes", sumproduct.ErrOverBudget, m, 8*maxChainEntries)
+				return nil, reach{}, fault.New(fault.OverBudget,
+					"%w: the chain of counters of a symmetric tensor over %d legs needs more than %d bytes",
+					sumproduct.ErrOverBudget, m, 8*maxChainEntries)
 			}
 			entries += size * dims[k]
 		}

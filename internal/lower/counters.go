@@ -20,7 +20,8 @@ const maxCounterEntries = 1 << 22
 func (l *layout) addCounters(what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) error {
 	strides, box := countStrides(levels)
 	tooLarge := func() error {
-		return fault.New(fault.OverBudget, "%w: a plain chain of counters of %s %d over %d legs has more than %d entries", sumproduct.ErrOverBudget, what, at, len(dims), maxCounterEntries)
+		return fault.New(fault.OverBudget, "%w: a plain chain of counters of %s %d over %d legs has more than %d entries",
+			sumproduct.ErrOverBudget, what, at, len(dims), maxCounterEntries)
 	}
 	if box > maxCounts/(len(dims)+1) {
 		return tooLarge()

@@ -133,7 +133,8 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, e
 }
 
 // sweepLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
-func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []factor, lead int, lim *limits) (kept []*site, exp int64, err error) {
+func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []factor, lead int,
+	lim *limits) (kept []*site, exp int64, err error) {
 	cols := span[len(span)-1].r
 	carried := make([]float64, cols*cols) // (states·bond) × cols
 	for i := range cols {

@@ -177,7 +177,8 @@ func (o *overlap) mul(c, a, b []float64, m, k, n int) {
 }
 
 // extend keeps the products that still hold and adds those up to n.
-func (o *overlap) extend(list []product, n int, at func(k int) (*site, *site), next func(before []float64, a, b *site) []float64) []product {
+func (o *overlap) extend(list []product, n int, at func(k int) (*site, *site),
+	next func(before []float64, a, b *site) []float64) []product {
 	keep := 0
 	for keep < min(n, len(list)) {
 		if a, b := at(keep); list[keep].a != a || list[keep].b != b {

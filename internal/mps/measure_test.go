@@ -55,11 +55,17 @@ func TestMeasure(t *testing.T) {
 					continue
 				}
 				begin = time.Now()
-				v, err := mps.Contract(context.Background(), e, p, mps.Options{Bond: bond, Memory: 4 << 30, Cutoff: cutoff(), Marginals: os.Getenv("MPS_MARGINALS") != ""})
+				v, err := mps.Contract(context.Background(), e, p, mps.Options{
+					Bond:      bond,
+					Memory:    4 << 30,
+					Cutoff:    cutoff(),
+					Marginals: os.Getenv("MPS_MARGINALS") != "",
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Printf("; %.2f s, %.1e flops, %.1e bytes, sign %d, ln Z %.10f, error %.1e, discarded %.0e\n", time.Since(begin).Seconds(), v.Flops, v.PeakBytes, v.Z.Sign(), v.Z.LogAbs(), v.Z.LogAbs()-want, v.Discarded)
+				fmt.Printf("; %.2f s, %.1e flops, %.1e bytes, sign %d, ln Z %.10f, error %.1e, discarded %.0e\n",
+					time.Since(begin).Seconds(), v.Flops, v.PeakBytes, v.Z.Sign(), v.Z.LogAbs(), v.Z.LogAbs()-want, v.Discarded)
 			}
 		}
 	}
@@ -134,7 +140,10 @@ func bipartite(n int, delta float64) *sumproduct.Expression {
 	for i := range n {
 		for j := range n {
 			k := delta * (2*rng.Float64() - 1)
-			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, n + j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
+			e.Tables = append(e.Tables, sumproduct.Table{
+				Scope: []int{i, n + j},
+				Data:  []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)},
+			})
 		}
 	}
 	return e

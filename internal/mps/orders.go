@@ -124,7 +124,14 @@ func localInsertion(near [][]int, order []int) []int {
 // greedy sums out, again and again, the index of the frontier whose step touches the fewest bits of the chain; new
 // indices take its place. ok is false when it gave up after too many moves.
 func greedy(h contractionorder.Hypergraph, near [][]int, live []int, rng *rand.Rand, moves *int64) (order, chain []int, ok bool) {
-	g := &greedyChain{h: h, near: near, line: newLine(len(near)), state: make([]byte, len(near)), at: make([]int, len(near)), born: make([]int, len(near))}
+	g := &greedyChain{
+		h:     h,
+		near:  near,
+		line:  newLine(len(near)),
+		state: make([]byte, len(near)),
+		at:    make([]int, len(near)),
+		born:  make([]int, len(near)),
+	}
 	starts := cuthillMcKee(near, live, rng)
 	for len(order) < len(live) {
 		if len(g.frontier) == 0 {

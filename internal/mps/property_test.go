@@ -82,7 +82,8 @@ func TestTruncationConverges(t *testing.T) {
 		bond              int
 		z, marginal       float64
 		truncated, strict bool
-	}{{bond: 2, z: 0.5, marginal: 0.1, truncated: true}, {bond: 8, z: 1e-5, marginal: 1e-4, truncated: true}, {bond: 64, z: 1e-10, marginal: 1e-9}} {
+	}{{bond: 2, z: 0.5, marginal: 0.1, truncated: true}, {bond: 8, z: 1e-5, marginal: 1e-4, truncated: true},
+		{bond: 64, z: 1e-10, marginal: 1e-9}} {
 		v := mustContract(t, e, p, Options{Bond: c.bond, Marginals: true})
 		worst := 0.0
 		for i := range rows {
@@ -91,8 +92,10 @@ func TestTruncationConverges(t *testing.T) {
 			}
 		}
 		t.Logf("χ=%d: ln Z off by %.1e, marginals by %.1e, discarded %.1e", c.bond, v.Z.LogAbs()-want, worst, v.Discarded)
-		if d := math.Abs(v.Z.LogAbs() - want); d > c.z || worst > c.marginal || v.Truncated != c.truncated || v.Bond > c.bond || v.Discarded > 0 != (c.bond < 64) && v.Discarded > 1e-20 {
-			t.Errorf("χ=%d: ln Z off by %g, marginals by %g, truncated %v, bond %d, discarded %g", c.bond, d, worst, v.Truncated, v.Bond, v.Discarded)
+		if d := math.Abs(v.Z.LogAbs() - want); d > c.z || worst > c.marginal || v.Truncated != c.truncated ||
+			v.Bond > c.bond || v.Discarded > 0 != (c.bond < 64) && v.Discarded > 1e-20 {
+			t.Errorf("χ=%d: ln Z off by %g, marginals by %g, truncated %v, bond %d, discarded %g", c.bond, d, worst,
+				v.Truncated, v.Bond, v.Discarded)
 		}
 	}
 }
@@ -145,7 +148,8 @@ func TestScales(t *testing.T) {
 			}
 			c.Tables = append(c.Tables, sumproduct.Table{Scope: t.Scope, Data: data})
 		}
-		got := mustContract(t, &c, p, Options{Bond: 32}).Z.LogAbs() - float64(len(e.Tables))*scaled.FromFloat(f).LogAbs() // math.Log is wrong below 2^−1022 on amd64
+		// math.Log is wrong below 2^−1022 on amd64
+		got := mustContract(t, &c, p, Options{Bond: 32}).Z.LogAbs() - float64(len(e.Tables))*scaled.FromFloat(f).LogAbs()
 		if !(math.Abs(got-want) < 1e-9) {
 			t.Errorf("tables times %g: ln Z off by %g", f, got-want)
 		}
@@ -238,10 +242,42 @@ func TestErrors(t *testing.T) {
 	}{
 		{name: "bond", e: e, p: good, want: ErrOptions, code: fault.BadInput, text: "bond 0"},
 		{name: "cutoff", e: e, p: good, o: Options{Bond: 1, Cutoff: 2}, want: ErrOptions, code: fault.BadInput, text: "cutoff 2"},
-		{name: "memory", e: e, p: good, o: Options{Bond: 8, Memory: 1000}, want: sumproduct.ErrOverBudget, code: fault.OverBudget, text: "budget is 1000"},
-		{name: "order", e: e, p: Plan{Order: file[1:], Position: good.Position}, o: Options{Bond: 1}, want: ErrPlan, code: fault.Internal, text: "order of 8"},
-		{name: "places", e: e, p: Plan{Order: file, Position: make([]int, 9)}, o: Options{Bond: 1}, want: ErrPlan, code: fault.Internal, text: "have place 0"},
-		{name: "NaN", e: &bad, p: good, o: Options{Bond: 4}, want: sumproduct.ErrNotFinite, code: fault.BadInput, text: "table 21, entry 1 is NaN"},
+		{
+			name: "memory",
+			e:    e,
+			p:    good,
+			o:    Options{Bond: 8, Memory: 1000},
+			want: sumproduct.ErrOverBudget,
+			code: fault.OverBudget,
+			text: "budget is 1000",
+		},
+		{
+			name: "order",
+			e:    e,
+			p:    Plan{Order: file[1:], Position: good.Position},
+			o:    Options{Bond: 1},
+			want: ErrPlan,
+			code: fault.Internal,
+			text: "order of 8",
+		},
+		{
+			name: "places",
+			e:    e,
+			p:    Plan{Order: file, Position: make([]int, 9)},
+			o:    Options{Bond: 1},
+			want: ErrPlan,
+			code: fault.Internal,
+			text: "have place 0",
+		},
+		{
+			name: "NaN",
+			e:    &bad,
+			p:    good,
+			o:    Options{Bond: 4},
+			want: sumproduct.ErrNotFinite,
+			code: fault.BadInput,
+			text: "table 21, entry 1 is NaN",
+		},
 		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: sumproduct.ErrExpression, code: fault.BadInput, text: "1 entries"},
 		{name: "cancelled", ctx: cancelled, e: e, p: good, o: Options{Bond: 4}, want: context.Canceled, code: fault.Cancelled, text: "canceled"},
 	} {
@@ -264,13 +300,25 @@ func TestEdges(t *testing.T) {
 		e    sumproduct.Expression
 		want float64
 	}{
-		"empty":        {sumproduct.Expression{Scale: scaled.FromFloat(3)}, 3},
-		"number":       {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{{Data: []float64{-2}}}}, -6},
-		"no table":     {sumproduct.Expression{Scale: scaled.One, Dims: []int{4, 1, 5}}, 20},
-		"zero scale":   {sumproduct.Expression{Dims: []int{2}}, 0},
-		"zero table":   {sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []sumproduct.Table{{Scope: []int{1, 0}, Data: make([]float64, 4)}}}, 0},
-		"cancellation": {sumproduct.Expression{Scale: scaled.One, Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}}}, 0},
-		"dimension 1":  {sumproduct.Expression{Scale: scaled.One, Dims: []int{1, 2}, Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{1, 2}}}}, 3},
+		"empty":      {sumproduct.Expression{Scale: scaled.FromFloat(3)}, 3},
+		"number":     {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{{Data: []float64{-2}}}}, -6},
+		"no table":   {sumproduct.Expression{Scale: scaled.One, Dims: []int{4, 1, 5}}, 20},
+		"zero scale": {sumproduct.Expression{Dims: []int{2}}, 0},
+		"zero table": {sumproduct.Expression{
+			Scale:  scaled.One,
+			Dims:   []int{2, 2},
+			Tables: []sumproduct.Table{{Scope: []int{1, 0}, Data: make([]float64, 4)}},
+		}, 0},
+		"cancellation": {sumproduct.Expression{
+			Scale:  scaled.One,
+			Dims:   []int{2},
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, -1}}},
+		}, 0},
+		"dimension 1": {sumproduct.Expression{
+			Scale:  scaled.One,
+			Dims:   []int{1, 2},
+			Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: []float64{1, 2}}},
+		}, 3},
 	} {
 		p, _ := mustSearch(t, c.e.Hypergraph(), SearchOptions{Bond: 2, Moves: 1 << 10})
 		v := mustContract(t, &c.e, p, Options{Bond: 2, Marginals: true})

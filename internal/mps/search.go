@@ -43,7 +43,14 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
-	s := &searcher{h: h, near: neighbours(h), rng: rand.New(rand.NewPCG(o.Seed, 0x6d7073)), seed: o.Seed, moves: o.Moves, memory: float64(o.Memory)}
+	s := &searcher{
+		h:      h,
+		near:   neighbours(h),
+		rng:    rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
+		seed:   o.Seed,
+		moves:  o.Moves,
+		memory: float64(o.Memory),
+	}
 	s.finite, s.exact = newPricer(h, float64(o.Bond)), newPricer(h, hugeBond)
 	s.live = contractionorder.Restrict(nil, h)
 	s.best.score = math.Inf(1)
@@ -59,7 +66,8 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	p := Plan{Order: s.best.order, Position: positions(s.best.chain, len(h.Dims))}
 	cost, err := Evaluate(h, p, o.Bond)
 	if err == nil && cost.PeakBytes > float64(o.Memory) {
-		err = fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d", sumproduct.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
+		err = fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d",
+			sumproduct.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
 	}
 	return p, cost, err
 }

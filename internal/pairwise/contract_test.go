@@ -33,7 +33,8 @@ func TestContractAgainstEnumeration(t *testing.T) {
 			t.Fatalf("seed %d, round %d: %v", seed, round, err)
 		}
 		if d := math.Abs(got.Float64() - z); !(d <= tolerance*terms) {
-			t.Fatalf("seed %d, round %d: %v, want %v; dims %v, slices %v, tree %v, %v", seed, round, got.Float64(), z, e.Dims, sliced, tree, e.Hypergraph().Edges)
+			t.Fatalf("seed %d, round %d: %v, want %v; dims %v, slices %v, tree %v, %v", seed, round, got.Float64(), z, e.Dims,
+				sliced, tree, e.Hypergraph().Edges)
 		}
 		if z != 0 && o.zeros == 0 && (stats.Flops != plan.Flops(plan.Slices) || float64(stats.PeakBytes) != plan.PeakBytes) {
 			t.Fatalf("seed %d, round %d: took %v flops, %d bytes, planned %+v", seed, round, stats.Flops, stats.PeakBytes, plan)
@@ -41,7 +42,8 @@ func TestContractAgainstEnumeration(t *testing.T) {
 		memory := int64(plan.PeakBytes) * (1 + rng.Int64N(4))
 		again, wide, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, Threads: 4, Memory: memory})
 		if err != nil || again != got || wide.Flops != stats.Flops || wide.Slices != stats.Slices || wide.PeakBytes > memory {
-			t.Fatalf("seed %d, round %d: 4 threads give %v and %+v within %d bytes, one %v and %+v; %v", seed, round, again, wide, memory, got, stats, err)
+			t.Fatalf("seed %d, round %d: 4 threads give %v and %+v within %d bytes, one %v and %+v; %v", seed, round, again,
+				wide, memory, got, stats, err)
 		}
 		tight, err := pairwise.PlanWithin(e.Hypergraph(), tree, sliced, 1)
 		if err != nil {
@@ -51,7 +53,8 @@ func TestContractAgainstEnumeration(t *testing.T) {
 		if err != nil || tight.PeakBytes > cost.PeakBytes && len(e.Tables) > 1 { // one tensor alone: its copy is not in ordering's figure
 			t.Fatalf("seed %d, round %d: at least %v bytes, ordering has %v; %v", seed, round, tight.PeakBytes, cost.PeakBytes, err)
 		}
-		again, wide, err = pairwise.Contract(context.Background(), e, tree, pairwise.Options{Slices: sliced, Threads: 1, Memory: int64(tight.PeakBytes)})
+		again, wide, err = pairwise.Contract(context.Background(), e, tree,
+			pairwise.Options{Slices: sliced, Threads: 1, Memory: int64(tight.PeakBytes)})
 		if err != nil || math.Abs(again.Sub(got).Float64()) > tolerance*terms {
 			t.Fatalf("seed %d, round %d: %v within %v bytes, want %v; %v", seed, round, again, tight.PeakBytes, got, err)
 		}

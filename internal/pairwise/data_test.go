@@ -62,7 +62,8 @@ func TestReferenceModels(t *testing.T) {
 			want, printed := reference.Log10Z(t, "uai/"+name)
 			start := time.Now()
 			p := findTree(t, e.Hypergraph())
-			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced", time.Since(start).Round(time.Millisecond), p.Cost.Log2Table, p.Cost.Flops, len(p.Slices))
+			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced", time.Since(start).Round(time.Millisecond), p.Cost.Log2Table,
+				p.Cost.Flops, len(p.Slices))
 			o := pairwise.Options{Memory: modelMemory, Slices: p.Slices}
 			var first scaled.Number
 			for _, threads := range []int{1, 2} {
@@ -104,7 +105,8 @@ func TestReferenceModels(t *testing.T) {
 			order := orders.Best(e.Hypergraph())
 			begin, cpu = time.Now(), cpuTime()
 			_, other, err := einsum.Contract(context.Background(), e, order, einsum.Options{Memory: modelMemory, Threads: 1})
-			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v", other.Flops, other.PeakBytes, time.Since(begin).Round(time.Millisecond), (cpuTime() - cpu).Round(time.Millisecond), err)
+			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v", other.Flops, other.PeakBytes,
+				time.Since(begin).Round(time.Millisecond), (cpuTime() - cpu).Round(time.Millisecond), err)
 		})
 	}
 }
@@ -155,7 +157,12 @@ func sliceAgrees(t *testing.T, e *sumproduct.Expression, tree contractionorder.T
 		}
 		checked++
 		for v := range d {
-			z, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Memory: modelMemory, Slices: []int{i}, From: int64(v), To: int64(v + 1)})
+			z, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{
+				Memory: modelMemory,
+				Slices: []int{i},
+				From:   int64(v),
+				To:     int64(v + 1),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

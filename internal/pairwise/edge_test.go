@@ -137,15 +137,51 @@ func TestErrors(t *testing.T) {
 		want   error
 		text   string
 	}{
-		{name: "entries", change: func(e *sumproduct.Expression) { e.Tables[1].Data = e.Tables[1].Data[:2] }, tree: pair, want: sumproduct.ErrExpression, text: "table 1 has 2 entries"},
-		{name: "twice", change: func(e *sumproduct.Expression) { e.Tables[0].Scope = []int{1, 1} }, tree: pair, want: sumproduct.ErrExpression, text: "table 0 names index 1"},
-		{name: "dimension", change: func(e *sumproduct.Expression) { e.Dims[0] = 0 }, tree: pair, want: sumproduct.ErrExpression, text: "index 0 has dimension 0"},
-		{name: "NaN", change: func(e *sumproduct.Expression) { e.Tables[0].Data[3] = math.NaN() }, tree: pair, want: sumproduct.ErrNotFinite, text: "table 0"},
-		{name: "infinite", change: func(e *sumproduct.Expression) { e.Tables[1].Data[0] = math.Inf(-1) }, tree: pair, want: sumproduct.ErrNotFinite, text: "table 1"},
+		{
+			name:   "entries",
+			change: func(e *sumproduct.Expression) { e.Tables[1].Data = e.Tables[1].Data[:2] },
+			tree:   pair,
+			want:   sumproduct.ErrExpression,
+			text:   "table 1 has 2 entries",
+		},
+		{
+			name:   "twice",
+			change: func(e *sumproduct.Expression) { e.Tables[0].Scope = []int{1, 1} },
+			tree:   pair,
+			want:   sumproduct.ErrExpression,
+			text:   "table 0 names index 1",
+		},
+		{
+			name:   "dimension",
+			change: func(e *sumproduct.Expression) { e.Dims[0] = 0 },
+			tree:   pair,
+			want:   sumproduct.ErrExpression,
+			text:   "index 0 has dimension 0",
+		},
+		{
+			name:   "NaN",
+			change: func(e *sumproduct.Expression) { e.Tables[0].Data[3] = math.NaN() },
+			tree:   pair,
+			want:   sumproduct.ErrNotFinite,
+			text:   "table 0",
+		},
+		{
+			name:   "infinite",
+			change: func(e *sumproduct.Expression) { e.Tables[1].Data[0] = math.Inf(-1) },
+			tree:   pair,
+			want:   sumproduct.ErrNotFinite,
+			text:   "table 1",
+		},
 		{name: "leaves", tree: contractionorder.Tree{Leaves: 1}, want: contractionorder.ErrTree, text: "1 leaves, the network has 2"},
 		{name: "merges", tree: contractionorder.Tree{Leaves: 2}, want: contractionorder.ErrTree, text: "2 tensors and 0 merges"},
 		{name: "slice", tree: pair, o: pairwise.Options{Slices: []int{1, 1}}, want: contractionorder.ErrTree, text: "index 1"},
-		{name: "range", tree: pair, o: pairwise.Options{Slices: []int{1}, To: 4}, want: sumproduct.ErrExpression, text: "slices 0 to 4, there are 3"},
+		{
+			name: "range",
+			tree: pair,
+			o:    pairwise.Options{Slices: []int{1}, To: 4},
+			want: sumproduct.ErrExpression,
+			text: "slices 0 to 4, there are 3",
+		},
 		{name: "memory", tree: pair, o: pairwise.Options{Memory: 103}, want: sumproduct.ErrOverBudget, text: "needs 104 bytes"},
 		{name: "cancelled", tree: pair, ctx: cancelled, want: context.Canceled, text: "canceled"},
 	} {

@@ -52,7 +52,8 @@ type Stats struct {
 //
 //	Z = Scale · Σ_s Σ_x Π_t Tables[t][x, s]
 //
-// Subtrees without a sliced index are computed once, as far as there is memory to keep their results. The slices are added exactly and rounded once. Z = 0 is an answer.
+// Subtrees without a sliced index are computed once, as far as there is memory to keep their results. The slices
+// are added exactly and rounded once. Z = 0 is an answer.
 // Within one table, entries 2^−900 below the largest may become 0, and Stats.Lost says so.
 //
 // Errors: sumproduct.ErrOverBudget with the bytes, before anything is computed; sumproduct.ErrExpression; contractionorder.ErrTree;
@@ -113,6 +114,7 @@ func overBudget(bytes float64, s *shape, memory float64) error {
 	if bytes > 1e15 {
 		text = fmt.Sprintf("2^%.1f bytes", math.Log2(bytes))
 	}
-	return fault.New(fault.OverBudget, "%w: the contraction needs %s of tables (largest table 2^%.1f entries, %.0f slices), the budget is %.0f bytes",
+	return fault.New(fault.OverBudget, "%w: the contraction needs %s of tables (largest table 2^%.1f entries, %.0f slices), "+
+		"the budget is %.0f bytes",
 		sumproduct.ErrOverBudget, text, s.largest(), s.slices, memory)
 }

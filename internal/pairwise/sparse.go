@@ -190,7 +190,8 @@ func (x *sparse) fields(scope []int) ([]field, error) {
 		at += w
 	}
 	if at > 64 {
-		return nil, fault.New(fault.OverBudget, "%w: a sparse table over %d indices has keys of %d bits, 64 are possible", sumproduct.ErrOverBudget, len(scope), at)
+		return nil, fault.New(fault.OverBudget, "%w: a sparse table over %d indices has keys of %d bits, 64 are possible",
+			sumproduct.ErrOverBudget, len(scope), at)
 	}
 	return out, nil
 }

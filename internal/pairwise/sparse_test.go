@@ -27,7 +27,8 @@ func TestSparseAgainstEnumeration(t *testing.T) {
 			t.Fatalf("seed %d, round %d: %v", seed, round, err)
 		}
 		if d := math.Abs(got.Float64() - z); !(d <= tolerance*terms) {
-			t.Fatalf("seed %d, round %d: %v, want %v; dims %v, slices %v, tree %v, %v", seed, round, got.Float64(), z, e.Dims, sliced, tree, e.Hypergraph().Edges)
+			t.Fatalf("seed %d, round %d: %v, want %v; dims %v, slices %v, tree %v, %v", seed, round, got.Float64(), z, e.Dims,
+				sliced, tree, e.Hypergraph().Edges)
 		}
 	}
 }
@@ -44,7 +45,8 @@ func TestSparseStaysWithinMemory(t *testing.T) {
 	if err != nil || again != z {
 		t.Errorf("%v, want %v; %v", again, z, err)
 	}
-	if _, _, err = pairwise.ContractSparse(context.Background(), e, tree, pairwise.Options{Memory: stats.PeakBytes - 1}); !errors.Is(err, sumproduct.ErrOverBudget) {
+	if _, _, err = pairwise.ContractSparse(context.Background(), e, tree,
+		pairwise.Options{Memory: stats.PeakBytes - 1}); !errors.Is(err, sumproduct.ErrOverBudget) {
 		t.Errorf("with a byte less: %v", err)
 	}
 	dense, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{})

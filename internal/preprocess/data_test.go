@@ -49,7 +49,8 @@ func TestReferenceModels(t *testing.T) {
 			after := orders.Evaluate(h, order)
 			s := r.Report
 			t.Logf("|%s|%d → %d|%d → %d|%d → %d|%.1f → %.1f|%.2g → %.2g|%d|%v|", name, s.Before.Indices, s.After.Indices, s.Before.Tables,
-				s.After.Tables, s.Before.Entries, s.After.Entries, before.Log2Table, after.Log2Table, before.Flops, after.Flops, s.Parts, took.Round(time.Millisecond))
+				s.After.Tables, s.Before.Entries, s.After.Entries, before.Log2Table, after.Log2Table, before.Flops, after.Flops, s.Parts,
+				took.Round(time.Millisecond))
 			t.Log(s)
 			if s.After.Indices > s.Before.Indices && s.Stars+s.Chains == 0 || after.Log2Table > before.Log2Table+3 {
 				t.Errorf("not simpler: %v", s)

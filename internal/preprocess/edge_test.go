@@ -31,16 +31,32 @@ func TestEdges(t *testing.T) {
 		e    sumproduct.Expression
 		want float64
 	}{
-		"nothing":              {sumproduct.Expression{Scale: scaled.One}, 1},
-		"a number":             {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{table(nil, 5)}}, 15},
-		"one value":            {sumproduct.Expression{Dims: []int{1}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 7)}}, 7},
-		"an index in no table": {sumproduct.Expression{Dims: []int{4, 2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{1}, 1, 2)}}, 12},
-		"parts":                {sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 1, 2), table([]int{1}, 3, 4)}}, 21},
-		"signs":                {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One.Neg(), Tables: []sumproduct.Table{table([]int{0}, 1, -3)}}, 2},
-		"cancels":              {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 1, -1)}}, 0},
-		"zeros only":           {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 0, 0)}}, 0},
-		"disjoint supports":    {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 0, 1), table([]int{0}, 1, 0)}}, 0},
-		"scale 0":              {sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{table([]int{0}, 1, 1)}}, 0},
+		"nothing":   {sumproduct.Expression{Scale: scaled.One}, 1},
+		"a number":  {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{table(nil, 5)}}, 15},
+		"one value": {sumproduct.Expression{Dims: []int{1}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 7)}}, 7},
+		"an index in no table": {sumproduct.Expression{
+			Dims:   []int{4, 2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{table([]int{1}, 1, 2)},
+		}, 12},
+		"parts": {sumproduct.Expression{
+			Dims:   []int{2, 2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{table([]int{0}, 1, 2), table([]int{1}, 3, 4)},
+		}, 21},
+		"signs": {sumproduct.Expression{
+			Dims:   []int{2},
+			Scale:  scaled.One.Neg(),
+			Tables: []sumproduct.Table{table([]int{0}, 1, -3)},
+		}, 2},
+		"cancels":    {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 1, -1)}}, 0},
+		"zeros only": {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 0, 0)}}, 0},
+		"disjoint supports": {sumproduct.Expression{
+			Dims:   []int{2},
+			Scale:  scaled.One,
+			Tables: []sumproduct.Table{table([]int{0}, 0, 1), table([]int{0}, 1, 0)},
+		}, 0},
+		"scale 0": {sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{table([]int{0}, 1, 1)}}, 0},
 	} {
 		for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 			r := check(t, name, &c.e, o)
@@ -61,7 +77,8 @@ func TestProductsOutOfRangeStayApart(t *testing.T) {
 	for range 4 {
 		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 0x1p-600}})
 	}
-	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0, 1}, Data: []float64{1, 0, 1, 1}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 0x1p900}},
+	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0, 1},
+		Data: []float64{1, 0, 1, 1}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 0x1p900}},
 		sumproduct.Table{Scope: []int{1}, Data: []float64{1, 0x1p-1000}})
 	for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 		r := run(t, e, o)
@@ -81,11 +98,24 @@ func TestErrors(t *testing.T) {
 		text string
 	}{
 		{sumproduct.Expression{Dims: []int{0}}, preprocess.Options{}, sumproduct.ErrExpression, "index 0 has dimension 0"},
-		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{1}, Data: []float64{1, 1}}}}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 names index 1, there are 1"},
-		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0, 0}, Data: make([]float64, 4)}}}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 names index 0 twice"},
-		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1}}}}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 has 1 entries"},
-		{sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, math.NaN()}}}}, preprocess.Options{}, sumproduct.ErrNotFinite, "table 0"},
-		{sumproduct.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}}, sumproduct.ErrExpression, "index 2 is to be kept, there are 1"},
+		{sumproduct.Expression{
+			Dims:   []int{2},
+			Tables: []sumproduct.Table{{Scope: []int{1}, Data: []float64{1, 1}}},
+		}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 names index 1, there are 1"},
+		{sumproduct.Expression{
+			Dims:   []int{2},
+			Tables: []sumproduct.Table{{Scope: []int{0, 0}, Data: make([]float64, 4)}},
+		}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 names index 0 twice"},
+		{sumproduct.Expression{
+			Dims:   []int{2},
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1}}},
+		}, preprocess.Options{}, sumproduct.ErrExpression, "table 0 has 1 entries"},
+		{sumproduct.Expression{
+			Dims:   []int{2},
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, math.NaN()}}},
+		}, preprocess.Options{}, sumproduct.ErrNotFinite, "table 0"},
+		{sumproduct.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}}, sumproduct.ErrExpression,
+			"index 2 is to be kept, there are 1"},
 		{sumproduct.Expression{Scale: scaled.FromFloat(math.Inf(1))}, preprocess.Options{}, sumproduct.ErrNotFinite, "the scale"},
 	} {
 		_, err := preprocess.Run(context.Background(), &c.e, c.o)
@@ -115,7 +145,8 @@ func TestZeroNamesItsPlace(t *testing.T) {
 	}}
 	r := run(t, e, preprocess.Options{})
 	z := r.Report.Zero
-	if z == nil || z.Index != 1 || z.Table != 2 || !strings.Contains(r.Report.String(), "Z = 0: index 1 has no value that agrees with tables [2]") {
+	if z == nil || z.Index != 1 || z.Table != 2 || !strings.Contains(r.Report.String(),
+		"Z = 0: index 1 has no value that agrees with tables [2]") {
 		t.Errorf("%v", r.Report)
 	}
 }

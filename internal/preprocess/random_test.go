@@ -65,7 +65,8 @@ func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Opt
 }
 
 // checkMarginal compares Σ of the terms with every value of index i, recovered from those of the simplified expression.
-func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess.Options, i int, want []*big.Float, got [][]*big.Float, size *big.Float) {
+func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess.Options, i int, want []*big.Float,
+	got [][]*big.Float, size *big.Float) {
 	t.Helper()
 	kept := o.Marginals || slices.Contains(o.Keep, i)
 	marginals := make([][]float64, len(got))
@@ -157,7 +158,12 @@ func TestRandomExpressions(t *testing.T) {
 		case 8:
 			e = clauses(rng)
 		}
-		for _, o := range []preprocess.Options{{}, {Marginals: true}, {Keep: []int{rng.IntN(len(e.Dims))}, NoElimination: round%4 == 0, NoStructure: round%4 == 1, Probes: -1},
+		for _, o := range []preprocess.Options{{}, {Marginals: true}, {
+			Keep:          []int{rng.IntN(len(e.Dims))},
+			NoElimination: round%4 == 0,
+			NoStructure:   round%4 == 1,
+			Probes:        -1,
+		},
 			preprocess.Always(preprocess.Options{Marginals: round%2 == 0})} {
 			r := check(t, "seed 71", e, o)
 			if r.Report.Zero != nil {
@@ -175,7 +181,8 @@ func TestRandomExpressions(t *testing.T) {
 		}
 	}
 	t.Logf("%d probed away, %d of %d are 0; %v", sum.ProbedAway, zeros, 4*rounds, sum)
-	if zeros == 0 || sum.Aliases == 0 || sum.ConstantModes == 0 || sum.Splits == 0 || sum.ValuesRemoved == 0 || sum.ProbedAway == 0 || sum.Stars == 0 || sum.Chains == 0 {
+	if zeros == 0 || sum.Aliases == 0 || sum.ConstantModes == 0 || sum.Splits == 0 || sum.ValuesRemoved == 0 ||
+		sum.ProbedAway == 0 || sum.Stars == 0 || sum.Chains == 0 {
 		t.Errorf("a rule was never used: %+v", sum)
 	}
 }

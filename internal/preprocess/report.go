@@ -69,7 +69,8 @@ func (r Report) String() string {
 		n    int
 		what string
 	}{
-		{r.ValuesRemoved, "values removed"}, {r.ProbedAway, "values removed by probing"}, {r.EntriesRemoved, "entries set to 0"}, {r.Fixed, "indices fixed"}, {r.Aliases, "indices follow others"},
+		{r.ValuesRemoved, "values removed"}, {r.ProbedAway, "values removed by probing"}, {r.EntriesRemoved,
+			"entries set to 0"}, {r.Fixed, "indices fixed"}, {r.Aliases, "indices follow others"},
 		{r.SummedOut, "indices summed out"}, {r.ConstantModes, "constant modes dropped"}, {r.TablesMerged, "tables merged"},
 		{r.Splits, "tables split"}, {r.Stars, "stars"}, {r.Chains, "chains"}, {r.Parts, "parts"},
 	} {

@@ -68,7 +68,14 @@ func load(ctx context.Context, e *sumproduct.Expression, o Options) (*work, erro
 	if err := e.ValidateShape(); err != nil {
 		return nil, err
 	}
-	w := &work{options: o, dims: slices.Clone(e.Dims), first: slices.Clone(e.Dims), scale: e.Scale, at: make([][]int, len(e.Dims)), pace: pace.New(ctx)}
+	w := &work{
+		options: o,
+		dims:    slices.Clone(e.Dims),
+		first:   slices.Clone(e.Dims),
+		scale:   e.Scale,
+		at:      make([][]int, len(e.Dims)),
+		pace:    pace.New(ctx),
+	}
 	w.keep = make([]bool, len(e.Dims))
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.Dims) {

@@ -141,7 +141,8 @@ func (e *Expression) validateTable(t int, last []int) error {
 		size *= e.Dims[i]
 	}
 	if size != len(table.Data) {
-		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", ErrExpression, t, len(table.Data), table.Scope)
+		return fault.New(fault.BadInput, "%w: table %d has %d entries, its scope %v needs another number", ErrExpression, t,
+			len(table.Data), table.Scope)
 	}
 	return nil
 }

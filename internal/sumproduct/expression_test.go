@@ -22,13 +22,19 @@ func TestValidate(t *testing.T) {
 	}{
 		{"nothing", func(*sumproduct.Expression) {}, nil, "", ""},
 		{"dimension", func(e *sumproduct.Expression) { e.Dims[1] = 0 }, sumproduct.ErrExpression, fault.BadInput, "index 1 has dimension 0"},
-		{"none", func(e *sumproduct.Expression) { e.Tables[1].Scope = []int{3} }, sumproduct.ErrExpression, fault.BadInput, "table 1 names index 3, there are 3"},
-		{"negative", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = -1 }, sumproduct.ErrExpression, fault.BadInput, "table 0 names index -1"},
-		{"twice", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = 1 }, sumproduct.ErrExpression, fault.BadInput, "table 0 names index 1 twice"},
+		{"none", func(e *sumproduct.Expression) { e.Tables[1].Scope = []int{3} }, sumproduct.ErrExpression, fault.BadInput,
+			"table 1 names index 3, there are 3"},
+		{"negative", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = -1 }, sumproduct.ErrExpression, fault.BadInput,
+			"table 0 names index -1"},
+		{"twice", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = 1 }, sumproduct.ErrExpression, fault.BadInput,
+			"table 0 names index 1 twice"},
 		{"few", func(e *sumproduct.Expression) { e.Tables[0].Data = nil }, sumproduct.ErrExpression, fault.BadInput, "table 0 has 0 entries"},
-		{"many", func(e *sumproduct.Expression) { e.Tables[1].Data = make([]float64, 5) }, sumproduct.ErrExpression, fault.BadInput, "table 1 has 5 entries"},
-		{"huge", func(e *sumproduct.Expression) { e.Dims = slices.Repeat([]int{1 << 40}, 3) }, sumproduct.ErrExpression, fault.BadInput, "needs another number"},
-		{"exponents", func(e *sumproduct.Expression) { e.Tables[1].Exp = make([]int64, 4) }, sumproduct.ErrExpression, fault.BadInput, "exponents of its own"},
+		{"many", func(e *sumproduct.Expression) { e.Tables[1].Data = make([]float64, 5) }, sumproduct.ErrExpression,
+			fault.BadInput, "table 1 has 5 entries"},
+		{"huge", func(e *sumproduct.Expression) { e.Dims = slices.Repeat([]int{1 << 40}, 3) }, sumproduct.ErrExpression,
+			fault.BadInput, "needs another number"},
+		{"exponents", func(e *sumproduct.Expression) { e.Tables[1].Exp = make([]int64, 4) }, sumproduct.ErrExpression,
+			fault.BadInput, "exponents of its own"},
 		{"unfit", func(e *sumproduct.Expression) { e.Unfit = "far apart" }, sumproduct.ErrSpan, fault.Unsupported, "far apart"},
 	} {
 		e := &sumproduct.Expression{Dims: []int{2, 3, 4}, Tables: []sumproduct.Table{
@@ -47,7 +53,10 @@ func TestValidate(t *testing.T) {
 
 func TestFinite(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{3}, Tables: []sumproduct.Table{
-		{Scope: []int{0}, Data: []float64{0, -math.MaxFloat64, math.SmallestNonzeroFloat64}}, {Scope: []int{0}, Data: []float64{0, 1, math.NaN()}},
+		{
+			Scope: []int{0},
+			Data:  []float64{0, -math.MaxFloat64, math.SmallestNonzeroFloat64},
+		}, {Scope: []int{0}, Data: []float64{0, 1, math.NaN()}},
 		{Scope: []int{0}, Data: []float64{0, math.Inf(-1), 1}},
 	}}
 	for k, code := range []fault.Code{"", fault.BadInput, fault.Unsupported} {

@@ -38,7 +38,11 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 		if err != nil {
 			return Answer{}, err
 		}
-		a = Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes}}
+		a = Answer{
+			Z:          v.Z,
+			Flops:      v.Flops,
+			Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes},
+		}
 		rows = v.Marginals
 	} else {
 		tree, err := decodeTree(plan.Tree)
@@ -52,7 +56,11 @@ func (p *Prepared) Contract(ctx context.Context, plan *btn.TruncatedPlan, bond i
 		if err != nil {
 			return Answer{}, err
 		}
-		a = Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes}}
+		a = Answer{
+			Z:          v.Z,
+			Flops:      v.Flops,
+			Truncation: btn.Truncation{Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes},
+		}
 		rows = v.Marginals
 	}
 	if !marginals || a.Z.Sign() <= 0 || rows == nil {

@@ -103,7 +103,13 @@ func (m *masker) multiply(variable int, weight func(x int) float64) error {
 // apply returns the simplified expression under the weights.
 func (m *masker) apply() *sumproduct.Expression {
 	e := m.p.simple.Expression
-	out := &sumproduct.Expression{Dims: slices.Clone(e.Dims), Tables: slices.Clone(e.Tables), Variables: e.Variables, Support: e.Support, Unfit: e.Unfit}
+	out := &sumproduct.Expression{
+		Dims:      slices.Clone(e.Dims),
+		Tables:    slices.Clone(e.Tables),
+		Variables: e.Variables,
+		Support:   e.Support,
+		Unfit:     e.Unfit,
+	}
 	slices.Sort(m.touched)
 	fixed := map[int]int{}
 	rest := map[int]bool{}

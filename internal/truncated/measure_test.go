@@ -75,7 +75,8 @@ func TestMeasureReuse(t *testing.T) {
 				t.Fatal(err)
 			}
 			known := map[string]*compressed.Projectors{}
-			memo := func(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+			memo := func(ctx context.Context, key string,
+				learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
 				if known[key] == nil {
 					var err error
 					if known[key], err = learn(ctx); err != nil {
@@ -150,7 +151,8 @@ func TestMeasureReuse(t *testing.T) {
 	slices.Sort(keys)
 	for _, k := range keys {
 		r := sums[k]
-		fmt.Printf("%s: %3d of %3d reused, worst error %.0e (relearned %.0e), %.2f times as fast; all %.0f ms, relearned %.0f ms\n", k, r.reused, r.cases, r.worst, r.own, r.speed/float64(r.reused), r.all, r.relearned)
+		fmt.Printf("%s: %3d of %3d reused, worst error %.0e (relearned %.0e), %.2f times as fast; all %.0f ms, relearned %.0f ms\n",
+			k, r.reused, r.cases, r.worst, r.own, r.speed/float64(r.reused), r.all, r.relearned)
 	}
 }
 

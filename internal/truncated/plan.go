@@ -41,7 +41,8 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) ([]btn.Truncated
 	if o.Moves > 0 {
 		most = min(most, o.Moves/policy.TruncatedSearches)
 	}
-	moves := min(max(policy.TruncatedLeast, int64(min(quick.Flops, float64(policy.TruncatedMoves)))), most) // whether or not it fits the memory
+	// whether or not it fits the memory
+	moves := min(max(policy.TruncatedLeast, int64(min(quick.Flops, float64(policy.TruncatedMoves)))), most)
 	tree, treeErr := p.tree(ctx, o, moves)
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(&tree.plan, o.Bond, true)
@@ -89,13 +90,26 @@ type priced struct {
 }
 
 func (p *Prepared) sweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
-	found, cost, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: seed, Moves: max(moves/policy.SweepMove, 1)})
-	return priced{plan: btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}, flops: cost.Flops}, err
+	found, cost, err := mps.Search(ctx, p.Hypergraph(), mps.SearchOptions{
+		Bond:   o.Bond,
+		Memory: o.Memory,
+		Seed:   seed,
+		Moves:  max(moves/policy.SweepMove, 1),
+	})
+	return priced{
+		plan:  btn.TruncatedPlan{Family: btn.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position},
+		flops: cost.Flops,
+	}, err
 }
 
 func (p *Prepared) tree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
-	found, cost, err := compressed.Search(ctx, p.Hypergraph(), compressed.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
-	return priced{plan: btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}, flops: policy.TreeRate * cost.Flops, loss: cost.Loss}, err
+	found, cost, err := compressed.Search(ctx, p.Hypergraph(),
+		compressed.SearchOptions{Bond: o.Bond, Memory: o.Memory, Seed: o.Seed, Moves: moves})
+	return priced{
+		plan:  btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)},
+		flops: policy.TreeRate * cost.Flops,
+		loss:  cost.Loss,
+	}, err
 }
 
 // reversed is the sweep that comes from the other end.

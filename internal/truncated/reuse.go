@@ -18,7 +18,8 @@ import (
 type Reuse struct {
 	Accuracy float64 // nats that a reuse may add to the error, as estimated, but for what is within the error anyway
 	// Projectors returns what learn returns, which it may remember by key; nil: nothing is reused.
-	Projectors func(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
+	Projectors func(ctx context.Context, key string,
+		learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
 	// Flops is the least predicted work of a contraction for which reuse is tried; 0: 5e7.
 	Flops float64
 }
@@ -30,7 +31,8 @@ type Reuse struct {
 // o.Accuracy, whatever o.Projectors remembers.
 //
 // Cost: with the projectors at hand about half of Contract where they fit, up to half more than it where they do not.
-func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64, ev factorgraph.Evidence, o Reuse) (Answer, error) {
+func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64,
+	ev factorgraph.Evidence, o Reuse) (Answer, error) {
 	why := ""
 	if plan.Family == btn.FamilyTree && o.Projectors != nil && !ev.IsEmpty() {
 		a, refused, err := p.reuse(ctx, plan, bond, memory, ev, o)
@@ -49,7 +51,8 @@ func (p *Prepared) Under(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 }
 
 // reuse is Under with projectors. It says why there is no answer, but where there is nothing to win.
-func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64, ev factorgraph.Evidence, o Reuse) (Answer, string, error) {
+func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int, memory int64,
+	ev factorgraph.Evidence, o Reuse) (Answer, string, error) {
 	tree, err := decodeTree(plan.Tree)
 	if err != nil {
 		return Answer{}, "", err
@@ -88,7 +91,8 @@ func (p *Prepared) reuse(ctx context.Context, plan *btn.TruncatedPlan, bond int,
 }
 
 // with contracts under evidence with projectors, or says why they do not serve.
-func (p *Prepared) with(ctx context.Context, tree compressed.Plan, bond int, memory int64, ev factorgraph.Evidence, learned *compressed.Projectors, accuracy float64) (Answer, string, error) {
+func (p *Prepared) with(ctx context.Context, tree compressed.Plan, bond int, memory int64, ev factorgraph.Evidence,
+	learned *compressed.Projectors, accuracy float64) (Answer, string, error) {
 	loss := learned.Loss()
 	if len(learned.Pairs) == 0 || !(loss <= policy.ReuseLoss) {
 		return Answer{}, "those without evidence lose too much", nil
@@ -98,7 +102,12 @@ func (p *Prepared) with(ctx context.Context, tree compressed.Plan, bond int, mem
 		return Answer{}, "", err
 	}
 	tolerance := min(policy.ReuseLoss, max(accuracy, policy.ReuseShare*loss))
-	v, err := compressed.Contract(ctx, q.simple.Expression, tree, compressed.Options{Bond: bond, Memory: memory, Projectors: learned, Tolerance: tolerance})
+	v, err := compressed.Contract(ctx, q.simple.Expression, tree, compressed.Options{
+		Bond:       bond,
+		Memory:     memory,
+		Projectors: learned,
+		Tolerance:  tolerance,
+	})
 	if errors.Is(err, compressed.ErrTolerance) || err == nil && v.Z.Sign() <= 0 {
 		return Answer{}, "those without evidence do not fit", nil
 	}

@@ -23,7 +23,8 @@ type remembered struct {
 	computed int
 }
 
-func (r *remembered) do(ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+func (r *remembered) do(ctx context.Context, key string,
+	learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
 	if p := r.known[key]; p != nil {
 		return p, nil
 	}
@@ -164,7 +165,8 @@ func TestReuseIsRefused(t *testing.T) {
 		}
 		return a
 	}
-	if a := under(12, truncated.Reuse{Projectors: anew, Flops: 1}); a.Truncation.Reused || a.Truncation.Relearned != "12 observations, at most 4" {
+	if a := under(12, truncated.Reuse{Projectors: anew, Flops: 1}); a.Truncation.Reused ||
+		a.Truncation.Relearned != "12 observations, at most 4" {
 		t.Errorf("many observations: %+v", a.Truncation)
 	}
 	if a := under(1, truncated.Reuse{Projectors: anew}); a.Truncation.Reused || a.Truncation.Relearned != "" {
@@ -182,13 +184,15 @@ func TestReuseIsRefused(t *testing.T) {
 		"too few":     func(q *compressed.Projectors) { q.Pairs = q.Pairs[:1] },
 		"other shape": func(q *compressed.Projectors) { q.Pairs[0].Rows++ },
 	} {
-		got, err := p.Under(t.Context(), plan, 4, 0, ev, truncated.Reuse{Accuracy: 1e-5, Flops: 1, Projectors: func(ctx context.Context, _ string, learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
-			q, err := learn(ctx)
-			if err == nil {
-				change(q)
-			}
-			return q, err
-		}})
+		got, err := p.Under(t.Context(), plan, 4, 0, ev,
+			truncated.Reuse{Accuracy: 1e-5, Flops: 1, Projectors: func(ctx context.Context, _ string,
+				learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+				q, err := learn(ctx)
+				if err == nil {
+					change(q)
+				}
+				return q, err
+			}})
 		if err != nil || got.Z != want.Z {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

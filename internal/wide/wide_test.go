@@ -82,7 +82,8 @@ func TestAgainstExactSums(t *testing.T) {
 					t.Errorf("seed %d, marginals %v: Z is %v, want 0", seed, marginals, r.Z)
 				}
 			case oracle.Off(r.Z.Mant, r.Z.Exp, want, want) > 1e-11:
-				t.Errorf("seed %d, marginals %v: Z is off by %g: %+v, digits %v, %v", seed, marginals, oracle.Off(r.Z.Mant, r.Z.Exp, want, want), r.Z, r.Digits, e)
+				t.Errorf("seed %d, marginals %v: Z is off by %g: %+v, digits %v, %v", seed, marginals,
+					oracle.Off(r.Z.Mant, r.Z.Exp, want, want), r.Z, r.Digits, e)
 			}
 			if !marginals || want.Sign() == 0 {
 				continue
@@ -108,7 +109,11 @@ func TestAgainstExactSums(t *testing.T) {
 
 // TestDigitsAreCounted: (1 + 2^-60) − 1 loses 18 digits, and comes out right.
 func TestDigitsAreCounted(t *testing.T) {
-	e := &sumproduct.Expression{Dims: []int{3}, Scale: scaled.One, Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0x1p-60, -1}}, {Scope: []int{0}, Data: []float64{3, 3, 3}}}}
+	e := &sumproduct.Expression{
+		Dims:   []int{3},
+		Scale:  scaled.One,
+		Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0x1p-60, -1}}, {Scope: []int{0}, Data: []float64{3, 3, 3}}},
+	}
 	r, err := wide.Contract(context.Background(), e, wide.Options{Marginals: true})
 	if err != nil || !r.Exact || r.Z != scaled.Make(3, -60) || math.Abs(r.Digits-60*math.Log10(2)-math.Log10(2)) > 1e-9 {
 		t.Errorf("%+v, %v", r, err)
