@@ -74,48 +74,59 @@ func check(domains []int, known bool, queries []Query) error {
 	return nil
 }
 
-// checkEvidence returns the first observation or likelihood that is wrong, and why.
+// checkEvidence returns the first observation or likelihood that is wrong, and why. Every message with queries comes by here several
+// times: nothing is allocated unless something is wrong.
 func checkEvidence(domains []int, known bool, e factorgraph.Evidence) (field string, err error) {
 	last := -1
 	for i, o := range e.Hard {
-		field := fmt.Sprintf("evidence.h[%d]", i)
 		switch {
 		case i > 0 && o.Var == last && o.Value != e.Hard[i-1].Value:
-			return field, fmt.Errorf(
-				"%w: variable %d = %d after variable %d = %d", factorgraph.ErrContradictory, o.Var, o.Value, last,
-				e.Hard[i-1].Value,
-			)
+			err = fmt.Errorf("%w: variable %d = %d after variable %d = %d",
+				factorgraph.ErrContradictory, o.Var, o.Value, last, e.Hard[i-1].Value)
 		case o.Var <= last || o.Value < 0:
-			return field, fmt.Errorf("variable %d = %d after variable %d", o.Var, o.Value, last)
+			err = fmt.Errorf("variable %d = %d after variable %d", o.Var, o.Value, last)
 		case known && (o.Var >= len(domains) || o.Value >= domains[o.Var]):
-			return field, fmt.Errorf("variable %d = %d is out of range", o.Var, o.Value)
+			err = fmt.Errorf("variable %d = %d is out of range", o.Var, o.Value)
+		}
+		if err != nil {
+			return fmt.Sprintf("evidence.h[%d]", i), err
 		}
 		last = o.Var
 	}
 
 	last = -1
 	for i, l := range e.Soft {
-		field := fmt.Sprintf("evidence.s[%d]", i)
-		switch {
-		case l.Var <= last:
-			return field, fmt.Errorf("variable %d after variable %d", l.Var, last)
-		case len(l.Weights) == 0:
-			return field, fmt.Errorf("variable %d has no weights", l.Var)
-		case known && (l.Var >= len(domains) || len(l.Weights) != domains[l.Var]):
-			return field, fmt.Errorf("%d weights for variable %d", len(l.Weights), l.Var)
-		}
-		for x, w := range l.Weights {
-			if math.IsNaN(w) || math.IsInf(w, 0) || known && w < 0 {
-				return field, fmt.Errorf("weight %d of variable %d is %v", x, l.Var, w)
-			}
+		if err := checkLikelihood(domains, known, l, last); err != nil {
+			return fmt.Sprintf("evidence.s[%d]", i), err
 		}
 		last = l.Var
 	}
 	return "", nil
 }
 
+// checkLikelihood checks one likelihood after that of variable last.
+func checkLikelihood(domains []int, known bool, l factorgraph.Likelihood, last int) error {
+	switch {
+	case l.Var <= last:
+		return fmt.Errorf("variable %d after variable %d", l.Var, last)
+	case len(l.Weights) == 0:
+		return fmt.Errorf("variable %d has no weights", l.Var)
+	case known && (l.Var >= len(domains) || len(l.Weights) != domains[l.Var]):
+		return fmt.Errorf("%d weights for variable %d", len(l.Weights), l.Var)
+	}
+	for x, w := range l.Weights {
+		if math.IsNaN(w) || math.IsInf(w, 0) || known && w < 0 {
+			return fmt.Errorf("weight %d of variable %d is %v", x, l.Var, w)
+		}
+	}
+	return nil
+}
+
 // checkJoint checks the variables of a joint marginal, against the domains where known says that they are the model's.
 func checkJoint(domains []int, known bool, set []int) error {
+	if len(set) == 0 {
+		return nil
+	}
 	seen := make(map[int]bool, len(set))
 	cells := 1
 	for _, v := range set {

@@ -102,6 +102,19 @@ func TestCheckAgreesWithFactorgraph(t *testing.T) {
 	}
 }
 
+// Messages with thousands of queries are checked at every stage.
+func TestCheckAllocatesNothing(t *testing.T) {
+	queries := []query.Query{{Evidence: hard(0, 1, 1, 2)}, {Evidence: soft(1, 0, 0.5, 7), Over: 1}}
+	domains := []int{2, 3}
+	if n := testing.AllocsPerRun(100, func() {
+		if query.Check(domains, queries) != nil || query.CheckForm(queries) != nil {
+			t.Fatal("refused")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func ExampleCheck() {
 	err := query.Check([]int{2, 3}, []query.Query{{Marginals: true}, {Joint: []int{0, 2}}})
 	fmt.Println(err)
