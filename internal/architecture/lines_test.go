@@ -17,12 +17,6 @@ var wide = map[string]bool{
 	"internal/btn":       true,
 	"internal/contract":  true,
 	"internal/problem":   true,
-	"internal/telemetry": true,
-	"pkg/countspace":     true,
-	"pkg/factorgraph":    true,
-	"pkg/modeljson":      true,
-	"pkg/tensor":         true,
-	"pkg/uai":            true,
 }
 
 // TestNoLineIsTooWide: who reads two files side by side reads whole lines.

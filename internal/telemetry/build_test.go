@@ -6,9 +6,10 @@ import (
 )
 
 func TestBuildOf(t *testing.T) {
-	stamped := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "v1.2.0"}, Settings: []debug.BuildSetting{
-		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"},
-	}}
+	stamped := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "v1.2.0"},
+		Settings: []debug.BuildSetting{
+			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"},
+		}}
 	for _, c := range []struct {
 		info              *debug.BuildInfo
 		release, revision string
@@ -16,7 +17,10 @@ func TestBuildOf(t *testing.T) {
 	}{
 		{stamped, "", "", Build{"v1.2.0", "abc+dirty", "go1.26.8"}},
 		{stamped, "v9", "def", Build{"v9", "def", "go1.26.8"}},
-		{&debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "(devel)"}}, "", "", Build{"devel", "unknown", "go1.26.8"}},
+		{&debug.BuildInfo{
+			GoVersion: "go1.26.8",
+			Main:      debug.Module{Version: "(devel)"},
+		}, "", "", Build{"devel", "unknown", "go1.26.8"}},
 		{&debug.BuildInfo{GoVersion: "go1.26.8"}, "", "", Build{"devel", "unknown", "go1.26.8"}},
 	} {
 		if got := buildOf(c.info, c.release, c.revision); got != c.want {

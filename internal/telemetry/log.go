@@ -9,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/redact"
 )
 
-// Logger returns a structured logger that writes lines of the given format ("text" or "json") at or above level
-// ("debug", "info", "warn", "error"; anything else is info) to w. What it writes has no password of a URL, whoever quotes one.
+// Logger returns a structured logger that writes lines of the given format ("text" or "json") at or above
+// level ("debug", "info", "warn", "error"; anything else is info) to w. What it writes has no password of a
+// URL, whoever quotes one.
 func Logger(w io.Writer, level, format string) *slog.Logger {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {

@@ -42,7 +42,11 @@ func Serve(addr string, registry prometheus.Gatherer, ready func() error, notes 
 			}
 		}
 	})
-	s := &Server{URL: "http://" + listener.Addr().String(), http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, done: make(chan struct{})}
+	s := &Server{
+		URL:  "http://" + listener.Addr().String(),
+		http: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		done: make(chan struct{}),
+	}
 	go func() {
 		defer close(s.done)
 		s.http.Serve(listener) // returns when Close is called

@@ -23,9 +23,10 @@ func TestWideEngine(t *testing.T) {
 		Lacks: map[enginetest.Property]string{
 			enginetest.Joint:       "an expression with an index over the cells has them as marginals of that index",
 			enginetest.Expressions: "it contracts what lower.BuildWide makes of networks",
-			enginetest.Zeros:       "a map and its inverse leave dust where the model has zeros, and wide numbers keep it: see TestAgainstExactSums",
-			enginetest.Slices:      "an elimination is not sliced",
-			enginetest.Threads:     "it runs in one goroutine",
+			enginetest.Zeros: "a map and its inverse leave dust where the model has zeros, and wide " +
+				"numbers keep it: see TestAgainstExactSums",
+			enginetest.Slices:  "an elimination is not sliced",
+			enginetest.Threads: "it runs in one goroutine",
 		},
 	})
 }

@@ -61,8 +61,8 @@ func (m *machine[T, F]) load(t table) []T {
 	return out
 }
 
-// numbers returns the factors of Z that are tables without indices, whose tables they are, and the dimensions of indices in no
-// table, which belong to none (−1).
+// numbers returns the factors of Z that are tables without indices, whose tables they are, and the dimensions
+// of indices in no table, which belong to none (−1).
 func (m *machine[T, F]) numbers(n *network) (factors []T, places []int) {
 	used := make([]bool, len(n.dims))
 	for t, scope := range m.scopes {

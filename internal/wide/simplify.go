@@ -1,7 +1,7 @@
 package wide
 
-// Simplification before an order is looked for: what is left of a network once barren variables are summed and values that only
-// zeros meet are gone.
+// Simplification before an order is looked for: what is left of a network once barren variables are summed
+// and values that only zeros meet are gone.
 
 import (
 	"math"
@@ -44,7 +44,13 @@ func (n *network) exact() bool {
 
 // read takes an expression over.
 func read(e *sumproduct.Expression) *network {
-	n := &network{dims: append([]int(nil), e.Dims...), scale: e.Scale, zero: e.Scale.IsZero(), signed: e.Signed(), worst: 1}
+	n := &network{
+		dims:   append([]int(nil), e.Dims...),
+		scale:  e.Scale,
+		zero:   e.Scale.IsZero(),
+		signed: e.Signed(),
+		worst:  1,
+	}
 	for _, t := range e.Tables {
 		own := table{scope: t.Scope, data: make([]scaled.Wide, len(t.Data)), exact: true}
 		for k, x := range t.Data {
@@ -73,8 +79,8 @@ func (n *network) hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// simplify sums out indices that one table has, and removes values that no term above or below 0 has, until nothing is left to do.
-// Only Z is kept. Cost: a few passes over the tables for every time that one shrinks.
+// simplify sums out indices that one table has, and removes values that no term above or below 0 has, until
+// nothing is left to do. Only Z is kept. Cost: a few passes over the tables for every time that one shrinks.
 func (n *network) simplify() {
 	for !n.zero {
 		changed := n.prune()
@@ -221,8 +227,9 @@ func (n *network) sum(t *table, i int) bool {
 	return true
 }
 
-// cancel returns by how much entries are smaller than the sums of the absolute values of their terms, and whether that can be spared.
-// An entry of 0 is 0 for good where two numbers that were not rounded add up to it: they are opposite.
+// cancel returns by how much entries are smaller than the sums of the absolute values of their terms, and
+// whether that can be spared. An entry of 0 is 0 for good where two numbers that were not rounded add up to
+// it: they are opposite.
 func (t *table) cancel(proven bool) (worst float64, ok bool) {
 	worst = 1
 	for k, a := range t.data {
@@ -239,7 +246,8 @@ func (t *table) cancel(proven bool) (worst float64, ok bool) {
 	return worst, worst <= spared
 }
 
-// single reports whether any two of the numbers add up exactly: they have the digits of one float64 and are not far apart.
+// single reports whether any two of the numbers add up exactly: they have the digits of one float64 and are
+// not far apart.
 func single(list []scaled.Wide) bool {
 	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2)
 	for _, a := range list {
@@ -250,8 +258,8 @@ func single(list []scaled.Wide) bool {
 	return short(list) && high-low <= 100 // also where there are none
 }
 
-// prune removes values of indices until every value that is left has, in every table, an entry that is not 0: one pass of
-// arc consistency over all tables. A zero is one whose sum of absolute values is 0 as well.
+// prune removes values of indices until every value that is left has, in every table, an entry that is not 0:
+// one pass of arc consistency over all tables. A zero is one whose sum of absolute values is 0 as well.
 func (n *network) prune() bool {
 	alive := make([][]bool, len(n.dims))
 	for i, d := range n.dims {

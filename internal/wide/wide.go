@@ -1,6 +1,6 @@
-// Package wide contracts an expression exactly where float64 cannot: in numbers of twice its digits and any range, and in
-// numbers of as many digits as it takes where terms of both signs cancel. It serves the few networks that package einsum and
-// package pairwise say they have lost terms of.
+// Package wide contracts an expression exactly where float64 cannot: in numbers of twice its digits and any
+// range, and in numbers of as many digits as it takes where terms of both signs cancel. It serves the few
+// networks that package einsum and package pairwise say they have lost terms of.
 //
 // Every number is a mantissa and an exponent, and 0 is a mantissa of 0: nothing becomes 0 by being small.
 package wide
@@ -35,13 +35,13 @@ type Options struct {
 type Result struct {
 	Z         scaled.Number
 	Marginals [][]scaled.Number // as in einsum.Result; nil where they were not asked for
-	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. 0 where none has another
-	// sign, and for a total of 0.
+	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. 0 where
+	// none has another sign, and for a total of 0.
 	Digits float64
 	// Cancelled says that terms that are not 0 have a total of 0.
 	Cancelled bool
-	// Exact says that the error of Z, and of every marginal relative to Z, is below Tolerance; of a total of 0, that no rounding was
-	// done on the way to it.
+	// Exact says that the error of Z, and of every marginal relative to Z, is below Tolerance; of a total of
+	// 0, that no rounding was done on the way to it.
 	Exact bool
 	Flops float64
 }
@@ -50,12 +50,13 @@ type Result struct {
 //
 //	Z = Scale · Σ_x Π_t Tables[t][x],  |error| ≤ 2^-102 · operations · Scale · Σ_x Π_t |Tables[t][x]|
 //
-// The sum of absolute values is computed beside Z where an entry is below 0. Where the error is not small against Z, or Z is
-// 0, the same is done again in numbers of as many bits as all products and sums take to be exact, or of maxBits, whichever
-// is less. The same expression gives the same bits.
+// The sum of absolute values is computed beside Z where an entry is below 0. Where the error is not small
+// against Z, or Z is 0, the same is done again in numbers of as many bits as all products and sums take to be
+// exact, or of maxBits, whichever is less. The same expression gives the same bits.
 //
-// Errors: fault.OverBudget with the figures, before anything is computed, where it takes more memory or more than MaxFlops; the
-// context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an entry.
+// Errors: fault.OverBudget with the figures, before anything is computed, where it takes more memory or more
+// than MaxFlops; the context's. Cost: about 15 ns per operation of contractionorder.Best's order, 24 bytes an
+// entry.
 func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result, error) {
 	n := read(e)
 	if !o.Marginals {
@@ -105,7 +106,8 @@ func zero(e *sumproduct.Expression, o Options) Result {
 	return r
 }
 
-// judge compares a relative error with the sum of the absolute values of the terms, and says whether it can be told from 0.
+// judge compares a relative error with the sum of the absolute values of the terms, and says whether it can
+// be told from 0.
 func (r *Result) judge(abs, rounding scaled.Number) bool {
 	r.Exact = abs.IsZero()
 	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
@@ -145,8 +147,8 @@ func (p *plan) again(ctx context.Context, n *network, r Result, abs scaled.Numbe
 	return r, nil
 }
 
-// exactBits bounds the bits of the products of entries, one per table, and of their sums. It says no where exponents are beyond
-// those of big.Float.
+// exactBits bounds the bits of the products of entries, one per table, and of their sums. It says no where
+// exponents are beyond those of big.Float.
 func (n *network) exactBits() (int, bool) {
 	bits, reach := 160.0, 0.0
 	for _, t := range n.tables {
@@ -230,7 +232,8 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 		factor *= 2 // derivatives of all tables
 	}
 	if bytes := p.cost.Bytes * factor; bytes > memory || p.cost.Flops > policy.WideFlops {
-		return nil, fault.New(fault.OverBudget, "%w: wide numbers need %.3g bytes and %.3g flops (width %d), at most %.3g and %.3g are allowed",
+		return nil, fault.New(fault.OverBudget,
+			"%w: wide numbers need %.3g bytes and %.3g flops (width %d), at most %.3g and %.3g are allowed",
 			sumproduct.ErrOverBudget, bytes, p.cost.Flops, p.cost.Width, memory, float64(policy.WideFlops))
 	}
 	err = contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
@@ -246,8 +249,9 @@ func (p *plan) withoutMarginals() *plan {
 	return &q
 }
 
-// operations bounds the roundings between an entry and the total: one per factor of a term and one per addition that it goes through,
-// these as the logarithm of their number, since what is added to is at least as large.
+// operations bounds the roundings between an entry and the total: one per factor of a term and one per
+// addition that it goes through, these as the logarithm of their number, since what is added to is at least
+// as large.
 func (p *plan) operations() float64 {
 	n := float64(len(p.h.Edges) + len(p.steps))
 	for _, s := range p.steps {

@@ -43,10 +43,10 @@ func (p Poly) Scale(x scaled.Number) Poly {
 	return r
 }
 
-// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1.
-// Every coefficient is summed with the rounding of its own largest terms, so small ones keep all their relative precision
-// when nothing cancels. Cost: Size(p)·Size(q) multiply-adds. Source: the paper's convolution of count vectors (proof of
-// Lemma 3).
+// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every coefficient is
+// summed with the rounding of its own largest terms, so small ones keep all their relative precision when
+// nothing cancels. Cost: Size(p)·Size(q) multiply-adds. Source: the paper's convolution of count vectors
+// (proof of Lemma 3).
 func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	p, q = canonical(p), canonical(q)

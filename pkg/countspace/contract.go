@@ -38,7 +38,8 @@ type overlap struct {
 	terms int
 }
 
-// rows adds what lies under the indices chosen so far for the variables before axis; is and jf are their partial places in s and f.
+// rows adds what lies under the indices chosen so far for the variables before axis; is and jf are their
+// partial places in s and f.
 func (w *overlap) rows(axis, is, jf int) {
 	if axis == len(w.shift) {
 		w.run(is, jf, 1)
@@ -69,9 +70,9 @@ func (w *overlap) run(is, jf, n int) {
 //
 //	h[k] = Σ_j p[j]·s[k+j]
 //
-// over the box shape(s) − shape(p) + 1, so that Dot(s, p·q) = Dot(Correlate(s, p), q) for every q that keeps p·q in the box
-// of s. Where p is wider than s in some variable that side of the result is 1.
-// Cost: at most Size(s)·Size(p) multiply-adds.
+// over the box shape(s) − shape(p) + 1, so that Dot(s, p·q) = Dot(Correlate(s, p), q) for every q that keeps
+// p·q in the box of s. Where p is wider than s in some variable that side of the result is 1. Cost: at most
+// Size(s)·Size(p) multiply-adds.
 func Correlate(s, p Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	s, p = canonical(s), canonical(p)

@@ -67,7 +67,8 @@ func TestCorrelateIsTheAdjointOfMul(t *testing.T) {
 	}
 }
 
-// Terms far apart: what matters is kept exactly, what cannot matter is dropped, and no order of arrival loses the large.
+// Terms far apart: what matters is kept exactly, what cannot matter is dropped, and no order of arrival loses
+// the large.
 func TestTermsFarApart(t *testing.T) {
 	num := func(m float64, e int64) scaled.Number { return scaled.Make(m, e) }
 	ones := func(n int) Poly {

@@ -11,7 +11,8 @@ import (
 
 // The measurement behind docs/decisions/0002-no-fft-in-count-space.md.
 
-// fft transforms a (a power of two long) in place, with roots of the given sign; radix 2, every root from its own angle.
+// fft transforms a (a power of two long) in place, with roots of the given sign; radix 2, every root from its
+// own angle.
 func fft(a []complex128, sign float64) {
 	n := len(a)
 	for i := range a {
@@ -72,7 +73,8 @@ func TestFFTWouldLoseSmallCoefficients(t *testing.T) {
 		}
 		worstSchool = max(worstSchool, relativeError(school.Coef.At(k), w))
 	}
-	t.Logf("FFT: %d of %d coefficients off by more than 1 %%, the largest by %.1g; schoolbook: the worst off by %.1g", lost,
+	t.Logf("FFT: %d of %d coefficients off by more than 1 %%, the largest by %.1g; schoolbook: the worst "+
+		"off by %.1g", lost,
 		len(want), middle, worstSchool)
 	if middle > 1e-13 {
 		t.Errorf("the FFT has the largest coefficient wrong by %.2g: the test's transform is broken", middle)

@@ -27,8 +27,8 @@ var power = func() (t [window]float64) {
 	return t
 }()
 
-// accumulator holds the sum s·2^(top−centre). Terms more than 800 bits below the largest one so far are dropped, which is
-// far below the rounding of the products; scaling within the window is exact.
+// accumulator holds the sum s·2^(top−centre). Terms more than 800 bits below the largest one so far are
+// dropped, which is far below the rounding of the products; scaling within the window is exact.
 type accumulator struct {
 	s   float64
 	top int64

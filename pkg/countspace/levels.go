@@ -1,10 +1,10 @@
 // Package countspace holds what depends on assignments only through counts: levels, and count polynomials whose
 // coefficients are indexed by the number of legs at each level.
 //
-// A leg ℓ with values [d_ℓ] has a map λ_ℓ from its values to D levels. A count vector c = (c_1 … c_{D−1}) counts
-// the legs at each level above 0. Tensors that are functions of c, and the generating polynomials
-// Σ_x L_x Π u_ℓ[x_ℓ] z^count(x), are stored as coefficients over the box Π_a [N_a + 1], where N_a is the number of legs that can
-// be at level a: at most (D−1)! times the number of feasible count vectors.
+// A leg ℓ with values [d_ℓ] has a map λ_ℓ from its values to D levels. A count vector c = (c_1 … c_{D−1})
+// counts the legs at each level above 0. Tensors that are functions of c, and the generating polynomials Σ_x
+// L_x Π u_ℓ[x_ℓ] z^count(x), are stored as coefficients over the box Π_a [N_a + 1], where N_a is the number
+// of legs that can be at level a: at most (D−1)! times the number of feasible count vectors.
 package countspace
 
 import (
@@ -43,7 +43,8 @@ func Identity(dims []int) (Levels, error) {
 	}
 	for i, d := range dims {
 		if d != l.D {
-			return Levels{}, fmt.Errorf("countspace: leg %d has dimension %d, leg 0 has %d; identity levels need one dimension", i, d, l.D)
+			return Levels{}, fmt.Errorf("countspace: leg %d has dimension %d, leg 0 has %d; identity levels need one dimension",
+				i, d, l.D)
 		}
 		l.Of[i] = id
 	}

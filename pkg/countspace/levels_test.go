@@ -29,7 +29,8 @@ func TestLevelsOfMixedDomains(t *testing.T) {
 	if _, err := Identity([]int{2, 3}); err == nil || !strings.Contains(err.Error(), "leg 1 has dimension 3") {
 		t.Errorf("identity levels of mixed domains: %v", err)
 	}
-	if !l.Equal(TwoLevels([]int{2, 1, 5, 3})) || l.Equal(TwoLevels([]int{2, 1, 5})) || l.Equal(TwoLevels([]int{2, 1, 5, 2})) ||
+	if !l.Equal(TwoLevels([]int{2, 1, 5, 3})) || l.Equal(TwoLevels([]int{2, 1, 5})) ||
+		l.Equal(TwoLevels([]int{2, 1, 5, 2})) ||
 		l.Equal(Levels{D: 3, Of: l.Of}) {
 		t.Error("Equal is wrong")
 	}
@@ -89,10 +90,12 @@ func TestSizeIsChecked(t *testing.T) {
 
 func TestLinearStaysWithinTheBoxOfItsLevels(t *testing.T) {
 	p := Linear([]float64{2, 0, -3})
-	if !slices.Equal(p.Shape, []int{1, 2}) || p.At([]int{0, 1}) != scaled.FromFloat(-3) || p.At([]int{0, 0}) != scaled.FromFloat(2) {
+	if !slices.Equal(p.Shape, []int{1, 2}) || p.At([]int{0, 1}) != scaled.FromFloat(-3) ||
+		p.At([]int{0, 0}) != scaled.FromFloat(2) {
 		t.Errorf("2 − 3z₂ is %v", p)
 	}
-	if q := Linear([]float64{0, 1, 1}); !q.At([]int{1, 1}).IsZero() || q.At([]int{1, 0}) != scaled.One || q.At([]int{0, 1}) != scaled.One {
+	if q := Linear([]float64{0, 1, 1}); !q.At([]int{1, 1}).IsZero() || q.At([]int{1, 0}) != scaled.One ||
+		q.At([]int{0, 1}) != scaled.One {
 		t.Errorf("z₁ + z₂ is %v", q)
 	}
 	if !p.At([]int{5, 5}).IsZero() || !p.At([]int{0, -1}).IsZero() {

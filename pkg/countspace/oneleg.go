@@ -4,8 +4,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Products and correlations with a polynomial of two coefficients in one variable: one leg with two levels. Learning does
-// these once per leg over all counts, and sums of two terms need no accumulator.
+// Products and correlations with a polynomial of two coefficients in one variable: one leg with two levels.
+// Learning does these once per leg over all counts, and sums of two terms need no accumulator.
 
 // isOneLeg reports whether p is such a polynomial.
 func isOneLeg(p Poly) bool { return len(p.Shape) == 1 && p.Shape[0] == 2 }

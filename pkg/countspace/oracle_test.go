@@ -12,7 +12,8 @@ import (
 
 // The oracle: polynomials as maps from exponents to exact big floats. It shares no index arithmetic with the package.
 
-const oracleBits = 6000 // holds every product of two coefficients with exponents within ±oracleSpan exactly, and their sums
+// holds every product of two coefficients with exponents within ±oracleSpan exactly, and their sums
+const oracleBits = 6000
 
 const oracleSpan = 700
 
@@ -120,8 +121,8 @@ func checkPoly(t *testing.T, what string, got Poly, want, size bigPoly, terms in
 	}
 }
 
-// anyPoly returns a polynomial with sides up to 5, zeros, both signs and, for span > 0, exponents within ±span; for span 0
-// its coefficients are small integers, on which all arithmetic is exact.
+// anyPoly returns a polynomial with sides up to 5, zeros, both signs and, for span > 0, exponents within
+// ±span; for span 0 its coefficients are small integers, on which all arithmetic is exact.
 func anyPoly(rng *rand.Rand, vars, span int) Poly {
 	shape := make([]int, vars)
 	for a := range shape {

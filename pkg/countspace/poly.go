@@ -14,8 +14,8 @@ import (
 // From finite coefficients no operation makes NaN or Inf, whatever their range; exponents stay far below 2^60.
 // A NaN or Inf among the arguments comes out as NaN or Inf in what depends on it.
 //
-// Shapes are the caller's to bound: a product has Size(shape of p + shape of q − 1) coefficients of 16 bytes, and none of
-// the pieces of a network leaves the box of its levels, so that Levels.Size bounds them all.
+// Shapes are the caller's to bound: a product has Size(shape of p + shape of q − 1) coefficients of 16 bytes,
+// and none of the pieces of a network leaves the box of its levels, so that Levels.Size bounds them all.
 
 // New returns the polynomial 0 over a box. Its sides are at least 1; Size checks a shape that comes from outside.
 func New(shape []int) Poly {

@@ -55,8 +55,9 @@ func TestTenThousandLegsNeitherOverflowNorUnderflow(t *testing.T) {
 	}
 }
 
-// Legs 1+z and 1−z in turn: (1−z²)^4096. With a power of two of them the tree pairs them up at its leaves, where the odd
-// coefficients cancel exactly; the even ones alternate in sign and no further cancellation follows.
+// Legs 1+z and 1−z in turn: (1−z²)^4096. With a power of two of them the tree pairs them up at its leaves,
+// where the odd coefficients cancel exactly; the even ones alternate in sign and no further cancellation
+// follows.
 func TestMixedSigns(t *testing.T) {
 	const n = 8192
 	ps := make([]Poly, n)

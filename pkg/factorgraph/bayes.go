@@ -10,18 +10,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// A row of a conditional probability table may miss 1 by rowSlack, or by rowSlackEach for every entry where that is more: files written
-// with six digits do.
+// A row of a conditional probability table may miss 1 by rowSlack, or by rowSlackEach for every entry where
+// that is more: files written with six digits do.
 const (
 	rowSlack     = 1e-5
 	rowSlackEach = 1e-6
 )
 
-// Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no conditional probability tables: P of
-// one variable of the scope, the last as a rule, given the others. Each of their rows sums to 1, to the digits that
-// files have. It names the
-// first factor and row that does not, and counts the others. ln Z of such a model is not ln P(evidence), so people want to know; nothing
-// is computed in another way. Factors in other forms than tables are not looked at. Linear time.
+// Unnormalised returns "" or, of a model that is called a Bayesian network, which of its tables are no
+// conditional probability tables: P of one variable of the scope, the last as a rule, given the others. Each
+// of their rows sums to 1, to the digits that files have. It names the first factor and row that does not,
+// and counts the others. ln Z of such a model is not ln P(evidence), so people want to know; nothing is
+// computed in another way. Factors in other forms than tables are not looked at. Linear time.
 func (m *Model) Unnormalised() string {
 	if !m.Bayes {
 		return ""

@@ -26,8 +26,11 @@ func TestUnnormalised(t *testing.T) {
 		"right": {true,
 			[]Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
 				{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 1, 0, 0, 0.2, 0.3, 0.5)}}, nil},
-		"six digits":   {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.333333, 0.333333, 0.333333)}}, nil},
-		"child first":  {true, []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{2, 3}, 0.1, 0.2, 0.3, 0.9, 0.8, 0.7)}}, nil},
+		"six digits": {true, []Factor{{Scope: []int{1}, Table: dense(t, []int{3}, 0.333333, 0.333333, 0.333333)}}, nil},
+		"child first": {true, []Factor{{
+			Scope: []int{0, 1},
+			Table: dense(t, []int{2, 3}, 0.1, 0.2, 0.3, 0.9, 0.8, 0.7),
+		}}, nil},
 		"a constant 1": {true, []Factor{{Table: dense(t, nil, 1)}}, nil},
 		"a constant":   {true, []Factor{{Table: dense(t, nil, 3)}}, []string{"factor 0: row 0 sums to 3:"}},
 		"a row": {true, []Factor{{Scope: []int{0}, Table: dense(t, []int{2}, half...)},
@@ -50,8 +53,8 @@ func TestUnnormalised(t *testing.T) {
 	}
 }
 
-// TestSixDigitFilesPass: random tables of up to 200 values, written with six digits after the point and read again; an error of a
-// thousandth in one row is found.
+// TestSixDigitFilesPass: random tables of up to 200 values, written with six digits after the point and read
+// again; an error of a thousandth in one row is found.
 func TestSixDigitFilesPass(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, d := range []int{2, 3, 10, 200} {
@@ -66,7 +69,11 @@ func TestSixDigitFilesPass(t *testing.T) {
 				data[row*d+x], _ = strconv.ParseFloat(fmt.Sprintf("%.6f", data[row*d+x]/sum), 64)
 			}
 		}
-		m := &Model{Domains: []int{7, d}, Bayes: true, Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{7, d}, data...)}}}
+		m := &Model{
+			Domains: []int{7, d},
+			Bayes:   true,
+			Factors: []Factor{{Scope: []int{0, 1}, Table: dense(t, []int{7, d}, data...)}},
+		}
 		if got := m.Unnormalised(); got != "" {
 			t.Errorf("%d values: %s", d, got)
 		}

@@ -1,4 +1,5 @@
-// Factors in CP form, in the terms people use: noisy-or, clause, parity, equality. Rank 2 (equality: d), whatever the order.
+// Factors in CP form, in the terms people use: noisy-or, clause, parity, equality. Rank 2 (equality: d),
+// whatever the order.
 
 package factorgraph
 
@@ -40,9 +41,9 @@ func NoisyOr(leak float64, activate ...float64) (*tensor.CP, error) {
 	return t, nil
 }
 
-// Clause returns the factor that is 1 where at least one literal holds and 0 elsewhere, over binary variables. Literal i
-// is x_i where positive[i], ¬x_i where not. CP rank 2: all ones less the one assignment that falsifies every literal.
-// The empty clause is the order-zero factor 0.
+// Clause returns the factor that is 1 where at least one literal holds and 0 elsewhere, over binary
+// variables. Literal i is x_i where positive[i], ¬x_i where not. CP rank 2: all ones less the one assignment
+// that falsifies every literal. The empty clause is the order-zero factor 0.
 func Clause(positive ...bool) *tensor.CP {
 	t := &tensor.CP{Shape: binary(len(positive)), Weights: []float64{1, -1}, Vectors: make([][]float64, len(positive))}
 	for i, p := range positive {

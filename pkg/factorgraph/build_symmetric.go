@@ -81,9 +81,9 @@ func between(n, low, high int) (*tensor.Symmetric, error) {
 	return Cardinality(binary(n), values)
 }
 
-// WeightedCardinality returns f(x) = values[c] · Π_i weights[i][x_i], c as in Cardinality: the symmetry-rank-one tensor
-// S ∘ R as a symmetry-CP of one term. weights[i] has one entry per value of variable i; nil means all ones, and then the
-// variable is binary.
+// WeightedCardinality returns f(x) = values[c] · Π_i weights[i][x_i], c as in Cardinality: the
+// symmetry-rank-one tensor S ∘ R as a symmetry-CP of one term. weights[i] has one entry per value of variable
+// i; nil means all ones, and then the variable is binary.
 func WeightedCardinality(values []float64, weights [][]float64) (*tensor.SymmetryCP, error) {
 	dims := make([]int, len(weights))
 	for i, w := range weights {

@@ -59,7 +59,9 @@ func TestConstructorsMeanWhatTheySay(t *testing.T) {
 		}
 		return 1 - off
 	})
-	same(t, "leak only", must(factorgraph.NoisyOr(0.25)), nil, func(x []int) float64 { return []float64{0.75, 0.25}[x[0]] })
+	same(t, "leak only", must(factorgraph.NoisyOr(0.25)), nil, func(x []int) float64 {
+		return []float64{0.75, 0.25}[x[0]]
+	})
 
 	same(t, "clause", factorgraph.Clause(true, false, true), nil, func(x []int) float64 {
 		return indicator(x[0] == 1 || x[1] == 0 || x[2] == 1)
@@ -117,16 +119,34 @@ func TestConstructorsRefuse(t *testing.T) {
 		want string
 	}{
 		{second(factorgraph.NoisyOr(1.5)), "invalid model: noisy-or: leak 1.5 is not in [0, 1]"},
-		{second(factorgraph.NoisyOr(0, 0.5, math.NaN())), "invalid model: noisy-or: probability NaN of cause 1 is not in [0, 1]"},
+		{
+			second(factorgraph.NoisyOr(0, 0.5, math.NaN())),
+			"invalid model: noisy-or: probability NaN of cause 1 is not in [0, 1]",
+		},
 		{second(factorgraph.Parity(-1, true)), "invalid model: parity of -1 variables"},
-		{second(factorgraph.Equality(0, 2)), "invalid model: equality of 0 variables of domain 2, at least 1 of each is needed"},
+		{
+			second(factorgraph.Equality(0, 2)),
+			"invalid model: equality of 0 variables of domain 2, at least 1 of each is needed",
+		},
 		{second(factorgraph.Exactly(3, 4)), "invalid model: cardinality: counts 4 to 4 of 3 variables"},
 		{second(factorgraph.AtMost(3, -1)), "invalid model: cardinality: counts 0 to -1 of 3 variables"},
-		{second(factorgraph.Cardinality([]int{2, 2}, []float64{1, 2})), "invalid model: cardinality: 2 values, counts run from 0 to 2"},
-		{second(factorgraph.Cardinality([]int{2, 0}, []float64{1, 2})), "invalid model: cardinality: dimension 0 of variable 1"},
-		{second(factorgraph.CardinalityLog([]int{2}, []float64{0, math.Inf(1)})), "invalid model: cardinality: ln of value 1 is +Inf"},
+		{
+			second(factorgraph.Cardinality([]int{2, 2}, []float64{1, 2})),
+			"invalid model: cardinality: 2 values, counts run from 0 to 2",
+		},
+		{
+			second(factorgraph.Cardinality([]int{2, 0}, []float64{1, 2})),
+			"invalid model: cardinality: dimension 0 of variable 1",
+		},
+		{
+			second(factorgraph.CardinalityLog([]int{2}, []float64{0, math.Inf(1)})),
+			"invalid model: cardinality: ln of value 1 is +Inf",
+		},
 		{second(factorgraph.Cardinality([]int{2}, []float64{0, math.Inf(1)})), "invalid model: cardinality: …"},
-		{second(factorgraph.WeightedCardinality([]float64{1, 1}, [][]float64{{1, math.NaN()}})), "invalid model: weighted cardinality: …"},
+		{
+			second(factorgraph.WeightedCardinality([]float64{1, 1}, [][]float64{{1, math.NaN()}})),
+			"invalid model: weighted cardinality: …",
+		},
 		{second(factorgraph.Table([]int{2, 2}, []float64{1})), "invalid model: …"},
 	} {
 		check(t, c.err, c.want, factorgraph.ErrModel)

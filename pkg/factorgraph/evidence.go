@@ -70,9 +70,9 @@ func Observe(values map[int]int) Evidence {
 // IsEmpty reports whether e says nothing.
 func (e Evidence) IsEmpty() bool { return len(e.Hard) == 0 && len(e.Soft) == 0 }
 
-// Validate checks e against m: the order NewEvidence makes, variables and values in range, one finite weight of at least
-// 0 per value. A variable may have an observation and a likelihood: their weights multiply. A likelihood of zeros only
-// is allowed and makes Z = 0.
+// Validate checks e against m: the order NewEvidence makes, variables and values in range, one finite weight
+// of at least 0 per value. A variable may have an observation and a likelihood: their weights multiply. A
+// likelihood of zeros only is allowed and makes Z = 0.
 //
 // Errors wrap ErrEvidence (and ErrContradictory), carry fault.BadInput and name the variable.
 func (e Evidence) Validate(m *Model) error {
@@ -81,7 +81,8 @@ func (e Evidence) Validate(m *Model) error {
 			return evidenceError("observation %d: variable %d, the model has %d", i, o.Var, len(m.Domains))
 		}
 		if o.Value < 0 || o.Value >= m.Domains[o.Var] {
-			return evidenceError("observation %d: variable %d at value %d, its domain is 0 to %d", i, o.Var, o.Value, m.Domains[o.Var]-1)
+			return evidenceError("observation %d: variable %d at value %d, its domain is 0 to %d",
+				i, o.Var, o.Value, m.Domains[o.Var]-1)
 		}
 		if i == 0 || e.Hard[i-1].Var < o.Var {
 			continue
@@ -89,21 +90,25 @@ func (e Evidence) Validate(m *Model) error {
 		if prev := e.Hard[i-1]; prev.Var == o.Var && prev.Value != o.Value {
 			return evidenceError("%w: variable %d observed at %d and at %d", ErrContradictory, o.Var, prev.Value, o.Value)
 		}
-		return evidenceError("observation %d: variable %d after variable %d, increasing order is needed", i, o.Var, e.Hard[i-1].Var)
+		return evidenceError("observation %d: variable %d after variable %d, increasing order is needed",
+			i, o.Var, e.Hard[i-1].Var)
 	}
 	for i, l := range e.Soft {
 		if l.Var < 0 || l.Var >= len(m.Domains) {
 			return evidenceError("likelihood %d: variable %d, the model has %d", i, l.Var, len(m.Domains))
 		}
 		if i > 0 && e.Soft[i-1].Var >= l.Var {
-			return evidenceError("likelihood %d: variable %d after variable %d, increasing order is needed", i, l.Var, e.Soft[i-1].Var)
+			return evidenceError("likelihood %d: variable %d after variable %d, increasing order is needed",
+				i, l.Var, e.Soft[i-1].Var)
 		}
 		if len(l.Weights) != m.Domains[l.Var] {
-			return evidenceError("likelihood %d: %d weights, variable %d has %d values", i, len(l.Weights), l.Var, m.Domains[l.Var])
+			return evidenceError("likelihood %d: %d weights, variable %d has %d values",
+				i, len(l.Weights), l.Var, m.Domains[l.Var])
 		}
 		for x, w := range l.Weights {
 			if math.IsNaN(w) || math.IsInf(w, 0) || w < 0 {
-				return evidenceError("likelihood %d: variable %d: weight %v of value %d, a finite number of at least 0 is needed", i, l.Var, w, x)
+				return evidenceError("likelihood %d: variable %d: weight %v of value %d, a finite number of at least 0 is needed",
+					i, l.Var, w, x)
 			}
 		}
 	}

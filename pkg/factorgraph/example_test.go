@@ -16,7 +16,10 @@ func ExampleNoisyOr() {
 		activate[i] = 0.5
 		scope = append(scope, i)
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0.99, 0.01}}})
+		m.Factors = append(m.Factors, factorgraph.Factor{
+			Scope: []int{i},
+			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0.99, 0.01}},
+		})
 	}
 	effect, err := factorgraph.NoisyOr(0.001, activate...)
 	if err != nil {

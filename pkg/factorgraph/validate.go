@@ -17,9 +17,10 @@ func modelError(format string, args ...any) error {
 	return fault.New(fault.BadInput, "%w: "+format, append([]any{ErrModel}, args...)...)
 }
 
-// Validate checks that m is a factor graph: every domain has at least one value, names (if any) are one per variable,
-// every scope is within range and without repetition, and every table is a valid tensor whose dimensions are its scope's
-// domains. Negative entries are allowed: the algebra does not mind them. Time linear in the size of the model.
+// Validate checks that m is a factor graph: every domain has at least one value, names (if any) are one per
+// variable, every scope is within range and without repetition, and every table is a valid tensor whose
+// dimensions are its scope's domains. Negative entries are allowed: the algebra does not mind them. Time
+// linear in the size of the model.
 //
 // Errors wrap ErrModel, carry fault.BadInput and name the variable or the factor.
 func (m *Model) Validate() error {
@@ -73,9 +74,10 @@ func (m *Model) validateFactor(j int, seen []int) error {
 	return nil
 }
 
-// ValidateProbability checks what a probability query needs beyond Validate: no factor given by its entries (dense, or
-// symmetric by its value per count) has a negative one. The entries of CP and symmetry-CP factors are sums that may well
-// be non-negative with negative terms (a noisy-or is), so they pass; a negative total is refused when it is known.
+// ValidateProbability checks what a probability query needs beyond Validate: no factor given by its entries
+// (dense, or symmetric by its value per count) has a negative one. The entries of CP and symmetry-CP factors
+// are sums that may well be non-negative with negative terms (a noisy-or is), so they pass; a negative total
+// is refused when it is known.
 func (m *Model) ValidateProbability() error {
 	if err := m.Validate(); err != nil {
 		return err

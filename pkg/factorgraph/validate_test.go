@@ -35,14 +35,26 @@ func TestModelValidate(t *testing.T) {
 		{one([]int{2}, nil, dense(nil, 3)), ""},
 		{&factorgraph.Model{Domains: []int{2, 0}}, "invalid model: variable 1: domain of size 0, at least 1 is needed"},
 		{&factorgraph.Model{Domains: []int{2}, Names: []string{"a", "b"}}, "invalid model: 2 names for 1 variables"},
-		{one([]int{2}, []int{1}, dense([]int{2}, 1, 1)), "invalid model: factor 0: scope position 0: variable 1, the model has 1"},
-		{one([]int{2}, []int{-1}, dense([]int{2}, 1, 1)), "invalid model: factor 0: scope position 0: variable -1, the model has 1"},
-		{one([]int{2}, []int{0, 0}, dense([]int{2, 2}, 1, 1, 1, 1)), "invalid model: factor 0: variable 0 is twice in the scope"},
+		{
+			one([]int{2}, []int{1}, dense([]int{2}, 1, 1)),
+			"invalid model: factor 0: scope position 0: variable 1, the model has 1",
+		},
+		{
+			one([]int{2}, []int{-1}, dense([]int{2}, 1, 1)),
+			"invalid model: factor 0: scope position 0: variable -1, the model has 1",
+		},
+		{
+			one([]int{2}, []int{0, 0}, dense([]int{2, 2}, 1, 1, 1, 1)),
+			"invalid model: factor 0: variable 0 is twice in the scope",
+		},
 		{one([]int{2}, []int{0}, nil), "invalid model: factor 0: no table"},
 		{one([]int{2}, []int{0}, (*tensor.Dense)(nil)), "invalid model: factor 0: …"},
 		{one([]int{2}, []int{0}, dense([]int{2}, 1)), "invalid model: factor 0: …"},
 		{one([]int{2}, []int{0}, dense([]int{2}, 1, math.NaN())), "invalid model: factor 0: …"},
-		{one([]int{2}, []int{0}, dense([]int{1, 2}, 1, 1)), "invalid model: factor 0: table of order 2 over a scope of 1 variables"},
+		{
+			one([]int{2}, []int{0}, dense([]int{1, 2}, 1, 1)),
+			"invalid model: factor 0: table of order 2 over a scope of 1 variables",
+		},
 		{one([]int{2, 3}, []int{0, 1}, dense([]int{2, 2}, 1, 1, 1, 1)),
 			"invalid model: factor 0: dimension 2 at scope position 1, variable 1 has a domain of 3"},
 	} {
@@ -104,8 +116,14 @@ func TestEvidenceValidate(t *testing.T) {
 		{soft(2, 1), "invalid evidence: likelihood 0: variable 2, the model has 2"},
 		{twice, "invalid evidence: likelihood 1: variable 0 after variable 0, increasing order is needed"},
 		{soft(1, 1, 1), "invalid evidence: likelihood 0: 2 weights, variable 1 has 3 values"},
-		{soft(0, 1, -1), "invalid evidence: likelihood 0: variable 0: weight -1 of value 1, a finite number of at least 0 is needed"},
-		{soft(0, math.Inf(1), 1), "invalid evidence: likelihood 0: variable 0: weight +Inf of value 0, a finite number of at least 0 is needed"},
+		{
+			soft(0, 1, -1),
+			"invalid evidence: likelihood 0: variable 0: weight -1 of value 1, a finite number of at least 0 is needed",
+		},
+		{
+			soft(0, math.Inf(1), 1),
+			"invalid evidence: likelihood 0: variable 0: weight +Inf of value 0, a finite number of at least 0 is needed",
+		},
 	} {
 		check(t, c.e.Validate(m), c.want, factorgraph.ErrEvidence)
 	}
@@ -117,7 +135,11 @@ func TestEvidenceValidate(t *testing.T) {
 func TestNewEvidenceNormalises(t *testing.T) {
 	o := func(v, x int) factorgraph.Observation { return factorgraph.Observation{Var: v, Value: x} }
 	e, err := factorgraph.NewEvidence([]factorgraph.Observation{o(5, 1), o(2, 0), o(5, 1)},
-		[]factorgraph.Likelihood{{Var: 4, Weights: []float64{2, 3}}, {Var: 1, Weights: []float64{1}}, {Var: 4, Weights: []float64{5, 7}}})
+		[]factorgraph.Likelihood{
+			{Var: 4, Weights: []float64{2, 3}},
+			{Var: 1, Weights: []float64{1}},
+			{Var: 4, Weights: []float64{5, 7}},
+		})
 	want := factorgraph.Evidence{Hard: []factorgraph.Observation{o(2, 0), o(5, 1)},
 		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{1}}, {Var: 4, Weights: []float64{10, 21}}}}
 	if err != nil || !reflect.DeepEqual(e, want) {

@@ -14,10 +14,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Decode reads a model and validates it. Unknown and duplicate fields, nulls in number lists, fields of the wrong type,
-// missing fields and anything after the document are ErrSyntax; what Model.Validate refuses, lengths that do not fit and
-// level numbers out of range are ErrModel, with the factor; what limits do not allow is ErrLimit. All carry fault.BadInput.
-// Another version of the format is ErrVersion and fault.Unsupported. Errors of r pass unchanged.
+// Decode reads a model and validates it. Unknown and duplicate fields, nulls in number lists, fields of the
+// wrong type, missing fields and anything after the document are ErrSyntax; what Model.Validate refuses,
+// lengths that do not fit and level numbers out of range are ErrModel, with the factor; what limits do not
+// allow is ErrLimit. All carry fault.BadInput. Another version of the format is ErrVersion and
+// fault.Unsupported. Errors of r pass unchanged.
 func Decode(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
 	data, err := io.ReadAll(io.LimitReader(r, l.Bytes+1))
@@ -66,7 +67,11 @@ func (f *file) model(l Limits) (*factorgraph.Model, error) {
 	case f.Factors == nil:
 		return nil, syntaxError("the field factors is missing")
 	}
-	m := &factorgraph.Model{Bayes: f.Bayes, Domains: make([]int, len(f.Variables)), Factors: make([]factorgraph.Factor, len(f.Factors))}
+	m := &factorgraph.Model{
+		Bayes:   f.Bayes,
+		Domains: make([]int, len(f.Variables)),
+		Factors: make([]factorgraph.Factor, len(f.Factors)),
+	}
 	named := slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Name != "" })
 	if named {
 		m.Names = make([]string, len(f.Variables))

@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Encode writes m so that Decode returns it again, the same bytes for the same model: a factor a line, every number with
-// the digits that identify it. Values per count are written plainly when they carry no exponents, else as mantissas and
-// exponents. It returns what Model.Validate returns for a model that is not valid.
+// Encode writes m so that Decode returns it again, the same bytes for the same model: a factor a line, every
+// number with the digits that identify it. Values per count are written plainly when they carry no exponents,
+// else as mantissas and exponents. It returns what Model.Validate returns for a model that is not valid.
 func Encode(w io.Writer, m *factorgraph.Model) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("modeljson: %w", err)

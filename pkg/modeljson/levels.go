@@ -50,7 +50,9 @@ func (l levels) decode(dims []int) (countspace.Levels, error) {
 		}
 		return out, nil
 	case l.own == nil:
-		return countspace.Levels{}, syntaxError("levels are %q, known are \"two\", \"identity\" or an object with count and of", l.name)
+		return countspace.Levels{}, syntaxError("levels are %q, known are \"two\", \"identity\" or an "+
+			"object with count and of",
+			l.name)
 	case l.own.Count < 1 || l.own.Count > math.MaxUint8:
 		return countspace.Levels{}, modelError("%d levels, 1 to %d are possible", l.own.Count, math.MaxUint8)
 	}

@@ -24,8 +24,8 @@ var (
 	ErrLimit = errors.New("over the limit")
 )
 
-// Limits bound what is read, so that memory is at most a small multiple of the file and the named levels it asks for. The
-// zero value of a field means its default.
+// Limits bound what is read, so that memory is at most a small multiple of the file and the named levels it
+// asks for. The zero value of a field means its default.
 type Limits struct {
 	Bytes  int64 // of the file; default 256 MiB
 	Domain int   // values of one variable; default 2^20

@@ -44,7 +44,14 @@ func TestEncodeDecodeIsTheIdentity(t *testing.T) {
 	s := schema(t)
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		m := oracle.RandomModel(rng, oracle.Options{MinDomain: 1, MaxDomain: 4, MaxArity: 4, Zeros: 0.1, Negative: true, Constant: true})
+		m := oracle.RandomModel(rng, oracle.Options{
+			MinDomain: 1,
+			MaxDomain: 4,
+			MaxArity:  4,
+			Zeros:     0.1,
+			Negative:  true,
+			Constant:  true,
+		})
 		m.Bayes = seed%2 == 0
 		if seed%3 == 0 {
 			m.Names = make([]string, len(m.Domains))
@@ -155,24 +162,39 @@ func TestDecodeRefuses(t *testing.T) {
 		{`[]`, true, ErrSyntax, "not a model file: json: cannot unmarshal array into Go value of type modeljson.file"},
 		{with(two, "") + ` {}`, true, ErrSyntax, "not a model file: at byte 77: something after the document"},
 		{`{"variables":[],"factors":[]}`, true, ErrSyntax, "not a model file: the field basetensor_model is missing"},
-		{`{"basetensor_model":2,"variables":[],"factors":[]}`, true, ErrVersion, "version of the format: 2, this program reads 1"},
+		{
+			`{"basetensor_model":2,"variables":[],"factors":[]}`, true, ErrVersion,
+			"version of the format: 2, this program reads 1",
+		},
 		{`{"basetensor_model":1,"factors":[]}`, true, ErrSyntax, "not a model file: the field variables is missing"},
 		{`{"basetensor_model":1,"variables":[]}`, true, ErrSyntax, "not a model file: the field factors is missing"},
 		{`{"basetensor_model":1,"variables":[],"factors":null}`, true, ErrSyntax,
 			"not a model file: at byte 51: null, which only lists of vectors and of log_values may hold"},
-		{`{"basetensor_model":1,"Variables":[],"factors":[]}`, true, ErrSyntax, `not a model file: at byte 33: unknown field "Variables"`},
+		{
+			`{"basetensor_model":1,"Variables":[],"factors":[]}`, true, ErrSyntax,
+			`not a model file: at byte 33: unknown field "Variables"`,
+		},
 		{`{"basetensor_model":1,"variables":[],"factors":[],"factors":[]}`, false, ErrSyntax,
 			`not a model file: at byte 59: field "factors" twice in one object`},
 		{with(`{"domain":2,"alpha":1}`, ""), true, ErrSyntax, `not a model file: json: unknown field "alpha"`},
 		{with(`{"domain":0}`, ""), true, ErrModel, "invalid model: variable 0: domain of size 0, at least 1 is needed"},
-		{with(`{"domain":1000000000}`, ""), false, ErrLimit, "over the limit: variable 0: domain of size 1000000000, at most 1048576 is read"},
+		{
+			with(`{"domain":1000000000}`, ""), false, ErrLimit,
+			"over the limit: variable 0: domain of size 1000000000, at most 1048576 is read",
+		},
 		{with(`{"domain":1.5}`, ""), true, ErrSyntax,
 			"not a model file: json: cannot unmarshal number 1.5 into Go struct field variable.variables.domain of type int"},
 		{factor(`{"dense":{"values":[1]}}`), true, ErrSyntax, "factor 0: not a model file: the field scope is missing"},
 		{factor(`{"scope":[2],"dense":{"values":[1]}}`), false, ErrModel,
 			"factor 0: invalid model: scope position 0: variable 2, the model has 2"},
-		{factor(`{"scope":[0,0],"dense":{"values":[1,1,1,1]}}`), true, ErrModel, "invalid model: factor 0: variable 0 is twice in the scope"},
-		{factor(`{"scope":[0]}`), true, ErrSyntax, "factor 0: not a model file: 0 of the forms dense, cp, symmetric, symmetry_cp, one is needed"},
+		{
+			factor(`{"scope":[0,0],"dense":{"values":[1,1,1,1]}}`), true, ErrModel,
+			"invalid model: factor 0: variable 0 is twice in the scope",
+		},
+		{
+			factor(`{"scope":[0]}`), true, ErrSyntax,
+			"factor 0: not a model file: 0 of the forms dense, cp, symmetric, symmetry_cp, one is needed",
+		},
 		{factor(`{"scope":[0],"dense":{"values":[1,1]},"cp":{"weights":[],"vectors":[null]}}`), true, ErrSyntax,
 			"factor 0: not a model file: 2 of the forms dense, cp, symmetric, symmetry_cp, one is needed"},
 		{factor(`{"scope":[0],"dense":{}}`), true, ErrSyntax, "factor 0: not a model file: the field values is missing"},
@@ -181,10 +203,16 @@ func TestDecodeRefuses(t *testing.T) {
 		{factor(`{"scope":[0],"dense":{"values":[1,1e999]}}`), false, ErrSyntax,
 			"not a model file: json: cannot unmarshal number 1e999 into Go struct field …"},
 		{factor(`{"scope":[0],"dense":{"values":[1]}}`), false, ErrModel, "invalid model: factor 0: …"},
-		{factor(`{"scope":[0],"cp":{"weights":[1]}}`), true, ErrSyntax, "factor 0: not a model file: a cp factor needs weights and vectors"},
+		{
+			factor(`{"scope":[0],"cp":{"weights":[1]}}`), true, ErrSyntax,
+			"factor 0: not a model file: a cp factor needs weights and vectors",
+		},
 		{factor(`{"scope":[0],"cp":{"weights":[1],"vectors":[[[1]]]}}`), false, ErrModel,
 			"factor 0: invalid model: scope position 0: vector 0 has 1 entries, not the variable's domain"},
-		{factor(`{"scope":[0],"cp":{"weights":[1],"vectors":[[[1,2]],null]}}`), false, ErrModel, "invalid model: factor 0: …"},
+		{
+			factor(`{"scope":[0],"cp":{"weights":[1],"vectors":[[[1,2]],null]}}`), false, ErrModel,
+			"invalid model: factor 0: …",
+		},
 		{factor(`{"scope":[0],"cp":{"weights":[1],"vectors":[[null]]}}`), true, ErrSyntax,
 			"not a model file: at byte 122: null, which only lists of vectors and of log_values may hold"},
 		{factor(`{"scope":[0],"symmetric":{"values":[1,1]}}`), true, ErrSyntax,
@@ -204,7 +232,10 @@ func TestDecodeRefuses(t *testing.T) {
 			"factor 0: invalid model: scope position 0: value 1 at level 2 of 2"},
 		{factor(`{"scope":[0],"symmetric":{"levels":{"count":2,"of":[[0,1]],"d":1},"values":[1]}}`), true, ErrSyntax,
 			`not a model file: at byte 135: unknown field "d"`},
-		{factor(`{"scope":[0],"symmetry_cp":{"levels":"two"}}`), true, ErrSyntax, "factor 0: not a model file: the field terms is missing"},
+		{
+			factor(`{"scope":[0],"symmetry_cp":{"levels":"two"}}`), true, ErrSyntax,
+			"factor 0: not a model file: the field terms is missing",
+		},
 		{factor(`{"scope":[0],"symmetry_cp":{"levels":"two","terms":[{"alpha":1}]}}`), true, ErrSyntax,
 			"factor 0: term 0: not a model file: 0 of the fields values, log_values, scaled, one is needed"},
 		{strings.Repeat("[", 40), true, ErrSyntax, "not a model file: at byte 16: nested more than 16 deep"},
@@ -249,7 +280,8 @@ func TestDecodeBoundsLevels(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	broken := errors.New("broken pipe")
-	if _, err := Decode(iotest.ErrReader(broken), Limits{}); !errors.Is(err, broken) || fault.CodeOf(err) == fault.BadInput {
+	if _, err := Decode(iotest.ErrReader(broken), Limits{}); !errors.Is(err, broken) ||
+		fault.CodeOf(err) == fault.BadInput {
 		t.Errorf("got %v", err)
 	}
 }

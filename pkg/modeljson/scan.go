@@ -10,7 +10,8 @@ import (
 )
 
 // keys are all names of the format, in the case they are written in (encoding/json would fold it).
-var keys = map[string]bool{"basetensor_model": true, "description": true, "bayes": true, "variables": true, "name": true,
+var keys = map[string]bool{"basetensor_model": true, "description": true, "bayes": true, "variables": true,
+	"name":   true,
 	"domain": true, "factors": true, "scope": true, "dense": true, "cp": true, "symmetric": true, "symmetry_cp": true,
 	"values": true, "log_values": true, "scaled": true, "mantissas": true, "exponents": true, "weights": true,
 	"vectors": true, "levels": true, "count": true, "of": true, "terms": true, "alpha": true}
@@ -26,8 +27,8 @@ type container struct {
 	value bool            // object: a value comes next
 }
 
-// scan refuses duplicate and unknown keys, nulls where they mean nothing (encoding/json reads them as 0), nesting beyond
-// the format, and anything after the document.
+// scan refuses duplicate and unknown keys, nulls where they mean nothing (encoding/json reads them as 0),
+// nesting beyond the format, and anything after the document.
 func scan(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

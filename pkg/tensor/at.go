@@ -57,15 +57,15 @@ func (t *CP) termAt(i int, x []int) []scaled.Number {
 	return p
 }
 
-// The precision of an entry whose terms have both signs is what their exponents differ by, and entryBits: nothing is lost up to
-// maxEntryBits.
+// The precision of an entry whose terms have both signs is what their exponents differ by, and entryBits:
+// nothing is lost up to maxEntryBits.
 const (
 	entryBits    = 2100
 	maxEntryBits = 1 << 20
 )
 
-// sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied and added with a rounding each; where both signs
-// meet, in entryBits.
+// sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied and added with a rounding each;
+// where both signs meet, in entryBits.
 func sumOfProducts(terms [][]scaled.Number) scaled.Number {
 	var sum scaled.Number
 	above, below := false, false

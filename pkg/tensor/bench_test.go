@@ -26,7 +26,11 @@ func BenchmarkCountPoly(b *testing.B) {
 	wide := slices.Repeat([]int{2}, 16)
 	variable := &CP{Shape: slices.Repeat([]int{2}, 1000), Weights: []float64{1, 1}, Vectors: make([][]float64, 1000)}
 	levels, _ := countspace.Identity(variable.Shape)
-	core := &Symmetric{Shape: variable.Shape, Levels: levels, Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 1001)}}
+	core := &Symmetric{
+		Shape:  variable.Shape,
+		Levels: levels,
+		Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 1001)},
+	}
 	some := &Symmetric{Shape: variable.Shape[:100], Levels: countspace.TwoLevels(variable.Shape[:100]),
 		Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 101)}}
 	for _, c := range []struct {
@@ -62,7 +66,9 @@ func BenchmarkLegPolys(b *testing.B) {
 		name string
 		t    Tensor
 	}{
-		{"pair", randomDense(r, []int{2, 2})}, {"dense10", randomDense(r, slices.Repeat([]int{2}, 10))}, {"variable1000", variable},
+		{"pair", randomDense(r, []int{2, 2})}, {
+			"dense10", randomDense(r, slices.Repeat([]int{2}, 10)),
+		}, {"variable1000", variable},
 	} {
 		w := benchWeights(r, c.t.Dims(), 2)
 		b.Run(c.name, func(b *testing.B) {

@@ -15,12 +15,12 @@ import (
 // a polynomial in z_1 … z_{d−1}. With d = 1 it is the number ⟨t, ⊗w⟩ of Lemma 2. Coefficients have any range.
 // The box of the result is as narrow as the weights allow: a level that no leg has adds no degree.
 //
-// Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the first (Lemma 3's
-// d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one; symmetric forms O(n²) where the
-// weights' levels determine the core's or
-// the other way round, else a joint count polynomial over both sets of levels, O(n·(n+1)^(D+d−2)).
-// It returns ErrShape if w does not fit, ErrNotFinite for a NaN or an infinity in w, and ErrTooLarge beyond MaxCoefficients coefficients.
-// Source: Hamid and Braun, Lemmas 2 to 4.
+// Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the first
+// (Lemma 3's d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one; symmetric forms
+// O(n²) where the weights' levels determine the core's or the other way round, else a joint count polynomial
+// over both sets of levels, O(n·(n+1)^(D+d−2)). It returns ErrShape if w does not fit, ErrNotFinite for a NaN
+// or an infinity in w, and ErrTooLarge beyond MaxCoefficients coefficients. Source: Hamid and Braun, Lemmas 2
+// to 4.
 func CountPoly(t Tensor, w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
 	if err := checkWeights(t, w, d); err != nil {
 		return countspace.Poly{}, err
@@ -51,7 +51,8 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 	}
 	for leg, list := range w {
 		if len(list)/d != dims[leg] || len(list)%d != 0 {
-			return fmt.Errorf("%w: leg %d has %d weights, %d values at %d levels are needed", ErrShape, leg, len(list), dims[leg], d)
+			return fmt.Errorf("%w: leg %d has %d weights, %d values at %d levels are needed",
+				ErrShape, leg, len(list), dims[leg], d)
 		}
 		if i := notFinite(list); i >= 0 {
 			return fmt.Errorf("%w: leg %d, weight %d is %v", ErrNotFinite, leg, i, list[i])

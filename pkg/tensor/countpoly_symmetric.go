@@ -42,8 +42,9 @@ func (term SymmetryRankOne) vector(leg int) []float64 {
 // block is how many legs are multiplied in one tree before they join a product in several variables.
 const block = 8
 
-// product multiplies legs' polynomials. In one variable a balanced tree is best; in m > 1 variables two halves of n legs cost
-// (n/2)^(2m), and block after block n^(m+1): at two variables 90 million multiply-adds for 300 legs against 500.
+// product multiplies legs' polynomials. In one variable a balanced tree is best; in m > 1 variables two
+// halves of n legs cost (n/2)^(2m), and block after block n^(m+1): at two variables 90 million multiply-adds
+// for 300 legs against 500.
 func product(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if vars <= 1 || len(ps) <= block {
 		return countspace.Product(vars, ps, ops)

@@ -215,7 +215,11 @@ func TestCountPolyErrors(t *testing.T) {
 	// 300 legs at 5 levels: a box of 301^4 coefficients.
 	n, d := 300, 5
 	v := &CP{Shape: make([]int, n), Weights: []float64{1}, Vectors: make([][]float64, n)}
-	s := &Symmetric{Shape: make([]int, n), Levels: countspace.Levels{D: 1, Of: make([][]uint8, n)}, Values: scaled.Vector{Mant: []float64{1}}}
+	s := &Symmetric{
+		Shape:  make([]int, n),
+		Levels: countspace.Levels{D: 1, Of: make([][]uint8, n)},
+		Values: scaled.Vector{Mant: []float64{1}},
+	}
 	w := make([]LegWeights, n)
 	for leg := range w {
 		v.Shape[leg], v.Vectors[leg] = 1, []float64{1}

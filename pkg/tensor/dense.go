@@ -106,8 +106,9 @@ func (t *SymmetryCP) addTo(out *Dense) (lost bool) {
 	return lost
 }
 
-// addOuter adds w · s(i) · ⊗ rows to data; a nil row is all ones, a nil s is 1. Rows are normalised by powers of two
-// and their exponents joined to those of s at the end, so that no partial product is too large; it says where one is too small.
+// addOuter adds w · s(i) · ⊗ rows to data; a nil row is all ones, a nil s is 1. Rows are normalised by powers
+// of two and their exponents joined to those of s at the end, so that no partial product is too large; it
+// says where one is too small.
 func addOuter(data []float64, w float64, rows [][]float64, dims []int, s func(int) (float64, int)) (lost bool) {
 	if w == 0 {
 		return false

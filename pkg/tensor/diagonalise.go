@@ -17,10 +17,10 @@ const (
 	rotations = 8
 )
 
-// diagonalise takes t apart leg by leg: every leg keeps as many of its values as its unfolding has rank (skeleton),
-// which leaves a core that is a part of t itself. Legs of one value drop out. A core of two legs is a matrix and is decomposed as it
-// stands; one of more legs goes through Jennrich's algorithm.
-// Source: Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal. Appl. 14, 1993).
+// diagonalise takes t apart leg by leg: every leg keeps as many of its values as its unfolding has rank
+// (skeleton), which leaves a core that is a part of t itself. Legs of one value drop out. A core of two legs
+// is a matrix and is decomposed as it stands; one of more legs goes through Jennrich's algorithm. Source:
+// Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal. Appl. 14, 1993).
 func diagonalise(t *Dense, maxRank int) (*CP, bool) {
 	core, expand, ok := compress(t, maxRank)
 	if !ok {

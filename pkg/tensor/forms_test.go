@@ -51,7 +51,11 @@ func TestToDenseRange(t *testing.T) {
 		s.R = append(s.R, []float64{f, 2 * f})
 	}
 	of := []uint8{0, 0}
-	sym := &SymmetryCP{Shape: c.Shape, Levels: countspace.Levels{D: 1, Of: slices.Repeat([][]uint8{of}, n)}, Terms: []SymmetryRankOne{s}}
+	sym := &SymmetryCP{
+		Shape:  c.Shape,
+		Levels: countspace.Levels{D: 1, Of: slices.Repeat([][]uint8{of}, n)},
+		Terms:  []SymmetryRankOne{s},
+	}
 	for _, form := range []Tensor{c, sym} {
 		dense, err := ToDense(form, 1<<n)
 		if err != nil {
@@ -239,8 +243,16 @@ func TestValidateErrors(t *testing.T) {
 		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}, ErrShape, "mode 0 has identity vectors"},
 		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1, 2, 3}}}, ErrShape, "3 vector entries"},
 		{&CP{Shape: []int{2}, Weights: []float64{nan}, Vectors: [][]float64{{1, 2}}}, ErrNotFinite, "weight of term 0"},
-		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1, math.Inf(1)}}}, ErrNotFinite, "mode 0, vector entry 1"},
-		{&Symmetric{Shape: []int{2, 2}, Levels: levels, Values: scaled.Vector{Mant: []float64{1}}}, ErrShape, "1 values, the levels have 3"},
+		{&CP{
+			Shape:   []int{2},
+			Weights: []float64{1},
+			Vectors: [][]float64{{1, math.Inf(1)}},
+		}, ErrNotFinite, "mode 0, vector entry 1"},
+		{&Symmetric{
+			Shape:  []int{2, 2},
+			Levels: levels,
+			Values: scaled.Vector{Mant: []float64{1}},
+		}, ErrShape, "1 values, the levels have 3"},
 		{&Symmetric{Shape: []int{2, 3}, Levels: levels, Values: scaled.Vector{Mant: []float64{1, 1, 1}}}, ErrShape, "leg 1"},
 		{&Symmetric{Shape: []int{2, 2}, Values: scaled.Vector{Mant: []float64{1}}}, ErrShape, "0 levels"},
 		{sym(func(s *SymmetryCP) { s.Terms[0].Alpha = nan }), ErrNotFinite, "term 0 has weight"},
@@ -277,7 +289,10 @@ func TestTablesOfTermsThatCancel(t *testing.T) {
 	for _, x := range []Tensor{
 		&CP{Shape: []int{2}, Weights: []float64{1, 1, -1}, Vectors: [][]float64{{3e280, 1, 4e100, 1, 3e280, 1}}},
 		&SymmetryCP{Shape: []int{2}, Levels: levels, Terms: []SymmetryRankOne{
-			{Alpha: 1, S: half}, {Alpha: 4e100, S: scaled.Vector{Mant: []float64{1, 0x1p-300}, Exp: []int64{0, 0}}}, {Alpha: -1, S: half},
+			{Alpha: 1, S: half}, {
+				Alpha: 4e100,
+				S:     scaled.Vector{Mant: []float64{1, 0x1p-300}, Exp: []int64{0, 0}},
+			}, {Alpha: -1, S: half},
 		}},
 	} {
 		table, err := ToDense(x, 2)

@@ -14,9 +14,9 @@ import (
 //
 //	out[ℓ][x] = Σ_{y: y_ℓ=x} t[y] Π_{m≠ℓ} (Σ_{a<d} w[m][y_m·d+a] z^a).
 //
-// CountPoly(t, w) is Σ_x (Σ_a w[ℓ][x,a] z^a)·out[ℓ][x] for every ℓ. The weights of a leg do not enter its own polynomials.
-// Cost for n legs and two levels: CP O(rank·n² log n), symmetric forms O(terms·n² log n), dense n times CountPoly. One level: linear.
-// Errors as CountPoly; ErrTooLarge bounds all polynomials together.
+// CountPoly(t, w) is Σ_x (Σ_a w[ℓ][x,a] z^a)·out[ℓ][x] for every ℓ. The weights of a leg do not enter its own
+// polynomials. Cost for n legs and two levels: CP O(rank·n² log n), symmetric forms O(terms·n² log n), dense
+// n times CountPoly. One level: linear. Errors as CountPoly; ErrTooLarge bounds all polynomials together.
 // Source: the method, "R given S, leg by leg" (P^{−ℓ,a}).
 func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	if err := checkWeights(t, w, d); err != nil {
@@ -103,7 +103,8 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 	return out
 }
 
-// legPolys reads S at counts moved by the level of the fixed value: out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ}.
+// legPolys reads S at counts moved by the level of the fixed value: out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k
+// S_{k+e(λ(x))} [y^k] Π_{m≠ℓ}.
 func (t *SymmetryCP) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	out := zeroLegPolys(t.Shape, d-1)
 	j := newJoining(t.Levels, w, d)

@@ -10,8 +10,8 @@ import (
 const (
 	// exactTolerance is how far a decomposition may be from its tensor, relative to the largest entry.
 	exactTolerance = 1e-13
-	// entryTolerance is how far it may be from any single entry, relative to that entry: conditioning on evidence can make the
-	// smallest entries the only ones that matter. A zero entry has to come out as zero.
+	// entryTolerance is how far it may be from any single entry, relative to that entry: conditioning on
+	// evidence can make the smallest entries the only ones that matter. A zero entry has to come out as zero.
 	entryTolerance = 1e-9
 	// lowRankEntries is the largest table another form is written out to when its rank is looked for.
 	lowRankEntries = 1 << 16
@@ -25,11 +25,11 @@ const (
 // symmetric tensors of two levels over any number of legs by the recurrence of their values (Prony). A CP tensor of few
 // terms is returned without its zero terms.
 //
-// Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of itself, zeros exactly
-// (symmetric: each value over its count class). So false does not mean that there is none, but true is never wrong.
-// off bounds the error of every entry, relative to the sum of the absolute values of its terms, in units of 2^-53.
-// The zero tensor has one term of weight 0. Cost about O(legs·maxRank·entries), and O(maxRank·entries) to
-// reject a table of full rank.
+// Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of itself,
+// zeros exactly (symmetric: each value over its count class). So false does not mean that there is none, but
+// true is never wrong. off bounds the error of every entry, relative to the sum of the absolute values of its
+// terms, in units of 2^-53. The zero tensor has one term of weight 0. Cost about O(legs·maxRank·entries), and
+// O(maxRank·entries) to reject a table of full rank.
 func LowRank(t Tensor, maxRank int) (c *CP, off float64, ok bool) {
 	if t == nil || maxRank < 1 {
 		return nil, 0, false
@@ -57,7 +57,8 @@ func LowRank(t Tensor, maxRank int) (c *CP, off float64, ok bool) {
 	return lowRankTable(dense, maxRank)
 }
 
-// lowRankTable is lowRankDense of a table whose entries may be near the ends of float64, where sums of a few of them overflow.
+// lowRankTable is lowRankDense of a table whose entries may be near the ends of float64, where sums of a few
+// of them overflow.
 func lowRankTable(t *Dense, maxRank int) (*CP, float64, bool) {
 	level, e := levelled(t)
 	c, ok := lowRankDense(level, maxRank, mixtureDepth)
@@ -129,7 +130,8 @@ const (
 	farFromOne = 400
 )
 
-// levelled returns t·2^−e with a largest entry in [½, 1) where that is far from 1 and no entry would lose digits, else t and 0.
+// levelled returns t·2^−e with a largest entry in [½, 1) where that is far from 1 and no entry would lose
+// digits, else t and 0.
 func levelled(t *Dense) (*Dense, int) {
 	_, e := math.Frexp(t.MaxAbs())
 	if -farFromOne < e && e < farFromOne {

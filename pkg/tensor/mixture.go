@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// mixtureDepth is how many legs are taken apart one within the other. Two cover a selector: of copy(s, c, p, m), c = p or c = m by
-// the switch s, every slice at s and c has rank one.
+// mixtureDepth is how many legs are taken apart one within the other. Two cover a selector: of copy(s, c, p,
+// m), c = p or c = m by the switch s, every slice at s and c has rank one.
 const mixtureDepth = 2
 
 // mixture writes t as Σ_A 1_A ⊗ (decomposition of a slice), A the values of one leg that have the same slice, for the

@@ -20,11 +20,11 @@ const MaxEntries = 1 << 22
 //
 //	out_k = Σ_c S_c [z^c] Π_a (Σ_b M[a,b] z^b)^{k_a}       (Krawtchouk polynomials for the Hadamard matrix, d = 2)
 //
-// with levels a = value; so does a symmetry-CP tensor whose vectors are also the same on all legs. What is left is
-// written out if the table has at most MaxEntries entries.
-// t is not changed; nil maps for all modes return t itself. It returns ErrShape if the maps do not fit, ErrNotFinite for
-// a map or a result that is not finite, and ErrUnsupportedMap where t would have to be written out and is too large.
-// Source: Hamid and Braun, Lemma 1.
+// with levels a = value; so does a symmetry-CP tensor whose vectors are also the same on all legs. What is
+// left is written out if the table has at most MaxEntries entries. t is not changed; nil maps for all modes
+// return t itself. It returns ErrShape if the maps do not fit, ErrNotFinite for a map or a result that is not
+// finite, and ErrUnsupportedMap where t would have to be written out and is too large. Source: Hamid and
+// Braun, Lemma 1.
 func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	identity, err := checkMaps(t, maps)
 	if err != nil {
@@ -55,7 +55,8 @@ func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	}
 	dense, err := ToDense(t, MaxEntries)
 	if err != nil {
-		return nil, fmt.Errorf("%w: a symmetric form over %d legs keeps its form only under one map for all legs of one dimension; "+
+		return nil, fmt.Errorf("%w: a symmetric form over %d legs keeps its form only under one map for "+
+			"all legs of one dimension; "+
 			"use identity maps, give the factor as CP, or allow a larger table (%w)", ErrUnsupportedMap, len(maps), err)
 	}
 	return dense.applyModes(maps)
@@ -77,7 +78,8 @@ func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
 		}
 		identity = false
 		if len(m) != dims[mode]*dims[mode] {
-			return false, fmt.Errorf("%w: map of mode %d has %d entries, %d×%d are needed", ErrShape, mode, len(m), dims[mode], dims[mode])
+			return false, fmt.Errorf("%w: map of mode %d has %d entries, %d×%d are needed",
+				ErrShape, mode, len(m), dims[mode], dims[mode])
 		}
 		if err := finite(m, "map of mode %d, entry", mode); err != nil {
 			return false, err

@@ -10,12 +10,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// maxTransform bounds the cube of the count space's size, and with it the multiply-adds of a transform: 2^36 is 4,096 legs of two
-// values, some 20 seconds.
+// maxTransform bounds the cube of the count space's size, and with it the multiply-adds of a transform: 2^36
+// is 4,096 legs of two values, some 20 seconds.
 const maxTransform = 1 << 36
 
 // applyCommon transforms every term if legs, levels, maps and vectors are the same on all legs; else ok is false.
-func (t *SymmetryCP) applyCommon(maps [][]float64) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
+func (t *SymmetryCP) applyCommon(
+	maps [][]float64,
+) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
 	for leg := range maps {
 		if maps[leg] == nil || t.Shape[leg] != t.Shape[0] || !slices.Equal(maps[leg], maps[0]) ||
 			!slices.Equal(t.Levels.Of[leg], t.Levels.Of[0]) {

@@ -144,7 +144,8 @@ func TestApplyModesErrors(t *testing.T) {
 	maps := slices.Repeat([][]float64{{1, 1, 1, -1}}, n)
 	maps[3] = []float64{1, 2, 3, 4}
 	_, err := ApplyModes(s, maps)
-	if !errors.Is(err, ErrUnsupportedMap) || !errors.Is(err, ErrTooLarge) || !strings.Contains(fmt.Sprint(err), "identity maps") {
+	if !errors.Is(err, ErrUnsupportedMap) || !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(fmt.Sprint(err), "identity maps") {
 		t.Errorf("mixed maps on 40 legs: %v", err)
 	}
 	if same, err := ApplyModes(s, make([][]float64, n)); err != nil || same != Tensor(s) {
@@ -161,7 +162,11 @@ func TestApplyModesErrors(t *testing.T) {
 		{table, [][]float64{{1, 2, 3}}, ErrShape},
 		{table, [][]float64{{1, 2, 3, math.NaN()}}, ErrNotFinite},
 		{table, [][]float64{{1e300, 2, 3, 4}}, ErrNotFinite},
-		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1e300, 1}}}, [][]float64{{1e300, 2, 3, 4}}, ErrNotFinite},
+		{&CP{
+			Shape:   []int{2},
+			Weights: []float64{1},
+			Vectors: [][]float64{{1e300, 1}},
+		}, [][]float64{{1e300, 2, 3, 4}}, ErrNotFinite},
 	} {
 		if _, err := ApplyModes(c.t, c.maps); !errors.Is(err, c.want) {
 			t.Errorf("%v, want %v", err, c.want)

@@ -252,8 +252,8 @@ func levelOf(t Tensor, leg, x int) int {
 	return 0
 }
 
-// bruteCounts returns coefficient by count vector, and the sum of absolute terms, over all values of all legs and all levels; a
-// leg in fixed keeps its value at level 0 and weight 1.
+// bruteCounts returns coefficient by count vector, and the sum of absolute terms, over all values of all legs
+// and all levels; a leg in fixed keeps its value at level 0 and weight 1.
 func bruteCounts(t Tensor, w []LegWeights, d int, fixed map[int]int) (coef map[string]float64, scale float64) {
 	coef = map[string]float64{}
 	every(t.Dims(), func(x []int) {

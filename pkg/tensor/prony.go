@@ -15,7 +15,8 @@ import (
 // node is a term a^{n−c} b^c of the values of a symmetric tensor, c of n legs being at level 1; max(|a|, |b|) = 1.
 type node struct{ a, b float64 }
 
-// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes. Only two levels. off is that of LowRank.
+// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes. Only two levels. off is
+// that of LowRank.
 func (t *SymmetryCP) lowRank(maxRank int) (c *CP, off float64, ok bool) {
 	if t.Levels.D > 2 {
 		return nil, 0, false
@@ -157,7 +158,8 @@ func tilted(values []scaled.Number) (s []float64, shift, e int, ok bool) {
 	base := values[first].Exp - slope*int64(first)
 	for c, v := range values {
 		v.Exp -= base + slope*int64(c)
-		if s[c] = v.Float64(); math.Abs(s[c]) > hugeProduct || s[c] != 0 && math.Abs(s[c]) < tinyProduct || (s[c] == 0) != v.IsZero() {
+		if s[c] = v.Float64(); math.Abs(s[c]) > hugeProduct || s[c] != 0 && math.Abs(s[c]) < tinyProduct ||
+			(s[c] == 0) != v.IsZero() {
 			return nil, 0, 0, false
 		}
 	}
@@ -263,8 +265,9 @@ func nodeWeights(s []float64, nodes []node) ([]float64, bool) {
 	return w, err == nil
 }
 
-// agrees compares every value with the nodes' sum, with the tolerances of tables, and returns the largest difference relative to the
-// absolute values of the terms. Terms of a value of 0 that no float64 holds are none.
+// agrees compares every value with the nodes' sum, with the tolerances of tables, and returns the largest
+// difference relative to the absolute values of the terms. Terms of a value of 0 that no float64 holds are
+// none.
 func agrees(s []float64, nodes []node, weights []float64) (off float64, ok bool) {
 	n := len(s) - 1
 	limit := exactTolerance * maxAbs(s)

@@ -6,10 +6,13 @@ import (
 	"testing"
 )
 
-// TestLowRankNearTheEndsOfFloat64: tables of rank two whose sums of two entries overflow, or whose entries are subnormal.
-// An eigenvalue routine that was handed an infinite entry never came back.
+// TestLowRankNearTheEndsOfFloat64: tables of rank two whose sums of two entries overflow, or whose entries
+// are subnormal. An eigenvalue routine that was handed an infinite entry never came back.
 func TestLowRankNearTheEndsOfFloat64(t *testing.T) {
-	hang := &Dense{Shape: []int{2, 2, 2}, Data: []float64{1.7e308, 1.1e308, 0.9e308, 1.6e308, 1.2e308, 1.0e308, 1.5e308, 1.3e308}}
+	hang := &Dense{
+		Shape: []int{2, 2, 2},
+		Data:  []float64{1.7e308, 1.1e308, 0.9e308, 1.6e308, 1.2e308, 1.0e308, 1.5e308, 1.3e308},
+	}
 	if c, _, ok := LowRank(hang, 4); ok {
 		sameTable(t, "hang", c, hang)
 	}

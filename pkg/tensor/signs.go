@@ -12,8 +12,8 @@ import (
 // lostShare is the least share of Σ|terms| that an entry added in float64 may be: 2^−43 of it is right then.
 const lostShare = 0x1p-10
 
-// keepDigits writes entries of a table anew, in more than float64, whose terms cancelled. Cost of the terms once more, and of At per
-// such entry; nothing where all terms have one sign.
+// keepDigits writes entries of a table anew, in more than float64, whose terms cancelled. Cost of the terms
+// once more, and of At per such entry; nothing where all terms have one sign.
 func keepDigits(t Tensor, table *Dense) {
 	size := absolute(t)
 	if size == nil {
@@ -33,7 +33,9 @@ func keepDigits(t Tensor, table *Dense) {
 // Signed reports whether a number of t is below 0: terms of its entries, or of sums of them, may cancel. Linear time.
 func Signed(t Tensor) bool {
 	any := func(lists ...[]float64) bool {
-		return slices.ContainsFunc(lists, func(list []float64) bool { return slices.ContainsFunc(list, func(x float64) bool { return x < 0 }) })
+		return slices.ContainsFunc(lists, func(list []float64) bool {
+			return slices.ContainsFunc(list, func(x float64) bool { return x < 0 })
+		})
 	}
 	switch t := t.(type) {
 	case *Dense:
@@ -50,7 +52,8 @@ func Signed(t Tensor) bool {
 	return false
 }
 
-// absolute returns t with all its numbers made positive; nil where none is negative, and for a table, whose entries are no sums.
+// absolute returns t with all its numbers made positive; nil where none is negative, and for a table, whose
+// entries are no sums.
 func absolute(t Tensor) Tensor {
 	any := false
 	abs := func(list []float64) []float64 {

@@ -69,7 +69,8 @@ func (t *CP) validate() error {
 			continue
 		}
 		if len(v)/d != rank || len(v)%d != 0 {
-			return fmt.Errorf("%w: mode %d has %d vector entries, %d terms of dimension %d are needed", ErrShape, mode, len(v), rank, d)
+			return fmt.Errorf("%w: mode %d has %d vector entries, %d terms of dimension %d are needed",
+				ErrShape, mode, len(v), rank, d)
 		}
 		if err := finite(v, "mode %d, vector entry", mode); err != nil {
 			return err
@@ -104,7 +105,8 @@ func (t *SymmetryCP) validate() error {
 				continue
 			}
 			if len(v) != t.Shape[mode] {
-				return fmt.Errorf("%w: term %d, mode %d: vector of %d entries for dimension %d", ErrShape, i, mode, len(v), t.Shape[mode])
+				return fmt.Errorf("%w: term %d, mode %d: vector of %d entries for dimension %d",
+					ErrShape, i, mode, len(v), t.Shape[mode])
 			}
 			if err := finite(v, "term %d, mode %d, entry", i, mode); err != nil {
 				return err

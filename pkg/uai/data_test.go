@@ -14,9 +14,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// damaged names a file that is refused, and why: 118 of its 191 clauses were lost in conversion and stand there as factors
-// over no variables with the entry 0, so Z is 0 by the file, while its .PR (log10 of 593962746002226256572855) counts the
-// models of the original formula. Nothing read from this file can reach that number.
+// damaged names a file that is refused, and why: 118 of its 191 clauses were lost in conversion and stand
+// there as factors over no variables with the entry 0, so Z is 0 by the file, while its .PR (log10 of
+// 593962746002226256572855) counts the models of the original formula. Nothing read from this file can reach
+// that number.
 var damaged = map[string]string{
 	"sat-grid-pbl-0010.cnf": "uai: line 343: invalid model: factor 73: all entries are 0",
 }
@@ -27,8 +28,10 @@ func TestCompetitionFiles(t *testing.T) {
 		t.Skip("BTN_DATA is not set: no competition files")
 	}
 	// What the files say in their own headers, read without this package.
-	variables := map[string]int{"Grids_11": 100, "Grids_15": 400, "Pedigree_11": 385, "relational_3": 1000, "Alchemy_11": 440,
-		"CSP_11": 82, "CSP_13": 100, "ObjectDetection_11": 60, "log-1.cnf": 939, "complete20_mixed_1.0_s0": 20, "grid100x14_mixed_1.0_s0": 1400}
+	variables := map[string]int{"Grids_11": 100, "Grids_15": 400, "Pedigree_11": 385, "relational_3": 1000,
+		"Alchemy_11": 440,
+		"CSP_11":     82, "CSP_13": 100, "ObjectDetection_11": 60, "log-1.cnf": 939,
+		"complete20_mixed_1.0_s0": 20, "grid100x14_mixed_1.0_s0": 1400}
 	models, err := filepath.Glob(filepath.Join(root, "*", "*.uai"))
 	if err != nil || len(models) == 0 {
 		t.Skipf("no models under BTN_DATA: %v", err)

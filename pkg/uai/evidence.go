@@ -17,9 +17,9 @@ import (
 //	k v x v x …     1 + 2k numbers: k observations, variable and value each
 //	1 k v x v x …   2 + 2k numbers: a number of samples, which must be 1, before that
 //
-// The first is odd and the second even, so no file is in both; one that is in neither is refused. An empty file, `0` and
-// `1 0` are no evidence; `1` alone is refused, being cut off in either dialect. An observation stated twice counts once,
-// at two different values it is factorgraph.ErrContradictory.
+// The first is odd and the second even, so no file is in both; one that is in neither is refused. An empty
+// file, `0` and `1 0` are no evidence; `1` alone is refused, being cut off in either dialect. An observation
+// stated twice counts once, at two different values it is factorgraph.ErrContradictory.
 //
 // Errors wrap ErrSyntax, ErrEvidence or ErrLimit, name the line and carry fault.BadInput.
 func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
@@ -37,7 +37,8 @@ func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 		s.line = lines[i]
 		v, x := numbers[i], numbers[i+1]
 		if v < 0 || v >= len(domains) {
-			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d, the model has %d", len(hard), v, len(domains))
+			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d, the model has %d",
+				len(hard), v, len(domains))
 		}
 		if x < 0 || x >= domains[v] {
 			return factorgraph.Evidence{}, s.fail(ErrEvidence, "observation %d: variable %d at value %d, its domain is 0 to %d",

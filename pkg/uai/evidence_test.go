@@ -49,7 +49,8 @@ func TestReadEvidence(t *testing.T) {
 		{"2 1 0 0 1 0 1 1", nil,
 			"uai: line 1: invalid evidence: a file of 8 numbers is in the dialect with a leading number of samples, and it is " +
 				"2: one sample is read"},
-		{"-1", nil, "uai: line 1: invalid evidence: a file of 1 numbers with -1 in front is in neither dialect: k v x … has " +
+		{"-1", nil, "uai: line 1: invalid evidence: a file of 1 numbers with -1 in front is in neither " +
+			"dialect: k v x … has " +
 			"1+2k with k in front, the one with a leading 1 has 2+2k"},
 		{"1\n4 0", nil, "uai: line 2: invalid evidence: observation 0: variable 4, the model has 4"},
 		{"1 -1 0", nil, "uai: line 1: invalid evidence: observation 0: variable -1, the model has 4"},
@@ -58,7 +59,10 @@ func TestReadEvidence(t *testing.T) {
 		{"2 1 0 1 1", nil, "uai: invalid evidence: contradictory: variable 1 observed at 0 and at 1"},
 		{"1 0 x", nil, `uai: line 1: syntax error: a number of the evidence: "x" is not an integer`},
 		{"1 0 1.0", nil, `uai: line 1: syntax error: a number of the evidence: "1.0" is not an integer`},
-		{"99999999999999999999", nil, `uai: line 1: over the limit: a number of the evidence: "99999999999999999999" does not fit an integer`},
+		{
+			"99999999999999999999", nil,
+			`uai: line 1: over the limit: a number of the evidence: "99999999999999999999" does not fit an integer`,
+		},
 	} {
 		e, err := ReadEvidence(strings.NewReader(c.text), domains)
 		if c.want == "" {

@@ -43,7 +43,9 @@ func FuzzRead(f *testing.F) {
 }
 
 func FuzzReadEvidence(f *testing.F) {
-	for _, seed := range []string{"", "0", "1", "1 0", "1\n0\n", "2 0 1 2 2", "1\n2 0 1 2 2\n", "1 0 1", "2 0 1 0 0", "1 -1 x"} {
+	for _, seed := range []string{
+		"", "0", "1", "1 0", "1\n0\n", "2 0 1 2 2", "1\n2 0 1 2 2\n", "1 0 1", "2 0 1 0 0", "1 -1 x",
+	} {
 		f.Add([]byte(seed))
 	}
 	domains := []int{2, 2, 3, 40}

@@ -17,10 +17,11 @@ import (
 // Read reads a MARKOV or BAYES model: kind, number of variables, domains, number of factors, per factor its scope, per
 // factor its table (last scope variable fastest). Words are separated by any white space.
 //
-// It refuses, with line, factor and reason: a domain below 1, a scope index out of range or repeated, a table whose length
-// is not the product of its domains, NaN, Inf and numbers beyond float64, negative entries (both kinds are probability
-// models), a factor of zeros only, an early end, anything after the end, and whatever exceeds limits.
-// Errors wrap ErrSyntax, ErrModel or ErrLimit and carry fault.BadInput; those of r pass unchanged but for the line.
+// It refuses, with line, factor and reason: a domain below 1, a scope index out of range or repeated, a table
+// whose length is not the product of its domains, NaN, Inf and numbers beyond float64, negative entries (both
+// kinds are probability models), a factor of zeros only, an early end, anything after the end, and whatever
+// exceeds limits. Errors wrap ErrSyntax, ErrModel or ErrLimit and carry fault.BadInput; those of r pass
+// unchanged but for the line.
 func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
 	p := &modelReader{s: newScanner(r, l.Bytes), l: l, left: l.Entries, legs: l.Legs, m: &factorgraph.Model{}}

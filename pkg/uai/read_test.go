@@ -67,13 +67,28 @@ func TestReadRefuses(t *testing.T) {
 		{"MARKOV\n2\n2", ErrSyntax, "uai: line 3: syntax error: the file ends where the domain of variable 1 is needed"},
 		{"MARKOV 1 2\n4", ErrLimit, "uai: line 2: over the limit: 4 factors, at most 3 are read"},
 		{"MARKOV 1 2\n-4", ErrModel, "uai: line 2: invalid model: -4 factors"},
-		{"MARKOV 2 2 2 1\n3 0 1 0", ErrModel, "uai: line 2: invalid model: factor 0: 3 variables in the scope, the model has 2"},
+		{
+			"MARKOV 2 2 2 1\n3 0 1 0", ErrModel,
+			"uai: line 2: invalid model: factor 0: 3 variables in the scope, the model has 2",
+		},
 		{"MARKOV 2 2 2 1\n-1", ErrModel, "uai: line 2: invalid model: factor 0: -1 variables in the scope, the model has 2"},
-		{"MARKOV 2 2 2 1\n2 0\n2", ErrModel, "uai: line 3: invalid model: factor 0: scope position 1: variable 2, the model has 2"},
-		{"MARKOV 2 2 2 1\n2 -1 0", ErrModel, "uai: line 2: invalid model: factor 0: scope position 0: variable -1, the model has 2"},
+		{
+			"MARKOV 2 2 2 1\n2 0\n2", ErrModel,
+			"uai: line 3: invalid model: factor 0: scope position 1: variable 2, the model has 2",
+		},
+		{
+			"MARKOV 2 2 2 1\n2 -1 0", ErrModel,
+			"uai: line 2: invalid model: factor 0: scope position 0: variable -1, the model has 2",
+		},
 		{"MARKOV 2 2 2 2\n1 1\n2 1 1", ErrModel, "uai: line 3: invalid model: factor 1: variable 1 is twice in the scope"},
-		{"MARKOV 2 2 2 3\n2 0 1\n2 0 1\n2 0 1", ErrLimit, "uai: line 4: over the limit: factor 2: more than 5 variables in all scopes together"},
-		{"MARKOV 2 2 2 1 2 0", ErrSyntax, "uai: line 1: syntax error: the file ends where variable 1 of factor 0's scope is needed"},
+		{
+			"MARKOV 2 2 2 3\n2 0 1\n2 0 1\n2 0 1", ErrLimit,
+			"uai: line 4: over the limit: factor 2: more than 5 variables in all scopes together",
+		},
+		{
+			"MARKOV 2 2 2 1 2 0", ErrSyntax,
+			"uai: line 1: syntax error: the file ends where variable 1 of factor 0's scope is needed",
+		},
 		{"MARKOV 2 2 2 1 2 0 1\n3 1 1 1", ErrModel, "uai: line 2: invalid model: factor 0: 3 entries, its scope needs 4"},
 		{"MARKOV 2 2 2 1 2 0 1\n-4 1 1 1", ErrModel, "uai: line 2: invalid model: factor 0: -4 entries, its scope needs 4"},
 		{"MARKOV 2 5 5 1 2 0 1\n25 1 1 1", ErrLimit,
@@ -81,15 +96,30 @@ func TestReadRefuses(t *testing.T) {
 		{"MARKOV 1 2 1 1 0\n2 1 NaN", ErrModel, "uai: line 2: invalid model: factor 0: an entry is NaN"},
 		{"MARKOV 1 2 1 1 0\n2 1 -inf", ErrModel, "uai: line 2: invalid model: factor 0: an entry is -Inf"},
 		{"MARKOV 1 2 1 1 0\n2 1 Infinity", ErrModel, "uai: line 2: invalid model: factor 0: an entry is +Inf"},
-		{"MARKOV 1 2 1 1 0\n2 1 1e999", ErrModel, `uai: line 2: invalid model: factor 0: an entry: "1e999" overflows a float64`},
+		{
+			"MARKOV 1 2 1 1 0\n2 1 1e999", ErrModel,
+			`uai: line 2: invalid model: factor 0: an entry: "1e999" overflows a float64`,
+		},
 		{"MARKOV 1 2 1 1 0\n2 1 0.5.5", ErrSyntax, `uai: line 2: syntax error: factor 0: an entry: "0.5.5" is not a number`},
-		{"MARKOV 1 2 1 1 0\n2 1 0x1p-2", ErrSyntax, `uai: line 2: syntax error: factor 0: an entry: "0x1p-2" is not a number`},
+		{
+			"MARKOV 1 2 1 1 0\n2 1 0x1p-2", ErrSyntax,
+			`uai: line 2: syntax error: factor 0: an entry: "0x1p-2" is not a number`,
+		},
 		{"MARKOV 1 2 1 1 0\n2 1 1_0", ErrSyntax, `uai: line 2: syntax error: factor 0: an entry: "1_0" is not a number`},
-		{"MARKOV 1 2 1 1 0\n2 1 a\x00b", ErrSyntax, `uai: line 2: syntax error: factor 0: an entry: "a\x00b" is not a number`},
-		{"MARKOV 1 2 1 1 0\n2 1 -0.5", ErrModel, "uai: line 2: invalid model: factor 0: entry 1 is -0.5, a probability model needs at least 0"},
+		{
+			"MARKOV 1 2 1 1 0\n2 1 a\x00b", ErrSyntax,
+			`uai: line 2: syntax error: factor 0: an entry: "a\x00b" is not a number`,
+		},
+		{
+			"MARKOV 1 2 1 1 0\n2 1 -0.5", ErrModel,
+			"uai: line 2: invalid model: factor 0: entry 1 is -0.5, a probability model needs at least 0",
+		},
 		{"MARKOV 1 2 1 1 0\n2 0 0.0", ErrModel, "uai: line 2: invalid model: factor 0: all entries are 0"},
 		{"MARKOV 1 2 1 1 0\n2 1", ErrSyntax, "uai: line 2: syntax error: the file ends where factor 0: an entry is needed"},
-		{"MARKOV 1 2 1 1 0", ErrSyntax, "uai: line 1: syntax error: the file ends where the length of factor 0's table is needed"},
+		{
+			"MARKOV 1 2 1 1 0", ErrSyntax,
+			"uai: line 1: syntax error: the file ends where the length of factor 0's table is needed",
+		},
 		{"MARKOV 1 2 1 1 0\n2 1 1\n0.5", ErrSyntax, `uai: line 3: syntax error: "0.5" after the end`},
 		{"MARKOV " + strings.Repeat(" ", 400), ErrLimit, "uai: line 1: over the limit: more than 400 bytes"},
 		{"MARKOV 1 2 1 1 0\n2 1 1" + strings.Repeat("0", 50) + "x", ErrSyntax,
@@ -160,7 +190,8 @@ func TestReadChecksTheProduct(t *testing.T) {
 		scope += " " + string(rune('0'+i/10)) + string(rune('0'+i%10))
 	}
 	_, err := Read(strings.NewReader(text+" 1"+scope+" 64 1"), Limits{})
-	want := "uai: line 1: over the limit: factor 0: its scope needs more than 2^63 entries, at most 134217728 are read in all tables together"
+	want := "uai: line 1: over the limit: factor 0: its scope needs more than 2^63 entries, at most " +
+		"134217728 are read in all tables together"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

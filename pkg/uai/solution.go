@@ -82,7 +82,8 @@ func WriteMAR(w io.Writer, marginals [][]float64) error {
 	return b.Flush()
 }
 
-// ReadMAR reads a MAR file. It checks that the numbers are probabilities, not that they sum to 1: files have few digits.
+// ReadMAR reads a MAR file. It checks that the numbers are probabilities, not that they sum to 1: files have
+// few digits.
 func ReadMAR(r io.Reader) ([][]float64, error) {
 	s := newScanner(r, maxSolution)
 	if err := s.keyword("MAR"); err != nil {

@@ -16,9 +16,10 @@ import (
 // maxWritten bounds the table that a CP or symmetric factor is written out as: the format holds tables only.
 const maxWritten = 1 << 20
 
-// Write writes m so that Read returns it again: every number with the digits that identify it, factors in order. Factors
-// that are not tables are written as tables of at most 2^20 entries; a larger one is fault.Unsupported.
-// Models that Read would refuse (negative entries, a factor of zeros) are ErrModel; names are not part of the format.
+// Write writes m so that Read returns it again: every number with the digits that identify it, factors in
+// order. Factors that are not tables are written as tables of at most 2^20 entries; a larger one is
+// fault.Unsupported. Models that Read would refuse (negative entries, a factor of zeros) are ErrModel; names
+// are not part of the format.
 func Write(w io.Writer, m *factorgraph.Model) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("uai: %w", err)
@@ -65,7 +66,8 @@ func writable(j int, t tensor.Tensor) (*tensor.Dense, error) {
 	zero := true
 	for i, v := range d.Data {
 		if v < 0 {
-			return nil, fault.New(fault.BadInput, "uai: %w: factor %d: entry %d is %v, a probability model needs at least 0", ErrModel, j, i, v)
+			return nil, fault.New(fault.BadInput,
+				"uai: %w: factor %d: entry %d is %v, a probability model needs at least 0", ErrModel, j, i, v)
 		}
 		zero = zero && v == 0
 	}

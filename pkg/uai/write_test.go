@@ -21,7 +21,12 @@ import (
 func TestWriteReadIsTheIdentityOnTables(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		m := oracle.RandomModel(rng, oracle.Options{MinDomain: 1, MaxArity: 4, Constant: true, Kinds: []oracle.Kind{oracle.Dense}})
+		m := oracle.RandomModel(rng, oracle.Options{
+			MinDomain: 1,
+			MaxArity:  4,
+			Constant:  true,
+			Kinds:     []oracle.Kind{oracle.Dense},
+		})
 		m.Bayes = seed%2 == 1
 		m.Factors[0].Table.(*tensor.Dense).Data[0] = math.SmallestNonzeroFloat64
 		back := writeRead(t, m)
@@ -86,7 +91,10 @@ func TestWriteRefuses(t *testing.T) {
 		{model([]int{2}, &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}), fault.BadInput,
 			"uai: invalid model: factor 0: all entries are 0"},
 		{model(wide.Shape, wide), fault.Unsupported, "uai: factor 0: the format holds tables only: tensor: too large"},
-		{model([]int{2}, huge), fault.Unsupported, "uai: factor 0: the format holds tables only: tensor: not a finite number"},
+		{
+			model([]int{2}, huge), fault.Unsupported,
+			"uai: factor 0: the format holds tables only: tensor: not a finite number",
+		},
 	} {
 		var b bytes.Buffer
 		err := Write(&b, c.m)
@@ -139,7 +147,8 @@ func TestMAR(t *testing.T) {
 	if got, err := ReadMAR(&b); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if err := WriteMAR(&b, [][]float64{{1.5}}); fmt.Sprint(err) != "uai: invalid model: variable 0: probability 1.5 of value 0" {
+	if err := WriteMAR(&b, [][]float64{{1.5}}); fmt.Sprint(err) != "uai: invalid model: variable 0: "+
+		"probability 1.5 of value 0" {
 		t.Errorf("got %v", err)
 	}
 	for text, want := range map[string]string{
