@@ -3,8 +3,8 @@ package cached
 import (
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/message"
-	"github.com/basetensor/basetensor/internal/pairwise"
 )
 
 // NumericKind names the arithmetic that the last bits of this process's numbers depend on: the processor's, and the vector instructions

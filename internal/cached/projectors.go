@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/cache"
-	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/plan"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/problem"

@@ -6,7 +6,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/memo"
 )
 

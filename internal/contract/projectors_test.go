@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/contract"
+	"github.com/basetensor/basetensor/internal/engine/compressed"
 )
 
 // TestRecentIsBounded: the projectors used last stay, as many as there is room for, and none that is larger than all of it.

@@ -7,8 +7,8 @@ import (
 	"runtime"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/region"
 	"github.com/basetensor/basetensor/internal/problem"
-	"github.com/basetensor/basetensor/internal/region"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"golang.org/x/sync/errgroup"

@@ -8,8 +8,8 @@ import (
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/engine/wide"
 	"github.com/basetensor/basetensor/internal/lower"
-	"github.com/basetensor/basetensor/internal/wide"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

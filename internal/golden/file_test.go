@@ -23,8 +23,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/message"
-	"github.com/basetensor/basetensor/internal/pairwise"
 )
 
 var update = flag.Bool("update", false, "write what is computed as the goldens of this numeric kind")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/orders"
 	"github.com/basetensor/basetensor/internal/preprocess"
 	"github.com/basetensor/basetensor/internal/sumproduct"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basetensor/basetensor/internal/einsum"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/oracle"
 	"github.com/basetensor/basetensor/internal/orders"

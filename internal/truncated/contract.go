@@ -6,8 +6,8 @@ import (
 	"context"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/compressed"
-	"github.com/basetensor/basetensor/internal/mps"
+	"github.com/basetensor/basetensor/internal/engine/compressed"
+	"github.com/basetensor/basetensor/internal/engine/mps"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )

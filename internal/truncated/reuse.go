@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/compressed"
 	"github.com/basetensor/basetensor/internal/digest"
+	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )

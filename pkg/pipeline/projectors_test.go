@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
-	"github.com/basetensor/basetensor/internal/compressed"
+	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/truncated"

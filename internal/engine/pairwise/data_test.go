@@ -1,0 +1,200 @@
+package pairwise_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/engine/einsum"
+	"github.com/basetensor/basetensor/internal/engine/pairwise"
+	"github.com/basetensor/basetensor/internal/lower"
+	"github.com/basetensor/basetensor/internal/orders"
+	"github.com/basetensor/basetensor/internal/reference"
+	"github.com/basetensor/basetensor/internal/sumproduct"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/scaled"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+const modelMemory = 8 << 30
+
+// readExpression returns a reference model with its evidence.
+func readExpression(t testing.TB, name string) (*sumproduct.Expression, *factorgraph.Model) {
+	t.Helper()
+	m, _ := reference.Model(t, "uai/"+name)
+	e, err := lower.Build(context.Background(), reference.Network(t, "uai/"+name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, m
+}
+
+// findTree is the best tree that the search finds, or that of the best elimination order where that is cheap.
+func findTree(t testing.TB, h contractionorder.Hypergraph) contractionorder.Plan {
+	t.Helper()
+	p, err := contractionorder.Search(context.Background(), h, contractionorder.Options{Memory: modelMemory, Seed: 1, Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// modelNames are the models of BTN_MODELS, or some quick ones.
+func modelNames() []string {
+	if list := os.Getenv("BTN_MODELS"); list != "" {
+		return strings.Split(list, ",")
+	}
+	return []string{"Segmentation_11", "Promedus_29", "relational_3", "Alchemy_11"}
+}
+
+// TestReferenceModels compares Z and the marginals with the solutions of the UAI 2014 competition, whole and in slices,
+// and states times and costs.
+func TestReferenceModels(t *testing.T) {
+	for _, name := range modelNames() {
+		t.Run(name, func(t *testing.T) {
+			e, m := readExpression(t, name)
+			want, printed := reference.Log10Z(t, "uai/"+name)
+			start := time.Now()
+			p := findTree(t, e.Hypergraph())
+			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced", time.Since(start).Round(time.Millisecond), p.Cost.Log2Table,
+				p.Cost.Flops, len(p.Slices))
+			o := pairwise.Options{Memory: modelMemory, Slices: p.Slices}
+			var first scaled.Number
+			for _, threads := range []int{1, 2} {
+				o.Threads = threads
+				begin, cpu := time.Now(), cpuTime()
+				z, stats, err := pairwise.Contract(context.Background(), e, p.Tree, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				report(t, fmt.Sprintf("Z, %d threads", threads), stats, time.Since(begin), cpuTime()-cpu)
+				if !(math.Abs(z.Log10Abs()-want) <= max(printed, 1e-5)) || z.Sign() < 0 {
+					t.Errorf("log10 Z = %.9f, reference %.9f", z.Log10Abs(), want)
+				}
+				if threads == 1 {
+					first = z
+				} else if z != first {
+					t.Errorf("%v with %d threads, %v with one", z, threads, first)
+				}
+			}
+			begin, cpu := time.Now(), cpuTime()
+			all, stats, err := pairwise.Marginals(context.Background(), e, p.Tree, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report(t, "marginals", stats, time.Since(begin), cpuTime()-cpu)
+			if all.Z != first {
+				t.Errorf("Z is %v with the marginals, %v without", all.Z, first)
+			}
+			if name != "relational_3" { // its MAR file disagrees with einsum.Contract on the conditioned model as well, as the official Z does
+				compareMarginals(t, name, e, m, all)
+			}
+			if len(p.Slices) == 0 {
+				slicedAlike(t, e, p.Tree, all)
+				sliceAgrees(t, e, p.Tree, all)
+			}
+			if os.Getenv("BTN_COMPARE") == "" {
+				return
+			}
+			order := orders.Best(e.Hypergraph())
+			begin, cpu = time.Now(), cpuTime()
+			_, other, err := einsum.Contract(context.Background(), e, order, einsum.Options{Memory: modelMemory, Threads: 1})
+			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v", other.Flops, other.PeakBytes,
+				time.Since(begin).Round(time.Millisecond), (cpuTime() - cpu).Round(time.Millisecond), err)
+		})
+	}
+}
+
+func report(t *testing.T, what string, stats pairwise.Stats, wall, cpu time.Duration) {
+	t.Logf("%s: %.3g flops, %.4g MB, %v, CPU %v, %.2f GFLOP per CPU second %s", what, stats.Flops, float64(stats.PeakBytes)/1e6,
+		wall.Round(time.Millisecond), cpu.Round(time.Millisecond), stats.Flops/1e9/cpu.Seconds(), pairwise.Vector())
+}
+
+// compareMarginals checks against the MAR file, where there is one: six digits are printed.
+func compareMarginals(t *testing.T, name string, e *sumproduct.Expression, m *factorgraph.Model, got pairwise.Result) {
+	f, err := os.Open(filepath.Join(os.Getenv("BTN_DATA"), "uai", name+".uai.MAR"))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	want, err := uai.ReadMAR(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst, where := 0.0, 0
+	for i, d := range m.Domains {
+		p := make([]float64, d)
+		for k, x := range got.Marginals[i] {
+			v := k
+			if e.Support[i] != nil {
+				v = e.Support[i][k]
+			}
+			p[v] = x
+		}
+		for v := range p {
+			if d := math.Abs(p[v] - want[i][v]); d > worst {
+				worst, where = d, i
+			}
+		}
+	}
+	if !(worst <= 1e-5) {
+		t.Errorf("a marginal of index %d is off by %v", where, worst)
+	}
+}
+
+// sliceAgrees compares the marginals of some indices with the values of slices over them: forward passes only.
+func sliceAgrees(t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result) {
+	checked := 0
+	for i, d := range e.Dims {
+		if d == 1 || i%(len(e.Dims)/5+1) != 0 {
+			continue
+		}
+		checked++
+		for v := range d {
+			z, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{
+				Memory: modelMemory,
+				Slices: []int{i},
+				From:   int64(v),
+				To:     int64(v + 1),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := math.Abs(z.Div(want.Z).Float64() - want.Marginals[i][v]); !(d <= 1e-11) {
+				t.Errorf("P(%d = %d) is %v, the slice says %v", i, v, want.Marginals[i][v], z.Div(want.Z).Float64())
+			}
+		}
+	}
+	t.Logf("%d indices agree with their slices", checked)
+}
+
+// slicedAlike compares with the same tree in slices over two indices.
+func slicedAlike(t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result) {
+	var sliced []int
+	for i, d := range e.Dims {
+		if d > 1 && len(sliced) < 2 {
+			sliced = append(sliced, i)
+		}
+	}
+	got, _, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Memory: modelMemory, Slices: sliced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := math.Abs(got.Z.Div(want.Z).Float64() - 1); !(d <= 1e-12) {
+		t.Errorf("sliced over %v Z differs by %v", sliced, d)
+	}
+	for i := range want.Marginals {
+		for v, p := range want.Marginals[i] {
+			if d := math.Abs(got.Marginals[i][v] - p); !(d <= 1e-11) {
+				t.Errorf("sliced over %v P(%d = %d) differs by %v", sliced, i, v, d)
+				return
+			}
+		}
+	}
+}
