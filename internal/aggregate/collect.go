@@ -18,11 +18,11 @@ type part struct {
 	there bool
 }
 
-// collect returns what has arrived of a plan's n parts. The failure is that of a broken set of values; it does not depend on the
+// collect returns what has arrived, sorted, of a plan's n parts. The failure is that of a broken set of values; it does not depend on the
 // order of arrival, the lowest part comes before others.
-func collect(query, n int, arrived []btn.UnitValue) ([]part, *btn.ErrorInfo) {
+func collect(query, n int, sorted []btn.UnitValue) ([]part, *btn.ErrorInfo) {
 	parts := make([]part, n)
-	for _, u := range sortedUnits(arrived) {
+	for _, u := range sorted {
 		switch c := u.Part; {
 		case u.Query != query:
 			return parts, failure(fault.Internal, "a value of query %d arrived for query %d", u.Query, query)
@@ -39,8 +39,8 @@ func collect(query, n int, arrived []btn.UnitValue) ([]part, *btn.ErrorInfo) {
 }
 
 // ownError is the error of the lowest part of a query that has one.
-func ownError(query int, arrived []btn.UnitValue) *btn.ErrorInfo {
-	for _, u := range sortedUnits(arrived) {
+func ownError(query int, sorted []btn.UnitValue) *btn.ErrorInfo {
+	for _, u := range sorted {
 		if u.Query == query && u.Error != nil {
 			e := *u.Error
 			return &e
@@ -49,7 +49,11 @@ func ownError(query int, arrived []btn.UnitValue) *btn.ErrorInfo {
 	return nil
 }
 
+// sortedUnits returns what arrived in the order of compareUnits.
 func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
+	if len(arrived) < 2 {
+		return arrived
+	}
 	sorted := slices.Clone(arrived)
 	slices.SortFunc(sorted, compareUnits)
 	return sorted

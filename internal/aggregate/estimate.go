@@ -21,7 +21,8 @@ type estimate struct {
 	of     *btn.Estimate
 	z      scaled.Number
 	parts  []btn.Value
-	digits float64 // cancelled in the sum over its parts
+	alpha  []scaled.Number // of the parts, where the quality is known
+	digits float64         // cancelled in the sum over its parts
 	err    *btn.ErrorInfo
 }
 
@@ -31,6 +32,7 @@ func evaluate(e *btn.Estimate, hard, unsure bool, parts []part) (*estimate, bool
 	if len(e.Parts) > 0 {
 		e.Parts[0].Describe(&r.EstimateResult)
 	}
+	r.parts = make([]btn.Value, 0, len(parts))
 	for i := range parts {
 		p := &parts[i]
 		if !p.there {
@@ -79,7 +81,8 @@ func (r *estimate) sum(hard, unsure bool) *btn.ErrorInfo {
 // known is the linear rule where the quality of the estimate is known: a total of 0 and one below 0 can be right then.
 func (r *estimate) known(unsure bool) *btn.ErrorInfo {
 	exact := r.of.Quality.Exact
-	alpha := r.of.Weights()
+	r.alpha = r.of.Weights()
+	alpha := r.alpha
 	z := make([]scaled.Number, len(r.parts))
 	for i, v := range r.parts {
 		z[i] = v.Z

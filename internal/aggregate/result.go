@@ -112,11 +112,12 @@ func values(in Input) ([]part, *btn.ErrorInfo) {
 		}
 	}
 	n := a.Plan.Len()
-	parts, broken := collect(in.Query, n, in.Values)
+	sorted := sortedUnits(in.Values)
+	parts, broken := collect(in.Query, n, sorted)
 	if a.Plan.Grows() {
 		return parts, broken
 	}
-	switch own := ownError(in.Query, in.Values); {
+	switch own := ownError(in.Query, sorted); {
 	case in.Deadline && len(in.Values) < n:
 		return nil, failure(fault.Deadline, "the deadline came before all components were contracted")
 	case own != nil:
@@ -166,7 +167,7 @@ func (g *sequence) reportJudged(r *btn.Result) {
 
 // reportKnown fills what is said of an estimate whose quality is known: marginals, whether it is exact, else its certificate.
 func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo {
-	quality, alpha := r.of.Quality, r.of.Weights()
+	quality, alpha := r.of.Quality, r.alpha
 	if r.z.IsZero() {
 		to.Zero, to.LogZ, to.Log10Z = true, nil, nil
 	} else if failed := r.reportMarginals(to, alpha, a.Joint); failed != nil {

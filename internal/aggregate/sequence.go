@@ -25,7 +25,7 @@ func Settled(in Input) bool {
 	case !a.Plan.Grows():
 		return len(in.Values) >= a.Plan.Len()
 	}
-	parts, broken := collect(in.Query, a.Plan.Len(), in.Values)
+	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))
 	return broken != nil || climb(a, parts, false).ended == endedSettled
 }
 

@@ -98,14 +98,21 @@ func (e *Estimate) Weight(i int) scaled.Number {
 	return e.Alpha[i]
 }
 
-// Weights are all α, written out.
+// Weights are all α, written out. They are not to be changed.
 func (e *Estimate) Weights() []scaled.Number {
 	if e.Alpha != nil {
 		return e.Alpha
 	}
-	ones := make([]scaled.Number, len(e.Parts))
+	n := len(e.Parts)
+	if n <= len(unitWeights) {
+		return unitWeights[:n:n]
+	}
+	ones := make([]scaled.Number, n)
 	for i := range ones {
 		ones[i] = scaled.One
 	}
 	return ones
 }
+
+// unitWeights are those of estimates with few parts.
+var unitWeights = []scaled.Number{scaled.One, scaled.One, scaled.One, scaled.One}

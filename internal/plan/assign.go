@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/frobenius"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/problem"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 )
@@ -84,11 +85,22 @@ type assigner struct {
 	bethe    map[*btn.Plan]*btn.Plan // plan, nil for none → the one that begins with the value of belief propagation
 	problems *problem.Shared
 	options  problem.Options
-	problem  *problem.Problem // of the query that is assigned
-	messages *modelMessages   // of the network without evidence, once they were needed
+	// Of the query that is assigned: its evidence, the network under it, and its problem once it was needed.
+	evidence    factorgraph.Evidence
+	conditioned *btn.Network
+	problem     *problem.Problem
+	messages    *modelMessages // of the network without evidence, once they were needed
 }
 
 // cacheState says whether all that the assignment needed was remembered.
+// current returns the problem of the query that is assigned.
+func (a *assigner) current() *problem.Problem {
+	if a.problem == nil {
+		a.problem = a.problems.Of(a.net, a.conditioned, a.evidence, a.options)
+	}
+	return a.problem
+}
+
 func (a *assigner) cacheState() string {
 	switch {
 	case a.memo == nil:
@@ -134,8 +146,7 @@ func carried(e *btn.Estimate) bool {
 
 // assign chooses the way of one query: joint marginals exactly; else by the method, and auto tries the exact way first.
 func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
-	var err error
-	a.problem, err = a.problems.Problem(a.net, q.Evidence, nil, a.options)
+	conditioned, err := a.net.Condition(q.Evidence)
 	switch {
 	case errors.Is(err, btn.ErrRange):
 		return btn.Assignment{}, fault.Wrap(fault.Unsupported, err)
@@ -143,7 +154,7 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 		return btn.Assignment{}, fault.Wrap(fault.BadInput, err)
 	}
 
-	conditioned := a.problem.Net
+	a.problem, a.conditioned, a.evidence = nil, conditioned, q.Evidence
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
 		if err == nil {

@@ -166,7 +166,7 @@ func (a *assigner) closedForm(why error) (btn.Assignment, error) {
 // tree assigns a contraction tree over the network simplified under the query's evidence. Trees are remembered by the
 // shape that is left, on which alone they depend: evidence on the same variables finds the same tree.
 func (a *assigner) tree(conditioned *btn.Network, marginals bool, joint []int) (btn.Assignment, error) {
-	p, err := a.problem.Exact(a.ctx, marginals, joint)
+	p, err := a.current().Exact(a.ctx, marginals, joint)
 	if err != nil {
 		return btn.Assignment{}, err
 	}

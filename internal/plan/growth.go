@@ -106,10 +106,10 @@ func (a *assigner) truncatedLegs(conditioned *btn.Network, q query.Query) (btn.A
 // for half of the time.
 func (a *assigner) prepareTruncated(marginals bool) (own *truncated.Prepared, err error) {
 	if a.settings.Method != btn.MethodAuto {
-		return a.problem.Truncated(a.ctx, marginals)
+		return a.current().Truncated(a.ctx, marginals)
 	}
 	err = a.within(policy.PrepareShare, "the simplification for truncated legs", func() error {
-		own, err = a.problem.Truncated(a.ctx, marginals)
+		own, err = a.current().Truncated(a.ctx, marginals)
 		return err
 	})
 	return own, err
@@ -155,7 +155,7 @@ func forbids(e *sumproduct.Expression) bool {
 
 // modelPlans assigns the plans that depend on the model alone.
 func (a *assigner) modelPlans(q query.Query) (btn.Assignment, error) {
-	p, err := a.problem.Unmasked(a.ctx)
+	p, err := a.current().Unmasked(a.ctx)
 	if err != nil {
 		return btn.Assignment{}, err
 	}

@@ -23,7 +23,21 @@ type Shared struct {
 
 // Problem returns the problem of a query to base: its evidence, and the messages of its assignment. Networks, messages and evidence
 // are compared by identity and value. Errors: those of Condition.
-func (s *Shared) Problem(base *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options) (*Problem, error) {
+func (s *Shared) Problem(
+	base *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
+) (*Problem, error) {
+	return s.problem(base, nil, evidence, messages, o)
+}
+
+// Of is Problem without messages, where the network under the evidence is there already.
+func (s *Shared) Of(base, conditioned *btn.Network, evidence factorgraph.Evidence, o Options) *Problem {
+	p, _ := s.problem(base, conditioned, evidence, nil, o) // only conditioning fails
+	return p
+}
+
+func (s *Shared) problem(
+	base, net *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
+) (*Problem, error) {
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
@@ -37,9 +51,11 @@ func (s *Shared) Problem(base *btn.Network, evidence factorgraph.Evidence, messa
 		s.last = nil // before another one is made: two large ones may not fit
 		s.mu.Unlock()
 	}
-	net, err := base.Condition(evidence)
-	if err != nil {
-		return nil, err
+	if net == nil {
+		var err error
+		if net, err = base.Condition(evidence); err != nil {
+			return nil, err
+		}
 	}
 	p := &Problem{Net: net, Base: base, Evidence: evidence, Messages: messages, Options: o, shared: s}
 	if s != nil {

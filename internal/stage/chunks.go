@@ -33,9 +33,11 @@ func ChunksAndCosts(net *btn.Network, assignments []btn.Assignment, each float64
 		default:
 			e := &a.Plan.Estimates[0]
 			for i := range e.Parts {
-				flops := contract.Flops(net, e, i)
-				if a.Cost != nil {
-					flops = a.Cost.Flops / float64(len(e.Parts)) // under this query's evidence
+				var flops float64
+				if a.Cost != nil { // under this query's evidence
+					flops = a.Cost.Flops / float64(len(e.Parts))
+				} else {
+					flops = contract.Flops(net, e, i)
 				}
 				c.add(btn.Unit{Query: q, Part: i}, flops)
 			}
