@@ -50,7 +50,7 @@ func TestSharedSettings(t *testing.T) {
 	parse := func(stage pipeline.Stage, args ...string) (flags, error) {
 		var f flags
 		var out bytes.Buffer
-		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(string(stage)), concurrency(stage), matters(stage))
+		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(string(stage)), helpTexts, concurrency(stage), matters(stage))
 		return f, err
 	}
 	for _, stage := range pipeline.Stages() {
