@@ -1,5 +1,5 @@
-// Package btn holds the types that pass between the stages: the base tensor network, its decomposition into
-// components, and the results of contracting them. It computes nothing beyond validating and identifying them.
+// Package btn holds the types that pass between the stages: the base tensor network, the plans that answer queries, their estimates
+// and parts, and the values of contracting them. It computes nothing beyond validating and identifying them.
 package btn
 
 import (

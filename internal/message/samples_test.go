@@ -380,7 +380,7 @@ func (r random) part(n *btn.Network, frame *btn.Frame, tree *btn.Tree, groups *b
 		return &btn.Groups{Of: groups, From: r.Int64N(2), To: 2}
 	case k == 4 && products:
 		product := &btn.Product{Factors: []btn.ProductFactor{}}
-		for _, links := range n.Parts() {
+		for _, links := range n.Connected() {
 			sub, _ := n.Sub(links)
 			e := r.known(sub, false)
 			product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: &e})

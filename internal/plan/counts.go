@@ -72,7 +72,7 @@ func longParts(net *btn.Network) (long [][]int, rest []int) {
 		}
 	}
 
-	for _, links := range net.Parts() {
+	for _, links := range net.Connected() {
 		found := false
 		for _, k := range links {
 			for _, leg := range net.Links[k].Legs {

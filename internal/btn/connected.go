@@ -8,9 +8,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Parts lists the links of every connected part, ascending, parts in the order of their first links: two links are connected that a
+// Connected lists the links of every connected part, ascending, parts in the order of their first links: two links are connected that a
 // core joins. Links without legs, which are numbers, make one part together, the last one. Cost O(legs + links).
-func (n *Network) Parts() [][]int {
+func (n *Network) Connected() [][]int {
 	of := n.linkOfLegs()
 	parent := make([]int, len(n.Links))
 	for k := range parent {
@@ -61,7 +61,7 @@ func (n *Network) linkOfLegs() []int {
 }
 
 // Sub returns the part of n that some links and the cores between them make up, and which variables of n its variables are.
-// The links are all those of some connected parts (see Parts), ascending; links, legs, cores and variables keep their sequence. Cores
+// The links are all those of some connected parts (see Connected), ascending; links, legs, cores and variables keep their sequence. Cores
 // without legs and the scale stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
