@@ -17,7 +17,7 @@ type Engine struct {
 	Contract func(ctx context.Context, p *Problem, w Want) (Value, error)
 	// Draw returns a random model that the engine is for; nil: any.
 	Draw func(rng *rand.Rand, signs, zeros bool) *factorgraph.Model
-	// Tolerance bounds the error of Z relative to the sum of the absolute values of its terms; 0: 1e-11. Ten times as much is allowed to
+	// Tolerance bounds the error of Z relative to the sum of the absolute values of its terms; 0: 1e-12. Ten times as much is allowed to
 	// probabilities.
 	Tolerance float64
 	// Lacks says why the engine has not a property, or why it cannot be asked for it.
@@ -69,7 +69,7 @@ var ErrDeclined = errors.New("left to another engine")
 // Exercise runs the suite. A property that an engine lacks is skipped with the reason.
 func Exercise(t *testing.T, e Engine) {
 	if e.Tolerance == 0 {
-		e.Tolerance = 1e-11
+		e.Tolerance = 1e-12
 	}
 	for _, p := range []struct {
 		name Property

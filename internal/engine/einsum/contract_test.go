@@ -23,7 +23,7 @@ import (
 func TestKernelAgainstEnumeration(t *testing.T) {
 	const seed = 77
 	rng := rand.New(rand.NewPCG(seed, 7))
-	rounds := 24
+	rounds := 60
 	if testing.Short() {
 		rounds = 12
 	}

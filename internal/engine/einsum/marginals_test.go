@@ -64,7 +64,7 @@ func randomExpression(rng *rand.Rand, round, states, widest int) *sumproduct.Exp
 func TestMarginalsAgainstEnumeration(t *testing.T) {
 	const seed = 78
 	rng := rand.New(rand.NewPCG(seed, 7))
-	rounds := 28
+	rounds := 70
 	if testing.Short() {
 		rounds = 14
 	}

@@ -18,7 +18,7 @@ const tolerance = 1e-12
 func TestContractAgainstEnumeration(t *testing.T) {
 	const seed = 311
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for round := range 150 {
+	for round := range 4000 {
 		o := randomOptions{indices: 7, tables: 9, arity: 4, dim: 5 - round%3, zeros: float64(round%4) * 0.2, negative: round%2 == 1}
 		e := randomExpression(rng, o)
 		z, terms, _ := oracle.Sum(e, 0).Float64()

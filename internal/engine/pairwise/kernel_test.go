@@ -65,7 +65,7 @@ func chainOfTwo(rng *rand.Rand) *sumproduct.Expression {
 func TestKernelsAgainstLoops(t *testing.T) {
 	const seed = 17
 	rng := rand.New(rand.NewPCG(seed, 3))
-	rounds := 100
+	rounds := 300
 	if testing.Short() {
 		rounds = 60
 	}

@@ -15,7 +15,7 @@ import (
 func TestMarginalsAgainstEnumeration(t *testing.T) {
 	const seed = 99
 	rng := rand.New(rand.NewPCG(seed, 5))
-	for round := range 150 {
+	for round := range 4000 {
 		o := randomOptions{indices: 7, tables: 9, arity: 4, dim: 5 - round%3, zeros: float64(round%4) * 0.2, negative: round%3 == 1}
 		e := randomExpression(rng, o)
 		z, terms, want := oracle.Sum(e, 0).Float64()

@@ -16,7 +16,7 @@ import (
 func TestSparseAgainstEnumeration(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 8))
-	for round := range 150 {
+	for round := range 3000 {
 		o := randomOptions{indices: 7, tables: 9, arity: 4, dim: 5 - round%3, zeros: float64(round%4) * 0.25, negative: round%2 == 1}
 		e := randomExpression(rng, o)
 		z, terms, _ := oracle.Sum(e, 0).Float64()
