@@ -21,3 +21,9 @@ func (k *Keeper) Answered(ctx context.Context, floor uint64) (uint64, error) {
 	w, err := k.watermark(ctx, space{StreamInfo: info}, sweeper, bus.TimesOf(info.Config.Metadata))
 	return w.floor, err
 }
+
+// SetupConsumers sets up one feed's consumers.
+var SetupConsumers = setupConsumers
+
+// Consumers are the consumers that a feed should have.
+func (f Feed) Consumers(c Config) []jetstream.ConsumerConfig { return f.consumers(c.WithDefaults()) }

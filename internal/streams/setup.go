@@ -52,24 +52,23 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		room /= 2
 	}
 	for _, f := range feeds {
-		err := setupConsumers(ctx, js, f, c)
-		for tries := 0; tries < setupTries && overlaps(err); tries++ { // a worker has just made those again that were in the way
-			err = setupConsumers(ctx, js, f, c)
-		}
-		if err != nil {
+		if err := setupConsumers(ctx, js, f, c); err != nil {
 			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.Stream, err)
 		}
 	}
 	return nil
 }
 
-// setupTries is how often consumers are set up that overlap with others: every worker makes those anew that it misses once.
+// setupTries is how often consumers are set up that others make or delete at the same time: every worker makes those anew that it
+// misses once.
 const setupTries = 100
 
-// overlaps reports whether the server refused a consumer because another of the work queue takes the same subjects.
-func overlaps(err error) bool {
+// meanwhile reports whether the server refused a consumer because somebody else made or deleted one after it was looked up: it is there or
+// gone, or another of the work queue takes the same subjects.
+func meanwhile(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100)
+	return errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerDoesNotExist) ||
+		errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100)
 }
 
 // lacksRoom reports whether the server refused to reserve that many bytes.
@@ -151,8 +150,17 @@ func setupStream(ctx context.Context, js jetstream.JetStream, want jetstream.Str
 	return false, err
 }
 
-// setupConsumers makes the feed's consumers and removes those of the other split: on a work queue the two would overlap.
+// setupConsumers makes the feed's consumers and removes those of the other split: on a work queue the two would overlap. It begins again
+// where others make or delete consumers at the same time.
 func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
+	err := setupConsumersOnce(ctx, js, f, c)
+	for tries := 0; tries < setupTries && meanwhile(err); tries++ {
+		err = setupConsumersOnce(ctx, js, f, c)
+	}
+	return err
+}
+
+func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
 	s, err := js.Stream(ctx, f.Stream)
 	if err != nil {
 		return err
@@ -182,13 +190,15 @@ func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Confi
 	g.SetLimit(wire.Lanes)
 	for _, cc := range f.consumers(c) {
 		g.Go(func() error {
+			set := s.CreateConsumer
 			if is, err := s.Consumer(ctx, cc.Durable); err == nil { // where it began is not to be changed
 				have := is.CachedInfo().Config
 				cc.DeliverPolicy, cc.OptStartSeq, cc.OptStartTime = have.DeliverPolicy, have.OptStartSeq, have.OptStartTime
+				set = s.UpdateConsumer
 			} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
-			if _, err := s.CreateOrUpdateConsumer(ctx, cc); err != nil {
+			if _, err := set(ctx, cc); err != nil {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
 			return nil

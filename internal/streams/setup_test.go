@@ -1,0 +1,110 @@
+package streams_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/streams"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Setup goes on where a worker makes a consumer between setup's look at it and its creation, with another start.
+func TestSetupWhileOthersMend(t *testing.T) {
+	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	nc, err := s.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := b.Stream(t.Context(), bus.StreamPartial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(name string) (*jetstream.ConsumerConfig, error) {
+		c, err := stream.Consumer(t.Context(), name)
+		if err != nil {
+			return nil, err
+		}
+		return &c.CachedInfo().Config, nil
+	}
+
+	var mu sync.Mutex // setup looks at sixteen at a time
+	mended := 0
+	js := meddled{b.JS, func(found bool, name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found || mended == 3 {
+			return
+		}
+		mended++
+		for _, cc := range append(streams.Partials.Consumers(streams.Config{OneConsumer: true}), streams.Partials.Consumers(streams.Config{})...) {
+			if cc.Durable != name {
+				continue
+			}
+			cc.DeliverPolicy, cc.OptStartSeq, cc.MaxAckPending = jetstream.DeliverByStartSequencePolicy, 7, 7
+			if _, err := stream.CreateConsumer(t.Context(), cc); err != nil {
+				t.Errorf("the other one: %v", err)
+			}
+		}
+	}}
+	for i, c := range []streams.Config{{OneConsumer: true}, {}} { // the one; then sixteen, two of which are made elsewhere
+		if err := streams.SetupConsumers(t.Context(), js, streams.Partials, c.WithDefaults()); err != nil {
+			t.Fatalf("setup %d: %v", i, err)
+		}
+	}
+	if mended != 3 {
+		t.Errorf("%d consumers were made meanwhile, want 3", mended)
+	}
+	late := 0
+	for _, name := range streams.Partials.ConsumerNames(streams.AllLanes()) {
+		cc, err := begin(name)
+		if err != nil {
+			t.Fatalf("consumer %s: %v", name, err)
+		}
+		if cc.OptStartSeq == 7 {
+			late++
+		}
+		if cc.MaxAckPending < 1000 {
+			t.Errorf("consumer %s was not brought up to date: %d may be pending", name, cc.MaxAckPending)
+		}
+	}
+	if _, err := begin(streams.Partials.Name); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		t.Errorf("the consumer of the other split: %v", err)
+	}
+	if late != 2 {
+		t.Errorf("%d consumers begin where the others let them begin, want 2", late)
+	}
+}
+
+// meddled is a JetStream where something happens after each look at a consumer.
+type meddled struct {
+	jetstream.JetStream
+	after func(found bool, name string)
+}
+
+func (m meddled) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	s, err := m.JetStream.Stream(ctx, name)
+	return meddledStream{s, m.after}, err
+}
+
+type meddledStream struct {
+	jetstream.Stream
+	after func(found bool, name string)
+}
+
+func (m meddledStream) Consumer(ctx context.Context, name string) (jetstream.Consumer, error) {
+	c, err := m.Stream.Consumer(ctx, name)
+	m.after(err == nil, name)
+	return c, err
+}
