@@ -9,9 +9,7 @@ package pull
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -202,94 +200,6 @@ func (p *puller) run(ctx context.Context) error {
 	}
 }
 
-// take receives what a request was answered with.
-func (p *puller) take(m *nats.Msg) error {
-	if p.inbox == nil { // withdrawn, and yet on its way
-		if d, err := p.bus.Deliver(m); err == nil && m.Reply != "" {
-			p.keep(d)
-		}
-		return nil
-	}
-	got := p.inbox.Read(m)
-	switch {
-	case got == nil:
-		return nil
-	case got.Message != nil:
-		p.looked = 0
-		p.keep(got.Message)
-		return nil
-	}
-	l := p.of[got.Ended]
-	if l == nil {
-		return nil
-	}
-	// Other requests may be open: without counting them a busy lane would have more and more, and the server looks through all of a
-	// consumer's requests for every message.
-	if l.asked -= got.Left; got.Left < 0 || l.asked < 0 {
-		l.asked = 0
-	}
-	p.looked++
-	if errors.Is(got.Err, bus.ErrGone) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
-	}
-	if got.Err != nil && p.gone(l) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
-	}
-	if got.Err != nil {
-		l.again = time.Now().Add(pullRetry)
-		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
-	}
-	return nil
-}
-
-// gone asks the server whether a consumer that does not answer exists.
-func (p *puller) gone(l *lane) bool {
-	ctx, cancel := context.WithTimeout(p.in.Hard, lookLost)
-	defer cancel()
-	_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
-	return bus.Missing(err)
-}
-
-// keep puts a message into its lane, behind those that were delivered as often: where workers die, every message in their hands has one
-// delivery less, begun or not, and what has few left begins first.
-func (p *puller) keep(d *bus.Delivered) {
-	l := p.of[d.Consumer]
-	if l == nil {
-		d.Again(0)
-		return
-	}
-	l.asked = max(0, l.asked-1)
-	at := len(l.waiting)
-	for at > 0 && l.waiting[at-1].Attempt < d.Attempt {
-		at--
-	}
-	l.waiting = slices.Insert(l.waiting, at, d)
-	p.passOn(l)
-}
-
-// passOn hands back the lane's heavy messages while none may begin: another worker may be free. The lane rests until then, so a message is
-// handed back once by each worker. One that was handed back often waits here.
-func (p *puller) passOn(l *lane) {
-	if p.place(l) {
-		return
-	}
-	kept := l.waiting[:0]
-	for _, d := range l.waiting {
-		if !p.isHeavy(d) {
-			kept = append(kept, d)
-			continue
-		}
-		l.rests = true
-		if d.Attempt > handedBack+1 {
-			kept = append(kept, d)
-			continue
-		}
-		d.Again(0)
-	}
-	clear(l.waiting[len(kept):])
-	l.waiting = kept
-}
-
 // begin starts waiting messages in the free slots, lane by lane in turn.
 func (p *puller) begin() {
 	for p.free() > 0 {
@@ -346,60 +256,6 @@ func (p *puller) hoarding() {
 	}
 }
 
-// release leaves to other workers what this one cannot begin soon.
-func (p *puller) release() {
-	if p.in.Patient {
-		return
-	}
-	p.withdraw()
-	p.handBack(handedBack)
-	p.asking, p.looked = true, 0
-}
-
-// withdraw ends all requests.
-func (p *puller) withdraw() {
-	if p.inbox != nil {
-		p.inbox.Close()
-		p.inbox = nil
-	}
-	for _, l := range p.lanes {
-		l.asked, l.lost = 0, time.Time{}
-	}
-}
-
-// handBack hands back what waits here, but for messages delivered more often than most, if that is given.
-func (p *puller) handBack(most int) {
-	for _, l := range p.lanes {
-		kept := l.waiting[:0]
-		for _, d := range l.waiting {
-			if most > 0 && d.Attempt > most {
-				kept = append(kept, d)
-				continue
-			}
-			d.Again(0)
-		}
-		clear(l.waiting[len(kept):])
-		l.waiting = kept
-	}
-}
-
-// drain hands back what came after the requests were withdrawn.
-func (p *puller) drain() {
-	for {
-		select {
-		case m := <-p.into:
-			if m.Reply == "" {
-				continue
-			}
-			if d, err := p.bus.Deliver(m); err == nil {
-				d.Again(0)
-			}
-		default:
-			return
-		}
-	}
-}
-
 func (p *puller) finish(f finished) {
 	p.taken--
 	f.of.busy--
@@ -427,92 +283,5 @@ func (p *puller) finish(f finished) {
 	}
 	if p.took < quickly {
 		p.asking = false
-	}
-}
-
-// ask requests messages: a few of every lane, or one of the lane in turn while messages take long.
-func (p *puller) ask() {
-	if p.asking && p.looked >= len(p.lanes) && p.free() > 0 {
-		p.asking = false // nothing anywhere: wait at all lanes
-	}
-	at := time.Now()
-	if p.asking {
-		if p.free() > 0 && p.next() == nil {
-			p.look(at)
-		}
-		return
-	}
-	if p.free() <= 0 && p.took >= quickly && !p.in.Patient {
-		return
-	}
-	most, expiry := p.in.Prefetch, pullExpiry
-	if p.spare > 0 {
-		most = 1
-	}
-	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
-		most, expiry = burst, burstFor
-	}
-	for _, l := range p.lanes {
-		if l.asked > 0 && at.After(l.lost) {
-			p.in.Log.Debug("a request for messages was lost", "consumer", l.consumer)
-			l.asked = 0
-		}
-		have := l.asked + len(l.waiting)
-		if have > most/2 || at.Before(l.again) || l.rests || p.spare > 0 && !p.may(l) || !p.room(l) {
-			continue
-		}
-		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
-	}
-}
-
-// look asks one lane for one message, if none is being asked.
-func (p *puller) look(at time.Time) {
-	for _, l := range p.lanes {
-		if l.asked > 0 && at.Before(l.lost) {
-			return
-		}
-		l.asked = 0
-	}
-	for range p.lanes {
-		l := p.lanes[p.turn]
-		p.pass(l)
-		if !p.may(l) || l.rests || len(l.waiting) > 0 {
-			p.looked++
-			continue
-		}
-		if p.room(l) {
-			p.pull(l, 1, 0, at.Add(lookLost))
-			return
-		}
-	}
-}
-
-// room reports whether the next stage has room for messages of the lane. What it had is known by then; how things are is asked on
-// the side.
-func (p *puller) room(l *lane) bool {
-	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
-	})
-}
-
-func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
-	var err error
-	if p.inbox == nil {
-		p.inbox, err = Open(p.bus, p.in.Stream, p.into)
-	}
-	if err == nil {
-		err = p.inbox.Pull(l.consumer, batch, expires)
-	}
-	if err != nil {
-		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
-		l.again = time.Now().Add(pullRetry)
-		return
-	}
-	l.asked += batch
-	if lost.After(l.lost) {
-		l.lost = lost
 	}
 }

@@ -1,0 +1,105 @@
+package pull
+
+// Requests: how many messages of which lane the server is asked for, and when that is taken back.
+
+import (
+	"time"
+)
+
+// ask requests messages: a few of every lane, or one of the lane in turn while messages take long.
+func (p *puller) ask() {
+	if p.asking && p.looked >= len(p.lanes) && p.free() > 0 {
+		p.asking = false // nothing anywhere: wait at all lanes
+	}
+	at := time.Now()
+	if p.asking {
+		if p.free() > 0 && p.next() == nil {
+			p.look(at)
+		}
+		return
+	}
+	if p.free() <= 0 && p.took >= quickly && !p.in.Patient {
+		return
+	}
+	most, expiry := p.in.Prefetch, pullExpiry
+	if p.spare > 0 {
+		most = 1
+	}
+	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
+		most, expiry = burst, burstFor
+	}
+	for _, l := range p.lanes {
+		if l.asked > 0 && at.After(l.lost) {
+			p.in.Log.Debug("a request for messages was lost", "consumer", l.consumer)
+			l.asked = 0
+		}
+		have := l.asked + len(l.waiting)
+		if have > most/2 || at.Before(l.again) || l.rests || p.spare > 0 && !p.may(l) || !p.room(l) {
+			continue
+		}
+		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
+	}
+}
+
+// look asks one lane for one message, if none is being asked.
+func (p *puller) look(at time.Time) {
+	for _, l := range p.lanes {
+		if l.asked > 0 && at.Before(l.lost) {
+			return
+		}
+		l.asked = 0
+	}
+	for range p.lanes {
+		l := p.lanes[p.turn]
+		p.pass(l)
+		if !p.may(l) || l.rests || len(l.waiting) > 0 {
+			p.looked++
+			continue
+		}
+		if p.room(l) {
+			p.pull(l, 1, 0, at.Add(lookLost))
+			return
+		}
+	}
+}
+
+// room reports whether the next stage has room for messages of the lane. What it had is known by then; how things are is asked on
+// the side.
+func (p *puller) room(l *lane) bool {
+	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	})
+}
+
+func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
+	var err error
+	if p.inbox == nil {
+		p.inbox, err = Open(p.bus, p.in.Stream, p.into)
+	}
+	if err == nil {
+		err = p.inbox.Pull(l.consumer, batch, expires)
+	}
+	if err != nil {
+		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
+		l.again = time.Now().Add(pullRetry)
+		return
+	}
+	l.asked += batch
+	if lost.After(l.lost) {
+		l.lost = lost
+	}
+}
+
+// withdraw ends all requests.
+func (p *puller) withdraw() {
+	if p.inbox != nil {
+		p.inbox.Close()
+		p.inbox = nil
+	}
+	for _, l := range p.lanes {
+		l.asked, l.lost = 0, time.Time{}
+	}
+}
