@@ -48,7 +48,8 @@ func TestSetupWhileOthersMend(t *testing.T) {
 			return
 		}
 		mended++
-		for _, cc := range append(streams.Partials.Consumers(streams.Config{OneConsumer: true}), streams.Partials.Consumers(streams.Config{})...) {
+		one := streams.Partials.Consumers(streams.Config{OneConsumer: true})
+		for _, cc := range append(one, streams.Partials.Consumers(streams.Config{})...) {
 			if cc.Durable != name {
 				continue
 			}
