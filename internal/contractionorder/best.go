@@ -12,10 +12,10 @@ const (
 	retryMoves = 1 << 27 // elementary operations of all seeded runs together at most
 )
 
-// Best returns the cheapest by flops of: min-fill, min-weight and, while the cheapest so far costs more than 10^7
-// flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is counted in moves, bounded by a 32nd
-// of the flops they try to save and by 2^27, so that the same hypergraph gives the same order everywhere.
-// The only error is the context's.
+// Best returns the cheapest by flops of: min-fill, min-weight and, while the cheapest so far costs
+// more than 10^7 flops, up to 64 min-fill runs with seeded tie-breaks. The work spent on them is
+// counted in moves, bounded by a 32nd of the flops they try to save and by 2^27, so that the same
+// hypergraph gives the same order everywhere. The only error is the context's.
 func Best(ctx context.Context, h Hypergraph) ([]int, error) {
 	best, spent, err := greedyOrder(ctx, h, byFill, 0)
 	if err != nil {
@@ -25,6 +25,8 @@ func Best(ctx context.Context, h Hypergraph) ([]int, error) {
 	if err != nil || plan.Flops < worthMore {
 		return best, err
 	}
+
+	// try takes an order that is cheaper than the best so far.
 	flops := plan.Flops
 	try := func(order []int) error {
 		plan, ok, err := evaluateOrder(ctx, h, order, flops)
@@ -33,6 +35,7 @@ func Best(ctx context.Context, h Hypergraph) ([]int, error) {
 		}
 		return err
 	}
+
 	light, err := MinWeight(ctx, h)
 	if err != nil {
 		return nil, err
@@ -40,8 +43,11 @@ func Best(ctx context.Context, h Hypergraph) ([]int, error) {
 	if err := try(light); err != nil {
 		return nil, err
 	}
+
 	perRun := spent + 1
 	spent = 0
+
+	// Seeded runs, while they are worth their moves.
 	for seed := uint64(1); seed <= maxRetries; seed++ {
 		if spent+perRun > retryMoves || float64(spent) > flops/32 || flops < worthMore {
 			break
@@ -50,6 +56,7 @@ func Best(ctx context.Context, h Hypergraph) ([]int, error) {
 		if seed%2 == 0 {
 			r = byFillRandom
 		}
+
 		order, moves, err := greedyOrder(ctx, h, r, seed)
 		if err != nil {
 			return nil, err

@@ -24,7 +24,8 @@ func lattice(n int) Hypergraph {
 	return h
 }
 
-// TestEndedSearchesDoNothingMore: every part of a search that is told to end leaves a whole tree behind, for a fraction of the moves.
+// TestEndedSearchesDoNothingMore: every part of a search that is told
+// to end leaves a whole tree behind, for a fraction of the moves.
 func TestEndedSearchesDoNothingMore(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -33,7 +34,8 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 	whole, most := dissect(n, d, rand.NewPCG(1, 1), nil)
 	cut, moves := dissect(n, d, rand.NewPCG(1, 1), pace.New(over))
 	if len(cut) != len(whole) || moves*20 > most {
-		t.Errorf("bisection: %d merges for %d moves, else %d for %d", len(cut), moves, len(whole), most)
+		t.Errorf("bisection: %d merges for %d moves, else %d for %d",
+			len(cut), moves, len(whole), most)
 	}
 	checkWorking(t, newWorking(n, cut))
 	rule := greedyRule{alpha: oneBit}
@@ -78,7 +80,8 @@ func TestNoPlanIsCutShort(t *testing.T) {
 	}
 	used := 1<<40 - all.left
 	for left := 0; left < used; left += 1 + used/50 {
-		if p, err := Search(&looks{context.Background(), left}, h, o); !errors.Is(err, context.Canceled) || len(p.Tree.Merges) != 0 {
+		p, err := Search(&looks{context.Background(), left}, h, o)
+		if !errors.Is(err, context.Canceled) || len(p.Tree.Merges) != 0 {
 			t.Errorf("ended at look %d of %d: %v", left, used, err)
 		}
 	}

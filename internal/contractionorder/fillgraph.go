@@ -1,6 +1,7 @@
 package contractionorder
 
-// The primal graph of a hypergraph under elimination: two indices are adjacent when a tensor has both.
+// The primal graph of a hypergraph under elimination:
+// two indices are adjacent when a tensor has both.
 
 import (
 	"math"
@@ -9,26 +10,30 @@ import (
 	"github.com/basetensor/basetensor/internal/pace"
 )
 
-// logUnit is the fixed-point unit of log2 dimensions: sums of them are exact, so ties are real ties.
+// logUnit is the fixed-point unit of log2 dimensions:
+// sums of them are exact, so ties are real ties.
 const logUnit = 1 << 32
 
-// fillGraph is a graph whose vertices are eliminated one by one, each leaving its neighbours pairwise adjacent.
+// fillGraph is a graph whose vertices are eliminated one by one,
+// each leaving its neighbours pairwise adjacent.
 type fillGraph struct {
-	adj    [][]int32 // sorted neighbours; nil once eliminated
-	log    []int64   // log2 of the dimension, in units of 1/logUnit
-	weight []int64   // log2 of the table that eliminating the vertex now would touch
-	fill   []int64   // number of edges that eliminating the vertex now would add; nil when not kept
-	moves  int64     // elementary operations so far
-	limit  int64     // of moves: a greedy order ends there
-	stamp  []int32   // stamp[v] == round: v was touched by the last elimination
-	round  int32
-	touch  []int32 // vertices whose weight or fill the last elimination changed
-	buf    []int32
-	common []int32
+	adj    [][]int32  // sorted neighbours; nil once eliminated
+	log    []int64    // log2 of the dimension, in units of 1/logUnit
+	weight []int64    // log2 of the table that eliminating the vertex now would touch
+	fill   []int64    // number of edges that eliminating the vertex now would add; nil when not kept
+	moves  int64      // elementary operations so far
+	limit  int64      // of moves: a greedy order ends there
+	stamp  []int32    // stamp[v] == round: v was touched by the last elimination
+	round  int32      // number of the last elimination
+	touch  []int32    // vertices whose weight or fill the last elimination changed
+	buf    []int32    // scratch of saturate
+	common []int32    // scratch: the last intersection
 	most   int64      // largest weight a greedy order goes on with; 0: any
 	pace   *pace.Pace // once it is over the graph is of no use any more
 }
 
+// newFillGraph returns the primal graph of h before any elimination,
+// with fill counts where they are wanted.
 func newFillGraph(h Hypergraph, fill bool, p *pace.Pace) *fillGraph {
 	n := len(h.Dims)
 	g := &fillGraph{
@@ -39,22 +44,26 @@ func newFillGraph(h Hypergraph, fill bool, p *pace.Pace) *fillGraph {
 		limit:  maxMoves,
 		pace:   p,
 	}
+
 	for v, d := range h.Dims {
 		g.log[v] = int64(math.Round(math.Log2(float64(d)) * logUnit))
 	}
 	g.connect(h)
+
 	for v, row := range g.adj {
 		g.weight[v] = g.log[v]
 		for _, u := range row {
 			g.weight[v] += g.log[u]
 		}
 	}
+
 	if fill {
 		g.countFill()
 	}
 	return g
 }
 
+// connect makes the indices of every tensor pairwise adjacent.
 func (g *fillGraph) connect(h Hypergraph) {
 	degree := make([]int, len(h.Dims))
 	for _, e := range h.Edges {
@@ -62,11 +71,13 @@ func (g *fillGraph) connect(h Hypergraph) {
 			degree[v] += len(e) - 1
 		}
 	}
+
 	for v, d := range degree {
 		if h.Dims[v] > 1 {
 			g.adj[v] = make([]int32, 0, d)
 		}
 	}
+
 	for _, e := range h.Edges {
 		for _, v := range e {
 			if h.Dims[v] == 1 || g.pace.Over(int64(len(e))) {
@@ -79,6 +90,7 @@ func (g *fillGraph) connect(h Hypergraph) {
 			}
 		}
 	}
+
 	for v, row := range g.adj {
 		if g.pace.Over(8 * int64(len(row))) {
 			return
@@ -88,12 +100,14 @@ func (g *fillGraph) connect(h Hypergraph) {
 	}
 }
 
-// countFill counts missing edges in every neighbourhood as pairs less triangles, so that a vertex of degree 10^5 does
-// not cost 10^10.
+// countFill counts missing edges in every neighbourhood as pairs less triangles,
+// so that a vertex of degree 10^5 does not cost 10^10.
 func (g *fillGraph) countFill() {
 	g.fill = make([]int64, len(g.adj))
 	for v, row := range g.adj {
 		d := int64(len(row))
+
+		// Every pair of neighbours counts as missing until a triangle shows that it is not.
 		g.fill[v] += d * (d - 1) / 2
 		for _, u := range row {
 			if int(u) < v || g.pace.Over(int64(len(row))) {
@@ -123,6 +137,7 @@ func (g *fillGraph) intersect(a, b, out []int32) []int32 {
 		}
 		return out
 	}
+
 	g.moves += int64(len(a) + len(b))
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
@@ -140,6 +155,7 @@ func (g *fillGraph) intersect(a, b, out []int32) []int32 {
 	return out
 }
 
+// touched notes v once for every elimination.
 func (g *fillGraph) touched(v int32) {
 	if g.stamp[v] != g.round {
 		g.stamp[v] = g.round
@@ -147,12 +163,14 @@ func (g *fillGraph) touched(v int32) {
 	}
 }
 
-// eliminate removes v and makes its neighbours pairwise adjacent. g.touch lists the vertices whose keys changed.
+// eliminate removes v and makes its neighbours pairwise adjacent.
+// g.touch lists the vertices whose keys changed.
 func (g *fillGraph) eliminate(v int32) {
 	near := g.adj[v]
 	g.adj[v] = nil
 	g.round++
 	g.touch = g.touch[:0]
+
 	for _, a := range near {
 		g.touched(a)
 		row := g.adj[a]
@@ -167,6 +185,7 @@ func (g *fillGraph) eliminate(v int32) {
 			g.fill[a] -= int64(len(row) - len(g.common))
 		}
 	}
+
 	switch {
 	case g.fill == nil:
 		g.saturate(near)
@@ -183,6 +202,7 @@ func (g *fillGraph) saturate(near []int32) {
 		}
 		row := g.adj[a]
 		out := g.buf[:0]
+
 		i, j := 0, 0
 		for i < len(row) || j < len(near) {
 			switch {
@@ -200,14 +220,16 @@ func (g *fillGraph) saturate(near []int32) {
 				j++
 			}
 		}
+
 		g.moves += int64(len(out))
 		g.adj[a] = append(row[:0], out...)
 		g.buf = out
 	}
 }
 
-// addMissing adds the missing edges among near, keeping the fill counts: a new edge {a, b} completes one pair in every
-// common neighbour, and gives a (and b) one incomplete pair per neighbour that is not common.
+// addMissing adds the missing edges among near, keeping the fill counts: a new edge {a, b}
+// completes one pair in every common neighbour, and gives a (and b) one incomplete pair per
+// neighbour that is not common.
 func (g *fillGraph) addMissing(near []int32) {
 	for i, a := range near {
 		if g.moves > g.limit { // the run ends here; nothing reads the fill counts again
@@ -222,6 +244,7 @@ func (g *fillGraph) addMissing(near []int32) {
 			if ok {
 				continue
 			}
+
 			g.common = g.intersect(g.adj[a], g.adj[b], g.common[:0])
 			for _, c := range g.common {
 				g.fill[c]--
@@ -229,6 +252,7 @@ func (g *fillGraph) addMissing(near []int32) {
 			}
 			g.fill[a] += int64(len(g.adj[a]) - len(g.common))
 			g.fill[b] += int64(len(g.adj[b]) - len(g.common))
+
 			g.adj[a] = slices.Insert(g.adj[a], at, b)
 			at, _ = slices.BinarySearch(g.adj[b], a)
 			g.adj[b] = slices.Insert(g.adj[b], at, a)

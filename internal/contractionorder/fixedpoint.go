@@ -7,15 +7,17 @@ import (
 	"math/bits"
 )
 
-// logs is log2 of a size in units of 2^−16. A sum over 10^5 indices of dimension 2^30 is far below overflow.
+// logs is log2 of a size in units of 2^−16.
+// A sum over 10^5 indices of dimension 2^30 is far below overflow.
 type logs = int64
 
 const (
-	fraction = 16
+	fraction = 16                  // binary digits after the point
 	oneBit   = logs(1) << fraction // log2 of 2
 )
 
-// log2 returns log2 x, rounded down to the unit, for x ≥ 1: the binary digits of a logarithm by repeated squaring.
+// log2 returns log2 x, rounded down to the unit, for x ≥ 1:
+// the binary digits of a logarithm by repeated squaring.
 func log2(x uint64) logs {
 	whole := bits.Len64(x) - 1
 	m := x << (63 - whole) // in [1, 2) with 63 binary digits
@@ -33,9 +35,11 @@ func log2(x uint64) logs {
 	return out
 }
 
-// pow2Coarse[k] = 2^(k/256), pow2Fine[k] = 2^(k/65536), by square roots, which IEEE 754 rounds correctly.
+// pow2Coarse[k] = 2^(k/256), pow2Fine[k] = 2^(k/65536),
+// by square roots, which IEEE 754 rounds correctly.
 var pow2Coarse, pow2Fine = pow2Tables()
 
+// pow2Tables computes both tables from the 16 roots 2^(2^b/65536).
 func pow2Tables() (coarse, fine [256]float64) {
 	var root [fraction]float64 // root[b] = 2^(2^b/65536)
 	x := 2.0
@@ -43,6 +47,7 @@ func pow2Tables() (coarse, fine [256]float64) {
 		x = math.Sqrt(x)
 		root[b] = x
 	}
+
 	for k := range 256 {
 		coarse[k], fine[k] = 1, 1
 		for b := range 8 {

@@ -10,7 +10,8 @@ func bitsOf(x logs) float64 { return float64(x) / float64(oneBit) }
 
 func TestFixedPointLogarithms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, x := range append([]uint64{1, 2, 3, 4, 1<<63 - 1, math.MaxUint64}, r.Uint64(), r.Uint64()>>20, r.Uint64()>>50) {
+	for _, x := range append([]uint64{1, 2, 3, 4, 1<<63 - 1, math.MaxUint64}, r.Uint64(),
+		r.Uint64()>>20, r.Uint64()>>50) {
 		want := math.Log2(float64(x))
 		if got := bitsOf(log2(x)); math.Abs(got-want) > 0x1p-15 {
 			t.Errorf("log2(%d) = %v, want %v", x, got, want)
@@ -39,8 +40,8 @@ func TestFixedPointLogarithms(t *testing.T) {
 	}
 }
 
-// TestRandomVariables compares means with those of the distributions: E[−log2 u] = 1/ln 2, and a Gumbel variable in bits
-// has the standard deviation π/(√6 ln 2).
+// TestRandomVariables compares means with those of the distributions:
+// E[−log2 u] = 1/ln 2, and a Gumbel variable in bits has the standard deviation π/(√6 ln 2).
 func TestRandomVariables(t *testing.T) {
 	rng := rand.NewPCG(1, 2)
 	const n = 200000

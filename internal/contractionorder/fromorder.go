@@ -7,16 +7,19 @@ import (
 	"slices"
 )
 
-// manyTables is how many tables of one bucket are compared with each other; beyond, they are merged by size alone.
+// manyTables is how many tables of one bucket are compared with each other;
+// beyond, they are merged by size alone.
 const manyTables = 64
 
-// betweenLooks is how many elementary operations pass between two looks at the context: about a millisecond.
+// betweenLooks is how many elementary operations pass
+// between two looks at the context: about a millisecond.
 const betweenLooks = 1 << 20
 
-// FromOrder returns the tree of eliminating h along order (Restrict is applied to it): the tables that have
-// the index are merged two at a time, the smallest with the partner that gives the smallest result; tables without
-// an index are multiplied at the end. Where a bucket has k ≤ 64 tables it takes O(k²) comparisons of scopes.
-// It returns an error that wraps ErrTree for an inconsistent hypergraph.
+// FromOrder returns the tree of eliminating h along order (Restrict is applied to it): the tables
+// that have the index are merged two at a time, the smallest with the partner that gives the
+// smallest result; tables without an index are multiplied at the end. Where a bucket has k ≤ 64
+// tables it takes O(k²) comparisons of scopes. It returns an error that wraps ErrTree for an
+// inconsistent hypergraph.
 func FromOrder(h Hypergraph, order []int) (Tree, error) {
 	if err := h.Validate(); err != nil {
 		return Tree{}, err
@@ -25,14 +28,17 @@ func FromOrder(h Hypergraph, order []int) (Tree, error) {
 	return NewTree(len(h.Edges), alongOrder(n, Restrict(order, h)).finish())
 }
 
-// alongOrder eliminates the indices of n in a sequence of indices of the hypergraph; those it does not have are skipped. It stops when
-// the context of n ends.
+// alongOrder eliminates the indices of n in a sequence of indices of the hypergraph;
+// those it does not have are skipped. It stops when the context of n ends.
 func alongOrder(n *network, order []int) *pool {
 	p := newPool(n)
+
 	most := -1
 	for _, v := range n.of {
 		most = max(most, v)
 	}
+
+	// number[v] is the number that index v of the hypergraph has in n.
 	number := make([]int32, most+1)
 	for i := range number {
 		number[i] = none
@@ -42,6 +48,7 @@ func alongOrder(n *network, order []int) *pool {
 			number[v] = int32(i)
 		}
 	}
+
 	looked := int64(0)
 	for _, v := range order {
 		if v <= most && number[v] != none {
@@ -59,7 +66,11 @@ func alongOrder(n *network, order []int) *pool {
 // eliminate merges all tables that have index v.
 func (p *pool) eliminate(v int32) {
 	bucket := slices.Clone(p.at[v])
-	bySize := func(a, b int32) int { return cmp.Or(cmp.Compare(p.size[a], p.size[b]), cmp.Compare(a, b)) }
+	bySize := func(a, b int32) int {
+		return cmp.Or(cmp.Compare(p.size[a], p.size[b]),
+			cmp.Compare(a, b))
+	}
+
 	slices.SortFunc(bucket, bySize)
 	for len(bucket) > 1 {
 		partner := 1
@@ -74,6 +85,7 @@ func (p *pool) eliminate(v int32) {
 				}
 			}
 		}
+
 		c := p.merge(bucket[0], bucket[partner])
 		bucket = slices.Delete(bucket, partner, partner+1)[1:]
 		at, _ := slices.BinarySearchFunc(bucket, c, bySize)

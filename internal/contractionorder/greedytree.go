@@ -1,36 +1,43 @@
 package contractionorder
 
-// Random greedy trees: the pair with the best score is merged next, with seeded noise on the scores.
+// Random greedy trees: the pair with the best score is merged next,
+// with seeded noise on the scores.
 
 import (
 	"math/rand/v2"
 )
 
-// greedyRule scores a pair (a, b) with result c, |·| the size of a table; the lowest score is merged first:
+// greedyRule scores a pair (a, b) with result c, |·| the size of a table;
+// the lowest score is merged first:
 //
 //	linear      |c| − α (|a| + |b|), as sign · log2
 //	otherwise   log2 |c| − α log2 (|a| + |b|)
 //
-// from which temperature × a Gumbel variable is subtracted, the same as drawing a pair with probability ∝ 2^(−score/T).
+// from which temperature × a Gumbel variable is subtracted,
+// the same as drawing a pair with probability ∝ 2^(−score/T).
 type greedyRule struct {
 	linear      bool
 	alpha       logs // in units of 2^−16
 	temperature logs // in units of 2^−16 bits
 }
 
-// greedyTree builds a tree over n. Neighbours are pairs that share an index; of an index in more than hub tensors the first
-// ones only. Once the search has ended it stops where it is. Time: O(Σ over merges of the tensors that share an
-// index with the result), times log for the queue.
+// greedyTree builds a tree over n. Neighbours are pairs that share an index; of an index in more
+// than hub tensors the first ones only. Once the search has ended it stops where it is. Time: O(Σ
+// over merges of the tensors that share an index with the result), times log for the queue.
 func greedyTree(n *network, r greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: r, rng: rng}
 	tables := 2 * len(n.edges)
-	g.common, g.closed, g.stamp = make([]logs, tables), make([]logs, tables), make([]int32, tables)
+	g.common = make([]logs, tables)
+	g.closed = make([]logs, tables)
+	g.stamp = make([]int32, tables)
+
 	for t := range n.edges {
 		if n.over() {
 			break
 		}
 		g.offer(int32(t), true)
 	}
+
 	for len(g.queue) > 0 && !n.over() {
 		k := g.queue.pop()
 		if g.alive[k.a] && g.alive[k.b] {
@@ -40,20 +47,25 @@ func greedyTree(n *network, r greedyRule, rng *rand.PCG) *pool {
 	return g.pool
 }
 
+// hub is the number of tables of one index that are scored against each other.
 const hub = 64
 
+// greedyRun carries one greedy tree.
 type greedyRun struct {
 	*pool
-	rule           greedyRule
-	rng            *rand.PCG
-	queue          pairQueue
-	common, closed []logs // by table, against the table on offer: indices of both, and those of them that end
-	stamp          []int32
-	near           []int32
-	count          uint64
+	rule  greedyRule
+	rng   *rand.PCG
+	queue pairQueue
+	// by table, against the table that is scored:
+	// log2 of the indices of both, and of those that end here
+	common, closed []logs
+	stamp          []int32 // stamp[o] == t+1: o has been met as a neighbour of t
+	near           []int32 // the neighbours of the table that is scored
+	count          uint64  // of offers
 }
 
-// offer scores table t with every neighbour; with later tables only when they are all offered in turn.
+// offer scores table t with every neighbour;
+// with later tables only when they are all offered in turn.
 func (g *greedyRun) offer(t int32, laterOnly bool) {
 	g.near = g.near[:0]
 	for _, v := range g.scope[t] {
@@ -75,6 +87,7 @@ func (g *greedyRun) offer(t int32, laterOnly bool) {
 		}
 		g.moves += int64(4 * len(list))
 	}
+
 	for _, o := range g.near {
 		out := g.size[t] + g.size[o] - g.common[o] - g.closed[o]
 		g.count++
@@ -83,6 +96,7 @@ func (g *greedyRun) offer(t int32, laterOnly bool) {
 	g.moves += int64(100 * len(g.near)) // most of it for the queue
 }
 
+// score is the rule's, with its random part.
 func (g *greedyRun) score(out, a, b logs) logs {
 	var s logs
 	if g.rule.linear {
@@ -118,8 +132,8 @@ func (p pair) before(o pair) bool {
 	return p.score < o.score || p.score == o.score && p.count < o.count
 }
 
-// pairQueue is a binary heap. Its own code, since container/heap boxes every element, and since the keys of queue are half as long
-// again: with them greedy trees and bisections take 15 % longer.
+// pairQueue is a binary heap. Its own code, since container/heap boxes every element, and since
+// the keys of queue are half as long again: with them greedy trees and bisections take 15 % longer.
 type pairQueue []pair
 
 func (q *pairQueue) push(p pair) {

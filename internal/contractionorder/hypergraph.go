@@ -1,18 +1,21 @@
-// Package contractionorder plans exact contraction: elimination orders of the hypergraph of a tensor network, contraction trees,
-// the indices to slice where a table exceeds the memory budget, and what all of them cost. It looks at shapes only, never at entries.
+// Package contractionorder plans exact contraction: elimination orders of the hypergraph of a
+// tensor network, contraction trees, the indices to slice where a table exceeds the memory budget,
+// and what all of them cost. It looks at shapes only, never at entries.
 //
-// An order is carried out in steps (Walk): all tables with an index are multiplied before the next index is looked at.
-// In a tree, tensors are the leaves, and an index is summed at the node where its last tensor joins. Indices may be in any number
-// of tensors. FromOrder gives the tree of an order.
+// An order is carried out in steps (Walk): all tables with an index are multiplied before the next
+// index is looked at. In a tree, tensors are the leaves, and an index is summed at the node where
+// its last tensor joins. Indices may be in any number of tensors. FromOrder gives the tree of an
+// order.
 //
-// All work is counted in moves (elementary operations of the search, about a nanosecond each) and never in seconds.
-// Decisions depend on integers and on sums, products and square roots of float64 only, so that a seed gives the same
-// plan on every machine.
+// All work is counted in moves (elementary operations of the search, about a nanosecond each) and
+// never in seconds. Decisions depend on integers and on sums, products and square roots of float64
+// only, so that a seed gives the same plan on every machine.
 //
-// Sources: R. Dechter, Bucket elimination, Artificial Intelligence 113 (1999); U. Kjærulff, Triangulation of graphs (1990), for the
-// greedy orders; J. Gray and S. Kourtis, Hyper-optimized tensor network contraction, Quantum 5 (2021) 410 (random greedy,
-// recursive bisection, subtree reconfiguration, slicing); G. Kalachev, P. Panteleev and M.-H. Yung, Multi-tensor
-// contraction for XEB verification of quantum circuits, arXiv:2108.05665 (annealing by local rotations).
+// Sources: R. Dechter, Bucket elimination, Artificial Intelligence 113 (1999); U. Kjærulff,
+// Triangulation of graphs (1990), for the greedy orders; J. Gray and S. Kourtis, Hyper-optimized
+// tensor network contraction, Quantum 5 (2021) 410 (random greedy, recursive bisection, subtree
+// reconfiguration, slicing); G. Kalachev, P. Panteleev and M.-H. Yung, Multi-tensor contraction for
+// XEB verification of quantum circuits, arXiv:2108.05665 (annealing by local rotations).
 package contractionorder
 
 import (
@@ -20,8 +23,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Hypergraph is the shape of a tensor network without free indices: indices with their dimensions, and one edge, the
-// list of its indices, per tensor. An index of dimension 1 costs nothing and takes no part in orders.
+// Hypergraph is the shape of a tensor network without free indices: indices with their dimensions,
+// and one edge, the list of its indices, per tensor. An index of dimension 1 costs nothing and
+// takes no part in orders.
 type Hypergraph struct {
 	Dims  []int   // Dims[i] ≥ 1 is the dimension of index i
 	Edges [][]int // Edges[t] is the scope of tensor t, without repetition
@@ -35,9 +39,10 @@ func (h Hypergraph) Digest(b *digest.Builder) {
 	}
 }
 
-// Restrict returns the order over h that agrees with order: indices that h has with dimension above 1, in the
-// sequence of order, each once; those that order does not name follow by number. It carries the order of a model over
-// to the same model with evidence, where observed indices have dimension 1. Linear time.
+// Restrict returns the order over h that agrees with order: indices that h has with dimension above
+// 1, in the sequence of order, each once; those that order does not name follow by number. It
+// carries the order of a model over to the same model with evidence, where observed indices have
+// dimension 1. Linear time.
 func Restrict(order []int, h Hypergraph) []int {
 	seen := make([]bool, len(h.Dims))
 	out := make([]int, 0, len(order))
@@ -47,6 +52,7 @@ func Restrict(order []int, h Hypergraph) []int {
 			out = append(out, v)
 		}
 	}
+
 	for v, d := range h.Dims {
 		if d > 1 && !seen[v] {
 			out = append(out, v)
@@ -55,7 +61,8 @@ func Restrict(order []int, h Hypergraph) []int {
 	return out
 }
 
-// Validate refuses dimensions below 1 and edges that name an index twice or one that is none: ErrTree, fault.BadInput.
+// Validate refuses dimensions below 1 and edges that name an index twice or one that is none:
+// ErrTree, fault.BadInput.
 func (h Hypergraph) Validate() error {
 	for v, d := range h.Dims {
 		if d < 1 {
@@ -66,7 +73,9 @@ func (h Hypergraph) Validate() error {
 	for i, e := range h.Edges {
 		for _, v := range e {
 			if v < 0 || v >= len(h.Dims) || last[v] == i+1 {
-				return fault.New(fault.BadInput, "%w: tensor %d names index %d, which does not exist or is named twice", ErrTree, i, v)
+				return fault.New(fault.BadInput,
+					"%w: tensor %d names index %d, which does not exist or is named "+
+						"twice", ErrTree, i, v)
 			}
 			last[v] = i + 1
 		}

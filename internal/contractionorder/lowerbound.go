@@ -12,17 +12,21 @@ import (
 // boundMoves bounds the work of LowerBound, in elementary operations: some tenths of a second.
 const boundMoves = 1 << 26
 
-// LowerBound returns log2 of the number of entries that the largest table touched has at least, whatever the order and whatever
-// the pairwise tree:
+// LowerBound returns log2 of the number of entries that the largest table touched has at least,
+// whatever the order and whatever the pairwise tree:
 //
-//	min over bags of max … ≥ max over minors H of min_v (w_v + Σ_{u ∈ N_H(v)} w_u),   w_v = log2 of the dimension of v
+//	max over tables ≥ max over minors H of min_v (w_v + Σ_{u ∈ N_H(v)} w_u)
 //
-// The vertex with the lightest neighbourhood is joined with its lightest neighbour, over and over; the joined vertex weighs as
-// much as the lighter of the two, so that the bound of every minor is one of the graph. Every contraction does at least 2^bound
-// multiplications, sliced or not. It is good for dense and random graphs; planar ones have no such minors above five neighbours.
-// Cost: about edges · log(edges) operations, at most 2^26, after which the best bound so far is returned. The only error is
-// the context's.
-// Source: V. Gogate and R. Dechter, A complete anytime algorithm for treewidth (UAI 2004), minor-min-width; weighted here.
+// where w_v is log2 of the dimension of v.
+//
+// The vertex with the lightest neighbourhood is joined with its lightest neighbour, over and over;
+// the joined vertex weighs as much as the lighter of the two, so that the bound of every minor is
+// one of the graph. Every contraction does at least 2^bound multiplications, sliced or not. It is
+// good for dense and random graphs; planar ones have no such minors above five neighbours.
+// Cost: about edges · log(edges) operations, at most 2^26,
+// after which the best bound so far is returned. The only error is the context's.
+// Source: V. Gogate and R. Dechter,
+// A complete anytime algorithm for treewidth (UAI 2004), minor-min-width; weighted here.
 func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	g := newFillGraph(h, false, pace.New(ctx))
 	var q queue
@@ -32,6 +36,7 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 			q = append(q, g.key(int32(v), byWeight, 0))
 		}
 	}
+
 	q.init()
 	bound := int64(0)
 	for len(q) > 0 && g.moves < boundMoves && !g.pace.Over(16) {
@@ -48,8 +53,8 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	return float64(bound) / logUnit, g.pace.Err()
 }
 
-// join contracts the edge between v and its neighbour with the lightest neighbourhood, which stays, and returns the vertices whose
-// weights changed.
+// join contracts the edge between v and its neighbour with the lightest neighbourhood,
+// which stays, and returns the vertices whose weights changed.
 func (g *fillGraph) join(v int32) []int32 {
 	near := g.adj[v]
 	g.adj[v] = nil
@@ -66,6 +71,8 @@ func (g *fillGraph) join(v int32) []int32 {
 	for _, a := range near {
 		g.without(a, v)
 	}
+
+	// The joined vertex weighs as much as the lighter of the two.
 	if lighter := min(g.log[into], g.log[v]); lighter < g.log[into] {
 		less := g.log[into] - lighter
 		g.log[into] = lighter
@@ -74,6 +81,7 @@ func (g *fillGraph) join(v int32) []int32 {
 			g.weight[b] -= less
 		}
 	}
+
 	for _, a := range near {
 		if a != into {
 			g.connected(into, a)

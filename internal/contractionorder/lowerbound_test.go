@@ -12,7 +12,8 @@ import (
 	"github.com/basetensor/basetensor/internal/orders"
 )
 
-// widest returns log2 of the largest table of the best of all orders: by trying them, with sets of neighbours.
+// widest returns log2 of the largest table of the best of all orders:
+// by trying them, with sets of neighbours.
 func widest(h contractionorder.Hypergraph, left []int, edges [][]int, limit float64) float64 {
 	if len(left) == 0 {
 		return 0
@@ -58,7 +59,8 @@ func TestLowerBoundIsOne(t *testing.T) {
 		want := widest(h, left, h.Edges, math.Inf(1))
 		got, err := contractionorder.LowerBound(t.Context(), h)
 		if err != nil || got > want+1e-6 {
-			t.Fatalf("round %d: at least 2^%v, an order takes 2^%v: %v, %v", round, got, want, h, err)
+			t.Fatalf("round %d: at least 2^%v, an order takes 2^%v: %v, %v",
+				round, got, want, h, err)
 		}
 		if got > want-1e-6 {
 			tight++
@@ -105,28 +107,45 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// TestPlanningEndsWithItsContext: once the context has ended nobody looks at it again, so that what follows is at most the work
-// between two looks.
+// TestPlanningEndsWithItsContext: once the context has ended nobody looks at it again,
+// so that what follows is at most the work between two looks.
 func TestPlanningEndsWithItsContext(t *testing.T) {
 	h := lattice(300, 300, false)
 	order := orders.MinWeight(chain(2000))
 	for name, plan := range map[string]func(context.Context) error{
-		"min-fill":    func(ctx context.Context) error { _, err := contractionorder.MinFill(ctx, h); return err },
-		"min-weight":  func(ctx context.Context) error { _, err := contractionorder.MinWeight(ctx, h); return err },
-		"best":        func(ctx context.Context) error { _, err := contractionorder.Best(ctx, h); return err },
-		"lower bound": func(ctx context.Context) error { _, err := contractionorder.LowerBound(ctx, h); return err },
-		"evaluate":    func(ctx context.Context) error { _, err := contractionorder.EvaluateOrder(ctx, h, order); return err },
+		"min-fill": func(ctx context.Context) error {
+			_, err := contractionorder.MinFill(ctx, h)
+			return err
+		},
+		"min-weight": func(ctx context.Context) error {
+			_, err := contractionorder.MinWeight(ctx, h)
+			return err
+		},
+		"best": func(ctx context.Context) error {
+			_, err := contractionorder.Best(ctx, h)
+			return err
+		},
+		"lower bound": func(ctx context.Context) error {
+			_, err := contractionorder.LowerBound(ctx, h)
+			return err
+		},
+		"evaluate": func(ctx context.Context) error {
+			_, err := contractionorder.EvaluateOrder(ctx, h, order)
+			return err
+		},
 	} {
 		for _, end := range []int{1, 2, 5} {
 			ctx := &counted{Context: context.Background(), end: end}
 			if err := plan(ctx); !errors.Is(err, context.Canceled) || ctx.looks != end {
-				t.Errorf("%s: %v after %d looks at a context that ended at the look %d", name, err, ctx.looks, end)
+				t.Errorf("%s: %v after %d looks at a context that ended at the look %d",
+					name, err, ctx.looks, end)
 			}
 		}
 	}
 }
 
-// TestMinFillWithin: the order is MinFill's where its tables are small enough, and whole where they are not.
+// TestMinFillWithin: the order is MinFill's where its tables are small enough,
+// and whole where they are not.
 func TestMinFillWithin(t *testing.T) {
 	h := lattice(12, 12, false)
 	want := orders.MinFill(h)

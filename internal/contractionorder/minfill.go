@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/pace"
 )
 
-// maxMoves bounds the elementary operations of one greedy run. A graph that needs more has tables far beyond any
-// memory; what is left of its order follows the weights at that point.
+// maxMoves bounds the elementary operations of one greedy run. A graph that needs more has
+// tables far beyond any memory; what is left of its order follows the weights at that point.
 const maxMoves = 1 << 28
 
 // rule is what a greedy order minimises at every step.
@@ -25,38 +25,47 @@ const (
 	byFillWeight             // fill, then weight, then a seeded hash
 )
 
-// MinFill returns the elimination order of h's indices of dimension above 1 that always takes the index whose
-// elimination adds the fewest edges; ties go to the smallest table, then to the smallest number. Deterministic.
-// Cost: fill counts are kept up to date, O(degree) for every edge of the triangulated graph; at most 2^28 operations,
-// after which the rest follows by weight. The only error is the context's.
+// MinFill returns the elimination order of h's indices of dimension above 1 that always takes the
+// index whose elimination adds the fewest edges; ties go to the smallest table, then to the
+// smallest number. Deterministic.
+// Cost: fill counts are kept up to date, O(degree) for every edge of the triangulated graph;
+// at most 2^28 operations, after which the rest follows by weight. The only error is the context's.
 func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 	order, _, err := greedyOrder(ctx, h, byFill, 0)
 	return order, err
 }
 
-// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than 2^log2Table entries, or after
-// moves operations: within is false then, and what is left of the order follows the weights at that point. Cost: at most moves operations,
-// some 10^8 a second.
-func MinFillWithin(ctx context.Context, h Hypergraph, log2Table float64, moves int64) (order []int, within bool, err error) {
+// MinFillWithin is MinFill that gives the order up where it has an index whose table has more than
+// 2^log2Table entries, or after moves operations: within is false then, and what is left of the
+// order follows the weights at that point. Cost: at most moves operations, some 10^8 a second.
+func MinFillWithin(
+	ctx context.Context, h Hypergraph, log2Table float64, moves int64,
+) (order []int, within bool, err error) {
 	g := newFillGraph(h, true, pace.New(ctx))
 	g.most, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), moves
 	order, _, err = g.greedy(h, byFill, 0)
 	return order, g.most > 0 && g.moves < moves, err
 }
 
-// MinWeight is MinFill with the size of the table touched (the product of the dimensions of the index and its
-// neighbours) in place of the fill; ties go to the smallest number. It is faster, and better on some mixed domains.
+// MinWeight is MinFill with the size of the table touched (the product of the dimensions of the
+// index and its neighbours) in place of the fill; ties go to the smallest number. It is faster, and
+// better on some mixed domains.
 func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
 	order, _, err := greedyOrder(ctx, h, byWeight, 0)
 	return order, err
 }
 
-func greedyOrder(ctx context.Context, h Hypergraph, r rule, seed uint64) (order []int, moves int64, err error) {
+// greedyOrder eliminates the primal graph of h by a rule, and says how many moves that took.
+func greedyOrder(
+	ctx context.Context, h Hypergraph, r rule, seed uint64,
+) (order []int, moves int64, err error) {
 	return newFillGraph(h, r != byWeight, pace.New(ctx)).greedy(h, r, seed)
 }
 
-// greedyTree eliminates the whole graph. It gives up at a table above g.most, which becomes 0.
-func (g *fillGraph) greedy(h Hypergraph, r rule, seed uint64) (order []int, moves int64, err error) {
+// greedy eliminates the whole graph. It gives up at a table above g.most, which becomes 0.
+func (g *fillGraph) greedy(
+	h Hypergraph, r rule, seed uint64,
+) (order []int, moves int64, err error) {
 	var q queue
 	for v, d := range h.Dims {
 		if d > 1 {
@@ -64,6 +73,7 @@ func (g *fillGraph) greedy(h Hypergraph, r rule, seed uint64) (order []int, move
 		}
 	}
 	q.init()
+
 	order = make([]int, 0, len(q))
 	done := make([]bool, len(h.Dims))
 	for len(q) > 0 && g.moves < g.limit && !g.pace.Over(16) {
@@ -71,10 +81,12 @@ func (g *fillGraph) greedy(h Hypergraph, r rule, seed uint64) (order []int, move
 		if done[k.v] || k != g.key(k.v, r, seed) {
 			continue
 		}
+
 		if g.most > 0 && g.weight[k.v] > g.most {
 			g.most = 0
 			break
 		}
+
 		done[k.v] = true
 		order = append(order, int(k.v))
 		g.eliminate(k.v)
@@ -84,6 +96,7 @@ func (g *fillGraph) greedy(h Hypergraph, r rule, seed uint64) (order []int, move
 			}
 		}
 	}
+
 	if err := g.pace.Err(); err != nil {
 		return nil, g.moves, err
 	}
@@ -102,6 +115,7 @@ func (g *fillGraph) rest(h Hypergraph, done []bool) []int {
 	return left
 }
 
+// key is what v is queued by: smaller keys are eliminated first.
 func (g *fillGraph) key(v int32, r rule, seed uint64) key {
 	switch r {
 	case byWeight:

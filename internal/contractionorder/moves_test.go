@@ -14,7 +14,8 @@ func someNetwork(seed uint64) (Hypergraph, *network) {
 	return h, fromHypergraph(h, nil)
 }
 
-// TestWorkingAgreesWithEvaluate: the search's figures are those of the cost model, to the fixed point's precision.
+// TestWorkingAgreesWithEvaluate:
+// the search's figures are those of the cost model, to the fixed point's precision.
 func TestWorkingAgreesWithEvaluate(t *testing.T) {
 	for seed := range uint64(60) {
 		h, n := someNetwork(seed)
@@ -27,7 +28,8 @@ func TestWorkingAgreesWithEvaluate(t *testing.T) {
 		for k := range merges {
 			v := len(h.Edges) + k
 			if d := bitsOf(w.size[v]) - s.log2Size(v); d > 1e-3 || d < -1e-3 {
-				t.Fatalf("seed %d: table %d has 2^%v entries, want 2^%v", seed, v, bitsOf(w.size[v]), s.log2Size(v))
+				t.Fatalf("seed %d: table %d has 2^%v entries, want 2^%v",
+					seed, v, bitsOf(w.size[v]), s.log2Size(v))
 			}
 			if got := pow2(w.full[v]) / s.full[k]; got < 0.999 || got > 1.001 {
 				t.Fatalf("seed %d: union of merge %d is off by %v", seed, k, got)
@@ -69,10 +71,12 @@ func TestAnnealingNeverMakesItDearer(t *testing.T) {
 		for name, o := range testObjectives {
 			w := newWorking(n, chainOf(len(n.edges)))
 			before := w.logTotal(&o)
-			w.anneal(o, annealing{hot: oneBit, cold: oneBit / 10, sweeps: 60}, rand.NewPCG(seed, 9), noLimit)
+			w.anneal(o, annealing{hot: oneBit, cold: oneBit / 10, sweeps: 60}, rand.NewPCG(seed, 9),
+				noLimit)
 			checkWorking(t, w)
 			if after := w.logTotal(&o); after > before {
-				t.Errorf("%s, seed %d: price 2^%v after 2^%v", name, seed, bitsOf(after), bitsOf(before))
+				t.Errorf("%s, seed %d: price 2^%v after 2^%v",
+					name, seed, bitsOf(after), bitsOf(before))
 			} else if after < before {
 				better++
 			}
@@ -93,7 +97,8 @@ func TestReconfigurationNeverMakesItDearer(t *testing.T) {
 				newReconfigurer(w, o, k).run(noLimit)
 				checkWorking(t, w)
 				if after := w.logTotal(&o); after > before {
-					t.Errorf("%s, seed %d: price 2^%v after 2^%v", name, seed, bitsOf(after), bitsOf(before))
+					t.Errorf("%s, seed %d: price 2^%v after 2^%v",
+						name, seed, bitsOf(after), bitsOf(before))
 				}
 			}
 		}
@@ -104,26 +109,29 @@ func TestGreedyAndBisectionMakeTrees(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
 		rng := rand.NewPCG(seed, 10)
-		for _, rule := range []greedyRule{{}, {linear: true, alpha: oneBit}, {alpha: oneBit / 2, temperature: oneBit},
+		for _, rule := range []greedyRule{{}, {linear: true, alpha: oneBit},
+			{alpha: oneBit / 2, temperature: oneBit},
 			{linear: true, temperature: oneBit}} {
 			checkWorking(t, newWorking(n, greedyTree(n, rule, rng).finish()))
 		}
-		for _, d := range []dissection{{small: 1}, {imbalance: 80, open: oneBit / 2, small: 8}, {imbalance: 255, open: oneBit, small: 2}} {
+		for _, d := range []dissection{{small: 1}, {imbalance: 80, open: oneBit / 2, small: 8},
+			{imbalance: 255, open: oneBit, small: 2}} {
 			merges, _ := dissect(n, d, rng, nil)
 			checkWorking(t, newWorking(n, merges))
 		}
 	}
 }
 
-// TestReductionMakesNoTableLarger: every result is at most as large as the larger of its inputs, and the expanded tree
-// is one over the whole network.
+// TestReductionMakesNoTableLarger: every result is at most as large as the larger of its inputs,
+// and the expanded tree is one over the whole network.
 func TestReductionMakesNoTableLarger(t *testing.T) {
 	for seed := range uint64(100) {
 		h, n := someNetwork(seed)
 		p := reduce(n)
 		for k, m := range p.merges {
 			if c := len(n.edges) + k; p.size[c] > max(p.size[m[0]], p.size[m[1]]) {
-				t.Fatalf("seed %d: merge %d makes 2^%v of 2^%v and 2^%v", seed, k, bitsOf(p.size[c]), bitsOf(p.size[m[0]]), bitsOf(p.size[m[1]]))
+				t.Fatalf("seed %d: merge %d makes 2^%v of 2^%v and 2^%v",
+					seed, k, bitsOf(p.size[c]), bitsOf(p.size[m[0]]), bitsOf(p.size[m[1]]))
 			}
 		}
 		kernel, left := p.kernel(h.Dims)
@@ -142,7 +150,8 @@ func TestReductionMakesNoTableLarger(t *testing.T) {
 			}
 			slices.Sort(scope)
 			if !slices.Equal(scope, s.scope[table]) {
-				t.Fatalf("seed %d: kernel tensor %d has %v, the table it stands for %v", seed, i, scope, s.scope[table])
+				t.Fatalf("seed %d: kernel tensor %d has %v, the table it stands for %v",
+					seed, i, scope, s.scope[table])
 			}
 		}
 	}
@@ -190,7 +199,8 @@ func TestRefinementCountsItsCut(t *testing.T) {
 		}
 		cutOf := func() (cut logs) {
 			for e, pins := range g.nets {
-				if slices.ContainsFunc(pins, func(v int32) bool { return side[v] != side[pins[0]] }) {
+				if slices.ContainsFunc(pins,
+					func(v int32) bool { return side[v] != side[pins[0]] }) {
 					cut += g.cost[e]
 				}
 			}
@@ -205,7 +215,8 @@ func TestRefinementCountsItsCut(t *testing.T) {
 			}
 			for v := range side {
 				if f.gain[v] != f.gainOf(int32(v)) {
-					t.Fatalf("seed %d: gain of %d is %d, recounted %d", seed, v, f.gain[v], f.gainOf(int32(v)))
+					t.Fatalf("seed %d: gain of %d is %d, recounted %d",
+						seed, v, f.gain[v], f.gainOf(int32(v)))
 				}
 			}
 		}
@@ -216,7 +227,8 @@ func TestRefinementCountsItsCut(t *testing.T) {
 			t.Errorf("seed %d: the cut went from %d to %d", seed, before, cutOf())
 		}
 		side = b.split(g)
-		if f := newRefinement(g, side, b.half(g), nil); f.over() > 0 || f.weight[0] == 0 || f.weight[1] == 0 {
+		if f := newRefinement(g, side, b.half(g), nil); f.over() > 0 || f.weight[0] == 0 ||
+			f.weight[1] == 0 {
 			t.Errorf("seed %d: sides of %v", seed, f.weight)
 		}
 	}
@@ -258,7 +270,8 @@ func TestSlicesAreTakenAndTakenBack(t *testing.T) {
 		o := objective{write: 4 * oneBit, limit: w.largest() / 2, steep: oneBit / 2}
 		s := &slicing{whole: n, w: w}
 		if !s.narrow(&o, 6, noLimit) || s.w.largest() > o.limit || len(s.sliced) == 0 {
-			t.Fatalf("seed %d: %d slices, largest table 2^%v, limit 2^%v", seed, len(s.sliced), bitsOf(s.w.largest()), bitsOf(o.limit))
+			t.Fatalf("seed %d: %d slices, largest table 2^%v, limit 2^%v",
+				seed, len(s.sliced), bitsOf(s.w.largest()), bitsOf(o.limit))
 		}
 		checkWorking(t, s.w)
 		before := s.price(&o)
@@ -272,7 +285,8 @@ func TestSlicesAreTakenAndTakenBack(t *testing.T) {
 		o.limit = noLimit
 		s.widen(&o)
 		if len(s.sliced) > 0 && s.price(&o) > before {
-			t.Errorf("seed %d: %v stay sliced without a limit, price 2^%v after 2^%v", seed, s.sliced, bitsOf(s.price(&o)), bitsOf(before))
+			t.Errorf("seed %d: %v stay sliced without a limit, price 2^%v after 2^%v",
+				seed, s.sliced, bitsOf(s.price(&o)), bitsOf(before))
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package contractionorder
 
-// The network as the search sees it: indices renumbered so that a scope is a bit set whose size is a few population
-// counts.
+// The network as the search sees it:
+// indices renumbered so that a scope is a bit set whose size is a few population counts.
 
 import (
 	"cmp"
@@ -10,22 +10,23 @@ import (
 	"slices"
 )
 
-// network is a hypergraph without slices, indices of dimension 1 and indices that only one tensor has. Indices are
-// numbered by dimension, each dimension beginning a new word of the bit set, so that log2 of a set's size is
-// Σ_w popcount(w)·log[w].
+// network is a hypergraph without slices, indices of dimension 1 and indices that only one tensor
+// has. Indices are numbered by dimension, each dimension beginning a new word of the bit set, so
+// that log2 of a set's size is Σ_w popcount(w)·log[w].
 type network struct {
-	words int
-	log   []logs          // by word: log2 of the dimension of its indices
-	dim   []int           // by word: that dimension
-	of    []int           // by number: the index of the hypergraph, −1 for none
-	edges [][]int32       // by tensor: sorted numbers
-	ctx   context.Context // of the search: what is made of the network once it has ended is of no use; nil: none
+	words int       // of a set
+	log   []logs    // by word: log2 of the dimension of its indices
+	dim   []int     // by word: that dimension
+	of    []int     // by number: the index of the hypergraph, −1 for none
+	edges [][]int32 // by tensor: sorted numbers
+	// of the search: what is made of the network once it has ended is of no use; nil: none
+	ctx context.Context
 }
 
 // over reports whether the search has ended.
 func (n *network) over() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
-// newNetwork takes the edges of h with the given indices left out.
+// newNetwork takes the edges of a hypergraph with the given indices left out.
 func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 	count := make([]int, len(dims))
 	for _, e := range edges {
@@ -33,6 +34,7 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 			count[v]++
 		}
 	}
+
 	var active []int
 	for v, d := range dims {
 		if d > 1 && count[v] > 1 && !without(v) {
@@ -40,11 +42,14 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 		}
 	}
 	slices.SortStableFunc(active, func(a, b int) int { return cmp.Compare(dims[a], dims[b]) })
+
 	n := &network{}
 	number := make([]int32, len(dims))
 	for v := range number {
 		number[v] = -1
 	}
+
+	// A new dimension begins a new word.
 	for i, v := range active {
 		if i > 0 && dims[active[i-1]] != dims[v] {
 			for len(n.of)%64 != 0 {
@@ -58,6 +63,7 @@ func newNetwork(dims []int, edges [][]int, without func(v int) bool) *network {
 		number[v] = int32(len(n.of))
 		n.of = append(n.of, v)
 	}
+
 	n.words = len(n.log)
 	n.edges = make([][]int32, len(edges))
 	for i, e := range edges {
@@ -76,6 +82,7 @@ func fromHypergraph(h Hypergraph, sliced []int) *network {
 	return newNetwork(h.Dims, h.Edges, func(v int) bool { return slices.Contains(sliced, v) })
 }
 
+// weight returns log2 of the dimension of an index.
 func (n *network) weight(v int32) logs { return n.log[v>>6] }
 
 // weigh returns log2 of the size of a set.

@@ -6,8 +6,9 @@ package contractionorder
 //
 //	2 |U| + (write − 1) |S|,   times 2^(steep · (log2 |S| − limit)) where |S| exceeds the limit
 //
-// the flops, 2 |U| − |S|, and, in the same unit, what it takes to write the result and read it back. The penalty stands
-// for the slices a table over the limit would need: steep = 1 says that they multiply all the work of this merge.
+// the flops, 2 |U| − |S|, and, in the same unit, what it takes to write the result and read it
+// back. The penalty stands for the slices a table over the limit would need: steep = 1 says that
+// they multiply all the work of this merge.
 type objective struct {
 	write logs // log2 (write − 1)
 	limit logs // log2 of the entries a table may have
@@ -31,6 +32,7 @@ func (o *objective) float(full, size, base logs) float64 {
 	return (2*pow2(full-base) + pow2(size+o.write-base)) * o.penalty(size)
 }
 
+// penalty is the factor for a result over the limit.
 func (o *objective) penalty(size logs) float64 {
 	if size <= o.limit {
 		return 1
@@ -54,6 +56,7 @@ func (w *working) logTotal(o *objective) logs {
 	for v := w.leaves(); v < len(w.left); v++ {
 		base = max(base, o.log(w.full[v], w.size[v]))
 	}
+
 	base = max(base-900*oneBit, 0)
 	return base + log2Float(max(w.total(o, base), 1))
 }

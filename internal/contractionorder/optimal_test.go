@@ -24,8 +24,9 @@ func someHypergraph(r *rand.Rand, n, tensors, arity int) Hypergraph {
 	return h
 }
 
-// allTrees calls yield for the merges of every binary tree over the given tables, each tree once: the table with the
-// smallest number is joined last to any of the trees of the others, at every edge.
+// allTrees calls yield for the merges of every binary tree over the given tables, each tree once:
+// the table with the smallest number is joined last to any of the trees of the others, at every
+// edge.
 func allTrees(leaves int, yield func(merges [][2]int)) (count int) {
 	// A tree as nested pairs; insertion of the next leaf above any node.
 	type node struct {
@@ -69,7 +70,8 @@ func allTrees(leaves int, yield func(merges [][2]int)) (count int) {
 	return count
 }
 
-// TestOptimalAgainstAllTrees: the dynamic programme finds the cheapest of all (2n−3)!! binary trees.
+// TestOptimalAgainstAllTrees:
+// the dynamic programme finds the cheapest of all (2n−3)!! binary trees.
 func TestOptimalAgainstAllTrees(t *testing.T) {
 	doubleFactorial := map[int]int{2: 1, 3: 3, 4: 15, 5: 105, 6: 945, 7: 10395}
 	for name, o := range testObjectives {
@@ -86,20 +88,22 @@ func TestOptimalAgainstAllTrees(t *testing.T) {
 				best = min(best, newWorking(n, merges).total(&o, 0))
 			})
 			if count != doubleFactorial[leaves] {
-				t.Fatalf("%d trees over %d leaves, want (2n−3)!! = %d", count, leaves, doubleFactorial[leaves])
+				t.Fatalf("%d trees over %d leaves, want (2n−3)!! = %d",
+					count, leaves, doubleFactorial[leaves])
 			}
 			w := newWorking(n, chainOf(leaves))
 			newReconfigurer(w, o, leaves).run(noLimit)
 			if got := w.total(&o, 0); math.Abs(got/best-1) > 1e-5 {
-				t.Errorf("%s, seed %d: %v, the cheapest of all %d trees costs %v", name, seed, got, count, best)
+				t.Errorf("%s, seed %d: %v, the cheapest of all %d trees costs %v",
+					name, seed, got, count, best)
 			}
 			checkWorking(t, w)
 		}
 	}
 }
 
-// TestOptimalPredictsItsCost: what the dynamic programme says is the cost of the tree it builds, for tables beyond the
-// range of float64 too.
+// TestOptimalPredictsItsCost: what the dynamic programme says is the cost of the tree it builds,
+// for tables beyond the range of float64 too.
 func TestOptimalPredictsItsCost(t *testing.T) {
 	for name, o := range testObjectives {
 		for seed := range uint64(30) {
@@ -135,8 +139,8 @@ func chainOf(leaves int) [][2]int {
 	return merges
 }
 
-// checkWorking compares every scope, size and union of w with those of the same tree built anew, and the tree's links
-// with each other.
+// checkWorking compares every scope, size and union of w with those of the same tree built anew,
+// and the tree's links with each other.
 func checkWorking(t *testing.T, w *working) {
 	t.Helper()
 	merges := w.merges()
@@ -156,7 +160,8 @@ func checkWorking(t *testing.T, w *working) {
 			}
 		}
 		if w.size[v] != fresh.size[f] || w.full[v] != fresh.full[f] {
-			t.Fatalf("node %d: sizes %v and %v, recounted %v and %v", v, w.size[v], w.full[v], fresh.size[f], fresh.full[f])
+			t.Fatalf("node %d: sizes %v and %v, recounted %v and %v",
+				v, w.size[v], w.full[v], fresh.size[f], fresh.full[f])
 		}
 		if w.parent[w.left[v]] != v || w.parent[w.right[v]] != v {
 			t.Fatalf("node %d is not the parent of its children", v)

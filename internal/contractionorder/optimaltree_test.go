@@ -1,7 +1,7 @@
 package contractionorder_test
 
-// An independent recount of what trees cost: scopes as sets of leaves' indices, from the definition and without any
-// bookkeeping.
+// An independent recount of what trees cost:
+// scopes as sets of leaves' indices, from the definition and without any bookkeeping.
 
 import (
 	"math"
@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// randomHypergraph has up to n indices of mixed dimensions, 1 among them, in tensors of up to arity indices, indices in
-// any number of tensors, none included, and tensors without indices.
+// randomHypergraph has up to n indices of mixed dimensions, 1 among them, in tensors of up to
+// arity indices, indices in any number of tensors, none included, and tensors without indices.
 func randomHypergraph(r *rand.Rand, n, tensors, arity int) contractionorder.Hypergraph {
 	h := contractionorder.Hypergraph{}
 	for range n {
@@ -57,7 +57,9 @@ func randomTree(r *rand.Rand, leaves int) contractionorder.Tree {
 }
 
 // recount prices a tree from the definition.
-func recount(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) contractionorder.Cost {
+func recount(
+	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
+) contractionorder.Cost {
 	dim := append([]int(nil), h.Dims...)
 	c := contractionorder.Cost{Slices: 1}
 	for _, v := range sliced {
@@ -81,7 +83,9 @@ func recount(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []in
 		}
 		return false
 	}
-	open := func(v, index int) bool { return dim[index] > 1 && has(v, index, true) && has(v, index, false) }
+	open := func(v, index int) bool {
+		return dim[index] > 1 && has(v, index, true) && has(v, index, false)
+	}
 	size := func(in func(index int) bool) (float64, int) {
 		p, n := 1.0, 0
 		for index, d := range dim {

@@ -9,32 +9,40 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// hopeless is log2 of a table at which EvaluateOrder stops: it and everything after it cannot be computed by anybody, and
-// the scopes themselves become the cost.
+// hopeless is log2 of a table at which EvaluateOrder stops: nobody can compute
+// it or what comes after it, and beyond it the scopes themselves become the cost.
 const hopeless = 1000
 
-// EvaluateOrder prices the contraction of h along order (Restrict is applied to it), following the steps of Walk:
+// EvaluateOrder prices the contraction of h along order (Restrict is applied to it),
+// following the steps of Walk:
 //
-//	Width      the largest number of indices of dimension above 1 in one table of the elimination, less one
-//	Log2Table  log2 of the entries of the largest table touched, summed index included; only its output is stored
+//	Width      the largest number of indices of dimension above 1 in one table touched, less one
+//	Log2Table  log2 of the entries of the largest table touched, summed indices included
 //	Flops      multiplications and additions
-//	Bytes      8 × the largest number of entries live at once, the tensors of the network included throughout
+//	Bytes      8 × the most entries live at once, the tensors of the network included throughout
 //
-// All in float64: a table of 2^46 entries, or of 2^900, is reported. Beyond a table of 2^1000 entries the walk stops
-// and the figures are lower bounds. A network of numbers only has width 0. The only error is the context's.
+// A table touched is never stored, its output is.
+// All in float64: a table of 2^46 entries, or of 2^900, is reported. Beyond a table of 2^1000
+// entries the walk stops and the figures are lower bounds. A network of numbers only has width 0.
+// The only error is the context's.
 func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (btn.Cost, error) {
 	plan, _, err := evaluateOrder(ctx, h, order, math.Inf(1))
 	return plan, err
 }
 
-// EvaluateOrderWithin is EvaluateOrder that stops once the flops exceed a limit, with the figures so far.
-func EvaluateOrderWithin(ctx context.Context, h Hypergraph, order []int, flops float64) (btn.Cost, error) {
+// EvaluateOrderWithin is EvaluateOrder that stops once the flops exceed a limit,
+// with the figures so far.
+func EvaluateOrderWithin(
+	ctx context.Context, h Hypergraph, order []int, flops float64,
+) (btn.Cost, error) {
 	plan, _, err := evaluateOrder(ctx, h, order, flops)
 	return plan, err
 }
 
-// evaluate stops once the flops exceed limit, and says whether it went to the end.
-func evaluateOrder(ctx context.Context, h Hypergraph, order []int, limit float64) (btn.Cost, bool, error) {
+// evaluateOrder stops once the flops exceed limit, and says whether it went to the end.
+func evaluateOrder(
+	ctx context.Context, h Hypergraph, order []int, limit float64,
+) (btn.Cost, bool, error) {
 	var m Meter
 	m.Start(h)
 	within := true
@@ -47,7 +55,8 @@ func evaluateOrder(ctx context.Context, h Hypergraph, order []int, limit float64
 	return m.Plan(), within, err
 }
 
-// Meter adds up the cost of steps in sequence. EvaluateOrder and the contraction itself use the same one.
+// Meter adds up the cost of steps in sequence.
+// EvaluateOrder and the contraction itself use the same one.
 type Meter struct {
 	plan  btn.Cost
 	live  float64   // entries of all live tables
@@ -72,6 +81,7 @@ func (m *Meter) Begin(h Hypergraph, s *Step) {
 	if w := len(s.Sum) + len(s.Out) - 1; w > m.plan.Width {
 		m.plan.Width = w
 	}
+
 	table := 0.0
 	for _, v := range s.Sum {
 		table += math.Log2(float64(h.Dims[v]))
@@ -79,6 +89,7 @@ func (m *Meter) Begin(h Hypergraph, s *Step) {
 	for _, v := range s.Out {
 		table += math.Log2(float64(h.Dims[v]))
 	}
+
 	m.plan.Log2Table = max(m.plan.Log2Table, table)
 	m.plan.Flops = finite(m.plan.Flops + s.Flops())
 	m.live = finite(m.live + s.Size)

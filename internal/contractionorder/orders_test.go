@@ -58,7 +58,8 @@ func random(rng *rand.Rand, n, edges int) contractionorder.Hypergraph {
 	return h
 }
 
-// definition recomputes greedy orders from their definition with a plain adjacency matrix: no counts are kept.
+// definition recomputes greedy orders from their definition
+// with a plain adjacency matrix: no counts are kept.
 func definition(h contractionorder.Hypergraph, byFill bool) []int {
 	n := len(h.Dims)
 	adjacent := make([][]bool, n)
@@ -117,18 +118,21 @@ func definition(h contractionorder.Hypergraph, byFill bool) []int {
 	}
 }
 
-// TestGreedyOrdersByDefinition: the incremental counts give the order that counting anew at every step gives. The
-// tables stay below 5^10, where the product of dimensions and the fixed-point logarithm order them alike.
+// TestGreedyOrdersByDefinition: the incremental counts give the order that counting anew at every
+// step gives. The tables stay below 5^10, where the product of dimensions and the fixed-point
+// logarithm order them alike.
 func TestGreedyOrdersByDefinition(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for round := range 200 {
 		h := random(rng, 2+rng.IntN(14), rng.IntN(30))
 		if got, want := orders.MinFill(h), definition(h, true); !slices.Equal(got, want) {
-			t.Fatalf("seed %d, round %d: min-fill %v, by definition %v, graph %v", seed, round, got, want, h)
+			t.Fatalf("seed %d, round %d: min-fill %v, by definition %v, graph %v",
+				seed, round, got, want, h)
 		}
 		if got, want := orders.MinWeight(h), definition(h, false); !slices.Equal(got, want) {
-			t.Fatalf("seed %d, round %d: min-weight %v, by definition %v, graph %v", seed, round, got, want, h)
+			t.Fatalf("seed %d, round %d: min-weight %v, by definition %v, graph %v",
+				seed, round, got, want, h)
 		}
 	}
 }
@@ -146,10 +150,13 @@ func TestKnownWidths(t *testing.T) {
 		{"star", star(500), 1},
 		{"ladder", lattice(2, 50, false), 2},
 	} {
-		for name, order := range map[string][]int{"min-fill": orders.MinFill(c.h), "min-weight": orders.MinWeight(c.h),
-			"best": orders.Best(c.h)} {
-			if plan := orders.Evaluate(c.h, order); plan.Width != c.width || len(order) != len(c.h.Dims) {
-				t.Errorf("%s, %s: width %d, want %d; order of %d", c.name, name, plan.Width, c.width, len(order))
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(c.h),
+			"min-weight": orders.MinWeight(c.h),
+			"best":       orders.Best(c.h)} {
+			if plan := orders.Evaluate(c.h, order); plan.Width != c.width ||
+				len(order) != len(c.h.Dims) {
+				t.Errorf("%s, %s: width %d, want %d; order of %d",
+					c.name, name, plan.Width, c.width, len(order))
 			}
 		}
 	}
@@ -194,15 +201,19 @@ func TestBestIsNoWorse(t *testing.T) {
 	}
 }
 
-// TestPlanBeyondFloat64: tables that nobody can hold are priced, not overflowed, and not walked through for ever.
+// TestPlanBeyondFloat64: tables that nobody can hold are priced,
+// not overflowed, and not walked through for ever.
 func TestPlanBeyondFloat64(t *testing.T) {
 	plan := orders.Evaluate(complete(46), orders.MinFill(complete(46)))
-	if plan.Width != 45 || math.Abs(plan.Log2Table-46) > 1e-9 || plan.Flops < 0x1p46 || plan.Bytes < 8*0x1p45 {
+	if plan.Width != 45 || math.Abs(plan.Log2Table-46) > 1e-9 || plan.Flops < 0x1p46 ||
+		plan.Bytes < 8*0x1p45 {
 		t.Errorf("46 variables: %+v", plan)
 	}
-	h := contractionorder.Hypergraph{Dims: slices.Repeat([]int{1 << 20}, 80), Edges: complete(80).Edges}
+	h := contractionorder.Hypergraph{Dims: slices.Repeat([]int{1 << 20}, 80),
+		Edges: complete(80).Edges}
 	plan = orders.Evaluate(h, orders.MinFill(h))
-	if plan.Log2Table < 1000 || math.IsInf(plan.Flops, 0) || math.IsNaN(plan.Bytes) || math.IsInf(plan.Bytes, 0) {
+	if plan.Log2Table < 1000 || math.IsInf(plan.Flops, 0) || math.IsNaN(plan.Bytes) ||
+		math.IsInf(plan.Bytes, 0) {
 		t.Errorf("80 variables of 2^20 values: %+v", plan)
 	}
 }
@@ -211,7 +222,8 @@ func BenchmarkMinFill(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		h    contractionorder.Hypergraph
-	}{{"grid100x100", lattice(100, 100, false)}, {"chain100000", chain(100000)}, {"complete300", complete(300)},
+	}{{"grid100x100", lattice(100, 100, false)}, {"chain100000", chain(100000)},
+		{"complete300", complete(300)},
 		{"star100000", star(100000)}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

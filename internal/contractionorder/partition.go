@@ -1,6 +1,7 @@
 package contractionorder
 
-// Multilevel bisection of a hypergraph: coarsen by heavy edges, split the smallest one, refine on the way back.
+// Multilevel bisection of a hypergraph:
+// coarsen by heavy edges, split the smallest one, refine on the way back.
 // Source: G. Karypis, R. Aggarwal, V. Kumar, S. Shekhar, Multilevel hypergraph partitioning (1999).
 
 import (
@@ -18,6 +19,7 @@ type hypergraph struct {
 	of     [][]int32 // nets of a vertex
 }
 
+// link fills in the nets of every vertex.
 func (g *hypergraph) link() {
 	g.of = make([][]int32, len(g.weight))
 	for e, pins := range g.nets {
@@ -41,7 +43,8 @@ type bisection struct {
 	pace      *pace.Pace // once it has ended what is left is split anyhow, and soon
 }
 
-// split returns the side, 0 or 1, of every vertex. Both sides are in use when there are two vertices or more, unless the time is over.
+// split returns the side, 0 or 1, of every vertex.
+// Both sides are in use when there are two vertices or more, unless the time is over.
 func (b *bisection) split(g *hypergraph) []uint8 {
 	if len(g.weight) <= coarseEnough {
 		return b.splitCoarse(g)
@@ -53,6 +56,7 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 	if len(c.weight)*20 > len(g.weight)*19 {
 		return b.splitCoarse(g)
 	}
+
 	coarse := b.split(c)
 	side := make([]uint8, len(g.weight))
 	for v, to := range group {
@@ -62,8 +66,9 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 	return side
 }
 
-// coarsen matches each vertex, in random sequence, with the one it shares the dearest nets with, a net of p vertices
-// counting 1/(p−1) of its cost.
+// coarsen matches each vertex, in random sequence, with the one it shares the costliest nets with:
+// a net of p vertices rates 1/(p−1) of its cost. It returns the coarser hypergraph and the group of
+// every vertex.
 func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 	group := make([]int32, len(g.weight))
 	for v := range group {
@@ -77,6 +82,8 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 		if group[v] != none {
 			continue
 		}
+
+		// Rate the unmatched neighbours of v.
 		near = near[:0]
 		for _, e := range g.of[v] {
 			pins := g.nets[e]
@@ -95,15 +102,19 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 			}
 			b.moves += int64(4 * len(pins))
 		}
+
 		partner := none
 		for _, u := range near {
-			if g.weight[u]+g.weight[v] <= heaviest && (partner == none || rating[u] > rating[partner]) {
+			if g.weight[u]+g.weight[v] <= heaviest &&
+				(partner == none || rating[u] > rating[partner]) {
 				partner = u
 			}
 		}
+
 		for _, u := range near {
 			rating[u] = 0
 		}
+
 		group[v] = int32(len(c.weight))
 		weight := g.weight[v]
 		if partner != none {
@@ -112,6 +123,13 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 		}
 		c.weight = append(c.weight, weight)
 	}
+	b.contractNets(g, c, group)
+	c.link()
+	return c, group
+}
+
+// contractNets gives c the nets of g over the groups; those inside one group can be cut no more.
+func (b *bisection) contractNets(g, c *hypergraph, group []int32) {
 	for e, pins := range g.nets {
 		if b.pace.Over(int64(8 * len(pins))) {
 			break
@@ -127,8 +145,6 @@ func (b *bisection) coarsen(g *hypergraph) (*hypergraph, []int32) {
 		}
 		b.moves += int64(32 * len(pins))
 	}
-	c.link()
-	return c, group
 }
 
 func (g *hypergraph) total() int64 {
@@ -139,6 +155,7 @@ func (g *hypergraph) total() int64 {
 	return sum
 }
 
+// shuffled returns a random permutation of 0 … n−1.
 func (b *bisection) shuffled(n int) []int32 {
 	p := make([]int32, n)
 	for i := range p {
@@ -149,7 +166,8 @@ func (b *bisection) shuffled(n int) []int32 {
 	return p
 }
 
-// splitCoarse grows one side from a random vertex, always by the vertex that cuts least, and refines; the best of a few.
+// splitCoarse grows one side from a random vertex,
+// always by the vertex that cuts least, and refines; the best of a few.
 func (b *bisection) splitCoarse(g *hypergraph) []uint8 {
 	var best []uint8
 	least := logs(0)
@@ -158,6 +176,7 @@ func (b *bisection) splitCoarse(g *hypergraph) []uint8 {
 		for v := range side {
 			side[v] = 1
 		}
+
 		f := newRefinement(g, side, b.half(g), b.pace)
 		f.grow(int32(b.rng.Uint64() % uint64(len(side))))
 		b.moves += f.moves

@@ -8,9 +8,10 @@ import (
 
 // pool merges tables of a network one pair at a time.
 type pool struct {
-	n      *network
-	scope  [][]int32 // by table, sorted
-	place  [][]int32 // by table and position in its scope: where the table is in the list of that index
+	n     *network
+	scope [][]int32 // by table, sorted
+	// by table and position in its scope: where the table is in the list of that index
+	place  [][]int32
 	size   []logs    // by table
 	alive  []bool    // by table
 	at     [][]int32 // by index: its live tables, in no particular sequence
@@ -29,6 +30,7 @@ func newPool(n *network) *pool {
 	for v, d := range degree {
 		p.at[v] = make([]int32, 0, d)
 	}
+
 	for _, e := range n.edges {
 		p.add(slices.Clone(e))
 	}
@@ -43,8 +45,10 @@ func (p *pool) add(scope []int32) int32 {
 		place[k] = int32(len(p.at[v]))
 		p.at[v] = append(p.at[v], t)
 	}
-	p.scope, p.place = append(p.scope, scope), append(p.place, place)
-	p.size, p.alive = append(p.size, p.weigh(scope)), append(p.alive, true)
+	p.scope = append(p.scope, scope)
+	p.place = append(p.place, place)
+	p.size = append(p.size, p.weigh(scope))
+	p.alive = append(p.alive, true)
 	p.moves += int64(16 * len(scope))
 	return t
 }
@@ -59,11 +63,13 @@ func (p *pool) remove(t int32) {
 		p.place[last][i] = at
 		p.at[v] = list[:len(list)-1]
 	}
+
 	p.moves += int64(16 * len(p.scope[t]))
 	p.alive[t] = false
 	p.scope[t], p.place[t] = nil, nil
 }
 
+// weigh returns log2 of the entries of a table over scope.
 func (p *pool) weigh(scope []int32) logs {
 	var w logs
 	for _, v := range scope {
@@ -77,6 +83,8 @@ func (p *pool) merge(a, b int32) int32 {
 	x, y := p.scope[a], p.scope[b]
 	p.remove(a)
 	p.remove(b)
+
+	// Of the indices of both, those that a third table has stay.
 	out := make([]int32, 0, len(x)+len(y))
 	for len(x) > 0 && len(y) > 0 {
 		switch v, u := x[0], y[0]; {
@@ -92,6 +100,7 @@ func (p *pool) merge(a, b int32) int32 {
 		}
 	}
 	out = append(append(out, x...), y...)
+
 	p.merges = append(p.merges, [2]int{int(a), int(b)})
 	return p.add(out)
 }
@@ -107,10 +116,12 @@ func (p *pool) rest() []int32 {
 	return out
 }
 
-// finish multiplies what is left, numbers and unconnected tables, smallest first, and returns all merges.
+// finish multiplies what is left, numbers and unconnected tables,
+// smallest first, and returns all merges.
 func (p *pool) finish() [][2]int {
 	left := p.rest()
-	slices.SortStableFunc(left, func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) })
+	slices.SortStableFunc(left,
+		func(a, b int32) int { return int(min(max(p.size[a]-p.size[b], -1), 1)) })
 	for len(left) > 1 {
 		left[1] = p.merge(left[0], left[1])
 		left = left[1:]

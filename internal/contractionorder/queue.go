@@ -2,7 +2,8 @@ package contractionorder
 
 // The priority queue of the greedy orders.
 
-// key orders vertices, the smallest first. A key is stale when it no longer equals the vertex's current one.
+// key orders vertices, the smallest first.
+// A key is stale when it no longer equals the vertex's current one.
 type key struct {
 	first, second int64
 	tie           uint64

@@ -1,6 +1,7 @@
 package contractionorder
 
-// Subtree reconfiguration: pieces of a tree are replaced by their optimal trees until none gets cheaper.
+// Subtree reconfiguration:
+// pieces of a tree are replaced by their optimal trees until none gets cheaper.
 
 import (
 	"slices"
@@ -15,8 +16,8 @@ type reconfigurer struct {
 	front   []int32  // the descendants: tables of the piece
 	inner   []int32  // the merges of the piece, its root first
 	pattern []uint16 // by index: which tables of the piece have it
-	outside []uint64
-	clean   []bool // by node: nothing near has changed since it could not be improved
+	outside []uint64 // scratch of scope
+	clean   []bool   // by node: nothing near has changed since it could not be improved
 }
 
 func newReconfigurer(w *working, o objective, k int) *reconfigurer {
@@ -33,12 +34,14 @@ func newReconfigurer(w *working, o objective, k int) *reconfigurer {
 // negligible is the part of a tree's cost, per merge, below which pieces are left as they are.
 const negligible = 0x1p-10
 
-// run goes over the tree from the leaves up until no piece gets cheaper or the moves of the working tree reach limit.
+// run goes over the tree from the leaves up until no piece
+// gets cheaper or the moves of the working tree reach limit.
 func (r *reconfigurer) run(limit int64) {
 	w := r.w
 	if len(w.left) < 5 {
 		return
 	}
+
 	for changed := true; changed && w.moves < limit; {
 		changed = false
 		floor := w.logTotal(&r.o) + log2Float(negligible) - log2(uint64(len(w.left)))
@@ -65,6 +68,7 @@ func (r *reconfigurer) improve(v int32, floor logs) bool {
 	if len(r.front) < 3 {
 		return false
 	}
+
 	old := -noLimit
 	for _, x := range r.inner {
 		old = logAdd(old, r.o.log(w.full[x], w.size[x]))
@@ -72,14 +76,17 @@ func (r *reconfigurer) improve(v int32, floor logs) bool {
 	if old < floor {
 		return false
 	}
+
 	r.load(v)
 	total, base := r.d.solve(&r.o)
 	w.moves += r.d.moves
 	r.d.moves = 0
+
 	before := 0.0
 	for _, x := range r.inner {
 		before += float64(r.o.float(w.full[x], w.size[x], base))
 	}
+
 	if !(total < before*(1-0x1p-20)) {
 		return false
 	}
@@ -87,11 +94,13 @@ func (r *reconfigurer) improve(v int32, floor logs) bool {
 	return true
 }
 
-// grow collects the piece below v: the largest table at its border is replaced by what it is made of until there are k.
+// grow collects the piece below v:
+// the largest table at its border is replaced by what it is made of until there are k.
 func (r *reconfigurer) grow(v int32) {
 	w := r.w
 	r.front = append(r.front[:0], w.left[v], w.right[v])
 	r.inner = append(r.inner[:0], v)
+
 	for len(r.front) < r.k {
 		at := -1
 		for i, x := range r.front {
@@ -121,6 +130,8 @@ func (r *reconfigurer) load(v int32) {
 			}
 		}
 	}
+
+	// An index is open where the table of v has it.
 	open := w.set(v)
 	for i := range open {
 		var union uint64
@@ -157,6 +168,7 @@ func (r *reconfigurer) rebuild(v int32) {
 		if x != v {
 			r.scope(x, v, m)
 		}
+
 		var full logs
 		p, q := w.set(w.left[x]), w.set(w.right[x])
 		for i := range p {
@@ -164,11 +176,14 @@ func (r *reconfigurer) rebuild(v int32) {
 		}
 		w.full[x] = full
 	}
+
 	build(v, 1<<len(r.front)-1)
 	w.moves += int64(len(r.inner) * (len(r.front) + 2) * w.n.words)
 	for _, x := range r.inner {
 		r.clean[x] = false
 	}
+
+	// What is near above may get cheaper now.
 	x := v
 	for range r.k {
 		if x = w.parent[x]; x == none {
@@ -178,11 +193,13 @@ func (r *reconfigurer) rebuild(v int32) {
 	}
 }
 
-// scope sets the scope of x, which holds subset m of the piece below v: what m has and someone outside has too.
+// scope sets the scope of x, which holds subset m of the piece below v:
+// what m has and someone outside has too.
 func (r *reconfigurer) scope(x, v int32, m int) {
 	w := r.w
 	s := w.set(x)
 	clear(s)
+
 	copy(r.outside, w.set(v))
 	for j, y := range r.front {
 		to := r.outside
@@ -193,6 +210,7 @@ func (r *reconfigurer) scope(x, v int32, m int) {
 			to[i] |= word
 		}
 	}
+
 	for i := range s {
 		s[i] &= r.outside[i]
 	}

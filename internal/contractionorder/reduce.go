@@ -8,16 +8,18 @@ const fewTables = 256
 // reduce merges what can be merged without making any table larger:
 //
 //   - a tensor whose scope is inside another's, with that one;
-//   - the two tensors of an index that only they have, where the result is no larger than the larger of them.
+//   - the two tensors of an index that only they have, where the result is no larger than the
+//     larger of them.
 //
-// A chain, a tree, and every tensor that hangs on one other disappear. The tables alive in the pool are what is left to
-// be searched. Time: near linear for bounded degrees.
+// A chain, a tree, and every tensor that hangs on one other disappear. The tables alive
+// in the pool are what is left to be searched. Time: near linear for bounded degrees.
 func reduce(n *network) *pool {
 	p := newPool(n)
 	queue := make([]int32, 0, 2*len(n.edges))
 	for t := range n.edges {
 		queue = append(queue, int32(t))
 	}
+
 	for len(queue) > 0 {
 		t := queue[0]
 		queue = queue[1:]
@@ -34,6 +36,8 @@ func reduce(n *network) *pool {
 
 // partner returns a table to merge t with, or none.
 func (p *pool) partner(t int32) int32 {
+
+	// Two tensors that alone have an index, while looking for the index that fewest tables have.
 	rare := none
 	for _, v := range p.scope[t] {
 		list := p.at[v]
@@ -48,6 +52,8 @@ func (p *pool) partner(t int32) int32 {
 			return o
 		}
 	}
+
+	// A table around t has its rarest index too.
 	if rare == none {
 		return none
 	}

@@ -24,8 +24,9 @@ func shapeOf(t testing.TB, name string) contractionorder.Hypergraph {
 	return h
 }
 
-// TestReferenceModels holds the search to the largest result, in log2 of its entries, and the log10 of the flops it is
-// known to reach, with half a bit and a quarter of a decade to spare. ORDERING_MODELS names others to be tabulated.
+// TestReferenceModels holds the search to the largest result, in log2 of its entries, and the log10
+// of the flops it is known to reach, with half a bit and a quarter of a decade to spare.
+// ORDERING_MODELS names others to be tabulated.
 func TestReferenceModels(t *testing.T) {
 	if names := os.Getenv("ORDERING_MODELS"); names != "" {
 		for _, name := range strings.Fields(names) {
@@ -56,7 +57,9 @@ func TestReferenceModels(t *testing.T) {
 			}
 			p := searchReference(t, m.name)
 			if p.Cost.Log2Table > m.table+0.5 || math.Log10(p.Cost.Flops) > m.flops {
-				t.Errorf("largest result 2^%.1f, 10^%.2f flops; 2^%.1f and 10^%.2f are known to be reached", p.Cost.Log2Table,
+				t.Errorf("largest result 2^%.1f, 10^%.2f flops; 2^%.1f and 10^%.2f are known to "+
+					"be "+
+					"reached", p.Cost.Log2Table,
 					math.Log10(p.Cost.Flops), m.table, m.flops)
 			}
 		})
@@ -78,8 +81,10 @@ func searchReference(t *testing.T, name string) contractionorder.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%-15s min-fill 2^%.1f 10^%.2f | search 2^%.1f 10^%.2f flops, %.0f slices, peak %.3g bytes, %.2g moves in %.2f s", name,
-		fill.Log2Table, math.Log10(fill.Flops), p.Cost.Log2Table, math.Log10(p.Cost.Flops), p.Cost.Slices, p.Cost.PeakBytes,
+	t.Logf("%-15s min-fill 2^%.1f 10^%.2f | search 2^%.1f 10^%.2f flops, %.0f slices, peak "+
+		"%.3g bytes, %.2g moves in %.2f s", name,
+		fill.Log2Table, math.Log10(fill.Flops), p.Cost.Log2Table, math.Log10(p.Cost.Flops),
+		p.Cost.Slices, p.Cost.PeakBytes,
 		float64(p.Moves), time.Since(start).Seconds())
 	checkPlan(t, h, p)
 	return p

@@ -1,35 +1,45 @@
 package contractionorder
 
 // Fiduccia–Mattheyses refinement of a bisection.
-// Source: C. M. Fiduccia, R. M. Mattheyses, A linear-time heuristic for improving network partitions (1982).
+// Source: C. M. Fiduccia, R. M. Mattheyses,
+// A linear-time heuristic for improving network partitions (1982).
 
 import (
 	"github.com/basetensor/basetensor/internal/pace"
 )
 
-// refinement moves single vertices between the sides. Gains are kept up to date; a heap that may hold outdated entries
-// finds the largest.
+// refinement moves single vertices between the sides.
+// Gains are kept up to date; a heap that may hold outdated entries finds the largest.
 type refinement struct {
 	g      *hypergraph
-	side   []uint8
-	half   int64
-	weight [2]int64
+	side   []uint8    // by vertex: 0 or 1
+	half   int64      // what a side may weigh
+	weight [2]int64   // by side
 	count  [2][]int32 // by net: its vertices on each side
 	gain   []logs     // by vertex: what moving it saves
-	locked []bool
-	queue  pairQueue // score −gain
-	offers uint64
-	cut    logs
+	locked []bool     // by vertex: it has moved in this pass
+	queue  pairQueue  // score −gain
+	offers uint64     // so far
+	cut    logs       // cost of the nets with vertices on both sides
 	moves  int64
 	pace   *pace.Pace
 }
 
 func newRefinement(g *hypergraph, side []uint8, half int64, p *pace.Pace) *refinement {
-	f := &refinement{g: g, side: side, half: half, pace: p, gain: make([]logs, len(side)), locked: make([]bool, len(side))}
+	f := &refinement{
+		g:      g,
+		side:   side,
+		half:   half,
+		pace:   p,
+		gain:   make([]logs, len(side)),
+		locked: make([]bool, len(side)),
+	}
+
 	f.count = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
 	for v, s := range side {
 		f.weight[s] += g.weight[v]
 	}
+
 	for e, pins := range g.nets {
 		for _, v := range pins {
 			f.count[side[v]][e]++
@@ -58,6 +68,7 @@ func (f *refinement) gainOf(v int32) logs {
 	return gain
 }
 
+// offer queues v with its present gain.
 func (f *refinement) offer(v int32) {
 	f.offers++
 	f.moves += 60 // most of it for taking it out again
@@ -72,50 +83,64 @@ func (f *refinement) move(v int32) {
 	f.side[v] = to
 	f.weight[from] -= f.g.weight[v]
 	f.weight[to] += f.g.weight[v]
+
 	for _, e := range f.g.of[v] {
-		cost, left, there := f.g.cost[e], f.count[from][e]-1, f.count[to][e]
-		f.count[from][e], f.count[to][e] = left, there+1
-		if left > 1 && there > 1 {
-			continue
-		}
-		for _, u := range f.g.nets[e] {
-			if u == v {
-				continue
-			}
-			var change logs
-			if f.side[u] == from {
-				if there == 0 { // cut from now on: following it no longer cuts
-					change += cost
-				}
-				if left == 1 {
-					change += cost
-				}
-			} else {
-				if there == 1 { // no longer alone
-					change -= cost
-				}
-				if left == 0 {
-					change -= cost
-				}
-			}
-			if change != 0 {
-				f.gain[u] += change
-				if !f.locked[u] {
-					f.offer(u)
-				}
-			}
-		}
+		f.count[from][e]--
+		f.count[to][e]++
+		f.updateGains(e, v, from)
 		f.moves += int64(4 * len(f.g.nets[e]))
 	}
+
 	f.gain[v] = f.gainOf(v)
 	f.pace.Over(int64(16 + 4*len(f.g.of[v])))
 }
 
-// grow moves vertices from side 1 to side 0, beginning with seed, until side 0 has half of the weight.
+// updateGains changes the gains of the vertices of net e after v has left side from. Only the first
+// and the last two vertices of a side matter to others.
+func (f *refinement) updateGains(e, v int32, from uint8) {
+	cost := f.g.cost[e]
+	left := f.count[from][e]
+	there := f.count[1-from][e] - 1 // before v came
+	if left > 1 && there > 1 {
+		return
+	}
+	for _, u := range f.g.nets[e] {
+		if u == v {
+			continue
+		}
+		var change logs
+		if f.side[u] == from {
+			if there == 0 { // cut from now on: following it no longer cuts
+				change += cost
+			}
+			if left == 1 {
+				change += cost
+			}
+		} else {
+			if there == 1 { // no longer alone
+				change -= cost
+			}
+			if left == 0 {
+				change -= cost
+			}
+		}
+		if change != 0 {
+			f.gain[u] += change
+			if !f.locked[u] {
+				f.offer(u)
+			}
+		}
+	}
+	f.moves += int64(4 * len(f.g.nets[e]))
+}
+
+// grow moves vertices from side 1 to side 0,
+// beginning with seed, until side 0 has half of the weight.
 func (f *refinement) grow(seed int32) {
 	for v := range f.gain {
 		f.gain[v] = f.gainOf(int32(v))
 	}
+
 	total := f.weight[0] + f.weight[1]
 	next := seed
 	for v := int32(0); 2*(f.weight[0]+f.g.weight[next]) <= total || f.weight[0] == 0; {
@@ -124,25 +149,29 @@ func (f *refinement) grow(seed int32) {
 		if f.pace.Err() != nil {
 			return
 		}
+
 		next = none
 		for len(f.queue) > 0 && next == none {
 			if k := f.queue.pop(); !f.locked[k.a] && -k.score == f.gain[k.a] {
 				next = k.a
 			}
 		}
+
 		for next == none && int(v) < len(f.side) { // nothing connected is left
 			if !f.locked[v] {
 				next = v
 			}
 			v++
 		}
+
 		if next == none {
 			return
 		}
 	}
 }
 
-// pass moves every vertex once at most, the largest gain first, keeps the best prefix and says whether it gained.
+// pass moves every vertex once at most, the largest gain first,
+// keeps the best prefix and says whether it gained.
 func (f *refinement) pass() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
@@ -150,15 +179,18 @@ func (f *refinement) pass() bool {
 		f.gain[v] = f.gainOf(int32(v))
 		f.offer(int32(v))
 	}
+
 	var done []int32
 	start, startOver := f.cut, f.over()
 	best, bestOver, keep := start, startOver, 0
+
 	for len(f.queue) > 0 && f.pace.Err() == nil {
 		k := f.queue.pop()
 		v := k.a
 		if f.locked[v] || -k.score != f.gain[v] || !f.allowed(v) {
 			continue
 		}
+
 		f.locked[v] = true
 		f.move(v)
 		done = append(done, v)
@@ -169,6 +201,8 @@ func (f *refinement) pass() bool {
 			break
 		}
 	}
+
+	// Undo what came after the best prefix.
 	for i := len(done) - 1; i >= keep; i-- {
 		f.move(done[i])
 	}
@@ -178,8 +212,8 @@ func (f *refinement) pass() bool {
 // over is by how much the heavier side is too heavy.
 func (f *refinement) over() int64 { return max(f.weight[0]-f.half, f.weight[1]-f.half, 0) }
 
-// allowed says whether v may move: not into a side that becomes too heavy and heavier than the one it leaves, and never
-// the last vertex of a side.
+// allowed says whether v may move: not into a side that becomes too heavy
+// and heavier than the one it leaves, and never the last vertex of a side.
 func (f *refinement) allowed(v int32) bool {
 	from := f.side[v]
 	w := f.g.weight[v]

@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// ErrMemory is wrapped by the error of a search that found no slices for which a contraction fits the memory; its code
-// is fault.OverBudget.
+// ErrMemory is wrapped by the error of a search that found no slices
+// for which a contraction fits the memory; its code is fault.OverBudget.
 var ErrMemory = errors.New("ordering: over the memory budget")
 
 // Options of a search. The zero value works.
@@ -23,12 +23,14 @@ type Options struct {
 	Memory int64   // bytes of Cost.PeakBytes; 0: btn.DefaultMemory, 2 GiB
 	Moves  int64   // elementary operations at most, roughly; 0: 2^32, some four seconds of one core
 	Effort float64 // moves per flop of the best tree so far; 0: ½
-	// WriteCost is how many flops an entry of a result costs, being written and read back, above 1; 0: 16.
+	// WriteCost is how many flops an entry of a result costs,
+	// being written and read back, above 1; 0: 16.
 	WriteCost float64
 	Threads   int // goroutines, 1 or 2; 0: 1. The plan does not depend on it
 }
 
-// Plan is how to contract a network: along Tree, once for every combination of values of Slices, and what that costs.
+// Plan is how to contract a network:
+// along Tree, once for every combination of values of Slices, and what that costs.
 type Plan struct {
 	Tree   Tree
 	Slices []int // sorted indices of the hypergraph
@@ -41,22 +43,24 @@ const (
 	defaultMoves  = 1 << 32
 	defaultEffort = 0.5
 
-	// An entry costs 8 bytes written, read and often permuted in between; a core does some 16 flops meanwhile.
+	// An entry costs 8 bytes written, read and often permuted in between;
+	// a core does some 16 flops meanwhile.
 	defaultWriteCost = 16
 
 	pieces      = 8  // tables of a piece that is reconfigured as a rule
 	largePieces = 10 // and where a tree is better than all before
 )
 
-// Search returns a plan for h that holds at most Options.Memory bytes. It takes the min-fill order as a tree, improves
-// it by reconfiguration, and returns it when it costs less than 10^7 flops. Otherwise it anneals trees from random
-// greedyTree merging, from recursive bisection and the best one so far, in attempts that go on while the moves spent are less
-// than Effort times the price of the best tree (flops and WriteCost for every entry written), less than Moves, and the
-// last attempts were of use. Where the best tree does not fit the memory, indices are sliced, interleaved
-// with more annealing; a table over the limit is penalised from the start.
+// Search returns a plan for h that holds at most Options.Memory bytes. It takes the min-fill order
+// as a tree, improves it by reconfiguration, and returns it when it costs less than 10^7 flops.
+// Otherwise it anneals trees from random greedy merging, from recursive bisection and the best one
+// so far, in attempts that go on while the moves spent are less than Effort times the price of the
+// best tree (flops and WriteCost for every entry written), less than Moves, and the last attempts
+// were of use. Where the best tree does not fit the memory, indices are sliced, interleaved with
+// more annealing; a table over the limit is penalised from the start.
 //
-// The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone.
-// Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
+// The plan depends on h, Seed, Memory, Moves, Effort and WriteCost alone. Errors:
+// ErrTree for an inconsistent hypergraph; ErrMemory, with the best plan found; the context's.
 func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if err := h.Validate(); err != nil {
 		return Plan{}, err
@@ -73,10 +77,12 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if !(o.WriteCost > 1) {
 		o.WriteCost = defaultWriteCost
 	}
+
 	s := newSearch(ctx, h, o)
 	if len(s.n.edges)*s.n.words > mostWords {
 		return s.orderOnly()
 	}
+
 	plan, err := s.first()
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return Plan{}, ctxErr // it may be cut short
@@ -84,6 +90,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if err != nil || plan.Cost.Flops < cheap && s.fits(plan) {
 		return plan, err
 	}
+
 	s.explore()
 	if plan, err = s.squeeze(); err != nil {
 		return Plan{}, err
@@ -99,13 +106,14 @@ func (s *search) check(p Plan) error {
 	if s.fits(p) {
 		return nil
 	}
-	return fault.New(fault.OverBudget, "%w: %s with %d indices sliced, the budget is %d bytes", ErrMemory,
-		bytesText(p.Cost.PeakBytes), len(p.Slices), s.o.Memory)
+	return fault.New(fault.OverBudget, "%w: %s with %d indices sliced, the budget is %d bytes",
+		ErrMemory, bytesText(p.Cost.PeakBytes), len(p.Slices), s.o.Memory)
 }
 
 func bytesText(b float64) string {
 	if b > 1e15 {
-		return fmt.Sprintf("a contraction needs 2^%.1f bytes", float64(log2Float(b))/float64(oneBit))
+		return fmt.Sprintf("a contraction needs 2^%.1f bytes",
+			float64(log2Float(b))/float64(oneBit))
 	}
 	return fmt.Sprintf("a contraction needs %.0f bytes", b)
 }
@@ -115,12 +123,12 @@ type search struct {
 	ctx       context.Context
 	h         Hypergraph
 	o         Options
-	reduced   *pool
-	left      []int32
-	n         *network
+	reduced   *pool    // with the merges of the reduction
+	left      []int32  // the tables that reduction leaves, by their number in reduced
+	n         *network // the network of these tables
 	objective objective
-	best      *slicing
-	price     logs // of best
+	best      *slicing // the best tree
+	price     logs     // of best
 	moves     int64
 }
 
@@ -130,11 +138,16 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s.n, s.left = s.reduced.kernel(h.Dims)
 	s.n.ctx = ctx
 	s.moves = s.reduced.moves
-	s.objective = objective{write: log2Float(o.WriteCost - 1), limit: s.tableLimit(), steep: oneBit / 2}
+	s.objective = objective{
+		write: log2Float(o.WriteCost - 1),
+		limit: s.tableLimit(),
+		steep: oneBit / 2,
+	}
 	return s
 }
 
-// tableLimit is log2 of the largest table when the memory beside the tensors of the network holds two of them.
+// tableLimit is log2 of the largest table when the memory
+// beside the tensors of the network holds two of them.
 func (s *search) tableLimit() logs {
 	free := float64(s.o.Memory) / 8
 	for _, e := range s.h.Edges {
@@ -161,7 +174,8 @@ func (s *search) first() (Plan, error) {
 	return s.finish()
 }
 
-// orderOnly is for networks whose scopes as bit sets are too large for a search: the min-fill order, without slices.
+// orderOnly is for networks whose scopes as bit sets are too large for a search:
+// the min-fill order, without slices.
 func (s *search) orderOnly() (Plan, error) {
 	order, err := s.n.minFill(s.ctx)
 	if err != nil {
@@ -171,6 +185,7 @@ func (s *search) orderOnly() (Plan, error) {
 	if err := s.ctx.Err(); err != nil {
 		return Plan{}, err
 	}
+
 	s.moves += p.moves
 	plan, err := s.plan(s.reduced.expand(s.left, p.finish()), nil)
 	if err != nil {
@@ -179,12 +194,14 @@ func (s *search) orderOnly() (Plan, error) {
 	return plan, s.check(plan)
 }
 
-// squeeze slices the best tree until it fits the memory: several tables that are held at once may exceed it although
-// each is below the limit. Then it is improved once more, as long as it still fits.
+// squeeze slices the best tree until it fits the memory: several tables that are held at once may
+// exceed it although each is below the limit. Then it is improved once more, as long as it still
+// fits.
 func (s *search) squeeze() (Plan, error) {
 	share := max(s.worth(s.price)/shares, 1)
 	s.best.w.moves = 0
 	squeezed := false
+
 	plan, err := s.finish()
 	for err == nil && !s.fits(plan) && s.ctx.Err() == nil {
 		o := s.objective
@@ -196,23 +213,29 @@ func (s *search) squeeze() (Plan, error) {
 		if v == none {
 			return plan, nil
 		}
+
 		squeezed = true
 		s.best = s.best.reslice(append(slices.Clone(s.best.sliced), v))
 		newReconfigurer(s.best.w, s.objective, pieces).run(s.best.w.moves + share)
 		plan, err = s.finish()
 	}
+
 	s.moves += s.best.w.moves
 	if err != nil || !squeezed || s.ctx.Err() != nil {
 		return plan, err
 	}
+
 	last := s.best
 	s.best = &slicing{whole: s.n, w: last.w.clone(), sliced: last.sliced}
 	s.improve(s.best, oneBit/4, share, rand.NewPCG(s.o.Seed, 1<<63))
 	s.best.widen(&s.objective)
 	s.moves += s.best.w.moves
-	if again, err := s.finish(); err == nil && s.fits(again) && again.Cost.price(s.o.WriteCost) < plan.Cost.price(s.o.WriteCost) {
+
+	if again, err := s.finish(); err == nil && s.fits(again) &&
+		again.Cost.price(s.o.WriteCost) < plan.Cost.price(s.o.WriteCost) {
 		return again, nil
 	}
+
 	s.best = last
 	plan.Moves = s.moves
 	return plan, nil
@@ -230,6 +253,7 @@ func (n *network) minFill(ctx context.Context) ([]int, error) {
 			h.Edges[t] = append(h.Edges[t], int(v))
 		}
 	}
+
 	order, err := MinFill(ctx, h)
 	if err != nil {
 		return nil, err
@@ -245,14 +269,15 @@ func (s *search) budget(w *working) int64 {
 	return s.worth(w.logTotal(&s.objective))
 }
 
+// worth is how many moves a price is worth.
 func (s *search) worth(price logs) int64 {
 	return int64(min(float64(s.o.Effort*pow2(price)), float64(s.o.Moves)))
 }
 
 func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.o.Memory) }
 
-// finish turns the best tree into a plan: it is expanded to the whole network, and what reduction did is reconfigured
-// together with it, unless that takes the plan over the memory.
+// finish turns the best tree into a plan: it is expanded to the whole network, and what
+// reduction did is reconfigured together with it, unless that takes the plan over the memory.
 func (s *search) finish() (Plan, error) {
 	merges := s.reduced.expand(s.left, s.best.w.merges())
 	plain, err := s.plan(merges, s.best.sliced)
@@ -261,9 +286,11 @@ func (s *search) finish() (Plan, error) {
 	if err != nil || len(n.edges)*n.words > mostWords {
 		return plain, err
 	}
+
 	w := newWorking(n, merges)
 	newReconfigurer(w, s.objective, pieces).run(max(s.budget(w)/shares, 1<<16))
 	s.moves += w.moves
+
 	better, err := s.plan(w.merges(), s.best.sliced)
 	if err != nil || s.fits(plain) && !s.fits(better) {
 		better = plain
@@ -278,10 +305,12 @@ func (s *search) plan(merges [][2]int, sliced []int32) (Plan, error) {
 		p.Slices = append(p.Slices, s.n.of[v])
 	}
 	slices.Sort(p.Slices)
+
 	t, err := NewTree(len(s.h.Edges), merges)
 	if err != nil {
 		return Plan{}, err
 	}
+
 	if p.Tree, err = Schedule(s.h, t, p.Slices); err != nil {
 		return Plan{}, err
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-func search(t testing.TB, h contractionorder.Hypergraph, o contractionorder.Options) contractionorder.Plan {
+func search(
+	t testing.TB, h contractionorder.Hypergraph, o contractionorder.Options,
+) contractionorder.Plan {
 	t.Helper()
 	p, err := contractionorder.Search(context.Background(), h, o)
 	if err != nil {
@@ -25,7 +27,10 @@ func search(t testing.TB, h contractionorder.Hypergraph, o contractionorder.Opti
 }
 
 // value contracts tensors with random entries along a plan, slice by slice, entry by entry.
-func value(t *testing.T, h contractionorder.Hypergraph, p contractionorder.Plan, entry func(tensor int, x []int) float64) float64 {
+func value(
+	t *testing.T, h contractionorder.Hypergraph, p contractionorder.Plan, entry func(tensor int,
+		x []int) float64,
+) float64 {
 	t.Helper()
 	scopes, err := contractionorder.Scopes(h, p.Tree, p.Slices)
 	if err != nil {
@@ -91,7 +96,9 @@ func value(t *testing.T, h contractionorder.Hypergraph, p contractionorder.Plan,
 					closed = append(closed, v)
 				}
 			}
-			fill(i, closed, func() float64 { return tables[m[0]][at(m[0])] * tables[m[1]][at(m[1])] })
+			fill(i, closed, func() float64 {
+				return tables[m[0]][at(m[0])] * tables[m[1]][at(m[1])]
+			})
 		}
 		return tables[len(tables)-1][""]
 	})
@@ -122,7 +129,8 @@ func inputBytes(h contractionorder.Hypergraph) float64 {
 	return sum
 }
 
-// TestPlansContractToTheSum: a plan followed literally, sliced or not, gives the sum over all indices.
+// TestPlansContractToTheSum:
+// a plan followed literally, sliced or not, gives the sum over all indices.
 func TestPlansContractToTheSum(t *testing.T) {
 	sliced := 0
 	for seed := range uint64(150) {
@@ -209,11 +217,13 @@ func TestSearchBeatsMinFillOnGrids(t *testing.T) {
 	}
 }
 
-// TestSearchIsTheSameEverywhere: repeated, with other threads, and on other machines, by a digest of the plan. When a
-// change of the search is meant to change plans, the failing test says what to write here.
+// TestSearchIsTheSameEverywhere: repeated, with other threads, and on other machines, by a digest
+// of the plan. When a change of the search is meant to change plans, the failing test says what to
+// write here.
 func TestSearchIsTheSameEverywhere(t *testing.T) {
 	h := grid(18, 18, 2)
-	for memory, digest := range map[int64]string{0: "977c8681cbb3865b", 1 << 20: "00b4678c5d534609"} {
+	for memory, digest := range map[int64]string{0: "977c8681cbb3865b",
+		1 << 20: "00b4678c5d534609"} {
 		o := contractionorder.Options{Seed: 7, Memory: memory, Moves: 4e7}
 		one := search(t, h, o)
 		if got := digestOf(one); got != digest {
@@ -221,7 +231,8 @@ func TestSearchIsTheSameEverywhere(t *testing.T) {
 		}
 		for o.Threads = range 3 {
 			if again := search(t, h, o); !reflect.DeepEqual(one, again) {
-				t.Errorf("memory %d, %d threads: %+v, then %+v", memory, o.Threads, one.Cost, again.Cost)
+				t.Errorf("memory %d, %d threads: %+v, then %+v",
+					memory, o.Threads, one.Cost, again.Cost)
 			}
 		}
 		o.Seed = 8
@@ -247,14 +258,17 @@ func TestSearchKeepsToTheMemory(t *testing.T) {
 		}
 		// A grid of side n sliced at k sites is a smaller grid: the overhead stays far below 2^k.
 		if p.Cost.Flops > whole.Cost.Flops*math.Sqrt(p.Cost.Slices)*2 {
-			t.Errorf("1/%d of the memory takes %v flops in %v slices, the whole %v", part, p.Cost.Flops, p.Cost.Slices, whole.Cost.Flops)
+			t.Errorf("1/%d of the memory takes %v flops in %v slices, the whole %v",
+				part, p.Cost.Flops, p.Cost.Slices, whole.Cost.Flops)
 		}
 	}
 }
 
 func TestSearchOverTheMemory(t *testing.T) {
-	h := contractionorder.Hypergraph{Dims: []int{100, 100, 100}, Edges: [][]int{{0, 1}, {1, 2}, {2, 0}}}
-	p, err := contractionorder.Search(context.Background(), h, contractionorder.Options{Memory: 1000})
+	h := contractionorder.Hypergraph{Dims: []int{100, 100, 100},
+		Edges: [][]int{{0, 1}, {1, 2}, {2, 0}}}
+	p, err := contractionorder.Search(context.Background(), h,
+		contractionorder.Options{Memory: 1000})
 	if !errors.Is(err, contractionorder.ErrMemory) || fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("30,000 entries in 1,000 bytes: %v", err)
 	}
@@ -283,7 +297,8 @@ func TestSearchIsCheapForCheapNetworks(t *testing.T) {
 func TestSearchStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := contractionorder.Search(ctx, grid(20, 20, 3), contractionorder.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := contractionorder.Search(ctx, grid(20, 20, 3),
+		contractionorder.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -304,7 +319,9 @@ func TestSearchOfNothing(t *testing.T) {
 		}
 	}
 	if _, err := contractionorder.Search(context.Background(),
-		contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{1}}}, contractionorder.Options{}); !errors.Is(err, contractionorder.ErrTree) {
+		contractionorder.Hypergraph{Dims: []int{2},
+			Edges: [][]int{{1}}}, contractionorder.Options{}); !errors.Is(err,
+		contractionorder.ErrTree) {
 		t.Errorf("an edge with an unknown index: %v", err)
 	}
 }
@@ -330,7 +347,8 @@ func TestSearchOfHopelessNetworks(t *testing.T) {
 
 func ExampleSearch() {
 	// A ring of four tensors; index 3 has dimension 1 and costs nothing.
-	h := contractionorder.Hypergraph{Dims: []int{2, 3, 4, 1, 5}, Edges: [][]int{{0, 1}, {1, 2, 3}, {2, 4}, {4, 0}}}
+	h := contractionorder.Hypergraph{Dims: []int{2, 3, 4, 1, 5},
+		Edges: [][]int{{0, 1}, {1, 2, 3}, {2, 4}, {4, 0}}}
 	p, err := contractionorder.Search(context.Background(), h, contractionorder.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -19,6 +19,7 @@ func (n *network) without(sliced []int32) *network {
 	for _, v := range sliced {
 		gone[v] = true
 	}
+
 	c := *n
 	c.edges = make([][]int32, len(n.edges))
 	for t, e := range n.edges {
@@ -50,9 +51,10 @@ func (s *slicing) slices() logs {
 // price returns log2 of the price of all slices.
 func (s *slicing) price(o *objective) logs { return s.w.logTotal(o) + s.slices() }
 
-// narrow slices one index after the other, each time the one that leaves the lowest price with the penalty for tables
-// over the limit, and reconfigures the tree after each, until no table is over the limit. The sequence is deterministic;
-// among equals the index with the smallest number is first. It says whether it got there with fewer than 2^64 slices.
+// narrow slices one index after the other, each time the one that leaves the lowest price with the
+// penalty for tables over the limit, and reconfigures the tree after each, until no table is over
+// the limit. The sequence is deterministic; among equals the index with the smallest number is
+// first. It says whether it got there with fewer than 2^64 slices.
 func (s *slicing) narrow(o *objective, k int, limit int64) bool {
 	for s.w.largest() > o.limit {
 		v := s.best(o)
@@ -78,12 +80,15 @@ func (s *slicing) best(o *objective) int32 {
 			}
 		}
 	}
+
 	base = max(base-500*oneBit, 0)
+
 	choice, least := none, 0.0
 	for _, v := range members(candidates, nil) {
 		if w.n.over() {
 			return choice
 		}
+
 		word, bit, d := int(v>>6), uint64(1)<<(v&63), w.n.weight(v)
 		sum := 0.0
 		for x := int32(w.leaves()); int(x) < len(w.left); x++ {
@@ -96,6 +101,7 @@ func (s *slicing) best(o *objective) int32 {
 			}
 			sum += float64(o.float(full, size, base))
 		}
+
 		sum *= pow2(d)
 		if choice == none || sum < least {
 			choice, least = v, sum
@@ -125,13 +131,15 @@ func (s *slicing) widen(o *objective) {
 	}
 }
 
-// exchange takes back one slice after the other and slices anew what that needs, where the price falls.
+// exchange takes back one slice after the other and
+// slices anew what that needs, where the price falls.
 func (s *slicing) exchange(o *objective, k int, limit int64) {
 	for _, v := range slices.Clone(s.sliced) {
 		if s.w.moves >= limit || s.whole.over() {
 			return
 		}
-		c := s.reslice(slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == v }))
+		c := s.reslice(slices.DeleteFunc(slices.Clone(s.sliced),
+			func(u int32) bool { return u == v }))
 		if c.narrow(o, k, limit) && c.price(o) < s.price(o) {
 			*s = *c
 		} else {

@@ -1,7 +1,7 @@
 package contractionorder
 
-// Steps: what an elimination order does, table by table. Whoever prices an order and whoever executes it walk the same
-// steps, so predicted and measured costs agree to the last flop.
+// Steps: what an elimination order does, table by table. Whoever prices an order and whoever
+// executes it walk the same steps, so predicted and measured costs agree to the last flop.
 
 import (
 	"cmp"
@@ -16,9 +16,10 @@ import (
 //
 //	out[Out] = Σ_Sum Π_k in_k
 //
-// Tables are numbered: the tensors of the hypergraph first, then the outputs of the steps in sequence. A step consumes
-// its inputs. Out lists the index to be eliminated first first, which is the slowest axis: the indices of Sum precede
-// those of Out in the same sense, so every input that is itself a step's output has Sum on its slowest axes.
+// Tables are numbered: the tensors of the hypergraph first, then the outputs of the steps in
+// sequence. A step consumes its inputs. Out lists the index to be eliminated first first, which is
+// the slowest axis: the indices of Sum precede those of Out in the same sense, so every input that
+// is itself a step's output has Sum on its slowest axes.
 type Step struct {
 	In   []int   // tables multiplied, 1 to MaxOperands
 	Sum  []int   // indices summed out, possibly none
@@ -32,24 +33,29 @@ func (s *Step) Flops() float64 {
 	return finite(float64(len(s.In)-1)*s.Full + (s.Full - s.Size))
 }
 
-// MaxOperands bounds the inputs of one step: normalised entries multiply without leaving the range of float64.
+// MaxOperands bounds the inputs of one step:
+// normalised entries multiply without leaving the range of float64.
 const MaxOperands = 8
 
 const (
-	mergeBelow = 0.25 // inputs are merged beforehand while that table stays this small against the full one
+	// inputs are merged beforehand while their product stays this small against the full table
+	mergeBelow = 0.25
 	smallTable = 256  // full tables up to this size are multiplied from as many inputs as there are
-	pileUp     = 4096 // entries from which tables of one scope are multiplied as they come
-	minRun     = 512  // several indices are summed in one step while the output keeps this many entries
-	maxRun     = 4096 // and their product of dimensions stays this small
+	pileUp     = 4096 // entries from which tables of one scope are multiplied where they meet
+	// several indices are summed in one step while the output keeps this many entries,
+	minRun = 512
+	maxRun = 4096 // and the product of their dimensions stays this small
 )
 
-// Walk calls yield for every step of eliminating h along order (Restrict is applied to it), and stops early when yield
-// returns false. The last tables, without scope, are left to multiply as numbers; so are the dimensions of indices
-// that no tensor has. The only error is the context's; steps may have been yielded before it.
+// Walk calls yield for every step of eliminating h along order (Restrict is applied to it), and
+// stops early when yield returns false. The last tables, without scope, are left to multiply as
+// numbers; so are the dimensions of indices that no tensor has. The only error is the context's;
+// steps may have been yielded before it.
 //
-// Bucket elimination: the tables with the next index are merged pairwise, the pair with the smallest result first,
-// while the result is small against the table over all their indices; what is left is multiplied and summed in one
-// step, together with the following indices of the order that no other table has.
+// Bucket elimination: the tables with the next index are merged pairwise, the pair with the
+// smallest result first, while the result is small against the table over all their indices; what
+// is left is multiplied and summed in one step, together with the following indices of the order
+// that no other table has.
 // Memory: the scopes of the live tables. Time: per bucket of k tables O(k²·width).
 func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	order = Restrict(order, h)
@@ -61,6 +67,7 @@ func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool
 		next:  len(h.Edges),
 		yield: yield,
 	}
+
 	for v := range w.pos {
 		w.pos[v] = -1
 	}
@@ -68,6 +75,7 @@ func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool
 		w.pos[v] = int32(p)
 		w.dim[p] = float64(h.Dims[v])
 	}
+
 	w.buckets = make([][]node, len(order))
 	for id, e := range h.Edges {
 		scope := make([]int32, 0, len(e))
@@ -81,6 +89,7 @@ func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool
 			return w.pace.Err()
 		}
 	}
+
 	for p := range w.buckets {
 		if b := w.buckets[p]; len(b) > 0 {
 			w.buckets[p] = nil
@@ -99,8 +108,8 @@ type node struct {
 	size  float64
 }
 
-// bySize puts small tables first; among equals those with early positions, so that what is merged is together in the
-// order and either varies or does not within a run of fast axes.
+// bySize puts small tables first; among equals those with early positions, so that what is
+// merged is together in the order and either varies or does not within a run of fast axes.
 func bySize(x, y node) int {
 	if c := cmp.Compare(x.size, y.size); c != 0 {
 		return c
@@ -108,6 +117,7 @@ func bySize(x, y node) int {
 	return cmp.Or(slices.Compare(x.scope, y.scope), cmp.Compare(x.id, y.id))
 }
 
+// walker carries one Walk.
 type walker struct {
 	pace    *pace.Pace
 	order   []int
@@ -126,8 +136,9 @@ func (w *walker) size(scope []int32) float64 {
 	return finite(s)
 }
 
-// place puts a table where it is needed next. A large one is multiplied at once with one of the same scope that waits
-// there: tables over the same indices would pile up otherwise, twenty of them in a bipartite graph of twenty and twenty.
+// place puts a table where it is needed next. A large one is multiplied at once with one of the
+// same scope that waits there: tables over the same indices would pile up otherwise, twenty of them
+// in a bipartite graph of twenty and twenty.
 func (w *walker) place(n node) bool {
 	if len(n.scope) == 0 {
 		return true
@@ -135,6 +146,7 @@ func (w *walker) place(n node) bool {
 	if w.pace.Over(int64(len(n.scope))) {
 		return false
 	}
+
 	b := &w.buckets[n.scope[0]]
 	if n.size >= pileUp {
 		for i, t := range *b {
@@ -154,13 +166,20 @@ func (w *walker) emit(in []node, scope []int32, sum int) (node, bool) {
 	n := node{id: w.next, scope: scope[sum:]}
 	w.next++
 	n.size = w.size(n.scope)
-	s := &Step{In: make([]int, len(in)), Sum: w.indices(scope[:sum]), Out: w.indices(n.scope), Full: w.size(scope), Size: n.size}
+	s := &Step{
+		In:   make([]int, len(in)),
+		Sum:  w.indices(scope[:sum]),
+		Out:  w.indices(n.scope),
+		Full: w.size(scope),
+		Size: n.size,
+	}
 	for i, t := range in {
 		s.In[i] = t.id
 	}
 	return n, w.yield(s)
 }
 
+// indices returns the indices at positions of the order.
 func (w *walker) indices(scope []int32) []int {
 	out := make([]int, len(scope))
 	for i, p := range scope {
@@ -175,6 +194,7 @@ func (w *walker) bucket(p int, b []node) bool {
 	if !ok {
 		return false
 	}
+
 	var scope []int32
 	for _, t := range b {
 		if w.pace.Over(int64(len(scope) + len(t.scope))) {
@@ -182,11 +202,15 @@ func (w *walker) bucket(p int, b []node) bool {
 		}
 		scope = union(scope, t.scope)
 	}
+
 	if b, ok = w.mergeSmall(b, w.size(scope)); !ok {
 		return false
 	}
+
+	// The run of following positions that no other table has, while the output stays long.
 	run := 1
-	left, summed := w.size(scope[1:]), w.dim[p]
+	left := w.size(scope[1:])
+	summed := w.dim[p]
 	for run < len(scope) && int(scope[run]) == p+run && len(w.buckets[p+run]) == 0 {
 		d := w.dim[p+run]
 		if left < minRun*d || summed*d > maxRun {
@@ -195,6 +219,7 @@ func (w *walker) bucket(p int, b []node) bool {
 		left, summed = left/d, summed*d
 		run++
 	}
+
 	n, ok := w.emit(b, scope, run)
 	return ok && w.place(n)
 }
@@ -208,6 +233,7 @@ func (w *walker) mergeEqual(b []node) ([]node, bool) {
 		for j < len(b) && slices.Equal(b[i].scope, b[j].scope) {
 			j++
 		}
+
 		t, same := b[i], b[i+1:j]
 		for i = j; len(same) > 0; {
 			k := min(len(same), MaxOperands-1)
@@ -222,11 +248,12 @@ func (w *walker) mergeEqual(b []node) ([]node, bool) {
 	return out, true
 }
 
-// mergeSmall multiplies the smallest table with the partner that gives the smallest result, while that is small
-// against full or there are more tables than one step takes.
+// mergeSmall multiplies the smallest table with the partner that gives the smallest result,
+// while that is small against full or there are more tables than one step takes.
 func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 	for first := 0; len(b) > 2 && first < len(b); {
 		t := b[first]
+
 		best, size := -1, math.Inf(1)
 		for i, o := range b {
 			if i != first {
@@ -238,14 +265,17 @@ func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 				}
 			}
 		}
+
 		if best < 0 || len(b) <= MaxOperands && (full <= smallTable || size > mergeBelow*full) {
 			first++
 			continue
 		}
+
 		n, ok := w.emit([]node{t, b[best]}, union(t.scope, b[best].scope), 0)
 		if !ok {
 			return nil, false
 		}
+
 		b = slices.Delete(b, max(first, best), max(first, best)+1)
 		b = slices.Delete(b, min(first, best), min(first, best)+1)
 		at, _ := slices.BinarySearchFunc(b, n, bySize)
@@ -257,7 +287,8 @@ func (w *walker) mergeSmall(b []node, full float64) ([]node, bool) {
 
 // unionSize is size(union(a, b)), or anything ≥ limit once it reaches limit.
 func (w *walker) unionSize(a, b []int32, limit float64) float64 {
-	s, i, j := 1.0, 0, 0
+	s := 1.0
+	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
 		case j == len(b) || i < len(a) && a[i] < b[j]:

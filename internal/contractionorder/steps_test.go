@@ -10,9 +10,9 @@ import (
 	"github.com/basetensor/basetensor/internal/orders"
 )
 
-// TestWalkIsAContraction: whatever the order, every tensor is used once, every index is summed once and only when no
-// other live table has it, outputs are the union less what is summed, in the sequence of the order, and costs follow
-// from the scopes alone.
+// TestWalkIsAContraction: whatever the order, every tensor is used once, every index is summed once
+// and only when no other live table has it, outputs are the union less what is summed, in the
+// sequence of the order, and costs follow from the scopes alone.
 func TestWalkIsAContraction(t *testing.T) {
 	const seed = 6
 	rng := rand.New(rand.NewPCG(seed, 6))
@@ -33,7 +33,8 @@ func TestWalkIsAContraction(t *testing.T) {
 			var scope []int
 			for _, in := range s.In {
 				if _, ok := live[in]; !ok {
-					t.Fatalf("seed %d, round %d: step %v uses table %d, which is gone", seed, round, s, in)
+					t.Fatalf("seed %d, round %d: step %v uses table %d, which is gone",
+						seed, round, s, in)
 				}
 				for _, v := range live[in] {
 					if !slices.Contains(scope, v) {
@@ -42,7 +43,8 @@ func TestWalkIsAContraction(t *testing.T) {
 				}
 				delete(live, in)
 			}
-			slices.SortFunc(scope, func(a, b int) int { return slices.Index(order, a) - slices.Index(order, b) })
+			slices.SortFunc(scope,
+				func(a, b int) int { return slices.Index(order, a) - slices.Index(order, b) })
 			if !slices.Equal(scope, append(slices.Clone(s.Sum), s.Out...)) {
 				t.Fatalf("seed %d, round %d: step %+v over %v", seed, round, s, scope)
 			}
@@ -50,13 +52,15 @@ func TestWalkIsAContraction(t *testing.T) {
 				summed[v] = true
 				for id, other := range live {
 					if slices.Contains(other, v) {
-						t.Fatalf("seed %d, round %d: %d summed while table %d has it", seed, round, v, id)
+						t.Fatalf("seed %d, round %d: %d summed while table %d has it",
+							seed, round, v, id)
 					}
 				}
 			}
 			full, out := size(h, scope), size(h, s.Out)
 			if s.Full != full || s.Size != out {
-				t.Fatalf("seed %d, round %d: step %+v has sizes %v and %v", seed, round, s, full, out)
+				t.Fatalf("seed %d, round %d: step %+v has sizes %v and %v",
+					seed, round, s, full, out)
 			}
 			flops += float64(len(s.In)-1)*full + full - out
 			entries += out
@@ -83,7 +87,8 @@ func TestWalkIsAContraction(t *testing.T) {
 		}
 		plan := orders.Evaluate(h, order)
 		if math.Abs(plan.Flops-flops) > 1e-9*flops || plan.Bytes != 8*peak {
-			t.Fatalf("seed %d, round %d: plan %+v, walked %v flops and %v bytes", seed, round, plan, flops, 8*peak)
+			t.Fatalf("seed %d, round %d: plan %+v, walked %v flops and %v bytes",
+				seed, round, plan, flops, 8*peak)
 		}
 	}
 }
@@ -108,14 +113,15 @@ func size(h contractionorder.Hypergraph, scope []int) float64 {
 // TestWalkStops: yield ends the walk.
 func TestWalkStops(t *testing.T) {
 	steps := 0
-	contractionorder.Walk(t.Context(), chain(100), orders.MinFill(chain(100)), func(*contractionorder.Step) bool { steps++; return steps < 7 })
+	contractionorder.Walk(t.Context(), chain(100), orders.MinFill(chain(100)),
+		func(*contractionorder.Step) bool { steps++; return steps < 7 })
 	if steps != 7 {
 		t.Errorf("%d steps, want 7", steps)
 	}
 }
 
-// TestTablesOfOneScopeDoNotPileUp: eliminating one side of a dense bipartite graph leaves one table over the other
-// side, not one per variable eliminated.
+// TestTablesOfOneScopeDoNotPileUp: eliminating one side of a dense bipartite
+// graph leaves one table over the other side, not one per variable eliminated.
 func TestTablesOfOneScopeDoNotPileUp(t *testing.T) {
 	const n = 15
 	h := contractionorder.Hypergraph{Dims: slices.Repeat([]int{2}, 2*n)}

@@ -7,26 +7,29 @@ import (
 	"fmt"
 )
 
-// ErrTree is wrapped by the errors of trees that contradict themselves or the hypergraph they are used with.
+// ErrTree is wrapped by the errors of trees that contradict
+// themselves or the hypergraph they are used with.
 var ErrTree = errors.New("ordering: invalid tree")
 
-// Tree is a binary contraction tree in static single assignment form: tables 0 … Leaves−1 are the edges of the
-// hypergraph in their order, and Merges[k] = {i, j} makes table Leaves+k out of tables i and j, which exist by then and
-// are consumed. Leaves−1 merges leave one table, which has no index left. The sequence of the merges is the sequence
-// of execution, and i is multiplied with j in this order.
+// Tree is a binary contraction tree in static single assignment form: tables 0 … Leaves−1 are the
+// edges of the hypergraph in their order, and Merges[k] = {i, j} makes table Leaves+k out of tables
+// i and j, which exist by then and are consumed. Leaves−1 merges leave one table, which has no
+// index left. The sequence of the merges is the sequence of execution, and i is multiplied with j
+// in this order.
 type Tree struct {
 	Leaves int
 	Merges [][2]int
 }
 
-// NewTree returns the tree of the given merges, which it keeps, or the reason why they are none. Linear time.
+// NewTree returns the tree of the given merges,
+// which it keeps, or the reason why they are none. Linear time.
 func NewTree(leaves int, merges [][2]int) (Tree, error) {
 	t := Tree{Leaves: leaves, Merges: merges}
 	return t, t.Validate()
 }
 
-// Validate says where t is no tree: every table is consumed exactly once, by a merge after it was made, the last one
-// excepted. No tensors and no merges are a tree, the empty product.
+// Validate says where t is no tree: every table is consumed exactly once, by a merge after
+// it was made, the last one excepted. No tensors and no merges are a tree, the empty product.
 func (t Tree) Validate() error {
 	if t.Leaves < 0 || len(t.Merges) != max(t.Leaves-1, 0) {
 		return fmt.Errorf("%w: %d tensors and %d merges", ErrTree, t.Leaves, len(t.Merges))
@@ -36,9 +39,11 @@ func (t Tree) Validate() error {
 		for _, i := range m {
 			switch {
 			case i < 0 || i >= t.Leaves+k:
-				return fmt.Errorf("%w: merge %d names table %d, tables 0 to %d exist by then", ErrTree, k, i, t.Leaves+k-1)
+				return fmt.Errorf("%w: merge %d names table %d, tables 0 to %d exist by then",
+					ErrTree, k, i, t.Leaves+k-1)
 			case used[i]:
-				return fmt.Errorf("%w: merge %d names table %d, which is consumed already", ErrTree, k, i)
+				return fmt.Errorf("%w: merge %d names table %d, which is consumed already",
+					ErrTree, k, i)
 			}
 			used[i] = true
 		}
@@ -46,9 +51,9 @@ func (t Tree) Validate() error {
 	return nil
 }
 
-// Canonical returns the same tree in the form that depends on its shape alone: of two subtrees the one with the smaller
-// smallest leaf is first, and is made first. Two trees contract the same subsets of tensors if and only if their
-// canonical forms are equal. t must be valid. Linear time.
+// Canonical returns the same tree in the form that depends on its shape alone: of two subtrees the
+// one with the smaller smallest leaf is first, and is made first. Two trees contract the same
+// subsets of tensors if and only if their canonical forms are equal. t must be valid. Linear time.
 func (t Tree) Canonical() Tree {
 	least := make([]int, t.Leaves+len(t.Merges))
 	for i := range t.Leaves {
@@ -60,12 +65,14 @@ func (t Tree) Canonical() Tree {
 	return t.arrange(func(i, j int) bool { return least[i] < least[j] })
 }
 
-// arrange rewrites t as a depth-first execution in which, of two subtrees, i comes before j when first(i, j).
+// arrange rewrites t as a depth-first execution in which,
+// of two subtrees, i comes before j when first(i, j).
 func (t Tree) arrange(first func(i, j int) bool) Tree {
 	out := Tree{Leaves: t.Leaves, Merges: make([][2]int, 0, len(t.Merges))}
 	if len(t.Merges) == 0 {
 		return out
 	}
+
 	number := make([]int, t.Leaves+len(t.Merges)) // old table → new table
 	for i := range t.Leaves {
 		number[i] = i
@@ -74,6 +81,7 @@ func (t Tree) arrange(first func(i, j int) bool) Tree {
 		table int
 		ready bool
 	}
+
 	stack := []visit{{table: len(number) - 1}}
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]
@@ -81,6 +89,7 @@ func (t Tree) arrange(first func(i, j int) bool) Tree {
 		if v.table < t.Leaves {
 			continue
 		}
+
 		m := t.Merges[v.table-t.Leaves]
 		if !first(m[0], m[1]) {
 			m[0], m[1] = m[1], m[0]
@@ -89,6 +98,7 @@ func (t Tree) arrange(first func(i, j int) bool) Tree {
 			stack = append(stack, visit{v.table, true}, visit{table: m[1]}, visit{table: m[0]})
 			continue
 		}
+
 		number[v.table] = t.Leaves + len(out.Merges)
 		out.Merges = append(out.Merges, [2]int{number[m[0]], number[m[1]]})
 	}

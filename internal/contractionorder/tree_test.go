@@ -1,6 +1,7 @@
 package contractionorder_test
 
-// A literal contraction of the reference models along found plans, against their published solutions.
+// A literal contraction of the reference models along found plans,
+// against their published solutions.
 
 import (
 	"context"
@@ -31,12 +32,14 @@ func TestPlansReproduceTheReferences(t *testing.T) {
 		h := e.Hypergraph()
 		whole := search(t, h, contractionorder.Options{Seed: 1})
 		less := int64(inputBytes(h) + (whole.Cost.PeakBytes-inputBytes(h))/8)
-		for _, p := range []contractionorder.Plan{whole, search(t, h, contractionorder.Options{Seed: 1, Memory: less})} {
+		for _, p := range []contractionorder.Plan{whole,
+			search(t, h, contractionorder.Options{Seed: 1, Memory: less})} {
 			sum := contract(t, e, p)
 			got := math.Log10(sum) + e.Scale.Log10Abs()
 			t.Logf("%s: log10 Z = %.6f, reference %.6f; %+v", name, got, want, p.Cost)
 			if math.Abs(got-want) > 1e-4 {
-				t.Errorf("%s in %v slices: log10 Z = %v, reference %v", name, p.Cost.Slices, got, want)
+				t.Errorf("%s in %v slices: log10 Z = %v, reference %v",
+					name, p.Cost.Slices, got, want)
 			}
 		}
 	}
@@ -49,7 +52,8 @@ type table struct {
 	exp   int
 }
 
-// contract sums the slices of an expression whose value is in the range of float64 but for its scale.
+// contract sums the slices of an expression whose
+// value is in the range of float64 but for its scale.
 func contract(t *testing.T, e *sumproduct.Expression, p contractionorder.Plan) float64 {
 	t.Helper()
 	h := e.Hypergraph()

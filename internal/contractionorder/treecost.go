@@ -8,11 +8,12 @@ import (
 	"slices"
 )
 
-// Cost prices a contraction. With S(v) the scope of table v, what its subtree shares with the rest, and |·| the product
-// of the dimensions, per slice:
+// Cost prices a contraction. With S(v) the scope of table v,
+// what its subtree shares with the rest, and |·| the product of the dimensions, per slice:
 //
 //	merge v = (a, b)    |S(a) ∪ S(b)| multiplications, |S(a) ∪ S(b)| − |S(v)| additions
-//	leaf                an index that only this tensor has is summed first: the difference of the sizes in additions
+//	leaf                additions, by which an index that only this tensor has is summed first:
+//	                    the difference of the sizes
 //
 // Memory is that of an executor that works off the merges in their sequence and holds
 //
@@ -20,7 +21,8 @@ import (
 //   - each result from the merge that makes it to the end of the merge that consumes it;
 //   - during its merge, a copy of a leaf that is sliced or has indices to be summed beforehand.
 //
-// Workspace for permuted copies is not included. Figures are float64, at most MaxFloat64, and finite.
+// Workspace for permuted copies is not included.
+// Figures are float64, at most MaxFloat64, and finite.
 type Cost struct {
 	Flops      float64 // multiplications and additions of all slices
 	Slices     float64 // Π of the dimensions of the sliced indices, 1 without
@@ -36,8 +38,9 @@ func (c Cost) price(write float64) float64 {
 	return finite(c.Flops + finite(float64(write*c.Writes)*c.Slices))
 }
 
-// EvaluateTree returns the cost of contracting h along t with the given indices sliced (fixed to a value per slice).
-// Errors wrap ErrTree: t is no tree over the edges of h, or a slice is no index of h or is named twice.
+// EvaluateTree returns the cost of contracting h along t with the given indices sliced (fixed to a
+// value per slice). Errors wrap ErrTree: t is no tree over the edges of h, or a slice is no index
+// of h or is named twice.
 // Time: Σ over the merges of the length of their scopes.
 func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	s, err := newScopes(h, t, sliced)
@@ -48,18 +51,21 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	for _, v := range sliced {
 		c.Slices = finite(c.Slices * float64(h.Dims[v]))
 	}
+
 	live := 0.0
 	for i := range t.Leaves {
 		live = finite(live + s.raw[i])
 		c.SliceFlops = finite(c.SliceFlops + s.presum[i])
 	}
 	c.PeakBytes = finite(8 * live)
+
 	for k, m := range t.Merges {
 		v := t.Leaves + k
 		c.Width = max(c.Width, s.union[k]-1)
 		c.Log2Table = max(c.Log2Table, s.log2Size(v))
 		c.SliceFlops = finite(c.SliceFlops + finite(s.full[k]+(s.full[k]-s.size[v])))
 		c.Writes = finite(c.Writes + s.size[v])
+
 		live = finite(live + s.size[v])
 		c.PeakBytes = max(c.PeakBytes, finite(8*(live+s.copied[m[0]]+s.copied[m[1]])))
 		for _, i := range m {
@@ -68,14 +74,15 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 			}
 		}
 	}
+
 	c.Flops = finite(c.SliceFlops * c.Slices)
 	return c, nil
 }
 
-// Schedule returns t with its merges in the depth-first sequence that holds least at its peak: of two subtrees the one
-// comes first for which max(peak of the first, its result + peak of the second) is smaller (J. W. H. Liu, An
-// application of generalized tree pebbling to sparse matrix factorization, 1987). Equals keep the canonical sequence.
-// Errors as for EvaluateTree.
+// Schedule returns t with its merges in the depth-first sequence that holds least at its peak: of
+// two subtrees the one comes first for which max(peak of the first, its result + peak of the
+// second) is smaller (J. W. H. Liu, An application of generalized tree pebbling to sparse matrix
+// factorization, 1987). Equals keep the canonical sequence. Errors as for EvaluateTree.
 func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err := t.Validate(); err != nil {
 		return Tree{}, err
@@ -88,8 +95,10 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	peak := make([]float64, len(s.size))
 	held := make([]float64, len(s.size))
 	later := make([]bool, len(t.Merges)) // the second subtree goes first
+
 	for k, m := range t.Merges {
 		i, j, v := m[0], m[1], t.Leaves+k
+
 		ij := max(peak[i], finite(held[i]+peak[j]))
 		ji := max(peak[j], finite(held[j]+peak[i]))
 		later[k] = ji < ij
@@ -97,6 +106,7 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		peak[v] = max(min(ij, ji), merging)
 		held[v] = s.size[v]
 	}
+
 	parent := make([]int, len(s.size))
 	for k, m := range t.Merges {
 		parent[m[0]], parent[m[1]] = k, k
@@ -119,54 +129,71 @@ type scopes struct {
 	union  []int     // by merge: indices in S(a) ∪ S(b)
 }
 
+// newScopes sizes all tables of t, in the sequence of its merges.
 func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
 	if t.Leaves != len(h.Edges) {
-		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors", ErrTree, t.Leaves, len(h.Edges))
+		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors",
+			ErrTree, t.Leaves, len(h.Edges))
 	}
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
+
 	s := &scopes{dims: slices.Clone(h.Dims)}
 	for _, v := range sliced {
 		if v < 0 || v >= len(h.Dims) || s.dims[v] == 0 {
-			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced already", ErrTree, v)
+			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced "+
+				"already", ErrTree, v)
 		}
 		s.dims[v] = 0
 	}
+
 	tables := t.Leaves + len(t.Merges)
-	s.scope, s.size, s.copied = make([][]int, tables), make([]float64, tables), make([]float64, tables)
-	s.raw, s.presum = make([]float64, t.Leaves), make([]float64, t.Leaves)
-	s.full, s.union = make([]float64, len(t.Merges)), make([]int, len(t.Merges))
+	s.scope = make([][]int, tables)
+	s.size = make([]float64, tables)
+	s.copied = make([]float64, tables)
+	s.raw = make([]float64, t.Leaves)
+	s.presum = make([]float64, t.Leaves)
+	s.full = make([]float64, len(t.Merges))
+	s.union = make([]int, len(t.Merges))
+
 	count := make([]int, len(h.Dims)) // tables that have the index now
 	for _, e := range h.Edges {
 		for _, v := range e {
 			count[v]++
 		}
 	}
+
 	for i, e := range h.Edges {
 		s.leaf(h, i, e, count)
 	}
+
 	for k, m := range t.Merges {
 		both := mergeSorted(s.scope[m[0]], s.scope[m[1]], count)
-		s.full[k], s.union[k] = s.product(both), len(both)
+		s.full[k] = s.product(both)
+		s.union[k] = len(both)
+
 		out := both[:0]
 		for _, v := range both {
 			if count[v] > 1 {
 				out = append(out, v)
 			}
 		}
-		s.scope[t.Leaves+k], s.size[t.Leaves+k] = out, s.product(out)
+		s.scope[t.Leaves+k] = out
+		s.size[t.Leaves+k] = s.product(out)
 	}
 	return s, nil
 }
 
-// leaf sizes tensor i with edge e.
+// leaf sizes tensor i with edge e. It is copied where a
+// slice fixes an index or an index is summed beforehand.
 func (s *scopes) leaf(h Hypergraph, i int, e, count []int) {
 	s.raw[i] = 1
-	read, used := 1.0, false
+	read := 1.0
+	used := false
 	scope := make([]int, 0, len(e))
 	for _, v := range e {
 		s.raw[i] = finite(s.raw[i] * float64(h.Dims[v]))
@@ -181,8 +208,10 @@ func (s *scopes) leaf(h Hypergraph, i int, e, count []int) {
 			read = finite(read * float64(h.Dims[v]))
 		}
 	}
+
 	slices.Sort(scope)
-	s.scope[i], s.size[i] = scope, s.product(scope)
+	s.scope[i] = scope
+	s.size[i] = s.product(scope)
 	s.presum[i] = read - s.size[i]
 	if used || s.presum[i] > 0 {
 		s.copied[i] = s.size[i]

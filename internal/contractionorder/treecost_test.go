@@ -23,13 +23,15 @@ func TestEvaluateAgainstTheDefinition(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := recount(h, tree, sliced); !sameCost(got, want) {
-			t.Fatalf("seed %d, %+v, %+v, slices %v:\n%+v, recounted %+v", seed, h, tree, sliced, got, want)
+			t.Fatalf("seed %d, %+v, %+v, slices %v:\n%+v, recounted %+v",
+				seed, h, tree, sliced, got, want)
 		}
 	}
 }
 
 func TestScopesEndEmpty(t *testing.T) {
-	h := contractionorder.Hypergraph{Dims: []int{2, 3, 5, 1}, Edges: [][]int{{0, 1, 3}, {1, 2}, {2, 0}, {2}}}
+	h := contractionorder.Hypergraph{Dims: []int{2, 3, 5, 1},
+		Edges: [][]int{{0, 1, 3}, {1, 2}, {2, 0}, {2}}}
 	tree, err := contractionorder.NewTree(4, [][2]int{{0, 1}, {2, 3}, {4, 5}})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +40,8 @@ func TestScopesEndEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := [][]int{{0, 1}, {1, 2}, {0, 2}, {2}, {0, 2}, {0, 2}, {}}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := [][]int{{0, 1}, {1, 2}, {0, 2}, {2}, {0, 2}, {0, 2},
+		{}}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("scopes %v, want %v", got, want)
 	}
 }
@@ -137,7 +140,8 @@ func TestHugeNetworks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Log2Table != 1500 || c.Flops != math.MaxFloat64 || c.PeakBytes != math.MaxFloat64 || c.Width != 1499 {
+	if c.Log2Table != 1500 || c.Flops != math.MaxFloat64 || c.PeakBytes != math.MaxFloat64 ||
+		c.Width != 1499 {
 		t.Errorf("cost %+v", c)
 	}
 }
@@ -152,23 +156,31 @@ func TestErrorsNameThePlace(t *testing.T) {
 		want   string
 	}{
 		{h, contractionorder.Tree{Leaves: 3, Merges: good[:1]}, nil, "3 tensors and 1 merges"},
-		{h, contractionorder.Tree{Leaves: 3, Merges: [][2]int{{0, 1}, {2, 4}}}, nil, "merge 1 names table 4"},
-		{h, contractionorder.Tree{Leaves: 3, Merges: [][2]int{{0, -1}, {2, 3}}}, nil, "merge 0 names table -1"},
-		{h, contractionorder.Tree{Leaves: 3, Merges: [][2]int{{0, 0}, {2, 3}}}, nil, "merge 0 names table 0, which is consumed"},
-		{h, contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}, nil, "2 leaves, the network has 3"},
+		{h, contractionorder.Tree{Leaves: 3, Merges: [][2]int{{0, 1}, {2, 4}}}, nil,
+			"merge 1 names table 4"},
+		{h, contractionorder.Tree{Leaves: 3, Merges: [][2]int{{0, -1}, {2, 3}}}, nil,
+			"merge 0 names table -1"},
+		{h, contractionorder.Tree{Leaves: 3, Merges: [][2]int{{0, 0}, {2, 3}}}, nil,
+			"merge 0 names table 0, which is consumed"},
+		{h, contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}, nil,
+			"2 leaves, the network has 3"},
 		{h, contractionorder.Tree{Leaves: -1}, nil, "-1 tensors"},
 		{h, contractionorder.Tree{Leaves: 3, Merges: good}, []int{2}, "index 2"},
 		{h, contractionorder.Tree{Leaves: 3, Merges: good}, []int{1, 1}, "index 1"},
-		{contractionorder.Hypergraph{Dims: []int{0}, Edges: [][]int{{0}}}, contractionorder.Tree{Leaves: 1}, nil, "index 0 has dimension 0"},
-		{contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{0, 0}}}, contractionorder.Tree{Leaves: 1}, nil, "tensor 0 names index 0"},
+		{contractionorder.Hypergraph{Dims: []int{0}, Edges: [][]int{{0}}},
+			contractionorder.Tree{Leaves: 1}, nil, "index 0 has dimension 0"},
+		{contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{0, 0}}},
+			contractionorder.Tree{Leaves: 1}, nil, "tensor 0 names index 0"},
 		{contractionorder.Hypergraph{Dims: []int{2}, Edges: [][]int{{}, {1}}},
-			contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}, nil, "tensor 1 names index 1"},
+			contractionorder.Tree{Leaves: 2,
+				Merges: [][2]int{{0, 1}}}, nil, "tensor 1 names index 1"},
 	} {
 		_, err := contractionorder.EvaluateTree(c.h, c.tree, c.sliced)
 		if !errors.Is(err, contractionorder.ErrTree) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c, err, c.want)
 		}
-		if _, other := contractionorder.Schedule(c.h, c.tree, c.sliced); !errors.Is(other, contractionorder.ErrTree) {
+		if _, other := contractionorder.Schedule(c.h, c.tree, c.sliced); !errors.Is(other,
+			contractionorder.ErrTree) {
 			t.Errorf("%+v: scheduled, %v", c, other)
 		}
 	}
@@ -210,8 +222,8 @@ func cliquesOf(h contractionorder.Hypergraph, order []int) []map[int]bool {
 	return cliques
 }
 
-// TestFromOrderStaysInTheCliques: no merge of an order's tree touches indices that the elimination does not bring
-// together.
+// TestFromOrderStaysInTheCliques:
+// no merge of an order's tree touches indices that the elimination does not bring together.
 func TestFromOrderStaysInTheCliques(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 4))

@@ -9,13 +9,14 @@ import (
 // none stands for a missing child or parent.
 const none = int32(-1)
 
-// working is a tree over a network. Nodes 0 … leaves−1 are tensors, the others merges in no particular sequence.
+// working is a tree over a network.
+// Nodes 0 … leaves−1 are tensors, the others merges in no particular sequence.
 type working struct {
 	n                   *network
-	left, right, parent []int32
+	left, right, parent []int32  // by node; none for a leaf's children and the root's parent
 	scope               []uint64 // n.words per node
 	size                []logs   // log2 |S(v)|
-	full                []logs   // log2 |S(a) ∪ S(b)|; −1 for leaves, and not used
+	full                []logs   // log2 |S(a) ∪ S(b)|; of merges alone
 	root                int32
 	moves               int64 // elementary operations so far
 }
@@ -24,12 +25,19 @@ type working struct {
 func newWorking(n *network, merges [][2]int) *working {
 	nodes := len(n.edges) + len(merges)
 	w := &working{
-		n: n, left: make([]int32, nodes), right: make([]int32, nodes), parent: make([]int32, nodes),
-		scope: make([]uint64, nodes*n.words), size: make([]logs, nodes), full: make([]logs, nodes), root: int32(nodes - 1),
+		n:      n,
+		left:   make([]int32, nodes),
+		right:  make([]int32, nodes),
+		parent: make([]int32, nodes),
+		scope:  make([]uint64, nodes*n.words),
+		size:   make([]logs, nodes),
+		full:   make([]logs, nodes),
+		root:   int32(nodes - 1),
 	}
 	for v := range w.left {
 		w.left[v], w.right[v], w.parent[v] = none, none, none
 	}
+
 	for t, e := range n.edges {
 		set := w.set(int32(t))
 		for _, v := range e {
@@ -37,27 +45,32 @@ func newWorking(n *network, merges [][2]int) *working {
 		}
 		w.size[t] = n.weigh(set)
 	}
+
 	for k, m := range merges {
 		v := int32(len(n.edges) + k)
 		w.join(v, int32(m[0]), int32(m[1]))
 	}
+
 	w.rescope()
 	return w
 }
 
 func (w *working) leaves() int { return len(w.n.edges) }
 
+// set returns the scope of a node as a bit set, a view.
 func (w *working) set(v int32) []uint64 {
 	k := w.n.words
 	return w.scope[int(v)*k : int(v)*k+k : int(v)*k+k]
 }
 
+// join makes a and b the children of v.
 func (w *working) join(v, a, b int32) {
 	w.left[v], w.right[v] = a, b
 	w.parent[a], w.parent[b] = v, v
 }
 
-// rescope computes every scope from the leaves: an index is open as long as some tensor outside has it.
+// rescope computes every scope from the leaves:
+// an index is open as long as some tensor outside has it.
 func (w *working) rescope() {
 	outside := make([]int32, len(w.n.of)) // tables that have the index and are not merged yet
 	for _, e := range w.n.edges {
@@ -65,11 +78,15 @@ func (w *working) rescope() {
 			outside[v]++
 		}
 	}
+
 	for _, v := range w.postorder() {
 		if w.left[v] == none {
 			continue
 		}
+
 		a, b, s := w.set(w.left[v]), w.set(w.right[v]), w.set(v)
+
+		// An index of both is in one table less from here on.
 		w.full[v] = 0
 		for i := range s {
 			for x := a[i] & b[i]; x != 0; x &= x - 1 {
@@ -83,6 +100,7 @@ func (w *working) rescope() {
 				}
 			}
 		}
+
 		w.size[v] = w.n.weigh(s)
 	}
 	w.moves += int64(len(w.left) * (w.n.words + 16))
