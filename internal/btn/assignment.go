@@ -4,24 +4,30 @@ package btn
 
 // Assignment says how one query is answered.
 type Assignment struct {
-	Plan     *Plan   // shared by the queries that it serves; nil when Error is set
-	Cache    string  // CacheHit, CacheMiss or CacheOff
-	LnLinks  float64 // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
-	Cost     *Cost   // under the query's evidence; exact way only
-	Warnings []string
-	// Relearned says what was learned for this query's evidence, where what the model alone has does not serve; else empty.
+	Plan     *Plan    // shared by the queries that it serves; nil when Error is set
+	Cache    string   // CacheHit, CacheMiss or CacheOff
+	LnLinks  float64  // ln (|Scale| · Π_j ‖L^(j)‖_F) under the query's evidence, in nats
+	Cost     *Cost    // under the query's evidence; of the exact way only
+	Warnings []string // for this answer, the network's among them
+	// Relearned says what was learned for this query's evidence,
+	// where what the model alone has does not serve; else empty.
 	Relearned string
-	// Unsure says that the total may miss terms although every step is exact on paper: the answer is not marked exact.
+	// Unsure says that the total may miss terms although every step is exact on paper:
+	// the answer is not marked exact.
 	Unsure bool
-	// Over is 0, or 1 + the query whose Z this one's is divided by: P(event | given) = Z(given ∧ event)/Z(given).
+	// Over is 0, or 1 + the query whose Z this one's is divided by:
+	// P(event | given) = Z(given ∧ event)/Z(given).
 	Over int
-	// Event says that this query's evidence is the other's and more of it, so that Z is at most that of the other.
+	// Event says that this query's evidence is the other's and more of it,
+	// so that Z is at most that of the other.
 	Event bool
-	// Hard says that tables of the simplified network forbid values together (entries of 0 over two indices or more):
-	// estimates that drop small directions can lose whole branches of such a model.
+	// Hard says that tables of the simplified network forbid values together (entries of 0 over two
+	// indices or more): estimates that drop small directions can lose whole branches of such a
+	// model.
 	Hard  bool
 	Joint []int // variables whose joint marginal is wanted; exact way only
-	// Propagation is how belief propagation ended, where it was run; Messages restart it where the regions are contracted.
+	// Propagation is how belief propagation ended, where it was run;
+	// Messages restart it where the regions are contracted.
 	Propagation *Propagation
 	Messages    []float64
 	Error       *ErrorInfo // why this query cannot be answered, or nil

@@ -13,18 +13,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// ErrNoVariables says that evidence was given for a network that was built directly, and so has no variables.
+// ErrNoVariables says that evidence was given for a network that was built directly,
+// and so has no variables.
 var ErrNoVariables = errors.New("btn: the network has no variables to condition on")
 
-// Condition returns the network under evidence: a shallow copy of n in which the weights of the observed variables are
-// multiplied by the evidence, w_i(x)·[x = observed] for an observation and w_i(x)·e(x) for a likelihood; both may be given for one
-// variable. Cores, maps and all other links are shared with n, which does not change. A power of two taken out of
-// extreme weights goes into Scale. Rounded names the links whose products with likelihoods were rounded: an error that cancellation
-// among terms of both signs makes larger.
+// Condition returns the network under evidence: a shallow copy of n in which the weights of the
+// observed variables are multiplied by the evidence, w_i(x)·[x = observed] for an observation and
+// w_i(x)·e(x) for a likelihood; both may be given for one variable. Cores, maps and all other links
+// are shared with n, which does not change. A power of two taken out of extreme weights goes into
+// Scale. Rounded names the links whose products with likelihoods were rounded: an error that
+// cancellation among terms of both signs makes larger.
 //
-// Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate (factorgraph.ErrEvidence),
-// ErrRange where the weights of one variable differ by more than a factor 2^1400. Cost: O(links + variables). Source:
-// Hamid and Braun, section 2 (queries by conditioning).
+// Errors: ErrNoVariables for evidence on a network built directly, those of Evidence.Validate
+// (factorgraph.ErrEvidence), ErrRange where the weights of one variable differ by more than a
+// factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun, section 2 (queries by
+// conditioning).
 func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	out := *n
 	if ev.IsEmpty() {
@@ -37,8 +40,11 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	if err := ev.Validate(n.domains()); err != nil {
 		return nil, err
 	}
+
 	touched := make([]int, 0, len(ev.Hard)+len(ev.Soft))
 	weights := map[int][]scaled.Number{}
+
+	// of returns the weights of a variable, changed by the evidence so far.
 	of := func(i int) []scaled.Number {
 		w, ok := weights[i]
 		if !ok {
@@ -48,10 +54,13 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		}
 		return w
 	}
+
 	for _, s := range ev.Soft {
 		w, exact := of(s.Var), true
 		for x := range w {
 			f := scaled.FromFloat(s.Weights[x])
+
+			// The product of two mantissas is exact where the fused multiplication leaves no rest.
 			exact = exact && math.FMA(w[x].Mant, f.Mant, -float64(w[x].Mant*f.Mant)) == 0
 			w[x] = w[x].Mul(f)
 		}
@@ -59,6 +68,8 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[s.Var].Link)
 		}
 	}
+
+	// An observation leaves one value.
 	for _, h := range ev.Hard {
 		w := of(h.Var)
 		for x := range w {
@@ -67,6 +78,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 			}
 		}
 	}
+
 	for _, i := range touched {
 		if err := out.setWeights(i, weights[i]); err != nil {
 			return nil, fmt.Errorf("variable %d: %w", i, err)
@@ -100,6 +112,7 @@ func (n *Network) setWeights(i int, numbers []scaled.Number) error {
 	if err != nil {
 		return err
 	}
+
 	j := n.Variables[i].Link
 	cp := *n.Links[j].T.(*tensor.CP)
 	cp.Weights = w

@@ -23,7 +23,8 @@ func TestConditionTouchesOnlyWeights(t *testing.T) {
 	before := n.BaseDigest()
 	ev := factorgraph.Evidence{
 		Hard: []factorgraph.Observation{{Var: 0, Value: 1}},
-		Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{5, 0.5}}, {Var: 1, Weights: []float64{1, 0, 3}}},
+		Soft: []factorgraph.Likelihood{{Var: 0, Weights: []float64{5, 0.5}},
+			{Var: 1, Weights: []float64{1, 0, 3}}},
 	}
 	got, err := n.Condition(ev)
 	if err != nil {
@@ -37,7 +38,8 @@ func TestConditionTouchesOnlyWeights(t *testing.T) {
 	if !slices.Equal(weightsOf(n, 0), []float64{3, 4}) {
 		t.Error("the network conditioned on has changed")
 	}
-	if &got.Cores[0] != &n.Cores[0] || got.Cores[0].T != n.Cores[0].T || got.Links[2].T != n.Links[2].T {
+	if &got.Cores[0] != &n.Cores[0] || got.Cores[0].T != n.Cores[0].T ||
+		got.Links[2].T != n.Links[2].T {
 		t.Error("cores or untouched links were copied")
 	}
 	if &got.Links[0].T.(*tensor.CP).Vectors[0][0] != &n.Links[0].T.(*tensor.CP).Vectors[0][0] {
@@ -58,7 +60,8 @@ func TestConditionSumsToWhole(t *testing.T) {
 	}
 	whole, sum := float(n), 0.0
 	for x := range 3 {
-		c, err := n.Condition(factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: x}}})
+		c, err := n.Condition(factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1,
+			Value: x}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,24 +98,28 @@ func TestConditionErrors(t *testing.T) {
 func TestConditionExtremeWeights(t *testing.T) {
 	n := small()
 	n.Links[1].T.(*tensor.CP).Weights = []float64{1e-200, 1, 2e-200}
-	ev := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{1e-200, 0, 3e-200}}}}
+	ev := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1,
+		Weights: []float64{1e-200, 0, 3e-200}}}}
 	got, err := n.Condition(ev)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := weightsOf(got, 1)
 	ratio := n.Scale.Div(got.Scale).LogAbs()
-	if math.Abs(math.Log(w[0])-ratio-2*math.Log(1e-200)) > 1e-9 || math.Abs(w[2]/w[0]-6) > 1e-12 || w[1] != 0 {
+	if math.Abs(math.Log(w[0])-ratio-2*math.Log(1e-200)) > 1e-9 || math.Abs(w[2]/w[0]-6) > 1e-12 ||
+		w[1] != 0 {
 		t.Errorf("weights %v, ln of the scale taken out %v", w, -ratio)
 	}
 }
 
 func TestFitWeights(t *testing.T) {
 	moderate := []scaled.Number{scaled.FromFloat(3), {}, scaled.FromFloat(-0.25)}
-	if w, exp, err := btn.FitWeights(moderate); err != nil || exp != 0 || !slices.Equal(w, []float64{3, 0, -0.25}) {
+	if w, exp, err := btn.FitWeights(moderate); err != nil || exp != 0 ||
+		!slices.Equal(w, []float64{3, 0, -0.25}) {
 		t.Errorf("moderate weights: %v, %d, %v", w, exp, err)
 	}
-	if w, exp, err := btn.FitWeights(make([]scaled.Number, 2)); err != nil || exp != 0 || !slices.Equal(w, []float64{0, 0}) {
+	if w, exp, err := btn.FitWeights(make([]scaled.Number, 2)); err != nil || exp != 0 ||
+		!slices.Equal(w, []float64{0, 0}) {
 		t.Errorf("zeros: %v, %d, %v", w, exp, err)
 	}
 	for _, spread := range []int64{0, 500, 1000, 1400} {

@@ -8,14 +8,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Connected lists the links of every connected part, ascending, parts in the order of their first links: two links are connected that a
-// core joins. Links without legs, which are numbers, make one part together, the last one. Cost O(legs + links).
+// Connected lists the links of every connected part, ascending, parts in the order of their first
+// links: two links are connected that a core joins. Links without legs, which are numbers, make one
+// part together, the last one. Cost O(legs + links).
 func (n *Network) Connected() [][]int {
 	of := n.linkOfLegs()
 	parent := make([]int, len(n.Links))
 	for k := range parent {
 		parent[k] = k
 	}
+
+	// find returns the root of a link's set, halving paths (union-find).
 	find := func(k int) int {
 		for parent[k] != k {
 			parent[k] = parent[parent[k]]
@@ -23,14 +26,17 @@ func (n *Network) Connected() [][]int {
 		}
 		return k
 	}
+
 	for _, core := range n.Cores {
 		for _, leg := range core.Legs {
 			parent[find(of[leg])] = find(of[core.Legs[0]])
 		}
 	}
+
 	var parts [][]int
 	var numbers []int
 	place := make(map[int]int)
+
 	for k, link := range n.Links {
 		if len(link.Legs) == 0 {
 			numbers = append(numbers, k)
@@ -44,6 +50,7 @@ func (n *Network) Connected() [][]int {
 		}
 		parts[at] = append(parts[at], k)
 	}
+
 	if numbers != nil {
 		parts = append(parts, numbers)
 	}
@@ -60,9 +67,10 @@ func (n *Network) linkOfLegs() []int {
 	return of
 }
 
-// Sub returns the part of n that some links and the cores between them make up, and which variables of n its variables are.
-// The links are all those of some connected parts (see Connected), ascending; links, legs, cores and variables keep their sequence. Cores
-// without legs and the scale stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
+// Sub returns the part of n that some links and the cores between them make up, and which variables
+// of n its variables are. The links are all those of some connected parts (see Connected),
+// ascending; links, legs, cores and variables keep their sequence. Cores without legs and the scale
+// stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
 	of := n.linkOfLegs()
@@ -70,6 +78,7 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	for k, link := range links {
 		within[link] = k + 1
 	}
+
 	number := make([]int, len(n.Dims))
 	for leg, d := range n.Dims {
 		if within[of[leg]] == 0 {
@@ -81,6 +90,7 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 			part.Maps = append(part.Maps, n.Maps[leg])
 		}
 	}
+
 	renumber := func(legs []int) []int {
 		out := make([]int, len(legs))
 		for k, leg := range legs {
@@ -88,6 +98,7 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 		}
 		return out
 	}
+
 	for k, link := range links {
 		part.Links[k] = Link{Legs: renumber(n.Links[link].Legs), T: n.Links[link].T}
 	}
@@ -96,6 +107,7 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 			part.Cores = append(part.Cores, Core{Legs: renumber(core.Legs), T: core.T})
 		}
 	}
+
 	if n.Variables == nil {
 		return part, nil
 	}

@@ -12,13 +12,14 @@ import (
 // baseEncoding is the version of the encoding; a change of the bytes below changes it.
 const baseEncoding = "basetensor base v1"
 
-// BaseDigest identifies B and its coordinates: SHA-256 over the canonical bytes of dims, maps, cores and choice. It does
-// not depend on links, weights, evidence or Scale, so that all queries on one base tensor share one decomposition. What
-// depends on how links join the legs too, as an elimination order does, needs more than this digest to identify it.
+// BaseDigest identifies B and its coordinates: SHA-256 over the canonical bytes of dims, maps,
+// cores and choice. It does not depend on links, weights, evidence or Scale, so that all queries on
+// one base tensor share one decomposition. What depends on how links join the legs too, as an
+// elimination order does, needs more than this digest to identify it.
 //
-// The encoding is versioned, every list is preceded by its length and every integer and float64 has 8 bytes, little
-// endian. Any difference in a stored entry changes the digest, but for two that are no difference in value: −0 is
-// written as 0, and a scaled number in its normal form.
+// The encoding is versioned, every list is preceded by its length and every integer and float64 has
+// 8 bytes, little endian. Any difference in a stored entry changes the digest, but for two that are
+// no difference in value: −0 is written as 0, and a scaled number in its normal form.
 func (n *Network) BaseDigest() [digest.Size]byte {
 	e := newEncoder(baseEncoding)
 	e.Text(string(n.Choice))
@@ -28,6 +29,7 @@ func (n *Network) BaseDigest() [digest.Size]byte {
 		e.Text(string(m.Kind))
 		e.optional(m.A)
 	}
+
 	e.Int(len(n.Cores))
 	for _, c := range n.Cores {
 		e.Ints(c.Legs)
@@ -36,21 +38,25 @@ func (n *Network) BaseDigest() [digest.Size]byte {
 	return e.Sum()
 }
 
-// Digest identifies the network as a whole: BaseDigest, and links, places of variables and Scale in the same encoding.
+// Digest identifies the network as a whole:
+// BaseDigest, and links, places of variables and Scale in the same encoding.
 func (n *Network) Digest() [digest.Size]byte {
 	e := newEncoder("basetensor network v1")
 	base := n.BaseDigest()
 	e.Bytes(base[:])
+
 	e.Int(len(n.Links))
 	for _, l := range n.Links {
 		e.Ints(l.Legs)
 		e.tensor(l.T)
 	}
+
 	e.Int(len(n.Variables))
 	for _, v := range n.Variables {
 		e.Int(v.Domain)
 		e.Int(v.Link)
 	}
+
 	e.Float(n.Scale.Mant)
 	e.Word(uint64(n.Scale.Exp))
 	return e.Sum()
@@ -74,6 +80,7 @@ func (e encoder) optional(list []float64) {
 	e.Floats(list)
 }
 
+// vector writes a scaled vector, every entry in its normal form.
 func (e encoder) vector(v scaled.Vector) {
 	e.Int(v.Len())
 	for i := range v.Len() {
@@ -91,6 +98,7 @@ func (e encoder) levels(l countspace.Levels) {
 	}
 }
 
+// tensor writes a tensor, the name of its kind first.
 func (e encoder) tensor(t tensor.Tensor) {
 	switch t := t.(type) {
 	case *tensor.Dense:

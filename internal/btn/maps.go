@@ -10,9 +10,9 @@ import (
 	"github.com/basetensor/basetensor/internal/linalg"
 )
 
-// MaxCondition is the largest 2-norm condition number of a map that is inverted. Lemma 1 applies an inverse along every
-// mode of a factor and the map itself in the variable tensor, so a condition number κ costs about log10 κ digits a leg;
-// 1e8 leaves half of a float64's.
+// MaxCondition is the largest 2-norm condition number of a map that is inverted. Lemma 1 applies an
+// inverse along every mode of a factor and the map itself in the variable tensor, so a condition
+// number κ costs about log10 κ digits a leg; 1e8 leaves half of a float64's.
 const MaxCondition = 1e8
 
 // ErrIllConditioned says that a map is singular or too close to it.
@@ -24,7 +24,8 @@ var ErrMap = errors.New("btn: map")
 // Identity is the map that changes nothing.
 func Identity() Map { return Map{Kind: MapIdentity} }
 
-// Orthogonal returns the orthogonal map used for dimension d: the identity for d ≤ 1, Hadamard for 2, DCT-II above.
+// Orthogonal returns the orthogonal map used for dimension d:
+// the identity for d ≤ 1, Hadamard for 2, DCT-II above.
 func Orthogonal(d int) Map {
 	switch {
 	case d <= 1:
@@ -35,8 +36,8 @@ func Orthogonal(d int) Map {
 	return DCT(d)
 }
 
-// Hadamard returns the orthogonal map of dimension 2, [1 1; 1 −1]/√2. It is its own inverse, and turns parity
-// factors into tensors of rank one.
+// Hadamard returns the orthogonal map of dimension 2, [1 1; 1 −1]/√2.
+// It is its own inverse, and turns parity factors into tensors of rank one.
 func Hadamard() Map {
 	h := math.Sqrt2 / 2
 	return Map{Kind: MapOrthogonal, A: []float64{h, h, h, -h}}
@@ -52,7 +53,8 @@ func DCT(d int) Map {
 	for x := range d {
 		a[x*d] = math.Sqrt(1 / float64(d))
 		for k := 1; k < d; k++ {
-			// The angle is π·(2x+1)k/(2d); reduced modulo 4d exactly, in integers, so large d stay orthogonal.
+			// The angle is π·(2x+1)k/(2d);
+			// reduced modulo 4d exactly, in integers, so large d stay orthogonal.
 			turns := (2*x + 1) * k % (4 * d)
 			a[x*d+k] = math.Sqrt(2/float64(d)) * math.Cos(math.Pi*float64(turns)/float64(2*d))
 		}
@@ -60,11 +62,11 @@ func DCT(d int) Map {
 	return Map{Kind: MapOrthogonal, A: a}
 }
 
-// Inverse returns A⁻¹ for a leg of dimension d, row-major (rows x̄, columns x), and nil for the identity (A nil).
-// A map of kind orthogonal is checked to be so within 1e-12 and transposed.
+// Inverse returns A⁻¹ for a leg of dimension d, row-major (rows x̄, columns x), and nil for the
+// identity (A nil). A map of kind orthogonal is checked to be so within 1e-12 and transposed.
 //
-// It returns ErrMap for wrong sizes or entries and ErrIllConditioned, with the condition number in the text, for a
-// 2-norm condition number above MaxCondition. Cost O(d³).
+// It returns ErrMap for wrong sizes or entries and ErrIllConditioned, with the condition
+// number in the text, for a 2-norm condition number above MaxCondition. Cost O(d³).
 func (m Map) Inverse(d int) ([]float64, error) {
 	if m.A == nil {
 		return nil, nil
@@ -77,16 +79,20 @@ func (m Map) Inverse(d int) ([]float64, error) {
 			return nil, fmt.Errorf("%w: entry (%d, %d) is %v", ErrMap, k/d, k%d, a)
 		}
 	}
+
 	if m.Kind == MapOrthogonal {
 		return m.transposed(d)
 	}
+
 	kappa, err := condition(m.A, d)
 	if err != nil {
 		return nil, err
 	}
 	if !(kappa <= MaxCondition) {
-		return nil, fmt.Errorf("%w: condition number %.3g, at most %.0e", ErrIllConditioned, kappa, float64(MaxCondition))
+		return nil, fmt.Errorf("%w: condition number %.3g, at most %.0e",
+			ErrIllConditioned, kappa, float64(MaxCondition))
 	}
+
 	inverse, err := linalg.Inverse(m.A, d)
 	if err != nil { // a warning above 1/ε, which kappa excludes, or entries beyond float64
 		return nil, fmt.Errorf("%w: %w", ErrIllConditioned, err)
@@ -98,8 +104,10 @@ func (m Map) Inverse(d int) ([]float64, error) {
 func condition(a []float64, d int) (float64, error) {
 	values, err := linalg.SingularValues(a, d, d)
 	if err != nil {
-		return 0, fmt.Errorf("%w: its singular values cannot be computed: %w", ErrIllConditioned, err)
+		return 0, fmt.Errorf("%w: its singular values cannot be computed: %w",
+			ErrIllConditioned, err)
 	}
+
 	largest, smallest := values[0], values[len(values)-1]
 	if smallest == 0 {
 		return math.Inf(1), nil
@@ -107,10 +115,11 @@ func condition(a []float64, d int) (float64, error) {
 	return largest / smallest, nil
 }
 
-// orthogonalTolerance bounds |AᵀA − 1| of a map that calls itself orthogonal: rounding of a DCT-II of dimension 1000
-// is below 1e-14.
+// orthogonalTolerance bounds |AᵀA − 1| of a map that calls itself orthogonal:
+// rounding of a DCT-II of dimension 1000 is below 1e-14.
 const orthogonalTolerance = 1e-12
 
+// transposed returns Aᵀ, or ErrMap where A is not orthogonal.
 func (m Map) transposed(d int) ([]float64, error) {
 	t := make([]float64, d*d)
 	for x := range d {
@@ -118,6 +127,7 @@ func (m Map) transposed(d int) ([]float64, error) {
 			t[k*d+x] = m.A[x*d+k]
 		}
 	}
+
 	for j := range d {
 		for k := range d {
 			dot := 0.0
@@ -128,7 +138,8 @@ func (m Map) transposed(d int) ([]float64, error) {
 				dot--
 			}
 			if math.Abs(dot) > orthogonalTolerance {
-				return nil, fmt.Errorf("%w: kind is orthogonal, but columns %d and %d are off by %.3g", ErrMap, j, k, dot)
+				return nil, fmt.Errorf("%w: kind is orthogonal, but columns %d and %d are off by "+
+					"%.3g", ErrMap, j, k, dot)
 			}
 		}
 	}

@@ -99,10 +99,12 @@ func TestMapInverseRefuses(t *testing.T) {
 	}{
 		{"singular", given(1, 2, 2, 4), btn.ErrIllConditioned, "condition number"},
 		{"zero", given(0, 0, 0, 0), btn.ErrIllConditioned, "condition number +Inf"},
-		{"ill-conditioned", given(1, 0, 0, 1e-9), btn.ErrIllConditioned, "condition number 1e+09, at most 1e+08"},
+		{"ill-conditioned", given(1, 0, 0, 1e-9), btn.ErrIllConditioned,
+			"condition number 1e+09, at most 1e+08"},
 		{"size", given(1, 2, 3), btn.ErrMap, "3 entries, dimension 2"},
 		{"entry", given(1, 0, math.NaN(), 1), btn.ErrMap, "entry (1, 0) is NaN"},
-		{"not orthogonal", btn.Map{Kind: btn.MapOrthogonal, A: []float64{1, 0.5, 0, 1}}, btn.ErrMap, "columns 0 and 1 are off by 0.5"},
+		{"not orthogonal", btn.Map{Kind: btn.MapOrthogonal, A: []float64{1, 0.5, 0, 1}}, btn.ErrMap,
+			"columns 0 and 1 are off by 0.5"},
 	} {
 		_, err := c.m.Inverse(2)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {

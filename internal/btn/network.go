@@ -1,5 +1,6 @@
-// Package btn holds the types that pass between the stages: the base tensor network, the plans that answer queries, their estimates
-// and parts, and the values of contracting them. It computes nothing beyond validating and identifying them.
+// Package btn holds the types that pass between the stages: the base tensor network, the plans that
+// answer queries, their estimates and parts, and the values of contracting them. It computes
+// nothing beyond validating and identifying them.
 package btn
 
 import (
@@ -7,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Map is the invertible matrix A on one leg: Dim × Dim, row-major, rows x (the variable), columns x̄ (the leg).
+// Map is the invertible matrix A on one leg:
+// Dim × Dim, row-major, rows x (the variable), columns x̄ (the leg).
 type Map struct {
 	Kind MapKind
 	A    []float64 // nil means the identity
@@ -25,23 +27,28 @@ type Link struct {
 	T    tensor.Tensor
 }
 
-// Network is a base tensor network: the cores are pairwise disjoint and cover all legs, and every leg joins one core
-// and one link. Its value is Z = Scale · Σ_x̄ Π_c B^(c) Π_j L^(j).
+// Network is a base tensor network: the cores are pairwise disjoint and cover all legs,
+// and every leg joins one core and one link. Its value is Z = Scale · Σ_x̄ Π_c B^(c) Π_j L^(j).
 type Network struct {
 	Dims  []int // dimension of every leg
 	Maps  []Map // per leg, as applied by the reparameterisation; nil for a network built directly
 	Cores []Core
 	Links []Link
-	// Variables says where the weights of each variable of the factor graph are; nil for a network built directly.
+	// Variables says where the weights of each variable of the factor graph are;
+	// nil for a network built directly.
 	Variables []Variable
-	Scale     scaled.Number // product of the factors of order zero, and of what was factored out of the weights
-	Choice    CoreChoice    // empty for a network built directly
-	Warnings  []string      // about the model, for every answer; no part of the digests
-	Rounded   []int         // links whose weights Condition has rounded, once per likelihood; it stays where it was found out
+	// Scale is the product of the factors of order zero,
+	// and of what was factored out of the weights.
+	Scale    scaled.Number
+	Choice   CoreChoice // empty for a network built directly
+	Warnings []string   // about the model, for every answer; no part of the digests
+	// Rounded lists the links whose weights Condition has rounded, once per likelihood;
+	// networks that are conditioned once more keep them.
+	Rounded []int
 }
 
-// Variable places a variable's weights: Links[Link].T is a *tensor.CP whose Weights are w_i(x), one rank-one term per
-// value x (V^(i) itself, or an order-one link with the identity).
+// Variable places a variable's weights: Links[Link].T is a *tensor.CP whose Weights are w_i(x),
+// one rank-one term per value x (V^(i) itself, or an order-one link with the identity).
 type Variable struct {
 	Domain int
 	Link   int

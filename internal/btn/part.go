@@ -14,13 +14,14 @@ import (
 // ErrPart says that a part does not fit the network: its levels, shapes or numbers are wrong.
 var ErrPart = errors.New("btn: the part does not fit the network")
 
-// Part is one component Q = C ∘ R of an estimate: what an engine contracts, independently of all others. Parts do not change
-// once they are made, and may share what their pointers point at with others of their plan.
+// Part is one component Q = C ∘ R of an estimate: what an engine contracts, independently of all
+// others. Parts do not change once they are made, and may share what their pointers point at with
+// others of their plan.
 type Part interface {
 	// Class names the class that the part is of.
 	Class() Class
-	// Fits says what of the part does not fit a network, so that what is contracted can be indexed without fear. The error wraps
-	// ErrPart. Time linear in the part's size.
+	// Fits says what of the part does not fit a network, so that what is contracted can
+	// be indexed without fear. The error wraps ErrPart. Time linear in the part's size.
 	Fits(*Network) error
 	// Describe fills what an answer says of an estimate that is made of such parts.
 	Describe(*EstimateResult)
@@ -42,16 +43,22 @@ type Class string
 
 // The classes of this version.
 const (
-	ClassRankOne         Class = "rank-one"          // C = 1 (Lemma 2)
-	ClassCP              Class = "cp"                // a sum of rank-one terms contracted together (Lemma 2)
+	ClassRankOne Class = "rank-one" // C = 1 (Lemma 2)
+	// A sum of rank-one terms contracted together (Lemma 2).
+	ClassCP              Class = "cp"
 	ClassSymmetric       Class = "symmetric"         // C = S, R = 1 (Lemma 3)
 	ClassSymmetryRankOne Class = "symmetry-rank-one" // C = S (Lemma 4)
-	ClassProduct         Class = "product"           // C = B, a product over the connected parts of the network
-	ClassElimination     Class = "elimination"       // C = B, contracted exactly along an elimination order
-	ClassSlices          Class = "slices"            // C = B, R the indicator of some slices of a contraction tree
-	ClassGroups          Class = "groups"            // C = B, marginals group by group
-	ClassTruncated       Class = "truncated"         // C = B, R a mask on learned maps: one slice with truncated legs
-	ClassRegions         Class = "regions"           // C = B, R a mask in the BP gauge: some regions of a slice
+	// C = B, a product over the connected parts of the network.
+	ClassProduct Class = "product"
+	// C = B, contracted exactly along an elimination order.
+	ClassElimination Class = "elimination"
+	// C = B, R the indicator of some slices of a contraction tree.
+	ClassSlices Class = "slices"
+	ClassGroups Class = "groups" // C = B, marginals group by group
+	// C = B, R a mask on learned maps: one slice with truncated legs.
+	ClassTruncated Class = "truncated"
+	// C = B, R a mask in the BP gauge: some regions of a slice.
+	ClassRegions Class = "regions"
 )
 
 // classes are how parts of a class are made, empty, to be read from bytes.
@@ -84,11 +91,13 @@ func misfit(format string, args ...any) error {
 
 // Frame is what the components of one closed form or learned decomposition have in common.
 type Frame struct {
-	// Closed says that they are B itself, in closed form: what cancels among terms of both signs is counted then.
+	// Closed says that they are B itself, in closed form:
+	// what cancels among terms of both signs is counted then.
 	Closed bool
 	// Levels are those of all symmetric parts; the zero value if there are none.
 	Levels countspace.Levels
-	// Rotations are learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major; a nil entry is the identity.
+	// Rotations are learned orthogonal maps O_ℓ relative to the network's, Dims[ℓ]² row-major;
+	// a nil entry is the identity.
 	Rotations [][]float64
 }
 
@@ -102,7 +111,8 @@ func (f *Frame) fits(n *Network) error {
 	}
 	for l, o := range f.Rotations {
 		if d := n.Dims[l]; o != nil && len(o) != d*d {
-			return misfit("learned map of leg %d has %d entries, dimension %d needs its square", l, len(o), d)
+			return misfit("learned map of leg %d has %d entries, dimension %d needs its square",
+				l, len(o), d)
 		}
 	}
 	return nil
@@ -132,7 +142,8 @@ func vectorsFit(r [][]float64, n *Network) error {
 	}
 	for l, v := range r {
 		if v != nil && len(v) != n.Dims[l] {
-			return misfit("vector of leg %d has %d entries, the leg has dimension %d", l, len(v), n.Dims[l])
+			return misfit("vector of leg %d has %d entries, the leg has dimension %d",
+				l, len(v), n.Dims[l])
 		}
 	}
 	return nil
@@ -161,18 +172,22 @@ func (p *CP) Fits(n *Network) error {
 	if err := p.Frame.fits(n); err != nil {
 		return err
 	}
-	if p.Tensor == nil || len(p.Tensor.Shape) != len(n.Dims) || len(p.Tensor.Vectors) != len(n.Dims) {
+	if p.Tensor == nil || len(p.Tensor.Shape) != len(n.Dims) ||
+		len(p.Tensor.Vectors) != len(n.Dims) {
 		return misfit("a CP tensor over all %d legs is needed", len(n.Dims))
 	}
+
 	rank := len(p.Tensor.Weights)
 	for l, d := range n.Dims {
 		switch v := p.Tensor.Vectors[l]; {
 		case p.Tensor.Shape[l] != d:
-			return misfit("the CP tensor has dimension %d on leg %d, the leg has %d", p.Tensor.Shape[l], l, d)
+			return misfit("the CP tensor has dimension %d on leg %d, the leg has %d",
+				p.Tensor.Shape[l], l, d)
 		case v == nil && rank != d:
 			return misfit("identity vectors on leg %d need rank %d, the rank is %d", l, d, rank)
 		case v != nil && len(v) != d*rank:
-			return misfit("vectors of leg %d have %d entries, %d terms of dimension %d are needed", l, len(v), rank, d)
+			return misfit("vectors of leg %d have %d entries, %d terms of dimension %d are needed",
+				l, len(v), rank, d)
 		}
 	}
 	return nil
@@ -210,25 +225,31 @@ func (p *SymmetryRankOne) Fits(n *Network) error {
 	if err := vectorsFit(p.R, n); err != nil {
 		return err
 	}
+
 	levels := p.Frame.Levels
 	if err := levels.Validate(n.Dims); err != nil {
 		return misfit("%w", err)
 	}
+
 	shape := levels.Shape()
 	if len(p.S.Shape) != len(shape) {
 		return misfit("S has %d count variables, the levels have %d", len(p.S.Shape), len(shape))
 	}
+
 	entries, err := levels.Size()
 	if err != nil {
 		return misfit("%w", err)
 	}
+
 	for a, side := range shape {
 		if p.S.Shape[a] != side {
-			return misfit("S has %d counts at level %d, the levels have %d", p.S.Shape[a], a+1, side)
+			return misfit("S has %d counts at level %d, the levels have %d",
+				p.S.Shape[a], a+1, side)
 		}
 	}
 	if p.S.Coef.Len() != entries || (p.S.Coef.Exp != nil && len(p.S.Coef.Exp) != entries) {
-		return misfit("S has %d coefficients, its shape %v needs %d", p.S.Coef.Len(), shape, entries)
+		return misfit("S has %d coefficients, its shape %v needs %d",
+			p.S.Coef.Len(), shape, entries)
 	}
 	if !p.S.Coef.IsFinite() {
 		return misfit("S has an entry that is not finite")
@@ -247,14 +268,16 @@ func (p *SymmetryRankOne) Share(common any) (ok bool) {
 
 // Elimination is B itself, contracted along an elimination order.
 type Elimination struct {
-	Order []int   `msgpack:"order"` // indices of the einsum form of the network, in the order in which they are summed
+	// indices of the einsum form of the network, in the order in which they are summed
+	Order []int   `msgpack:"order"`
 	Flops float64 `msgpack:"flops"` // predicted, without evidence: small networks are compiled
 }
 
 // Class implements Part.
 func (*Elimination) Class() Class { return ClassElimination }
 
-// Fits implements Part. Whether the order is one of the network's expression is for the contraction to say.
+// Fits implements Part. Whether the order is one of the
+// network's expression is for the contraction to say.
 func (p *Elimination) Fits(*Network) error {
 	if !(p.Flops >= 0) {
 		return misfit("%v flops", p.Flops)
@@ -262,9 +285,9 @@ func (p *Elimination) Fits(*Network) error {
 	return nil
 }
 
-// Slices are some slices of B, contracted along a tree: the network, conditioned on the query's evidence, is simplified (package
-// preprocess), and what is left is contracted slice by slice. A slice fixes some indices to one value each: R is the indicator
-// of those values, α = 1 (Lemma 5).
+// Slices are some slices of B, contracted along a tree: the network, conditioned on the query's
+// evidence, is simplified (package preprocess), and what is left is contracted slice by slice. A
+// slice fixes some indices to one value each: R is the indicator of those values, α = 1 (Lemma 5).
 type Slices struct {
 	Tree *Tree `msgpack:"-"`
 	From int64 `msgpack:"from,omitempty"` // From ≤ slice < To
@@ -273,13 +296,17 @@ type Slices struct {
 
 // Tree is how slices are contracted: a contraction tree over a simplified network.
 type Tree struct {
-	Shape     string `msgpack:"shape"`               // digest of the simplified network's hypergraph: the tree fits no other
-	Tables    int    `msgpack:"tables"`              // leaves of the tree
-	Merges    []int  `msgpack:"merges"`              // two tables per merge; merge k makes table Tables+k
-	Slices    []int  `msgpack:"slices,omitempty"`    // indices fixed per slice
-	Count     int64  `msgpack:"count"`               // number of slices, 1 without
-	Joint     bool   `msgpack:"joint,omitempty"`     // with one more index over the cells of a joint marginal
-	Marginals bool   `msgpack:"marginals,omitempty"` // simplified so that every variable's marginal can be recovered
+	// digest of the simplified network's hypergraph: the tree fits no other
+	Shape  string `msgpack:"shape"`
+	Tables int    `msgpack:"tables"` // leaves of the tree
+	// two tables per merge; merge k makes table Tables+k
+	Merges []int `msgpack:"merges"`
+	Slices []int `msgpack:"slices,omitempty"` // indices fixed per slice
+	Count  int64 `msgpack:"count"`            // number of slices, 1 without
+	// with one more index over the cells of a joint marginal
+	Joint bool `msgpack:"joint,omitempty"`
+	// simplified so that every variable's marginal can be recovered
+	Marginals bool `msgpack:"marginals,omitempty"`
 }
 
 // Class implements Part.
@@ -297,7 +324,8 @@ func (p *Slices) Share(common any) (ok bool) {
 	return ok
 }
 
-// Fits implements Part. Whether the tree is one over the simplified network is for the contraction to say.
+// Fits implements Part. Whether the tree is one over
+// the simplified network is for the contraction to say.
 func (p *Slices) Fits(*Network) error {
 	switch t := p.Tree; {
 	case t == nil:
@@ -310,8 +338,8 @@ func (p *Slices) Fits(*Network) error {
 	return nil
 }
 
-// Groups are marginals group by group, where that costs less than all of them in one pass: each group is a contraction of the
-// simplified network that has been simplified once more.
+// Groups are marginals group by group, where that costs less than all of them in one pass:
+// each group is a contraction of the simplified network that has been simplified once more.
 type Groups struct {
 	Of   *MarginalGroups `msgpack:"-"`
 	From int64           `msgpack:"from,omitempty"` // From ≤ group < To; the first group has Z
@@ -357,13 +385,14 @@ func (p *Groups) Fits(*Network) error {
 	return nil
 }
 
-// Product is B as the product of connected parts of the network, each by an exact estimate of its own.
+// Product is B as the product of connected parts of the network,
+// each by an exact estimate of its own.
 type Product struct {
 	Factors []ProductFactor
 }
 
-// ProductFactor is the exact estimate of one or more connected parts, in the numbering of Network.Sub(Links). None of its own parts
-// is a product, has truncated legs or is of regions.
+// ProductFactor is the exact estimate of one or more connected parts, in the numbering of
+// Network.Sub(Links). None of its own parts is a product, has truncated legs or is of regions.
 type ProductFactor struct {
 	Links    []int
 	Estimate *Estimate
@@ -372,14 +401,17 @@ type ProductFactor struct {
 // Class implements Part.
 func (*Product) Class() Class { return ClassProduct }
 
-// Fits implements Part: every link is in one of the factors, no core between two, and each factor's parts fit what is its own.
+// Fits implements Part: every link is in one of the factors,
+// no core between two, and each factor's parts fit what is its own.
 // Cost O(legs + links) a factor.
 func (p *Product) Fits(n *Network) error {
-	owner, total := make([]int, len(n.Links)), 0 // 1 + the factor
+	owner := make([]int, len(n.Links)) // 1 + the factor
+	total := 0
 	for f, factor := range p.Factors {
 		for _, k := range factor.Links {
 			if k < 0 || k >= len(owner) || owner[k] > 0 {
-				return misfit("factor %d has link %d, which does not exist or is in a factor already", f, k)
+				return misfit("factor %d has link %d, which does not exist or is in a factor "+
+					"already", f, k)
 			}
 			owner[k] = f + 1
 			total++
@@ -388,6 +420,7 @@ func (p *Product) Fits(n *Network) error {
 	if total != len(owner) {
 		return misfit("the factors have %d of %d links", total, len(owner))
 	}
+
 	of := n.linkOfLegs()
 	for c, core := range n.Cores {
 		for _, leg := range core.Legs {
@@ -396,16 +429,19 @@ func (p *Product) Fits(n *Network) error {
 			}
 		}
 	}
+
 	for f, factor := range p.Factors {
 		e := factor.Estimate
 		if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
 			return misfit("factor %d has no estimate of its own", f)
 		}
+
 		sub, _ := n.Sub(factor.Links)
 		for i, part := range e.Parts {
 			switch part.(type) {
 			case nil, *Product, *Truncated, *Regions:
-				return misfit("factor %d, part %d: it is of no class that an exact estimate has", f, i)
+				return misfit("factor %d, part %d: it is of no class that an exact estimate has",
+					f, i)
 			}
 			if err := part.Fits(sub); err != nil {
 				return fmt.Errorf("factor %d, part %d: %w", f, i, err)
@@ -424,13 +460,16 @@ type Truncated struct {
 
 // TruncatedPlan is a tree or a pair of orders, held fixed while the bond grows.
 type TruncatedPlan struct {
-	Family   Family  `msgpack:"family"`             // mps or tree
-	Number   int     `msgpack:"number,omitempty"`   // among those of the plan
-	Shape    string  `msgpack:"shape"`              // digest of the simplified network's hypergraph: it fits no other
-	Order    []int   `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
-	Position []int   `msgpack:"position,omitempty"` // mps: rank of every index in the chain
-	Tree     [][]int `msgpack:"tree,omitempty"`     // tree: what package compressed writes of its plan
-	// Masked says that the network was simplified without the query's evidence, which enters as masks: the plan serves any.
+	Family Family `msgpack:"family"`           // mps or tree
+	Number int    `msgpack:"number,omitempty"` // among those of the plan
+	// digest of the simplified network's hypergraph: it fits no other
+	Shape    string `msgpack:"shape"`
+	Order    []int  `msgpack:"order,omitempty"`    // mps: indices in the order they are summed
+	Position []int  `msgpack:"position,omitempty"` // mps: rank of every index in the chain
+	// tree: what package compressed writes of its plan
+	Tree [][]int `msgpack:"tree,omitempty"`
+	// Masked says that the network was simplified without the query's evidence,
+	// which enters as masks: the plan serves any.
 	Masked bool `msgpack:"masked,omitempty"`
 	// Accuracy, in nats, is what reused projectors may add to the error.
 	Accuracy float64 `msgpack:"accuracy"`
@@ -470,7 +509,8 @@ type Slice struct {
 	At int64 `msgpack:"at,omitempty"`
 }
 
-// Count is the number of slices that fixing the variables makes; math.MaxInt64 where that does not fit.
+// Count is the number of slices that fixing the variables makes;
+// math.MaxInt64 where that does not fit.
 func (s Slice) Count(n *Network) int64 {
 	count := int64(1)
 	for _, v := range s.Variables {
@@ -500,7 +540,8 @@ type Regions struct {
 	Kind  string `msgpack:"kind"` // bethe, windows, loops, balls
 	Size  int    `msgpack:"size"` // of the seeds; 0 for kind bethe
 	Slice Slice  `msgpack:"slice"`
-	// From and To are a share of the slice's regions, in units of 1/WholeShare: how many there are is known under evidence only.
+	// From and To are a share of the slice's regions, in units of 1/WholeShare:
+	// how many there are is known under evidence only.
 	From int64 `msgpack:"from"`
 	To   int64 `msgpack:"to"`
 }
@@ -508,7 +549,8 @@ type Regions struct {
 // WholeShare is all regions of a slice.
 const WholeShare = int64(1) << 20
 
-// KindBethe is the kind of Regions without regions: the value and the beliefs of belief propagation.
+// KindBethe is the kind of Regions without regions:
+// the value and the beliefs of belief propagation.
 const KindBethe = "bethe"
 
 // Class implements Part.
@@ -525,7 +567,8 @@ func (p *Regions) Fits(n *Network) error {
 	return p.Slice.fits(n)
 }
 
-// Describe implements Part: closed forms and exact contractions say nothing that a sequence of estimates needs.
+// Describe implements Part:
+// closed forms and exact contractions say nothing that a sequence of estimates needs.
 func (*RankOne) Describe(*EstimateResult)         {}
 func (*CP) Describe(*EstimateResult)              {}
 func (*SymmetryRankOne) Describe(*EstimateResult) {}

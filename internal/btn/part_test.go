@@ -12,11 +12,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Parts that fit small(): legs of dimension 2, 2 and 3; link 0 has legs 0 and 1, link 1 has leg 2, link 2 has none; the first core has
-// legs 2 and 0, the second one leg 1.
+// Parts that fit small(): legs of dimension 2, 2 and 3; link 0 has legs 0 and 1,
+// link 1 has leg 2, link 2 has none; the first core has legs 2 and 0, the second one leg 1.
 
 func fitFrame() *btn.Frame {
-	return &btn.Frame{Levels: countspace.TwoLevels([]int{2, 2, 3}), Rotations: [][]float64{nil, {0, 1, 1, 0}, make([]float64, 9)}}
+	return &btn.Frame{Levels: countspace.TwoLevels([]int{2, 2, 3}),
+		Rotations: [][]float64{nil, {0, 1, 1, 0}, make([]float64, 9)}}
 }
 
 func fitVectors() [][]float64 { return [][]float64{{1, 2}, nil, {1, 2, 3}} }
@@ -25,7 +26,8 @@ func fitRankOne() *btn.RankOne { return &btn.RankOne{Frame: fitFrame(), R: fitVe
 
 func fitCP() *btn.CP {
 	return &btn.CP{Frame: fitFrame(), Tensor: &tensor.CP{
-		Shape: []int{2, 2, 3}, Weights: []float64{1, 2}, Vectors: [][]float64{nil, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}}}}
+		Shape: []int{2, 2, 3}, Weights: []float64{1, 2}, Vectors: [][]float64{nil, {1, 2, 3, 4},
+			{1, 2, 3, 4, 5, 6}}}}
 }
 
 func fitSymmetric() *btn.SymmetryRankOne {
@@ -35,17 +37,21 @@ func fitSymmetric() *btn.SymmetryRankOne {
 func fitElimination() *btn.Elimination { return &btn.Elimination{Order: []int{1, 0}, Flops: 10} }
 
 func fitSlices() *btn.Slices {
-	return &btn.Slices{Tree: &btn.Tree{Shape: "x", Tables: 2, Merges: []int{0, 1}, Count: 6}, From: 2, To: 5}
+	return &btn.Slices{Tree: &btn.Tree{Shape: "x", Tables: 2, Merges: []int{0, 1}, Count: 6},
+		From: 2, To: 5}
 }
 
 func fitGroups() *btn.Groups {
-	return &btn.Groups{Of: &btn.MarginalGroups{Shape: "x", Groups: make([]btn.MarginalGroup, 3)}, From: 1, To: 3}
+	return &btn.Groups{Of: &btn.MarginalGroups{Shape: "x", Groups: make([]btn.MarginalGroup, 3)},
+		From: 1, To: 3}
 }
 
 func fitProduct() *btn.Product {
 	return &btn.Product{Factors: []btn.ProductFactor{
-		{Links: []int{0, 1}, Estimate: &btn.Estimate{Parts: []btn.Part{fitRankOne(), fitElimination()}}},
-		{Links: []int{2}, Estimate: &btn.Estimate{Alpha: []scaled.Number{scaled.One}, Parts: []btn.Part{&btn.RankOne{Frame: &btn.Frame{}}}}},
+		{Links: []int{0, 1}, Estimate: &btn.Estimate{Parts: []btn.Part{fitRankOne(),
+			fitElimination()}}},
+		{Links: []int{2}, Estimate: &btn.Estimate{Alpha: []scaled.Number{scaled.One},
+			Parts: []btn.Part{&btn.RankOne{Frame: &btn.Frame{}}}}},
 	}}
 }
 
@@ -55,7 +61,8 @@ func fitTruncated() *btn.Truncated {
 }
 
 func fitRegions() *btn.Regions {
-	return &btn.Regions{Kind: "loops", Size: 4, Slice: btn.Slice{Variables: []int{2}, At: 1}, From: 3, To: btn.WholeShare}
+	return &btn.Regions{Kind: "loops",
+		Size: 4, Slice: btn.Slice{Variables: []int{2}, At: 1}, From: 3, To: btn.WholeShare}
 }
 
 // spoilt returns a part that fits with something wrong.
@@ -87,11 +94,14 @@ func TestPartsThatFit(t *testing.T) {
 			spoilt(fitSlices, func(p *btn.Slices) { p.From, p.To = 0, 6 }),
 			spoilt(fitSlices, func(p *btn.Slices) { p.From, p.To = 6, 6 }),
 		},
-		btn.ClassGroups:  {fitGroups(), spoilt(fitGroups, func(p *btn.Groups) { p.From, p.To = 0, 3 })},
+		btn.ClassGroups: {fitGroups(),
+			spoilt(fitGroups, func(p *btn.Groups) { p.From, p.To = 0, 3 })},
 		btn.ClassProduct: {fitProduct()},
 		btn.ClassTruncated: {
 			fitTruncated(),
-			spoilt(fitTruncated, func(p *btn.Truncated) { p.Along.Family, p.Along.Accuracy, p.Along.Masked = btn.FamilySweep, 0, true }),
+			spoilt(fitTruncated, func(p *btn.Truncated) {
+				p.Along.Family, p.Along.Accuracy, p.Along.Masked = btn.FamilySweep, 0, true
+			}),
 			spoilt(fitTruncated, func(p *btn.Truncated) { p.Bond, p.Slice = 1, btn.Slice{} }),
 		},
 		btn.ClassRegions: {
@@ -123,11 +133,13 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	}{
 		{func(f **btn.Frame) { *f = nil }, "it has no frame"},
 		{func(f **btn.Frame) { (*f).Rotations = (*f).Rotations[:2] }, "2 learned maps for 3 legs"},
-		{func(f **btn.Frame) { (*f).Rotations[2] = make([]float64, 4) }, "learned map of leg 2 has 4 entries, dimension 3"},
+		{func(f **btn.Frame) { (*f).Rotations[2] = make([]float64, 4) },
+			"learned map of leg 2 has 4 entries, dimension 3"},
 	} {
 		add(spoilt(fitRankOne, func(p *btn.RankOne) { frame.spoil(&p.Frame) }), frame.want)
 		add(spoilt(fitCP, func(p *btn.CP) { frame.spoil(&p.Frame) }), frame.want)
-		add(spoilt(fitSymmetric, func(p *btn.SymmetryRankOne) { frame.spoil(&p.Frame) }), frame.want)
+		add(spoilt(fitSymmetric, func(p *btn.SymmetryRankOne) { frame.spoil(&p.Frame) }),
+			frame.want)
 	}
 	for _, vectors := range []struct {
 		spoil func(*[][]float64)
@@ -135,31 +147,47 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	}{
 		{func(r *[][]float64) { *r = (*r)[:2] }, "vectors for 2 legs, the network has 3"},
 		{func(r *[][]float64) { *r = append(*r, nil) }, "vectors for 4 legs, the network has 3"},
-		{func(r *[][]float64) { (*r)[2] = []float64{1, 2} }, "vector of leg 2 has 2 entries, the leg has dimension 3"},
+		{func(r *[][]float64) { (*r)[2] = []float64{1, 2} },
+			"vector of leg 2 has 2 entries, the leg has dimension 3"},
 	} {
 		add(spoilt(fitRankOne, func(p *btn.RankOne) { vectors.spoil(&p.R) }), vectors.want)
-		add(spoilt(fitSymmetric, func(p *btn.SymmetryRankOne) { vectors.spoil(&p.R) }), vectors.want)
+		add(spoilt(fitSymmetric, func(p *btn.SymmetryRankOne) { vectors.spoil(&p.R) }),
+			vectors.want)
 	}
 
 	const whole = "a CP tensor over all 3 legs is needed"
 	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor = nil }), whole)
 	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Shape = p.Tensor.Shape[:2] }), whole)
 	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Vectors = p.Tensor.Vectors[:2] }), whole)
-	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Shape[1] = 3 }), "the CP tensor has dimension 3 on leg 1, the leg has 2")
-	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Vectors[2] = nil }), "identity vectors on leg 2 need rank 3, the rank is 2")
-	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Vectors[1] = []float64{1, 2} }), "vectors of leg 1 have 2 entries, 2 terms of dimension 2")
-	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Weights = []float64{1} }), "identity vectors on leg 0 need rank 2, the rank is 1")
+	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Shape[1] = 3 }),
+		"the CP tensor has dimension 3 on leg 1, the leg has 2")
+	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Vectors[2] = nil }),
+		"identity vectors on leg 2 need rank 3, the rank is 2")
+	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Vectors[1] = []float64{1, 2} }),
+		"vectors of leg 1 have 2 entries, 2 terms of dimension 2")
+	add(spoilt(fitCP, func(p *btn.CP) { p.Tensor.Weights = []float64{1} }),
+		"identity vectors on leg 0 need rank 2, the rank is 1")
 
-	symmetric := func(spoil func(*btn.SymmetryRankOne), want string) { add(spoilt(fitSymmetric, spoil), want) }
+	symmetric := func(spoil func(*btn.SymmetryRankOne), want string) {
+		add(spoilt(fitSymmetric, spoil), want)
+	}
 	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels = countspace.Levels{} }, "0 levels")
-	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels.Of = p.Frame.Levels.Of[1:] }, "levels of 2 legs, the network has 3")
-	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels.Of[2] = []uint8{0, 1} }, "leg 2 has levels of 2 values")
-	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels.Of[2] = []uint8{0, 1, 2} }, "leg 2 puts value 2 at level 2 of 2")
-	symmetric(func(p *btn.SymmetryRankOne) { p.S = countspace.New([]int{4, 1}) }, "S has 2 count variables, the levels have 1")
-	symmetric(func(p *btn.SymmetryRankOne) { p.S = countspace.New([]int{5}) }, "S has 5 counts at level 1, the levels have 4")
-	symmetric(func(p *btn.SymmetryRankOne) { p.S.Coef.Mant = p.S.Coef.Mant[:3] }, "S has 3 coefficients")
-	symmetric(func(p *btn.SymmetryRankOne) { p.S.Coef.Exp = p.S.Coef.Exp[:3] }, "its shape [4] needs 4")
-	symmetric(func(p *btn.SymmetryRankOne) { p.S.Coef.Mant[3] = math.NaN() }, "S has an entry that is not finite")
+	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels.Of = p.Frame.Levels.Of[1:] },
+		"levels of 2 legs, the network has 3")
+	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels.Of[2] = []uint8{0, 1} },
+		"leg 2 has levels of 2 values")
+	symmetric(func(p *btn.SymmetryRankOne) { p.Frame.Levels.Of[2] = []uint8{0, 1, 2} },
+		"leg 2 puts value 2 at level 2 of 2")
+	symmetric(func(p *btn.SymmetryRankOne) { p.S = countspace.New([]int{4, 1}) },
+		"S has 2 count variables, the levels have 1")
+	symmetric(func(p *btn.SymmetryRankOne) { p.S = countspace.New([]int{5}) },
+		"S has 5 counts at level 1, the levels have 4")
+	symmetric(func(p *btn.SymmetryRankOne) { p.S.Coef.Mant = p.S.Coef.Mant[:3] },
+		"S has 3 coefficients")
+	symmetric(func(p *btn.SymmetryRankOne) { p.S.Coef.Exp = p.S.Coef.Exp[:3] },
+		"its shape [4] needs 4")
+	symmetric(func(p *btn.SymmetryRankOne) { p.S.Coef.Mant[3] = math.NaN() },
+		"S has an entry that is not finite")
 
 	add(spoilt(fitElimination, func(p *btn.Elimination) { p.Flops = -1 }), "-1 flops")
 	add(spoilt(fitElimination, func(p *btn.Elimination) { p.Flops = math.NaN() }), "NaN flops")
@@ -178,18 +206,24 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	product := func(spoil func(*btn.Product), want string) { add(spoilt(fitProduct, spoil), want) }
 	product(func(p *btn.Product) { p.Factors = nil }, "the factors have 0 of 3 links")
 	product(func(p *btn.Product) { p.Factors = p.Factors[:1] }, "the factors have 2 of 3 links")
-	product(func(p *btn.Product) { p.Factors[1].Links = []int{3} }, "factor 1 has link 3, which does not exist")
-	product(func(p *btn.Product) { p.Factors[1].Links = []int{-1} }, "factor 1 has link -1, which does not exist")
+	product(func(p *btn.Product) { p.Factors[1].Links = []int{3} },
+		"factor 1 has link 3, which does not exist")
+	product(func(p *btn.Product) { p.Factors[1].Links = []int{-1} },
+		"factor 1 has link -1, which does not exist")
 	product(func(p *btn.Product) { p.Factors[1].Links = []int{2, 0} }, "factor 1 has link 0")
-	product(func(p *btn.Product) { p.Factors[0].Links, p.Factors[1].Links = []int{0}, []int{1, 2} }, "core 0 is in two factors")
+	product(func(p *btn.Product) { p.Factors[0].Links, p.Factors[1].Links = []int{0}, []int{1, 2} },
+		"core 0 is in two factors")
 	const own = "factor 0 has no estimate of its own"
 	product(func(p *btn.Product) { p.Factors[0].Estimate = nil }, own)
 	product(func(p *btn.Product) { p.Factors[0].Estimate.Parts = nil }, own)
 	product(func(p *btn.Product) { p.Factors[0].Estimate.Alpha = []scaled.Number{scaled.One} }, own)
-	for _, other := range []btn.Part{nil, fitProduct(), fitTruncated(), &btn.Regions{Kind: btn.KindBethe}} {
-		product(func(p *btn.Product) { p.Factors[0].Estimate.Parts[1] = other }, "factor 0, part 1: it is of no class that an exact estimate has")
+	for _, other := range []btn.Part{nil, fitProduct(), fitTruncated(),
+		&btn.Regions{Kind: btn.KindBethe}} {
+		product(func(p *btn.Product) { p.Factors[0].Estimate.Parts[1] = other },
+			"factor 0, part 1: it is of no class that an exact estimate has")
 	}
-	const inside = "factor 1, part 0: btn: the part does not fit the network: 3 learned maps for 0 legs"
+	const inside = "factor 1, part 0: btn: the part does not fit the network: 3 learned maps " +
+		"for 0 legs"
 	product(func(p *btn.Product) { p.Factors[1].Estimate.Parts[0] = fitRankOne() }, inside)
 
 	for _, slice := range []struct {
@@ -205,9 +239,12 @@ func TestPartsThatDoNotFit(t *testing.T) {
 		add(spoilt(fitTruncated, func(p *btn.Truncated) { p.Slice = slice.is }), slice.want)
 		add(spoilt(fitRegions, func(p *btn.Regions) { p.Slice = slice.is }), slice.want)
 	}
-	truncated := func(spoil func(*btn.Truncated), want string) { add(spoilt(fitTruncated, spoil), want) }
+	truncated := func(spoil func(*btn.Truncated), want string) {
+		add(spoilt(fitTruncated, spoil), want)
+	}
 	truncated(func(p *btn.Truncated) { p.Along = nil }, "it has no tree and no sweep")
-	truncated(func(p *btn.Truncated) { p.Along.Family = btn.FamilyRegions }, `"regions" is no family`)
+	truncated(func(p *btn.Truncated) { p.Along.Family = btn.FamilyRegions },
+		`"regions" is no family`)
 	truncated(func(p *btn.Truncated) { p.Along.Family = "" }, `"" is no family`)
 	truncated(func(p *btn.Truncated) { p.Along.Accuracy = -1 }, "accuracy -1 nats")
 	truncated(func(p *btn.Truncated) { p.Along.Accuracy = math.NaN() }, "accuracy NaN nats")
@@ -221,7 +258,8 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	regions(func(p *btn.Regions) { p.To = btn.WholeShare + 1 }, "regions from 3 to")
 
 	for _, c := range all {
-		if err := c.part.Fits(small()); !errors.Is(err, btn.ErrPart) || !strings.Contains(err.Error(), c.want) {
+		if err := c.part.Fits(small()); !errors.Is(err, btn.ErrPart) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("class %s: got %v, want %q", c.part.Class(), err, c.want)
 		}
 	}
@@ -233,16 +271,19 @@ func TestSliceCount(t *testing.T) {
 	for _, c := range []struct {
 		variables []int
 		want      int64
-	}{{nil, 1}, {[]int{1}, 3}, {[]int{0, 1}, 3 << 31}, {[]int{0, 0, 1}, math.MaxInt64}, {[]int{0, 0, 0, 0}, math.MaxInt64}} {
+	}{{nil, 1}, {[]int{1}, 3}, {[]int{0, 1}, 3 << 31}, {[]int{0, 0, 1}, math.MaxInt64},
+		{[]int{0, 0, 0, 0}, math.MaxInt64}} {
 		if got := (btn.Slice{Variables: c.variables}).Count(n); got != c.want {
 			t.Errorf("slices of variables %v: %d, want %d", c.variables, got, c.want)
 		}
 	}
 }
 
-// TestSharersShare: what a part points at goes to another part of its class, and what another class points at does not.
+// TestSharersShare: what a part points at goes to another part of its class,
+// and what another class points at does not.
 func TestSharersShare(t *testing.T) {
-	parts := []btn.Sharer{fitRankOne(), fitCP(), fitSymmetric(), fitSlices(), fitGroups(), fitTruncated()}
+	parts := []btn.Sharer{fitRankOne(), fitCP(), fitSymmetric(), fitSlices(), fitGroups(),
+		fitTruncated()}
 	for i, p := range parts {
 		for k, q := range parts {
 			fresh, ok := btn.NewPart(q.Class())
@@ -250,8 +291,10 @@ func TestSharersShare(t *testing.T) {
 				t.Fatalf("class %s cannot be made", q.Class())
 			}
 			takes := i == k || i < 3 && k < 3 // frames
-			if got := fresh.(btn.Sharer).Share(p.Common()); got != takes || takes && fresh.(btn.Sharer).Common() != p.Common() {
-				t.Errorf("a part of class %s takes what class %s has: %v", q.Class(), p.Class(), got)
+			if got := fresh.(btn.Sharer).Share(p.Common()); got != takes || takes &&
+				fresh.(btn.Sharer).Common() != p.Common() {
+				t.Errorf("a part of class %s takes what class %s has: %v",
+					q.Class(), p.Class(), got)
 			}
 		}
 	}
@@ -260,7 +303,8 @@ func TestSharersShare(t *testing.T) {
 	}
 }
 
-// TestDescribe: truncated legs and regions say what they are, parts of what is not a sequence say nothing.
+// TestDescribe: truncated legs and regions say what they are,
+// parts of what is not a sequence say nothing.
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
 		part btn.Part
@@ -268,9 +312,11 @@ func TestDescribe(t *testing.T) {
 	}{
 		{fitTruncated(), btn.EstimateResult{Family: btn.FamilyTree, Plan: 3, Bond: 4}},
 		{fitRegions(), btn.EstimateResult{Family: btn.FamilyRegions, Kind: "loops", Size: 4}},
-		{fitRankOne(), btn.EstimateResult{}}, {fitCP(), btn.EstimateResult{}}, {fitSymmetric(), btn.EstimateResult{}},
+		{fitRankOne(), btn.EstimateResult{}}, {fitCP(), btn.EstimateResult{}}, {fitSymmetric(),
+			btn.EstimateResult{}},
 		{fitElimination(), btn.EstimateResult{}},
-		{fitSlices(), btn.EstimateResult{}}, {fitGroups(), btn.EstimateResult{}}, {fitProduct(), btn.EstimateResult{}},
+		{fitSlices(), btn.EstimateResult{}}, {fitGroups(), btn.EstimateResult{}}, {fitProduct(),
+			btn.EstimateResult{}},
 	} {
 		var got btn.EstimateResult
 		if c.part.Describe(&got); got != c.want {

@@ -6,14 +6,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Plan answers a query: estimates of Z in the sequence in which they count. All of their parts are handed out at once; the
-// answer takes the shortest sequence of estimates that has settled and cancels the others. Exact ways have one estimate.
+// Plan answers a query: estimates of Z in the sequence in which they count. All of their parts are
+// handed out at once; the answer takes the shortest sequence of estimates that has settled and
+// cancels the others. Exact ways have one estimate.
 type Plan struct {
 	Method    Method // what was done, never auto
 	Estimates []Estimate
-	Accuracy  float64 // nats: a sequence has settled when its stated uncertainty is at most this; 0 where nothing grows
-	Warnings  []string
-	// Messages are those of belief propagation without evidence, where they are what was learned: there are no estimates then.
+	// Accuracy is in nats: a sequence has settled when its stated uncertainty is at most this;
+	// 0 where nothing grows.
+	Accuracy float64
+	Warnings []string
+	// Messages are those of belief propagation without evidence, where they are what was learned:
+	// there are no estimates then.
 	Messages []float64
 }
 
@@ -23,25 +27,29 @@ type Rule string
 const (
 	// Linear is Z̃ = Σ_i α_i Z_i (Lemma 5).
 	Linear Rule = "linear"
-	// LogLinear is Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r (ln Z_r − ln Z_BP(s))) over slices s and their regions r.
+	// LogLinear is Z̃ = Σ_s exp(ln Z_BP(s) + Σ_r α_r (ln Z_r − ln Z_BP(s)))
+	// over slices s and their regions r.
 	LogLinear Rule = "log-linear"
 )
 
 // Estimate is B ≈ Σ_i Alpha[i] Parts[i], and how the values of the parts make a Z.
 type Estimate struct {
 	Rule Rule
-	// Track names what is held fixed while a sequence of estimates grows; Level orders the estimates of all tracks by how much
-	// they keep. Both are empty where there is nothing to compare with.
+	// Track names what is held fixed while a sequence of estimates grows; Level orders the
+	// estimates of all tracks by how much they keep. Both are empty where there is nothing to
+	// compare with.
 	Track string
 	Level float64
 	// Slices is how many slices the parts are of together, 1 without.
 	Slices int64
-	// Lossless says that the value is exact up to rounding where its parts report that nothing was truncated: along trees. A sweep
-	// drops what is null in its own norm, and in strong models that can count in the end.
+	// Lossless says that the value is exact up to rounding where its parts report that nothing was
+	// truncated: along trees. A sweep drops what is null in its own norm, and in strong models that
+	// can count in the end.
 	Lossless bool
 	Alpha    []scaled.Number // nil: ones
 	Parts    []Part
-	// Quality is what is known of the estimate before it is contracted; nil: it is judged by the sequence that it is in.
+	// Quality is what is known of the estimate before it is contracted;
+	// nil: it is judged by the sequence that it is in.
 	Quality *Quality
 	Cost    Cost // predicted, of all parts together; Bytes is the peak of one
 }
@@ -51,14 +59,17 @@ type Quality struct {
 	// Exact says that B = Σ α_i Q^(i) up to rounding, known and not only measured.
 	Exact    bool    `msgpack:"exact,omitempty"`
 	Residual float64 `msgpack:"residual"` // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]; 0 when Exact
-	// LnExplained is ln(1−ρ) in nats, computed without forming 1−ρ: on large networks ρ prints as 1 and this does not.
-	LnExplained   float64 `msgpack:"ln_explained"`
-	LnNormB       float64 `msgpack:"ln_norm_b"`      // ln ‖B‖ in nats
-	LnNormError   float64 `msgpack:"ln_norm_error"`  // ln ‖B−B̃‖ in nats, −Inf when Exact; what the certificate multiplies
+	// LnExplained is ln(1−ρ) in nats, computed without forming 1−ρ:
+	// on large networks ρ prints as 1 and this does not.
+	LnExplained float64 `msgpack:"ln_explained"`
+	LnNormB     float64 `msgpack:"ln_norm_b"` // ln ‖B‖ in nats
+	// ln ‖B−B̃‖ in nats, −Inf when Exact; what the certificate multiplies
+	LnNormError   float64 `msgpack:"ln_norm_error"`
 	ConditionGram float64 `msgpack:"condition_gram"` // condition number of G, 1 for one component
 }
 
-// Grows reports whether the plan's answer is a sequence of estimates that judge each other, and not one whose quality is known.
+// Grows reports whether the plan's answer is a sequence of estimates that judge each other,
+// and not one whose quality is known.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 
 // Exact reports whether the plan's one estimate is exact.
@@ -75,7 +86,8 @@ func (p *Plan) Len() int {
 	return n
 }
 
-// Part returns part i of all estimates, in sequence, and the estimate that it is of; nil where there is none.
+// Part returns part i of all estimates, in sequence, and the estimate that it is of;
+// nil where there is none.
 func (p *Plan) Part(i int) (Part, *Estimate) {
 	if i < 0 {
 		return nil, nil
@@ -103,10 +115,12 @@ func (e *Estimate) Weights() []scaled.Number {
 	if e.Alpha != nil {
 		return e.Alpha
 	}
+
 	n := len(e.Parts)
 	if n <= len(unitWeights) {
 		return unitWeights[:n:n]
 	}
+
 	ones := make([]scaled.Number, n)
 	for i := range ones {
 		ones[i] = scaled.One

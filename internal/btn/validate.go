@@ -13,12 +13,14 @@ import (
 // ErrInvalid is wrapped by every error of Validate.
 var ErrInvalid = errors.New("btn: not a base tensor network")
 
-// Validate checks n against the paper's definition: the cores are pairwise disjoint and cover all legs (q ≥ 1 unless
-// there are no legs), every leg is in exactly one core and exactly one link, so none is free, and the dimensions
-// of a leg agree wherever it appears. The tensors must be valid in themselves, maps square of the leg's size and
-// finite, Scale finite, and every variable must point at a link in CP form with one term per value; no two at the same link.
+// Validate checks n against the paper's definition: the cores are pairwise disjoint and cover all
+// legs (q ≥ 1 unless there are no legs), every leg is in exactly one core and exactly one link, so
+// none is free, and the dimensions of a leg agree wherever it appears. The tensors must be valid in
+// themselves, maps square of the leg's size and finite, Scale finite, and every variable must point
+// at a link in CP form with one term per value; no two at the same link.
 //
-// The error wraps ErrInvalid and names the leg, core, link or variable. Cost: the sum of the tensors' stored sizes.
+// The error wraps ErrInvalid and names the leg, core, link or variable.
+// Cost: the sum of the tensors' stored sizes.
 func (n *Network) Validate() error {
 	if n == nil {
 		return fmt.Errorf("%w: nil network", ErrInvalid)
@@ -28,18 +30,24 @@ func (n *Network) Validate() error {
 			return fmt.Errorf("%w: leg %d has dimension %d", ErrInvalid, l, d)
 		}
 	}
+
 	if !n.Scale.IsFinite() {
 		return fmt.Errorf("%w: scale is %v", ErrInvalid, n.Scale.Mant)
 	}
+
 	switch n.Choice {
 	case "", CoresAreFactors, CoresAreVariables:
 	default:
 		return fmt.Errorf("%w: choice of cores %q is unknown", ErrInvalid, n.Choice)
 	}
+
 	if len(n.Cores) == 0 && len(n.Dims) > 0 {
 		return fmt.Errorf("%w: %d legs and no core tensor", ErrInvalid, len(n.Dims))
 	}
-	for _, check := range []func() error{n.validateMaps, n.validateCores, n.validateLinks, n.validateVariables} {
+
+	for _, check := range []func() error{
+		n.validateMaps, n.validateCores, n.validateLinks, n.validateVariables,
+	} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -47,6 +55,7 @@ func (n *Network) Validate() error {
 	return nil
 }
 
+// validateMaps checks that maps are square matrices of the legs' dimensions with finite entries.
 func (n *Network) validateMaps() error {
 	if n.Maps == nil {
 		return nil
@@ -59,7 +68,8 @@ func (n *Network) validateMaps() error {
 			continue
 		}
 		if d := n.Dims[l]; len(m.A)/d != d || len(m.A)%d != 0 {
-			return fmt.Errorf("%w: map of leg %d has %d entries, dimension %d needs its square", ErrInvalid, l, len(m.A), d)
+			return fmt.Errorf("%w: map of leg %d has %d entries, dimension %d needs its square",
+				ErrInvalid, l, len(m.A), d)
 		}
 		for k, a := range m.A {
 			if math.IsNaN(a) || math.IsInf(a, 0) {
@@ -91,32 +101,41 @@ func (n *Network) validateLinks() error {
 }
 
 // validatePiece checks one tensor on its legs, and claims the legs for it.
-func (n *Network) validatePiece(what string, index int, legs []int, t tensor.Tensor, owner owners) error {
+func (n *Network) validatePiece(
+	what string, index int, legs []int, t tensor.Tensor, owner owners,
+) error {
 	if t == nil {
 		return fmt.Errorf("%w: %s %d has no tensor", ErrInvalid, what, index)
 	}
 	if err := tensor.Validate(t); err != nil {
 		return fmt.Errorf("%w: %s %d: %w", ErrInvalid, what, index, err)
 	}
+
 	dims := t.Dims()
 	if len(dims) != len(legs) {
-		return fmt.Errorf("%w: %s %d is a tensor of order %d on %d legs", ErrInvalid, what, index, len(dims), len(legs))
+		return fmt.Errorf("%w: %s %d is a tensor of order %d on %d legs",
+			ErrInvalid, what, index, len(dims), len(legs))
 	}
+
 	for k, l := range legs {
 		if l < 0 || l >= len(n.Dims) {
-			return fmt.Errorf("%w: %s %d names leg %d, there are %d", ErrInvalid, what, index, l, len(n.Dims))
+			return fmt.Errorf("%w: %s %d names leg %d, there are %d",
+				ErrInvalid, what, index, l, len(n.Dims))
 		}
 		if owner[l] >= 0 {
-			return fmt.Errorf("%w: leg %d is in %s %d and in %s %d", ErrInvalid, l, what, owner[l], what, index)
+			return fmt.Errorf("%w: leg %d is in %s %d and in %s %d",
+				ErrInvalid, l, what, owner[l], what, index)
 		}
 		if dims[k] != n.Dims[l] {
-			return fmt.Errorf("%w: %s %d has dimension %d on leg %d, the leg has %d", ErrInvalid, what, index, dims[k], l, n.Dims[l])
+			return fmt.Errorf("%w: %s %d has dimension %d on leg %d, the leg has %d",
+				ErrInvalid, what, index, dims[k], l, n.Dims[l])
 		}
 		owner[l] = index
 	}
 	return nil
 }
 
+// validateVariables checks that every variable has a link of its own with one term per value.
 func (n *Network) validateVariables() error {
 	used := make([]bool, len(n.Links))
 	for i, v := range n.Variables {
@@ -124,17 +143,23 @@ func (n *Network) validateVariables() error {
 			return fmt.Errorf("%w: variable %d has %d values", ErrInvalid, i, v.Domain)
 		}
 		if v.Link < 0 || v.Link >= len(n.Links) {
-			return fmt.Errorf("%w: variable %d points at link %d, there are %d", ErrInvalid, i, v.Link, len(n.Links))
+			return fmt.Errorf("%w: variable %d points at link %d, there are %d",
+				ErrInvalid, i, v.Link, len(n.Links))
 		}
+
 		cp, ok := n.Links[v.Link].T.(*tensor.CP)
 		if !ok {
-			return fmt.Errorf("%w: variable %d points at link %d, which is not in CP form", ErrInvalid, i, v.Link)
+			return fmt.Errorf("%w: variable %d points at link %d, which is not in CP form",
+				ErrInvalid, i, v.Link)
 		}
 		if len(cp.Weights) != v.Domain {
-			return fmt.Errorf("%w: variable %d has %d values, link %d has %d terms", ErrInvalid, i, v.Domain, v.Link, len(cp.Weights))
+			return fmt.Errorf("%w: variable %d has %d values, link %d has %d terms",
+				ErrInvalid, i, v.Domain, v.Link, len(cp.Weights))
 		}
+
 		if used[v.Link] {
-			return fmt.Errorf("%w: variable %d points at link %d, another variable does too", ErrInvalid, i, v.Link)
+			return fmt.Errorf("%w: variable %d points at link %d, another variable does too",
+				ErrInvalid, i, v.Link)
 		}
 		used[v.Link] = true
 	}
@@ -152,6 +177,7 @@ func newOwners(legs int) owners {
 	return o
 }
 
+// complete names the first leg that nothing has.
 func (o owners) complete(what string) error {
 	for l, i := range o {
 		if i < 0 {

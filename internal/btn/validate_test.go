@@ -13,20 +13,25 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// small returns a valid network: legs 0, 1 of dimension 2 and leg 2 of dimension 3; a dense core and a CP core; the
-// links of two variables and one link without legs.
+// small returns a valid network: legs 0, 1 of dimension 2 and leg 2 of dimension 3;
+// a dense core and a CP core; the links of two variables and one link without legs.
 func small() *btn.Network {
 	return &btn.Network{
 		Dims: []int{2, 2, 3},
 		Maps: []btn.Map{btn.Hadamard(), btn.Identity(), btn.DCT(3)},
 		Cores: []btn.Core{
-			{Legs: []int{2, 0}, T: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 6}}},
-			{Legs: []int{1}, T: &tensor.CP{Shape: []int{2}, Weights: []float64{1, 2}, Vectors: [][]float64{nil}}},
+			{Legs: []int{2, 0}, T: &tensor.Dense{Shape: []int{3, 2},
+				Data: []float64{1, 2, 3, 4, 5, 6}}},
+			{Legs: []int{1}, T: &tensor.CP{Shape: []int{2}, Weights: []float64{1, 2},
+				Vectors: [][]float64{nil}}},
 		},
 		Links: []btn.Link{
-			{Legs: []int{0, 1}, T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{3, 4}, Vectors: [][]float64{{1, 1, 1, -1}, nil}}},
-			{Legs: []int{2}, T: &tensor.CP{Shape: []int{3}, Weights: []float64{1, 1, 2}, Vectors: [][]float64{nil}}},
-			{Legs: nil, T: &tensor.CP{Shape: []int{}, Weights: []float64{1, 5}, Vectors: [][]float64{}}},
+			{Legs: []int{0, 1}, T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{3, 4},
+				Vectors: [][]float64{{1, 1, 1, -1}, nil}}},
+			{Legs: []int{2}, T: &tensor.CP{Shape: []int{3}, Weights: []float64{1, 1, 2},
+				Vectors: [][]float64{nil}}},
+			{Legs: nil, T: &tensor.CP{Shape: []int{}, Weights: []float64{1, 5},
+				Vectors: [][]float64{}}},
 		},
 		Variables: []btn.Variable{{Domain: 2, Link: 0}, {Domain: 3, Link: 1}, {Domain: 2, Link: 2}},
 		Scale:     scaled.FromFloat(2),
@@ -50,26 +55,40 @@ func TestDefinitionBaseTensorNetwork(t *testing.T) {
 		{"dimension 0", func(n *btn.Network) { n.Dims[1] = 0 }, "leg 1 has dimension 0"},
 		{"no core", func(n *btn.Network) { n.Cores = nil }, "3 legs and no core tensor"},
 		{"uncovered leg", func(n *btn.Network) { n.Cores = n.Cores[:1] }, "leg 1 is in no core"},
-		{"cores not disjoint", func(n *btn.Network) { n.Cores = append(n.Cores, n.Cores[1]) }, "leg 1 is in core 1 and in core 2"},
-		{"free leg", func(n *btn.Network) { n.Links = n.Links[:1]; n.Variables = nil }, "leg 2 is in no link"},
-		{"leg in two links", func(n *btn.Network) { n.Links = append(n.Links, n.Links[1]) }, "leg 2 is in link 1 and in link 3"},
+		{"cores not disjoint", func(n *btn.Network) { n.Cores = append(n.Cores, n.Cores[1]) },
+			"leg 1 is in core 1 and in core 2"},
+		{"free leg", func(n *btn.Network) { n.Links = n.Links[:1]; n.Variables = nil },
+			"leg 2 is in no link"},
+		{"leg in two links", func(n *btn.Network) { n.Links = append(n.Links, n.Links[1]) },
+			"leg 2 is in link 1 and in link 3"},
 		{"leg twice in a core", func(n *btn.Network) {
-			n.Cores[0] = btn.Core{Legs: []int{0, 0}, T: &tensor.Dense{Shape: []int{2, 2}, Data: make([]float64, 4)}}
+			n.Cores[0] = btn.Core{Legs: []int{0, 0},
+				T: &tensor.Dense{Shape: []int{2, 2}, Data: make([]float64, 4)}}
 		}, "leg 0 is in core 0 and in core 0"},
-		{"leg out of range", func(n *btn.Network) { n.Links[1].Legs = []int{3} }, "link 1 names leg 3, there are 3"},
-		{"dimensions disagree", func(n *btn.Network) { n.Cores[0].Legs = []int{0, 2} }, "core 0 has dimension 3 on leg 0, the leg has 2"},
-		{"order", func(n *btn.Network) { n.Links[0].Legs = []int{0} }, "link 0 is a tensor of order 2 on 1 legs"},
+		{"leg out of range", func(n *btn.Network) { n.Links[1].Legs = []int{3} },
+			"link 1 names leg 3, there are 3"},
+		{"dimensions disagree", func(n *btn.Network) { n.Cores[0].Legs = []int{0, 2} },
+			"core 0 has dimension 3 on leg 0, the leg has 2"},
+		{"order", func(n *btn.Network) { n.Links[0].Legs = []int{0} },
+			"link 0 is a tensor of order 2 on 1 legs"},
 		{"no tensor", func(n *btn.Network) { n.Links[2].T = nil }, "link 2 has no tensor"},
-		{"tensor invalid", func(n *btn.Network) { n.Cores[0].T.(*tensor.Dense).Data[3] = math.NaN() }, "core 0:"},
+		{"tensor invalid", func(n *btn.Network) {
+			n.Cores[0].T.(*tensor.Dense).Data[3] = math.NaN()
+		}, "core 0:"},
 		{"maps missing", func(n *btn.Network) { n.Maps = n.Maps[:2] }, "2 maps for 3 legs"},
-		{"map size", func(n *btn.Network) { n.Maps[2].A = make([]float64, 8) }, "map of leg 2 has 8 entries"},
-		{"map entry", func(n *btn.Network) { n.Maps[2].A[4] = math.Inf(1) }, "map of leg 2, entry 4 is +Inf"},
-		{"variable's link", func(n *btn.Network) { n.Variables[1].Link = 7 }, "variable 1 points at link 7, there are 3"},
+		{"map size", func(n *btn.Network) { n.Maps[2].A = make([]float64, 8) },
+			"map of leg 2 has 8 entries"},
+		{"map entry", func(n *btn.Network) { n.Maps[2].A[4] = math.Inf(1) },
+			"map of leg 2, entry 4 is +Inf"},
+		{"variable's link", func(n *btn.Network) { n.Variables[1].Link = 7 },
+			"variable 1 points at link 7, there are 3"},
 		{"variable's form", func(n *btn.Network) {
 			n.Links[1].T = &tensor.Dense{Shape: []int{3}, Data: []float64{1, 1, 2}}
 		}, "variable 1 points at link 1, which is not in CP form"},
-		{"variable's rank", func(n *btn.Network) { n.Variables[1].Domain = 2 }, "variable 1 has 2 values, link 1 has 3 terms"},
-		{"shared link", func(n *btn.Network) { n.Variables[2].Link = 0 }, "variable 2 points at link 0, another variable does too"},
+		{"variable's rank", func(n *btn.Network) { n.Variables[1].Domain = 2 },
+			"variable 1 has 2 values, link 1 has 3 terms"},
+		{"shared link", func(n *btn.Network) { n.Variables[2].Link = 0 },
+			"variable 2 points at link 0, another variable does too"},
 		{"scale", func(n *btn.Network) { n.Scale.Mant = math.NaN() }, "scale is NaN"},
 		{"choice", func(n *btn.Network) { n.Choice = "both" }, `choice of cores "both" is unknown`},
 	} {
@@ -95,7 +114,8 @@ func TestIndexTables(t *testing.T) {
 }
 
 func TestLnLinks(t *testing.T) {
-	// By hand: L0 = 3·[1 1]⊗[1 0] + 4·[1 −1]⊗[0 1] = [3 4; 3 −4], ‖L0‖² = 50; ‖L1‖² = 6; L2 = 6; Scale 2.
+	// By hand: L0 = 3·[1 1]⊗[1 0] + 4·[1 −1]⊗[0 1] = [3 4;
+	// 3 −4], ‖L0‖² = 50; ‖L1‖² = 6; L2 = 6; Scale 2.
 	want := math.Log(2 * math.Sqrt(50) * math.Sqrt(6) * 6)
 	if got := btn.LnLinks(small()); math.Abs(got-want) > 1e-14*want {
 		t.Errorf("LnLinks = %v, want %v", got, want)
@@ -118,19 +138,34 @@ func TestBaseDigest(t *testing.T) {
 		edit func(*btn.Network)
 		same bool
 	}{
-		"last bit of a core entry":   {func(n *btn.Network) { flip(&n.Cores[0].T.(*tensor.Dense).Data[5]) }, false},
-		"last bit of a CP weight":    {func(n *btn.Network) { flip(&n.Cores[1].T.(*tensor.CP).Weights[1]) }, false},
-		"last bit of a map":          {func(n *btn.Network) { flip(&n.Maps[2].A[8]) }, false},
-		"explicit identity vectors":  {func(n *btn.Network) { n.Cores[1].T.(*tensor.CP).Vectors[0] = []float64{1, 0, 0, 1} }, false},
-		"order of a core's legs":     {func(n *btn.Network) { n.Cores[0].Legs = []int{0, 2} }, false},
-		"order of cores":             {func(n *btn.Network) { n.Cores[0], n.Cores[1] = n.Cores[1], n.Cores[0] }, false},
-		"choice":                     {func(n *btn.Network) { n.Choice = btn.CoresAreVariables }, false},
-		"dims":                       {func(n *btn.Network) { n.Dims[0] = 4 }, false},
-		"no maps":                    {func(n *btn.Network) { n.Maps = nil }, false},
-		"link weights":               {func(n *btn.Network) { n.Links[0].T.(*tensor.CP).Weights[0] = 9 }, true},
-		"link shape":                 {func(n *btn.Network) { n.Links = n.Links[:2] }, true},
-		"scale":                      {func(n *btn.Network) { n.Scale = scaled.FromFloat(77) }, true},
-		"zero against negative zero": {func(n *btn.Network) { n.Cores[0].T.(*tensor.Dense).Data[0] = 0 }, false},
+		"last bit of a core entry": {func(n *btn.Network) {
+			flip(&n.Cores[0].T.(*tensor.Dense).Data[5])
+		}, false},
+		"last bit of a CP weight": {func(n *btn.Network) {
+			flip(&n.Cores[1].T.(*tensor.CP).Weights[1])
+		}, false},
+		"last bit of a map": {func(n *btn.Network) { flip(&n.Maps[2].A[8]) }, false},
+		"explicit identity vectors": {func(n *btn.Network) {
+			n.Cores[1].T.(*tensor.CP).Vectors[0] = []float64{1, 0, 0, 1}
+		}, false},
+		"order of a core's legs": {func(n *btn.Network) { n.Cores[0].Legs = []int{0, 2} },
+			false},
+		"order of cores": {func(n *btn.Network) {
+			n.Cores[0], n.Cores[1] = n.Cores[1], n.Cores[0]
+		}, false},
+		"choice": {func(n *btn.Network) { n.Choice = btn.CoresAreVariables },
+			false},
+		"dims":    {func(n *btn.Network) { n.Dims[0] = 4 }, false},
+		"no maps": {func(n *btn.Network) { n.Maps = nil }, false},
+		"link weights": {func(n *btn.Network) {
+			n.Links[0].T.(*tensor.CP).Weights[0] = 9
+		}, true},
+		"link shape": {func(n *btn.Network) { n.Links = n.Links[:2] }, true},
+		"scale": {func(n *btn.Network) { n.Scale = scaled.FromFloat(77) },
+			true},
+		"zero against negative zero": {func(n *btn.Network) {
+			n.Cores[0].T.(*tensor.Dense).Data[0] = 0
+		}, false},
 	} {
 		n := small()
 		c.edit(n)
@@ -146,12 +181,14 @@ func TestBaseDigest(t *testing.T) {
 	}
 }
 
-// TestBaseDigestIsPinned: cached decompositions are found by this number; who changes the bytes changes the version too.
+// TestBaseDigestIsPinned: cached decompositions are found by this number;
+// who changes the bytes changes the version too.
 func TestBaseDigestIsPinned(t *testing.T) {
 	n := &btn.Network{
-		Dims:   []int{2, 2},
-		Maps:   []btn.Map{{Kind: btn.MapGiven, A: []float64{1, 1, 1, -1}}, btn.Identity()},
-		Cores:  []btn.Core{{Legs: []int{1, 0}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}},
+		Dims: []int{2, 2},
+		Maps: []btn.Map{{Kind: btn.MapGiven, A: []float64{1, 1, 1, -1}}, btn.Identity()},
+		Cores: []btn.Core{{Legs: []int{1, 0},
+			T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}},
 		Choice: btn.CoresAreFactors,
 	}
 	const want = "453cc42ce0fa812b12580c1d8c740e70e0711afa63575766d8f49e5a23edae2a"
@@ -166,12 +203,17 @@ func TestDigestIsPinned(t *testing.T) {
 	n := &btn.Network{
 		Dims: []int{2, 3, 2, 3},
 		Cores: []btn.Core{
-			{Legs: []int{0, 1}, T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels, Values: scaled.FromFloats([]float64{1, 0, -3})}},
-			{Legs: []int{2, 3}, T: &tensor.SymmetryCP{Shape: []int{2, 3}, Levels: levels, Terms: []tensor.SymmetryRankOne{
-				{Alpha: -2, S: scaled.FromFloats([]float64{4, 5, 6}), R: [][]float64{nil, {1, 2, 3}}},
-			}}},
+			{Legs: []int{0, 1}, T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels,
+				Values: scaled.FromFloats([]float64{1, 0, -3})}},
+			{Legs: []int{2, 3}, T: &tensor.SymmetryCP{Shape: []int{2, 3}, Levels: levels,
+				Terms: []tensor.SymmetryRankOne{
+					{Alpha: -2, S: scaled.FromFloats([]float64{4, 5, 6}),
+						R: [][]float64{nil, {1, 2, 3}}},
+				}}},
 		},
-		Links:     []btn.Link{{Legs: []int{0, 2}, T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1, 0.5}, Vectors: [][]float64{nil, {}}}}},
+		Links: []btn.Link{{Legs: []int{0, 2},
+			T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{1, 0.5},
+				Vectors: [][]float64{nil, {}}}}},
 		Variables: []btn.Variable{{Domain: 2, Link: 0}},
 		Scale:     scaled.Number{Mant: 1.5, Exp: -7},
 		Choice:    btn.CoresAreVariables,
@@ -187,7 +229,8 @@ func TestBaseDigestSymmetricKinds(t *testing.T) {
 	symmetric := func(mant float64, exp int64) *btn.Network {
 		values := scaled.Vector{Mant: []float64{1, mant, 3}, Exp: []int64{0, exp, 0}}
 		return &btn.Network{Dims: []int{2, 3},
-			Cores: []btn.Core{{Legs: []int{0, 1}, T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels, Values: values}}}}
+			Cores: []btn.Core{{Legs: []int{0, 1},
+				T: &tensor.Symmetric{Shape: []int{2, 3}, Levels: levels, Values: values}}}}
 	}
 	if symmetric(1, 1).BaseDigest() != symmetric(2, 0).BaseDigest() {
 		t.Error("two forms of the number 2 have different digests")
@@ -197,8 +240,9 @@ func TestBaseDigestSymmetricKinds(t *testing.T) {
 	}
 	term := func(r []float64, alpha float64) *btn.Network {
 		n := symmetric(1, 0)
-		n.Cores[0].T = &tensor.SymmetryCP{Shape: []int{2, 3}, Levels: levels, Terms: []tensor.SymmetryRankOne{{
-			Alpha: alpha, S: scaled.Vector{Mant: []float64{1, 1, 3}}, R: [][]float64{r, nil}}}}
+		n.Cores[0].T = &tensor.SymmetryCP{Shape: []int{2, 3}, Levels: levels,
+			Terms: []tensor.SymmetryRankOne{{
+				Alpha: alpha, S: scaled.Vector{Mant: []float64{1, 1, 3}}, R: [][]float64{r, nil}}}}
 		return n
 	}
 	if term([]float64{1, 2}, 1).BaseDigest() == term([]float64{1, 3}, 1).BaseDigest() {

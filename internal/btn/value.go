@@ -12,52 +12,63 @@ type Value struct {
 	Flops float64       `msgpack:"f"` // multiplications and additions it took
 	// Marginals are there when they were asked for.
 	Marginals *Marginals `msgpack:"m,omitempty"`
-	// Joint is the unnormalised joint marginal of a set of variables where one was asked for: Domains are those of the set,
-	// Mant has a cell per combination of values, the last variable fastest, and the cells add up to Z.
+	// Joint is the unnormalised joint marginal of a set of variables where one was asked for:
+	// Domains are those of the set, Mant has a cell per combination of values, the last variable
+	// fastest, and the cells add up to Z.
 	Joint *Marginals `msgpack:"j,omitempty"`
-	// Truncation and Region are there for components of those classes. Z of a region component is Z_BP.
+	// Truncation and Region are there for components of those classes.
+	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`
 	Region     *RegionPart `msgpack:"r,omitempty"`
-	// Digits is how many decimal digits of Z cancelled among terms of both signs inside the contraction: log10 of Σ|terms| over |Z|.
+	// Digits is how many decimal digits of Z cancelled among terms of
+	// both signs inside the contraction: log10 of Σ|terms| over |Z|.
 	Digits float64 `msgpack:"g,omitempty"`
-	// Doubt says why Z is not known to be exact although every step is exact on paper; empty where it is.
+	// Doubt says why Z is not known to be exact although
+	// every step is exact on paper; empty where it is.
 	Doubt string `msgpack:"o,omitempty"`
 }
 
-// Marginals are the unnormalised marginals of every variable of a network, for one component or summed over several:
+// Marginals are the unnormalised marginals of every variable of a network,
+// for one component or summed over several:
 //
 //	M_v(a) = w_v(a) ∂Z/∂w_v(a) = Mant[offset(v) + a] · 2^Exp,   Σ_a M_v(a) = Z for every v
 //
-// with offset(v) the sum of the domains of the variables before v. They add up over components with the weights α (Lemma 5).
+// with offset(v) the sum of the domains of the variables before
+// v. They add up over components with the weights α (Lemma 5).
 type Marginals struct {
 	Domains []int     `msgpack:"d"` // of every variable
 	Mant    []float64 `msgpack:"m"` // Σ Domains entries
 	Exp     int64     `msgpack:"e"`
 }
 
-// ClosedFormRounding is how much the cores of a closed form may be off together, relative to the sums of the absolute values of their
-// terms and in units of 2^-53: 1e-13, and a few roundings a core and a leg.
+// ClosedFormRounding is how much the cores of a closed form may be off together, relative to the
+// sums of the absolute values of their terms and in units of 2^-53: 1e-13, and a few roundings a
+// core and a leg.
 func ClosedFormRounding(net *Network) float64 {
 	return float64(1<<10 + 4*len(net.Cores) + 4*len(net.Dims))
 }
 
 // Truncation is what a component of truncated legs says beside its value.
 type Truncation struct {
-	Bond      int     `msgpack:"b"`           // largest dimension that a leg kept
-	Discarded float64 `msgpack:"d"`           // largest Σ s²_dropped / Σ s² of one truncation: no error bar
+	Bond int `msgpack:"b"` // largest dimension that a leg kept
+	// largest Σ s²_dropped / Σ s² of one truncation: no error bar
+	Discarded float64 `msgpack:"d"`
 	Truncated bool    `msgpack:"t"`           // something above rounding was dropped
 	Reused    bool    `msgpack:"r,omitempty"` // with projectors learned under other evidence
 	Bytes     float64 `msgpack:"m"`           // peak of live tables
-	Relearned string  `msgpack:"w,omitempty"` // why projectors learned without evidence were not reused, where that was tried
+	// why projectors learned without evidence were not reused, where that was tried
+	Relearned string `msgpack:"w,omitempty"`
 }
 
-// RegionPart is the part of a region estimate that one component is: the regions From ≤ r < To of a slice.
+// RegionPart is the part of a region estimate that one component is:
+// the regions From ≤ r < To of a slice.
 type RegionPart struct {
-	LnBethe     float64       `msgpack:"z"` // ln Z_BP of the slice, nats
-	LnSum       float64       `msgpack:"s"` // Σ_r α_r (ln Z_r − ln Z_BP)
-	Linear      scaled.Number `msgpack:"l"` // Σ_r α_r (Z_r/Z_BP − 1)
-	Regions     int64         `msgpack:"n"`
-	NonPositive int64         `msgpack:"e,omitempty"` // regions left out because Z_r/Z_BP came out at or below 0
-	Widest      float64       `msgpack:"w"`           // log2 of the largest table
-	Converged   bool          `msgpack:"c,omitempty"` // belief propagation reached a fixed point
+	LnBethe float64       `msgpack:"z"` // ln Z_BP of the slice, nats
+	LnSum   float64       `msgpack:"s"` // Σ_r α_r (ln Z_r − ln Z_BP)
+	Linear  scaled.Number `msgpack:"l"` // Σ_r α_r (Z_r/Z_BP − 1)
+	Regions int64         `msgpack:"n"`
+	// regions left out because Z_r/Z_BP came out at or below 0
+	NonPositive int64   `msgpack:"e,omitempty"`
+	Widest      float64 `msgpack:"w"`           // log2 of the largest table
+	Converged   bool    `msgpack:"c,omitempty"` // belief propagation reached a fixed point
 }

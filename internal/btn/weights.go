@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// ErrRange says that the weights of one variable differ by more than float64s with a common exponent can hold.
+// ErrRange says that the weights of one variable differ
+// by more than float64s with a common exponent can hold.
 var ErrRange = errors.New("btn: weights out of range")
 
 const (
@@ -19,11 +20,13 @@ const (
 	ceilExp  = 400   // nor above 2^ceilExp once shifted, so that squares stay finite
 )
 
-// FitWeights writes numbers as w[x]·2^exp with w[x] float64s of moderate size, exactly. exp is 0 when all of them are
-// moderate already. Zeros stay zeros. Where the non-zero ones span more than 2^1400 no exponent fits all, and
-// the error wraps ErrRange: losing the small ones silently would be wrong as soon as evidence excludes the others.
+// FitWeights writes numbers as w[x]·2^exp with w[x] float64s of moderate size, exactly. exp is 0
+// when all of them are moderate already. Zeros stay zeros. Where the non-zero ones span more than
+// 2^1400 no exponent fits all, and the error wraps ErrRange: losing the small ones silently would
+// be wrong as soon as evidence excludes the others.
 func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	w = make([]float64, len(numbers))
+
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for x, a := range numbers {
 		if !a.IsFinite() {
@@ -33,16 +36,20 @@ func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 			low, high = min(low, a.Exp), max(high, a.Exp)
 		}
 	}
+
 	if low > high { // all zero
 		return w, 0, nil
 	}
+
 	if high > calmExp || high < -calmExp || low < floorExp {
 		top := max(0, high-low+floorExp)
 		if top > ceilExp {
-			return nil, 0, fmt.Errorf("%w: they span a factor of 2^%d, at most 2^%d is supported", ErrRange, high-low, ceilExp-floorExp)
+			return nil, 0, fmt.Errorf("%w: they span a factor of 2^%d, at most 2^%d is supported",
+				ErrRange, high-low, ceilExp-floorExp)
 		}
 		exp = high - top
 	}
+
 	for x, a := range numbers {
 		if !a.IsZero() {
 			w[x] = math.Ldexp(a.Mant, int(a.Exp-exp))
