@@ -1,6 +1,7 @@
 package workers
 
-// A job that takes long does not hold the room of all that came after it: what is stored for it moves to the end of the streams.
+// A job that takes long does not hold the room of all that came after it: what is stored for it
+// moves to the end of the streams.
 
 import (
 	"context"
@@ -13,24 +14,30 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// carry moves a job without answer to the end of the streams if it is in the way, and reports whether it did. What the job
-// relies on moves first and the model last: it is the model that keeps the rest from being purged.
+// carry moves a job without an answer to the end of the streams if it is in the way of the purge,
+// and reports whether it did. What the job needs moves first and the model last, because streams
+// are purged up to the oldest model without an answer.
 func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	c := w.keeper.Crowded()
 	if !d.Raw.Stored.Before(c.Before) {
 		return false, nil
 	}
-	// By then all must be done: what moved first must not be older than the model by more than the margin.
+
+	// All moves have to be done within the margin: what moved first must not be older than the
+	// model by more than that.
 	ctx, cancel := context.WithTimeout(ctx, c.Times.Margin*2/3)
 	defer cancel()
-	lane, job := d.Subject.Lane, d.Subject.Job
+
+	lane := d.Subject.Lane
+	job := d.Subject.Job
 	model, err := w.Bus.Last(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
 	if errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence {
-		return true, nil // somebody moved it
+		return true, nil // another sweeper moved it
 	}
 	if err != nil {
 		return false, err
 	}
+
 	if err := w.Bus.RenewPayload(ctx, model.Header); err != nil {
 		return false, err
 	}
@@ -43,13 +50,16 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	if _, err := w.Bus.MoveToEnd(ctx, model); err != nil {
 		return false, err
 	}
+
 	w.Log.Debug("a job that takes long made room", "job", job, "lane", lane)
 	w.metrics.Sweep("carried")
 	return true, nil
 }
 
-// carryQueued renews the blobs that the job's waiting messages name. All tasks of a job name the same.
+// carryQueued renews the blobs that the job's waiting messages name. All tasks of a job name the
+// same network and plan.
 func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error {
+	// The network message, if learn-worker has not taken it yet, names the network.
 	m, err := w.Bus.Get(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
 	var network message.Network
 	if err == nil && wire.Decode(m.Data, &network) == nil {
@@ -57,10 +67,15 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 			return err
 		}
 	}
+
 	if err != nil && !errors.Is(err, bus.ErrNotFound) {
 		return err
 	}
-	tasks, err := w.Bus.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
+
+	// The tasks name network and plan. A plan that is in the message itself is no blob.
+	tasks, err := w.Bus.Subjects(
+		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),
+	)
 	if err != nil {
 		return err
 	}
@@ -72,10 +87,12 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 		if err != nil {
 			return err
 		}
+
 		var task message.Task
 		if wire.Decode(m.Data, &task) != nil {
 			continue
 		}
+
 		blobs := []string{task.NetworkBlob, task.JobBlob}
 		if len(task.Plan) > 0 {
 			blobs = blobs[:1]
@@ -84,17 +101,19 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 			return err
 		}
 		if !bus.Named(m.Header) {
-			return nil // as are the others
+			return nil // the other tasks name the same blobs
 		}
 	}
 	return nil
 }
 
-// renew renews the blob of a message's payload, if it has one, and others.
+// renew renews the blob that holds a message's payload, if one does, and the blobs of the given
+// digests. HasBlob renews what it finds.
 func (w *Aggregate) renew(ctx context.Context, h nats.Header, blobs ...string) error {
 	if err := w.Bus.RenewPayload(ctx, h); err != nil {
 		return err
 	}
+
 	for _, digest := range blobs {
 		if _, err := w.Bus.HasBlob(ctx, digest); err != nil {
 			return err
@@ -103,12 +122,17 @@ func (w *Aggregate) renew(ctx context.Context, h nats.Header, blobs ...string) e
 	return nil
 }
 
-// carryPartials moves the job's partials to the end of their stream, and renews the plan that they name.
+// carryPartials moves the job's partials to the end of their stream, and renews the plan that they
+// name.
 func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) error {
-	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	subjects, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
+	)
 	if err != nil {
 		return err
 	}
+
+	// The partials of a job name the same plan, so the first that can be read is enough.
 	first := true
 	for subject := range subjects {
 		m, err := w.Bus.Last(ctx, bus.StreamPartial, subject)
@@ -118,6 +142,7 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 		if err != nil {
 			return err
 		}
+
 		if err := w.Bus.RenewPayload(ctx, m.Header); err != nil {
 			return err
 		}
@@ -130,6 +155,7 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 			}
 			first = false
 		}
+
 		if _, err := w.Bus.MoveToEnd(ctx, m); err != nil {
 			return err
 		}
@@ -142,6 +168,8 @@ func (w *sums) begun(ctx context.Context, lane int, job string) (bool, error) {
 	if busy, err := w.between(ctx, lane, job); err != nil || busy {
 		return busy, err
 	}
-	partials, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	partials, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
+	)
 	return len(partials) > 0, err
 }

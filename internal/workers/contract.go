@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -21,8 +20,8 @@ type Contract struct {
 	*hop.Loop
 	networks   *decoded[*btn.Network]
 	plans      *decoded[[]btn.Assignment]
-	checked    checked
-	shared     shared
+	checked    checked // the last plans that were checked against their network
+	shared     shared  // intermediate results that tasks of one plan have in common
 	projectors *cached.Projectors
 	threads    int
 	memory     int64 // most bytes for tables, whatever the request allows; 0: the request decides
@@ -34,7 +33,8 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err
 	}
-	d.Digest, d.Tenant = m.Digest, m.Tenant
+	d.Digest = m.Digest
+	d.Tenant = m.Tenant
 	switch {
 	case m.Job != d.Subject.Job:
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
@@ -44,12 +44,15 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	if err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
 		return hop.Done, err
 	}
+
+	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
 	if !d.Fresh(m.Stored) {
 		if has, err := w.Bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
-			return hop.Done, err // contracted before; the aggregator was told by the stream
+			return hop.Done, err // the partial is stored, and the stream has told the aggregator
 		}
 	}
+
 	net, err := w.networks.get(ctx, w.Bus, m.NetworkBlob)
 	if err != nil {
 		return hop.Done, err
@@ -62,81 +65,115 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		d.Broken = true
 		return hop.Done, err
 	}
+
 	d.Queries = len(assignments)
 	began := time.Now()
 	of, end := w.shared.hold()
 	defer end()
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Queries, m.Units,
-		stage.ContractOptions{First: m.First, Memory: w.bytes(m.Memory), Threads: w.threads, Shared: of, Projectors: w.projectors},
+		stage.ContractOptions{
+			First:      m.First,
+			Memory:     w.bytes(m.Memory),
+			Threads:    w.threads,
+			Shared:     of,
+			Projectors: w.projectors,
+		},
 	)
 	if err != nil {
 		return hop.Done, err
 	}
-	timings := maps.Clone(m.Timings)
-	if timings == nil {
-		timings = map[string]float64{}
-	}
-	timings[w.Stage] = milliseconds(began)
+
 	out := &message.Partial{
-		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, JobBlob: m.JobBlob, Plan: m.Plan, K: m.K, N: m.N, Values: values,
-		NumericKind: cached.NumericKind(), Files: m.Files, Ends: m.Ends, Stored: m.Stored, Timings: timings,
+		Job:         m.Job,
+		Tenant:      m.Tenant,
+		Digest:      m.Digest,
+		JobBlob:     m.JobBlob,
+		Plan:        m.Plan,
+		K:           m.K,
+		N:           m.N,
+		Values:      values,
+		NumericKind: cached.NumericKind(),
+		Files:       m.Files,
+		Ends:        m.Ends,
+		Stored:      m.Stored,
+		Timings:     withTiming(m.Timings, w.Stage, began),
 	}
 	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
-// checked is the last network and assignments that were found to fit each other: the tasks of a job name the same two.
+// checked remembers the last network and assignments that were found to fit each other: the tasks
+// of a job name the same two, and checking them costs time proportional to their size.
 type checked struct {
-	mu    sync.Mutex
-	net   *btn.Network
-	first *btn.Assignment // of the list, by identity
+	mu  sync.Mutex
+	net *btn.Network
+	// the first of the list, which stands for it: decoded lists are kept and shared
+	first *btn.Assignment
 }
 
-// within checks that the plans fit the network and that the task's units exist: both may come from anywhere.
+// within checks that the plans fit the network and that the task's units exist: anybody may have
+// published either.
 func (c *checked) within(m *message.Task, net *btn.Network, assignments []btn.Assignment) error {
 	if len(assignments) > 0 && !c.knows(net, &assignments[0]) {
 		if err := message.CheckAssignments(net, assignments); err != nil {
 			return err
 		}
 		c.mu.Lock()
-		c.net, c.first = net, &assignments[0]
+		c.net = net
+		c.first = &assignments[0]
 		c.mu.Unlock()
 	}
+
 	for _, u := range m.Units {
 		if u.Query >= len(assignments) {
-			return fault.New(fault.BadInput, "pipeline: task names query %d of %d", u.Query, len(assignments))
+			return fault.New(
+				fault.BadInput, "pipeline: task names query %d of %d", u.Query, len(assignments),
+			)
 		}
+
 		a := assignments[u.Query]
 		if a.Plan == nil || u.Part >= a.Plan.Len() {
-			return fault.New(fault.BadInput, "pipeline: task names component %d of query %d, which has no such component", u.Part, u.Query)
+			return fault.New(
+				fault.BadInput,
+				"pipeline: task names component %d of query %d, which has no such component",
+				u.Part, u.Query,
+			)
 		}
 	}
 	return nil
 }
 
+// knows reports whether this network and the assignments that begin with first were checked last.
 func (c *checked) knows(net *btn.Network, first *btn.Assignment) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.net == net && c.first == first
 }
 
-// bytes is what tables may take: what the request allows, and not more than this worker does.
+// bytes returns the memory for tables: what the request allows, and at most what this worker
+// allows.
 func (w *Contract) bytes(asked int64) int64 {
 	if asked == 0 {
 		asked = btn.DefaultMemory
 	}
+
 	if w.memory > 0 {
 		return min(asked, w.memory)
 	}
 	return asked
 }
 
-// samePartial also holds for two numeric kinds: their last bits may differ, and the aggregator refuses to mix them.
+// samePartial compares two partials of one chunk as sameNetwork does networks. Partials of two
+// numeric kinds are taken for the same if they belong to the same request: their last bits may
+// differ, and the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
 	x, y := *a.(*message.Partial), *b.(*message.Partial)
 	if x.NumericKind != y.NumericKind {
 		return x.Digest == y.Digest
 	}
-	x.Timings, y.Timings, x.Stored, y.Stored, x.JobBlob, x.Plan = nil, nil, 0, 0, y.JobBlob, y.Plan
+
+	x.Timings, y.Timings = nil, nil
+	x.Stored, y.Stored = 0, 0
+	x.JobBlob, x.Plan = y.JobBlob, y.Plan
 	return hop.SameBytes(&x, &y)
 }

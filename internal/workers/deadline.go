@@ -13,37 +13,54 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// expired ends a job whose timer went off, unless it has its answer or is not the request that the timer was set for.
+// expired ends a job whose timer went off, unless it has its answer or is not the request that the
+// timer was set for.
 func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m wire.Deadline
 	if err := d.Decode(&m); err != nil {
 		return hop.Done, err
 	}
-	d.Digest, d.Tenant = m.Digest, m.Tenant
+	d.Digest = m.Digest
+	d.Tenant = m.Tenant
 	if m.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
+
 	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || has {
 		return hop.Done, err
 	}
-	// Estimates say themselves which request they are of: they are the answer before the model is looked at, which may be a large one.
-	if answered, err := w.soFar(ctx, d.Subject.Lane, m.Job, m.Digest); err != nil && !errors.Is(err, bus.ErrLost) || answered {
+
+	// The partials of a job that grows carry the request's digest, so they may be its answer before
+	// the model, which may be large, is read.
+	answered, err := w.soFar(ctx, d.Subject.Lane, m.Job, m.Digest)
+	if err != nil && !errors.Is(err, bus.ErrLost) || answered {
 		return hop.Done, ignoreForeign(err)
 	}
+
 	digest, _, err := w.submitted(ctx, m.Job)
 	if errors.Is(err, bus.ErrNotFound) || err == nil && digest != m.Digest {
-		w.Log.Info("no deadline of this job: it is another request, or was never stored", "job", m.Job)
+		w.Log.Info(
+			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
+		)
 		return hop.Done, nil
 	}
 	if err != nil {
 		return hop.Done, err
 	}
+
 	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
-		Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusDeadline,
+		Job:    m.Job,
+		Tenant: m.Tenant,
+		Digest: m.Digest,
+		Status: wire.StatusDeadline,
 		Error: &btn.ErrorInfo{
-			Code:    fault.Deadline,
-			Message: "the deadline passed at " + time.UnixMilli(m.Time).UTC().Format(time.RFC3339Nano),
-			Stage:   w.Stage,
+			Code: fault.Deadline,
+			Message: "the deadline passed at " + time.UnixMilli(
+				m.Time,
+			).UTC().Format(
+				time.RFC3339Nano,
+			),
+			Stage: w.Stage,
 		},
 	}))
 }
@@ -57,6 +74,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if m.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
+
 	digest, tenant, err := w.submitted(ctx, m.Job)
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Info("nothing to cancel", "job", m.Job)
@@ -65,32 +83,42 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if err != nil {
 		return hop.Done, err
 	}
-	d.Digest, d.Tenant = digest, tenant
+
+	d.Digest = digest
+	d.Tenant = tenant
 	if m.Digest != "" && m.Digest != digest {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil
 	}
+
 	reason := m.Reason
 	if reason == "" {
 		reason = "cancelled"
 	}
+
 	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
-		Job: m.Job, Tenant: tenant, Digest: digest, Status: wire.StatusCancelled,
-		Error: &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: w.Stage},
+		Job:    m.Job,
+		Tenant: tenant,
+		Digest: digest,
+		Status: wire.StatusCancelled,
+		Error:  &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: w.Stage},
 	}))
 }
 
-// submitted returns the digest and the tenant of the request that is stored under a job's id, whatever its lane. The error
-// wraps bus.ErrNotFound if there is none. A model that cannot be read has the digest of its bytes.
+// submitted returns the digest and the tenant of the request that is stored under a job's id, in
+// whatever lane. The error wraps bus.ErrNotFound if there is none. A model that cannot be read has
+// the digest of its bytes.
 func (w *Aggregate) submitted(ctx context.Context, job string) (digest, tenant string, err error) {
 	stored, err := w.Bus.Get(ctx, bus.StreamModel, anyLane(job))
 	if err != nil {
 		return "", "", err
 	}
+
 	var m wire.Request
 	if wire.Decode(stored.Data, &m) != nil {
 		return wire.Digest(stored.Data), "", nil
 	}
+
 	if digest, err = m.Digest(); err != nil {
 		return "", "", fault.Wrap(fault.Internal, err)
 	}
@@ -100,7 +128,8 @@ func (w *Aggregate) submitted(ctx context.Context, job string) (digest, tenant s
 // anyLane matches the model of a job whatever its lane.
 func anyLane(job string) string { return wire.Prefix + string(message.KindModel) + ".*." + job }
 
-// ignoreForeign drops hop.ErrForeign: a timer or a cancel of a request whose job was taken by another ends nothing.
+// ignoreForeign drops hop.ErrForeign: a timer or a cancel of a request whose job was taken by
+// another ends nothing.
 func ignoreForeign(err error) error {
 	if errors.Is(err, hop.ErrForeign) {
 		return nil

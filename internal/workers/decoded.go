@@ -11,32 +11,39 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// The last decoded blobs are kept, at most so many and of so many encoded bytes together: a job's tasks name the same two.
+// Bounds of the decoded blobs that are kept: their number, and the sum of their encoded sizes. All
+// tasks of a job name the same network and plan.
 const (
 	keepDecoded      = 32
 	keepDecodedBytes = 512 << 20
 )
 
-// decoded is the most recently used blobs of one type.
+// decoded keeps the most recently used blobs of one type in decoded form.
 type decoded[T any] struct {
 	decode func([]byte) (T, error)
 	known  memo.LRU[string, T]
 }
 
 func newDecoded[T any](decode func([]byte) (T, error)) *decoded[T] {
-	return &decoded[T]{decode: decode, known: memo.LRU[string, T]{Entries: keepDecoded, Bytes: keepDecodedBytes}}
+	return &decoded[T]{
+		decode: decode,
+		known:  memo.LRU[string, T]{Entries: keepDecoded, Bytes: keepDecodedBytes},
+	}
 }
 
-// get returns the blob of a digest. Two callers may both decode it: one of their values is kept.
+// get returns the decoded blob of a digest. Two callers may both decode it; both are given the
+// value of one of them.
 func (c *decoded[T]) get(ctx context.Context, b *bus.Bus, digest string) (T, error) {
 	return c.of(ctx, b, digest, nil)
 }
 
-// of is get of a blob whose bytes came with the message that names it, unless data is nil.
+// of is get for a blob whose bytes may have come with the message that names it (data, nil if they
+// did not). The bytes are checked against the digest.
 func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []byte) (T, error) {
 	if value, ok := c.known.Get(digest); ok {
 		return value, nil
 	}
+
 	var none T
 	if data == nil {
 		var err error
@@ -44,8 +51,10 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 			return none, err
 		}
 	} else if wire.Digest(data) != digest {
-		return none, fault.New(fault.BadInput, "pipeline: the plan in the message is not that of its digest %s", digest)
+		return none, fault.New(fault.BadInput,
+			"pipeline: the plan in the message is not that of its digest %s", digest)
 	}
+
 	value, err := c.decode(data)
 	if err != nil {
 		return value, err
@@ -53,7 +62,8 @@ func (c *decoded[T]) of(ctx context.Context, b *bus.Bus, digest string, data []b
 	return c.known.Add(digest, value, int64(len(data))), nil
 }
 
-// decodeNetwork decodes and validates a stored network: the definition's conditions are not the codec's to check.
+// decodeNetwork decodes a stored network and validates it: the codec checks the encoding, not the
+// conditions of the definition.
 func decodeNetwork(b []byte) (*btn.Network, error) {
 	n, err := message.DecodeNetwork(b)
 	if err != nil {

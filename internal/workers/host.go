@@ -1,5 +1,6 @@
-// Package workers has the four stages as workers on NATS, one struct each: decode, a pure call of package stage, encode. What they have in
-// common, from delivery to acknowledgement, is in package hop.
+// Package workers has the four stages as workers on NATS, one struct each, whose handlers decode a
+// message, make one pure call of package stage, and encode the result. What they have in common,
+// from delivery to acknowledgement, is in package hop.
 package workers
 
 import (
@@ -20,7 +21,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Settings are what the stages of a process can be told. See pipeline.Config.
+// Settings are the options of the stages of a process. pipeline.Config has their defaults and
+// units.
 type Settings struct {
 	Lanes       []int
 	Concurrency int
@@ -43,34 +45,41 @@ type Host struct {
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
 
-	memo       plan.Memo // nil: nothing is remembered, and every decomposition says "off"
-	known      *plan.Known
-	projectors *cached.Projectors
-	blobs      *storedBlobs
-	inline     *inline
+	memo       plan.Memo          // nil: nothing is remembered, and every decomposition says "off"
+	known      *plan.Known        // what the planner keeps of networks between jobs
+	projectors *cached.Projectors // of the compressed contraction, by sketch
+	blobs      *storedBlobs       // networks that were found stored a moment ago
+	inline     *inline            // networks of the models that requests carried last
 	networks   *decoded[*btn.Network]
 	plans      *decoded[[]btn.Assignment]
 }
 
-// NewHost returns h, ready to make workers.
+// NewHost returns a copy of h with its caches made, ready to make workers.
 func NewHost(h Host) *Host {
 	h.known = &plan.Known{}
 	h.projectors = &cached.Projectors{}
+
 	if h.Redis {
 		h.memo = cached.Memo{Cache: h.Cache}
 		h.projectors.Cache = h.Cache
 	}
+
 	h.blobs = &storedBlobs{}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
 	h.plans = newDecoded(decodeAssignments)
+
 	return &h
 }
 
 // Worker returns the worker of a stage.
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
-	w := &Worker{mender: streams.Mender{Bus: h.Bus, Log: log}, lanes: h.Lanes, concurrency: h.Concurrency}
+	w := &Worker{
+		mender:      streams.Mender{Bus: h.Bus, Log: log},
+		lanes:       h.Lanes,
+		concurrency: h.Concurrency,
+	}
 	w.loop = &hop.Loop{
 		Options:     h.Hop,
 		Stage:       name,
@@ -83,6 +92,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 		Results:     stage.Failed,
 		FromClients: name == query.StageReparam,
 	}
+
 	switch name {
 	case query.StageReparam:
 		h.reparam(w)
@@ -95,14 +105,16 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	default:
 		return nil, fmt.Errorf("pipeline: no stage %q", name)
 	}
+
 	return w, nil
 }
 
-// sums returns what turns partials into answers.
+// sums returns the part of a worker that turns partials into answers.
 func (h *Host) sums(w *Worker) *sums {
 	return &sums{Loop: w.loop, plans: h.plans, metrics: h.Metrics}
 }
 
+// reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
 func (h *Host) reparam(w *Worker) {
 	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
 	r := &Reparam{
@@ -114,46 +126,119 @@ func (h *Host) reparam(w *Worker) {
 		requests:   h.Requests,
 		sweepAfter: h.SweepAfter,
 	}
+
 	w.intakes = []*intake{
-		{Feed: streams.Models, Intake: hop.Intake{Handler: hop.HandlerFunc(r.model)}, prefetch: 2, parallel: 4, room: next},
-		{Feed: streams.Redrives, Intake: hop.Intake{Handler: hop.HandlerFunc(r.redriven), Watches: true}, prefetch: 1, parallel: 1},
+		{
+			Feed:     streams.Models,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.model)},
+			prefetch: 2,
+			parallel: 4,
+			room:     next,
+		},
+		{
+			Feed:     streams.Redrives,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.redriven), Watches: true},
+			prefetch: 1,
+			parallel: 1,
+		},
 	}
+
 	w.beside = append(w.beside, r.serve)
 }
 
+// learn gives w the intake of learn-worker: networks.
 func (h *Host) learn(w *Worker) {
 	next := h.Bus.Room(bus.StreamTask, bus.ConsumerTask, 4)
-	l := &Learn{Loop: w.loop, memo: h.memo, known: h.known, networks: h.networks, next: next, chunkFlops: h.ChunkFlops}
+	l := &Learn{
+		Loop:       w.loop,
+		memo:       h.memo,
+		known:      h.known,
+		networks:   h.networks,
+		next:       next,
+		chunkFlops: h.ChunkFlops,
+	}
+
 	w.intakes = []*intake{
-		{Feed: streams.Networks, Intake: hop.Intake{Handler: hop.HandlerFunc(l.network)}, prefetch: 2, parallel: 4, room: next},
+		{
+			Feed:     streams.Networks,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(l.network)},
+			prefetch: 2,
+			parallel: 4,
+			room:     next,
+		},
 	}
 }
 
+// contract gives w the intake of contract-worker: tasks.
 func (h *Host) contract(w *Worker) {
-	c := &Contract{Loop: w.loop, networks: h.networks, plans: h.plans, projectors: h.projectors, threads: h.Threads, memory: h.Memory}
-	// Progress of contractions is the aggregator's to tell.
+	c := &Contract{
+		Loop:       w.loop,
+		networks:   h.networks,
+		plans:      h.plans,
+		projectors: h.projectors,
+		threads:    h.Threads,
+		memory:     h.Memory,
+	}
+
+	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
-		{Feed: streams.Tasks, Intake: hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true}, prefetch: 1, parallel: 8, heavy: heavy},
+		{
+			Feed:     streams.Tasks,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true},
+			prefetch: 1,
+			parallel: 8,
+			heavy:    heavy,
+		},
 	}
 }
 
+// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, and with SweepAfter
+// the stored models.
 func (h *Host) aggregate(w *Worker) {
 	a := &Aggregate{sums: h.sums(w), sweepAfter: h.SweepAfter}
+
 	a.tallies = newTallies(a.sums)
 	w.stop = a.tallies.stop
+
 	w.intakes = []*intake{
-		{Feed: streams.Partials, Intake: hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial)}, prefetch: short, parallel: 4},
-		{Feed: streams.Deadlines, Intake: hop.Intake{Handler: hop.HandlerFunc(a.expired)}, prefetch: short, parallel: 1},
-		{Feed: streams.Cancels, Intake: hop.Intake{Handler: hop.HandlerFunc(a.cancelled)}, prefetch: short, parallel: 1},
+		{
+			Feed:     streams.Partials,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial)},
+			prefetch: short,
+			parallel: 4,
+		},
+		{
+			Feed:     streams.Deadlines,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.expired)},
+			prefetch: short,
+			parallel: 1,
+		},
+		{
+			Feed:     streams.Cancels,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.cancelled)},
+			prefetch: short,
+			parallel: 1,
+		},
 	}
+
 	if h.SweepAfter <= 0 {
 		return
 	}
+	// The sweeper looks at every stored model once, except those whose answer this process stored.
 	w.loop.Ended = a.ended.add
 	w.gone = a.ended.clear // with the consumers their answers may be gone, too
-	a.keeper = &streams.Keeper{Bus: h.Bus, Log: w.loop.Log, SweepAfter: h.SweepAfter, Tell: h.Metrics.Rooms}
+
+	a.keeper = &streams.Keeper{
+		Bus:        h.Bus,
+		Log:        w.loop.Log,
+		SweepAfter: h.SweepAfter,
+		Tell:       h.Metrics.Rooms,
+	}
 	w.beside = append(w.beside, a.keeper.Watch)
 	w.intakes = append(w.intakes, &intake{
-		Feed: streams.Sweeps, Intake: hop.Intake{Handler: hop.HandlerFunc(a.sweep), Patient: true}, prefetch: sweepAhead, parallel: 1,
+		Feed:     streams.Sweeps,
+		Intake:   hop.Intake{Handler: hop.HandlerFunc(a.sweep), Patient: true},
+		prefetch: sweepAhead,
+		parallel: 1,
 	})
 }

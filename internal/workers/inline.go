@@ -1,6 +1,7 @@
 package workers
 
-// Models that requests carry themselves: one that comes again, byte for byte, is not read and built anew.
+// Models that requests carry themselves: one that comes again, byte for byte, is not read and built
+// anew.
 
 import (
 	"crypto/sha256"
@@ -12,29 +13,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// So many of the last models are known, of so many variables together.
+// Bounds of the networks that are remembered: their number, and the sum of their variables.
 const (
 	keepInline      = 256
 	inlineVariables = 1 << 20
 )
 
-// inline is the networks of the models that came last; a variable counts as a byte.
+// inline remembers the networks of the models that requests carried last; a variable counts as a
+// byte of its bound.
 type inline = memo.LRU[inlineKey, cached.Network]
 
-// inlineKey is a model by its bytes in the message, and what its network depends on beside it.
+// inlineKey identifies a network by all it depends on: the bytes of the model in the message, and
+// the settings.
 type inlineKey struct {
 	model    [sha256.Size]byte
-	text     bool
+	text     bool // the model is the text of a .uai file
 	settings btn.Settings
 }
 
-// keyOf returns the key of a request that carries its model, from the message that it was read from; false if it is not there.
+// keyOf returns the key of a request that carries its model, where payload is the message that it
+// was read from. It returns false if the payload has no model.
 func keyOf(m *wire.Request, payload []byte) (inlineKey, bool) {
 	k := inlineKey{text: m.Model == nil, settings: m.Settings.WithDefaults()}
+
 	model := []byte(m.UAI)
 	if !k.text {
 		model = codec.Part(payload, "model")
 	}
+
 	k.model = sha256.Sum256(model)
 	return k, len(model) > 0
 }

@@ -8,21 +8,26 @@ import (
 	"github.com/basetensor/basetensor/internal/streams"
 )
 
-// intake is a feed with what becomes of its messages.
+// intake is a feed of messages, with the handler and the bounds of their processing.
 type intake struct {
 	streams.Feed
 	hop.Intake
-	prefetch int                         // messages of a lane, in hand or asked for, while they are quick
-	parallel int                         // messages worked on at a time, unless configured; 1: always
-	heavy    func(m *bus.Delivered) bool // whether a message may take long and much memory; nil: none does
-	room     *bus.Room                   // before the next stage; nil: not bounded by lanes
+	// messages per consumer that are held or asked for at a time
+	prefetch int
+	// messages that are processed at a time; Concurrency takes its place, except where it is 1
+	parallel int
+	// whether a message may take long and much memory; nil: none does
+	heavy func(m *bus.Delivered) bool
+	// of the stream of the next stage; nil: it is not bounded by lanes
+	room *bus.Room
 }
 
-// short is the prefetch where a message never takes longer than milliseconds. Where one may take longer it is less: what waits
-// in this process keeps it from another one that may be free.
+// short is the prefetch of messages that take milliseconds at most. For longer ones it is smaller:
+// a message that waits in this process is kept from another process that may be idle.
 const short = 16
 
-// slots returns how many messages of an intake are worked on at a time, where concurrency is what was asked for.
+// slots returns how many messages of an intake are processed at a time, where concurrency is the
+// configured number, 0 for none.
 func (in *intake) slots(concurrency int) int {
 	switch {
 	case in.parallel == 1:

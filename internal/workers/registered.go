@@ -1,6 +1,7 @@
 package workers
 
-// Registered models: a job that names its model by digest does not build the network anew where it is known.
+// Registered models: a job that names its model by digest does not build the network anew where it
+// is known.
 
 import (
 	"context"
@@ -22,8 +23,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// prepare makes the network of a request's model, or remembers it, and returns its digest with the request's queries, checked.
-// The request was read from message. A repeated delivery takes nothing for granted.
+// prepare returns the digest of the stored network of a request's model, which it builds or
+// remembers, and the request's queries, checked. The request was decoded from payload. For a
+// repeated delivery, which may have failed for lack of the network, it looks whether a remembered
+// one is still stored.
 func (w *Reparam) prepare(
 	ctx context.Context, m *wire.Request, payload []byte, repeated bool,
 ) (blob string, queries []query.Query, err error) {
@@ -34,6 +37,7 @@ func (w *Reparam) prepare(
 		}
 		return p.Blob, queries, err
 	}
+
 	key, named := keyOf(m, payload)
 	if p, ok := w.inline.Get(key); ok && named {
 		there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated)
@@ -45,6 +49,7 @@ func (w *Reparam) prepare(
 			return p.Blob, queries, err
 		}
 	}
+
 	model, err := readModel(m.Model, m.UAI)
 	if err != nil {
 		return "", nil, fault.Wrap(fault.BadInput, err)
@@ -52,7 +57,10 @@ func (w *Reparam) prepare(
 	if queries, err = stage.Queries(model.Domains, m.Queries); err != nil {
 		return "", nil, err
 	}
-	m.Model, m.UAI = nil, "" // a large one is needed once
+
+	// A large model is not needed any more.
+	m.Model = nil
+	m.UAI = ""
 	p, err := w.build(ctx, model, m.Settings)
 	if err == nil && named {
 		w.inline.Add(key, p, int64(len(p.Domains)))
@@ -60,28 +68,40 @@ func (w *Reparam) prepare(
 	return p.Blob, queries, err
 }
 
-// build makes and stores a model's network.
-func (w *Reparam) build(ctx context.Context, model *factorgraph.Model, s btn.Settings) (cached.Network, error) {
-	domains := model.Domains // all that is kept of it
+// build makes a model's network and stores it as a blob.
+func (w *Reparam) build(
+	ctx context.Context, model *factorgraph.Model, s btn.Settings,
+) (cached.Network, error) {
+	domains := model.Domains // the model itself is not kept
 	net, err := stage.Reparameterise(ctx, model, s)
 	if err != nil {
 		return cached.Network{}, err
 	}
+
 	blob, err := message.EncodeNetwork(net)
 	if err != nil {
 		return cached.Network{}, fault.Wrap(fault.Internal, err)
 	}
+
 	var name string
-	err = w.WithRoom(ctx, func() (err error) { name, err = w.Bus.PutBlob(ctx, blob); return err })
+	err = w.WithRoom(ctx, func() (err error) {
+		name, err = w.Bus.PutBlob(ctx, blob)
+		return err
+	})
 	return cached.Network{Blob: name, Domains: domains}, err
 }
 
-// remember returns the network of a registered model: from the cache, if the network is still stored.
-func (w *Reparam) remember(ctx context.Context, m *wire.Request, repeated bool) (cached.Network, error) {
+// remember returns the network of a registered model: from the cache, if the network is still
+// stored.
+func (w *Reparam) remember(
+	ctx context.Context, m *wire.Request, repeated bool,
+) (cached.Network, error) {
 	key, err := cached.NetworkKey(m)
 	if err != nil {
 		return cached.Network{}, err
 	}
+
+	// Several callers of one key share one computation; built is what this call has computed.
 	var built *cached.Network
 	compute := func(ctx context.Context) ([]byte, error) {
 		model, err := w.registered(ctx, m.ModelDigest)
@@ -95,15 +115,19 @@ func (w *Reparam) remember(ctx context.Context, m *wire.Request, repeated bool) 
 		built = &p
 		return p.Encode(), nil
 	}
+
 	b, _, err := w.cache.GetOrCompute(ctx, key, compute)
 	if err != nil || built != nil {
 		return deref(built), err
 	}
+
+	// The cache outlives blobs: a network that is not stored any more is built anew.
 	if p, ok := cached.DecodeNetwork(b); ok {
 		if there, err := w.blobs.there(ctx, w.Bus, p.Blob, repeated); err != nil || there {
 			return p, err
 		}
 	}
+
 	w.cache.Forget(ctx, key)
 	if b, err = compute(ctx); err == nil {
 		w.cache.Put(ctx, key, b)
@@ -111,6 +135,7 @@ func (w *Reparam) remember(ctx context.Context, m *wire.Request, repeated bool) 
 	return deref(built), err
 }
 
+// deref returns *p, or the zero value if p is nil.
 func deref(p *cached.Network) cached.Network {
 	if p == nil {
 		return cached.Network{}
@@ -118,19 +143,28 @@ func deref(p *cached.Network) cached.Network {
 	return *p
 }
 
-// registered reads a registered model. That there is none, or none that can be read, is the request's fault.
+// registered reads a registered model. A digest without a model, or with one that cannot be read,
+// is bad input of the request.
 func (w *Reparam) registered(ctx context.Context, digest string) (*factorgraph.Model, error) {
 	data, err := w.Bus.GetGraph(ctx, digest)
 	switch {
 	case errors.Is(err, bus.ErrNotFound):
-		return nil, fault.New(fault.BadInput, "pipeline: no model is registered under the digest %s", digest)
+		return nil, fault.New(
+			fault.BadInput, "pipeline: no model is registered under the digest %s", digest,
+		)
 	case errors.Is(err, bus.ErrDigest):
-		return nil, &fault.Error{Code: fault.BadInput, Err: err} // it does not pass
+		// not fault.Wrap, which keeps the code of err: it will not pass
+		return nil, &fault.Error{Code: fault.BadInput, Err: err}
 	case errors.Is(err, bus.ErrLost):
-		return nil, fault.New(fault.BadInput, "pipeline: the model registered under the digest %s is to be registered again: %w", digest, err)
+		return nil, fault.New(
+			fault.BadInput,
+			"pipeline: the model registered under the digest %s is to be registered again: %w",
+			digest, err,
+		)
 	case err != nil:
 		return nil, err
 	}
+
 	var g wire.Graph
 	if err = wire.Decode(data, &g); err == nil {
 		var model *factorgraph.Model
@@ -153,20 +187,22 @@ func readModel(body *wire.Model, text string) (*factorgraph.Model, error) {
 	return model, model.Validate()
 }
 
-// storedBlobs remembers for how long a stored network need not be looked for again: looking fetches all of it.
+// storedBlobs remembers until when a network that was found stored is not looked for again: looking
+// fetches all of it.
 type storedBlobs struct {
 	mu    sync.Mutex
 	until map[string]time.Time
 }
 
-// storedFor is short against the life of a blob, and long against the time between two jobs of a busy model. keepStored bounds
-// the map.
+// storedFor is short against the time for which blobs are kept, and long against the time between
+// two jobs of a busy model. keepStored bounds the map.
 const (
 	storedFor  = time.Second
 	keepStored = 1024
 )
 
-// there reports whether the blob is stored, and will be for as long as a job that begins now may need it.
+// there reports whether the blob is stored, and will be for as long as a job that begins now may
+// need it; look: ask the server in any case.
 func (s *storedBlobs) there(ctx context.Context, b *bus.Bus, blob string, look bool) (bool, error) {
 	s.mu.Lock()
 	until := s.until[blob]
@@ -174,16 +210,19 @@ func (s *storedBlobs) there(ctx context.Context, b *bus.Bus, blob string, look b
 	if !look && time.Now().Before(until) {
 		return true, nil
 	}
+
 	began := time.Now()
 	there, err := b.HasBlob(ctx, blob)
 	if err != nil || !there {
 		return false, err
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.until == nil || len(s.until) >= keepStored {
 		s.until = map[string]time.Time{}
 	}
+
 	s.until[blob] = began.Add(storedFor)
 	return true, nil
 }

@@ -1,6 +1,7 @@
 package workers
 
-// Request and reply: a NATS micro service that submits a request as any client would, and replies with its answer.
+// Request and reply: a NATS micro service that submits a request as any client would, and replies
+// with its answer.
 
 import (
 	"context"
@@ -27,10 +28,11 @@ import (
 const (
 	serviceName    = "btn"
 	serviceVersion = "1.0.0"
-	serviceAbout   = "Answers a model message with its answer message, if that takes no longer than a second or the message's deadline."
+	serviceAbout   = "Answers a model message with its answer message, " +
+		"if that takes no longer than a second or the message's deadline."
 )
 
-// service answers the requests of one process.
+// service answers the requests for an immediate answer that come to one process.
 type service struct {
 	*hop.Loop
 	metrics *metrics.Metrics
@@ -38,8 +40,8 @@ type service struct {
 	slots   chan struct{} // one per request that waits
 
 	mu      sync.Mutex
-	closed  bool
-	waiting sync.WaitGroup
+	closed  bool           // under mu: no request is taken any more
+	waiting sync.WaitGroup // requests that were taken
 
 	answered, pending, refused atomic.Int64
 }
@@ -50,13 +52,27 @@ func (w *Reparam) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &service{Loop: w.Loop, metrics: w.metrics, client: own, slots: make(chan struct{}, w.requests)}
+	s := &service{
+		Loop:    w.Loop,
+		metrics: w.metrics,
+		client:  own,
+		slots:   make(chan struct{}, w.requests),
+	}
+
 	offered, err := micro.AddService(w.Bus.NC, micro.Config{
-		Name: serviceName, Version: serviceVersion, Description: serviceAbout, QueueGroup: serviceName, StatsHandler: s.stats,
-		ErrorHandler: func(_ micro.Service, err *micro.NATSError) { w.Log.Warn("service", "error", err) },
+		Name:         serviceName,
+		Version:      serviceVersion,
+		Description:  serviceAbout,
+		QueueGroup:   serviceName,
+		StatsHandler: s.stats,
+		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
+			w.Log.Warn("service", "error", err)
+		},
 	})
 	if err == nil {
-		err = offered.AddEndpoint("infer", micro.HandlerFunc(s.take), micro.WithEndpointSubject(wire.InferSubject))
+		err = offered.AddEndpoint(
+			"infer", micro.HandlerFunc(s.take), micro.WithEndpointSubject(wire.InferSubject),
+		)
 	}
 	if err != nil {
 		if offered != nil {
@@ -64,28 +80,40 @@ func (w *Reparam) serve(ctx context.Context) error {
 		}
 		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
 	}
+
 	<-ctx.Done()
 	if err := offered.Stop(); err != nil {
 		w.Log.Warn("service", "error", err)
 	}
-	w.Bus.NC.FlushTimeout(hop.WriteTimeout) // what the server sent before it knew is here
+	// requests that the server sent before it knew are here after this
+	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
+
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+
+	// Requests that were taken are replied to, and their replies sent, before the connection
+	// closes.
 	s.waiting.Wait()
 	w.Bus.NC.FlushTimeout(hop.WriteTimeout)
 	return nil
 }
 
-// stats is what `nats micro stats` shows beside the library's own figures, which are of taking requests only.
+// stats is what `nats micro stats` shows beside the library's own figures, which are of taking
+// requests only.
 func (s *service) stats(*micro.Endpoint) any {
 	return map[string]int64{
-		metrics.Answered: s.answered.Load(), metrics.Pending: s.pending.Load(), metrics.Refused: s.refused.Load(), "waiting": int64(len(s.slots)),
+		metrics.Answered: s.answered.Load(),
+		metrics.Pending:  s.pending.Load(),
+		metrics.Refused:  s.refused.Load(),
+		"waiting":        int64(len(s.slots)),
 	}
 }
 
-// take begins a request, if there is room for one more that waits. It must not block: requests come one by one.
+// take begins a request if there is a slot for it. It must not block, because the library hands
+// over requests one by one.
 func (s *service) take(r micro.Request) {
+	// waiting.Add is under the lock, so that serve does not begin to wait for none and miss one.
 	began := time.Now()
 	s.mu.Lock()
 	open := !s.closed
@@ -94,19 +122,30 @@ func (s *service) take(r micro.Request) {
 	}
 	s.mu.Unlock()
 	if !open {
-		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: this worker is stopping: ask again"))
+		s.refuse(
+			r, began, "", wire.ReplyNoRoom,
+			fault.New(fault.Infrastructure, "pipeline: this worker is stopping: ask again"),
+		)
 		return
 	}
+
 	select {
 	case s.slots <- struct{}{}:
 	default:
 		s.waiting.Done()
 		s.refuse(
-			r, began, "", wire.ReplyNoRoom,
-			fault.New(fault.Infrastructure, "pipeline: %d requests wait already: ask again later", cap(s.slots)),
+			r,
+			began,
+			"",
+			wire.ReplyNoRoom,
+			fault.New(
+				fault.Infrastructure, "pipeline: %d requests wait already: ask again later",
+				cap(s.slots),
+			),
 		)
 		return
 	}
+
 	go func() {
 		defer s.waiting.Done()
 		defer func() { <-s.slots }()
@@ -123,16 +162,20 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.refuse(r, began, "", replyCode(err), err)
 		return
 	}
+
 	var m wire.Request
 	if err := message.DecodeRequest(data, &m, nuid.Next); err != nil {
 		s.refuse(r, began, "", wire.ReplyBadRequest, err)
 		return
 	}
+
 	digest, err := s.client.Submit(client.WithTrace(submit, r.Headers()), m)
 	if err != nil {
 		s.refuse(r, began, m.Job, replyCode(err), err)
 		return
 	}
+
+	// The request is stored from here on: whatever happens the reply says that its job goes on.
 	patience := message.Patience(m.DeadlineMS)
 	wait, cancel := context.WithTimeout(s.Hard, patience)
 	defer cancel()
@@ -143,19 +186,24 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		s.reply(r, message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant), answer)
 		return
 	}
+
 	reason := fmt.Sprintf("no answer within %v; the job goes on", patience)
 	if wait.Err() == nil || s.Hard.Err() != nil {
 		reason = fmt.Sprintf("the wait was broken off; the job goes on: %v", err)
 	}
+
 	s.pending.Add(1)
 	s.metrics.Request(metrics.Pending, time.Since(began))
+
 	s.unanswered(r, wire.ReplyPending, &wire.Unanswered{
-		Job: m.Job, Digest: digest, Status: wire.StatusPending,
-		Error: btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
+		Job:    m.Job,
+		Digest: digest,
+		Status: wire.StatusPending,
+		Error:  btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
 	})
 }
 
-// replyCode is the code of a request that was not submitted.
+// replyCode returns the service error code of a request that was not submitted.
 func replyCode(err error) string {
 	switch {
 	case errors.Is(err, client.ErrJobTaken):
@@ -168,25 +216,32 @@ func replyCode(err error) string {
 	return wire.ReplyFailed
 }
 
-// refuse replies to a request that was not submitted, as far as is known.
+// refuse replies to a request that was not submitted, as far as is known here.
 func (s *service) refuse(r micro.Request, began time.Time, job, code string, err error) {
 	s.refused.Add(1)
 	s.metrics.Request(metrics.Refused, time.Since(began))
 	s.Log.Debug("request refused", "job", job, "error", err)
-	s.unanswered(r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.Info(err)})
+	s.unanswered(
+		r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.Info(err)},
+	)
 }
 
+// unanswered replies with a message that says why there is no answer, and the service error
+// headers.
 func (s *service) unanswered(r micro.Request, code string, u *wire.Unanswered) {
 	b, err := wire.Encode(u)
 	if err != nil {
 		s.Log.Error("cannot encode a reply", "error", err)
 	}
+
 	h := nats.Header(message.Headers(u, u.Job, u.Digest, ""))
-	h[micro.ErrorHeader], h[micro.ErrorCodeHeader] = []string{oneLine(u.Error.Message)}, []string{code}
+	h[micro.ErrorHeader] = []string{oneLine(u.Error.Message)}
+	h[micro.ErrorCodeHeader] = []string{code}
 	s.reply(r, h, b)
 }
 
-// oneLine is a text as a header takes it.
+// oneLine returns the text as a header value: control characters are spaces, and it has 200
+// characters at most.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -196,14 +251,17 @@ func oneLine(text string) string {
 	}, fmt.Sprintf("%.200s", text))
 }
 
-// reply sends what fits as it is, and the digest of what does not. Not by way of micro.Request, whose error the library reads
-// when the handler has returned.
+// reply sends data, or the digest of a blob with it where it exceeds the server's limit. It does
+// not go through micro.Request, whose error field the library reads when the handler has returned,
+// while this may run later.
 func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	if r.Reply() == "" {
 		return // nobody asked for one
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
 	defer cancel()
+
 	m, err := s.Bus.Fit(ctx, &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
 	if err == nil {
 		err = s.Bus.NC.PublishMsg(m)

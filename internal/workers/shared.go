@@ -7,23 +7,28 @@ import (
 	"github.com/basetensor/basetensor/internal/problem"
 )
 
-// keepShared is how long a worker without tasks keeps what the last one made: a gigabyte for a million variables.
+// keepShared is for how long intermediate results are kept after a task: those of a million
+// variables are a gigabyte.
 const keepShared = 5 * time.Second
 
-// shared is what the tasks of one worker hand on to each other. It forgets when there have been none for a while.
+// shared keeps intermediate results for the tasks of one worker. It drops them when no task has
+// ended or begun for keepShared.
 type shared struct {
 	problem.Shared
 	mu    sync.Mutex
 	timer *time.Timer
 }
 
-// hold returns what there is for a task, until its end.
+// hold returns the intermediate results for a task that begins; end is to be called when it has
+// ended.
 func (s *shared) hold() (of *problem.Shared, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.timer == nil {
 		s.timer = time.AfterFunc(keepShared, s.Drop)
 	}
+
 	s.timer.Stop()
 	return &s.Shared, func() { s.timer.Reset(keepShared) }
 }

@@ -5,26 +5,32 @@ import (
 	"sync"
 )
 
-// spareBytes of heap per stage that nothing is written to. A worker of small models lives in a few megabytes, and the collector,
-// which runs whenever the heap has doubled, would run ten times a second: that is most of the tail of the latencies. With the
-// spare heap it runs after as much garbage more. The process has one, however often Run is called.
+// spareBytes is the size per stage of a heap allocation that is never written to. A worker of small
+// models lives in a few megabytes, and the garbage collector, which runs whenever the heap has
+// doubled, would run ten times a second; that makes most of the tail of the latencies. With the
+// spare heap it runs after that much more garbage. A process has one allocation, however often Run
+// is called.
 const spareBytes = 64 << 20
 
+// spare is the allocation of this process, kept while anybody uses it.
 var spare struct {
 	mu    sync.Mutex
 	users int
 	heap  []byte
 }
 
-// SpareHeap has the process keep a spare heap for some stages until the function it returns is called. Where memory is limited
-// to little more (GOMEMLIMIT) there is none.
+// SpareHeap keeps a spare heap for a number of stages until the function it returns is called. With
+// a memory limit (GOMEMLIMIT) below 32 times its size there is none.
 func SpareHeap(stages int) (free func()) {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
+
 	spare.users++
-	if size := stages * spareBytes; len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) {
+	size := stages * spareBytes
+	if len(spare.heap) < size && debug.SetMemoryLimit(-1) >= int64(32*size) {
 		spare.heap = make([]byte, size)
 	}
+
 	return func() {
 		spare.mu.Lock()
 		defer spare.mu.Unlock()

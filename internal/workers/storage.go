@@ -9,36 +9,46 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 )
 
-// WatchStorage looks whether the server stores anything, also while no worker has anything to store, and says once
-// when it does not and once when it does again. Until ctx ends.
+// WatchStorage checks whether the server stores messages, also while no worker has any to store,
+// and logs the change once in either direction. It returns when ctx ends.
 func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.Metrics) {
 	tick := time.NewTicker(storageEvery)
 	defer tick.Stop()
-	stalled, probed := false, time.Now()
+	stalled := false
+	probed := time.Now()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+
 		if time.Since(probed) >= bus.ProbeEvery {
-			// What it finds the bus remembers; that a server is away, or not set up, others say.
+			// The bus remembers what Probe finds. That a server is away, or not set up, is reported
+			// elsewhere.
 			_ = b.Probe(ctx)
 			probed = time.Now()
 		}
+
 		err := b.Storage()
 		if ctx.Err() != nil || (err != nil) == stalled {
 			continue
 		}
+
 		stalled = err != nil
 		m.Storage(stalled)
 		if stalled {
-			log.Error("nothing is stored: make room on the disk of nats-server, then restart nats-server", "error", err)
+			log.Error(
+				"nothing is stored: make room on the disk of nats-server, then restart nats-server",
+				"error", err,
+			)
 		} else {
 			log.Info("the NATS server stores again")
 		}
 	}
 }
 
-// storageEvery is how often it is looked whether a publish found out that nothing is stored.
+// storageEvery is the interval at which it is checked whether a publish or a probe has found that
+// nothing is stored.
 const storageEvery = 500 * time.Millisecond

@@ -21,7 +21,8 @@ import (
 )
 
 var (
-	// ErrNumericKinds: the partials of a job were computed by processors whose arithmetic differs in the last bits.
+	// ErrNumericKinds: the partials of a job were computed by processors whose arithmetic differs
+	// in the last bits.
 	ErrNumericKinds = errors.New("pipeline: partials of different numeric kinds")
 	// ErrDigests: the partials under one job's id belong to different requests.
 	ErrDigests = errors.New("pipeline: partials of different requests")
@@ -29,29 +30,34 @@ var (
 	ErrPlans = errors.New("pipeline: partials of different decompositions")
 )
 
-// sums turns the partials of jobs into answers.
+// sums turns the partials of jobs into answers. Aggregator does so, and reparam-worker for jobs
+// that are started again.
 type sums struct {
 	*hop.Loop
 	plans   *decoded[[]btn.Assignment]
 	metrics *metrics.Metrics
 }
 
-// chunks names the partials of a job that is cut into n.
+// chunks identifies the partials of a job that is cut into n chunks.
 type chunks struct {
 	lane int
 	job  string
 	n    int
 }
 
-// readers is how many partials are fetched at a time.
+// readers is how many partials are fetched at the same time.
 const readers = 8
 
-// stored lists which of a job's chunks are stored, from the stream's leader.
+// stored lists which of a job's chunks are stored. The stream's leader answers, so what is
+// acknowledged is in the list.
 func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
-	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, key.lane, key.job))
+	subjects, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, key.lane, key.job),
+	)
 	if err != nil {
 		return nil, err
 	}
+
 	ks := make(map[int]bool, len(subjects))
 	for s := range subjects {
 		if p, err := message.ParseSubject(s); err == nil && p.N == key.n {
@@ -61,27 +67,35 @@ func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
 	return ks, nil
 }
 
-// fetch reads the first count partials of a job, in order of their chunks. The error wraps bus.ErrNotFound if one is missing.
+// fetch reads the first count partials of a job, in the order of their chunks. The error wraps
+// bus.ErrNotFound if one is missing.
 func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Partial, error) {
 	partials := make([]*message.Partial, count)
+
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
 	for k := range partials {
 		g.Go(func() error {
-			m, err := w.Bus.Get(ctx, bus.StreamPartial, message.PartialSubject(key.lane, key.job, key.n, k))
+			m, err := w.Bus.Get(
+				ctx, bus.StreamPartial, message.PartialSubject(key.lane, key.job, key.n, k),
+			)
 			if err != nil {
 				return err
 			}
+
 			var p message.Partial
 			if err := wire.Decode(m.Data, &p); err != nil {
 				return err
 			}
+
 			if p.Job != key.job || p.N != key.n || p.K != k {
 				return fault.New(
-					fault.BadInput, "pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n, key.job, p.K,
-					p.N, p.Job,
+					fault.BadInput,
+					"pipeline: chunk %d of %d of job %s holds chunk %d of %d of job %s", k, key.n,
+					key.job, p.K, p.N, p.Job,
 				)
 			}
+
 			partials[k] = &p
 			return nil
 		})
@@ -96,11 +110,14 @@ func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
 	if err != nil {
 		return err
 	}
+
 	began := time.Now()
-	return w.finish(ctx, partials, began, stage.Aggregate(first.Job, job, first.Files, valuesOf(partials)))
+	return w.finish(
+		ctx, partials, began, stage.Aggregate(first.Job, job, first.Files, valuesOf(partials)),
+	)
 }
 
-// settled reports whether the first partials of a job suffice.
+// settled reports whether the first partials of a job suffice for its answer.
 func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, error) {
 	job, err := w.plan(ctx, partials)
 	if err != nil {
@@ -109,12 +126,17 @@ func (w *sums) settled(ctx context.Context, partials []*message.Partial) (bool, 
 	return stage.Settled(job, valuesOf(partials)), nil
 }
 
-// soFar answers a job that grows with the partials that are there when its deadline comes; false where that is no answer.
+// soFar answers a job whose estimates grow with the partials that are stored when its deadline
+// comes. It returns false where those are no answer: none are stored, the job does not grow, or no
+// estimate is complete.
 func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool, error) {
-	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID))
+	subjects, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, jobID),
+	)
 	if err != nil {
 		return false, err
 	}
+
 	var partials []*message.Partial
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
 		m, err := w.Bus.Get(ctx, bus.StreamPartial, subject)
@@ -124,11 +146,12 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 		if err != nil {
 			return false, err
 		}
+
 		var p message.Partial
 		if err := wire.Decode(m.Data, &p); err != nil {
 			return false, err
 		}
-		if len(p.Ends) == 0 || p.Digest != digest {
+		if len(p.Ends) == 0 || p.Digest != digest { // not a job that grows, or another request
 			return false, nil
 		}
 		partials = append(partials, &p)
@@ -136,11 +159,14 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 	if len(partials) == 0 {
 		return false, nil
 	}
+
+	// Subjects sort by text, chunks by number.
 	slices.SortFunc(partials, func(a, b *message.Partial) int { return a.K - b.K })
 	job, err := w.plan(ctx, partials)
 	if err != nil {
 		return false, err
 	}
+
 	began := time.Now()
 	results := stage.AggregateNow(jobID, job, partials[0].Files, valuesOf(partials))
 	for _, r := range results {
@@ -151,6 +177,7 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 	return false, nil
 }
 
+// valuesOf returns the values of all partials, in their order.
 func valuesOf(partials []*message.Partial) []btn.UnitValue {
 	var values []btn.UnitValue
 	for _, p := range partials {
@@ -160,36 +187,49 @@ func valuesOf(partials []*message.Partial) []btn.UnitValue {
 }
 
 // finish stores the results of a job as its answer.
-func (w *sums) finish(ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result) error {
+func (w *sums) finish(
+	ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result,
+) error {
 	first := partials[0]
+
+	// Another worker may compute the sum, of a job that was started again.
 	timings := timings(partials)
-	timings[query.StageAggregate] = milliseconds(began) // the sum may be another worker's, of a job started again
+	timings[query.StageAggregate] = milliseconds(began)
 	if first.Stored > 0 {
 		timings["total"] = max(0, milliseconds(time.UnixMilli(first.Stored)))
 	}
 	for i := range results {
 		results[i].TimingsMS = timings
 	}
+
 	if first.N > 1 {
 		w.Progress(first.Job, w.Stage, 1, 1)
 	}
-	a := &wire.Answer{Job: first.Job, Tenant: first.Tenant, Digest: first.Digest, Status: wire.StatusOK, Results: results}
+
+	a := &wire.Answer{
+		Job:     first.Job,
+		Tenant:  first.Tenant,
+		Digest:  first.Digest,
+		Status:  wire.StatusOK,
+		Results: results,
+	}
 	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a) })
 }
 
-// timings are those of the stages before, contraction summed over the chunks.
+// timings returns the milliseconds per stage, those of contraction summed over the chunks.
 func timings(partials []*message.Partial) map[string]float64 {
 	t := maps.Clone(partials[0].Timings)
 	if t == nil {
 		t = map[string]float64{}
 	}
+
 	for _, p := range partials[1:] {
 		t[query.StageContract] += p.Timings[query.StageContract]
 	}
 	return t
 }
 
-// plan checks that the partials belong together and returns the plans they follow.
+// plan checks that the partials belong together, and returns the assignments that they follow.
 func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
 	blobs := []string{first.JobBlob}
@@ -199,35 +239,48 @@ func (w *sums) plan(ctx context.Context, partials []*message.Partial) ([]btn.Ass
 			return nil, fault.New(fault.BadInput, "%w: chunk %d is of %.16s…, chunk %d of %.16s…",
 				ErrDigests, first.K, first.Digest, p.K, p.Digest)
 		case p.NumericKind != first.NumericKind:
-			return nil, fault.New(fault.Unsupported,
-				"%w: chunk %d is of kind %s, chunk %d of kind %s; let contract-workers of one kind of processor serve a lane",
-				ErrNumericKinds, first.K, first.NumericKind, p.K, p.NumericKind)
+			return nil, fault.New(
+				fault.Unsupported,
+				"%w: chunk %d is of kind %s, chunk %d of kind %s; "+
+					"let contract-workers of one kind of processor serve a lane",
+				ErrNumericKinds,
+				first.K,
+				first.NumericKind,
+				p.K,
+				p.NumericKind,
+			)
 		case !slices.Contains(blobs, p.JobBlob):
 			blobs = append(blobs, p.JobBlob)
 		}
 	}
+
 	job, err := w.plans.of(ctx, w.Bus, first.JobBlob, first.Plan)
 	if err != nil || len(blobs) == 1 {
 		return job, err
 	}
-	// Learning ran twice, once out of the cache perhaps: the plans may differ in saying so, and in nothing else.
+	// Learning ran twice, perhaps once from the cache. The assignments may differ in saying so, and
+	// in nothing else.
 	want, err := message.EncodeAssignments(uncached(job))
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
+
 	for _, blob := range blobs[1:] {
 		other, err := w.plans.get(ctx, w.Bus, blob)
 		if err != nil {
 			return nil, err
 		}
-		if got, err := message.EncodeAssignments(uncached(other)); err != nil || !bytes.Equal(got, want) {
-			return nil, fault.New(fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob)
+		got, err := message.EncodeAssignments(uncached(other))
+		if err != nil || !bytes.Equal(got, want) {
+			return nil, fault.New(
+				fault.Unsupported, "%w: %.16s… and %.16s…", ErrPlans, first.JobBlob, blob,
+			)
 		}
 	}
 	return job, nil
 }
 
-// uncached are assignments without the word on where their plans came from.
+// uncached returns the assignments without saying whether their plans came from the cache.
 func uncached(all []btn.Assignment) []btn.Assignment {
 	all = slices.Clone(all)
 	for i := range all {

@@ -16,7 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those without answer.
+// Aggregate sums the partials of jobs, ends those that are cancelled or late, and looks after those
+// without answer.
 type Aggregate struct {
 	*sums
 	tallies    *tallies
@@ -26,14 +27,16 @@ type Aggregate struct {
 	sweepAfter time.Duration
 }
 
-// sweepAhead is how many jobs the sweeper has in hand: it looks at every job there is, on a machine that is busy too.
+// sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a
+// busy machine too.
 const sweepAhead = 64
 
-// longestRest is for how long a job is not looked at, at most.
+// longestRest is the longest time between two looks at a job.
 const longestRest = 30 * time.Second
 
-// sweep looks after stored jobs: a job of a certain age without answer, of which nothing is under way, is driven again.
-// Messages come in the order they were stored, so waiting for the age of one holds up none that is due.
+// sweep looks after stored jobs: one of a certain age without an answer, of which nothing is under
+// way, is started again. Messages come in the order in which they were stored, so waiting for the
+// age of one delays none that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	wait := time.NewTimer(w.sweepAfter - time.Since(d.Stored))
 	defer wait.Stop()
@@ -42,38 +45,51 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	case <-w.Soft.Done():
 		return hop.Later(time.Millisecond), nil
 	}
-	job, lane := d.Subject.Job, d.Subject.Lane
+
+	job := d.Subject.Job
+	lane := d.Subject.Lane
 	if w.ended.has(job) {
 		return hop.Done, nil
 	}
+
 	waits, err := w.modelWaits(ctx, lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
+
 	age := time.Since(d.Raw.Stored)
 	again := hop.Later(w.sweepAfter)
 	if waits || w.keeper.Crowded().Many {
 		again = hop.Later(min(max(w.sweepAfter, age/4), longestRest))
 	}
-	if waits && age < 4*w.sweepAfter { // as most jobs of an overloaded stack do: it must not look at them one by one, or seldom
+
+	// Most jobs of an overloaded system wait for reparam: they are looked at rarely, and not one by
+	// one.
+	if waits && age < 4*w.sweepAfter {
 		return again, nil
 	}
+
 	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return hop.Done, err
 	}
+
 	if waits && !w.keeper.Crowded().Full {
 		return again, nil
 	}
+
 	if carried, err := w.carry(ctx, d); err != nil || carried {
 		return hop.Done, err
 	}
+
 	if waits {
 		return again, nil
 	}
+
 	busy, err := w.underWay(ctx, lane, job)
 	if err != nil {
 		return hop.Done, err
 	}
+
 	if !busy {
 		if err := w.drive(hop.WithoutWaiting(ctx), lane, job); err != nil {
 			return hop.Done, err
@@ -82,14 +98,16 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	return again, nil
 }
 
-// ended are jobs whose answer this process stored, the last some thousands: the sweeper need not ask the server for those.
+// ended remembers the last jobs whose answers this process stored, so that the sweeper need not ask
+// the server about them.
 type ended struct {
 	mu   sync.Mutex
 	jobs map[string]bool
-	ring []string
+	ring []string // the jobs in the order in which they ended; the oldest is at next
 	next int
 }
 
+// keepEnded is how many jobs are remembered.
 const keepEnded = 1 << 15
 
 func (e *ended) add(job string) {
@@ -99,10 +117,13 @@ func (e *ended) add(job string) {
 		return
 	}
 	if e.jobs == nil {
-		e.jobs, e.ring = map[string]bool{}, make([]string, keepEnded)
+		e.jobs = map[string]bool{}
+		e.ring = make([]string, keepEnded)
 	}
+
 	delete(e.jobs, e.ring[e.next])
-	e.jobs[job], e.ring[e.next] = true, job
+	e.jobs[job] = true
+	e.ring[e.next] = job
 	e.next = (e.next + 1) % keepEnded
 }
 
@@ -112,70 +133,83 @@ func (e *ended) clear() {
 	clear(e.jobs)
 }
 
-// has reports whether the job is among them, and forgets it: it is asked for once.
+// has reports whether the job is remembered, and forgets it, because it is asked for once.
 func (e *ended) has(job string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.jobs[job] {
 		return false
 	}
+
 	delete(e.jobs, job)
 	return true
 }
 
-// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is being worked on.
-// It looks in the order in which a job passes the stages: each stores its output before its input is acknowledged, so
-// a job cannot slip by.
+// underWay reports whether a message of the job, whose model reparam has acknowledged, waits or is
+// being processed. It looks in the order in which a job passes the stages: each stores its output
+// before it acknowledges its input, so a job cannot slip by.
 func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.Bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || has {
+	has, err := w.Bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job))
+	if err != nil || has {
 		return has, err
 	}
 	return w.between(ctx, lane, job)
 }
 
-// between reports whether a network or a task of the job waits or is being worked on.
+// between reports whether a network or a task of the job waits or is being processed.
 func (w *sums) between(ctx context.Context, lane int, job string) (bool, error) {
-	if has, err := w.Bus.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job)); err != nil || has {
+	has, err := w.Bus.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
+	if err != nil || has {
 		return has, err
 	}
-	tasks, err := w.Bus.Subjects(ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job))
+	tasks, err := w.Bus.Subjects(
+		ctx, bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job),
+	)
 	return len(tasks) > 0, err
 }
 
-// floors are up to where reparam has acknowledged the models of a lane, as the server said last. A floor only rises: what is
-// below an old one is acknowledged.
+// floors remembers up to which sequence reparam has acknowledged the models of each lane, as the
+// server said last. A floor only rises: what is below an old one is acknowledged.
 type floors struct {
 	mu    sync.Mutex
 	lanes [wire.Lanes]struct {
 		sequence uint64
-		at       time.Time
+		at       time.Time // of the server's word
 	}
 }
 
-// floorFor is how old the word on a floor may be for what is above it.
+// floorFor is for how long a floor holds for models above it, which may be acknowledged at any
+// time.
 const floorFor = 200 * time.Millisecond
 
-// modelWaits reports whether reparam has yet to acknowledge the model of this sequence, as far as the consumer's floor tells.
+// modelWaits reports whether reparam has yet to acknowledge the model of this sequence, as far as
+// the consumer's floor tells.
 func (w *Aggregate) modelWaits(ctx context.Context, lane int, sequence uint64) (bool, error) {
 	w.floors.mu.Lock()
-	defer w.floors.mu.Unlock() // one of a lane's jobs asks, the others wait for its answer
+	// held while the server is asked: one job of a lane asks, the others wait for its answer
+	defer w.floors.mu.Unlock()
+
 	known := &w.floors.lanes[lane]
 	if known.sequence < sequence && time.Since(known.at) > floorFor {
 		floor, err := w.modelFloor(ctx, lane)
 		if err != nil {
 			return false, err
 		}
-		known.sequence, known.at = floor, time.Now()
+		known.sequence = floor
+		known.at = time.Now()
 	}
+
 	return known.sequence < sequence, nil
 }
 
-// modelFloor asks the server up to which sequence reparam has acknowledged the models of a lane.
+// modelFloor returns the sequence up to which reparam has acknowledged the models of a lane, as the
+// server says now.
 func (w *Aggregate) modelFloor(ctx context.Context, lane int) (uint64, error) {
 	s, err := w.Bus.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return 0, err
 	}
+
 	c, err := s.Consumer(ctx, streams.Models.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		c, err = s.Consumer(ctx, streams.Models.ConsumerName(lane))
@@ -183,10 +217,10 @@ func (w *Aggregate) modelFloor(ctx context.Context, lane int) (uint64, error) {
 	if err != nil {
 		return 0, fault.New(fault.Infrastructure, "pipeline: sweep: consumer of models: %w", err)
 	}
-	return c.CachedInfo().AckFloor.Stream, nil // asked for just now
+	return c.CachedInfo().AckFloor.Stream, nil // s.Consumer has just fetched it
 }
 
-// drive sums a job whose partials are all there, and starts any other again.
+// drive sums a job whose partials are all stored, and starts any other again.
 func (w *Aggregate) drive(ctx context.Context, lane int, job string) error {
 	if summed, err := w.sumStored(ctx, lane, job); err != nil || summed {
 		return err
@@ -196,7 +230,8 @@ func (w *Aggregate) drive(ctx context.Context, lane int, job string) error {
 	return err
 }
 
-// stalled reports whether a job has no answer, no message of it is under way after reparam, and its partials do not make an answer.
+// stalled reports whether a job has come to a halt: it has no answer, no message of it is under way
+// after reparam, and its partials do not make an answer.
 func (w *sums) stalled(ctx context.Context, lane int, job string) (bool, error) {
 	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return false, err
@@ -208,49 +243,63 @@ func (w *sums) stalled(ctx context.Context, lane int, job string) (bool, error) 
 	return !summed, err
 }
 
-// passes reports whether an error says nothing of the job: this worker stops, or the server does not answer. What is not
-// stored any more does not come back.
+// passes reports whether an error tells nothing about the job: this worker stops, or the server
+// does not answer. A message that is not stored any more does not come back, so that error does not
+// pass.
 func passes(err error) bool {
-	return errors.Is(err, hop.ErrLater) || hop.CodeOf(err) == fault.Infrastructure && err != nil && !errors.Is(err, bus.ErrNotFound)
+	if errors.Is(err, hop.ErrLater) {
+		return true
+	}
+	return err != nil && hop.CodeOf(err) == fault.Infrastructure && !errors.Is(err, bus.ErrNotFound)
 }
 
-// sumStored sums a job whose partials are all there, and reports whether it did.
+// sumStored sums a job whose partials are all stored, and reports whether it has, or has ended the
+// job with an error.
 func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error) {
-	subjects, err := w.Bus.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
+	subjects, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
+	)
 	if err != nil {
 		return false, err
 	}
+
 	stored := map[int]int{}
 	for s := range subjects {
 		if p, err := message.ParseSubject(s); err == nil {
 			stored[p.N]++
 		}
 	}
+
 	for n, have := range stored {
-		if n != have {
-			continue
+		if n == have {
+			return w.sumChunks(ctx, chunks{lane, job, n})
 		}
-		partials, err := w.fetch(ctx, chunks{lane, job, n}, n)
-		if err != nil {
-			return false, err
-		}
-		w.Log.Info("swept: summing", "job", job, "lane", lane, "chunks", n)
-		w.metrics.Sweep(metrics.SweptSum)
-		if err := w.sum(ctx, partials); errors.Is(err, bus.ErrLost) && w.Rebuilds.May(job) {
-			return false, w.ForgetPartials(ctx, lane, job)
-		} else if passes(err) {
-			return false, err
-		} else if err != nil {
-			return true, w.Fail(
-				&hop.Message{
-					Subject: message.Subject{Kind: message.KindPartial, Lane: lane, Job: job},
-					Digest:  partials[0].Digest,
-					Tenant:  partials[0].Tenant,
-				},
-				err,
-			)
-		}
-		return true, nil
 	}
 	return false, nil
+}
+
+// sumChunks sums a job by its partials, all of which are stored. An error of the job itself is its
+// answer; lost blobs are made anew if they have not been yet.
+func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error) {
+	partials, err := w.fetch(ctx, key, key.n)
+	if err != nil {
+		return false, err
+	}
+	w.Log.Info("swept: summing", "job", key.job, "lane", key.lane, "chunks", key.n)
+	w.metrics.Sweep(metrics.SweptSum)
+
+	err = w.sum(ctx, partials)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, bus.ErrLost) && w.Rebuilds.May(key.job):
+		return false, w.ForgetPartials(ctx, key.lane, key.job)
+	case passes(err):
+		return false, err
+	}
+	return true, w.Fail(&hop.Message{
+		Subject: message.Subject{Kind: message.KindPartial, Lane: key.lane, Job: key.job},
+		Digest:  partials[0].Digest,
+		Tenant:  partials[0].Tenant,
+	}, err)
 }

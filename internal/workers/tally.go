@@ -15,45 +15,50 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// How long after the last partial the stored ones are listed although this process has not seen them all: others may have
-// come to another aggregator. The pause doubles with every listing that finds the job incomplete.
+// Pauses after the last partial of a job before the stored ones are listed although this process
+// has not seen all of them, because others may have come to another aggregator. The pause doubles
+// with every listing that finds the job incomplete.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = time.Second
-	idlePause  = 30 * time.Second // then an incomplete job is forgotten; its next partial brings it back
+	// after which an incomplete job is forgotten; its next partial begins a new count
+	idlePause = 30 * time.Second
 )
 
-// steps is how often people are told how far a job's contraction is.
+// steps is the number of progress messages about the contraction of a job.
 const steps = 32
 
-// tallies counts the partials of jobs. The counts are hints: whether a job is complete is read from the stream, and only
-// when the count is full, when a partial is delivered again, or when no more have come for a while. (Listing on every arrival
-// is quadratic: 1.3 s for 256 chunks against 27 ms.)
+// tallies counts the partials of jobs. The counts are hints: whether a job is complete is read from
+// the stream, and only when the count is full, when a partial is delivered again, or when no more
+// have come for a while. (Listing on every arrival is quadratic: 1.3 s for 256 chunks against 27
+// ms.)
 //
-// A partial is acknowledged after a listing that found others missing, or after the answer. So the partial that completes
-// the job is in the hands of an aggregator, or delivered again, until the answer is stored: nothing in memory is needed.
+// A partial is acknowledged after a listing that found others missing, or after the answer is
+// stored. So the partial that completes a job is held by an aggregator, or delivered again, until
+// the answer is stored, and nothing in memory is needed.
 type tallies struct {
 	w    *sums
 	mu   sync.Mutex
 	jobs map[chunks]*tally
-	done bool
-	work sync.WaitGroup
+	done bool           // no timer is set any more
+	work sync.WaitGroup // timers that are set, and what they have begun
 }
 
+// tally is the count of one job.
 type tally struct {
 	key    chunks
-	digest string     // of the request, by the first partial
-	stored int64      // when that was, in Unix milliseconds
-	check  sync.Mutex // one check at a time
+	digest string     // of the request of the partial that came first
+	stored int64      // time of that partial's model in the stream, in Unix milliseconds
+	check  sync.Mutex // held while the job is looked up and summed
 
 	// Under tallies.mu:
-	seen  map[int]bool
-	ends  []int // numbers of first chunks with which the job may be answered already
-	tried int   // those with which it could not
-	held  []*hop.Message
-	since time.Time // when the first of them came
+	seen  map[int]bool   // chunks
+	ends  []int          // the job may be answered with so many first chunks, in increasing order
+	tried int            // the number of first chunks that were tried last, and did not suffice
+	held  []*hop.Message // deliveries that are not settled yet
+	since time.Time      // when the first of held came
 	timer *time.Timer
-	pause time.Duration
+	pause time.Duration // until the timer goes off
 }
 
 func newTallies(w *sums) *tallies { return &tallies{w: w, jobs: map[chunks]*tally{}} }
@@ -64,13 +69,16 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	if err := d.Decode(&p); err != nil {
 		return hop.Done, err
 	}
-	d.Digest, d.Tenant = p.Digest, p.Tenant
+	d.Digest = p.Digest
+	d.Tenant = p.Tenant
 	switch {
 	case p.Job != d.Subject.Job:
 		return hop.Done, d.Mismatch("job", p.Job, d.Subject.Job)
 	case p.N != d.Subject.N || p.K != d.Subject.K:
 		return hop.Done, d.Mismatch("chunk", []int{p.K, p.N}, []int{d.Subject.K, d.Subject.N})
 	}
+
+	// The only partial of a job needs no count.
 	if p.N == 1 {
 		if !d.Fresh(p.Stored) {
 			t.w.Progress(p.Job, query.StageContract, 1, 1)
@@ -80,53 +88,74 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		}
 		return hop.Done, t.w.sum(ctx, []*message.Partial{&p})
 	}
+
+	// All others are counted, and people are told at steps of the count.
 	j, full, seen := t.count(chunks{d.Subject.Lane, p.Job, p.N}, d, &p)
 	if full || seen*steps/p.N > (seen-1)*steps/p.N {
 		t.w.Progress(p.Job, query.StageContract, seen, p.N)
 	}
-	if !full {
-		if t.end(j) > 0 {
-			if err := t.settle(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-				t.w.Log.Warn("cannot aggregate yet", "job", p.Job, "error", err)
-			}
-		}
-		return hop.Held, nil
+	if full {
+		return hop.Done, t.settle(ctx, j, true)
 	}
-	return hop.Done, t.settle(ctx, j, true)
+
+	// The chunks seen so far may suffice.
+	if t.end(j) > 0 {
+		if err := t.settle(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
+			t.w.Log.Warn("cannot aggregate yet", "job", p.Job, "error", err)
+		}
+	}
+	return hop.Held, nil
 }
 
-// count adds a delivery to its job. If not every chunk has been seen with it, it is held.
-func (t *tallies) count(key chunks, d *hop.Message, p *message.Partial) (j *tally, full bool, seen int) {
+// count adds a delivery to the count of its job, which it returns with the number of chunks seen.
+// If they are all the job has, full is true; else the delivery is held.
+func (t *tallies) count(
+	key chunks, d *hop.Message, p *message.Partial,
+) (j *tally, full bool, seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	j = t.jobs[key]
 	if j == nil {
-		j = &tally{key: key, digest: d.Digest, stored: p.Stored, seen: map[int]bool{}, pause: firstPause}
+		j = &tally{
+			key:    key,
+			digest: d.Digest,
+			stored: p.Stored,
+			seen:   map[int]bool{},
+			pause:  firstPause,
+		}
 		t.jobs[key] = j
 	}
+
 	j.ends = p.Ends
 	j.seen[d.Subject.K] = true
 	if len(j.seen) == key.n {
 		return j, true, key.n
 	}
+
 	if len(j.held) == 0 {
 		j.since = time.Now()
 	}
-	if d.Attempt > 1 { // somebody else had it: the others may all be there
+
+	// A partial that is delivered again was in another process: the others may all be stored.
+	if d.Attempt > 1 {
 		j.pause = firstPause
 	}
 	j.held = append(j.held, d)
+
 	if j.timer == nil || len(j.held) == 1 || time.Since(j.since) < lastPause {
 		t.arm(j, j.pause)
 	}
 	return j, false, len(j.seen)
 }
 
-// arm sets the timer of a job that is counted: stop looks for timers nowhere else. The caller holds t.mu.
+// arm sets the timer of a job that is counted, and of no other, because stop looks for timers
+// nowhere else. The caller holds t.mu.
 func (t *tallies) arm(j *tally, pause time.Duration) {
 	if t.done || t.jobs[j.key] != j {
 		return
 	}
+
 	t.disarm(j)
 	t.work.Add(1)
 	j.timer = time.AfterFunc(pause, func() {
@@ -150,14 +179,15 @@ func (t *tallies) drop(j *tally) {
 	}
 }
 
-// quiet is called when no partial has come for a while.
+// quiet settles a job of which no partial has come for a while.
 func (t *tallies) quiet(j *tally) {
 	if err := t.settle(t.w.Hard, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		t.w.Log.Warn("cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
-// settle looks whether the job is complete, sums it if it is, and disposes of the deliveries held until then.
+// settle looks whether the job is complete, sums it if it is, and acknowledges or returns the
+// deliveries held until then. With full every chunk has been seen.
 func (t *tallies) settle(ctx context.Context, j *tally, full bool) error {
 	j.check.Lock()
 	defer j.check.Unlock()
@@ -181,9 +211,11 @@ func (t *tallies) settle(ctx context.Context, j *tally, full bool) error {
 	return err
 }
 
-// refuse hands deliveries back after a failure. The one that was tried most speaks for all: it ends the job in the end.
+// refuse returns deliveries after a failure. The one with the most attempts reports it, so that the
+// job ends after the last attempt.
 func (t *tallies) refuse(held []*hop.Message, err error) {
 	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
+
 	for i, d := range held {
 		if i == 0 {
 			t.w.Refuse(d, err)
@@ -193,7 +225,8 @@ func (t *tallies) refuse(held []*hop.Message, err error) {
 	}
 }
 
-// try sums the job if all its partials are stored.
+// try sums the job if all its partials are stored, or the first of them suffice. A panic is an
+// error of the job.
 func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -201,6 +234,7 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", t.w.Stage, p)
 		}
 	}()
+
 	if err := t.w.Over(ctx, j.key.lane, j.key.job, j.digest, j.stored); err != nil {
 		return false, err
 	}
@@ -209,34 +243,41 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 			return settled, err
 		}
 	}
+
 	counted := full
 	if !full {
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err
 		}
 	}
+
 	partials, err := t.w.fetch(ctx, j.key, j.key.n)
-	if errors.Is(err, bus.ErrNotFound) && counted { // counted here once, but gone since: a replay starts from nothing
+	if errors.Is(err, bus.ErrNotFound) && counted {
+		// Counted here once, and gone since: a job that is started again begins with no partials.
 		t.recount(j)
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err
 		}
 		partials, err = t.w.fetch(ctx, j.key, j.key.n)
 	}
-	if errors.Is(err, bus.ErrNotFound) { // listed, and not there to be read: a replica is behind
+	if errors.Is(err, bus.ErrNotFound) {
+		// Listed, and not there to be read: a replica is behind.
 		err = fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", j.key.job, err)
 	}
+
 	if err == nil {
 		err = t.w.sum(ctx, partials)
 	}
 	return err == nil, err
 }
 
-// end returns how many first chunks, all of them seen, may suffice for an answer and have not been tried; 0 for none.
+// end returns the largest number of first chunks, all of them seen, that may suffice for an answer
+// and has not been tried; 0 for none.
 func (t *tallies) end(j *tally) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	most, k := 0, 0
+	most := 0
+	k := 0 // chunks 0 to k-1 are seen
 	for _, end := range j.ends {
 		for k < end && j.seen[k] {
 			k++
@@ -257,6 +298,7 @@ func (t *tallies) early(ctx context.Context, j *tally) (settled bool, err error)
 	if end == 0 {
 		return false, nil
 	}
+
 	partials, err := t.w.fetch(ctx, j.key, end)
 	if errors.Is(err, bus.ErrNotFound) {
 		return false, nil
@@ -267,6 +309,7 @@ func (t *tallies) early(ctx context.Context, j *tally) (settled bool, err error)
 	if err == nil && settled {
 		err = t.w.sum(ctx, partials)
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j.tried = end
@@ -286,6 +329,7 @@ func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
 	if err != nil {
 		return false, err
 	}
+
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k := range ks {
@@ -294,10 +338,12 @@ func (t *tallies) stored(ctx context.Context, j *tally) (full bool, err error) {
 	return len(ks) == j.key.n, nil
 }
 
-// wait sets the timer after a listing that found the job incomplete, or forgets a job of which nothing new came.
+// wait sets the timer after a listing that found the job incomplete. A job of which nothing new has
+// come is forgotten.
 func (t *tallies) wait(j *tally, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	if j.pause = min(2*j.pause, lastPause); len(j.held) > 0 {
 		t.arm(j, j.pause)
 		return
@@ -309,7 +355,8 @@ func (t *tallies) wait(j *tally, idle bool) {
 	t.arm(j, idlePause)
 }
 
-// forget drops the job's count. Partials held since are settled by a new one.
+// forget drops the job's count, unless partials have come since: those are settled by its next
+// timer.
 func (t *tallies) forget(j *tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -318,10 +365,11 @@ func (t *tallies) forget(j *tally) {
 	}
 }
 
-// stop ends all timers and hands back what is held.
+// stop stops all timers and returns the deliveries that are held.
 func (t *tallies) stop() {
 	t.mu.Lock()
 	t.done = true
+
 	var held []*hop.Message
 	for _, j := range t.jobs {
 		t.disarm(j)
@@ -329,14 +377,18 @@ func (t *tallies) stop() {
 		j.held = nil
 	}
 	t.mu.Unlock()
+
 	for _, d := range held {
 		d.Raw.Again(0)
 	}
+
 	t.work.Wait()
 }
 
+// acknowledgeAll acknowledges deliveries. One whose acknowledgement is lost comes again, and finds
+// the answer.
 func acknowledgeAll(held []*hop.Message) {
 	for _, d := range held {
-		d.Raw.Done() // a lost one is delivered again, and finds the answer
+		d.Raw.Done()
 	}
 }
