@@ -1,6 +1,7 @@
 package contract
 
-// The way back over the product of the links' count polynomials: ∂Z/∂p_j for every link that has a variable's weights.
+// The way back over the product of the links' count polynomials:
+// ∂Z/∂p_j for every link that has a variable's weights.
 
 import (
 	"math"
@@ -14,9 +15,9 @@ import (
 // backward is one pass forth and back over polynomials ps, and what to do with a derivative.
 type backward struct {
 	form
-	vars    int
-	ps      []countspace.Poly
-	weights []tensor.LegWeights
+	vars    int                 // count variables of the polynomials
+	ps      []countspace.Poly   // by link
+	weights []tensor.LegWeights // by leg
 }
 
 // visit takes the derivative h of Z by the polynomial of link k, over the box of that polynomial.
@@ -27,8 +28,8 @@ func (b backward) visit(k int, h countspace.Poly) error {
 // wanted says whether anybody asks for the derivative by link k.
 func (b backward) wanted(k int) bool { return b.m.variable[k] >= 0 }
 
-// run returns Σ_c S_c [z^c] Π ps, the bits of product and Dot, and visits the links that are wanted. With Z = Σ_c h_c [z^c] p q,
-// the derivative by q is
+// run returns Σ_c S_c [z^c] Π ps, the bits of product and Dot,
+// and visits the links that are wanted. With Z = Σ_c h_c [z^c] p q, the derivative by q is
 //
 //	h'_k = Σ_c p_c h_{k+c}
 //
@@ -42,12 +43,13 @@ func (b backward) run(s countspace.Poly) (scaled.Number, error) {
 
 // branch is a node of the product tree; leaves have no children.
 type branch struct {
-	p           countspace.Poly
-	link        int // of a leaf
+	p           countspace.Poly // the product of its leaves
+	link        int             // of a leaf
 	left, right *branch
-	wanted      bool
+	wanted      bool // a leaf below it is wanted
 }
 
+// tree is run in one variable, along a balanced product tree.
 func (b backward) tree(s countspace.Poly) (scaled.Number, error) {
 	if len(b.ps) == 0 {
 		return countspace.Dot(s, countspace.Constant(b.vars, scaled.One), b.ops), nil
@@ -55,10 +57,12 @@ func (b backward) tree(s countspace.Poly) (scaled.Number, error) {
 	if err := b.roomForTree(); err != nil {
 		return scaled.Number{}, err
 	}
+
 	root, err := b.grow(0, len(b.ps))
 	if err != nil {
 		return scaled.Number{}, err
 	}
+
 	z := countspace.Dot(s, root.p, b.ops)
 	return z, b.descend(root, countspace.Crop(s, root.p.Shape))
 }
@@ -71,6 +75,7 @@ func (b backward) grow(from, to int) (*branch, error) {
 	if to-from == 1 {
 		return &branch{p: b.ps[from], link: from, wanted: b.wanted(from)}, nil
 	}
+
 	half := from + (to-from)/2
 	left, err := b.grow(from, half)
 	if err != nil {
@@ -80,7 +85,13 @@ func (b backward) grow(from, to int) (*branch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &branch{p: left.p.Mul(right.p, b.ops), left: left, right: right, wanted: left.wanted || right.wanted}, nil
+
+	return &branch{
+		p:      left.p.Mul(right.p, b.ops),
+		left:   left,
+		right:  right,
+		wanted: left.wanted || right.wanted,
+	}, nil
 }
 
 // descend carries the derivative h by a node's polynomial down to its leaves.
@@ -94,7 +105,12 @@ func (b backward) descend(n *branch, h countspace.Poly) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
+
+	// Let go of what nobody reads again.
 	n.p = countspace.Poly{}
+
+	// Both correlations read the siblings' polynomials:
+	// h by the right factor is h against the left one.
 	right := countspace.Poly{}
 	if n.right.wanted {
 		right = countspace.Correlate(h, n.left.p, b.ops)
@@ -104,6 +120,7 @@ func (b backward) descend(n *branch, h countspace.Poly) error {
 			return err
 		}
 	}
+
 	n.left = nil
 	return b.descend(n.right, right)
 }
@@ -111,7 +128,8 @@ func (b backward) descend(n *branch, h countspace.Poly) error {
 // bytesPerCoefficient is a float64 and an int64.
 const bytesPerCoefficient = 16
 
-// roomForTree compares all products of the tree, and twice as much as its root for derivatives and copies, with the budget.
+// roomForTree compares all products of the tree,
+// and twice as much as its root for derivatives and copies, with the budget.
 func (b backward) roomForTree() error {
 	degree := func(p countspace.Poly) float64 { return float64(p.Size() - 1) }
 	total := 0.0
@@ -127,21 +145,25 @@ func (b backward) roomForTree() error {
 		total += d + 1
 		return d
 	}
+
 	root := grow(0, len(b.ps)) + 1
 	return b.room(bytesPerCoefficient * (total + 4*root))
 }
 
+// room compares bytes of count polynomials with the budget.
 func (b backward) room(need float64) error {
 	if need > float64(b.memory) {
-		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of count polynomials, the budget is %d",
+		return fault.New(fault.OverBudget,
+			"%w: all marginals at once need %.0f bytes of count polynomials, the budget is %d",
 			ErrMemory, need, b.memory)
 	}
 	return nil
 }
 
-// chain multiplies as product does in two and more variables, the largest polynomial by one after the other. The way
-// back needs every partial product. Where they are too many for the budget, every ⌈√k⌉th is kept and
-// the others are computed again, run by run: four times the cost of Z in all, where it is three.
+// chain multiplies as product does in two and more variables, the largest polynomial by one after
+// the other. The way back needs every partial product. Where they are too many for the budget,
+// every ⌈√k⌉th is kept and the others are computed again, run by run: four times the cost of Z in
+// all, where it is three.
 func (b backward) chain(s countspace.Poly) (scaled.Number, error) {
 	if len(b.ps) == 0 {
 		return countspace.Dot(s, countspace.Constant(b.vars, scaled.One), b.ops), nil
@@ -151,8 +173,11 @@ func (b backward) chain(s countspace.Poly) (scaled.Number, error) {
 	if err != nil {
 		return scaled.Number{}, err
 	}
+
 	kept := make([]countspace.Poly, len(order)) // partial products, those in reach
 	kept[0] = b.ps[order[0]]
+
+	// forth multiplies from one kept product on; all: every partial product on the way is kept.
 	forth := func(from, to int, all bool) error {
 		p := kept[from]
 		for i := from + 1; i < to; i++ {
@@ -166,12 +191,15 @@ func (b backward) chain(s countspace.Poly) (scaled.Number, error) {
 		}
 		return nil
 	}
+
 	if err := forth(0, len(order), false); err != nil {
 		return scaled.Number{}, err
 	}
+
 	last := len(order) - 1
 	z := countspace.Dot(s, kept[last], b.ops)
 	h := countspace.Crop(s, kept[last].Shape)
+
 	least := 0 // nothing before it is wanted
 	for least < last && !b.wanted(order[least]) {
 		least++
@@ -180,33 +208,42 @@ func (b backward) chain(s countspace.Poly) (scaled.Number, error) {
 		if i < least {
 			return z, nil
 		}
+
 		if err := b.ctx.Err(); err != nil {
 			return scaled.Number{}, err
 		}
+
+		// Partial products between two kept ones are computed again.
 		if kept[i-1].Shape == nil {
 			if err := forth((i-1)/stride*stride, i, true); err != nil {
 				return scaled.Number{}, err
 			}
 		}
+
 		if b.wanted(order[i]) {
 			if err := b.visit(order[i], countspace.Correlate(h, kept[i-1], b.ops)); err != nil {
 				return scaled.Number{}, err
 			}
 		}
+
 		kept[i] = countspace.Poly{}
 		if i > least {
 			h = countspace.Correlate(h, b.ps[order[i]], b.ops)
 		}
 	}
+
 	if b.wanted(order[0]) {
 		return z, b.visit(order[0], h)
 	}
 	return z, nil
 }
 
-// stride returns 1 when all partial products fit the budget, else ⌈√k⌉ when those kept and one run between them do.
+// stride returns 1 when all partial products fit the budget,
+// else ⌈√k⌉ when those kept and one run between them do.
 func (b backward) stride(order []int) (int, error) {
 	sizes := make([]float64, len(order))
+
+	// The box of a partial product: its sides add up, less one for every factor after the first.
 	shape := make([]float64, b.vars)
 	for i, k := range order {
 		sizes[i] = 1
@@ -218,9 +255,12 @@ func (b backward) stride(order []int) (int, error) {
 			sizes[i] *= shape[a]
 		}
 	}
+
 	need := 0.0
 	for _, stride := range []int{1, int(math.Ceil(math.Sqrt(float64(len(order)))))} {
-		kept, run, longest := 0.0, 0.0, 0.0
+		kept := 0.0
+		run := 0.0 // since the last one kept
+		longest := 0.0
 		for i, size := range sizes {
 			if i%stride == 0 {
 				kept += size
@@ -230,6 +270,7 @@ func (b backward) stride(order []int) (int, error) {
 			}
 			longest = max(longest, run)
 		}
+
 		need = bytesPerCoefficient * (kept + longest + 4*sizes[len(sizes)-1])
 		if need <= float64(b.memory) {
 			return stride, nil

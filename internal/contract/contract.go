@@ -1,5 +1,6 @@
-// Package contract computes the value Z(T^Q) of one part of a plan: the network with its base tensor replaced by Q = C ∘ R
-// (Lemmas 2 to 4, and C = B exactly or with truncated legs). There is an engine per class of parts.
+// Package contract computes the value Z(T^Q) of one part of a plan: the network with its base
+// tensor replaced by Q = C ∘ R (Lemmas 2 to 4, and C = B exactly or with truncated legs). There is
+// an engine per class of parts.
 package contract
 
 // Engines: what they are, and which one contracts which parts.
@@ -22,14 +23,17 @@ var ErrMemory = errors.New("contract: over the memory budget")
 // ErrNoJoint says that parts of a class have no joint marginal.
 var ErrNoJoint = errors.New("contract: a joint marginal needs a contraction tree or a closed form")
 
-// Engine contracts parts of one class. What an engine makes of a problem that other parts of the same plan need, too, is kept
-// in the problem.
+// Engine contracts parts of one class. What an engine makes of a problem
+// that other parts of the same plan need, too, is kept in the problem.
 type Engine interface {
-	// Cost predicts what Contract takes for Z alone, without doing any of it; zero where only the plan knows. Its flops are
-	// within a small factor of Value.Flops and grow like them.
+	// Cost predicts what Contract takes for Z alone, without doing any of it; zero where only
+	// the plan knows. Its flops are within a small factor of Value.Flops and grow like them.
 	Cost(p *problem.Problem, part btn.Part) btn.Cost
-	// Contract returns Z(T^Q) · Scale, without the part's weight α, and what is wanted. The part fits the network.
-	Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error)
+	// Contract returns Z(T^Q) · Scale, without the part's weight α, and what is wanted.
+	// The part fits the network.
+	Contract(
+		ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+	) (btn.Value, error)
 }
 
 // planned is the price of parts whose cost only the plan knows: it is a share of their estimate's.
@@ -59,51 +63,66 @@ func engineOf(class btn.Class) Engine {
 	return nil
 }
 
-// Part returns the value of a part of a plan by the engine of its class. The network is valid, and conditioned on the query's
-// evidence already. The classes and their costs, n legs, k links L^(j) of n_j legs:
+// Part returns the value of a part of a plan by the engine of its class. The network is valid, and
+// conditioned on the query's evidence already. The classes and their costs, n legs, k links L^(j)
+// of n_j legs:
 //
-//	rank-one            Π_j ⟨L^(j), ⊗v_ℓ⟩                          Lemma 2, O(Σ_j d^{n_j}), O(d·n_j) for links in CP form
-//	cp                  Σ_t w_t Π_j ⟨L^(j), ⊗v_ℓt⟩                 Lemma 2, the rank times as much
-//	symmetric           Σ_c S_c [z^c] Π_j p_j(z), R = 1           Lemma 3, O(Σ_j d^{n_j} + n²) for two levels
-//	symmetry-rank-one   the same with R absorbed into the links   Lemma 4, as Lemma 3
+//	rank-one            Π_j ⟨L^(j), ⊗v_ℓ⟩
+//	                    Lemma 2, O(Σ_j d^{n_j}), O(d·n_j) for links in CP form
+//	cp                  Σ_t w_t Π_j ⟨L^(j), ⊗v_ℓt⟩
+//	                    Lemma 2, the rank times as much
+//	symmetric           Σ_c S_c [z^c] Π_j p_j(z), R = 1
+//	                    Lemma 3, O(Σ_j d^{n_j} + n²) for two levels
+//	symmetry-rank-one   the same with R absorbed into the links
+//	                    Lemma 4, as Lemma 3
 //	elimination         C = B, exactly, along an elimination order
 //	slices, groups      C = B, exactly, along trees over the simplified network
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region
 //
-// Learned maps O_ℓ (Frame.Rotations) act on the leg weights: W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y].
+// Learned maps O_ℓ (Frame.Rotations) act on the leg weights:
+// W_ℓ[x, a] = Σ_{y: λ(y)=a} O_ℓ[x, y] v_ℓ[y].
 //
-// With problem.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value, by one pass back over what gave Z:
-// products without one link for the classes of rank one, correlations down the product tree for the symmetric ones, derivatives
-// step by step for exact contractions. Nothing is divided by.
+// With problem.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
+// by one pass back over what gave Z: products without one link for the classes of rank one,
+// correlations down the product tree for the symmetric ones, derivatives step by step for exact
+// contractions. Nothing is divided by.
 //
 // The same arguments give the same bits. ctx is looked at between links and between products.
-// Errors: btn.ErrPart where part and network disagree, ErrNoVariables where there are no variables to have marginals, ErrNoJoint,
-// ErrMemory (with the bytes needed; fault.OverBudget), those of tensor.CountPoly, and ctx's.
-func Part(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+// Errors: btn.ErrPart where part and network disagree, ErrNoVariables where there are no variables
+// to have marginals, ErrNoJoint, ErrMemory (with the bytes needed; fault.OverBudget), those of
+// tensor.CountPoly, and ctx's.
+func Part(
+	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+) (btn.Value, error) {
 	if part == nil {
 		return btn.Value{}, fault.New(fault.BadInput, "contract: there is no part")
 	}
+
 	class := part.Class()
 	fail := func(err error) (btn.Value, error) {
 		return btn.Value{}, fmt.Errorf("contract: a part of class %s: %w", class, err)
 	}
+
 	engine := engineOf(class)
 	if engine == nil {
 		return fail(fault.New(fault.BadInput, "no engine contracts it"))
 	}
+
 	if err := part.Fits(p.Net); err != nil {
 		return fail(fault.Wrap(fault.BadInput, err))
 	}
 	if err := ctx.Err(); err != nil {
 		return btn.Value{}, err
 	}
+
 	if len(want.Joint) > 0 {
 		if err := query.CheckJoint(domains(p.Net), want.Joint); err != nil {
 			return btn.Value{}, err
 		}
 	}
+
 	value, err := engine.Contract(ctx, p, part, want)
 	if err != nil {
 		return fail(err)
@@ -111,7 +130,8 @@ func Part(ctx context.Context, p *problem.Problem, part btn.Part, want problem.W
 	return value, nil
 }
 
-// Flops predicts what part i of an estimate takes for Z alone. It is 0 for what no engine can price.
+// Flops predicts what part i of an estimate takes for Z alone.
+// It is 0 for what no engine can price.
 func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	if i < 0 || i >= len(e.Parts) {
 		return 0
@@ -121,6 +141,7 @@ func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	if engine == nil || part.Fits(net) != nil {
 		return 0
 	}
+
 	if cost := engine.Cost(problem.New(net, problem.Options{}), part); cost.Flops > 0 {
 		return cost.Flops
 	}
@@ -141,8 +162,8 @@ type contraction struct {
 	ctx     context.Context
 	problem *problem.Problem
 	net     *btn.Network
-	ops     *countspace.Ops
-	memory  int64
+	ops     *countspace.Ops // counts the multiply-adds in count space
+	memory  int64           // bytes
 	threads int
 	m       *collected // nil: no marginals
 	joint   []int      // nil: no joint marginal
@@ -150,13 +171,23 @@ type contraction struct {
 
 // begin returns the contraction of a part of a problem.
 func begin(ctx context.Context, p *problem.Problem, want problem.Want) (contraction, error) {
-	j := contraction{ctx: ctx, problem: p, net: p.Net, ops: &countspace.Ops{}, memory: p.Memory, threads: p.Threads}
+	j := contraction{
+		ctx:     ctx,
+		problem: p,
+		net:     p.Net,
+		ops:     &countspace.Ops{},
+		memory:  p.Memory,
+		threads: p.Threads,
+	}
+
 	if len(want.Joint) > 0 {
 		j.joint = want.Joint
 	}
+
 	if !want.Marginals {
 		return j, nil
 	}
+
 	var err error
 	j.m, err = newCollected(p.Net)
 	return j, err

@@ -13,15 +13,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Cost implements Engine: dense links by their entries, links in CP form by their terms, products in count space by their boxes.
-// It takes O(legs + links).
+// Cost implements Engine: dense links by their entries, links in CP form by their terms,
+// products in count space by their boxes. It takes O(legs + links).
 func (closedForms) Cost(p *problem.Problem, part btn.Part) btn.Cost {
 	flops := 0.0
 	switch q := part.(type) {
 	case *btn.RankOne:
 		flops = 2 * (rotationCost(p.Net, q.Frame) + linksCost(p.Net, oneLevel))
 	case *btn.CP:
-		flops = 2 * float64(len(q.Tensor.Weights)) * (rotationCost(p.Net, q.Frame) + linksCost(p.Net, oneLevel))
+		terms := float64(len(q.Tensor.Weights))
+		flops = 2 * terms * (rotationCost(p.Net, q.Frame) + linksCost(p.Net, oneLevel))
 	case *btn.SymmetryRankOne:
 		flops = 2*rotationCost(p.Net, q.Frame) + CountFlops(p.Net, q.Frame.Levels)
 	}
@@ -58,6 +59,7 @@ func linksCost(net *btn.Network, levels countspace.Levels) float64 {
 	return cost
 }
 
+// linkCost is that of tensor.CountPoly of one link.
 func linkCost(link btn.Link, levels countspace.Levels) float64 {
 	whole := volume(boxOf(link.Legs, levels))
 	switch t := link.T.(type) {
@@ -80,7 +82,8 @@ func linkCost(link btn.Link, levels countspace.Levels) float64 {
 	return 0
 }
 
-// denseCost contracts legs from the last to the first: with m legs left, Π_{l<m} d_l entries over the box of the others.
+// denseCost contracts legs from the last to the first:
+// with m legs left, Π_{l<m} d_l entries over the box of the others.
 func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	cost, left := 0.0, 1.0
 	for k, d := range shape {
@@ -90,12 +93,14 @@ func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	return cost
 }
 
-// symmetricCost is that of a product tree over the tensor's own levels, joined with the component's.
+// symmetricCost is that of a product tree over the tensor's own levels,
+// joined with the component's.
 func symmetricCost(legs int, own countspace.Levels, whole float64) float64 {
 	size := 1.0
 	for _, s := range own.Shape() {
 		size *= float64(s)
 	}
+
 	joint := math.Max(size, whole)
 	if whole > 1 && whole != size {
 		joint = size * whole // both kinds of counts are carried, unless one decides the other
@@ -136,10 +141,13 @@ func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
 	for a := range whole {
 		whole[a] = 1
 	}
+
 	if vars > 1 {
 		boxes = slices.Clone(boxes)
-		slices.SortStableFunc(boxes, func(a, b []float64) int { return cmp.Compare(volume(b), volume(a)) })
+		slices.SortStableFunc(boxes,
+			func(a, b []float64) int { return cmp.Compare(volume(b), volume(a)) })
 	}
+
 	// In one variable the order does not matter: Σ_{i<j} degree_i·degree_j, and lower terms.
 	for _, box := range boxes {
 		cost += volume(whole) * volume(box)
@@ -147,9 +155,11 @@ func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
 			whole[a] += box[a] - 1
 		}
 	}
+
 	return cost, whole
 }
 
+// volume is the number of coefficients of a box.
 func volume(shape []float64) float64 {
 	v := 1.0
 	for _, s := range shape {

@@ -20,14 +20,17 @@ import (
 // marTolerance is what a probability may differ from the reference by; the files print six digits.
 const marTolerance = 1e-5
 
-// TestReferenceMarginals compares every marginal of competition models with the .MAR file beside them, and some with the
-// ratio of Z with one more observation to Z, for which no way back is needed.
+// TestReferenceMarginals compares every marginal of competition models with the .MAR file beside
+// them, and some with the ratio of Z with one more observation to Z, for which no way back is
+// needed.
 //
-// Not so relational_3: its .MAR belongs to the competition's own log10 Z of 758.326, which is known to be wrong; with the
-// value that exact solvers agree on, 376.7166, these probabilities are off by up to 0.2, and ratios of Z say so too.
+// Not so relational_3: its .MAR belongs to the competition's own log10 Z of 758.326, which is known
+// to be wrong; with the value that exact solvers agree on, 376.7166, these probabilities are off by
+// up to 0.2, and ratios of Z say so too.
 func TestReferenceMarginals(t *testing.T) {
 	quick := map[string]bool{"Promedus_29": true, "relational_3": true, "Segmentation_11": true}
-	for _, name := range []string{"Grids_11", "Segmentation_11", "Pedigree_13", "Promedus_29", "Alchemy_11", "CSP_13", "relational_3"} {
+	for _, name := range []string{"Grids_11", "Segmentation_11", "Pedigree_13", "Promedus_29",
+		"Alchemy_11", "CSP_13", "relational_3"} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && !quick[name] {
 				t.Skip("a slow model, skipped by -short")
@@ -47,17 +50,21 @@ func TestReferenceMarginals(t *testing.T) {
 			}
 			forth := time.Since(start)
 			start = time.Now()
-			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{Marginals: true})
+			v, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), part,
+				problem.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("Z %.3g flops, %.3g bytes, %v; with marginals %.3g flops, %.3g bytes, %v", once.Flops, once.Bytes, forth,
+			t.Logf("Z %.3g flops, %.3g bytes, %v; with marginals %.3g flops, %.3g bytes, %v",
+				once.Flops, once.Bytes, forth,
 				all.Flops, all.Bytes, time.Since(start))
 			if v.Z != without.Z || v.Flops != all.Flops {
-				t.Errorf("Z = %v with marginals, %v without; %v flops, planned %v", v.Z, without.Z, v.Flops, all.Flops)
+				t.Errorf("Z = %v with marginals, %v without; %v flops, planned %v",
+					v.Z, without.Z, v.Flops, all.Flops)
 			}
 			if len(want) != len(net.Variables) {
-				t.Fatalf("%d variables in the reference, %d in the model", len(want), len(net.Variables))
+				t.Fatalf("%d variables in the reference, %d in the model",
+					len(want), len(net.Variables))
 			}
 			at, worst := 0, 0.0
 			for i, p := range want {
@@ -101,9 +108,11 @@ func ratios(t *testing.T, net *btn.Network, order []int, v btn.Value) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, want := scaled.Make(v.Marginals.Mant[offset[i]+x], v.Marginals.Exp).Div(v.Z), z.Z.Div(v.Z)
+			got, want := scaled.Make(v.Marginals.Mant[offset[i]+x],
+				v.Marginals.Exp).Div(v.Z), z.Z.Div(v.Z)
 			if diff := got.Sub(want).Float64(); !(math.Abs(diff) <= tolerance) {
-				t.Errorf("variable %d, value %d: P = %v, by the ratio of Z %v", i, x, got.Float64(), want.Float64())
+				t.Errorf("variable %d, value %d: P = %v, by the ratio of Z %v",
+					i, x, got.Float64(), want.Float64())
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// oneSymmetric draws a model of one symmetry-CP factor over all variables, and a factor per variable: its network is its own
-// estimate, a part per term.
+// oneSymmetric draws a model of one symmetry-CP factor over all variables,
+// and a factor per variable: its network is its own estimate, a part per term.
 func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	o := oracle.Options{Negative: signs}
 	if zeros {
@@ -27,9 +27,13 @@ func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 	for v := range 2 + rng.IntN(6) {
 		m.Domains, scope = append(m.Domains, 2+rng.IntN(2)), append(scope, v)
 	}
-	m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: oracle.RandomTensor(rng, oracle.SymmetryCP, m.Domains, o)})
+	m.Factors = append(m.Factors,
+		factorgraph.Factor{Scope: scope,
+			Table: oracle.RandomTensor(rng, oracle.SymmetryCP, m.Domains, o)})
 	for v, d := range m.Domains {
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{d}, o)})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{v},
+				Table: oracle.RandomTensor(rng, oracle.Dense, []int{d}, o)})
 	}
 	return m
 }
@@ -38,7 +42,8 @@ func oneSymmetric(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
 func TestCountEngine(t *testing.T) {
 	enginetest.Exercise(t, enginetest.Engine{
 		Draw: oneSymmetric,
-		Contract: func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (out enginetest.Value, err error) {
+		Contract: func(ctx context.Context, p *enginetest.Problem,
+			w enginetest.Want) (out enginetest.Value, err error) {
 			symmetric, ok := p.Network.Cores[0].T.(*tensor.SymmetryCP)
 			if !ok || len(p.Network.Cores) > 1 || len(symmetric.Shape) != len(p.Network.Dims) {
 				return out, enginetest.ErrDeclined
@@ -52,7 +57,8 @@ func TestCountEngine(t *testing.T) {
 			var joint []scaled.Number
 			own := problem.New(p.Network, problem.Options{Memory: w.Memory})
 			for i, part := range e.Parts {
-				v, err := contract.Part(ctx, own, part, problem.Want{Marginals: w.Marginals, Joint: w.Joint})
+				v, err := contract.Part(ctx, own, part,
+					problem.Want{Marginals: w.Marginals, Joint: w.Joint})
 				if err != nil {
 					return out, err
 				}
@@ -72,7 +78,8 @@ func TestCountEngine(t *testing.T) {
 			}
 			for _, d := range p.Model.Domains {
 				if w.Marginals {
-					out.Marginals = append(out.Marginals, enginetest.Normalised(out.Z, [][]scaled.Number{marginals[:d]})[0])
+					out.Marginals = append(out.Marginals,
+						enginetest.Normalised(out.Z, [][]scaled.Number{marginals[:d]})[0])
 					marginals = marginals[d:]
 				}
 			}
@@ -84,12 +91,17 @@ func TestCountEngine(t *testing.T) {
 		Lacks: map[enginetest.Property]string{
 			enginetest.Expressions: "parts are of networks",
 			enginetest.Maps:        "other maps make the symmetric factor dense",
-			enginetest.Slices:      "an estimate is cut by its parts: see TestLemma5AdditiveDecomposition",
-			enginetest.Threads:     "it runs in one goroutine",
-			enginetest.OverBudget:  "count polynomials of 40 variables are small: see TestMemoryBudget",
-			enginetest.ZeroZ:       "its networks are of one symmetric factor: see TestMarginalsOfZeroPartition",
-			enginetest.Range:       "its networks are of one symmetric factor: see TestSymmetricCoreOver1000Legs",
-			enginetest.Cancelled:   "its networks are of one symmetric factor: see TestMarginalsStop",
+			enginetest.Slices: "an estimate is cut by its parts: see " +
+				"TestLemma5AdditiveDecomposition",
+			enginetest.Threads: "it runs in one goroutine",
+			enginetest.OverBudget: "count polynomials of 40 variables are small: see " +
+				"TestMemoryBudget",
+			enginetest.ZeroZ: "its networks are of one symmetric factor: see " +
+				"TestMarginalsOfZeroPartition",
+			enginetest.Range: "its networks are of one symmetric factor: see " +
+				"TestSymmetricCoreOver1000Legs",
+			enginetest.Cancelled: "its networks are of one symmetric factor: see " +
+				"TestMarginalsStop",
 		},
 	})
 }

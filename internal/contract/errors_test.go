@@ -16,26 +16,48 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestPartRefuses: what Fits finds is bad input. Every way not to fit is a case of package btn's tests.
+// TestPartRefuses: what Fits finds is bad input.
+// Every way not to fit is a case of package btn's tests.
 func TestPartRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*btn.Network, *btn.SymmetryRankOne) btn.Part
 		want  string
 	}{
-		{"vectors", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.R = q.R[:3]; return q }, "vectors for 3 legs, the network has 6"},
-		{"vector", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.R[2] = []float64{1}; return q }, "vector of leg 2 has 1 entries"},
-		{"no levels", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.Frame.Levels = countspace.Levels{}; return q }, "levels"},
+		{"vectors", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.R = q.R[:3]
+			return q
+		}, "vectors for 3 legs, the network has 6"},
+		{"vector", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.R[2] = []float64{1}
+			return q
+		}, "vector of leg 2 has 1 entries"},
+		{"no levels", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.Frame.Levels = countspace.Levels{}
+			return q
+		}, "levels"},
 		{"levels' legs", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
 			q.Frame.Levels.Of = q.Frame.Levels.Of[1:]
 			return q
 		}, "levels of 5 legs"},
-		{"S", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{6}); return q },
+		{"S", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.S = countspace.New([]int{6})
+			return q
+		},
 			"S has 6 counts at level 1, the levels have 7"},
-		{"S's variables", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S = countspace.New([]int{7, 1}); return q },
+		{"S's variables", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.S = countspace.New([]int{7, 1})
+			return q
+		},
 			"S has 2 count variables"},
-		{"S's entries", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S.Coef.Exp = []int64{1}; return q }, "S has 7 coefficients"},
-		{"S not finite", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { q.S.Coef.Mant[1] = math.Inf(1); return q }, "not finite"},
+		{"S's entries", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.S.Coef.Exp = []int64{1}
+			return q
+		}, "S has 7 coefficients"},
+		{"S not finite", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			q.S.Coef.Mant[1] = math.Inf(1)
+			return q
+		}, "not finite"},
 		{"rotations", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
 			q.Frame.Rotations = make([][]float64, 2)
 			return q
@@ -45,16 +67,21 @@ func TestPartRefuses(t *testing.T) {
 			q.Frame.Rotations[4] = []float64{1}
 			return q
 		}, "learned map of leg 4 has 1 entries"},
-		{"no CP", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part { return &btn.CP{Frame: q.Frame} },
+		{"no CP", func(_ *btn.Network, q *btn.SymmetryRankOne) btn.Part {
+			return &btn.CP{Frame: q.Frame}
+		},
 			"a CP tensor over all 6 legs is needed"},
 		{"CP rank", func(n *btn.Network, q *btn.SymmetryRankOne) btn.Part {
-			return &btn.CP{Frame: q.Frame, Tensor: &tensor.CP{Shape: n.Dims, Weights: []float64{1}, Vectors: make([][]float64, 6)}}
+			return &btn.CP{Frame: q.Frame,
+				Tensor: &tensor.CP{Shape: n.Dims, Weights: []float64{1},
+					Vectors: make([][]float64, 6)}}
 		}, "identity vectors on leg 0 need rank 2, the rank is 1"},
 	} {
 		net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
 		part := c.spoil(net, e.Parts[0].(*btn.SymmetryRankOne))
 		_, err := plain(net, part)
-		named := err != nil && strings.Contains(err.Error(), c.want) && strings.Contains(err.Error(), string(part.Class()))
+		named := err != nil && strings.Contains(err.Error(), c.want) &&
+			strings.Contains(err.Error(), string(part.Class()))
 		if !errors.Is(err, btn.ErrPart) || fault.CodeOf(err) != fault.BadInput || !named {
 			t.Errorf("%s: got %v, want one with %q", c.name, err, c.want)
 		}
@@ -69,7 +96,8 @@ func TestPartRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryClassHasAnEngine: an empty part of a class is refused for what it lacks, or contracted, but not for want of an engine.
+// TestEveryClassHasAnEngine: an empty part of a class is refused for what it lacks,
+// or contracted, but not for want of an engine.
 func TestEveryClassHasAnEngine(t *testing.T) {
 	net, _ := largeNetwork(6, 1, btn.ClassRankOne)
 	for _, class := range []btn.Class{
@@ -96,7 +124,8 @@ func TestEveryClassHasAnEngine(t *testing.T) {
 func TestMemoryBudget(t *testing.T) {
 	net, e := largeNetwork(100, 1, btn.ClassSymmetric)
 	within := func(bytes int64) error {
-		_, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], problem.Want{})
+		_, err := contract.Part(context.Background(),
+			problem.New(net, problem.Options{Memory: bytes}), e.Parts[0], problem.Want{})
 		return err
 	}
 	err := within(1000)
@@ -122,15 +151,18 @@ func (s *stopping) Err() error {
 	return nil
 }
 
-// TestContextIsLookedAtBetweenPieces: whatever the moment a contraction is stopped, it says so, and looks often enough.
+// TestContextIsLookedAtBetweenPieces:
+// whatever the moment a contraction is stopped, it says so, and looks often enough.
 func TestContextIsLookedAtBetweenPieces(t *testing.T) {
 	for _, class := range []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne} {
 		net, e := largeNetwork(300, 1, class)
 		for looks := 0; ; looks++ {
-			_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{}), e.Parts[0], problem.Want{})
+			_, err := contract.Part(&stopping{context.Background(), looks},
+				problem.New(net, problem.Options{}), e.Parts[0], problem.Want{})
 			if err == nil {
 				if looks < len(net.Links) {
-					t.Errorf("class %s: the context was looked at %d times for %d links", class, looks, len(net.Links))
+					t.Errorf("class %s: the context was looked at %d times for %d links",
+						class, looks, len(net.Links))
 				}
 				break
 			}
@@ -159,7 +191,8 @@ func TestSameBitsEveryTime(t *testing.T) {
 func TestZeroLink(t *testing.T) {
 	for _, class := range []btn.Class{btn.ClassSymmetryRankOne, btn.ClassRankOne} {
 		net, e := largeNetwork(50, 1, class)
-		net.Links[3].T = &tensor.Dense{Shape: net.Links[3].T.Dims(), Data: make([]float64, 1<<len(net.Links[3].Legs))}
+		net.Links[3].T = &tensor.Dense{Shape: net.Links[3].T.Dims(),
+			Data: make([]float64, 1<<len(net.Links[3].Legs))}
 		v, err := plain(net, e.Parts[0])
 		if err != nil || v.Z != (scaled.Number{}) {
 			t.Errorf("class %s: %v, %v", class, v, err)

@@ -12,7 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// uniform is a network of n legs of dimension d with dense links of exactly widest legs, and r parts.
+// uniform is a network of n legs of dimension d with
+// dense links of exactly widest legs, and r parts.
 type uniform struct {
 	net *btn.Network
 	e   *btn.Estimate
@@ -33,7 +34,9 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 		for k := range legs {
 			legs[k] = first + k
 		}
-		u.net.Links = append(u.net.Links, btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:widest], oracle.Options{})})
+		u.net.Links = append(u.net.Links,
+			btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:widest],
+				oracle.Options{})})
 	}
 	size, _ := levels.Size()
 	frame := &btn.Frame{Levels: levels}
@@ -44,7 +47,8 @@ func newUniform(n, widest, d, r int, class btn.Class) uniform {
 			if class == btn.ClassSymmetryRankOne {
 				q.R = make([][]float64, n)
 			}
-			q.S = countspace.Poly{Shape: levels.Shape(), Coef: scaled.Vector{Mant: make([]float64, size)}}
+			q.S = countspace.Poly{Shape: levels.Shape(),
+				Coef: scaled.Vector{Mant: make([]float64, size)}}
 			for c := range size {
 				q.S.Coef.Mant[c] = 1 + rng.Float64()
 			}
@@ -84,8 +88,8 @@ func (u uniform) flops(t *testing.T) float64 {
 	return total
 }
 
-// grows checks that counted operations rise from case to case no faster than the bound (slack for lower-order terms), and
-// stay below constant times it.
+// grows checks that counted operations rise from case to case no faster than
+// the bound (slack for lower-order terms), and stay below constant times it.
 func grows(t *testing.T, cases []uniform, bound func(shape) float64, constant float64) {
 	t.Helper()
 	const slack = 1.1
@@ -93,7 +97,8 @@ func grows(t *testing.T, cases []uniform, bound func(shape) float64, constant fl
 	for i, u := range cases {
 		f, b := u.flops(t), bound(u.s)
 		if f > constant*b {
-			t.Errorf("%+v: %.4g operations, the bound is %.4g times a constant of %v", u.s, f, b, constant)
+			t.Errorf("%+v: %.4g operations, the bound is %.4g times a constant of %v",
+				u.s, f, b, constant)
 		}
 		if i > 0 && f/flops > slack*b/bounds {
 			t.Errorf("%+v: operations grew by %.3f, the bound by %.3f", u.s, f/flops, b/bounds)
@@ -110,9 +115,10 @@ func TestLemma2Growth(t *testing.T) {
 	}
 	c := btn.ClassCP
 	grow(newUniform(30, 3, 2, 1, c), newUniform(60, 3, 2, 1, c), newUniform(480, 3, 2, 1, c)) // k
-	grow(newUniform(12, 4, 2, 1, c), newUniform(12, 6, 2, 1, c), newUniform(12, 12, 2, 1, c)) // n_max
-	grow(newUniform(30, 3, 2, 1, c), newUniform(30, 3, 3, 1, c), newUniform(30, 3, 5, 1, c))  // d
-	grow(newUniform(30, 3, 2, 1, c), newUniform(30, 3, 2, 2, c), newUniform(30, 3, 2, 8, c))  // r
+	// n_max
+	grow(newUniform(12, 4, 2, 1, c), newUniform(12, 6, 2, 1, c), newUniform(12, 12, 2, 1, c))
+	grow(newUniform(30, 3, 2, 1, c), newUniform(30, 3, 3, 1, c), newUniform(30, 3, 5, 1, c)) // d
+	grow(newUniform(30, 3, 2, 1, c), newUniform(30, 3, 2, 2, c), newUniform(30, 3, 2, 8, c)) // r
 }
 
 func TestLemma3Growth(t *testing.T) {
@@ -120,12 +126,14 @@ func TestLemma3Growth(t *testing.T) {
 		t.Helper()
 		constant := 4.0 // a multiplication and an addition each, in the links and in the products
 		for a := 2; a < cases[0].s.Dim; a++ {
-			constant *= float64(a) // a box holds up to (D−1)! times the feasible counts, which c_2 counts
+			// a box holds up to (D−1)! times the feasible counts, which c_2 counts
+			constant *= float64(a)
 		}
 		grows(t, cases, shape.paperCostSymmetryCP, constant)
 	}
 	c := btn.ClassSymmetric
-	grow(newUniform(60, 3, 2, 1, c), newUniform(120, 3, 2, 1, c), newUniform(480, 3, 2, 1, c), newUniform(1920, 3, 2, 1, c))
+	grow(newUniform(60, 3, 2, 1, c), newUniform(120, 3, 2, 1, c), newUniform(480, 3, 2, 1, c),
+		newUniform(1920, 3, 2, 1, c))
 	grow(newUniform(24, 3, 3, 1, c), newUniform(48, 3, 3, 1, c), newUniform(96, 3, 3, 1, c))
 	grow(newUniform(8, 2, 4, 1, c), newUniform(16, 2, 4, 1, c), newUniform(24, 2, 4, 1, c))
 }
@@ -133,11 +141,13 @@ func TestLemma3Growth(t *testing.T) {
 func TestLemma4Growth(t *testing.T) {
 	const constant = 4 // as for Lemma 3
 	c := btn.ClassSymmetryRankOne
-	grows(t, []uniform{newUniform(120, 3, 2, 1, c), newUniform(120, 3, 2, 2, c), newUniform(120, 3, 2, 8, c), newUniform(480, 3, 2, 8, c)},
+	grows(t, []uniform{newUniform(120, 3, 2, 1, c), newUniform(120, 3, 2, 2, c),
+		newUniform(120, 3, 2, 8, c), newUniform(480, 3, 2, 8, c)},
 		shape.paperCostSymmetryCP, constant)
 }
 
-// TestFlopsAreNearWhatIsCounted: grouping into tasks needs no more than the right magnitude, and the right growth.
+// TestFlopsAreNearWhatIsCounted:
+// grouping into tasks needs no more than the right magnitude, and the right growth.
 func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 	const factor = 4
 	near := func(what string, net *btn.Network, e *btn.Estimate) {
@@ -148,12 +158,15 @@ func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if cost := contract.Flops(net, e, i); cost > factor*v.Flops || v.Flops > factor*cost {
-				t.Errorf("%s, class %s: %.4g flops predicted, %.4g counted", what, part.Class(), cost, v.Flops)
+				t.Errorf("%s, class %s: %.4g flops predicted, %.4g counted",
+					what, part.Class(), cost, v.Flops)
 			}
 		}
 	}
-	for _, class := range []btn.Class{btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassRankOne} {
-		for _, u := range []uniform{newUniform(60, 3, 2, 1, class), newUniform(960, 2, 2, 1, class), newUniform(36, 3, 3, 1, class)} {
+	for _, class := range []btn.Class{btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne,
+		btn.ClassRankOne} {
+		for _, u := range []uniform{newUniform(60, 3, 2, 1, class), newUniform(960, 2, 2, 1, class),
+			newUniform(36, 3, 3, 1, class)} {
 			near("dense links", u.net, u.e)
 		}
 	}

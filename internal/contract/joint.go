@@ -11,21 +11,25 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// jointCounts returns the joint marginal of a set for the classes of rank one and the symmetric ones, cell by cell,
+// jointCounts returns the joint marginal of a set for the
+// classes of rank one and the symmetric ones, cell by cell,
 //
 //	M(x) = Σ_c S_c [z^c] Π_{v in set} w_v(x_v) p_v,x_v(z) · Π_{other links} p_j(z)
 //
-// where the product over the other links is formed once and S contracted with it, so that a cell costs a few small products.
+// where the product over the other links is formed once and S contracted with it,
+// so that a cell costs a few small products.
 func (j form) jointCounts() ([]scaled.Number, error) {
 	s, levels := j.s, j.levels
 	if levels.D == 1 {
 		s = countspace.Constant(0, scaled.One)
 	}
+
 	weights := j.legWeights(j.r, levels)
 	asked := make(map[int]bool, len(j.joint))
 	for _, v := range j.joint {
 		asked[j.net.Variables[v].Link] = true
 	}
+
 	var polys []countspace.Poly
 	for k, link := range j.net.Links {
 		if err := j.ctx.Err(); err != nil {
@@ -36,14 +40,17 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		}
 		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), levels.D, j.ops)
 		if err != nil {
+
 			return nil, fmt.Errorf("link %d: %w", k, err)
 		}
 		polys = append(polys, p)
 	}
+
 	p, err := product(j.ctx, levels.D-1, polys, j.ops)
 	if err != nil {
 		return nil, err
 	}
+
 	c := jointCells{form: j, left: countspace.Correlate(s, p, j.ops)}
 	for _, v := range j.joint {
 		link := j.net.Links[j.net.Variables[v].Link]
@@ -58,6 +65,7 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		}
 		c.terms = append(c.terms, row)
 	}
+
 	if err := c.add(0, countspace.Constant(levels.D-1, scaled.One)); err != nil {
 		return nil, err
 	}
@@ -72,12 +80,14 @@ type jointCells struct {
 	out   []scaled.Number
 }
 
-// jointValue returns probabilities times Z over the domains of the set; nil probabilities are zeros.
+// jointValue returns probabilities times Z over the domains of the set;
+// nil probabilities are zeros.
 func (j contraction) jointValue(p []float64, z scaled.Number) *btn.Marginals {
 	size := 1
 	for _, v := range j.joint {
 		size *= j.net.Variables[v].Domain
 	}
+
 	cells := make([]scaled.Number, size)
 	for x, q := range p {
 		cells[x] = scaled.FromFloat(q).Mul(z)
@@ -91,6 +101,7 @@ func (j contraction) jointOf(cells []scaled.Number) *btn.Marginals {
 	for k, v := range j.joint {
 		domains[k] = j.net.Variables[v].Domain
 	}
+
 	m := (&collected{at: cells}).result(scaled.One)
 	m.Domains = domains
 	return m

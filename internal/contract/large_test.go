@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// largeNetwork has n binary legs, dense links of 1 to 3 legs, and an estimate of r parts whose S spans hundreds
-// of orders of magnitude, like the interaction of a Curie–Weiss model.
+// largeNetwork has n binary legs, dense links of 1 to 3 legs, and an estimate of r parts
+// whose S spans hundreds of orders of magnitude, like the interaction of a Curie–Weiss model.
 func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Estimate) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(r)))
 	dims := mixedDims(rng, n, 2, 2)
@@ -28,7 +28,9 @@ func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Estimate) {
 		for k := range legs {
 			legs[k] = first + k
 		}
-		net.Links = append(net.Links, btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:len(legs)], oracle.Options{})})
+		net.Links = append(net.Links,
+			btn.Link{Legs: legs, T: oracle.RandomTensor(rng, oracle.Dense, dims[:len(legs)],
+				oracle.Options{})})
 		first += len(legs)
 	}
 	e, frame := &btn.Estimate{}, &btn.Frame{Levels: countspace.TwoLevels(dims)}
@@ -53,7 +55,8 @@ func largeNetwork(n, r int, class btn.Class) (*btn.Network, *btn.Estimate) {
 	return net, e
 }
 
-// countsByBigFloat is the other way to the same number: a table over the count so far, link after link, in 100-bit floats.
+// countsByBigFloat is the other way to the same number:
+// a table over the count so far, link after link, in 100-bit floats.
 func countsByBigFloat(net *btn.Network, q *btn.SymmetryRankOne) *big.Float {
 	const precision = 100
 	table := []*big.Float{new(big.Float).SetPrec(precision).SetInt64(1)}
@@ -85,7 +88,8 @@ func countsByBigFloat(net *btn.Network, q *btn.SymmetryRankOne) *big.Float {
 	return z
 }
 
-// largeTolerance is relative to Z: all terms are positive, and 1000 legs take about that many roundings.
+// largeTolerance is relative to Z:
+// all terms are positive, and 1000 legs take about that many roundings.
 const largeTolerance = 1e-12
 
 func testLarge(t *testing.T, n, r int, class btn.Class) {
@@ -96,8 +100,10 @@ func testLarge(t *testing.T, n, r int, class btn.Class) {
 			t.Fatal(err)
 		}
 		want := countsByBigFloat(net, part.(*btn.SymmetryRankOne))
-		if off := oracle.RelativeError(v.Z.Mant, v.Z.Exp, want); !(math.Abs(off) <= largeTolerance) {
-			t.Errorf("part %d: ln Z = %v, want %v (relative error %.3g)", i, v.Z.LogAbs(), oracle.Ln(want), off)
+		if off := oracle.RelativeError(v.Z.Mant, v.Z.Exp,
+			want); !(math.Abs(off) <= largeTolerance) {
+			t.Errorf("part %d: ln Z = %v, want %v (relative error %.3g)",
+				i, v.Z.LogAbs(), oracle.Ln(want), off)
 		}
 	}
 }
@@ -108,8 +114,8 @@ func TestSymmetryCPCoreOfRank8Over300Legs(t *testing.T) {
 	testLarge(t, 300, 8, btn.ClassSymmetryRankOne)
 }
 
-// TestVariableOf2000Legs: one variable tensor V in CP form on all legs of a symmetric core; only its two terms are
-// ever visited, so Z = Σ_x w(x) S_{n·x}.
+// TestVariableOf2000Legs: one variable tensor V in CP form on all legs of a symmetric core;
+// only its two terms are ever visited, so Z = Σ_x w(x) S_{n·x}.
 func TestVariableOf2000Legs(t *testing.T) {
 	const n = 2000
 	_, e := largeNetwork(n, 1, btn.ClassSymmetric)
@@ -118,7 +124,8 @@ func TestVariableOf2000Legs(t *testing.T) {
 	for l := range legs {
 		net.Dims[l], legs[l] = 2, l
 	}
-	net.Links = []btn.Link{{Legs: legs, T: &tensor.CP{Shape: net.Dims, Weights: []float64{3, 5}, Vectors: make([][]float64, n)}}}
+	net.Links = []btn.Link{{Legs: legs,
+		T: &tensor.CP{Shape: net.Dims, Weights: []float64{3, 5}, Vectors: make([][]float64, n)}}}
 	v, err := plain(net, e.Parts[0])
 	if err != nil {
 		t.Fatal(err)
@@ -130,18 +137,21 @@ func TestVariableOf2000Legs(t *testing.T) {
 	}
 }
 
-// TestMarginalsOver1000Variables: one symmetric factor over n equal variables. Every variable is 1 with weight
-// Σ_c (c/n)·C(n,c)·w^c·S_c, numbers far beyond float64.
+// TestMarginalsOver1000Variables: one symmetric factor over n equal variables.
+// Every variable is 1 with weight Σ_c (c/n)·C(n,c)·w^c·S_c, numbers far beyond float64.
 func TestMarginalsOver1000Variables(t *testing.T) {
 	const n, w = 1000, 0.25
 	_, e := largeNetwork(n, 1, btn.ClassSymmetric)
 	q := e.Parts[0].(*btn.SymmetryRankOne)
 	s := q.S
 	m := &factorgraph.Model{}
-	whole := factorgraph.Factor{Table: &tensor.Symmetric{Shape: make([]int, n), Levels: q.Frame.Levels, Values: s.Coef}}
+	whole := factorgraph.Factor{Table: &tensor.Symmetric{Shape: make([]int, n),
+		Levels: q.Frame.Levels, Values: s.Coef}}
 	for v := range n {
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, w}}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{v},
+				Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, w}}})
 		whole.Scope = append(whole.Scope, v)
 		whole.Table.(*tensor.Symmetric).Shape[v] = 2
 	}

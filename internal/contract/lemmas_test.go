@@ -45,12 +45,13 @@ func TestLemma2CPBaseTensor(t *testing.T) {
 	}
 }
 
-// TestLemma3SymmetricBaseTensor: the paper's symmetric tensors, one dimension d and levels λ = identity, and two levels on mixed
-// domains.
+// TestLemma3SymmetricBaseTensor: the paper's symmetric tensors,
+// one dimension d and levels λ = identity, and two levels on mixed domains.
 func TestLemma3SymmetricBaseTensor(t *testing.T) {
 	for seed := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		core := oracle.RandomTensor(rng, oracle.Symmetric, mixedDims(rng, 6, 1, 3), signed).(*tensor.Symmetric)
+		core := oracle.RandomTensor(rng, oracle.Symmetric, mixedDims(rng, 6, 1, 3),
+			signed).(*tensor.Symmetric)
 		if seed%2 == 0 {
 			core = paperSymmetric(t, rng, 6+rng.IntN(2), 1+rng.IntN(3))
 		}
@@ -58,7 +59,8 @@ func TestLemma3SymmetricBaseTensor(t *testing.T) {
 		s := countspace.Poly{Shape: core.Levels.Shape(), Coef: core.Values}
 		e := &btn.Estimate{Parts: []btn.Part{&btn.SymmetryRankOne{Frame: &btn.Frame{Levels: core.Levels}, S: s}}}
 		want, sumAbs := oracle.NetworkZ(net)
-		agree(t, fmt.Sprintf("seed %d, d %v, D = %d", seed, core.Shape, core.Levels.D), sum(t, net, e), want, sumAbs)
+		agree(t, fmt.Sprintf("seed %d, d %v, D = %d", seed, core.Shape, core.Levels.D),
+			sum(t, net, e), want, sumAbs)
 	}
 }
 
@@ -83,7 +85,8 @@ func paperSymmetric(t *testing.T, rng *rand.Rand, n, d int) *tensor.Symmetric {
 func TestLemma4SymmetryCPBaseTensor(t *testing.T) {
 	for seed := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		core := oracle.RandomTensor(rng, oracle.SymmetryCP, mixedDims(rng, 6, 1, 3), signed).(*tensor.SymmetryCP)
+		core := oracle.RandomTensor(rng, oracle.SymmetryCP, mixedDims(rng, 6, 1, 3),
+			signed).(*tensor.SymmetryCP)
 		net := around(t, core, randomLinks(rng, core.Shape, 3, signed))
 		want, sumAbs := oracle.NetworkZ(net)
 		e, _ := symmetryCP(core)
@@ -91,8 +94,8 @@ func TestLemma4SymmetryCPBaseTensor(t *testing.T) {
 	}
 }
 
-// TestLemma5AdditiveDecomposition: any weighted sum of parts of mixed classes, contracted one by one, is the contraction
-// with the sum as base tensor. Learned maps apply to all of them.
+// TestLemma5AdditiveDecomposition: any weighted sum of parts of mixed classes, contracted one
+// by one, is the contraction with the sum as base tensor. Learned maps apply to all of them.
 func TestLemma5AdditiveDecomposition(t *testing.T) {
 	for seed := range uint64(trials) {
 		rng := rand.New(rand.NewPCG(seed, 5))

@@ -23,10 +23,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// withMarginals contracts a part with and without marginals, and holds the two values of Z bit for bit.
+// withMarginals contracts a part with and without marginals,
+// and holds the two values of Z bit for bit.
 func withMarginals(t *testing.T, net *btn.Network, part btn.Part, o problem.Options) btn.Value {
 	t.Helper()
-	v, err := contract.Part(context.Background(), problem.New(net, o), part, problem.Want{Marginals: true})
+	v, err := contract.Part(context.Background(), problem.New(net, o), part,
+		problem.Want{Marginals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,8 @@ func withMarginals(t *testing.T, net *btn.Network, part btn.Part, o problem.Opti
 	return v
 }
 
-// canonical checks what every list of marginals keeps: its length, one exponent for the largest in ±[1, 2), no −0.
+// canonical checks what every list of marginals keeps:
+// its length, one exponent for the largest in ±[1, 2), no −0.
 func canonical(t *testing.T, net *btn.Network, m *btn.Marginals) {
 	t.Helper()
 	total, top := 0, 0.0
@@ -58,9 +61,12 @@ func canonical(t *testing.T, net *btn.Network, m *btn.Marginals) {
 	}
 }
 
-// enumerateQ sums over all legs of a small network with the base tensor q, by the value of every variable. q also returns the
-// sum of the absolute values that its entry is made of, and terms adds these up: what rounding is to be measured against.
-func enumerateQ(net *btn.Network, q func(x []int) (value, terms float64)) (m []float64, terms float64) {
+// enumerateQ sums over all legs of a small network with the base tensor q, by the value of every
+// variable. q also returns the sum of the absolute values that its entry is made of, and terms adds
+// these up: what rounding is to be measured against.
+func enumerateQ(
+	net *btn.Network, q func(x []int) (value, terms float64),
+) (m []float64, terms float64) {
 	owner := make([]int, len(net.Links))
 	offset := make([]int, len(net.Variables))
 	total := 0
@@ -72,7 +78,10 @@ func enumerateQ(net *btn.Network, q func(x []int) (value, terms float64)) (m []f
 		total += place.Domain
 	}
 	m = make([]float64, total)
-	entry := func(t tensor.Tensor, x []int) float64 { f, _ := oracle.Entry(t, x).Float64(); return f }
+	entry := func(t tensor.Tensor, x []int) float64 {
+		f, _ := oracle.Entry(t, x).Float64()
+		return f
+	}
 	value, size := make([]float64, len(net.Links)), make([]float64, len(net.Links))
 	oracle.Each(net.Dims, func(x []int) {
 		b, bound := q(x)
@@ -127,7 +136,8 @@ func absolute(t *tensor.CP) *tensor.CP {
 	return out
 }
 
-// smallNetwork draws a model whose network has 2 to 6 legs and at most 250 assignments of them, under evidence.
+// smallNetwork draws a model whose network has 2 to 6 legs
+// and at most 250 assignments of them, under evidence.
 func smallNetwork(t *testing.T, rng *rand.Rand, o oracle.Options) *btn.Network {
 	t.Helper()
 	for {
@@ -156,7 +166,9 @@ func smallNetwork(t *testing.T, rng *rand.Rand, o oracle.Options) *btn.Network {
 }
 
 // tabulated returns the table of a component's tensor under learned maps, by definition.
-func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) func(x []int) (value, terms float64) {
+func tabulated(
+	dims []int, rotations [][]float64, entry func(x []int) float64,
+) func(x []int) (value, terms float64) {
 	at := func(x []int) int {
 		i := 0
 		for l, v := range x {
@@ -192,8 +204,9 @@ func tabulated(dims []int, rotations [][]float64, entry func(x []int) float64) f
 	return func(x []int) (value, terms float64) { return table[at(x)], bound[at(x)] }
 }
 
-// TestMarginalsOfEveryClass: rank-one, cp, symmetric and symmetry-rank-one parts that have nothing to do with the network's
-// own base tensor, two and three levels, learned maps, both choices of cores, zeros and signs, against enumeration.
+// TestMarginalsOfEveryClass: rank-one, cp, symmetric and symmetry-rank-one parts that have nothing
+// to do with the network's own base tensor, two and three levels, learned maps, both choices of
+// cores, zeros and signs, against enumeration.
 func TestMarginalsOfEveryClass(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -201,10 +214,12 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 31))
-		o := oracle.Options{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3, Zeros: 0.15 * float64(seed%3),
+		o := oracle.Options{Variables: 4, Factors: 4, MinDomain: 1, MaxDomain: 3,
+			Zeros:    0.15 * float64(seed%3),
 			Negative: seed%2 == 0, Constant: true}
 		net := smallNetwork(t, rng, o)
-		symmetric := oracle.RandomTensor(rng, oracle.SymmetryCP, net.Dims, signed).(*tensor.SymmetryCP)
+		symmetric := oracle.RandomTensor(rng, oracle.SymmetryCP, net.Dims,
+			signed).(*tensor.SymmetryCP)
 		cp := oracle.RandomTensor(rng, oracle.CP, net.Dims, signed).(*tensor.CP)
 		e, frame := symmetryCP(symmetric)
 		tensors := make([]tensor.Tensor, 0, 4)
@@ -226,22 +241,26 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 		for i, q := range parts {
 			v := withMarginals(t, net, q, problem.Options{})
 			canonical(t, net, v.Marginals)
-			want, terms := enumerateQ(net, tabulated(net.Dims, frame.Rotations, func(x []int) float64 {
-				if tensors[i] != nil {
-					f, _ := oracle.Entry(tensors[i], x).Float64()
-					return f
-				}
-				p := 1.0
-				for l, r := range q.(*btn.RankOne).R {
-					if r != nil {
-						p *= r[x[l]]
+			want, terms := enumerateQ(net,
+				tabulated(net.Dims, frame.Rotations, func(x []int) float64 {
+					if tensors[i] != nil {
+						f, _ := oracle.Entry(tensors[i], x).Float64()
+						return f
 					}
-				}
-				return p
-			}))
+					p := 1.0
+					for l, r := range q.(*btn.RankOne).R {
+						if r != nil {
+							p *= r[x[l]]
+						}
+					}
+					return p
+				}))
 			for k, w := range want {
-				if got := math.Ldexp(v.Marginals.Mant[k], int(v.Marginals.Exp)); !(math.Abs(got-w) <= tolerance*terms) {
-					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want %v of %v", seed, i, q.Class(),
+				if got := math.Ldexp(v.Marginals.Mant[k],
+					int(v.Marginals.Exp)); !(math.Abs(got-w) <= tolerance*terms) {
+					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want %v "+
+						"of "+
+						"%v", seed, i, q.Class(),
 						frame.Levels.D, net.Choice, k, got, w, terms)
 				}
 			}
@@ -266,8 +285,8 @@ func addsUp(t *testing.T, what string, net *btn.Network, v btn.Value, within flo
 	}
 }
 
-// TestExactMarginals: C = B on random models, both choices of cores, maps, hard and soft evidence, against Z with one more
-// observation, and against the probabilities of enumeration.
+// TestExactMarginals: C = B on random models, both choices of cores, maps, hard and soft evidence,
+// against Z with one more observation, and against the probabilities of enumeration.
 func TestExactMarginals(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
@@ -276,8 +295,9 @@ func TestExactMarginals(t *testing.T) {
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 32))
 		m := oracle.RandomModel(rng,
-			oracle.Options{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4, Negative: seed%2 == 0,
-				Zeros: 0.1 * float64(seed%4), Constant: true})
+			oracle.Options{Variables: 6, Factors: 8, MinDomain: 1, MaxDomain: 4, MaxArity: 4,
+				Negative: seed%2 == 0,
+				Zeros:    0.1 * float64(seed%4), Constant: true})
 		ev := factorgraph.Evidence{}
 		if seed%3 > 0 {
 			ev = oracle.RandomEvidence(rng, m)
@@ -287,7 +307,8 @@ func TestExactMarginals(t *testing.T) {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
 				what := fmt.Sprintf("seed %d, cores %s, maps %s", seed, cores, maps)
-				net, err := reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores})
+				net, err := reparam.Build(context.Background(), m,
+					reparam.Options{Maps: maps, Cores: cores})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -296,7 +317,8 @@ func TestExactMarginals(t *testing.T) {
 					t.Fatal(err)
 				}
 				v := withMarginals(t, net, part, problem.Options{Threads: 1})
-				if three := withMarginals(t, net, part, problem.Options{Threads: 3}); !reflect.DeepEqual(v, three) {
+				if three := withMarginals(t, net, part,
+					problem.Options{Threads: 3}); !reflect.DeepEqual(v, three) {
 					t.Errorf("%s: other bits with three threads", what)
 				}
 				canonical(t, net, v.Marginals)
@@ -316,7 +338,8 @@ func TestExactMarginals(t *testing.T) {
 							t.Errorf("%s: variable %d, value %d: %v, want %v", what, i, x, got, w)
 						}
 						if seed%2 == 1 && z != 0 && !(math.Abs(got/z-probability[i][x]) < 1e-9) {
-							t.Errorf("%s: variable %d, value %d: P = %v, want %v", what, i, x, got/z, probability[i][x])
+							t.Errorf("%s: variable %d, value %d: P = %v, want %v",
+								what, i, x, got/z, probability[i][x])
 						}
 					}
 				}
@@ -335,7 +358,8 @@ func along(t *testing.T, net *btn.Network) btn.Part {
 	return &btn.Elimination{Order: orders.MinFill(h)}
 }
 
-// jointWithEvidence returns Z under the evidence and X_i = x, by enumeration: 0 where the evidence excludes x.
+// jointWithEvidence returns Z under the evidence and X_i = x, by enumeration:
+// 0 where the evidence excludes x.
 func jointWithEvidence(m *factorgraph.Model, ev factorgraph.Evidence) [][]float64 {
 	out := make([][]float64, len(m.Domains))
 	for i, d := range m.Domains {
@@ -357,10 +381,13 @@ func jointWithEvidence(m *factorgraph.Model, ev factorgraph.Evidence) [][]float6
 	return out
 }
 
-// TestMarginalsOfEqualVariables: a factor in CP form with the identity on every leg makes its variables one index.
+// TestMarginalsOfEqualVariables:
+// a factor in CP form with the identity on every leg makes its variables one index.
 func TestMarginalsOfEqualVariables(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{3, 3, 3}, Factors: []factorgraph.Factor{
-		{Scope: []int{0, 1, 2}, Table: &tensor.CP{Shape: []int{3, 3, 3}, Weights: []float64{1, 2, 4}, Vectors: make([][]float64, 3)}},
+		{Scope: []int{0, 1, 2},
+			Table: &tensor.CP{Shape: []int{3, 3, 3}, Weights: []float64{1, 2, 4},
+				Vectors: make([][]float64, 3)}},
 		{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{3}, Data: []float64{5, 0, 7}}},
 	}}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
@@ -369,13 +396,15 @@ func TestMarginalsOfEqualVariables(t *testing.T) {
 	}
 	v := withMarginals(t, net, exact(t, net), problem.Options{})
 	for i, want := range []float64{5, 0, 28, 5, 0, 28, 5, 0, 28} {
-		if got := math.Ldexp(v.Marginals.Mant[i], int(v.Marginals.Exp)); math.Abs(got-want) > 1e-13 {
+		if got := math.Ldexp(v.Marginals.Mant[i],
+			int(v.Marginals.Exp)); math.Abs(got-want) > 1e-13 {
 			t.Errorf("entry %d: %v, want %v", i, got, want)
 		}
 	}
 }
 
-// TestMarginalsOfZeroPartition: whatever makes Z zero, the marginals are what is left of it: zeros when every term is.
+// TestMarginalsOfZeroPartition:
+// whatever makes Z zero, the marginals are what is left of it: zeros when every term is.
 func TestMarginalsOfZeroPartition(t *testing.T) {
 	equal := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}
 	differ := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0, 1, 1, 0}}
@@ -386,11 +415,14 @@ func TestMarginalsOfZeroPartition(t *testing.T) {
 		want  []float64
 	}{
 		{"contradiction", factorgraph.Model{Domains: []int{2, 2},
-			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: equal}, {Scope: []int{0, 1}, Table: differ}}}, make([]float64, 4)},
+			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: equal},
+				{Scope: []int{0, 1}, Table: differ}}}, make([]float64, 4)},
 		{"constant", factorgraph.Model{Domains: []int{2, 1},
-			Factors: []factorgraph.Factor{{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{0}}}}}, make([]float64, 3)},
+			Factors: []factorgraph.Factor{{Scope: []int{},
+				Table: &tensor.Dense{Shape: []int{}, Data: []float64{0}}}}}, make([]float64, 3)},
 		{"cancellation", factorgraph.Model{Domains: []int{2, 2, 2},
-			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: cancel}}}, []float64{6, -6, 0, 0, 0, 0}},
+			Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: cancel}}}, []float64{6, -6, 0,
+			0, 0, 0}},
 	} {
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
 			net, err := reparam.Build(context.Background(), &c.model, reparam.Options{Cores: cores})
@@ -410,25 +442,30 @@ func TestMarginalsOfZeroPartition(t *testing.T) {
 	}
 }
 
-// isingNetwork is a rows × columns grid with random couplings and fields: legs 2·edges, links of degree up to 4.
+// isingNetwork is a rows × columns grid with random couplings and fields:
+// legs 2·edges, links of degree up to 4.
 func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *btn.Network {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(columns)))
 	m := &factorgraph.Model{}
 	for range rows * columns {
 		m.Factors = append(m.Factors,
-			factorgraph.Factor{Scope: []int{len(m.Domains)}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain}, oracle.Options{})})
+			factorgraph.Factor{Scope: []int{len(m.Domains)},
+				Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain}, oracle.Options{})})
 		m.Domains = append(m.Domains, domain)
 	}
 	for v := range rows * columns {
 		if (v+1)%columns != 0 {
 			m.Factors = append(m.Factors,
-				factorgraph.Factor{Scope: []int{v, v + 1}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
+				factorgraph.Factor{Scope: []int{v, v + 1},
+					Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain},
+						oracle.Options{})})
 		}
 		if v+columns < rows*columns {
 			m.Factors = append(m.Factors,
 				factorgraph.Factor{Scope: []int{v, v + columns},
-					Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain}, oracle.Options{})})
+					Table: oracle.RandomTensor(rng, oracle.Dense, []int{domain, domain},
+						oracle.Options{})})
 		}
 	}
 	net, err := reparam.Build(context.Background(), m, o)
@@ -438,7 +475,8 @@ func isingNetwork(t *testing.T, rows, columns, domain int, o reparam.Options) *b
 	return net
 }
 
-// positive has a part of every class that a network has by itself, all numbers positive, over the levels λ = identity when paper.
+// positive has a part of every class that a network has by itself,
+// all numbers positive, over the levels λ = identity when paper.
 func positive(t *testing.T, net *btn.Network, rng *rand.Rand, paper bool) ([]btn.Part, *btn.Frame) {
 	t.Helper()
 	frame := &btn.Frame{Levels: countspace.TwoLevels(net.Dims)}
@@ -453,7 +491,8 @@ func positive(t *testing.T, net *btn.Network, rng *rand.Rand, paper bool) ([]btn
 		s.Coef.Mant[i], s.Coef.Exp[i] = 1+rng.Float64(), rng.Int64N(400)
 	}
 	r := make([][]float64, len(net.Dims))
-	cp := &tensor.CP{Shape: net.Dims, Weights: []float64{0.5, 2, 1}, Vectors: make([][]float64, len(net.Dims))}
+	cp := &tensor.CP{Shape: net.Dims, Weights: []float64{0.5, 2, 1},
+		Vectors: make([][]float64, len(net.Dims))}
 	for l, d := range net.Dims {
 		for range d {
 			r[l] = append(r[l], 0.2+rng.Float64())
@@ -471,8 +510,8 @@ func positive(t *testing.T, net *btn.Network, rng *rand.Rand, paper bool) ([]btn
 	}, frame
 }
 
-// TestMarginalsAreDerivatives: Z is linear in every weight, so doubling one adds its marginal. On networks too large to
-// enumerate, every class, two levels and three.
+// TestMarginalsAreDerivatives: Z is linear in every weight, so doubling one adds its marginal.
+// On networks too large to enumerate, every class, two levels and three.
 func TestMarginalsAreDerivatives(t *testing.T) {
 	for _, c := range []struct {
 		rows, columns, domain int
@@ -506,9 +545,11 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := scaled.Make(v.Marginals.Mant[k*c.domain+x], v.Marginals.Exp)
-				largest := v.Z.Abs().Add(doubled.Z.Abs()) // with learned maps the numbers are not positive any more
+				// with learned maps the numbers are not positive any more
+				largest := v.Z.Abs().Add(doubled.Z.Abs())
 				if diff := got.Sub(doubled.Z.Sub(v.Z)).Div(largest).Float64(); !(math.Abs(diff) < 1e-9) {
-					t.Errorf("%d×%d, class %s: variable %d, value %d: %v, difference of Z %v", c.rows, c.columns, q.Class(), k, x, got, doubled.Z.Sub(v.Z))
+					t.Errorf("%d×%d, class %s: variable %d, value %d: %v, difference of Z %v",
+						c.rows, c.columns, q.Class(), k, x, got, doubled.Z.Sub(v.Z))
 				}
 			}
 		}
@@ -540,30 +581,35 @@ func TestMarginalsCost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), q, problem.Want{Marginals: true})
+			all, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), q,
+				problem.Want{Marginals: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			elimination := q.Class() == btn.ClassElimination
-			if cost := most * contract.Flops(net, e, i); !elimination && (cost > 4*all.Flops || all.Flops > 4*cost) {
-				t.Errorf("%d×%d, class %s: %.4g flops predicted, %.4g counted", c.rows, c.columns, q.Class(), cost, all.Flops)
+			if cost := most * contract.Flops(net, e, i); !elimination &&
+				(cost > 4*all.Flops || all.Flops > 4*cost) {
+				t.Errorf("%d×%d, class %s: %.4g flops predicted, %.4g counted",
+					c.rows, c.columns, q.Class(), cost, all.Flops)
 			}
 			bound := most
 			if elimination {
 				bound = base
 			}
 			if ratio := all.Flops / once.Flops; !(ratio > 1 && ratio <= bound) {
-				t.Errorf("%d×%d, %d values, cores %s, class %s: %.4g operations, %.4g without marginals: %.2f times", c.rows, c.columns,
+				t.Errorf("%d×%d, %d values, cores %s, class %s: %.4g operations, %.4g without "+
+					"marginals: %.2f times", c.rows, c.columns,
 					c.domain, net.Choice, q.Class(), all.Flops, once.Flops, ratio)
 			} else {
-				t.Logf("%d×%d, %d values, cores %s, class %s: %.2f times", c.rows, c.columns, c.domain, net.Choice, q.Class(), ratio)
+				t.Logf("%d×%d, %d values, cores %s, class %s: %.2f times",
+					c.rows, c.columns, c.domain, net.Choice, q.Class(), ratio)
 			}
 		}
 	}
 }
 
-// TestMarginalsInLittleMemory: in two count variables partial products are computed again when they do not fit, with the same
-// bits; below that the bytes are named.
+// TestMarginalsInLittleMemory: in two count variables partial products are computed
+// again when they do not fit, with the same bits; below that the bytes are named.
 func TestMarginalsInLittleMemory(t *testing.T) {
 	net := isingNetwork(t, 4, 5, 3, reparam.Options{})
 	parts, _ := positive(t, net, rand.New(rand.NewPCG(1, 35)), true)
@@ -575,7 +621,8 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 	flops := plenty.Flops
 	fits, recomputed := int64(0), false
 	for memory := int64(4 << 20); ; memory = memory * 9 / 10 {
-		v, err := contract.Part(context.Background(), problem.New(net, problem.Options{Memory: memory}), symmetric, problem.Want{Marginals: true})
+		v, err := contract.Part(context.Background(),
+			problem.New(net, problem.Options{Memory: memory}), symmetric, problem.Want{Marginals: true})
 		if errors.Is(err, contract.ErrMemory) && fault.CodeOf(err) == fault.OverBudget {
 			break
 		}
@@ -598,7 +645,8 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 
 func TestMarginalsNeedVariables(t *testing.T) {
 	net, e := largeNetwork(6, 1, btn.ClassSymmetryRankOne)
-	_, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), e.Parts[0], problem.Want{Marginals: true})
+	_, err := contract.Part(context.Background(), problem.New(net, problem.Options{}), e.Parts[0],
+		problem.Want{Marginals: true})
 	if !errors.Is(err, contract.ErrNoVariables) || fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("got %v", err)
 	}
@@ -619,7 +667,8 @@ func TestMarginalsStop(t *testing.T) {
 		parts, _ := positive(t, net, rand.New(rand.NewPCG(1, 36)), paper)
 		for _, part := range parts {
 			for looks := 0; ; looks++ {
-				_, err := contract.Part(&stopping{context.Background(), looks}, problem.New(net, problem.Options{Threads: 1}), part,
+				_, err := contract.Part(&stopping{context.Background(), looks},
+					problem.New(net, problem.Options{Threads: 1}), part,
 					problem.Want{Marginals: true})
 				if err == nil {
 					if looks < 2*len(net.Variables) {

@@ -19,10 +19,12 @@ import (
 // tolerance of a contraction, relative to Σ|terms|: what rounding alone may do.
 const tolerance = 1e-12
 
-// randomLinks deals legs, shuffled, to links of 1 to widest legs of random forms, and adds one link without legs.
+// randomLinks deals legs, shuffled,
+// to links of 1 to widest legs of random forms, and adds one link without legs.
 func randomLinks(rng *rand.Rand, dims []int, widest int, o oracle.Options) []btn.Link {
 	legs := rng.Perm(len(dims))
-	links := []btn.Link{{Legs: nil, T: &tensor.CP{Shape: []int{}, Weights: []float64{0.5, 0.75}, Vectors: [][]float64{}}}}
+	links := []btn.Link{{Legs: nil,
+		T: &tensor.CP{Shape: []int{}, Weights: []float64{0.5, 0.75}, Vectors: [][]float64{}}}}
 	for len(legs) > 0 {
 		n := min(1+rng.IntN(widest), len(legs))
 		shape := make([]int, n)
@@ -30,7 +32,8 @@ func randomLinks(rng *rand.Rand, dims []int, widest int, o oracle.Options) []btn
 			shape[k] = dims[l]
 		}
 		kind := oracle.AllKinds[rng.IntN(len(oracle.AllKinds))]
-		links = append(links, btn.Link{Legs: legs[:n:n], T: oracle.RandomTensor(rng, kind, shape, o)})
+		links = append(links,
+			btn.Link{Legs: legs[:n:n], T: oracle.RandomTensor(rng, kind, shape, o)})
 		legs = legs[n:]
 	}
 	return links
@@ -43,7 +46,8 @@ func around(t *testing.T, core tensor.Tensor, links []btn.Link) *btn.Network {
 	for l := range legs {
 		legs[l] = l
 	}
-	net := &btn.Network{Dims: core.Dims(), Cores: []btn.Core{{Legs: legs, T: core}}, Links: links, Scale: scaled.FromFloat(-1.5)}
+	net := &btn.Network{Dims: core.Dims(), Cores: []btn.Core{{Legs: legs, T: core}}, Links: links,
+		Scale: scaled.FromFloat(-1.5)}
 	if err := net.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +64,8 @@ func mixedDims(rng *rand.Rand, n, low, high int) []int {
 
 // plain contracts a part of a network for Z alone, with no bounds.
 func plain(net *btn.Network, part btn.Part) (btn.Value, error) {
-	return contract.Part(context.Background(), problem.New(net, problem.Options{}), part, problem.Want{})
+	return contract.Part(context.Background(), problem.New(net, problem.Options{}), part,
+		problem.Want{})
 }
 
 // sum returns Σ_i α_i Z(T^{Q^(i)}).
@@ -94,7 +99,9 @@ func agree(t *testing.T, what string, z scaled.Number, want, sumAbs *big.Float) 
 }
 
 // rotated returns Q with maps applied, Σ_y Π_ℓ O_ℓ[x_ℓ, y_ℓ] Q[y], by definition.
-func rotated(dims []int, rotations [][]float64, q func(x []int) *big.Float) func(x []int) *big.Float {
+func rotated(
+	dims []int, rotations [][]float64, q func(x []int) *big.Float,
+) func(x []int) *big.Float {
 	return func(x []int) *big.Float {
 		total := new(big.Float).SetPrec(120)
 		oracle.Each(dims, func(y []int) {
@@ -115,7 +122,8 @@ func rotated(dims []int, rotations [][]float64, q func(x []int) *big.Float) func
 	}
 }
 
-// randomRotations returns an orthogonal matrix, a product of plane rotations, for about two legs of three.
+// randomRotations returns an orthogonal matrix,
+// a product of plane rotations, for about two legs of three.
 func randomRotations(rng *rand.Rand, dims []int) [][]float64 {
 	all := make([][]float64, len(dims))
 	for l, d := range dims {

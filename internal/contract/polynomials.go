@@ -11,10 +11,13 @@ import (
 
 // product returns Π ps in vars variables, and looks at ctx between multiplications.
 //
-// In one variable every order of products takes the same n²/2 multiply-adds, a pair of coefficients meeting once, and a
-// balanced tree has the longest inner loops. In v ≥ 2 variables it does not: the root of a balanced tree alone takes (n/2)^{2v},
-// while multiplying by one small piece after the other, the largest first, takes O(k·c_1·c_2) as in Lemma 3, n^{v+1}.
-func product(ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.Ops) (countspace.Poly, error) {
+// In one variable every order of products takes the same n²/2 multiply-adds, a pair of coefficients
+// meeting once, and a balanced tree has the longest inner loops. In v ≥ 2 variables it does not:
+// the root of a balanced tree alone takes (n/2)^{2v}, while multiplying by one small piece after
+// the other, the largest first, takes O(k·c_1·c_2) as in Lemma 3, n^{v+1}.
+func product(
+	ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.Ops,
+) (countspace.Poly, error) {
 	if vars > 1 {
 		return chain(ctx, vars, ps, ops)
 	}
@@ -25,13 +28,16 @@ func product(ctx context.Context, vars int, ps []countspace.Poly, ops *countspac
 const smallProduct = 64
 
 // tree is countspace.Product that looks at ctx: the same tree, the same bits.
-func tree(ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.Ops) (countspace.Poly, error) {
+func tree(
+	ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.Ops,
+) (countspace.Poly, error) {
 	if err := ctx.Err(); err != nil {
 		return countspace.Poly{}, err
 	}
 	if len(ps) < smallProduct {
 		return countspace.Product(vars, ps, ops), nil
 	}
+
 	half := len(ps) / 2
 	left, err := tree(ctx, vars, ps[:half], ops)
 	if err != nil {
@@ -41,6 +47,7 @@ func tree(ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.O
 	if err != nil {
 		return countspace.Poly{}, err
 	}
+
 	if err := ctx.Err(); err != nil {
 		return countspace.Poly{}, err
 	}
@@ -48,10 +55,13 @@ func tree(ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.O
 }
 
 // chain multiplies the largest polynomial by the others, largest first; equal sizes in list order.
-func chain(ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.Ops) (countspace.Poly, error) {
+func chain(
+	ctx context.Context, vars int, ps []countspace.Poly, ops *countspace.Ops,
+) (countspace.Poly, error) {
 	if len(ps) == 0 {
 		return countspace.Product(vars, nil, ops), nil
 	}
+
 	order := largestFirst(ps)
 	p := ps[order[0]]
 	for _, i := range order[1:] {

@@ -1,6 +1,7 @@
 package contract
 
-// C = B as a product: connected parts of the network are multiplied, each by an exact estimate of its own.
+// C = B as a product: connected parts of the network are multiplied,
+// each by an exact estimate of its own.
 
 import (
 	"cmp"
@@ -16,8 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// products contracts Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f; the joint marginal is the product of
-// the factors' own, for they are independent. Nothing is divided by.
+// products contracts Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f; the
+// joint marginal is the product of the factors' own, for they are independent. Nothing is divided
+// by.
 type products struct{}
 
 // Cost implements Engine.
@@ -30,7 +32,9 @@ func (products) Cost(_ *problem.Problem, part btn.Part) (cost btn.Cost) {
 }
 
 // Contract implements Engine.
-func (products) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+func (products) Contract(
+	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+) (btn.Value, error) {
 	j, err := begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -61,31 +65,28 @@ func (j contraction) product(factors []btn.ProductFactor) (btn.Value, error) {
 		}
 		flops += took
 	}
+
+	// The product of all values before and after each factor.
 	others := make([]scaled.Number, len(all))
-	before, after := j.net.Scale, scaled.One
+	before := j.net.Scale
+	after := scaled.One
 	for p := range all {
 		others[p] = before
 		before = before.Mul(all[p].z)
 	}
+
 	for p := len(all) - 1; p >= 0; p-- {
 		others[p] = others[p].Mul(after)
 		after = after.Mul(all[p].z)
 	}
+
 	value := btn.Value{Z: before, Flops: flops}
 	for p := range all {
 		value.Digits += all[p].digits
 		value.Doubt = cmp.Or(value.Doubt, all[p].doubt)
 	}
 	if j.m != nil {
-		for p, part := range all {
-			at := 0
-			for _, v := range part.variables {
-				for x := range j.net.Variables[v].Domain {
-					j.m.at[j.m.offset[v]+x] = part.marginals[at].Mul(others[p])
-					at++
-				}
-			}
-		}
+		j.spread(all, others)
 		if err := j.m.finite(); err != nil {
 			return btn.Value{}, err
 		}
@@ -97,22 +98,42 @@ func (j contraction) product(factors []btn.ProductFactor) (btn.Value, error) {
 	return value, nil
 }
 
+// spread collects the marginals of all factors, each times the values of all others.
+func (j contraction) spread(all []factorValue, others []scaled.Number) {
+	for p, part := range all {
+		at := 0
+		for _, v := range part.variables {
+			for x := range j.net.Variables[v].Domain {
+				j.m.at[j.m.offset[v]+x] = part.marginals[at].Mul(others[p])
+				at++
+			}
+		}
+	}
+}
+
 // factor contracts one factor.
 func (j contraction) factor(factor *btn.ProductFactor) (factorValue, float64, error) {
 	var v factorValue
 	var net *btn.Network
 	net, v.variables = j.net.Sub(factor.Links)
+
 	here := make(map[int]int, len(v.variables))
 	for local, variable := range v.variables {
 		here[variable] = local
 	}
+
+	// The places of the set that the factor has, and its own numbers of their variables.
 	var set []int
 	for at, variable := range j.joint {
 		if local, ok := here[variable]; ok {
-			v.set, set = append(v.set, at), append(set, local)
+			v.set = append(v.set, at)
+			set = append(set, local)
 		}
 	}
+
 	want := problem.Want{Marginals: j.m != nil && len(v.variables) > 0}
+
+	// An elimination order has no joint marginals: they are contracted cell by cell.
 	enumerated := false
 	if len(set) > 0 {
 		enumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination
@@ -120,20 +141,25 @@ func (j contraction) factor(factor *btn.ProductFactor) (factorValue, float64, er
 			want.Joint = set
 		}
 	}
+
 	flops, err := j.sumFactor(&v, net, factor.Estimate, want)
 	if err != nil || !enumerated {
 		return v, flops, err
 	}
+
 	more, err := j.enumerate(&v, net, factor.Estimate, set)
 	return v, flops + more, err
 }
 
 // sumFactor adds the parts of a factor's estimate up.
-func (j contraction) sumFactor(v *factorValue, net *btn.Network, e *btn.Estimate, want problem.Want) (float64, error) {
+func (j contraction) sumFactor(
+	v *factorValue, net *btn.Network, e *btn.Estimate, want problem.Want,
+) (float64, error) {
 	own := problem.New(net, problem.Options{Memory: j.memory, Threads: j.threads})
 	values := make([]btn.Value, len(e.Parts))
 	z := make([]scaled.Number, len(values))
 	flops := 0.0
+
 	for i := range values {
 		var err error
 		if values[i], err = Part(j.ctx, own, e.Parts[i], want); err != nil {
@@ -144,13 +170,16 @@ func (j contraction) sumFactor(v *factorValue, net *btn.Network, e *btn.Estimate
 		v.digits = max(v.digits, values[i].Digits)
 		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
 	}
+
 	alpha := e.Weights()
 	v.z = scaled.SumProducts(alpha, z)
+
 	sum := func(of func(btn.Value) *btn.Marginals) []scaled.Number {
 		if of(values[0]) == nil {
 			return nil
 		}
-		out, terms := make([]scaled.Number, len(of(values[0]).Mant)), make([]scaled.Number, len(values))
+		out := make([]scaled.Number, len(of(values[0]).Mant))
+		terms := make([]scaled.Number, len(values))
 		for at := range out {
 			for i, value := range values {
 				terms[i] = scaled.Make(of(value).Mant[at], of(value).Exp)
@@ -159,24 +188,32 @@ func (j contraction) sumFactor(v *factorValue, net *btn.Network, e *btn.Estimate
 		}
 		return out
 	}
+
 	v.marginals = sum(func(x btn.Value) *btn.Marginals { return x.Marginals })
 	v.joint = sum(func(x btn.Value) *btn.Marginals { return x.Joint })
 	return flops, nil
 }
 
-// enumerate fills the joint marginal of a part that follows an elimination order: a contraction per cell.
-func (j contraction) enumerate(v *factorValue, net *btn.Network, e *btn.Estimate, set []int) (flops float64, err error) {
+// enumerate fills the joint marginal of a part that follows an elimination order:
+// a contraction per cell.
+func (j contraction) enumerate(
+	v *factorValue, net *btn.Network, e *btn.Estimate, set []int,
+) (flops float64, err error) {
 	cells := 1
 	for _, local := range set {
 		cells *= net.Variables[local].Domain
 	}
 	if price := float64(cells) * e.Cost.Flops; price > policy.MostEnumerated {
 		return 0, fault.New(fault.OverBudget,
-			"the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are done", cells, e.Cost.Flops, policy.MostEnumerated)
+			"the joint marginal takes %d contractions of %.3g flops, at most %.0g flops are "+
+				"done", cells, e.Cost.Flops, policy.MostEnumerated)
 	}
+
 	v.joint = make([]scaled.Number, cells)
 	for cell := range v.joint {
 		var ev factorgraph.Evidence
+
+		// The digits of the cell are the values of the set, the last variable fastest.
 		rest := cell
 		for k := len(set) - 1; k >= 0; k-- {
 			domain := net.Variables[set[k]].Domain
@@ -184,10 +221,12 @@ func (j contraction) enumerate(v *factorValue, net *btn.Network, e *btn.Estimate
 			rest /= domain
 		}
 		slices.SortFunc(ev.Hard, func(a, b factorgraph.Observation) int { return a.Var - b.Var })
+
 		given, err := net.Condition(ev)
 		if err != nil {
 			return flops, err
 		}
+
 		var c factorValue
 		took, err := j.sumFactor(&c, given, e, problem.Want{})
 		if err != nil {
@@ -199,12 +238,14 @@ func (j contraction) enumerate(v *factorValue, net *btn.Network, e *btn.Estimate
 	return flops, nil
 }
 
-// productOfJoints returns the cells of the set from those of the parts, times the values of the parts that have none of it.
+// productOfJoints returns the cells of the set from those of the parts,
+// times the values of the parts that have none of it.
 func (j contraction) productOfJoints(all []factorValue) []scaled.Number {
 	size := 1
 	for _, v := range j.joint {
 		size *= j.net.Variables[v].Domain
 	}
+
 	cells := make([]scaled.Number, size)
 	value := make([]int, len(j.joint))
 	for cell := range cells {
@@ -214,6 +255,7 @@ func (j contraction) productOfJoints(all []factorValue) []scaled.Number {
 			value[k] = rest % domain
 			rest /= domain
 		}
+
 		product := j.net.Scale
 		for _, part := range all {
 			if len(part.set) == 0 {

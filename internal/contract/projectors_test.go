@@ -8,20 +8,27 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/compressed"
 )
 
-// TestRecentIsBounded: the projectors used last stay, as many as there is room for, and none that is larger than all of it.
+// TestRecentIsBounded: the projectors used last stay,
+// as many as there is room for, and none that is larger than all of it.
 func TestRecentIsBounded(t *testing.T) {
 	of := func(n int) *compressed.Projectors {
-		return &compressed.Projectors{Pairs: []compressed.Projector{{Left: make([]float64, n), Right: make([]float64, n)}}}
+		return &compressed.Projectors{Pairs: []compressed.Projector{{Left: make([]float64, n),
+			Right: make([]float64, n)}}}
 	}
 	r := &contract.Recent{Most: 2 * of(100).Bytes()}
 	for _, step := range []struct {
 		key      string
 		n        int
 		computed bool
-	}{{"a", 100, true}, {"b", 100, true}, {"a", 100, false}, {"c", 100, true}, {"a", 100, false}, {"b", 100, true}, {"large",
-		1000, true}, {"large", 1000, true}, {"b", 100, false}} {
+	}{{"a", 100, true}, {"b", 100, true}, {"a", 100, false}, {"c", 100, true}, {"a", 100, false},
+		{"b", 100, true}, {"large",
+			1000, true}, {"large", 1000, true}, {"b", 100, false}} {
 		computed := false
-		p, err := r.Do(t.Context(), step.key, func(context.Context) (*compressed.Projectors, error) { computed = true; return of(step.n), nil })
+		p, err := r.Do(t.Context(), step.key,
+			func(context.Context) (*compressed.Projectors, error) {
+				computed = true
+				return of(step.n), nil
+			})
 		if err != nil || p.Bytes() != of(step.n).Bytes() || computed != step.computed {
 			t.Errorf("%s: %d bytes, computed %v, %v", step.key, p.Bytes(), computed, err)
 		}

@@ -16,42 +16,54 @@ import (
 // oneLevel is the count space of tensors that count nothing.
 var oneLevel = countspace.Levels{D: 1}
 
-// closedForms contracts parts of the paper's classes: of rank one, in CP form, symmetric, symmetry-rank-one.
+// closedForms contracts parts of the paper's classes:
+// of rank one, in CP form, symmetric, symmetry-rank-one.
 type closedForms struct{}
 
 // form is one contraction of such a part.
 type form struct {
 	contraction
-	closed    bool // B itself, in closed form
-	rotations [][]float64
+	closed    bool        // B itself, in closed form
+	rotations [][]float64 // of the frame
 	levels    countspace.Levels
 	s         countspace.Poly // over the levels; a constant for parts of rank one
-	r         [][]float64
-	cp        *tensor.CP // class cp: then there is no r
+	r         [][]float64     // vectors by leg, nil: all ones
+	cp        *tensor.CP      // class cp: then there is no r
 }
 
 // formOf returns the contraction of a part.
 func formOf(j contraction, part btn.Part) form {
 	f := form{contraction: j, levels: oneLevel}
+
 	var frame *btn.Frame
 	switch q := part.(type) {
 	case *btn.RankOne:
-		frame, f.r = q.Frame, q.R
+		frame = q.Frame
+		f.r = q.R
 	case *btn.CP:
-		frame, f.cp = q.Frame, q.Tensor
+		frame = q.Frame
+		f.cp = q.Tensor
 	case *btn.SymmetryRankOne:
-		frame, f.r, f.s, f.levels = q.Frame, q.R, q.S, q.Frame.Levels
+		frame = q.Frame
+		f.r = q.R
+		f.s = q.S
+		f.levels = q.Frame.Levels
 	}
-	f.closed, f.rotations = frame.Closed, frame.Rotations
+
+	f.closed = frame.Closed
+	f.rotations = frame.Rotations
 	return f
 }
 
 // Contract implements Engine.
-func (closedForms) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+func (closedForms) Contract(
+	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+) (btn.Value, error) {
 	j, err := begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	f := formOf(j, part)
 	switch part.(type) {
 	case *btn.RankOne:
@@ -71,6 +83,7 @@ func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	out := btn.Value{Z: z.Mul(j.net.Scale), Flops: 2 * float64(j.ops.MulAdds)}
 	if j.m != nil {
 		if err := j.m.finite(); err != nil {
@@ -78,26 +91,32 @@ func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 		}
 		out.Marginals = j.m.result(j.net.Scale)
 	}
+
 	if err := j.judge(&out, run); err != nil || j.joint == nil {
 		return out, err
 	}
+
 	cells, err := j.jointCounts()
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	for x := range cells {
 		if cells[x] = cells[x].Mul(j.net.Scale); !cells[x].IsFinite() {
-			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
+			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal",
+				tensor.ErrNotFinite, x)
 		}
 	}
-	out.Joint, out.Flops = j.jointOf(cells), max(out.Flops, 2*float64(j.ops.MulAdds))
+	out.Joint = j.jointOf(cells)
+	out.Flops = max(out.Flops, 2*float64(j.ops.MulAdds))
 	return out, nil
 }
 
-// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight times its marginals up when they are asked
-// for. Otherwise a zero link ends it early.
+// rankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ (Lemma 2 with r = 1), and adds weight
+// times its marginals up when they are asked for. Otherwise a zero link ends it early.
 func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
 	weights := j.legWeights(r, oneLevel)
+
 	z := scaled.One
 	parts := make([]scaled.Number, len(j.net.Links))
 	for k, link := range j.net.Links {
@@ -108,20 +127,26 @@ func (j form) rankOne(r [][]float64, weight scaled.Number) (scaled.Number, error
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
+
 		parts[k] = p.At(nil)
 		if z = z.Mul(parts[k]); z.IsZero() && j.m == nil {
 			break
 		}
 	}
+
 	if j.m == nil {
 		return z, nil
 	}
 	return z, j.rankOneMarginals(parts, weight, weights)
 }
 
-// rankOneMarginals adds what each link's terms are times the product of all other links. The products of those before
-// and after are formed without a division, since any link may be 0.
-func (j form) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights) error {
+// rankOneMarginals adds what each link's terms are times the product of all other links.
+// The products of those before and after are formed without a division, since any link may be 0.
+func (j form) rankOneMarginals(
+	parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights,
+) error {
+
+	// others[k] = weight · Π_{i≠k} parts[i], from the left and from the right.
 	others := make([]scaled.Number, len(parts))
 	p := weight
 	for k, x := range parts {
@@ -133,6 +158,7 @@ func (j form) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weig
 		others[k] = others[k].Mul(p)
 		p = p.Mul(parts[k])
 	}
+
 	j.ops.Add(3 * len(parts))
 	one := countspace.Constant(0, scaled.One)
 	for k := range parts {
@@ -146,10 +172,11 @@ func (j form) rankOneMarginals(parts []scaled.Number, weight scaled.Number, weig
 	return nil
 }
 
-// terms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding; their marginals add up
-// one after the other.
+// terms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ (Lemma 2), its terms summed with one rounding;
+// their marginals add up one after the other.
 func (j form) terms() (scaled.Number, error) {
 	t := j.cp
+
 	terms := make([]scaled.Number, 0, len(t.Weights))
 	for i, w := range t.Weights {
 		if w == 0 {

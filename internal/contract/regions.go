@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// regions contracts a share of the regions of one slice. With marginals it has all of them, and Value.Marginals are those of the
-// log-linear estimate; times the slice's Z they add up.
+// regions contracts a share of the regions of one slice. With marginals it has all of them,
+// and Value.Marginals are those of the log-linear estimate; times the slice's Z they add up.
 type regions struct{ planned }
 
 // Contract implements Engine.
-func (regions) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+func (regions) Contract(
+	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+) (btn.Value, error) {
 	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
@@ -27,32 +29,48 @@ func (regions) Contract(ctx context.Context, p *problem.Problem, part btn.Part, 
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	q := part.(*btn.Regions)
 	g, err := p.Ground(ctx, q.Slice)
 	if err != nil || g.State == nil {
 		return btn.Value{}, err
 	}
+
 	if q.Kind == btn.KindBethe {
 		return j.bethe(g), nil
 	}
-	f, err := region.Plan(ctx, g.Expression.Hypergraph(), region.Options{Kind: q.Kind, Size: q.Size, Marginals: want.Marginals})
+
+	f, err := region.Plan(ctx, g.Expression.Hypergraph(), region.Options{
+		Kind:      q.Kind,
+		Size:      q.Size,
+		Marginals: want.Marginals,
+	})
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	if want.Marginals {
 		return j.regionMarginals(g, f)
 	}
+
 	prepared, err := g.For(ctx, f)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	out := &btn.RegionPart{LnBethe: g.LnBethe, Widest: float64(f.Widest), Converged: g.State.Converged}
+
+	out := &btn.RegionPart{
+		LnBethe:   g.LnBethe,
+		Widest:    float64(f.Widest),
+		Converged: g.State.Converged,
+	}
 	v := btn.Value{Z: scaled.FromLog(g.LnBethe), Region: out}
+
 	from, to := region.InShare(f.Len(), q.From, q.To)
 	blocks, err := j.blocks(prepared, from, to)
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	for _, block := range blocks {
 		a, b := block.Sums()
 		out.LnSum += a
@@ -73,6 +91,7 @@ func (j contraction) blocks(p *region.Prepared, from, to int) ([]*region.Part, e
 	for at := from; at < to; at += blockRegions {
 		bounds = append(bounds, [2]int{at, min(at+blockRegions, to)})
 	}
+
 	out := make([]*region.Part, len(bounds))
 	err := j.each(len(bounds), func(ctx context.Context, k int) (err error) {
 		out[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
@@ -96,7 +115,11 @@ func (j contraction) each(n int, f func(ctx context.Context, k int) error) error
 
 // bethe is the part without regions: the value and the beliefs of belief propagation.
 func (j contraction) bethe(g *problem.Ground) btn.Value {
-	v := btn.Value{Z: scaled.FromLog(g.LnBethe), Region: &btn.RegionPart{LnBethe: g.LnBethe, Converged: g.State.Converged}}
+	v := btn.Value{
+		Z:      scaled.FromLog(g.LnBethe),
+		Region: &btn.RegionPart{LnBethe: g.LnBethe, Converged: g.State.Converged},
+	}
+
 	if j.m != nil {
 		beliefs := make([][]float64, len(g.Expression.Dims))
 		for i := range beliefs {
@@ -113,16 +136,26 @@ func (j contraction) regionMarginals(g *problem.Ground, f *region.Family) (btn.V
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	z := scaled.FromLog(est.LnZ)
-	v := btn.Value{Z: scaled.FromLog(est.LnZBP), Flops: est.Flops, Region: &btn.RegionPart{
-		LnBethe: est.LnZBP, LnSum: est.LnZ - est.LnZBP, Regions: int64(est.Regions), NonPositive: int64(est.NonPositive),
-		Widest: float64(est.Widest), Converged: g.State.Converged,
-	}}
+	v := btn.Value{
+		Z:     scaled.FromLog(est.LnZBP),
+		Flops: est.Flops,
+		Region: &btn.RegionPart{
+			LnBethe:     est.LnZBP,
+			LnSum:       est.LnZ - est.LnZBP,
+			Regions:     int64(est.Regions),
+			NonPositive: int64(est.NonPositive),
+			Widest:      float64(est.Widest),
+			Converged:   g.State.Converged,
+		},
+	}
 	if est.LinearOK {
 		v.Region.Linear = scaled.FromLog(est.LnZLinear - est.LnZBP).Sub(scaled.One)
 	} else {
 		v.Region.Linear = scaled.One.Neg()
 	}
+
 	v.Marginals = j.weighted(j.rows(g.Expression, est.Marginals), z)
 	return v, nil
 }
@@ -140,6 +173,7 @@ func (j contraction) rows(e *sumproduct.Expression, marginals [][]float64) [][]f
 			}
 			row = wide
 		}
+
 		rows[variable] = row
 	}
 	return rows

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// terms are the rank-one terms of a CP tensor under leg weights. The sum of their polynomials with the tensor's weights
-// is tensor.CountPoly.
+// terms are the rank-one terms of a CP tensor under leg weights.
+// The sum of their polynomials with the tensor's weights is tensor.CountPoly.
 type terms struct {
 	cp      *tensor.CP
 	weights []tensor.LegWeights // of the tensor's legs
@@ -19,11 +19,13 @@ type terms struct {
 	ops     *countspace.Ops
 }
 
+// termOf returns the terms of a tensor under the weights of its legs.
 func termOf(cp *tensor.CP, weights []tensor.LegWeights, levels int, ops *countspace.Ops) terms {
 	return terms{cp: cp, weights: weights, levels: levels, ops: ops}
 }
 
-// poly returns Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), linear in every variable per leg. Cost as of one term in tensor.CountPoly.
+// poly returns Π_ℓ (Σ_a ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ z^a), linear in every variable per leg.
+// Cost as of one term in tensor.CountPoly.
 func (t terms) poly(ctx context.Context, x int) (countspace.Poly, error) {
 	if t.levels == 1 {
 		p := scaled.One
@@ -33,6 +35,7 @@ func (t terms) poly(ctx context.Context, x int) (countspace.Poly, error) {
 		}
 		return countspace.Constant(0, p), nil
 	}
+
 	factors := make([]countspace.Poly, len(t.cp.Shape))
 	for leg := range factors {
 		shape := make([]int, t.levels-1)
@@ -46,6 +49,7 @@ func (t terms) poly(ctx context.Context, x int) (countspace.Poly, error) {
 				}
 			}
 		}
+
 		factors[leg] = linear(shape, row)
 	}
 	return product(ctx, t.levels-1, factors, t.ops)
@@ -72,6 +76,7 @@ func (t terms) entry(x, leg, a int) scaled.Number {
 	if v == nil {
 		return scaled.FromFloat(w[x*t.levels+a])
 	}
+
 	d := t.cp.Shape[leg]
 	t.ops.Add(d)
 	var sum scaled.Number

@@ -13,11 +13,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// truncatedLegs contracts slices of B with truncated legs. Marginals are probabilities; times Z they add up.
+// truncatedLegs contracts slices of B with truncated legs.
+// Marginals are probabilities; times Z they add up.
 type truncatedLegs struct{ planned }
 
 // Contract implements Engine.
-func (truncatedLegs) Contract(ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want) (btn.Value, error) {
+func (truncatedLegs) Contract(
+	ctx context.Context, p *problem.Problem, part btn.Part, want problem.Want,
+) (btn.Value, error) {
 	if err := noJoint(want); err != nil {
 		return btn.Value{}, err
 	}
@@ -25,10 +28,12 @@ func (truncatedLegs) Contract(ctx context.Context, p *problem.Problem, part btn.
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	q := part.(*btn.Truncated)
 	if q.Along.Masked {
 		return j.masked(q)
 	}
+
 	prepared, err := p.Truncated(ctx, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
@@ -42,19 +47,24 @@ func (j contraction) masked(q *btn.Truncated) (btn.Value, error) {
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	if j.m != nil || len(q.Slice.Variables) > 0 { // a slice has no room for the shape of the whole
 		return j.underMask(q, prepared, j.problem.Evidence)
 	}
+
 	if err := prepared.Check(q.Along); err != nil {
 		return btn.Value{}, err
 	}
+
 	reuse := truncated.Reuse{Accuracy: q.Along.Accuracy, Projectors: j.problem.LearnProjectors}
 	a, err := prepared.Under(j.ctx, q.Along, q.Bond, j.memory, j.problem.Evidence, reuse)
 	return btn.Value{Z: a.Z, Flops: a.Flops, Truncation: &a.Truncation}, err
 }
 
 // underMask contracts the part's slice under evidence.
-func (j contraction) underMask(q *btn.Truncated, prepared *truncated.Prepared, evidence factorgraph.Evidence) (btn.Value, error) {
+func (j contraction) underMask(
+	q *btn.Truncated, prepared *truncated.Prepared, evidence factorgraph.Evidence,
+) (btn.Value, error) {
 	evidence, err := j.problem.Given(q.Slice, evidence)
 	if errors.Is(err, factorgraph.ErrContradictory) {
 		return btn.Value{}, nil // the evidence excludes the slice
@@ -62,17 +72,21 @@ func (j contraction) underMask(q *btn.Truncated, prepared *truncated.Prepared, e
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	if err := prepared.Check(q.Along); err != nil {
 		return btn.Value{}, err
 	}
+
 	masked, err := prepared.Mask(evidence)
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	a, err := masked.Contract(j.ctx, q.Along, q.Bond, j.memory, j.m != nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	v := btn.Value{Z: a.Z, Flops: a.Flops, Truncation: &a.Truncation}
 	if j.m != nil && a.Rows != nil {
 		v.Marginals = j.weighted(a.Rows, a.Z)
@@ -88,5 +102,6 @@ func (j contraction) weighted(rows [][]float64, z scaled.Number) *btn.Marginals 
 			at[x] = scaled.FromFloat(q).Mul(z)
 		}
 	}
+
 	return j.m.result(scaled.One)
 }
