@@ -1,24 +1,34 @@
-// Package streams knows which streams and consumers there are: it sets them up, makes those again that somebody deleted, and keeps room in
-// them.
+// Package streams defines the streams and consumers of basetensor: it sets them up, makes those
+// again that somebody deleted, and makes room in them.
 package streams
 
 import (
 	"time"
 )
 
-// Config says what streams and consumers are like. The zero value has every default.
+// Config are the options of streams and consumers. The zero value has every default.
 type Config struct {
-	InMemory    bool          // streams in the server's memory instead of files
-	OneConsumer bool          // one consumer over all lanes of a kind instead of one per lane
-	MaxBytes    int64         // the room for all streams together; 0: what the server allows, or what they have
-	Backlog     int           // how many jobs of one lane may wait before the first stage; 0: what was set up before, or 4096
-	Keep        time.Duration // how long models and answers are kept at most, default 24 hours
-	KeepAtLeast time.Duration // how long answers are kept at least; 0: what was set up before, or a minute
-	Replicas    int           // of every stream, default 1
-	AckWait     time.Duration // after what silence a message goes to another worker, default 4 seconds
+	// Streams in the server's memory instead of files.
+	InMemory bool
+	// One consumer over all lanes of a kind instead of one per lane.
+	OneConsumer bool
+	// Bytes for all streams together; 0: what the server allows, or what existing streams have.
+	MaxBytes int64
+	// Number of jobs of one lane that may wait before the first stage; 0: as set up before, or
+	// 4096.
+	Backlog int
+	// For how long models and answers are kept at most, default 24 hours.
+	Keep time.Duration
+	// For how long answers are kept at least; 0: as set up before, or a minute.
+	KeepAtLeast time.Duration
+	// Replicas of every stream, default 1.
+	Replicas int
+	// The silence after which a message is delivered to another worker, default 4 seconds.
+	AckWait time.Duration
 }
 
-// WithDefaults returns c with every zero field at its default.
+// WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The
+// others keep their 0, because their defaults depend on what was set up before.
 func (c Config) WithDefaults() Config {
 	if c.Keep == 0 {
 		c.Keep = 24 * time.Hour

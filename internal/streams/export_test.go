@@ -7,7 +7,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Answered is up to where models are known to be answered to a keeper that sees the sweeper's acknowledgement floor stand there.
+// Answered is up to where models are known to be answered to a keeper that sees the sweeper's
+// acknowledgement floor stand there.
 func (k *Keeper) Answered(ctx context.Context, floor uint64) (uint64, error) {
 	s, err := k.Bus.Stream(ctx, bus.StreamModel)
 	if err != nil {
@@ -26,4 +27,8 @@ func (k *Keeper) Answered(ctx context.Context, floor uint64) (uint64, error) {
 var SetupConsumers = setupConsumers
 
 // Consumers are the consumers that a feed should have.
-func (f Feed) Consumers(c Config) []jetstream.ConsumerConfig { return f.consumers(c.WithDefaults()) }
+func (f Feed) Consumers(
+	c Config,
+) []jetstream.ConsumerConfig {
+	return f.consumers(c.WithDefaults())
+}

@@ -9,37 +9,44 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 )
 
-// rate is how fast bytes come into a stream, smoothed over about half a minute.
+// rate estimates how fast messages come into a stream, smoothed over about half a minute.
 type rate struct {
-	sequence uint64
+	sequence uint64 // last of the stream
 	at       time.Time
 	perSec   float64 // messages
 }
 
+// rateOver is the time constant of the smoothing.
 const rateOver = 30 * time.Second
 
-// see takes the stream's last sequence at a time.
+// see adds the stream's last sequence at a time, and returns the estimate in messages per second.
+// It is the exponentially weighted mean r ← r + (1 − e^(−Δt/τ)) (Δn/Δt − r). A sequence that went
+// back, as of a stream made anew, begins a new interval.
 func (r *rate) see(sequence uint64, at time.Time) float64 {
 	if past := at.Sub(r.at); !r.at.IsZero() && past > 0 && sequence >= r.sequence {
 		weight := 1 - math.Exp(-past.Seconds()/rateOver.Seconds())
 		r.perSec += weight * (float64(sequence-r.sequence)/past.Seconds() - r.perSec)
 	}
-	r.sequence, r.at = sequence, at
+	r.sequence = sequence
+	r.at = at
 	return r.perSec
 }
 
-// Room is what one stream has.
+// Room says how much room one stream has.
 type Room struct {
 	Used, Limit float64 // bytes
-	Held        float64 // of Used: what cannot go yet
-	Seconds     float64 // until clients are refused, if nothing more could go and jobs came as they did; +Inf: none comes
+	Held        float64 // bytes of Used that cannot be purged yet
+	// until clients are refused if nothing more could be purged and jobs came as they do; +Inf:
+	// none comes
+	Seconds float64
 }
 
-// measure says how much room each stream has. What is older than the watermark counts as room.
+// measure says how much room each stream has. Messages older than the watermark count as room.
 func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 	if k.rates == nil {
 		k.rates = map[string]*rate{}
 	}
+
 	rooms := map[string]Room{}
 	for name, s := range spaces {
 		if s.Config.MaxBytes <= 0 {
@@ -49,11 +56,18 @@ func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 			k.rates[name] = &rate{}
 		}
 		perSec := k.rates[name].see(s.State.LastSeq, s.TimeStamp)
-		if name == bus.StreamBlob { // without what is stored for no job
+		if name == bus.StreamBlob {
+			// Probes write two blobs each, which belong to no job and replace the last ones.
 			perSec = max(0, perSec-2/bus.ProbeEvery.Seconds())
 		}
-		one := Room{Used: float64(s.State.Bytes), Limit: float64(s.Config.MaxBytes), Seconds: math.Inf(1)}
+
+		one := Room{
+			Used:    float64(s.State.Bytes),
+			Limit:   float64(s.Config.MaxBytes),
+			Seconds: math.Inf(1),
+		}
 		one.Held = one.Used * heldShare(s, w)
+
 		if perSec > 0 && s.State.Msgs > 0 {
 			size := one.Used / float64(s.State.Msgs)
 			one.Seconds = max(0, roomRefused*one.Limit-one.Held) / (perSec * size)
@@ -63,10 +77,11 @@ func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 	return rooms
 }
 
-// roomRefused is the part of a stream at which clients are refused.
+// roomRefused is the share of a stream's limit at which clients are refused.
 const roomRefused = 0.75
 
-// heldShare is which part of a stream is younger than what may go, if it came evenly.
+// heldShare returns the share of a stream that is younger than what may be purged, if messages came
+// evenly.
 func heldShare(s space, w watermark) float64 {
 	span := w.asked.Sub(s.State.FirstTime)
 	if s.State.Msgs == 0 || span <= 0 {

@@ -1,10 +1,12 @@
 package streams
 
-// Room in the streams: what is answered goes, the oldest first, once a stream is more than half full.
+// Room in the streams: what is answered goes, the oldest first, once a stream is more than half
+// full.
 //
-// Which jobs are answered the server knows: the sweeper acknowledges a model when its job has an answer, so all models up to the
-// acknowledgement floor of its consumer are answered. What the streams hold from before the first model above that floor belongs
-// to answered jobs. What is remembered between two looks only saves work, and purging twice is purging once: any number of
+// Which jobs are answered the server knows: the sweeper acknowledges a model when its job has an
+// answer, so all models up to the acknowledgement floor of its consumer are answered. What the
+// streams hold from before the first model above that floor belongs to answered jobs. What is
+// remembered between two looks only saves work, and purging twice is purging once: any number of
 // aggregators may do it.
 
 import (
@@ -21,44 +23,55 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Of a stream's MaxBytes: above half the oldest go, down to three eighths. Above three eighths jobs that take long are moved out of
-// the way. Above three quarters the clients are refused (bus.Room). Above seven eighths the jobs that wait may
-// themselves be what nothing can go for, and are moved too.
+// Shares of a stream's MaxBytes. Above roomPressed its oldest messages are purged, down to roomLow.
+// Above roomLow jobs that take long are moved to the end. Above roomRefused clients are refused
+// (bus.Room). Above roomFull the jobs that wait before the first stage may themselves prevent
+// purging, and are moved as well.
 const (
 	roomPressed = 0.5
 	roomLow     = 0.375
 	roomFull    = 0.875
 )
 
-// roomEvery is how often the streams are looked at, or more often where answers are kept for seconds only.
+// roomEvery is the interval at which the streams are looked at, or less where answers are kept for
+// seconds only.
 const roomEvery = time.Second
 
-// grown are the streams that grow with every job and are not emptied by acknowledgements.
-var grown = []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline, bus.ObjectsBlob}
+// grown lists the streams that grow with every job and are not emptied by acknowledgements.
+var grown = []string{
+	bus.StreamModel,
+	bus.StreamPartial,
+	bus.StreamAnswer,
+	bus.StreamBlob,
+	bus.StreamDeadline,
+	bus.ObjectsBlob,
+}
 
-// Keeper makes room, in an aggregator.
+// Keeper makes room in the streams. It runs in an aggregator.
 type Keeper struct {
 	Bus        *bus.Bus
 	Log        *slog.Logger
 	SweepAfter time.Duration         // the age at which a job is looked after; negative: never
-	Tell       func(map[string]Room) // is told of every look; nil: nobody is
+	Tell       func(map[string]Room) // is called after every look; may be nil
 
 	rates map[string]*rate
-	// answered is up to where models were found answered, beside the floor.
+	// all models up to this sequence were found answered, perhaps above the sweeper's floor
 	answered uint64
-	mu       sync.Mutex
-	crowd    Crowd
+
+	mu    sync.Mutex
+	crowd Crowd // under mu
 }
 
-// Crowd is what the sweeper wants to know of the streams.
+// Crowd is what the sweeper needs to know about the streams.
 type Crowd struct {
-	Before time.Time // jobs stored before are in the way; zero: none is
+	Before time.Time // jobs stored before this are in the way; zero: none is
 	Times  bus.Times
-	Many   bool // jobs without answer, too many to look at often
+	Many   bool // there are too many jobs without answer to look at them often
 	Full   bool // jobs that wait before the first stage are in the way as well
 }
 
-// manyUnanswered is how many jobs without answer the sweeper looks at as often as each wants.
+// manyUnanswered is the number of jobs without answer up to which the sweeper looks at each as
+// often as its age suggests.
 const manyUnanswered = 1000
 
 // Watch makes room until ctx ends.
@@ -75,7 +88,7 @@ func (k *Keeper) Watch(ctx context.Context) error {
 	}
 }
 
-// rest is the pause before the next look.
+// rest returns the pause until the next look.
 func (k *Keeper) rest() time.Duration {
 	if times := k.Crowded().Times; times.Margin > 0 {
 		return min(roomEvery, times.Margin)
@@ -83,17 +96,20 @@ func (k *Keeper) rest() time.Duration {
 	return roomEvery
 }
 
-// space is a stream as the server says it is.
+// space is a stream as the server describes it.
 type space struct {
 	*jetstream.StreamInfo
-	used float64 // of MaxBytes
+	used float64 // share of MaxBytes; 0 for a stream without limit
 }
 
-// target is the sequence up to which a stream that is too full would be purged to be at its low mark, if messages were of one size.
+// target returns the sequence up to which a stream that is too full would be purged to be at
+// roomLow if all messages were of one size; 0: it is not too full.
 func (s space) target() uint64 {
 	if s.used <= roomPressed || s.State.Msgs == 0 {
 		return 0
 	}
+
+	// With share u used, of n messages n (u − low) / u go.
 	all := float64(s.State.LastSeq - s.State.FirstSeq + 1)
 	return s.State.FirstSeq + uint64(all*(s.used-roomLow)/s.used)
 }
@@ -102,6 +118,7 @@ func (s space) target() uint64 {
 func (k *Keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+
 	spaces := map[string]space{}
 	for _, name := range grown {
 		s, err := k.Bus.Stream(ctx, name)
@@ -112,12 +129,15 @@ func (k *Keeper) look(ctx context.Context) error {
 		if err != nil {
 			return fault.New(fault.Infrastructure, "pipeline: room of %s: %w", name, err)
 		}
+
 		one := space{StreamInfo: info}
 		if most := info.Config.MaxBytes; most > 0 {
 			one.used = float64(info.State.Bytes) / float64(most)
 		}
 		spaces[name] = one
 	}
+
+	// The streams were asked before the sweeper: what its floor says holds for all that they held.
 	models := spaces[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
 	sweeper, err := k.sweeper(ctx)
@@ -128,32 +148,37 @@ func (k *Keeper) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	k.note(spaces, sweeper, w)
 	return k.purge(ctx, spaces, w)
 }
 
-// sweeper asks for the state of the sweeper's consumer.
+// sweeper returns the state of the sweeper's consumer.
 func (k *Keeper) sweeper(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	s, err := k.Bus.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return nil, err
 	}
+
 	c, err := s.Consumer(ctx, Sweeps.Name)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "pipeline: room: consumer %s of %s: %w", Sweeps.Name, bus.StreamModel, err)
+		return nil, fault.New(
+			fault.Infrastructure, "pipeline: room: consumer %s of %s: %w", Sweeps.Name,
+			bus.StreamModel, err,
+		)
 	}
 	return c.CachedInfo(), nil
 }
 
-// watermark is below what the streams hold for answered jobs only.
+// watermark bounds what the streams hold for answered jobs only.
 type watermark struct {
-	asked  time.Time // by the server's clock
-	floor  uint64    // models up to here are answered
-	oldest time.Time // when the first model above was stored, or asked
+	asked  time.Time // the server's clock when it described the streams
+	floor  uint64    // models up to this sequence are answered
+	oldest time.Time // when the first model above the floor was stored; asked, if there is none
 	times  bus.Times
 }
 
-// frees is the time before which a stream holds what may go.
+// frees returns the time before which all messages of a stream may be purged.
 func (w watermark) frees(stream string) time.Time {
 	before := w.oldest.Add(-w.times.Margin)
 	switch stream {
@@ -172,12 +197,21 @@ func (w watermark) frees(stream string) time.Time {
 	return before
 }
 
-// watermark is taken from what the server says: the streams first, then the floor, then what is above it.
-func (k *Keeper) watermark(ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times) (watermark, error) {
-	w := watermark{asked: models.TimeStamp, floor: sweeper.AckFloor.Stream, oldest: models.TimeStamp, times: times}
+// watermark computes the watermark from what the server says: first about the streams, then about
+// the floor, then about the models above it.
+func (k *Keeper) watermark(
+	ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times,
+) (watermark, error) {
+	w := watermark{
+		asked:  models.TimeStamp,
+		floor:  sweeper.AckFloor.Stream,
+		oldest: models.TimeStamp,
+		times:  times,
+	}
 	if w.floor >= models.State.LastSeq {
 		return w, nil
 	}
+
 	w.floor = max(w.floor, k.answered)
 	for range answeredAtOnce {
 		first, err := k.Bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
@@ -188,36 +222,42 @@ func (k *Keeper) watermark(ctx context.Context, models space, sweeper *jetstream
 		if err != nil {
 			return w, err
 		}
+
 		if w.oldest = models.TimeStamp; first.Time.Before(w.oldest) {
 			w.oldest = first.Time
 		}
+
+		// Only models that the sweeper should have looked at by now are looked up.
 		if k.SweepAfter < 0 || w.asked.Sub(first.Time) <= 2*k.SweepAfter {
 			return w, nil
 		}
 		if answered, err := k.isAnswered(ctx, first.Subject); err != nil || !answered {
 			return w, err
 		}
-		w.floor, k.answered = first.Sequence, first.Sequence
+		w.floor = first.Sequence
+		k.answered = first.Sequence
 	}
 	return w, nil
 }
 
-// answeredAtOnce is how many answered jobs above the floor one look passes.
+// answeredAtOnce is the number of answered jobs above the floor that one look passes at most.
 const answeredAtOnce = 1000
 
-// isAnswered reports whether the job of a model has its answer. It is asked where the sweeper should have acknowledged the model: the
-// server may leave an acknowledgement floor where it is for a minute and longer although all above has been acknowledged, when what it
-// waited for was moved (nats-server 2.15.2, checkPending).
+// isAnswered reports whether the job of a model has its answer. It is asked where the sweeper
+// should have acknowledged the model: the server may leave an acknowledgement floor unchanged for a
+// minute and longer although all above it is acknowledged, when the message it waited for was moved
+// (nats-server 2.15.2, checkPending).
 func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	model, err := message.ParseSubject(subject)
 	if err != nil {
-		return false, nil // it is not ours
+		return false, nil // not a subject of this program
 	}
 	return k.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
-// purge removes the oldest from the streams that are too full. A model goes before its answer, so that an id is taken
-// for as long as either is there; where answers need room the models before them go.
+// purge removes the oldest messages from the streams that are too full. A model goes before its
+// answer, so that a job id is taken for as long as either is there; where answers need room the
+// models before them go.
 func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark) error {
 	to := spaces[bus.StreamModel].target()
 	answers := spaces[bus.StreamAnswer].target()
@@ -229,12 +269,14 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 		if err != nil {
 			return err
 		}
+
 		before, err := k.before(ctx, spaces[bus.StreamModel], last.Time.Add(w.times.Margin))
 		if err != nil {
 			return err
 		}
 		to = max(to, before)
 	}
+
 	if to > 0 {
 		old, err := k.before(ctx, spaces[bus.StreamModel], w.frees(bus.StreamModel))
 		if err != nil {
@@ -244,23 +286,33 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 			return err
 		}
 	}
+
 	if answers > 0 {
 		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answers, w); err != nil {
 			return err
 		}
 	}
+
+	// The others do not depend on each other.
 	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
-		if err := k.purgeBefore(ctx, spaces[name], spaces[name].target(), w.frees(name)); err != nil {
+		if err := k.purgeBefore(
+			ctx, spaces[name], spaces[name].target(), w.frees(name),
+		); err != nil {
 			return err
 		}
 	}
+
 	if spaces[bus.ObjectsBlob].used <= roomPressed {
 		return nil
 	}
-	return k.Bus.DropObjects(ctx, w.frees(bus.ObjectsBlob), uint64(float64(spaces[bus.ObjectsBlob].Config.MaxBytes)*roomLow))
+	objects := spaces[bus.ObjectsBlob]
+	return k.Bus.DropObjects(
+		ctx, w.frees(bus.ObjectsBlob), uint64(float64(objects.Config.MaxBytes)*roomLow),
+	)
 }
 
-// purgeAnswers removes answers that have had their time and whose models are gone: those stored before the first model that is left.
+// purgeAnswers removes answers that were kept for long enough and whose models are gone, that is
+// those stored before the first model that is left.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
 	before := w.frees(bus.StreamAnswer)
 	first, err := k.Bus.From(ctx, bus.StreamModel, 1, time.Time{})
@@ -270,17 +322,19 @@ func (k *Keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w w
 	if err != nil {
 		return err
 	}
+
 	if left := first.Time.Add(-w.times.Margin); left.Before(before) {
 		before = left
 	}
 	return k.purgeBefore(ctx, answers, to, before)
 }
 
-// purgeBefore removes what is below a sequence and older than a time.
+// purgeBefore removes the messages below a sequence that are older than a time.
 func (k *Keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Time) error {
 	if to == 0 {
 		return nil
 	}
+
 	old, err := k.before(ctx, s, at)
 	if err != nil {
 		return err
@@ -288,7 +342,7 @@ func (k *Keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Ti
 	return k.purgeTo(ctx, s, min(to, old))
 }
 
-// before is the sequence below which all is older than a time.
+// before returns the sequence below which all messages are older than a time.
 func (k *Keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
 	first, err := k.Bus.From(ctx, s.Config.Name, 0, at)
 	if errors.Is(err, bus.ErrNotFound) {
@@ -297,10 +351,12 @@ func (k *Keeper) before(ctx context.Context, s space, at time.Time) (uint64, err
 	return first.Sequence, err
 }
 
+// purgeTo removes the messages below a sequence.
 func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 	if sequence <= s.State.FirstSeq {
 		return nil
 	}
+
 	k.Log.Debug("making room", "stream", s.Config.Name, "from", s.State.FirstSeq, "below", sequence)
 	return k.Bus.PurgeTo(ctx, s.Config.Name, sequence)
 }
@@ -309,22 +365,31 @@ func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 func (k *Keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
 	c := Crowd{Times: w.times, Many: sweeper.NumAckPending > manyUnanswered}
 	for _, s := range spaces {
-		// Where many jobs have no answer they are no stragglers: moving them would make no room, unless what is full is behind them.
+		// Where many jobs have no answer they are no stragglers: moving them would make no room,
+		// unless what is full is behind them.
 		full := s.used > roomFull && s.Config.Name != bus.StreamModel
+
 		c.Full = c.Full || full
-		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs) {
+		most := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
+		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= most {
 			continue
 		}
+
+		// The jobs of the oldest two thirds of the stream's time are in the way.
 		if late := w.asked.Add(-w.asked.Sub(s.State.FirstTime) / 3); late.After(c.Before) {
 			c.Before = late
 		}
 	}
+
+	// No job is in the way before its model has been kept for the grace.
 	if old := w.asked.Add(-w.times.Grace); old.Before(c.Before) {
 		c.Before = old
 	}
+
 	k.mu.Lock()
 	k.crowd = c
 	k.mu.Unlock()
+
 	if k.Tell != nil {
 		k.Tell(k.measure(spaces, w))
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Setup goes on where a worker makes a consumer between setup's look at it and its creation, with another start.
+// Setup goes on where a worker makes a consumer between setup's look at it and its creation, with
+// another start.
 func TestSetupWhileOthersMend(t *testing.T) {
 	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
 	if err != nil {
@@ -53,14 +54,19 @@ func TestSetupWhileOthersMend(t *testing.T) {
 			if cc.Durable != name {
 				continue
 			}
-			cc.DeliverPolicy, cc.OptStartSeq, cc.MaxAckPending = jetstream.DeliverByStartSequencePolicy, 7, 7
+			cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+			cc.OptStartSeq = 7
+			cc.MaxAckPending = 7
 			if _, err := stream.CreateConsumer(t.Context(), cc); err != nil {
 				t.Errorf("the other one: %v", err)
 			}
 		}
 	}}
-	for i, c := range []streams.Config{{OneConsumer: true}, {}} { // the one; then sixteen, two of which are made elsewhere
-		if err := streams.SetupConsumers(t.Context(), js, streams.Partials, c.WithDefaults()); err != nil {
+	// the one; then sixteen, two of which are made elsewhere
+	for i, c := range []streams.Config{{OneConsumer: true}, {}} {
+		if err := streams.SetupConsumers(
+			t.Context(), js, streams.Partials, c.WithDefaults(),
+		); err != nil {
 			t.Fatalf("setup %d: %v", i, err)
 		}
 	}
@@ -77,7 +83,9 @@ func TestSetupWhileOthersMend(t *testing.T) {
 			late++
 		}
 		if cc.MaxAckPending < 1000 {
-			t.Errorf("consumer %s was not brought up to date: %d may be pending", name, cc.MaxAckPending)
+			t.Errorf(
+				"consumer %s was not brought up to date: %d may be pending", name, cc.MaxAckPending,
+			)
 		}
 	}
 	if _, err := begin(streams.Partials.Name); !errors.Is(err, jetstream.ErrConsumerNotFound) {

@@ -11,30 +11,37 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// slack is how much longer than models and answers everything lives that they need.
+// slack is how much longer than models and answers the messages are kept that they need.
 const slack = time.Hour
 
-// sweepAckWait is the AckWait of the sweeper's consumer in those of the others. What a sweeper that died had in its hands holds the room of
-// all that came after it until then.
+// sweepAckWait is the AckWait of the sweeper's consumer as a multiple of that of the others. Until
+// then the models that a sweeper held when it died keep the room of all that came after them.
 const sweepAckWait = 3
 
-// deadFor is how long dead letters are kept at least.
+// deadFor is for how long dead letters are kept at least.
 const deadFor = 7 * 24 * time.Hour
 
-// shares is the unit of topology's MaxBytes: the room for all streams over shares.
+// shares is the number of shares into which the room for all streams is divided; topology and
+// objectStores say how many each has.
 const shares = 48
 
-// objectStore is an object store with the stream behind it, its MaxBytes in shares.
+// objectStore is an object store with the name of the stream behind it. Its MaxBytes is in shares.
 type objectStore struct {
 	jetstream.ObjectStoreConfig
 	stream string
 }
 
-// objectStores returns the object stores.
+// objectStores returns the object stores of large payloads.
 func objectStores(c Config) []objectStore {
 	of := func(bucket, description string, share int64, age time.Duration) objectStore {
 		o := objectStore{
-			jetstream.ObjectStoreConfig{Bucket: bucket, Description: description, TTL: age, MaxBytes: share, Replicas: c.Replicas},
+			jetstream.ObjectStoreConfig{
+				Bucket:      bucket,
+				Description: description,
+				TTL:         age,
+				MaxBytes:    share,
+				Replicas:    c.Replicas,
+			},
 			"OBJ_" + bucket,
 		}
 		if c.InMemory {
@@ -48,69 +55,111 @@ func objectStores(c Config) []objectStore {
 	}
 }
 
-// topology returns the streams, their MaxBytes in shares.
+// topology returns the streams, with their MaxBytes in shares.
 //
-// Models, partials and answers keep the first message of every subject: publishers say that they expect none. Answers refuse others also
-// from a publisher that forgot to say so.
+// Models, partials and answers keep the first message of every subject, because publishers say that
+// they expect none. The stream of answers refuses a second one also from a publisher that did not
+// say so.
 func topology(c Config) []jetstream.StreamConfig {
-	kept := func(name, description string, share int64, kinds ...message.Kind) jetstream.StreamConfig {
+	// kept is a stream that keeps its messages, one per subject.
+	kept := func(
+		name, description string, share int64, kinds ...message.Kind,
+	) jetstream.StreamConfig {
 		var subjects []string
 		for _, k := range kinds {
 			subjects = append(subjects, message.Served(k)...)
 		}
 		s := jetstream.StreamConfig{
-			Name: name, Description: description, Subjects: subjects, MaxBytes: share,
-			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, DiscardNewPerSubject: true,
-			MaxAge: c.Keep, Replicas: c.Replicas, Duplicates: time.Second, AllowDirect: true, Metadata: map[string]string{},
+			Name:                 name,
+			Description:          description,
+			Subjects:             subjects,
+			MaxBytes:             share,
+			Retention:            jetstream.LimitsPolicy,
+			Discard:              jetstream.DiscardNew,
+			MaxMsgsPerSubject:    1,
+			DiscardNewPerSubject: true,
+			MaxAge:               c.Keep,
+			Replicas:             c.Replicas,
+			Duplicates:           time.Second,
+			AllowDirect:          true,
+			Metadata:             map[string]string{},
 		}
 		if c.KeepAtLeast > 0 {
-			s.Metadata[bus.MetadataKeepAtLeast] = strconv.FormatInt(c.KeepAtLeast.Milliseconds(), 10)
+			s.Metadata[bus.MetadataKeepAtLeast] = strconv.FormatInt(
+				c.KeepAtLeast.Milliseconds(), 10,
+			)
 		}
 		if c.InMemory {
 			s.Storage = jetstream.MemoryStorage
 		}
 		return s
 	}
-	// A power cut may lose what passes through an async stream: the sweeper drives the job again. Models and answers
-	// are written as the server's sync_interval says.
+
+	// async lets the server write a stream later than it acknowledges. A power cut may lose
+	// messages then, and the sweeper starts their jobs again. Models and answers are written as the
+	// server's sync_interval says.
 	async := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		if !c.InMemory && c.Replicas == 1 {
 			s.PersistMode = jetstream.AsyncPersistMode
 		}
 		return s
 	}
+	// queue makes a stream a work queue: messages go when they are acknowledged.
+
 	queue := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		s.Retention = jetstream.WorkQueuePolicy
 		return s
 	}
+
 	answers := kept(bus.StreamAnswer, "one terminal answer per job", 4, message.KindAnswer)
-	answers.RePublish = &jetstream.RePublish{Source: message.Filter(message.KindAnswer), Destination: message.Filter(message.KindDone)}
+	answers.RePublish = &jetstream.RePublish{
+		Source:      message.Filter(message.KindAnswer),
+		Destination: message.Filter(message.KindDone),
+	}
 
 	partials := async(kept(bus.StreamPartial, "values of chunks", 4, message.KindPartial))
-	partials.MaxAge, partials.DiscardNewPerSubject = c.Keep+slack, false // those of a job that takes long move to the end
+	partials.MaxAge = c.Keep + slack
+	partials.DiscardNewPerSubject = false // partials of a job that takes long move to the end
 
-	// A blob in use is written again at the end, in the place of the old one.
+	// A blob that is needed again is written again at the end, in the place of the old one.
 	blobs := kept(bus.StreamBlob, "networks and job plans under their digest", 12, message.KindBlob)
-	blobs.DiscardNewPerSubject, blobs.MaxAge = false, blobAge(c)
+	blobs.DiscardNewPerSubject = false
+	blobs.MaxAge = blobAge(c)
 
-	// Registered models stay until they are removed: a full stream refuses new ones. One that is not what its digest says
-	// gives its place to one that is.
+	// Registered models stay until they are removed: a full stream refuses new ones. A message
+	// whose bytes do not have the digest of its subject can be replaced by one whose bytes have it.
 	graphs := kept(bus.StreamGraph, "registered models under their digest", 2, message.KindGraph)
-	graphs.DiscardNewPerSubject, graphs.MaxAge = false, 0
+	graphs.DiscardNewPerSubject = false
+	graphs.MaxAge = 0
 
 	dead := kept(bus.StreamDead, "what failed and why", 1, message.KindDLQ)
-	dead.DiscardNewPerSubject, dead.Discard, dead.MaxAge = false, jetstream.DiscardOld, max(deadFor, c.Keep)
+	dead.DiscardNewPerSubject = false
+	dead.Discard = jetstream.DiscardOld
+	dead.MaxAge = max(deadFor, c.Keep)
 
-	control := queue(kept(bus.StreamControl, "jobs to cancel, jobs to start again", 1, message.KindCancel, message.KindRedrive))
+	control := queue(
+		kept(
+			bus.StreamControl, "jobs to cancel, jobs to start again", 1, message.KindCancel,
+			message.KindRedrive,
+		),
+	)
 	control.DiscardNewPerSubject = false
 
-	// The server takes schedules only on a stream that discards the old.
-	deadlines := queue(kept(bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer, message.KindDeadline))
-	deadlines.Discard, deadlines.DiscardNewPerSubject = jetstream.DiscardOld, false
-	deadlines.AllowMsgSchedules, deadlines.AllowRollup, deadlines.MaxAge = true, true, c.Keep+slack
+	// The server takes schedules only on a stream that discards old messages.
+	deadlines := queue(
+		kept(
+			bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer,
+			message.KindDeadline,
+		),
+	)
+	deadlines.Discard = jetstream.DiscardOld
+	deadlines.DiscardNewPerSubject = false
+	deadlines.AllowMsgSchedules = true
+	deadlines.AllowRollup = true
+	deadlines.MaxAge = c.Keep + slack
 
 	models := kept(bus.StreamModel, "requests, the source of every replay", 8, message.KindModel)
-	models.DiscardNewPerSubject = false // that of a job that takes long moves to the end
+	models.DiscardNewPerSubject = false // the model of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
 	return []jetstream.StreamConfig{
@@ -121,59 +170,120 @@ func topology(c Config) []jetstream.StreamConfig {
 	}
 }
 
-// blobAge is how long blobs live. An object past the half of it is written again when it is needed.
+// blobAge returns for how long blobs are kept. One past half of it is written again when it is
+// needed.
 func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
 
-// Feed is a durable consumer per lane of a kind, or one over all lanes.
+// Feed is a kind of messages with its durable consumers: one per lane, or one over all lanes.
 type Feed struct {
-	Stream, Name string
-	Headers      bool // its messages come without their payloads
-	kind         message.Kind
-	Laned        bool // may be split by lanes
-	pending      int  // MaxAckPending: what all workers of a stage together may hold
+	Stream  string
+	Name    string // of the consumer over all lanes, and the prefix of those of lanes
+	Headers bool   // messages come without their payloads
+	kind    message.Kind
+	Laned   bool // may be split by lanes
+	// MaxAckPending: the number of messages that all workers of a stage together may hold
+	pending int
 }
 
 // The feeds of all stages.
 var (
-	Models    = Feed{Stream: bus.StreamModel, Name: bus.ConsumerModel, kind: message.KindModel, Laned: true, pending: 8192}
-	Redrives  = Feed{Stream: bus.StreamControl, Name: "redrive", kind: message.KindRedrive, Laned: true, pending: 8192}
-	Networks  = Feed{Stream: bus.StreamNetwork, Name: bus.ConsumerNetwork, kind: message.KindNetwork, Laned: true, pending: 8192}
-	Tasks     = Feed{Stream: bus.StreamTask, Name: bus.ConsumerTask, kind: message.KindTask, Laned: true, pending: 8192}
-	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, Laned: true, pending: 65536}
-	Deadlines = Feed{Stream: bus.StreamDeadline, Name: "deadline", kind: message.KindDeadline, pending: 8192}
-	Cancels   = Feed{Stream: bus.StreamControl, Name: "cancel", kind: message.KindCancel, pending: 8192}
-	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, pending: 65536, Headers: true}
+	Models = Feed{
+		Stream:  bus.StreamModel,
+		Name:    bus.ConsumerModel,
+		kind:    message.KindModel,
+		Laned:   true,
+		pending: 8192,
+	}
+	Redrives = Feed{
+		Stream:  bus.StreamControl,
+		Name:    "redrive",
+		kind:    message.KindRedrive,
+		Laned:   true,
+		pending: 8192,
+	}
+	Networks = Feed{
+		Stream:  bus.StreamNetwork,
+		Name:    bus.ConsumerNetwork,
+		kind:    message.KindNetwork,
+		Laned:   true,
+		pending: 8192,
+	}
+	Tasks = Feed{
+		Stream:  bus.StreamTask,
+		Name:    bus.ConsumerTask,
+		kind:    message.KindTask,
+		Laned:   true,
+		pending: 8192,
+	}
+	Partials = Feed{
+		Stream:  bus.StreamPartial,
+		Name:    bus.ConsumerPartial,
+		kind:    message.KindPartial,
+		Laned:   true,
+		pending: 65536,
+	}
+	Deadlines = Feed{
+		Stream:  bus.StreamDeadline,
+		Name:    "deadline",
+		kind:    message.KindDeadline,
+		pending: 8192,
+	}
+	Cancels = Feed{
+		Stream:  bus.StreamControl,
+		Name:    "cancel",
+		kind:    message.KindCancel,
+		pending: 8192,
+	}
+	Sweeps = Feed{
+		Stream:  bus.StreamModel,
+		Name:    "sweep",
+		kind:    message.KindModel,
+		pending: 65536,
+		Headers: true,
+	}
 )
 
+// feeds lists all feeds, for setup and mending.
 var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Sweeps}
 
-// consumers returns the configurations of the Feed's consumers.
+// consumers returns the configurations of the feed's consumers.
 //
-// MaxDeliver is unlimited: at a limit the server would keep the message and tell nobody, so the worker loop counts. There
-// is no BackOff either: its first step would replace AckWait.
+// MaxDeliver is unlimited: at a limit the server would keep the message and tell nobody, so the
+// worker counts attempts. There is no BackOff, because its first step would replace AckWait.
 func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 	one := jetstream.ConsumerConfig{
-		Durable: f.Name, FilterSubject: message.Filter(f.kind), AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
-		MaxDeliver: -1, MaxAckPending: f.pending, MaxWaiting: 4096, HeadersOnly: f.Headers, Replicas: c.Replicas,
+		Durable:       f.Name,
+		FilterSubject: message.Filter(f.kind),
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       c.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: f.pending,
+		MaxWaiting:    4096,
+		HeadersOnly:   f.Headers,
+		Replicas:      c.Replicas,
 	}
+
 	if f.Headers {
 		one.AckWait *= sweepAckWait
 	}
+
 	if c.OneConsumer || !f.Laned {
 		return []jetstream.ConsumerConfig{one}
 	}
+
 	all := make([]jetstream.ConsumerConfig, wire.Lanes)
 	for lane := range all {
 		all[lane] = one
-		all[lane].Durable, all[lane].FilterSubject = f.ConsumerName(lane), message.LaneFilter(f.kind, lane)
+		all[lane].Durable = f.ConsumerName(lane)
+		all[lane].FilterSubject = message.LaneFilter(f.kind, lane)
 	}
 	return all
 }
 
-// ConsumerName is the consumer of one lane.
+// ConsumerName returns the name of the consumer of one lane.
 func (f Feed) ConsumerName(lane int) string { return fmt.Sprintf("%s-%d", f.Name, lane) }
 
-// ConsumerNames are the consumers of lanes.
+// ConsumerNames returns the names of the consumers of lanes.
 func (f Feed) ConsumerNames(lanes []int) []string {
 	names := make([]string, len(lanes))
 	for i, lane := range lanes {

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Where the acknowledgement floor of the sweeper stands still, answered jobs above it are passed up to the first without answer, and
-// only those that should have been swept.
+// Where the acknowledgement floor of the sweeper stands still, answered jobs above it are passed up
+// to the first without answer, and only those that should have been swept.
 func TestStandingFloorIsPassed(t *testing.T) {
 	must := func(err error) {
 		t.Helper()
@@ -32,10 +32,16 @@ func TestStandingFloorIsPassed(t *testing.T) {
 	const answered = 5
 	for i := range answered + 1 {
 		job := fmt.Sprintf("job-%d", i)
-		_, err := b.Once(t.Context(), bus.StreamModel, &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")})
+		_, err := b.Once(
+			t.Context(), bus.StreamModel,
+			&nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")},
+		)
 		must(err)
 		if i < answered {
-			_, err := b.Once(t.Context(), bus.StreamAnswer, &nats.Msg{Subject: wire.AnswerSubject(job), Data: []byte("an answer")})
+			_, err := b.Once(
+				t.Context(), bus.StreamAnswer,
+				&nats.Msg{Subject: wire.AnswerSubject(job), Data: []byte("an answer")},
+			)
 			must(err)
 		}
 	}
@@ -43,10 +49,19 @@ func TestStandingFloorIsPassed(t *testing.T) {
 	for _, c := range []struct {
 		sweepAfter  time.Duration
 		floor, want uint64
-	}{{time.Nanosecond, 0, answered}, {time.Nanosecond, 3, answered}, {time.Hour, 0, 0}, {time.Hour, 3, 3}, {-1, 0, 0}} {
+	}{
+		{time.Nanosecond, 0, answered},
+		{time.Nanosecond, 3, answered},
+		{time.Hour, 0, 0},
+		{time.Hour, 3, 3},
+		{-1, 0, 0},
+	} {
 		k := &streams.Keeper{Bus: b, SweepAfter: c.sweepAfter}
 		if got, err := k.Answered(t.Context(), c.floor); err != nil || got != c.want {
-			t.Errorf("swept after %v, floor %d: answered up to %d, want %d: %v", c.sweepAfter, c.floor, got, c.want, err)
+			t.Errorf(
+				"swept after %v, floor %d: answered up to %d, want %d: %v", c.sweepAfter, c.floor,
+				got, c.want, err,
+			)
 		}
 	}
 }
