@@ -16,7 +16,8 @@ func OverBudget(plan btn.Cost, memory int64) error {
 	if plan.Bytes > 1e15 {
 		bytes = fmt.Sprintf("2^%.1f bytes", math.Log2(plan.Bytes))
 	}
-	return fault.New(fault.OverBudget, "%w: exact elimination needs %s of tables (width %d, largest table 2^%.1f entries, %.3g flops), "+
-		"the budget is %d bytes",
+	return fault.New(fault.OverBudget,
+		"%w: exact elimination needs %s of tables (width %d, largest table 2^%.1f entries, "+
+			"%.3g flops), the budget is %d bytes",
 		ErrOverBudget, bytes, plan.Width, plan.Log2Table, plan.Flops, memory)
 }

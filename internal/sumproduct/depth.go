@@ -4,20 +4,22 @@ package sumproduct
 
 import "github.com/basetensor/basetensor/pkg/scaled"
 
-// Depth bounds the entries of a table from below: all but the zeros are 2^Low or more in size, Low ≤ 0. What products and divisions
-// lost on the way to them is 2^Off at most in every entry, where Lost.
+// Depth bounds the entries of a table from below: all but the zeros are 2^Low or more in size, Low
+// ≤ 0. Where Lost, products and divisions on the way to the table have lost something: 2^Off at
+// most in every entry.
 type Depth struct {
-	Low      int
+	Low      int  // exponent of 2
 	Measured bool // Low was looked up, no better bound is to be had
-	Lost     bool
-	Off      int
+	Lost     bool // digits were lost on the way
+	Off      int  // exponent of 2 of what an entry may be off by; of use where Lost
 }
 
 // Measure looks the smallest entry of the table up, once.
 func (d *Depth) Measure(data []float64) {
 	if !d.Measured {
 		_, low, _ := scaled.Extent(data)
-		d.Low, d.Measured = min(low, 0), true
+		d.Low = min(low, 0)
+		d.Measured = true
 	}
 }
 
@@ -26,11 +28,13 @@ func (d *Depth) Lose(off int) {
 	if d.Lost {
 		off = max(off, d.Off) + 1
 	}
-	d.Lost, d.Off = true, off
+	d.Lost = true
+	d.Off = off
 }
 
 const (
-	// Cancelled is how many bits a sum of terms of both signs may be below the smallest of them without being 0: the bits of a term.
+	// Cancelled is how many bits a sum of terms of both signs may be
+	// below the smallest of them without being 0: the bits of a term.
 	Cancelled = 54
 	// Smallest is the exponent of the least float64 that is not 0: no entry is deeper.
 	Smallest = -1074

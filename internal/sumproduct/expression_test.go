@@ -21,31 +21,43 @@ func TestValidate(t *testing.T) {
 		text   string
 	}{
 		{"nothing", func(*sumproduct.Expression) {}, nil, "", ""},
-		{"dimension", func(e *sumproduct.Expression) { e.Dims[1] = 0 }, sumproduct.ErrExpression, fault.BadInput, "index 1 has dimension 0"},
-		{"none", func(e *sumproduct.Expression) { e.Tables[1].Scope = []int{3} }, sumproduct.ErrExpression, fault.BadInput,
+		{"dimension", func(e *sumproduct.Expression) { e.Dims[1] = 0 }, sumproduct.ErrExpression,
+			fault.BadInput, "index 1 has dimension 0"},
+		{"none", func(e *sumproduct.Expression) { e.Tables[1].Scope = []int{3} },
+			sumproduct.ErrExpression, fault.BadInput,
 			"table 1 names index 3, there are 3"},
-		{"negative", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = -1 }, sumproduct.ErrExpression, fault.BadInput,
+		{"negative", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = -1 },
+			sumproduct.ErrExpression, fault.BadInput,
 			"table 0 names index -1"},
-		{"twice", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = 1 }, sumproduct.ErrExpression, fault.BadInput,
+		{"twice", func(e *sumproduct.Expression) { e.Tables[0].Scope[0] = 1 },
+			sumproduct.ErrExpression, fault.BadInput,
 			"table 0 names index 1 twice"},
-		{"few", func(e *sumproduct.Expression) { e.Tables[0].Data = nil }, sumproduct.ErrExpression, fault.BadInput, "table 0 has 0 entries"},
-		{"many", func(e *sumproduct.Expression) { e.Tables[1].Data = make([]float64, 5) }, sumproduct.ErrExpression,
+		{"few", func(e *sumproduct.Expression) { e.Tables[0].Data = nil }, sumproduct.ErrExpression,
+			fault.BadInput, "table 0 has 0 entries"},
+		{"many", func(e *sumproduct.Expression) { e.Tables[1].Data = make([]float64, 5) },
+			sumproduct.ErrExpression,
 			fault.BadInput, "table 1 has 5 entries"},
-		{"huge", func(e *sumproduct.Expression) { e.Dims = slices.Repeat([]int{1 << 40}, 3) }, sumproduct.ErrExpression,
+		{"huge", func(e *sumproduct.Expression) { e.Dims = slices.Repeat([]int{1 << 40}, 3) },
+			sumproduct.ErrExpression,
 			fault.BadInput, "needs another number"},
-		{"exponents", func(e *sumproduct.Expression) { e.Tables[1].Exp = make([]int64, 4) }, sumproduct.ErrExpression,
+		{"exponents", func(e *sumproduct.Expression) { e.Tables[1].Exp = make([]int64, 4) },
+			sumproduct.ErrExpression,
 			fault.BadInput, "exponents of its own"},
-		{"unfit", func(e *sumproduct.Expression) { e.Unfit = "far apart" }, sumproduct.ErrSpan, fault.Unsupported, "far apart"},
+		{"unfit", func(e *sumproduct.Expression) { e.Unfit = "far apart" }, sumproduct.ErrSpan,
+			fault.Unsupported, "far apart"},
 	} {
 		e := &sumproduct.Expression{Dims: []int{2, 3, 4}, Tables: []sumproduct.Table{
-			{Scope: []int{0, 1}, Data: make([]float64, 6)}, {Scope: []int{2}, Data: make([]float64, 4)}, {Data: []float64{1}},
+			{Scope: []int{0, 1}, Data: make([]float64, 6)}, {Scope: []int{2},
+				Data: make([]float64, 4)}, {Data: []float64{1}},
 		}}
 		c.change(e)
 		err := e.Validate()
-		if !errors.Is(err, c.want) || c.want != nil && (fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text)) {
+		if !errors.Is(err, c.want) || c.want != nil &&
+			(fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if shape := e.ValidateShape(); (shape == nil) != (c.want == nil || errors.Is(c.want, sumproduct.ErrSpan)) {
+		if shape := e.ValidateShape(); (shape == nil) != (c.want == nil ||
+			errors.Is(c.want, sumproduct.ErrSpan)) {
 			t.Errorf("%s: the shape: %v", c.name, shape)
 		}
 	}
@@ -61,13 +73,15 @@ func TestFinite(t *testing.T) {
 	}}
 	for k, code := range []fault.Code{"", fault.BadInput, fault.Unsupported} {
 		err := e.Finite(k)
-		if (err != nil) != (k > 0) || k > 0 && (!errors.Is(err, sumproduct.ErrNotFinite) || fault.CodeOf(err) != code) {
+		if (err != nil) != (k > 0) || k > 0 &&
+			(!errors.Is(err, sumproduct.ErrNotFinite) || fault.CodeOf(err) != code) {
 			t.Errorf("table %d: %v", k, err)
 		}
 	}
 }
 
-// TestOffsets: against positions computed digit by digit, for axes that a table has and such that it has not.
+// TestOffsets: against positions computed digit by digit,
+// for axes that a table has and such that it has not.
 func TestOffsets(t *testing.T) {
 	dims, scope, axes := []int{2, 3, 1, 4, 2}, []int{3, 0, 2}, []int{0, 1, 2, 3}
 	by := make([]int, len(dims))

@@ -17,9 +17,11 @@ func Threads(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Share calls work for every chunk in 0 … chunks−1 once, each worker, 0 … min(threads, chunks)−1, from a goroutine of its own and taking
-// the next chunk that nobody has. What a chunk computes must not depend on its worker: then no result depends on threads. With one worker
-// all runs in the caller's goroutine, in sequence. It returns the first error by worker, after which no chunk is begun, or the context's.
+// Share calls work for every chunk in 0 … chunks−1 once, each worker, 0 … min(threads, chunks)−1,
+// from a goroutine of its own and taking the next chunk that nobody has. What a chunk computes must
+// not depend on its worker: then no result depends on threads. With one worker all runs in the
+// caller's goroutine, in sequence. It returns the first error by worker, after which no chunk is
+// begun, or the context's.
 func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int) error) error {
 	threads = min(threads, chunks)
 	if threads <= 1 {
@@ -33,10 +35,12 @@ func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int
 		}
 		return ctx.Err()
 	}
+
 	var next atomic.Int64
 	var failed atomic.Bool
 	var group sync.WaitGroup
 	errs := make([]error, threads)
+
 	for w := range threads {
 		group.Go(func() {
 			for !failed.Load() && ctx.Err() == nil {
@@ -50,6 +54,7 @@ func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int
 			}
 		})
 	}
+
 	group.Wait()
 	for _, err := range errs {
 		if err != nil {

@@ -16,15 +16,16 @@ func TestShareDoesEveryChunkOnce(t *testing.T) {
 		for _, threads := range []int{-1, 0, 1, 2, 7, 200} {
 			var mu sync.Mutex
 			var done []int
-			err := sumproduct.Share(context.Background(), threads, chunks, func(worker, chunk int) error {
-				mu.Lock()
-				defer mu.Unlock()
-				if worker < 0 || worker >= max(1, min(threads, chunks)) {
-					t.Errorf("worker %d of %d threads", worker, threads)
-				}
-				done = append(done, chunk)
-				return nil
-			})
+			err := sumproduct.Share(context.Background(), threads, chunks,
+				func(worker, chunk int) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if worker < 0 || worker >= max(1, min(threads, chunks)) {
+						t.Errorf("worker %d of %d threads", worker, threads)
+					}
+					done = append(done, chunk)
+					return nil
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +44,8 @@ func TestShareDoesEveryChunkOnce(t *testing.T) {
 	}
 }
 
-// TestShareStops: after an error nobody begins a chunk that was not begun, and after the end of the context neither.
+// TestShareStops: after an error nobody begins a chunk that was not begun,
+// and after the end of the context neither.
 func TestShareStops(t *testing.T) {
 	wrong := errors.New("wrong")
 	for _, threads := range []int{1, 4} {

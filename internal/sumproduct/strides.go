@@ -2,8 +2,9 @@ package sumproduct
 
 // Strides and offsets: where the entries of a table are.
 
-// Strides sets by[i], for every index i of a scope, to how far apart the entries of neighbouring values of i are in a table over the
-// scope, the last index fastest. Indices that the scope has not keep what they have: 0, where by is cleared after use.
+// Strides sets by[i], for every index i of a scope, to how far apart the entries of neighbouring
+// values of i are in a table over the scope, the last index fastest. Indices outside the scope keep
+// what they have: 0, where by is cleared after use.
 func Strides(by, dims, scope []int) {
 	step := 1
 	for k := len(scope) - 1; k >= 0; k-- {
@@ -12,7 +13,8 @@ func Strides(by, dims, scope []int) {
 	}
 }
 
-// Offsets appends to list, for every combination of values of axes, the last fastest, where it is in a table with these strides by index.
+// Offsets appends to list, for every combination of values of axes,
+// the last fastest, where it is in a table with these strides by index.
 func Offsets[T int | int32](list []T, dims, axes, stride []int) []T {
 	list = append(list, 0)
 	for _, i := range axes {
@@ -29,6 +31,7 @@ func Spread[T int | int32](offsets []T, dim, stride int) []T {
 	for range (dim - 1) * n {
 		offsets = append(offsets, 0)
 	}
+
 	for i := n - 1; i >= 0; i-- {
 		base := offsets[i]
 		for x := dim - 1; x >= 0; x-- {
