@@ -13,26 +13,29 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Shape returns the hypergraph of Build's expression without making its tables: same indices, same numbers, same
-// dimensions, same edges.
+// Shape returns the hypergraph of Build's expression without making its tables:
+// same indices, same numbers, same dimensions, same edges.
 //
-// Indices are the hidden index of every CP tensor, which legs with identity vectors share (for cores "factors" and
-// identity maps index i is variable i), the counters of symmetric tensors, and the legs left. The numbering does not
-// depend on weights or entries; the dimensions do: values excluded by zeros (evidence above all) are not counted, and
-// an index that is left with one value has dimension 1 and is in no edge. A network known to be 0 has dimensions 1 and
-// no edges.
+// Indices are the hidden index of every CP tensor, which legs with identity vectors share (for
+// cores "factors" and identity maps index i is variable i), the counters of symmetric tensors, and
+// the legs left. The numbering does not depend on weights or entries; the dimensions do: values
+// excluded by zeros (evidence above all) are not counted, and an index that is left with one value
+// has dimension 1 and is in no edge. A network known to be 0 has dimensions 1 and no edges.
 //
-// Errors: those of Network.Validate; ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
+// Errors: those of Network.Validate;
+// ErrOverBudget for symmetric tensors whose counters cannot be written down; the context's.
 // Cost: one pass over the tensors, more over those that have zeros.
 func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
 	l, err := lay(ctx, net, false)
 	if err != nil {
 		return contractionorder.Hypergraph{}, err
 	}
+
 	h := contractionorder.Hypergraph{Dims: l.indexDims(), Edges: [][]int{}}
 	if l.zero {
 		return h, nil
 	}
+
 	for _, t := range l.tables {
 		if l.pace.Over(tableWork) {
 			return contractionorder.Hypergraph{}, l.pace.Err()
@@ -43,55 +46,67 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 			}
 		}
 	}
+
 	return h, nil
 }
 
 // Build returns net as an expression, Z(net) = its value.
 //
-//   - A dense tensor is a table. Matrices of CP tensors that meet it are applied to it (mode products), as long as that
-//     does not make it larger.
-//   - A CP tensor of rank r is a star: a hidden index of dimension r, its weights, a matrix per leg.
-//   - A symmetric tensor is a chain of counters: the state after leg ℓ is what the legs so far have counted, states from
-//     which S goes on in the same way being one (two for parity). A symmetry-CP tensor has one more index, over its
-//     terms, that all its legs and the last counter share.
+//   - A dense tensor is a table. Matrices of CP tensors that meet it are applied to it (mode
+//     products), as long as that does not make it larger.
+//   - A CP tensor of rank r is a star: a hidden index of dimension r, its weights, a matrix per
+//     leg.
+//   - A symmetric tensor is a chain of counters: the state after leg ℓ is what the legs so far have
+//     counted, states from which S goes on in the same way being one (two for parity). A
+//     symmetry-CP tensor has one more index, over its terms, that all its legs and the last counter
+//     share.
 //
-// Each table's largest entry is in [1, 2), the powers of two are in Scale. Errors and cost as for Shape.
+// Each table's largest entry is in [1, 2), the powers of two are in Scale.
+// Errors and cost as for Shape.
 //
-// Where an entry relative to others of its tensor is beyond float64, Unfit says so: the pattern of zeros is right and the value is not.
+// Where an entry relative to others of its tensor is beyond float64, Unfit says so:
+// the pattern of zeros is right and the value is not.
 func Build(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	return build(ctx, net, false)
 }
 
-// BuildWide is Build with every entry as it is: tables have exponents where that takes some, symmetric tensors are chains of
-// plain counters, whose states are not joined, and maps are tables of their own. It is for package wide; the numbering of
-// its indices is not that of Shape.
+// BuildWide is Build with every entry as it is: tables have exponents where that takes some,
+// symmetric tensors are chains of plain counters, whose states are not joined, and maps are tables
+// of their own. It is for package wide; the numbering of its indices is not that of Shape.
 func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	return build(ctx, net, true)
 }
 
+// build writes the tables of a layout in the order of the tensors:
+// what is alive of each, and its largest entry in [1, 2) where every entry survives that.
 func build(ctx context.Context, net *btn.Network, wide bool) (*sumproduct.Expression, error) {
 	l, err := lay(ctx, net, wide)
 	if err != nil {
 		return nil, err
 	}
+
 	e := &sumproduct.Expression{
 		Dims:      l.indexDims(),
 		Scale:     l.scale,
 		Support:   make([][]int, l.count),
 		Variables: make([]int, len(net.Variables)),
 	}
+
 	for i, v := range net.Variables {
 		e.Variables[i] = l.number[l.find(l.hidden[v.Link])]
 	}
+
 	if l.zero {
 		e.Scale = scaled.Number{}
 		return e, nil
 	}
+
 	for v, i := range l.number {
 		if i >= 0 && !l.whole(v) {
 			e.Support[i] = l.values(v)
 		}
 	}
+
 	e.Unfit = l.unfit
 	e.Tables = make([]sumproduct.Table, 0, len(l.tables))
 	var floats arena.Slab[float64]
@@ -102,16 +117,24 @@ func build(ctx context.Context, net *btn.Network, wide bool) (*sumproduct.Expres
 		if l.pace.Over(tableWork + int64(len(t.data))) {
 			return nil, l.pace.Err()
 		}
-		data, exp := restrict(l, t, t.data, floats.Make), []int64(nil)
+
+		data := restrict(l, t, t.data, floats.Make)
+		var exp []int64
 		if t.exp != nil {
 			exp = restrict(l, t, t.exp, func(n int) []int64 { return make([]int64, n) })
 		} else if !wide && !loses(data) {
 			e.Scale = e.Scale.Mul(scaled.Normalise(data))
 		}
+
 		scope := l.scope(t, e.Dims)
 		switch {
 		case len(scope) > 0:
-			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data, Exp: exp, Rounded: t.rounded})
+			e.Tables = append(e.Tables, sumproduct.Table{
+				Scope:   scope,
+				Data:    data,
+				Exp:     exp,
+				Rounded: t.rounded,
+			})
 		case exp != nil:
 			e.Scale = e.Scale.Mul(scaled.Make(data[0], exp[0]))
 		default:
@@ -157,7 +180,8 @@ next:
 	return l.scopes.Copy(scope)
 }
 
-// restrict copies what is alive of a list over the entries of t, axes in the sequence of scope, to what room gives.
+// restrict copies what is alive of a list over the entries of t,
+// axes in the sequence of scope, to what room gives.
 func restrict[T float64 | int64](l *layout, t *raw, list []T, room func(int) []T) []T {
 	if l.plain(t) {
 		out := room(len(list))
@@ -169,8 +193,10 @@ func restrict[T float64 | int64](l *layout, t *raw, list []T, room func(int) []T
 	for _, a := range g.axes {
 		size *= len(a.offset)
 	}
+
 	out := room(size)
 	x := make([]int, len(g.axes))
+
 	for k := range out {
 		at := 0
 		for a, i := range x {
@@ -203,8 +229,8 @@ func (l *layout) plain(t *raw) bool {
 	return true
 }
 
-// loses says whether normalising would take digits from small entries: such a table stays as it is, so that its zeros are those
-// of the network.
+// loses says whether normalising would take digits from small entries:
+// such a table stays as it is, so that its zeros are those of the network.
 func loses(data []float64) bool {
 	top, low, _ := scaled.Extent(data)
 	return top > 0 && low-top < scaled.Lowest

@@ -14,29 +14,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// raw is a table of the network as it is stored there. Its modes are nodes: legs, and hidden indices of the tensors.
+// raw is a table of the network as it is stored there.
+// Its modes are nodes: legs, and hidden indices of the tensors.
 type raw struct {
-	nodes  []int
-	dims   []int // of the stored data
-	data   []float64
-	exp    []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Of wide layouts only
-	maps   []*raw  // maps[k]: matrix (nodes[k], what the mode is in data) yet to be applied along mode k, nil for none; nil when all are
-	matrix bool    // rank × dimension, rows the terms of a CP tensor
-	gone   bool    // absorbed into another table
+	nodes []int
+	dims  []int // of the stored data
+	data  []float64
+	exp   []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Of wide layouts only
+	// maps[k]: matrix (nodes[k], what the mode is in data)
+	// yet to be applied along mode k, nil for none; nil when all are.
+	maps   []*raw
+	matrix bool // rank × dimension, rows the terms of a CP tensor
+	gone   bool // absorbed into another table
 
 	rounded bool // sumproduct.Table.Rounded
 }
 
-// layout is a network as raw tables. Nodes are the legs first, then the hidden indices of the links, then those of the
-// cores, each in their order.
+// layout is a network as raw tables. Nodes are the legs first,
+// then the hidden indices of the links, then those of the cores, each in their order.
 type layout struct {
 	dims     []int // per node
 	parent   []int // union-find: nodes that are one index
 	tables   []*raw
 	scale    scaled.Number
-	number   []int // per node that is its own root: index number, −1 where no table has it
-	count    int   // indices
-	legs     int
+	number   []int    // per node that is its own root: index number, −1 where no table has it
+	count    int      // indices
+	legs     int      // nodes below are legs
 	hidden   []int    // per link: its hidden index, if it is in CP form
 	matrices bool     // some table is a matrix
 	alive    [][]bool // per root: values not yet excluded; nil: all
@@ -50,11 +53,13 @@ type layout struct {
 	raws   arena.Slab[raw]
 }
 
-// lay splits every tensor of net into raw tables. The numbering of the indices depends on the forms, shapes and
-// identities of the tensors only, never on entries, so that an order stays good under evidence.
+// lay splits every tensor of net into raw tables. The numbering of the indices depends on the
+// forms, shapes and identities of the tensors only, never on entries, so that an order stays good
+// under evidence.
 //
-// A wide layout has every entry of net as it is, in tables with exponents where that takes some: chains count without
-// joining states, and maps stay tables of their own. One that is not wide may be unfit.
+// A wide layout has every entry of net as it is, in tables with exponents where that takes some:
+// chains count without joining states, and maps stay tables of their own. One that is not wide may
+// be unfit.
 func lay(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -62,15 +67,24 @@ func lay(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
 	if err := net.Validate(); err != nil {
 		return nil, err
 	}
-	nodes, tables := len(net.Dims)+len(net.Links), len(net.Links)+len(net.Cores) // most networks have no more
+
+	nodes := len(net.Dims) + len(net.Links)   // most networks have no more
+	tables := len(net.Links) + len(net.Cores) // nor of these
 	l := &layout{
-		dims: append(make([]int, 0, nodes), net.Dims...), parent: make([]int, len(net.Dims), nodes), legs: len(net.Dims),
-		tables: make([]*raw, 0, tables), hidden: make([]int, 0, len(net.Links)), scale: net.Scale, zero: net.Scale.IsZero(),
-		pace: pace.New(ctx), wide: wide,
+		dims:   append(make([]int, 0, nodes), net.Dims...),
+		parent: make([]int, len(net.Dims), nodes),
+		legs:   len(net.Dims),
+		tables: make([]*raw, 0, tables),
+		hidden: make([]int, 0, len(net.Links)),
+		scale:  net.Scale,
+		zero:   net.Scale.IsZero(),
+		pace:   pace.New(ctx),
+		wide:   wide,
 	}
 	for i := range l.parent {
 		l.parent[i] = i
 	}
+
 	for j, k := range net.Links {
 		l.hidden = append(l.hidden, len(l.parent)) // the first node that addCP makes
 		first := len(l.tables)
@@ -81,14 +95,17 @@ func lay(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
 			l.tables[first].rounded = true // the weights
 		}
 	}
+
 	for c, k := range net.Cores {
 		if err := l.add("core", c, k.Legs, k.T); err != nil {
 			return nil, err
 		}
 	}
+
 	if l.pace.Over(0) {
 		return nil, l.pace.Err()
 	}
+
 	if !wide {
 		l.absorb()
 	}
@@ -103,6 +120,7 @@ func lay(ctx context.Context, net *btn.Network, wide bool) (*layout, error) {
 // tableWork is what a table costs beside its entries, in operations on them.
 const tableWork = 16
 
+// add writes a tensor as raw tables.
 func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
 	if l.pace.Over(int64(tableWork + len(legs))) {
 		return l.pace.Err()
@@ -121,7 +139,10 @@ func (l *layout) add(what string, at int, legs []int, t tensor.Tensor) error {
 	return nil
 }
 
-func (l *layout) addSymmetric(what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) error {
+// addSymmetric writes a tensor that is a sum of symmetric terms times vectors as a chain.
+func (l *layout) addSymmetric(
+	what string, at int, legs, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne,
+) error {
 	if len(terms) == 0 {
 		l.zero = true
 		return nil
@@ -132,9 +153,10 @@ func (l *layout) addSymmetric(what string, at int, legs, dims []int, levels coun
 	return l.addChain(what, at, legs, dims, levels, terms)
 }
 
-// addCP makes a star: one hidden index over the terms with the weights, and a matrix per leg. A leg whose vectors are
-// the identity is the hidden index itself.
-// Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
+// addCP makes a star: one hidden index over the terms with the weights, and a matrix per leg.
+// A leg whose vectors are the identity is the hidden index itself.
+// Source: P. Savický and J. Vomlel,
+// Exploiting tensor rank-one decomposition in probabilistic inference (2007).
 func (l *layout) addCP(legs []int, t *tensor.CP) {
 	rank := len(t.Weights)
 	hidden := l.node(rank)
@@ -147,18 +169,24 @@ func (l *layout) addCP(legs []int, t *tensor.CP) {
 		if v := t.Vectors[k]; v == nil {
 			l.parent[l.find(leg)] = l.find(hidden)
 		} else {
-			l.table([]int{hidden, leg}, raw{dims: l.ints.Copy([]int{rank, t.Shape[k]}), data: v, matrix: true})
+			l.table([]int{hidden, leg}, raw{
+				dims:   l.ints.Copy([]int{rank, t.Shape[k]}),
+				data:   v,
+				matrix: true,
+			})
 			l.matrices = true
 		}
 	}
 }
 
+// node makes an index and returns its number.
 func (l *layout) node(dim int) int {
 	l.dims = append(l.dims, max(dim, 1))
 	l.parent = append(l.parent, len(l.parent))
 	return len(l.parent) - 1
 }
 
+// table adds a raw table over nodes.
 func (l *layout) table(nodes []int, r raw) {
 	own := &l.raws.Make(1)[0]
 	*own = r
@@ -166,6 +194,7 @@ func (l *layout) table(nodes []int, r raw) {
 	l.tables = append(l.tables, own)
 }
 
+// find returns the root of a node: the one that stands for all nodes of its index.
 func (l *layout) find(v int) int {
 	for l.parent[v] != v {
 		l.parent[v] = l.parent[l.parent[v]]
@@ -174,9 +203,10 @@ func (l *layout) find(v int) int {
 	return v
 }
 
-// absorb removes legs that are nothing but a matrix between two tensors: where a leg joins the matrix of a CP tensor of
-// rank at most the leg's dimension and one other table, that table gets the matrix applied along the mode. A
-// reparameterised network with its maps thus becomes a network over the original variables again.
+// absorb removes legs that are nothing but a matrix between two tensors: where a leg joins the
+// matrix of a CP tensor of rank at most the leg's dimension and one other table, that table gets
+// the matrix applied along the mode. A reparameterised network with its maps thus becomes a network
+// over the original variables again.
 func (l *layout) absorb() {
 	if !l.matrices {
 		return
@@ -191,6 +221,7 @@ func (l *layout) absorb() {
 			merged[r] = true
 		}
 	}
+
 	uses := make([][]use, l.legs)
 	for _, t := range l.tables {
 		for k, v := range t.nodes {
@@ -199,6 +230,7 @@ func (l *layout) absorb() {
 			}
 		}
 	}
+
 	for _, u := range uses {
 		if l.pace.Over(tableWork) {
 			return
@@ -206,6 +238,8 @@ func (l *layout) absorb() {
 		if len(u) != 2 || u[0].t == u[1].t {
 			continue
 		}
+
+		// Either table may be the matrix.
 		for i := range u {
 			m, other := u[i].t, u[1-i]
 			if !m.matrix || m.dims[0] > m.dims[1] || m.maps != nil || l.has(other.t, m.nodes[0]) {
@@ -222,6 +256,7 @@ func (l *layout) absorb() {
 	}
 }
 
+// has reports whether an index of t is that of a node.
 func (l *layout) has(t *raw, node int) bool {
 	for _, v := range t.nodes {
 		if l.find(v) == l.find(node) {
@@ -231,7 +266,8 @@ func (l *layout) has(t *raw, node int) bool {
 	return false
 }
 
-// assign numbers the indices that tables have: hidden ones of links, hidden ones of cores, then legs.
+// assign numbers the indices that tables have:
+// hidden ones of links, hidden ones of cores, then legs.
 func (l *layout) assign() {
 	used := make([]bool, len(l.parent))
 	for _, t := range l.tables {
@@ -241,10 +277,13 @@ func (l *layout) assign() {
 			}
 		}
 	}
+
 	l.number = make([]int, len(l.parent))
 	for i := range l.number {
 		l.number[i] = -1
 	}
+
+	// Hidden nodes first, legs last.
 	for i := range l.parent {
 		v := (i + l.legs) % len(l.parent)
 		if r := l.find(v); used[r] && l.number[r] < 0 {

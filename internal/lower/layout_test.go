@@ -14,11 +14,14 @@ func ring(n int) *btn.Network {
 	net := &btn.Network{Scale: scaled.One, Maps: make([]btn.Map, 2*n)}
 	for i := range n {
 		net.Dims = append(net.Dims, 2, 2)
-		net.Cores = append(net.Cores, btn.Core{Legs: []int{2 * i, 2*i + 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}})
+		net.Cores = append(net.Cores,
+			btn.Core{Legs: []int{2 * i, 2*i + 1},
+				T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}})
 		legs := []int{2 * i, (2*i + 2*n - 1) % (2 * n)}
 		net.Links = append(net.Links, btn.Link{
 			Legs: legs,
-			T:    &tensor.CP{Shape: []int{2, 2}, Weights: []float64{0.5, 0.25}, Vectors: [][]float64{nil, nil}},
+			T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{0.5, 0.25},
+				Vectors: [][]float64{nil, nil}},
 		})
 		net.Variables = append(net.Variables, btn.Variable{Domain: 2, Link: i})
 	}
@@ -63,7 +66,8 @@ func TestPlainTablesAreWhatGatheringMakesOfThem(t *testing.T) {
 		}
 	}
 	diagonal := ring(1) // both modes of its one factor are the same variable
-	if l, err = lay(context.Background(), diagonal, false); err != nil || l.plain(l.tables[len(l.tables)-1]) {
+	if l, err = lay(context.Background(), diagonal, false); err != nil ||
+		l.plain(l.tables[len(l.tables)-1]) {
 		t.Errorf("a diagonal is taken for a plain table: %v", err)
 	}
 	if e, err = Build(context.Background(), diagonal); err != nil || len(e.Tables[1].Data) != 2 ||

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// applyMaps replaces the data of every table by the product with its maps, so that the zeros of the original tensors
-// are there again. Entries whose terms cancel to within rounding are set to 0: a map and its inverse leave such dust
-// where the model has zeros. What counts as rounding is measured entry by entry, against the same product over absolute
-// values.
+// applyMaps replaces the data of every table by the product with its maps, so that the zeros of the
+// original tensors are there again. Entries whose terms cancel to within rounding are set to 0: a
+// map and its inverse leave such dust where the model has zeros. What counts as rounding is
+// measured entry by entry, against the same product over absolute values.
 func (l *layout) applyMaps() {
 	for _, t := range l.tables {
 		if t.maps != nil && !t.gone {
@@ -18,10 +18,13 @@ func (l *layout) applyMaps() {
 	}
 }
 
+// applyMaps is that of one table.
 func (t *raw) applyMaps() {
 	const dust = 16 * 0x1p-52
-	data, bound := t.data, absolute(t.data)
+	data := t.data
+	bound := absolute(t.data)
 	t.dims = append([]int(nil), t.dims...)
+
 	inner := 1
 	for k := len(t.dims) - 1; k >= 0; k-- {
 		if m := t.maps[k]; m != nil {
@@ -31,14 +34,19 @@ func (t *raw) applyMaps() {
 		}
 		inner *= t.dims[k]
 	}
+
 	for i, x := range data {
 		if math.Abs(x) <= dust*bound[i] {
 			data[i] = 0
 		}
 	}
-	t.data, t.maps, t.rounded = data, nil, true
+
+	t.data = data
+	t.maps = nil
+	t.rounded = true
 }
 
+// absolute returns |x| of every entry.
 func absolute(list []float64) []float64 {
 	out := make([]float64, len(list))
 	for i, x := range list {

@@ -2,8 +2,9 @@ package lower
 
 // Support: values of indices that no non-zero term has.
 
-// support removes values from indices until every remaining value of every index has, in every table, a non-zero entry
-// over remaining values. Exact: only zeros are left out. It sets zero when an index has no value left.
+// support removes values from indices until every remaining value of every index has, in every
+// table, a non-zero entry over remaining values. Exact: only zeros are left out. It sets zero when
+// an index has no value left.
 // Cost: the size of the tables that have zeros, for each time one of their indices shrinks.
 func (l *layout) support() {
 	var queue []*raw // tables with zeros
@@ -18,6 +19,7 @@ func (l *layout) support() {
 	if len(queue) == 0 {
 		return
 	}
+
 	l.alive = make([][]bool, len(l.parent))
 	at := map[int][]*raw{} // by root
 	waiting := map[*raw]bool{}
@@ -28,10 +30,12 @@ func (l *layout) support() {
 		}
 		waiting[t] = true
 	}
+
 	for len(queue) > 0 && !l.zero && !l.pace.Over(tableWork) {
 		t := queue[0]
 		queue = queue[1:]
 		waiting[t] = false
+
 		hit := l.hits(t)
 		for k, v := range t.nodes {
 			r := l.find(v)
@@ -45,12 +49,14 @@ func (l *layout) support() {
 				}
 			}
 		}
+
 		if len(t.nodes) == 0 && t.data[0] == 0 {
 			l.zero = true
 		}
 	}
 }
 
+// hasZero reports whether an entry is 0.
 func hasZero(data []float64) bool {
 	for _, x := range data {
 		if x == 0 {
@@ -75,6 +81,7 @@ func (l *layout) shrink(r int, hit []bool) bool {
 			l.alive[r][x] = true
 		}
 	}
+
 	left, changed := 0, false
 	for x, h := range hit {
 		if l.alive[r][x] && !h {
@@ -95,6 +102,8 @@ func (l *layout) hits(t *raw) [][]bool {
 	for k, d := range t.dims {
 		hit[k] = make([]bool, d)
 	}
+
+	// Every entry over values that are alive, the last axis fastest.
 	g := l.gather(t)
 	x := make([]int, len(g.axes))
 	for {
@@ -102,6 +111,7 @@ func (l *layout) hits(t *raw) [][]bool {
 		for a, i := range x {
 			at += g.axes[a].offset[i]
 		}
+
 		if l.pace.Over(1) {
 			return hit
 		}
@@ -110,6 +120,7 @@ func (l *layout) hits(t *raw) [][]bool {
 				hit[k][g.axes[a].value[x[a]]] = true
 			}
 		}
+
 		a := len(x) - 1
 		for ; a >= 0; a-- {
 			if x[a]++; x[a] < len(g.axes[a].offset) {
@@ -150,6 +161,7 @@ type gathering struct {
 	axis []int // mode → axis
 }
 
+// gather returns the axes of a table: modes of one index share an axis, whose offsets add up.
 func (l *layout) gather(t *raw) gathering {
 	g := gathering{axis: make([]int, len(t.nodes))}
 	stride := make([]int, len(t.nodes))
@@ -157,6 +169,7 @@ func (l *layout) gather(t *raw) gathering {
 		stride[k] = s
 		s *= t.dims[k]
 	}
+
 	for k, v := range t.nodes {
 		r := l.find(v)
 		g.axis[k] = -1
@@ -168,6 +181,7 @@ func (l *layout) gather(t *raw) gathering {
 				}
 			}
 		}
+
 		if g.axis[k] < 0 {
 			a := axis{node: r, value: l.values(r)}
 			for _, x := range a.value {

@@ -1,6 +1,7 @@
 package lower
 
-// Templates: a network's tables with the weights of its variables apart, for those who compile it once and run it under any evidence.
+// Templates: a network's tables with the weights of its variables apart,
+// for those who compile it once and run it under any evidence.
 
 import (
 	"context"
@@ -12,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Template is Build's expression without the network's scale and without the tables that are nothing but the weights of a variable:
+// Template is Build's expression without the network's scale and
+// without the tables that are nothing but the weights of a variable:
 //
 //	Z(net) = net.Scale · Scale · Σ_x Π_t Tables[t][x] · Π_v w_v[x]
 //
@@ -26,14 +28,16 @@ type Template struct {
 
 // Weights says where a variable's weights are, in the network and in the expression.
 type Weights struct {
-	Link   int       // of the network, in CP form: it has the weights
-	Own    []float64 // those without evidence; it shares memory with the network
-	Index  int       // of the expression
-	Values []int     // those that zeros of the network leave, in the sequence of the index; nil: all
+	Link  int       // of the network, in CP form: it has the weights
+	Own   []float64 // those without evidence; it shares memory with the network
+	Index int       // of the expression
+	// Values are those that zeros of the network leave, in the sequence of the index; nil: all
+	Values []int
 }
 
-// Apart returns the template of a network without evidence. It says no where Z is 0 by the zeros of net, where entries do not fit
-// float64 (see Expression.Unfit), and where net is invalid. Cost: that of Build.
+// Apart returns the template of a network without evidence. It returns false where Z is 0 by the
+// zeros of net, where entries do not fit float64 (see Expression.Unfit), and where net is invalid.
+// Cost: that of Build.
 func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	bare := *net
 	bare.Scale = scaled.One // evidence changes it
@@ -41,15 +45,21 @@ func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	if err != nil || l.zero || l.unfit != "" {
 		return nil, false
 	}
+
 	out := &Template{Dims: l.indexDims(), Scale: l.scale}
 	alone := l.weights(out, net)
+
 	var floats arena.Slab[float64]
 	for t, table := range l.tables {
 		if table.gone || alone[t] {
 			continue
 		}
 		data := restrict(l, table, table.data, floats.Make)
-		out.Tables = append(out.Tables, sumproduct.Table{Scope: l.scope(table, out.Dims), Data: data, Rounded: table.rounded})
+		out.Tables = append(out.Tables, sumproduct.Table{
+			Scope:   l.scope(table, out.Dims),
+			Data:    data,
+			Rounded: table.rounded,
+		})
 	}
 	return out, true
 }
@@ -66,6 +76,7 @@ func (l *layout) weights(out *Template, net *btn.Network) []bool {
 		out.Weights = append(out.Weights, w)
 		variable[l.hidden[at.Link]] = v
 	}
+
 	alone := make([]bool, len(l.tables))
 	for t, table := range l.tables {
 		if len(table.nodes) == 1 {
