@@ -21,11 +21,12 @@ type Ground struct {
 	LnBethe    float64   // nats
 
 	problem  *Problem
-	slice    factorgraph.Evidence
-	prepared *region.Prepared // for no family; nil until there was one
+	slice    factorgraph.Evidence // of what the ground is
+	prepared *region.Prepared     // for no family; nil until there was one
 }
 
-// Ground returns that of a slice. On a large network it takes longer to make than the regions do.
+// Ground returns the ground of a slice: the last one made, or a new one.
+// On a large network it takes longer to make than the regions do.
 func (p *Problem) Ground(ctx context.Context, s btn.Slice) (*Ground, error) {
 	slice, err := p.Given(s, factorgraph.Evidence{})
 	if err != nil {
@@ -34,14 +35,17 @@ func (p *Problem) Ground(ctx context.Context, s btn.Slice) (*Ground, error) {
 	if known := p.findGround(slice); known != nil {
 		return known, nil
 	}
+
 	net, err := p.Net.Condition(slice)
 	if err != nil {
 		return nil, err
 	}
+
 	g := &Ground{problem: p, slice: slice}
 	if g.Expression, err = lower.Build(ctx, net); err != nil {
 		return nil, err
 	}
+
 	if !g.Expression.Scale.IsZero() {
 		state, err := p.propagate(ctx, g.Expression, len(s.Variables) == 0)
 		if err != nil {
@@ -52,11 +56,13 @@ func (p *Problem) Ground(ctx context.Context, s btn.Slice) (*Ground, error) {
 			g.LnBethe, _ = state.Z()
 		}
 	}
+
 	p.keepGround(g)
 	return g, nil
 }
 
-// findGround returns the last ground if it is the one of a slice; else it forgets it, before another one is made.
+// findGround returns the last ground if it is the one of a slice;
+// else it forgets it, before another one is made.
 func (p *Problem) findGround(slice factorgraph.Evidence) *Ground {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,19 +73,24 @@ func (p *Problem) findGround(slice factorgraph.Evidence) *Ground {
 	return nil
 }
 
+// keepGround remembers the last ground.
 func (p *Problem) keepGround(g *Ground) {
 	p.mu.Lock()
 	p.ground = g
 	p.mu.Unlock()
 }
 
-// propagate runs belief propagation, or restores the state that planning ended with, which is one of the whole network.
-func (p *Problem) propagate(ctx context.Context, e *sumproduct.Expression, whole bool) (*bp.State, error) {
+// propagate runs belief propagation,
+// or restores the state that planning ended with, which is one of the whole network.
+func (p *Problem) propagate(
+	ctx context.Context, e *sumproduct.Expression, whole bool,
+) (*bp.State, error) {
 	if whole && p.Messages != nil {
 		if s, err := bp.Restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
 			return s, err
 		}
 	}
+
 	states, err := bp.Propagate(ctx, e, bp.PropagateOptions{})
 	if err != nil {
 		return nil, err
@@ -96,6 +107,7 @@ func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, e
 	if err != nil {
 		return nil, err
 	}
+
 	with := *g
 	with.prepared = prepared.With(nil)
 	g.problem.keepGround(&with)

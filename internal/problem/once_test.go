@@ -14,8 +14,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSimplifiedOncePerTask plans a query and contracts all of its units as one task, where it was planned and elsewhere: slices of
-// a tree, and estimates along truncated legs whose evidence is a mask.
+// TestSimplifiedOncePerTask plans a query and contracts all of its units as one task, where it was
+// planned and elsewhere: slices of a tree, and estimates along truncated legs whose evidence is a
+// mask.
 func TestSimplifiedOncePerTask(t *testing.T) {
 	m, err := generate.Grid(16, 16, generate.Ising{Delta: 1, Seed: 3})
 	if err != nil {
@@ -29,7 +30,8 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		"slices, evidence": {btn.Settings{Method: btn.MethodExact, Memory: 1 << 16},
 			query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
 		"truncated": {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{}},
-		"masked":    {btn.Settings{Method: btn.MethodTruncated, Bond: 4}, query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
+		"masked": {btn.Settings{Method: btn.MethodTruncated, Bond: 4},
+			query.Query{Evidence: factorgraph.Observe(map[int]int{5: 1})}},
 	} {
 		net, err := stage.Reparameterise(t.Context(), m, c.settings)
 		if err != nil {
@@ -37,7 +39,8 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		}
 		queries := []query.Query{c.query}
 		shared := &problem.Shared{}
-		known := &plan.Known{Problems: shared, Options: problem.Options{Memory: c.settings.WithDefaults().Memory}}
+		known := &plan.Known{Problems: shared,
+			Options: problem.Options{Memory: c.settings.WithDefaults().Memory}}
 		assignments, err := stage.LearnKnown(t.Context(), net, queries, c.settings, nil, known)
 		if err != nil {
 			t.Fatal(err)
@@ -69,14 +72,17 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		planned := problem.Simplified(shared)
 		contract(shared)
 		if n := problem.Simplified(shared); n != planned {
-			t.Errorf("%s: simplified %d times for the plan, %d more for its %d parts", name, planned, n-planned, len(units))
+			t.Errorf("%s: simplified %d times for the plan, %d more for its %d parts",
+				name, planned, n-planned, len(units))
 		}
 		another := &problem.Shared{}
 		contract(another)
 		if n := problem.Simplified(another); n != 1 {
-			t.Errorf("%s, in another process: simplified %d times for %d parts", name, n, len(units))
+			t.Errorf("%s, in another process: simplified %d times for %d parts",
+				name, n, len(units))
 		}
-		t.Logf("%s: %d parts of class %s", name, len(units), assignments[0].Plan.Estimates[0].Parts[0].Class())
+		t.Logf("%s: %d parts of class %s",
+			name, len(units), assignments[0].Plan.Estimates[0].Parts[0].Class())
 	}
 }
 

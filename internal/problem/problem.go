@@ -1,5 +1,6 @@
-// Package problem is what contracting the parts of a plan has in common: the network under a query's evidence, its simplified
-// forms, the states that regions are computed from. Each is made once for all parts of a task.
+// Package problem is what contracting the parts of a plan has in common: the network under a
+// query's evidence, its simplified forms, the states that regions are computed from. Each is made
+// once for all parts of a task.
 package problem
 
 import (
@@ -16,11 +17,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Problem is a network under evidence. Its fields do not change. It may be used by several goroutines, which may both make the
-// same form; values have the same bits whatever is made already.
+// Problem is a network under evidence. Its fields do not change. It may be used by several
+// goroutines, which may both make the same form; values have the same bits whatever is made
+// already.
 type Problem struct {
 	Net      *btn.Network // conditioned on Evidence
-	Base     *btn.Network // before; nil for a network that nobody asks again, with other evidence
+	Base     *btn.Network // before; nil for a network that is not asked again with other evidence
 	Evidence factorgraph.Evidence
 	// Messages are those of belief propagation on Net; nil: it is run where regions need it.
 	Messages []float64
@@ -37,22 +39,29 @@ type Problem struct {
 
 // Options bound the contractions of a problem. The zero value works.
 type Options struct {
-	Memory  int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
-	Threads int   // goroutines that work on one part, 0 means all processors; values have the same bits for any number
-	// Projectors remembers those of truncated trees without evidence, which few observations may use; nil: they are learned
-	// each time.
+	Memory int64 // bytes for tables and count polynomials; 0 means btn.DefaultMemory
+	// Threads is the number of goroutines that work on one part, 0 means all processors;
+	// values have the same bits for any number.
+	Threads int
+	// Projectors remembers the projectors of truncated trees without evidence,
+	// which few observations may use; nil: they are learned each time.
 	Projectors ProjectorMemo
 }
 
-// ProjectorMemo remembers projectors by key. Do returns the remembered ones or computes and remembers them; they are shared
-// and do not change. An implementation that fails must compute: losing its memory changes nothing but time.
+// ProjectorMemo remembers projectors by key. Do returns the remembered ones or computes and
+// remembers them; they are shared and do not change. An implementation that fails must compute:
+// losing its memory changes nothing but time.
 type ProjectorMemo interface {
-	Do(ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error)
+	Do(
+		ctx context.Context, key string, compute func(context.Context) (*compressed.Projectors,
+			error),
+	) (*compressed.Projectors, error)
 }
 
 // LearnProjectors returns the projectors of a key through the memo, if there is one.
-func (p *Problem) LearnProjectors(ctx context.Context, key string,
-	learn func(context.Context) (*compressed.Projectors, error)) (*compressed.Projectors, error) {
+func (p *Problem) LearnProjectors(
+	ctx context.Context, key string, learn func(context.Context) (*compressed.Projectors, error),
+) (*compressed.Projectors, error) {
 	if p.Projectors == nil {
 		return learn(ctx)
 	}
@@ -61,7 +70,7 @@ func (p *Problem) LearnProjectors(ctx context.Context, key string,
 
 // form is how a network was simplified for a contraction tree.
 type form struct {
-	marginals bool
+	marginals bool   // every marginal can be recovered
 	set       string // variables of the joint marginal in view; "[]" without
 }
 
@@ -73,23 +82,29 @@ func New(net *btn.Network, o Options) *Problem {
 	return &Problem{Net: net, Options: o}
 }
 
-// Exact returns the network simplified for contraction trees, with an index over the cells of the joint marginal of a set where
-// there is one. It keeps the forms of one set, the last, and those without. Errors: those of exact.PrepareJoint.
+// Exact returns the network simplified for contraction trees, with an index over the cells of the
+// joint marginal of a set where there is one. It keeps the forms of one set, the last, and those
+// without. Errors: those of exact.PrepareJoint.
 func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.Prepared, error) {
 	f := form{marginals, fmt.Sprint(set)}
+
 	p.mu.Lock()
 	known := p.exact[f]
 	if known == nil && len(set) > 0 {
-		maps.DeleteFunc(p.exact, func(other form, _ *exact.Prepared) bool { return other.set != "[]" && other.set != f.set })
+		maps.DeleteFunc(p.exact, func(other form, _ *exact.Prepared) bool {
+			return other.set != "[]" && other.set != f.set
+		})
 	}
 	p.mu.Unlock()
 	if known != nil {
 		return known, nil
 	}
+
 	made, err := exact.PrepareJoint(ctx, p.Net, marginals, set, p.Memory)
 	if err != nil {
 		return nil, err
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.exact == nil {
@@ -100,7 +115,8 @@ func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.
 	return made, nil
 }
 
-// Truncated returns the network simplified for truncated legs, under its evidence. Errors: those of truncated.Prepare.
+// Truncated returns the network simplified for truncated legs, under its evidence.
+// Errors: those of truncated.Prepare.
 func (p *Problem) Truncated(ctx context.Context, marginals bool) (*truncated.Prepared, error) {
 	p.mu.Lock()
 	known := p.truncated[marginals]
@@ -108,10 +124,12 @@ func (p *Problem) Truncated(ctx context.Context, marginals bool) (*truncated.Pre
 	if known != nil {
 		return known, nil
 	}
+
 	made, err := truncated.Prepare(ctx, p.Net, marginals)
 	if err != nil {
 		return nil, err
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.truncated == nil {
@@ -122,16 +140,18 @@ func (p *Problem) Truncated(ctx context.Context, marginals bool) (*truncated.Pre
 	return made, nil
 }
 
-// Unmasked returns the network without evidence, simplified so that every marginal can be recovered and evidence can enter as a
-// mask. Queries of one network share it.
+// Unmasked returns the network without evidence, simplified so that every marginal
+// can be recovered and evidence can enter as a mask. Queries of one network share it.
 func (p *Problem) Unmasked(ctx context.Context) (*truncated.Prepared, error) {
 	if known := p.shared.unmasked(p.Base); known != nil {
 		return known, nil
 	}
+
 	made, err := truncated.Prepare(ctx, p.Base, true)
 	if err != nil {
 		return nil, err
 	}
+
 	p.shared.keepUnmasked(p.Base, made)
 	p.mu.Lock()
 	p.simplified++
@@ -139,12 +159,13 @@ func (p *Problem) Unmasked(ctx context.Context) (*truncated.Prepared, error) {
 	return made, nil
 }
 
-// Given adds a slice, the values of some variables, to evidence. The error wraps factorgraph.ErrContradictory where the evidence
-// excludes the slice.
+// Given adds a slice, the values of some variables, to evidence.
+// The error wraps factorgraph.ErrContradictory where the evidence excludes the slice.
 func (p *Problem) Given(s btn.Slice, evidence factorgraph.Evidence) (factorgraph.Evidence, error) {
 	if len(s.Variables) == 0 {
 		return evidence, nil
 	}
+
 	hard := slices.Clone(evidence.Hard)
 	rest := s.At
 	for k := len(s.Variables) - 1; k >= 0; k-- {

@@ -75,7 +75,8 @@ func forms() []form {
 	}
 }
 
-// TestFormsAreMadeOnce: every form of a problem is made when it is first asked for, and is the same one from then on.
+// TestFormsAreMadeOnce: every form of a problem is made when it is first asked for,
+// and is the same one from then on.
 func TestFormsAreMadeOnce(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	first := map[any]string{}
@@ -93,7 +94,8 @@ func TestFormsAreMadeOnce(t *testing.T) {
 	}
 }
 
-// TestJointMarginalsHaveTheirOwnForm: two queries under one evidence share their problem, whatever sets they ask for.
+// TestJointMarginalsHaveTheirOwnForm:
+// two queries under one evidence share their problem, whatever sets they ask for.
 func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	of := func(set ...int) any {
@@ -117,7 +119,8 @@ func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 	}
 }
 
-// TestGroundIsOfTheLastSlice: one slice's ground is kept, with its gauge, until another one is asked for.
+// TestGroundIsOfTheLastSlice:
+// one slice's ground is kept, with its gauge, until another one is asked for.
 func TestGroundIsOfTheLastSlice(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	of := func(s btn.Slice) *problem.Ground {
@@ -130,7 +133,8 @@ func TestGroundIsOfTheLastSlice(t *testing.T) {
 	if one == whole || of(slice) != one {
 		t.Error("a slice has the ground of the whole, or was made again")
 	}
-	if other := of(btn.Slice{Variables: []int{1}, At: 1}); other == one || other.LnBethe == one.LnBethe {
+	if other := of(btn.Slice{Variables: []int{1}, At: 1}); other == one ||
+		other.LnBethe == one.LnBethe {
 		t.Error("another slice has the same ground")
 	}
 	if of(slice) == one {
@@ -138,14 +142,17 @@ func TestGroundIsOfTheLastSlice(t *testing.T) {
 	}
 }
 
-// TestSharedKeepsTheLastProblem: the same query is the same problem; another evidence, network, list of messages or bound is another
-// one, with forms of its own.
+// TestSharedKeepsTheLastProblem: the same query is the same problem;
+// another evidence, network, list of messages or bound is another one, with forms of its own.
 func TestSharedKeepsTheLastProblem(t *testing.T) {
 	base, s := ring(t), &problem.Shared{}
 	evidence := factorgraph.Observe(map[int]int{0: 1})
-	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{1, 2, 3}}}}
+	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 1,
+		Weights: []float64{1, 2, 3}}}}
 	messages := []float64{1, 2}
-	of := func(net *btn.Network, ev factorgraph.Evidence, messages []float64, o problem.Options) *problem.Problem {
+	of := func(
+		net *btn.Network, ev factorgraph.Evidence, messages []float64, o problem.Options,
+	) *problem.Problem {
 		made, err := s.Problem(net, ev, messages, o)
 		return must(t, made, err)
 	}
@@ -155,7 +162,8 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 			continue // these messages are none
 		}
 		made := f.of(t, first)
-		again := of(base, factorgraph.Observe(map[int]int{0: 1}), messages, problem.Options{Memory: btn.DefaultMemory})
+		again := of(base, factorgraph.Observe(map[int]int{0: 1}), messages,
+			problem.Options{Memory: btn.DefaultMemory})
 		if again != first || f.of(t, again) != made {
 			t.Errorf("%s was made again for the same query", f.name)
 		}
@@ -171,14 +179,30 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 		{"variable", func() *problem.Problem {
 			return of(base, factorgraph.Observe(map[int]int{2: 1}), messages, problem.Options{})
 		}},
-		{"no evidence", func() *problem.Problem { return of(base, factorgraph.Evidence{}, messages, problem.Options{}) }},
-		{"likelihood", func() *problem.Problem { return of(base, soft, messages, problem.Options{}) }},
-		{"network", func() *problem.Problem { return of(ring(t), evidence, messages, problem.Options{}) }},
-		{"messages", func() *problem.Problem { return of(base, evidence, slices.Clone(messages), problem.Options{}) }},
-		{"no messages", func() *problem.Problem { return of(base, evidence, nil, problem.Options{}) }},
-		{"memory", func() *problem.Problem { return of(base, evidence, messages, problem.Options{Memory: 1 << 20}) }},
-		{"threads", func() *problem.Problem { return of(base, evidence, messages, problem.Options{Threads: 1}) }},
-		{"memo", func() *problem.Problem { return of(base, evidence, messages, problem.Options{Projectors: &memo{}}) }},
+		{"no evidence", func() *problem.Problem {
+			return of(base, factorgraph.Evidence{}, messages, problem.Options{})
+		}},
+		{"likelihood", func() *problem.Problem {
+			return of(base, soft, messages, problem.Options{})
+		}},
+		{"network", func() *problem.Problem {
+			return of(ring(t), evidence, messages, problem.Options{})
+		}},
+		{"messages", func() *problem.Problem {
+			return of(base, evidence, slices.Clone(messages), problem.Options{})
+		}},
+		{"no messages", func() *problem.Problem {
+			return of(base, evidence, nil, problem.Options{})
+		}},
+		{"memory", func() *problem.Problem {
+			return of(base, evidence, messages, problem.Options{Memory: 1 << 20})
+		}},
+		{"threads", func() *problem.Problem {
+			return of(base, evidence, messages, problem.Options{Threads: 1})
+		}},
+		{"memo", func() *problem.Problem {
+			return of(base, evidence, messages, problem.Options{Projectors: &memo{}})
+		}},
 	} {
 		before := of(base, evidence, messages, problem.Options{})
 		if other := c.other(); other == before || forms()[0].of(t, other) == made {
@@ -188,7 +212,8 @@ func TestSharedKeepsTheLastProblem(t *testing.T) {
 			t.Errorf("%s: two problems are kept", c.name)
 		}
 	}
-	if _, err := s.Problem(base, factorgraph.Observe(map[int]int{9: 0}), nil, problem.Options{}); err == nil {
+	if _, err := s.Problem(base, factorgraph.Observe(map[int]int{9: 0}), nil,
+		problem.Options{}); err == nil {
 		t.Error("evidence on a variable that does not exist was accepted")
 	}
 }
@@ -202,7 +227,8 @@ func (m *memo) Do(ctx context.Context, key string,
 	return compute(ctx)
 }
 
-// TestUnmaskedIsSharedByQueries: the network without evidence is simplified once for all queries to it.
+// TestUnmaskedIsSharedByQueries:
+// the network without evidence is simplified once for all queries to it.
 func TestUnmaskedIsSharedByQueries(t *testing.T) {
 	base, s := ring(t), &problem.Shared{}
 	of := func(s *problem.Shared, net *btn.Network, ev map[int]int) any {
@@ -240,14 +266,16 @@ func TestDropForgets(t *testing.T) {
 		return p, forms()[0].of(t, p), must(t, unmasked, err)
 	}
 	p, exact, unmasked := of()
-	if again, exactAgain, unmaskedAgain := of(); again != p || exactAgain != exact || unmaskedAgain != unmasked {
+	if again, exactAgain, unmaskedAgain := of(); again != p || exactAgain != exact ||
+		unmaskedAgain != unmasked {
 		t.Fatal("nothing is kept")
 	}
 	programs := p.Programs()
 	s.Drop()
 	q, exactAgain, unmaskedAgain := of()
 	if q == p || exactAgain == exact || unmaskedAgain == unmasked {
-		t.Errorf("kept: the problem %v, its exact form %v, the network without evidence %v", q == p, exactAgain == exact,
+		t.Errorf("kept: the problem %v, its exact form %v, the network without evidence %v",
+			q == p, exactAgain == exact,
 			unmaskedAgain == unmasked)
 	}
 	if programs == nil || q.Programs() != programs {
@@ -258,7 +286,8 @@ func TestDropForgets(t *testing.T) {
 	}
 }
 
-// TestGivenAddsASlice: digits of the values, the last variable fastest, beside the evidence, which stays what it is.
+// TestGivenAddsASlice: digits of the values, the last variable fastest,
+// beside the evidence, which stays what it is.
 func TestGivenAddsASlice(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	evidence := factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1, 8)}
@@ -270,10 +299,12 @@ func TestGivenAddsASlice(t *testing.T) {
 			t.Errorf("slice %d: %v, %v; want %v", at, got.Hard, err, want.Hard)
 		}
 	}
-	if got, err := p.Given(btn.Slice{}, evidence); err != nil || !slices.Equal(got.Hard, evidence.Hard) {
+	if got, err := p.Given(btn.Slice{}, evidence); err != nil ||
+		!slices.Equal(got.Hard, evidence.Hard) {
 		t.Errorf("no slice: %v, %v", got.Hard, err)
 	}
-	if _, err := p.Given(btn.Slice{Variables: []int{0}, At: 0}, evidence); !errors.Is(err, factorgraph.ErrContradictory) {
+	if _, err := p.Given(btn.Slice{Variables: []int{0}, At: 0}, evidence); !errors.Is(err,
+		factorgraph.ErrContradictory) {
 		t.Errorf("a slice that the evidence excludes: %v", err)
 	}
 	if spare := evidence.Hard[:2]; spare[1] != (factorgraph.Observation{}) {

@@ -10,19 +10,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Shared keeps the last problem for the next task: all tasks of a query are of the same. It keeps the programs of networks that
-// were contracted last, and the last network simplified without evidence, too: a network must not change while it is known here.
-// Values have the same bits with it and without. The zero value is empty, nil keeps nothing; it may be used by several goroutines.
+// Shared keeps the last problem for the next task: all tasks of a query are of the same. It keeps
+// the programs of networks that were contracted last, and the last network simplified without
+// evidence, too: a network must not change while it is known here. Values have the same bits with
+// it and without. The zero value is empty, nil keeps nothing; it may be used by several goroutines.
 type Shared struct {
 	mu       sync.Mutex
 	last     *Problem
-	base     *btn.Network // of simplified
-	masks    *truncated.Prepared
+	base     *btn.Network        // that masks was made of
+	masks    *truncated.Prepared // base simplified without evidence
 	programs einsum.Programs
 }
 
-// Problem returns the problem of a query to base: its evidence, and the messages of its assignment. Networks, messages and evidence
-// are compared by identity and value. Errors: those of Condition.
+// Problem returns the problem of a query to base: its evidence, and the messages of its assignment.
+// Networks, messages and evidence are compared by identity and value. Errors: those of Condition.
 func (s *Shared) Problem(
 	base *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
@@ -30,11 +31,15 @@ func (s *Shared) Problem(
 }
 
 // Of is Problem without messages, where the network under the evidence is there already.
-func (s *Shared) Of(base, conditioned *btn.Network, evidence factorgraph.Evidence, o Options) *Problem {
+func (s *Shared) Of(
+	base, conditioned *btn.Network, evidence factorgraph.Evidence, o Options,
+) *Problem {
 	p, _ := s.problem(base, conditioned, evidence, nil, o) // only conditioning fails
 	return p
 }
 
+// problem returns the last problem where it is the one asked for; else a new one,
+// which it remembers. It conditions base where there is no network under the evidence yet.
 func (s *Shared) problem(
 	base, net *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
@@ -44,20 +49,31 @@ func (s *Shared) problem(
 	if s != nil {
 		s.mu.Lock()
 		l := s.last
-		if l != nil && l.Base == base && l.Options == o && sameList(l.Messages, messages) && sameEvidence(l.Evidence, evidence) {
+		if l != nil && l.Base == base && l.Options == o && sameList(l.Messages, messages) &&
+			sameEvidence(l.Evidence, evidence) {
 			s.mu.Unlock()
 			return l, nil
 		}
 		s.last = nil // before another one is made: two large ones may not fit
 		s.mu.Unlock()
 	}
+
 	if net == nil {
 		var err error
 		if net, err = base.Condition(evidence); err != nil {
 			return nil, err
 		}
 	}
-	p := &Problem{Net: net, Base: base, Evidence: evidence, Messages: messages, Options: o, shared: s}
+
+	p := &Problem{
+		Net:      net,
+		Base:     base,
+		Evidence: evidence,
+		Messages: messages,
+		Options:  o,
+		shared:   s,
+	}
+
 	if s != nil {
 		s.mu.Lock()
 		s.last = p
@@ -77,7 +93,9 @@ func (p *Problem) Programs() *einsum.Programs {
 // Drop forgets everything but the programs, which are small.
 func (s *Shared) Drop() {
 	s.mu.Lock()
-	s.last, s.base, s.masks = nil, nil, nil
+	s.last = nil
+	s.base = nil
+	s.masks = nil
 	s.mu.Unlock()
 }
 
@@ -89,17 +107,20 @@ func (s *Shared) unmasked(base *btn.Network) *truncated.Prepared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.base != base {
-		s.base, s.masks = nil, nil
+		s.base = nil
+		s.masks = nil
 	}
 	return s.masks
 }
 
+// keepUnmasked remembers what base has become.
 func (s *Shared) keepUnmasked(base *btn.Network, p *truncated.Prepared) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
-	s.base, s.masks = base, p
+	s.base = base
+	s.masks = p
 	s.mu.Unlock()
 }
 
@@ -108,8 +129,10 @@ func sameList(a, b []float64) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
+// sameEvidence compares observations and likelihoods, in their sequence, by value.
 func sameEvidence(a, b factorgraph.Evidence) bool {
-	return slices.Equal(a.Hard, b.Hard) && slices.EqualFunc(a.Soft, b.Soft, func(x, y factorgraph.Likelihood) bool {
-		return x.Var == y.Var && slices.Equal(x.Weights, y.Weights)
-	})
+	return slices.Equal(a.Hard, b.Hard) &&
+		slices.EqualFunc(a.Soft, b.Soft, func(x, y factorgraph.Likelihood) bool {
+			return x.Var == y.Var && slices.Equal(x.Weights, y.Weights)
+		})
 }
