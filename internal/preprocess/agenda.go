@@ -5,7 +5,7 @@ package preprocess
 // agenda is a queue of numbers, each in it once.
 type agenda struct {
 	list []int
-	in   []bool
+	in   []bool // by number
 }
 
 func (a *agenda) len() int { return len(a.list) }

@@ -1,22 +1,26 @@
 package preprocess
 
-// Indices that follow other indices: equalities, permutations, and functions where that costs nothing.
+// Indices that follow other indices:
+// equalities, permutations, and functions where that costs nothing.
 
 import (
 	"slices"
 )
 
-// findAlias looks in the zeros of table n for two indices of which one decides the other, and puts the one in the place
-// of the other. It says whether there were any.
+// findAlias looks in the zeros of table n for two indices of which one decides the other,
+// and puts the one in the place of the other. It says whether there were any.
 func (w *work) findAlias(n int) bool {
 	t := w.tables[n]
 	if len(t.scope) < 2 || t.isFull(w) {
 		return false
 	}
+
 	arity := len(t.scope)
 	tuples := t.tuples(w)
+
 	for l, y := range t.scope {
-		if len(tuples)/arity > len(t.data)/w.dims[y] { // more than one y for some values of the rest
+		// a function has at most one y for every combination of the other values
+		if len(tuples)/arity > len(t.data)/w.dims[y] {
 			continue
 		}
 		for k, x := range t.scope {
@@ -32,19 +36,22 @@ func (w *work) findAlias(n int) bool {
 	return false
 }
 
-// function returns the value of mode l for every value of mode k, nil unless each value of mode k has exactly one.
+// function returns the value of mode l for every value of mode k,
+// nil unless each value of mode k has exactly one.
 func function(tuples []int32, arity, k, l, dim int) []int {
 	f := make([]int, dim)
 	for x := range f {
 		f[x] = -1
 	}
 	for p := 0; p < len(tuples); p += arity {
+
 		x, y := tuples[p+k], int(tuples[p+l])
 		if f[x] >= 0 && f[x] != y {
 			return nil
 		}
 		f[x] = y
 	}
+
 	for _, y := range f {
 		if y < 0 { // the table's zeros have not been propagated yet
 			return nil
@@ -66,8 +73,8 @@ func (w *work) worthFollowing(y, x int) bool {
 	return true
 }
 
-// follow replaces index y by f(x) in every table, which leaves Z as it is when all terms with y ≠ f(x) are 0. Tables
-// that have both keep the entries with y = f(x) only.
+// follow replaces index y by f(x) in every table, which leaves Z as it is when all
+// terms with y ≠ f(x) are 0. Tables that have both keep the entries with y = f(x) only.
 func (w *work) follow(y, x int, f []int) {
 	w.alias[y] = alias{into: x, of: make([]int, w.first[x])}
 	for v := range w.alias[y].of {
@@ -76,8 +83,10 @@ func (w *work) follow(y, x int, f []int) {
 	for p, v := range w.values[x] {
 		w.alias[y].of[v] = w.values[y][f[p]]
 	}
+
 	w.left = append(w.left, y)
 	w.keep[x] = w.keep[x] || w.keep[y]
+
 	tables := slices.Clone(w.at[y])
 	for _, n := range tables {
 		t := w.tables[n]
@@ -86,6 +95,7 @@ func (w *work) follow(y, x int, f []int) {
 		}
 		t.replace(w, y, x, f)
 	}
+
 	w.at[y] = nil
 	w.resize(y, w.values[y][:1])
 	w.report.Aliases++
@@ -94,12 +104,13 @@ func (w *work) follow(y, x int, f []int) {
 	}
 }
 
-// replace writes t over x in the place of y.
+// replace writes t over x in the place of y: the entry at x is the one at y = f(x).
 func (t *table) replace(w *work, y, x int, f []int) {
 	var scope []int
 	var offsets [][]int
 	strides := w.strides(t, t.scope)
 	both := slices.Contains(t.scope, x)
+
 	for k, i := range t.scope {
 		if i == y && both {
 			continue
@@ -108,6 +119,7 @@ func (t *table) replace(w *work, y, x int, f []int) {
 		if i == y {
 			i, n = x, w.dims[x]
 		}
+
 		o := make([]int, n)
 		for v := range o {
 			switch {
@@ -119,7 +131,12 @@ func (t *table) replace(w *work, y, x int, f []int) {
 				o[v] = v * strides[k]
 			}
 		}
-		scope, offsets = append(scope, i), append(offsets, o)
+		scope = append(scope, i)
+		offsets = append(offsets, o)
 	}
-	t.data, t.owned, t.scope, t.wider = gather(t.data, offsets), true, scope, true
+
+	t.data = gather(t.data, offsets)
+	t.owned = true
+	t.scope = scope
+	t.wider = true
 }

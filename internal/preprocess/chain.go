@@ -11,23 +11,30 @@ import (
 // maxStates bounds the counters of a chain.
 const maxStates = 64
 
-// chain writes table n as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1} between them: values of
-// x_0 … x_k after which the rest of the table is the same up to a factor are one state of s_{k+1}. A function of a count
-// has at most as many states as there are counts; clauses, parity and noisy-or have two. Nothing cancels. The indices are
-// taken in the sequence of their places, in which they will be summed out. Only chains that are no larger than the table
-// are returned.
+// chain writes table n as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1}
+// between them: values of x_0 … x_k after which the rest of the table is the same up to a factor
+// are one state of s_{k+1}. A function of a count has at most as many states as there are counts;
+// clauses, parity and noisy-or have two. Nothing cancels. The indices are taken in the sequence of
+// their places, in which they will be summed out. Only chains that are no larger than the table are
+// returned.
 func (w *work) chain(n int, place []int) (pieces, bool) {
 	scope := slices.Clone(w.tables[n].scope)
 	slices.SortFunc(scope, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
 	t := &table{scope: scope, data: w.inOrder(w.tables[n], scope)}
 	shape := w.shape(t)
+
 	p := pieces{table: n, arity: len(shape), chain: true}
 	states := [][]float64{t.data} // what follows each state
-	size, total := len(t.data), 0
+	size := len(t.data)
+	total := 0
+
 	for k, d := range shape {
 		size /= d
 		var next [][]float64
 		var steps []step
+
+		// Every state and value leads to the state whose
+		// continuation is the same up to a factor, the gain.
 		for s, rest := range states {
 			for x := range d {
 				part := rest[x*size : (x+1)*size]
@@ -49,9 +56,11 @@ func (w *work) chain(n int, place []int) (pieces, bool) {
 				steps = append(steps, step{s, x, to, gain})
 			}
 		}
+
 		if total += len(states) * d * len(next); total > len(t.data) {
 			return pieces{}, false
 		}
+
 		p.scopes = append(p.scopes, chainScope(t.scope[k], k, len(shape)))
 		p.data = append(p.data, chainTable(steps, len(states), d, len(next)))
 		if k < len(shape)-1 {
@@ -59,6 +68,7 @@ func (w *work) chain(n int, place []int) (pieces, bool) {
 		}
 		states = next
 	}
+
 	p.err = w.tables[n].factorised(len(shape))
 	return p, len(shape) > 2
 }
@@ -72,7 +82,7 @@ func (w *work) inOrder(t *table, scope []int) []float64 {
 	return data
 }
 
-// step says that value x leads from one state to another.
+// step says that value x leads from one state to another, with a factor gain.
 type step struct {
 	from, x, to int
 	gain        float64
@@ -92,7 +102,7 @@ next:
 	return len(known)
 }
 
-// scaledBy divides by gain, and says no when an entry would be lost.
+// scaledBy divides by gain; it returns false when an entry would be lost.
 func scaledBy(part []float64, gain float64) ([]float64, bool) {
 	out := make([]float64, len(part))
 	for k, x := range part {
@@ -103,7 +113,7 @@ func scaledBy(part []float64, gain float64) ([]float64, bool) {
 	return out, true
 }
 
-// chainScope is counter, index, counter; new index h is −1−h.
+// chainScope is (counter before, index, counter after) of position k; new index h is −1−h.
 func chainScope(i, k, arity int) []int {
 	switch k {
 	case 0:
@@ -114,7 +124,8 @@ func chainScope(i, k, arity int) []int {
 	return []int{-k, i, -1 - k}
 }
 
-// chainTable is over (counter before, value, counter after); one state at an end needs no axis.
+// chainTable is the table over (counter before, value, counter after);
+// one state at an end needs no axis.
 func chainTable(steps []step, before, d, after int) []float64 {
 	data := make([]float64, before*d*after)
 	for _, s := range steps {

@@ -18,14 +18,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// slowest is what simplifying a reference model may take while others use the machine; a tenth of it is usual.
+// slowest is what simplifying a reference model may take while others use the machine;
+// a tenth of it is usual.
 const slowest = 3 * time.Second
 
 // feasible is the flops up to which reference models are contracted by the tests.
 const feasible = 2e7
 
-// TestReferenceModels simplifies every reference model with its evidence and contracts what is left where that is
-// quick: log10 Z is the solution's, or that of the expression as it was.
+// TestReferenceModels simplifies every reference model with its evidence and contracts what
+// is left where that is quick: log10 Z is the solution's, or that of the expression as it was.
 func TestReferenceModels(t *testing.T) {
 	for _, file := range append(reference.Names(t, "uai"), reference.Names(t, "ising")...) {
 		name := path.Base(file)
@@ -34,7 +35,9 @@ func TestReferenceModels(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			if name == "sat-grid-pbl-0010.cnf" {
-				t.Skip("118 of the 191 factors of this file have no scope and the entry 0: the reader refuses it")
+				t.Skip("118 of the 191 factors of this file have no scope and the entry 0: the " +
+					"reader " +
+					"refuses it")
 			}
 			e := readExpression(t, file)
 			start := time.Now()
@@ -48,11 +51,13 @@ func TestReferenceModels(t *testing.T) {
 			order := orders.Best(h)
 			after := orders.Evaluate(h, order)
 			s := r.Report
-			t.Logf("|%s|%d → %d|%d → %d|%d → %d|%.1f → %.1f|%.2g → %.2g|%d|%v|", name, s.Before.Indices, s.After.Indices, s.Before.Tables,
+			t.Logf("|%s|%d → %d|%d → %d|%d → %d|%.1f → %.1f|%.2g → %.2g|%d|%v|",
+				name, s.Before.Indices, s.After.Indices, s.Before.Tables,
 				s.After.Tables, s.Before.Entries, s.After.Entries, before.Log2Table, after.Log2Table, before.Flops, after.Flops, s.Parts,
 				took.Round(time.Millisecond))
 			t.Log(s)
-			if s.After.Indices > s.Before.Indices && s.Stars+s.Chains == 0 || after.Log2Table > before.Log2Table+3 {
+			if s.After.Indices > s.Before.Indices && s.Stars+s.Chains == 0 ||
+				after.Log2Table > before.Log2Table+3 {
 				t.Errorf("not simpler: %v", s)
 			}
 			if took > slowest {
@@ -66,7 +71,8 @@ func TestReferenceModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want, tolerance := reference.Log10Z(t, file); !(math.Abs(z.Log10Abs()-want) <= tolerance) || z.Sign() <= 0 {
+			if want, tolerance := reference.Log10Z(t,
+				file); !(math.Abs(z.Log10Abs()-want) <= tolerance) || z.Sign() <= 0 {
 				t.Errorf("log10 Z = %.9f, reference %.9f", z.Log10Abs(), want)
 			}
 			if before.Flops <= feasible {
@@ -76,7 +82,8 @@ func TestReferenceModels(t *testing.T) {
 	}
 }
 
-// TestReferenceMarginals compares marginals recovered from the simplified expression with the solutions'.
+// TestReferenceMarginals compares marginals recovered
+// from the simplified expression with the solutions'.
 func TestReferenceMarginals(t *testing.T) {
 	for _, file := range append(reference.Names(t, "uai"), reference.Names(t, "ising")...) {
 		name := path.Base(file)
@@ -135,7 +142,8 @@ func marginals(t *testing.T, e *sumproduct.Expression) [][]float64 {
 			only := *e
 			point := make([]float64, d)
 			point[x] = 1
-			only.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{i}, Data: point})
+			only.Tables = append(slices.Clone(e.Tables),
+				sumproduct.Table{Scope: []int{i}, Data: point})
 			out[i] = append(out[i], z(&only).Div(all).Float64())
 		}
 	}

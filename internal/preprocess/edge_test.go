@@ -26,14 +26,18 @@ func run(t *testing.T, e *sumproduct.Expression, o preprocess.Options) *preproce
 
 // TestEdges: nothing, numbers, indices of one value, indices in no table, parts, extreme entries.
 func TestEdges(t *testing.T) {
-	table := func(scope []int, data ...float64) sumproduct.Table { return sumproduct.Table{Scope: scope, Data: data} }
+	table := func(scope []int, data ...float64) sumproduct.Table {
+		return sumproduct.Table{Scope: scope, Data: data}
+	}
 	for name, c := range map[string]struct {
 		e    sumproduct.Expression
 		want float64
 	}{
-		"nothing":   {sumproduct.Expression{Scale: scaled.One}, 1},
-		"a number":  {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{table(nil, 5)}}, 15},
-		"one value": {sumproduct.Expression{Dims: []int{1}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 7)}}, 7},
+		"nothing": {sumproduct.Expression{Scale: scaled.One}, 1},
+		"a number": {sumproduct.Expression{Scale: scaled.FromFloat(3),
+			Tables: []sumproduct.Table{table(nil, 5)}}, 15},
+		"one value": {sumproduct.Expression{Dims: []int{1}, Scale: scaled.One,
+			Tables: []sumproduct.Table{table([]int{0}, 7)}}, 7},
 		"an index in no table": {sumproduct.Expression{
 			Dims:   []int{4, 2},
 			Scale:  scaled.One,
@@ -49,14 +53,17 @@ func TestEdges(t *testing.T) {
 			Scale:  scaled.One.Neg(),
 			Tables: []sumproduct.Table{table([]int{0}, 1, -3)},
 		}, 2},
-		"cancels":    {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 1, -1)}}, 0},
-		"zeros only": {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One, Tables: []sumproduct.Table{table([]int{0}, 0, 0)}}, 0},
+		"cancels": {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One,
+			Tables: []sumproduct.Table{table([]int{0}, 1, -1)}}, 0},
+		"zeros only": {sumproduct.Expression{Dims: []int{2}, Scale: scaled.One,
+			Tables: []sumproduct.Table{table([]int{0}, 0, 0)}}, 0},
 		"disjoint supports": {sumproduct.Expression{
 			Dims:   []int{2},
 			Scale:  scaled.One,
 			Tables: []sumproduct.Table{table([]int{0}, 0, 1), table([]int{0}, 1, 0)},
 		}, 0},
-		"scale 0": {sumproduct.Expression{Dims: []int{2}, Tables: []sumproduct.Table{table([]int{0}, 1, 1)}}, 0},
+		"scale 0": {sumproduct.Expression{Dims: []int{2},
+			Tables: []sumproduct.Table{table([]int{0}, 1, 1)}}, 0},
 	} {
 		for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 			r := check(t, name, &c.e, o)
@@ -71,14 +78,16 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestProductsOutOfRangeStayApart: the small entries are the only ones that count, so that their product must not vanish.
+// TestProductsOutOfRangeStayApart:
+// the small entries are the only ones that count, so that their product must not vanish.
 func TestProductsOutOfRangeStayApart(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One}
 	for range 4 {
 		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0}, Data: []float64{1, 0x1p-600}})
 	}
 	e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{0, 1},
-		Data: []float64{1, 0, 1, 1}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 0x1p900}},
+		Data: []float64{1, 0, 1, 1}}, sumproduct.Table{Scope: []int{1},
+		Data: []float64{0, 0x1p900}},
 		sumproduct.Table{Scope: []int{1}, Data: []float64{1, 0x1p-1000}})
 	for _, o := range []preprocess.Options{{}, {Marginals: true}} {
 		r := run(t, e, o)
@@ -97,7 +106,8 @@ func TestErrors(t *testing.T) {
 		is   error
 		text string
 	}{
-		{sumproduct.Expression{Dims: []int{0}}, preprocess.Options{}, sumproduct.ErrExpression, "index 0 has dimension 0"},
+		{sumproduct.Expression{Dims: []int{0}}, preprocess.Options{}, sumproduct.ErrExpression,
+			"index 0 has dimension 0"},
 		{sumproduct.Expression{
 			Dims:   []int{2},
 			Tables: []sumproduct.Table{{Scope: []int{1}, Data: []float64{1, 1}}},
@@ -114,17 +124,22 @@ func TestErrors(t *testing.T) {
 			Dims:   []int{2},
 			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, math.NaN()}}},
 		}, preprocess.Options{}, sumproduct.ErrNotFinite, "table 0"},
-		{sumproduct.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}}, sumproduct.ErrExpression,
+		{sumproduct.Expression{Dims: []int{2}}, preprocess.Options{Keep: []int{2}},
+			sumproduct.ErrExpression,
 			"index 2 is to be kept, there are 1"},
-		{sumproduct.Expression{Scale: scaled.FromFloat(math.Inf(1))}, preprocess.Options{}, sumproduct.ErrNotFinite, "the scale"},
+		{sumproduct.Expression{Scale: scaled.FromFloat(math.Inf(1))}, preprocess.Options{},
+			sumproduct.ErrNotFinite, "the scale"},
 	} {
 		_, err := preprocess.Run(context.Background(), &c.e, c.o)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("error %v, want %q", err, c.text)
 		}
 	}
-	r := run(t, &sumproduct.Expression{Dims: []int{2, 3, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
-		{Scope: []int{0, 1, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13}}}}, preprocess.Options{Keep: []int{1}})
+	r := run(t, &sumproduct.Expression{Dims: []int{2, 3, 2}, Scale: scaled.One,
+		Tables: []sumproduct.Table{
+			{Scope: []int{0, 1, 2},
+				Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+					13}}}}, preprocess.Options{Keep: []int{1}})
 	if _, err := r.Recover(7, nil); !errors.Is(err, sumproduct.ErrExpression) {
 		t.Errorf("Recover of no index: %v", err)
 	}
@@ -151,7 +166,8 @@ func TestZeroNamesItsPlace(t *testing.T) {
 	}
 }
 
-// TestLargeChainIsLinear: a chain of 10^5 variables is summed out from its ends, with every marginal recovered.
+// TestLargeChainIsLinear:
+// a chain of 10^5 variables is summed out from its ends, with every marginal recovered.
 func TestLargeChainIsLinear(t *testing.T) {
 	const n = 100_000
 	e := &sumproduct.Expression{Scale: scaled.One}
@@ -159,7 +175,8 @@ func TestLargeChainIsLinear(t *testing.T) {
 		e.Dims = append(e.Dims, 2)
 		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{1, 2}})
 		if i > 0 {
-			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i - 1, i}, Data: []float64{2, 1, 1, 2}})
+			e.Tables = append(e.Tables,
+				sumproduct.Table{Scope: []int{i - 1, i}, Data: []float64{2, 1, 1, 2}})
 		}
 	}
 	for _, o := range []preprocess.Options{{}, {Marginals: true}} {
@@ -193,8 +210,9 @@ func TestLargeChainIsLinear(t *testing.T) {
 	}
 }
 
-// TestEntriesFarApart: tables whose entries span all of float64, subnormal ones among them, some of them products. What is left is
-// within the error stated, whichever entries count in the end, and 0 where the value is.
+// TestEntriesFarApart: tables whose entries span all of float64, subnormal ones among them, some of
+// them products. What is left is within the error stated, whichever entries count in the end, and 0
+// where the value is.
 func TestEntriesFarApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	far := func() float64 {
@@ -242,14 +260,16 @@ func TestEntriesFarApart(t *testing.T) {
 				e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 			}
 		}
-		for _, o := range []preprocess.Options{{}, {Marginals: true}, preprocess.Always(preprocess.Options{})} {
+		for _, o := range []preprocess.Options{{}, {Marginals: true},
+			preprocess.Always(preprocess.Options{})} {
 			r := run(t, e, o)
 			want := oracle.Sum(e, 0).Z
 			left := oracle.Sum(r.Expression, 0)
 			got, size := left.Z, left.Terms
 			bound := math.Ldexp(r.Rounding+1, -53)
 			if d := away(got, want, size); d > bound || got.Sign() != want.Sign() {
-				t.Fatalf("round %d: %v, it is %v: off by %.3g of it, %.3g is stated\n%+v\n%+v", round, got, want, d, bound, e, r.Report)
+				t.Fatalf("round %d: %v, it is %v: off by %.3g of it, %.3g is stated\n%+v\n%+v",
+					round, got, want, d, bound, e, r.Report)
 			}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// eliminate sums index i out where that costs nothing: it is in no table or in one, or the table that comes out of its
-// tables is no larger than one of them, or lies inside another table. An index to be kept is summed out where its
-// marginal can be found from that of one other index.
+// eliminate sums index i out where that costs nothing: it is in no table or in one, or the table
+// that comes out of its tables is no larger than one of them, or lies inside another table. An
+// index to be kept is summed out where its marginal can be found from that of one other index.
 func (w *work) eliminate(i int) {
 	if w.alias[i].into != itself || w.dims[i] == 1 {
 		return
@@ -20,6 +20,7 @@ func (w *work) eliminate(i int) {
 	if len(tables) > 1 && (w.keep[i] || w.options.NoElimination) {
 		return
 	}
+
 	gone := alias{into: summed}
 	if len(tables) == 1 {
 		var ok bool
@@ -27,20 +28,24 @@ func (w *work) eliminate(i int) {
 			return
 		}
 	}
+
 	if len(tables) == 0 {
 		gone.given = w.spread(i, slices.Repeat([]float64{1 / float64(w.dims[i])}, w.dims[i]))
 		w.scale = w.scale.Mul(scaled.FromFloat(float64(w.dims[i])))
 		w.sumOut(i, gone)
 		return
 	}
+
 	out, ok := w.union(i)
 	if !ok {
 		return
 	}
+
 	data, rounding, ok := w.product(tables, out, []int{i})
 	if !ok {
 		return
 	}
+
 	t := &table{scope: out, data: data, owned: true, wider: len(tables) > 1, err: rounding}
 	var from []*source
 	for _, n := range tables {
@@ -51,48 +56,61 @@ func (w *work) eliminate(i int) {
 	if len(from) > 1 {
 		t.from = &source{of: from}
 	}
+
 	w.sumOut(i, gone)
 	w.add(t)
 }
 
+// sumOut notes that index i is gone, and what is known of it.
 func (w *work) sumOut(i int, gone alias) {
 	if gone.into >= 0 {
 		w.keep[gone.into] = w.keep[gone.into] || w.keep[i]
 	}
+
 	w.alias[i] = gone
 	w.left = append(w.left, i)
 	w.resize(i, w.values[i][:1])
 	w.report.SummedOut++
 }
 
-// wellConditioned is how small a sum may be, relative to that of its terms' absolute values, to be divided by.
+// wellConditioned is how small a sum may be,
+// relative to that of its terms' absolute values, to be divided by.
 const wellConditioned = 1.0 / 16
 
-// conditional returns P(i | j) for an index whose only table is over itself and at most one other index j, and whether
-// there is one.
+// conditional returns P(i | j) for an index whose only table is over
+// itself and at most one other index j, and whether there is one.
 func (w *work) conditional(i int) (alias, bool) {
 	none := alias{into: summed}
 	t := w.tables[w.at[i][0]]
 	if len(t.scope) > 2 {
 		return none, false
 	}
-	own, rows, other := w.strides(t, []int{i})[0], 1, 0
+	own := w.strides(t, []int{i})[0]
+	rows := 1
+	other := 0
+
 	gone := none
 	for _, j := range t.scope {
 		if j != i {
-			gone.into, rows, other = j, w.dims[j], w.strides(t, []int{j})[0]
+			gone.into = j
+			rows = w.dims[j]
+			other = w.strides(t, []int{j})[0]
 		}
 	}
+
+	// P(i = x | j = v) = T[x, v] / Σ_x T[x, v]; a row of zeros stays one.
 	var given []float64
 	for v := range rows {
 		sum, size := 0.0, 0.0
 		for x := range w.dims[i] {
 			p := t.data[v*other+x*own]
-			sum, size = sum+p, size+math.Abs(p)
+			sum = sum + p
+			size = size + math.Abs(p)
 		}
 		if size > 0 && math.Abs(sum) < wellConditioned*size {
 			return none, false
 		}
+
 		for x := range w.dims[i] {
 			p := t.data[v*other+x*own]
 			if size > 0 {
@@ -101,10 +119,12 @@ func (w *work) conditional(i int) (alias, bool) {
 			given = append(given, p)
 		}
 	}
+
 	if gone.into < 0 {
 		gone.given = w.spread(i, given)
 		return gone, true
 	}
+
 	gone.given = make([]float64, w.first[gone.into]*w.first[i])
 	for p, v := range w.values[gone.into] {
 		copy(gone.given[v*w.first[i]:], w.spread(i, given[p*w.dims[i]:][:w.dims[i]]))
@@ -121,12 +141,14 @@ func (w *work) spread(i int, list []float64) []float64 {
 	return out
 }
 
-// union returns the other indices of the tables of index i, and whether a table over them is worth having.
+// union returns the other indices of the tables of index i,
+// and whether a table over them is worth having.
 func (w *work) union(i int) ([]int, bool) {
 	limit := 0
 	for _, n := range w.at[i] {
 		limit = max(limit, len(w.tables[n].data))
 	}
+
 	var out []int
 	size := 1
 	for _, n := range w.at[i] {
@@ -140,6 +162,7 @@ func (w *work) union(i int) ([]int, bool) {
 			}
 		}
 	}
+
 	switch {
 	case len(w.at[i]) == 1:
 		return out, true

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestErrorsAreBounded: chains of sums of terms of both signs that cancel further at every step. What is left is within the error
-// stated, and that stays where the digits are.
+// TestErrorsAreBounded: chains of sums of terms of both signs that cancel further at every step.
+// What is left is within the error stated, and that stays where the digits are.
 func TestErrorsAreBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	stated := 0
@@ -23,7 +23,9 @@ func TestErrorsAreBounded(t *testing.T) {
 		for i := range 2 + rng.IntN(6) {
 			e.Dims = append(e.Dims, 2)
 			a, b := 1+rng.Float64(), 1+rng.Float64()
-			e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, i + 1}, Data: []float64{a, -a * near, -b * near, b}, Rounded: round%2 == 0})
+			e.Tables = append(e.Tables,
+				sumproduct.Table{Scope: []int{i, i + 1},
+					Data: []float64{a, -a * near, -b * near, b}, Rounded: round%2 == 0})
 		}
 		r, err := preprocess.Run(context.Background(), e, preprocess.Options{})
 		if err != nil {
@@ -34,7 +36,8 @@ func TestErrorsAreBounded(t *testing.T) {
 		got, size := left.Z, left.Terms
 		bound := math.Ldexp(r.Rounding+float64(len(r.Expression.Tables)), -53)
 		if d := away(got, want, size); d > bound {
-			t.Errorf("round %d: off by %.3g of the terms left, %.3g is stated: %v", round, d, bound, r.Report)
+			t.Errorf("round %d: off by %.3g of the terms left, %.3g is stated: %v",
+				round, d, bound, r.Report)
 		}
 		if len(r.Expression.Tables) == 0 {
 			stated++
@@ -48,15 +51,17 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRoundedTables: terms that cancel to 0 are no zero where the numbers themselves have been rounded on the way, and are one where
-// they have not.
+// TestRoundedTables: terms that cancel to 0 are no zero where the numbers
+// themselves have been rounded on the way, and are one where they have not.
 func TestRoundedTables(t *testing.T) {
 	for _, rounded := range []bool{false, true} {
-		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []sumproduct.Table{
-			{Scope: []int{0, 1}, Data: []float64{0.99, 0.7, -0.99, -0.7}, Rounded: rounded},
-			{Scope: []int{1}, Data: []float64{0.3, 0.4}},
-		}}
-		if r := run(t, e, preprocess.Options{}); (len(r.Expression.Tables) == 0) == rounded || r.Expression.Scale.IsZero() == rounded {
+		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2},
+			Tables: []sumproduct.Table{
+				{Scope: []int{0, 1}, Data: []float64{0.99, 0.7, -0.99, -0.7}, Rounded: rounded},
+				{Scope: []int{1}, Data: []float64{0.3, 0.4}},
+			}}
+		if r := run(t, e, preprocess.Options{}); (len(r.Expression.Tables) == 0) == rounded ||
+			r.Expression.Scale.IsZero() == rounded {
 			t.Errorf("rounded %v: %v", rounded, r.Expression)
 		}
 	}
@@ -64,10 +69,11 @@ func TestRoundedTables(t *testing.T) {
 
 // TestRoundedSumsDoNotCancel: a sum that is rounded must not cancel with another.
 func TestRoundedSumsDoNotCancel(t *testing.T) {
-	r := run(t, &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2}, Tables: []sumproduct.Table{
-		{Scope: []int{0, 1}, Data: []float64{0.1, 1e15, 0.3, 1e15}},
-		{Scope: []int{0}, Data: []float64{1, -1}},
-	}}, preprocess.Options{})
+	r := run(t, &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 2},
+		Tables: []sumproduct.Table{
+			{Scope: []int{0, 1}, Data: []float64{0.1, 1e15, 0.3, 1e15}},
+			{Scope: []int{0}, Data: []float64{1, -1}},
+		}}, preprocess.Options{})
 	if z := r.Expression.Scale.Float64(); len(r.Expression.Tables) == 0 && math.Abs(z+0.2) > 1e-16 {
 		t.Errorf("decided: %v, it is -0.2", z)
 	}

@@ -21,7 +21,8 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("Z =", r.Expression.Scale.Float64(), "with", len(r.Expression.Tables), "tables left")
+	fmt.Println("Z =", r.Expression.Scale.Float64(), "with",
+		len(r.Expression.Tables), "tables left")
 	for i := range e.Dims {
 		p, err := r.Recover(i, nil)
 		fmt.Printf("%d %.2f %v\n", i, p, err)

@@ -17,8 +17,9 @@ import (
 // ErrNotZero is returned by Explain for a network that simplification does not show to be 0.
 var ErrNotZero = errors.New("preprocess: the network is not known to be 0")
 
-// Conflict is a set of tensors of a network that cannot all be met, no smaller part of which is known to be impossible. Where all
-// three lists are empty the network's Scale is 0: a factor without variables, or a weight, is.
+// Conflict is a set of tensors of a network that cannot all be met, no smaller part of which is
+// known to be impossible. Where all three lists are empty the network's Scale is 0: a factor
+// without variables, or a weight, is.
 type Conflict struct {
 	Variables []int // whose weights take part: evidence and factors of order one
 	Cores     []int // for cores "factors": the c-th factor of order two or more, counted from 0
@@ -36,6 +37,7 @@ func (c *Conflict) String() string {
 			parts = append(parts, fmt.Sprintf("%s %v", l.what, l.list))
 		}
 	}
+
 	if parts == nil {
 		return "the scale is 0"
 	}
@@ -44,19 +46,22 @@ func (c *Conflict) String() string {
 
 // part is a tensor of the network that may be replaced by ones.
 type part struct {
-	core, link, variable int // the one it is; −1
+	// its number in one list or two (a link of a variable), −1 in the others
+	core, link, variable int
 }
 
-// Explain returns why net, usually conditioned on evidence, is 0: variables and factors that contradict each other by
-// their zeros. It takes tensors out and looks whether what is left is still known to be 0.
-// Errors: ErrNotZero; those of lower.Build; the context's.
+// Explain returns why net, usually conditioned on evidence, is 0: variables and factors that
+// contradict each other by their zeros. It takes tensors out and looks whether what is left is
+// still known to be 0. Errors: ErrNotZero; those of lower.Build; the context's.
 // Cost: with n tensors and c in the answer, about 2c·log2(n/c) + 2c simplifications of the network.
-// Source: U. Junker, QuickXplain: preferred explanations and relaxations for over-constrained problems (AAAI 2004).
+// Source: U. Junker, QuickXplain:
+// preferred explanations and relaxations for over-constrained problems (AAAI 2004).
 func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	x := explanation{ctx: ctx, net: net}
 	if err := net.Validate(); err != nil {
 		return nil, err
 	}
+
 	parts := partsOf(net)
 	zero, err := x.zero(parts)
 	if err != nil {
@@ -65,10 +70,12 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	if !zero {
 		return nil, ErrNotZero
 	}
+
 	found, err := x.shrink(nil, false, parts)
 	if err != nil {
 		return nil, err
 	}
+
 	c := &Conflict{}
 	for _, p := range found {
 		switch {
@@ -80,25 +87,30 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 			c.Links = append(c.Links, p.link)
 		}
 	}
+
 	slices.Sort(c.Variables)
 	slices.Sort(c.Cores)
 	slices.Sort(c.Links)
 	return c, nil
 }
 
-// partsOf lists what can be taken out of net. The tensors that only join the legs of a variable cannot.
+// partsOf lists what can be taken out of net.
+// The tensors that only join the legs of a variable cannot.
 func partsOf(net *btn.Network) []part {
 	var parts []part
 	variable := make([]int, len(net.Links))
 	for j := range variable {
 		variable[j] = -1
 	}
+
 	for i, v := range net.Variables {
 		variable[v.Link] = i
 	}
+
 	for j := range net.Links {
 		parts = append(parts, part{core: -1, link: j, variable: variable[j]})
 	}
+
 	if net.Choice != btn.CoresAreVariables {
 		for c := range net.Cores {
 			parts = append(parts, part{core: c, link: -1, variable: -1})
@@ -107,22 +119,25 @@ func partsOf(net *btn.Network) []part {
 	return parts
 }
 
+// explanation carries one Explain.
 type explanation struct {
 	ctx context.Context
 	net *btn.Network
 }
 
-// shrink returns a smallest part of rest that contradicts base; grown says that base has grown since it was last found
-// to be possible.
+// shrink returns a smallest part of rest that contradicts base;
+// grown says that base has grown since it was last found to be possible.
 func (x *explanation) shrink(base []part, grown bool, rest []part) ([]part, error) {
 	if grown || len(base) == 0 {
 		if zero, err := x.zero(base); zero || err != nil {
 			return nil, err
 		}
 	}
+
 	if len(rest) <= 1 {
 		return rest, nil
 	}
+
 	first, second := rest[:len(rest)/2], rest[len(rest)/2:]
 	right, err := x.shrink(join(base, first), true, second)
 	if err != nil {
@@ -132,6 +147,7 @@ func (x *explanation) shrink(base []part, grown bool, rest []part) ([]part, erro
 	return join(left, right), err
 }
 
+// join returns a and b as a list of its own.
 func join(a, b []part) []part { return append(append([]part(nil), a...), b...) }
 
 // zero says whether the network is known to be 0 with only the given parts as they are.
@@ -139,12 +155,15 @@ func (x *explanation) zero(keep []part) (bool, error) {
 	if err := x.ctx.Err(); err != nil {
 		return false, err
 	}
+
 	kept := map[part]bool{}
 	for _, p := range keep {
 		kept[p] = true
 	}
+
 	net := *x.net
-	net.Links, net.Cores = append([]btn.Link(nil), net.Links...), append([]btn.Core(nil), net.Cores...)
+	net.Links = slices.Clone(net.Links)
+	net.Cores = slices.Clone(net.Cores)
 	for _, p := range partsOf(x.net) {
 		var err error
 		switch {
@@ -162,15 +181,18 @@ func (x *explanation) zero(keep []part) (bool, error) {
 			return false, err
 		}
 	}
+
 	e, err := lower.Build(x.ctx, &net)
 	if err != nil || e.Scale.IsZero() {
 		return err == nil, err
 	}
+
 	r, err := Run(x.ctx, e, Options{NoStructure: true})
 	return err == nil && r.Report.Zero != nil, err
 }
 
-// anything is a tensor on legs that is 1 for all values of the variables: (A⁻¹ 1) on every leg with a map A.
+// anything is a tensor on legs that is 1 for all values of the variables:
+// (A⁻¹ 1) on every leg with a map A.
 func (x *explanation) anything(legs []int) (tensor.Tensor, error) {
 	t := &tensor.CP{Weights: []float64{1}}
 	for _, l := range legs {
@@ -188,11 +210,13 @@ func (x *explanation) anything(legs []int) (tensor.Tensor, error) {
 				}
 			}
 		}
-		t.Shape, t.Vectors = append(t.Shape, d), append(t.Vectors, v)
+		t.Shape = append(t.Shape, d)
+		t.Vectors = append(t.Vectors, v)
 	}
 	return t, nil
 }
 
+// ones returns n ones.
 func ones(n int) []float64 {
 	list := make([]float64, n)
 	for k := range list {

@@ -15,7 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-func network(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.Options) *btn.Network {
+func network(
+	t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.Options,
+) *btn.Network {
 	t.Helper()
 	net, err := reparam.Build(context.Background(), m, o)
 	if err != nil {
@@ -27,8 +29,8 @@ func network(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o repa
 	return net
 }
 
-// TestExplainNamesTheContradiction: of a chain of implications with much beside it, only the two observations at its
-// ends and the factors between them.
+// TestExplainNamesTheContradiction: of a chain of implications with much beside it,
+// only the two observations at its ends and the factors between them.
 func TestExplainNamesTheContradiction(t *testing.T) {
 	implies := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0.5, 0, 2}}
 	noise := &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}
@@ -37,21 +39,26 @@ func TestExplainNamesTheContradiction(t *testing.T) {
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i, i + 1}, Table: implies},
 			factorgraph.Factor{Scope: []int{i + 1, (i + 5) % 12}, Table: noise})
 	}
-	ev := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 1}, {Var: 3, Value: 1}, {Var: 6, Value: 0}, {Var: 9, Value: 0}}}
+	ev := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 1},
+		{Var: 3, Value: 1}, {Var: 6, Value: 0}, {Var: 9, Value: 0}}}
 	for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal} {
-		c, err := preprocess.Explain(context.Background(), network(t, m, ev, reparam.Options{Maps: maps}))
+		c, err := preprocess.Explain(context.Background(),
+			network(t, m, ev, reparam.Options{Maps: maps}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(c.Variables, []int{3, 6}) || !slices.Equal(c.Cores, []int{6, 8, 10}) || c.Links != nil {
+		if !slices.Equal(c.Variables, []int{3, 6}) || !slices.Equal(c.Cores, []int{6, 8, 10}) ||
+			c.Links != nil {
 			t.Errorf("maps %s: %v", maps, c)
 		}
-		if got, want := c.String(), "the weights of variables [3 6], cores [6 8 10] contradict each other"; got != want {
+		if got, want := c.String(), "the weights of variables [3 6], cores [6 8 10] contradict "+
+			"each other"; got != want {
 			t.Errorf("in words: %q, want %q", got, want)
 		}
 	}
 	ev.Hard = ev.Hard[:2]
-	if _, err := preprocess.Explain(context.Background(), network(t, m, ev, reparam.Options{})); !errors.Is(err, preprocess.ErrNotZero) {
+	if _, err := preprocess.Explain(context.Background(),
+		network(t, m, ev, reparam.Options{})); !errors.Is(err, preprocess.ErrNotZero) {
 		t.Errorf("a possible network: %v", err)
 	}
 }
@@ -62,14 +69,17 @@ func TestExplainIsMinimal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	explained := 0
 	for explained < 60 {
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 7, Factors: 10, Zeros: 0.3, Kinds: []oracle.Kind{oracle.Dense}})
+		m := oracle.RandomModel(rng,
+			oracle.Options{Variables: 7, Factors: 10, Zeros: 0.3,
+				Kinds: []oracle.Kind{oracle.Dense}})
 		ev := oracle.RandomEvidence(rng, m)
 		if oracle.Z(m, ev).Sign() != 0 {
 			continue
 		}
 		explained++
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables} {
-			c, err := preprocess.Explain(context.Background(), network(t, m, ev, reparam.Options{Cores: cores}))
+			c, err := preprocess.Explain(context.Background(),
+				network(t, m, ev, reparam.Options{Cores: cores}))
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -94,7 +104,8 @@ func TestExplainIsMinimal(t *testing.T) {
 	}
 }
 
-// impossible says whether Z is 0 with the weights of some variables and some factors of order two or more alone.
+// impossible says whether Z is 0 with the weights of some
+// variables and some factors of order two or more alone.
 func impossible(m *factorgraph.Model, ev factorgraph.Evidence, variables, factors []int) bool {
 	part := &factorgraph.Model{Domains: m.Domains}
 	large := 0

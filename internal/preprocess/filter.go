@@ -1,20 +1,24 @@
 package preprocess
 
-// Entries that no term can have: zeros of one table carried over to others that share two or more indices with it.
+// Entries that no term can have:
+// zeros of one table carried over to others that share two or more indices with it.
 //
-// Source: P. Janssen, P. Jégou, B. Nouguier and M. C. Vilarem, A filtering process for general constraint-satisfaction
-// problems: achieving pairwise-consistency using an associated binary representation (1989).
+// Source: P. Janssen, P. Jégou, B. Nouguier and M. C. Vilarem, A filtering process for general
+// constraint-satisfaction problems: achieving pairwise-consistency using an associated binary
+// representation (1989).
 
 import (
 	"slices"
 )
 
-// filter sets to 0 the entries of tables around table n whose values of the common indices n has no entry for.
+// filter sets to 0 the entries of tables around table n
+// whose values of the common indices n has no entry for.
 func (w *work) filter(n int) {
 	t := w.tables[n]
 	if t.gone || t.isFull(w) {
 		return
 	}
+
 	shared := map[int]int{}
 	var near []int
 	for _, i := range t.scope {
@@ -24,6 +28,7 @@ func (w *work) filter(n int) {
 			}
 		}
 	}
+
 	slices.Sort(near)
 	for _, u := range near {
 		w.mask(u, n)
@@ -41,15 +46,19 @@ func (w *work) mask(u, n int) {
 			size *= w.dims[i]
 		}
 	}
+
 	arity := len(t.scope)
 	if w.filtering += len(t.tuples(w))/arity + len(o.data); w.filtering > w.options.Probes {
 		return
 	}
+
 	step := make([]int, arity) // into the projection, whose axes are common
 	for k, s := len(common)-1, 1; k >= 0; k-- {
 		step[slices.Index(t.scope, common[k])] = s
 		s *= w.dims[common[k]]
 	}
+
+	// The combinations of common values that n has an entry for.
 	possible := make([]bool, size)
 	missing := size
 	for p := 0; p < len(t.support) && missing > 0; p += arity {
@@ -62,9 +71,11 @@ func (w *work) mask(u, n int) {
 			missing--
 		}
 	}
+
 	if missing == 0 {
 		return
 	}
+
 	from := w.positions(o, common)
 	var rest []int
 	for _, i := range o.scope {
@@ -72,6 +83,7 @@ func (w *work) mask(u, n int) {
 			rest = append(rest, i)
 		}
 	}
+
 	others := w.positions(o, rest)
 	removed := 0
 	for s, base := range from {
@@ -86,6 +98,7 @@ func (w *work) mask(u, n int) {
 			}
 		}
 	}
+
 	if removed > 0 {
 		w.report.EntriesRemoved += removed
 		w.changed(u)

@@ -9,40 +9,46 @@ import (
 	"github.com/basetensor/basetensor/internal/sumproduct"
 )
 
-// inspect looks for what the entries or the scope of a changed table allow: indices that follow others, a table around it,
-// tables inside it.
+// inspect looks for what the entries or the scope of a changed table allow:
+// indices that follow others, a table around it, tables inside it.
 func (w *work) inspect(n int) {
 	t := w.tables[n]
 	if t.gone || w.findAlias(n) {
 		return
 	}
+
 	if t.wider {
 		t.wider = false
 		for _, s := range w.inside(n) {
 			w.merges.push(s)
 		}
 	}
+
 	if w.sumFirst(n) {
 		return
 	}
+
 	u := w.around(t.scope, n)
 	if u >= 0 && w.sumFirst(u) {
 		w.merges.push(n)
 		return
 	}
+
 	if u >= 0 && w.multiply(u, n) {
 		w.report.TablesMerged++
 	}
 }
 
-// sumFirst sums out an index that only table n has, before products with others round the terms, which may cancel: those of an
-// unobserved effect of independent causes cancel to 0. It says whether the table is gone.
+// sumFirst sums out an index that only table n has, before products with others round the terms,
+// which may cancel: those of an unobserved effect of independent causes cancel to 0. It says
+// whether the table is gone.
 func (w *work) sumFirst(n int) bool {
 	t := w.tables[n]
 	if !w.signed {
 		return false
 	}
 	for _, i := range t.scope {
+
 		if len(w.at[i]) == 1 {
 			if w.eliminate(i); t.gone {
 				return true
@@ -60,9 +66,11 @@ func (w *work) around(scope []int, without int) int {
 			rare = i
 		}
 	}
+
 	best := -1
 	for _, u := range w.at[rare] {
-		if o := w.tables[u]; u != without && contains(o.scope, scope) && (best < 0 || len(o.data) < len(w.tables[best].data)) {
+		if o := w.tables[u]; u != without && contains(o.scope, scope) &&
+			(best < 0 || len(o.data) < len(w.tables[best].data)) {
 			best = u
 		}
 	}
@@ -83,6 +91,7 @@ func (w *work) inside(n int) []int {
 	return found
 }
 
+// contains reports whether all of part is in scope.
 func contains(scope, part []int) bool {
 	if len(part) > len(scope) {
 		return false
@@ -95,30 +104,35 @@ func contains(scope, part []int) bool {
 	return true
 }
 
-// multiply multiplies table n, whose scope is part of table u's, into table u. It says no when a product would leave
-// the range of float64.
+// multiply multiplies table n, whose scope is part of table u's,
+// into table u. It returns false when a product would leave the range of float64.
 func (w *work) multiply(u, n int) bool {
 	big, small := w.tables[u], w.tables[n]
+
 	data, ok := times(big.data, small.data, w.shape(big), w.strides(small, big.scope))
 	if !ok {
 		return false
 	}
+
 	exact := big.err == 0 && small.err == 0 && (plain(big.data) || plain(small.data))
 	if big.err += small.err; !exact {
 		big.err++
 	}
-	big.data, big.owned = data, true
+	big.data = data
+	big.owned = true
 	big.from = &source{of: []*source{big.from, small.from}}
 	w.drop(n)
 	w.changed(u)
 	return true
 }
 
-// times returns a[x]·b[steps·x] over all x of a shape. It says no when a product that is not 0 is tiny, or infinite.
+// times returns a[x]·b[steps·x] over all x of a shape.
+// It returns false when a product that is not 0 is tiny, or infinite.
 func times(a, b []float64, shape, steps []int) ([]float64, bool) {
 	out := make([]float64, len(a))
 	last := len(shape) - 1
 	x := make([]int, last+1)
+
 	for from, at := 0, 0; from < len(a); {
 		step := steps[last]
 		for k := range shape[last] {
@@ -142,24 +156,32 @@ func times(a, b []float64, shape, steps []int) ([]float64, bool) {
 	return out, true
 }
 
-// product returns the product of tables over the indices out, summed over the indices sum, which together are all
-// theirs, as data and err of a table. It says no when a product that is not 0, or a part of one, is tiny, or infinite, and where
-// terms of both signs cancel and were rounded.
+// product returns the product of tables over the indices out,
+// summed over the indices sum, which together are all theirs, as data and err of a table:
+//
+//	data[o] = Σ_s Π_k table_k[o, s]
+//
+// ok is false when a product that is not 0, or a part of one, is tiny,
+// or infinite, and where terms of both signs cancel and were rounded.
 func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok bool) {
 	axes := append(slices.Clone(out), sum...)
-	size, inner := 1, 1
+	size := 1
 	for _, i := range out {
 		size *= w.dims[i]
 	}
+
+	inner := 1
 	for _, i := range sum {
 		inner *= w.dims[i]
 	}
+
 	at := w.walk(tables, axes)
 	factors := make([][]float64, len(tables))
 	for k, n := range tables {
 		factors[k] = w.tables[n].data
 		err += w.tables[n].err
 	}
+
 	data = make([]float64, size)
 	sums := sums{given: err, roundings: float64(len(tables) - 1 + inner), signed: w.signed}
 	for o := range data {
@@ -171,25 +193,19 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 				p = float64(p * f[at.place[k]])
 				least = min(least, math.Abs(p))
 			}
-			if least < tiny || p-p != 0 { // also on the way: a factor may bring it up again, without its digits
-				if p != 0 {
-					return nil, 0, false
-				}
-				for k, f := range factors {
-					if f[at.place[k]] == 0 {
-						break
-					}
-					if k == len(factors)-1 {
-						return nil, 0, false
-					}
-				}
+			// also on the way: a factor may bring it up again, without its digits
+			if (least < tiny || p-p != 0) && (p != 0 || !anyZero(factors, at.place)) {
+				return nil, 0, false
 			}
+
 			if w.signed {
 				s.add(factors, at.place, total, p)
 			}
 			total += p
 			at.next()
 		}
+
+		// Exact factors whose terms cancel are summed once more, rounded once.
 		if err == 0 && s.cancels(total) && len(factors) <= maxExactFactors {
 			at.seek(o * inner)
 			total = at.sum(factors, inner)
@@ -198,11 +214,22 @@ func (w *work) product(tables, out, sum []int) (data []float64, err float64, ok 
 				return nil, 0, false
 			}
 		}
+
 		if data[o] = total; total-total != 0 || !sums.take(&s, total) {
 			return nil, 0, false
 		}
 	}
 	return data, sums.err(), true
+}
+
+// anyZero reports whether one of the factors is 0 at its place.
+func anyZero(factors [][]float64, place []int) bool {
+	for k, f := range factors {
+		if f[place[k]] == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // strides returns how far apart neighbours along every axis are in t, 0 for axes that t has not.
@@ -211,6 +238,7 @@ func (w *work) strides(t *table, axes []int) []int {
 	for len(w.stride) < len(w.dims) { // splits make indices
 		w.stride = append(w.stride, 0)
 	}
+
 	sumproduct.Strides(w.stride, w.dims, t.scope)
 	for k, i := range axes {
 		out[k] = w.stride[i]

@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// local draws a network of low width, too large for enumeration: tables over neighbours in a strip, many of their
-// entries 0, one assignment possible at least.
+// local draws a network of low width, too large for enumeration:
+// tables over neighbours in a strip, many of their entries 0, one assignment possible at least.
 func local(rng *rand.Rand, n int) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One}
 	for range n {
@@ -29,7 +29,9 @@ func local(rng *rand.Rand, n int) *sumproduct.Expression {
 				scope, dims = append(scope, i), append(dims, e.Dims[i])
 			}
 		}
-		rng.Shuffle(len(scope), func(i, j int) { scope[i], scope[j], dims[i], dims[j] = scope[j], scope[i], dims[j], dims[i] })
+		rng.Shuffle(len(scope), func(i, j int) {
+			scope[i], scope[j], dims[i], dims[j] = scope[j], scope[i], dims[j], dims[i]
+		})
 		data := randomTable(rng, dims, d)
 		if rng.IntN(3) == 0 {
 			data = structuredTable(rng, dims, d)
@@ -49,7 +51,8 @@ func value(t *testing.T, e *sumproduct.Expression) scaled.Number {
 	return z
 }
 
-// renumbered is e with its indices and tables in another sequence and the values of every index permuted.
+// renumbered is e with its indices and tables in another
+// sequence and the values of every index permuted.
 func renumbered(rng *rand.Rand, e *sumproduct.Expression) *sumproduct.Expression {
 	out := &sumproduct.Expression{Scale: e.Scale, Dims: make([]int, len(e.Dims))}
 	place := rng.Perm(len(e.Dims))
@@ -78,7 +81,8 @@ func renumbered(rng *rand.Rand, e *sumproduct.Expression) *sumproduct.Expression
 	return out
 }
 
-// TestValueOfLargerNetworks: simplified once, twice, with every option, renumbered, and part by part, Z is the same.
+// TestValueOfLargerNetworks:
+// simplified once, twice, with every option, renumbered, and part by part, Z is the same.
 func TestValueOfLargerNetworks(t *testing.T) {
 	const seed = 91
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -97,7 +101,8 @@ func TestValueOfLargerNetworks(t *testing.T) {
 		}
 		for what, o := range map[string]preprocess.Options{
 			"z": {}, "marginals": {Marginals: true}, "no probes": {Probes: -1}, "no structure": {NoStructure: true},
-			"small tables": {MaxEntries: 8}, "keep": {Keep: []int{3, 17}}, "structure": preprocess.Always(preprocess.Options{Marginals: true}),
+			"small tables": {MaxEntries: 8}, "keep": {Keep: []int{3,
+				17}}, "structure": preprocess.Always(preprocess.Options{Marginals: true}),
 		} {
 			r := run(t, e, o)
 			agree(what, value(t, r.Expression))
@@ -114,7 +119,8 @@ func byParts(t *testing.T, r *preprocess.Result) scaled.Number {
 	z := r.Expression.Scale
 	used := make([]bool, len(r.Expression.Dims))
 	for _, tables := range r.Parts {
-		part := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{1}, len(r.Expression.Dims))}
+		part := &sumproduct.Expression{Scale: scaled.One,
+			Dims: slices.Repeat([]int{1}, len(r.Expression.Dims))}
 		for _, n := range tables {
 			part.Tables = append(part.Tables, r.Expression.Tables[n])
 			for _, i := range r.Expression.Tables[n].Scope {

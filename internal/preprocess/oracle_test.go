@@ -58,7 +58,8 @@ func draw(rng *rand.Rand, d drawing) *sumproduct.Expression {
 	}
 	for range d.tables {
 		scope := rng.Perm(len(e.Dims))[:min(rng.IntN(d.arity+1), len(e.Dims))]
-		if len(e.Tables) > 0 && rng.IntN(5) == 0 { // a part of another table's scope, in another sequence
+		// a part of another table's scope, in another sequence
+		if len(e.Tables) > 0 && rng.IntN(5) == 0 {
 			scope = append([]int(nil), e.Tables[rng.IntN(len(e.Tables))].Scope...)
 			rng.Shuffle(len(scope), func(i, j int) { scope[i], scope[j] = scope[j], scope[i] })
 			scope = scope[:rng.IntN(len(scope)+1)]
@@ -121,8 +122,8 @@ func randomTable(rng *rand.Rand, dims []int, d drawing) []float64 {
 	return data
 }
 
-// structuredTable draws a table that some rule recognises: conditional probabilities, a function of the other indices,
-// a product, a clause, a parity, a function of the count.
+// structuredTable draws a table that some rule recognises: conditional probabilities,
+// a function of the other indices, a product, a clause, a parity, a function of the count.
 func structuredTable(rng *rand.Rand, dims []int, d drawing) []float64 {
 	kind := rng.IntN(8)
 	weight := number(rng, d)

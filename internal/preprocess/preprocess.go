@@ -1,10 +1,11 @@
-// Package preprocess simplifies an expression exactly before anybody plans its contraction: values that only zeros
-// meet are removed, indices with one value left are gone, tables inside other tables are multiplied in, indices that
-// cost nothing are summed out, indices that determine each other become one, and tables that are products, of low rank
-// or counters are split. What it did is reported in figures for people.
+// Package preprocess simplifies an expression exactly before its contraction is planned: values
+// that only zeros meet are removed, indices with one value left are gone, tables inside other
+// tables are multiplied in, indices that cost nothing are summed out, indices that determine each
+// other become one, and tables that are products, of low rank or counters are split. What it did is
+// reported in figures for people.
 //
-// Nothing is assumed and nothing is approximated: whatever is recognised has been compared entry by entry, within
-// rounding.
+// Nothing is assumed and nothing is approximated:
+// whatever is recognised has been compared entry by entry, within rounding.
 package preprocess
 
 import (
@@ -19,27 +20,30 @@ const (
 	defaultProbes     = 1 << 24
 )
 
-// Options say what may be lost and what may be spent. The zero value is for Z: every index may be summed out.
+// Options say what may be lost and what may be spent.
+// The zero value is for Z: every index may be summed out.
 type Options struct {
-	// Marginals makes Result.Recover work for every index: none is summed out but those whose marginals follow from
-	// that of one other index.
+	// Marginals makes Result.Recover work for every index:
+	// none is summed out but those whose marginals follow from that of one other index.
 	Marginals bool
 	// Keep lists indices for which Result.Recover has to work. Not needed with Marginals.
 	Keep []int
-	// MaxEntries bounds the tables that summing out an index may create; 0 is 65536. No table larger than this is
-	// created unless it replaces one that was larger.
+	// MaxEntries bounds the tables that summing out an index may create; 0 is 65536.
+	// No table larger than this is created unless it replaces one that was larger.
 	MaxEntries int
-	// Probes is how many entries probing may look at: a value that leaves some index without a value when it is
-	// assumed is removed, and an index that follows every value of another becomes that index. Carrying zeros from table
-	// to table has the same budget once more. 0 is 2^24, some tenths of a second; below 0 is none.
+	// Probes is how many entries probing may look at: a value that leaves some index without a
+	// value when it is assumed is removed, and an index that follows every value of another becomes
+	// that index. Carrying zeros from table to table has the same budget once more. 0 is 2^24, some
+	// tenths of a second; below 0 is none.
 	Probes int
 	// NoElimination leaves indices alone that are in more than one table.
 	NoElimination bool
 	// NoStructure leaves tables whole that are products of smaller ones, of low rank, or counters.
 	NoStructure bool
 
-	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries of tables that are Rounded
-	// were rounded once, unless they are 0 or powers of two, and others never.
+	// Roundings bounds the errors of the tables' entries, as Result.Roundings does. nil: entries of
+	// tables that are Rounded were rounded once, unless they are 0 or powers of two, and others
+	// never.
 	Roundings []float64
 
 	always bool // stars and chains wherever there is one, whatever it costs: for tests
@@ -47,18 +51,20 @@ type Options struct {
 
 // Result is a simpler expression of the same value.
 type Result struct {
-	// Expression has the value of the one given. Index i is index i of that one, as far as it is still there: an index
-	// that is gone has dimension 1 and is in no table. Hidden indices of stars and chains come after them.
-	// It shares no table with the one given that it has changed, and may share those it has not.
+	// Expression has the value of the one given. Index i is index i of that one, as far as it is
+	// still there: an index that is gone has dimension 1 and is in no table. Hidden indices of
+	// stars and chains come after them. It shares no table with the one given that it has changed,
+	// and may share those it has not.
 	Expression *sumproduct.Expression
 	// Origin says what became of every index of the expression given.
 	Origin []Origin
-	// Parts lists tables that are connected through indices, part by part in the order of their first tables: Z is the
-	// product of Scale, the values of the parts, and the dimensions of indices in no table.
+	// Parts lists tables that are connected through indices, part by part in the order of their
+	// first tables: Z is the product of Scale, the values of the parts, and the dimensions of
+	// indices in no table.
 	Parts [][]int
-	// Roundings[t] bounds the error of every entry of table t, relative to that entry, in units of 2^-53: what was rounded when
-	// it was made, times what cancelled among terms of both signs. Rounding is their sum with that of Scale: the error of a
-	// term of Expression.
+	// Roundings[t] bounds the error of every entry of table t, relative to that entry, in units of
+	// 2^-53: what was rounded when it was made, times what cancelled among terms of both signs.
+	// Rounding is their sum with that of Scale: the error of a term of Expression.
 	Roundings []float64
 	Rounding  float64
 	Report    Report
@@ -68,11 +74,15 @@ type Result struct {
 
 // Origin is what decides an index of the expression given.
 type Origin struct {
-	// Index is the index of the simplified expression that decides it; −1 when no index does, either because it is
-	// independent of all that are left (Given has one row) or because nothing was kept (Given and From are nil).
+	// Index is the index of the simplified expression that decides it; −1 when no index does,
+	// either because it is independent of all that are left (Given has one row) or because nothing
+	// was kept (Given and From are nil).
 	Index int
-	From  []int     // From[v] is its value when Index has value v; nil when only probabilities are known
-	Given []float64 // row v is P(its values | Index has value v), for an index that was summed out; nil with From
+	// From[v] is its value when Index has value v; nil when only probabilities are known.
+	From []int
+	// Given has the row P(its values | Index has value v)
+	// for every v, of an index that was summed out; nil with From.
+	Given []float64
 }
 
 // ErrSummedOut is returned by Recover for an index that has been summed out.
@@ -82,13 +92,14 @@ var ErrSummedOut = fmt.Errorf("preprocess: the index has been summed out")
 //
 //	Scale · Σ_x Π_t Tables[t][x]  is the same for e and for Result.Expression, up to rounding.
 //
-// It goes on until no rule applies to what has changed. Z = 0 is a result: an expression without tables whose Scale is 0, with the reason
-// in Report.Zero. The same expression and options give the same result, to the bit.
+// It goes on until no rule applies to what has changed. Z = 0 is a result: an expression without
+// tables whose Scale is 0, with the reason in Report.Zero. The same expression and options give the
+// same result, to the bit.
 //
-// Errors: sumproduct.ErrExpression for scopes and sizes that contradict each other or a Keep that names no index,
-// sumproduct.ErrNotFinite for an entry that is NaN or infinite; the context's.
-// Cost: a small multiple of the entries for every time that one of their indices shrinks, and the budget of probing;
-// no pass compares all pairs of tables.
+// Errors: sumproduct.ErrExpression for scopes and sizes that contradict each other or a Keep that
+// names no index, sumproduct.ErrNotFinite for an entry that is NaN or infinite; the context's.
+// Cost: a small multiple of the entries for every time that one of their indices shrinks,
+// and the budget of probing; no pass compares all pairs of tables.
 func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, error) {
 	w, err := load(ctx, e, o)
 	if err != nil {
@@ -101,7 +112,8 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, err
 	return best.result(e), nil
 }
 
-// simplify applies the rules in the order of their cost, the cheapest that applies next, until none does.
+// simplify applies the rules in the order of their cost,
+// the cheapest that applies next, until none does.
 func (w *work) simplify() {
 	for w.zero == nil && !w.pace.Over(ruleWork) {
 		switch {
@@ -126,13 +138,15 @@ func (w *work) simplify() {
 // ruleWork is what one rule costs at least, in operations on entries.
 const ruleWork = 64
 
-// Recover returns the marginal of index i of the expression given from marginals of the simplified expression:
-// marginals[j] has one entry per value of index j, and is only looked at for j = Origin[i].Index of dimension above 1. The
-// entries count the values of the expression given; a value that was removed has probability 0.
-// It returns ErrSummedOut for an index that Options did not keep, and where Z is 0.
+// Recover returns the marginal of index i of the expression given from marginals of the simplified
+// expression: marginals[j] has one entry per value of index j, and is only looked at for j =
+// Origin[i].Index of dimension above 1. The entries count the values of the expression given; a
+// value that was removed has probability 0. It returns ErrSummedOut for an index that Options did
+// not keep, and where Z is 0.
 func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	if i < 0 || i >= len(r.Origin) {
-		return nil, fmt.Errorf("%w: no index %d, there are %d", sumproduct.ErrExpression, i, len(r.Origin))
+		return nil, fmt.Errorf("%w: no index %d, there are %d",
+			sumproduct.ErrExpression, i, len(r.Origin))
 	}
 	o := r.Origin[i]
 	d := r.dims[i]
@@ -140,16 +154,19 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	if o.From == nil {
 		rows = len(o.Given) / d
 	}
+
 	p := []float64{1}
 	switch {
 	case rows == 0:
 		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
 	case rows == 1:
 	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
-		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries", sumproduct.ErrExpression, i, o.Index, rows)
+		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
+			sumproduct.ErrExpression, i, o.Index, rows)
 	default:
 		p = marginals[o.Index]
 	}
+
 	out := make([]float64, d)
 	for v, q := range p {
 		if o.From != nil {

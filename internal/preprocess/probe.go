@@ -2,12 +2,14 @@ package preprocess
 
 // Probing: what follows from zeros when an index is assumed to have a value.
 //
-// Source: R. Debruyne and C. Bessière, Some practicable filtering techniques for the constraint satisfaction problem
-// (IJCAI 1997), singleton arc consistency; failed literals and equivalences of propositional logic.
+// Source: R. Debruyne and C. Bessière, Some practicable filtering techniques for the constraint
+// satisfaction problem (IJCAI 1997), singleton arc consistency; failed literals and equivalences of
+// propositional logic.
 
-// probe assumes every value of index i in turn and propagates zeros. A value under which some index has no value left
-// is removed; so is any value of another index that goes under all of them. An index of which one value is left under
-// every value of i follows i. Its cost is counted in entries looked at, and ends with the budget.
+// probe assumes every value of index i in turn and propagates zeros. A value under which some index
+// has no value left is removed; so is any value of another index that goes under all of them. An
+// index of which one value is left under every value of i follows i. Its cost is counted in entries
+// looked at, and ends with the budget.
 func (w *work) probe(i int) {
 	a := &w.alive
 	if w.dims[i] == 1 || w.probing >= w.options.Probes || !w.hasZeros(i) {
@@ -17,23 +19,19 @@ func (w *work) probe(i int) {
 	gone := map[position]int{} // under how many of the values of i
 	follows := map[int][]int{} // candidates: the value left under each value of i so far
 	var order []position       // keys of gone in the order they came
-	var failed []position      //
+	var failed []position      // assumptions under which some index has no value left
+
 	for x := range w.dims[i] {
 		if w.pace.Over(0) {
 			return
 		}
-		w.report.Probed++
-		for v := range w.dims[i] {
-			if v != x {
-				w.kill(i, v, -1)
-			}
-		}
-		w.fixpoint()
+		w.assume(i, x)
 		if a.empty >= 0 {
 			failed = append(failed, position{i, x})
 			a.undo(0)
 			continue
 		}
+
 		first := len(failed) == x
 		for _, p := range a.trail {
 			if p.index == i {
@@ -46,30 +44,12 @@ func (w *work) probe(i int) {
 				follows[p.index] = nil
 			}
 		}
-		for j := range follows {
-			if a.left[j] > 1 {
-				delete(follows, j)
-			} else if f := follows[j]; len(f) < x+1 {
-				follows[j] = append(f, make([]int, x+1-len(f))...)
-				follows[j][x] = only(a.on[j])
-			}
-		}
+		a.narrow(follows, x)
 		a.undo(0)
 	}
 	w.probing += a.spent - begun
-	possible := w.dims[i] - len(failed)
-	for _, p := range order {
-		if gone[p] == possible {
-			failed = append(failed, p)
-		}
-	}
-	if len(failed) > 0 {
-		for _, p := range failed {
-			w.kill(p.index, p.value, -1)
-		}
-		w.report.ProbedAway += len(failed)
-		w.fixpoint()
-		w.commit()
+
+	if w.removeProbed(i, gone, order, failed) {
 		return
 	}
 	best := -1
@@ -81,6 +61,54 @@ func (w *work) probe(i int) {
 	if best >= 0 {
 		w.follow(best, i, follows[best])
 	}
+}
+
+// assume propagates what follows when index i has value x. What it removes is on the trail.
+func (w *work) assume(i, x int) {
+	w.report.Probed++
+	for v := range w.dims[i] {
+		if v != x {
+			w.kill(i, v, -1)
+		}
+	}
+	w.fixpoint()
+}
+
+// narrow notes the one value that every candidate has under value x,
+// and drops those that have several.
+func (a *alive) narrow(follows map[int][]int, x int) {
+	for j := range follows {
+		if a.left[j] > 1 {
+			delete(follows, j)
+		} else if f := follows[j]; len(f) < x+1 {
+			follows[j] = append(f, make([]int, x+1-len(f))...)
+			follows[j][x] = only(a.on[j])
+		}
+	}
+}
+
+// removeProbed removes the values of index i that failed,
+// and the values of other indices that go under all that have not. It says whether there were any.
+func (w *work) removeProbed(
+	i int, gone map[position]int, order, failed []position,
+) bool {
+	possible := w.dims[i] - len(failed)
+	for _, p := range order {
+		if gone[p] == possible {
+			failed = append(failed, p)
+		}
+	}
+	if len(failed) == 0 {
+		return false
+	}
+
+	for _, p := range failed {
+		w.kill(p.index, p.value, -1)
+	}
+	w.report.ProbedAway += len(failed)
+	w.fixpoint()
+	w.commit()
+	return true
 }
 
 // only returns the first position that is on.

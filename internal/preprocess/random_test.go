@@ -15,12 +15,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// tolerance of Z and of marginals against the sum of the terms' absolute values: a thousand splits at most, a few
-// roundings each.
+// tolerance of Z and of marginals against the sum of the terms' absolute values:
+// a thousand splits at most, a few roundings each.
 const tolerance = 1e-12
 
 // check compares the simplified expression with the one given by enumeration, and its invariants.
-func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Options) *preprocess.Result {
+func check(
+	t *testing.T, what string, e *sumproduct.Expression, o preprocess.Options,
+) *preprocess.Result {
 	t.Helper()
 	before := clone(e)
 	r, err := preprocess.Run(context.Background(), e, o)
@@ -38,7 +40,8 @@ func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Opt
 	wantZ, size, want := sums.Z, sums.Terms, sums.Parts
 	if states(r.Expression) > 1<<16 { // chains of counters have many indices
 		z := value(t, r.Expression)
-		if d := away(new(big.Float).SetMantExp(big.NewFloat(z.Mant), int(z.Exp)), wantZ, size); d > tolerance {
+		if d := away(new(big.Float).SetMantExp(big.NewFloat(z.Mant), int(z.Exp)), wantZ,
+			size); d > tolerance {
 			t.Fatalf("%s: Z = %v, was %v, %.3g of the terms\n%v", what, z, wantZ, d, r.Report)
 		}
 		return r
@@ -51,7 +54,8 @@ func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Opt
 	if (r.Report.Zero != nil) != r.Expression.Scale.IsZero() {
 		t.Fatalf("%s: reason %v, scale %v", what, r.Report.Zero, r.Expression.Scale)
 	}
-	if r.Report.Zero != nil && (wantZ.Sign() != 0 && away(wantZ, new(big.Float), size) > tolerance) {
+	if r.Report.Zero != nil &&
+		(wantZ.Sign() != 0 && away(wantZ, new(big.Float), size) > tolerance) {
 		t.Fatalf("%s: Z = 0 because %v, but it is %v", what, r.Report.Zero, wantZ)
 	}
 	checkParts(t, r)
@@ -64,8 +68,10 @@ func check(t *testing.T, what string, e *sumproduct.Expression, o preprocess.Opt
 	return r
 }
 
-// checkMarginal compares Σ of the terms with every value of index i, recovered from those of the simplified expression.
-func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess.Options, i int, want []*big.Float,
+// checkMarginal compares Σ of the terms with every value of index i,
+// recovered from those of the simplified expression.
+func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess.Options, i int,
+	want []*big.Float,
 	got [][]*big.Float, size *big.Float) {
 	t.Helper()
 	kept := o.Marginals || slices.Contains(o.Keep, i)
@@ -94,7 +100,8 @@ func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess
 			have.Mul(big.NewFloat(p[x]), z)
 		}
 		if d := away(have, want[x], size); d > tolerance {
-			t.Fatalf("%s: index %d value %d: %v, was %v of %v\n%v", what, i, x, have, want[x], size, r.Report)
+			t.Fatalf("%s: index %d value %d: %v, was %v of %v\n%v",
+				what, i, x, have, want[x], size, r.Report)
 		}
 	}
 }
@@ -130,8 +137,8 @@ func clone(e *sumproduct.Expression) *sumproduct.Expression {
 	return &c
 }
 
-// TestRandomExpressions: mixed domains, zeros of 0 to 80 %, hyperedges, signs, structure, entries of any size; with and
-// without marginals.
+// TestRandomExpressions: mixed domains, zeros of 0 to 80 %, hyperedges,
+// signs, structure, entries of any size; with and without marginals.
 func TestRandomExpressions(t *testing.T) {
 	const seed = 71
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -142,7 +149,8 @@ func TestRandomExpressions(t *testing.T) {
 	var sum preprocess.Report
 	zeros := 0
 	for round := range rounds {
-		d := drawing{indices: 1 + rng.IntN(8), tables: 1 + rng.IntN(9), arity: 1 + rng.IntN(7), dim: 2 + rng.IntN(3),
+		d := drawing{indices: 1 + rng.IntN(8), tables: 1 + rng.IntN(9), arity: 1 + rng.IntN(7),
+			dim:   2 + rng.IntN(3),
 			zeros: 0.2 * float64(rng.IntN(5)), negative: round%3 == 0, structure: round%2 == 0,
 			planted: round%5 > 0}
 		if round%7 == 0 {
@@ -181,14 +189,15 @@ func TestRandomExpressions(t *testing.T) {
 		}
 	}
 	t.Logf("%d probed away, %d of %d are 0; %v", sum.ProbedAway, zeros, 4*rounds, sum)
-	if zeros == 0 || sum.Aliases == 0 || sum.ConstantModes == 0 || sum.Splits == 0 || sum.ValuesRemoved == 0 ||
+	if zeros == 0 || sum.Aliases == 0 || sum.ConstantModes == 0 || sum.Splits == 0 ||
+		sum.ValuesRemoved == 0 ||
 		sum.ProbedAway == 0 || sum.Stars == 0 || sum.Chains == 0 {
 		t.Errorf("a rule was never used: %+v", sum)
 	}
 }
 
-// TestSparseExpressions: tables of constraints with one zero or many over few indices, where probing finds what tables
-// alone do not show.
+// TestSparseExpressions: tables of constraints with one zero or many over few indices,
+// where probing finds what tables alone do not show.
 func TestSparseExpressions(t *testing.T) {
 	const seed = 72
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -198,7 +207,8 @@ func TestSparseExpressions(t *testing.T) {
 	}
 	var sum preprocess.Report
 	for round := range rounds {
-		d := drawing{indices: 3 + rng.IntN(7), tables: 4 + rng.IntN(12), arity: 2 + rng.IntN(3), dim: 2 + round%2,
+		d := drawing{indices: 3 + rng.IntN(7), tables: 4 + rng.IntN(12), arity: 2 + rng.IntN(3),
+			dim:   2 + round%2,
 			zeros: 0.3 + 0.3*rng.Float64(), negative: round%4 == 0, planted: true}
 		e := draw(rng, d)
 		if round%3 > 0 {
@@ -211,7 +221,8 @@ func TestSparseExpressions(t *testing.T) {
 			sum.EntriesRemoved += r.Report.EntriesRemoved
 		}
 	}
-	t.Logf("%d values probed away, %d aliases, %d entries removed", sum.ProbedAway, sum.Aliases, sum.EntriesRemoved)
+	t.Logf("%d values probed away, %d aliases, %d entries removed",
+		sum.ProbedAway, sum.Aliases, sum.EntriesRemoved)
 	if sum.ProbedAway == 0 || sum.Aliases == 0 || sum.EntriesRemoved == 0 {
 		t.Error("a rule was never of use")
 	}
@@ -244,9 +255,11 @@ func clauses(rng *rand.Rand) *sumproduct.Expression {
 	return e
 }
 
-// barren draws a conditional probability P(y | x, z) of a y that nothing else has, beside tables that hold x and z apart.
+// barren draws a conditional probability P(y | x, z)
+// of a y that nothing else has, beside tables that hold x and z apart.
 func barren(rng *rand.Rand) *sumproduct.Expression {
-	e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2 + rng.IntN(3), 2 + rng.IntN(3), 2 + rng.IntN(3), 2, 3}}
+	e := &sumproduct.Expression{Scale: scaled.One,
+		Dims: []int{2 + rng.IntN(3), 2 + rng.IntN(3), 2 + rng.IntN(3), 2, 3}}
 	var p []float64
 	for range e.Dims[0] * e.Dims[1] {
 		sum := 0.0

@@ -25,15 +25,17 @@ type Report struct {
 	Fixed          int // indices left with one value
 	Aliases        int // indices that follow another one
 	TablesMerged   int // tables multiplied into a table around them
-	ConstantModes  int // indices that a table does not depend on: the sum over a barren variable, above all
-	SummedOut      int // indices summed out
-	Splits         int // tables written as products
-	Stars          int // tables written as stars of low rank
-	Chains         int // tables written as chains of counters
-	Probed         int // values that were assumed, to see whether zeros follow
-	ProbedAway     int // values that were removed for what followed
-	Parts          int
-	Zero           *Reason // why the value is 0; nil when it is not known to be
+	// ConstantModes counts indices that a table does not depend on:
+	// the sum over a barren variable, above all.
+	ConstantModes int
+	SummedOut     int // indices summed out
+	Splits        int // tables written as products
+	Stars         int // tables written as stars of low rank
+	Chains        int // tables written as chains of counters
+	Probed        int // values that were assumed, to see whether zeros follow
+	ProbedAway    int // values that were removed for what followed
+	Parts         int
+	Zero          *Reason // why the value is 0; nil when it is not known to be
 }
 
 // Reason says where an expression was found to be 0.
@@ -59,20 +61,31 @@ func (r *Reason) String() string {
 // String writes the report as lines of text.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "indices %d → %d, tables %d → %d, entries %d → %d (zeros %d → %d)", r.Before.Indices, r.After.Indices,
-		r.Before.Tables, r.After.Tables, r.Before.Entries, r.After.Entries, r.Before.Zeros, r.After.Zeros)
+	fmt.Fprintf(&b, "indices %d → %d, tables %d → %d, entries %d → %d (zeros %d → %d)",
+		r.Before.Indices, r.After.Indices, r.Before.Tables, r.After.Tables,
+		r.Before.Entries, r.After.Entries, r.Before.Zeros, r.After.Zeros)
+
 	if r.Zero != nil {
 		fmt.Fprintf(&b, "\nZ = 0: %s", r.Zero)
 		return b.String()
 	}
+
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{r.ValuesRemoved, "values removed"}, {r.ProbedAway, "values removed by probing"}, {r.EntriesRemoved,
-			"entries set to 0"}, {r.Fixed, "indices fixed"}, {r.Aliases, "indices follow others"},
-		{r.SummedOut, "indices summed out"}, {r.ConstantModes, "constant modes dropped"}, {r.TablesMerged, "tables merged"},
-		{r.Splits, "tables split"}, {r.Stars, "stars"}, {r.Chains, "chains"}, {r.Parts, "parts"},
+		{r.ValuesRemoved, "values removed"},
+		{r.ProbedAway, "values removed by probing"},
+		{r.EntriesRemoved, "entries set to 0"},
+		{r.Fixed, "indices fixed"},
+		{r.Aliases, "indices follow others"},
+		{r.SummedOut, "indices summed out"},
+		{r.ConstantModes, "constant modes dropped"},
+		{r.TablesMerged, "tables merged"},
+		{r.Splits, "tables split"},
+		{r.Stars, "stars"},
+		{r.Chains, "chains"},
+		{r.Parts, "parts"},
 	} {
 		if c.n > 0 {
 			fmt.Fprintf(&b, "\n%d %s", c.n, c.what)
@@ -81,6 +94,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
+// countExpression counts what an expression has.
 func countExpression(e *sumproduct.Expression) Size {
 	var s Size
 	for _, d := range e.Dims {
@@ -88,6 +102,7 @@ func countExpression(e *sumproduct.Expression) Size {
 			s.Indices++
 		}
 	}
+
 	s.Tables = len(e.Tables)
 	for _, t := range e.Tables {
 		s.Entries += len(t.Data)

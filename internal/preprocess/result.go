@@ -12,7 +12,13 @@ import (
 // result makes the expression of what is left.
 func (w *work) result(e *sumproduct.Expression) *Result {
 	r := &Result{Report: w.report, dims: e.Dims, Rounding: w.err}
-	out := &sumproduct.Expression{Dims: w.dims, Scale: w.scale, Support: make([][]int, len(w.dims)), Unfit: e.Unfit}
+	out := &sumproduct.Expression{
+		Dims:    w.dims,
+		Scale:   w.scale,
+		Support: make([][]int, len(w.dims)),
+		Unfit:   e.Unfit,
+	}
+
 	if w.zero != nil {
 		r.Report.Zero = w.zero
 		out.Scale = scaled.Number{}
@@ -26,9 +32,11 @@ func (w *work) result(e *sumproduct.Expression) *Result {
 			}
 		}
 	}
+
 	for i := range e.Dims {
 		out.Support[i] = w.supportOf(e, i)
 	}
+
 	r.Origin = w.origins(len(e.Dims))
 	r.Expression = out
 	r.Parts = Parts(out)
@@ -46,6 +54,7 @@ func (w *work) supportOf(e *sumproduct.Expression, i int) []int {
 	if w.zero != nil || w.dims[i] == e.Dims[i] || w.alias[i].into != itself {
 		return before
 	}
+
 	out := make([]int, 0, w.dims[i])
 	for _, v := range w.values[i] {
 		if before != nil {
@@ -56,13 +65,14 @@ func (w *work) supportOf(e *sumproduct.Expression, i int) []int {
 	return out
 }
 
-// origins says what became of every index of the expression given: those that went last first, for what others follow
-// went after them.
+// origins says what became of every index of the expression given:
+// those that went last first, for what others follow went after them.
 func (w *work) origins(n int) []Origin {
 	all := make([]Origin, len(w.dims))
 	for i := range all {
 		all[i] = Origin{Index: i, From: slices.Clone(w.values[i])}
 	}
+
 	for k := len(w.left) - 1; k >= 0; k-- {
 		i := w.left[k]
 		switch a := w.alias[i]; {
@@ -72,6 +82,7 @@ func (w *work) origins(n int) []Origin {
 			all[i] = Origin{Index: -1, Given: a.given}
 		}
 	}
+
 	if w.zero != nil {
 		for i := range all {
 			all[i] = Origin{Index: -1}
@@ -80,7 +91,8 @@ func (w *work) origins(n int) []Origin {
 	return all[:n]
 }
 
-// then returns the origin of an index with d values that follows, as a says, the index with this origin, which has dInto.
+// then returns the origin of an index with d values that follows,
+// as a says, the index with this origin, which has dInto.
 func (o Origin) then(a alias, dInto, d int) Origin {
 	if o.From != nil && a.of != nil {
 		from := make([]int, len(o.From))
@@ -89,13 +101,17 @@ func (o Origin) then(a alias, dInto, d int) Origin {
 		}
 		return Origin{Index: o.Index, From: from}
 	}
+
 	if o.From == nil && o.Given == nil {
 		return Origin{Index: -1}
 	}
+
 	rows := len(o.From)
 	if o.From == nil {
 		rows = len(o.Given) / dInto
 	}
+
+	// P(y | v) = Σ_x P(x | v) P(y | x), where either may be a function.
 	given := make([]float64, rows*d)
 	for v := range rows {
 		for x := range dInto {
@@ -120,8 +136,8 @@ func (o Origin) then(a alias, dInto, d int) Origin {
 	return Origin{Index: o.Index, Given: given}
 }
 
-// Parts lists the tables of e by connected component, components in the order of their first tables, tables
-// ascending. Tables without indices are parts of their own. Linear time.
+// Parts lists the tables of e by connected component, components in the order of their first
+// tables, tables ascending. Tables without indices are parts of their own. Linear time.
 func Parts(e *sumproduct.Expression) [][]int {
 	parent := count(len(e.Dims))
 	find := func(i int) int {
@@ -131,11 +147,13 @@ func Parts(e *sumproduct.Expression) [][]int {
 		}
 		return i
 	}
+
 	for _, t := range e.Tables {
 		for _, i := range t.Scope[min(1, len(t.Scope)):] {
 			parent[find(i)] = find(t.Scope[0])
 		}
 	}
+
 	part := map[int]int{}
 	var parts [][]int
 	for n, t := range e.Tables {

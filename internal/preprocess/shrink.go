@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// propagate does the tables on the agenda to the fixpoint, and shrinks the tables of indices that have lost values.
+// propagate does the tables on the agenda to the fixpoint,
+// and shrinks the tables of indices that have lost values.
 func (w *work) propagate() {
 	for w.domains.len() > 0 && !w.pace.Over(ruleWork) {
 		if n := w.domains.pop(); !w.tables[n].gone && !w.tables[n].isFull(w) {
@@ -30,10 +31,12 @@ func (w *work) commit() {
 		a.undo(0)
 		return
 	}
+
 	if len(a.trail) == 0 {
 		return
 	}
 	w.report.ValuesRemoved += len(a.trail)
+
 	var shrunk, touched []int
 	for _, p := range a.trail {
 		shrunk = append(shrunk, p.index)
@@ -49,6 +52,8 @@ func (w *work) commit() {
 		}
 		w.restrict(w.tables[n])
 	}
+
+	// The tables have shrunk already: from here on the indices have fewer values.
 	for _, i := range shrunk {
 		var values []int
 		for x, v := range w.values[i] {
@@ -62,6 +67,7 @@ func (w *work) commit() {
 		}
 		w.indices.push(i)
 	}
+
 	a.trail = a.trail[:0]
 	for _, n := range touched {
 		w.changed(n)
@@ -86,7 +92,8 @@ func (w *work) restrict(t *table) {
 		}
 		s *= w.dims[i]
 	}
-	t.data, t.owned = gather(t.data, offsets), true
+	t.data = gather(t.data, offsets)
+	t.owned = true
 }
 
 // gather returns data[Σ_k offsets[k][x_k]] for all x in row-major order.
@@ -96,9 +103,11 @@ func gather(data []float64, offsets [][]int) []float64 {
 		size *= len(o)
 	}
 	out := make([]float64, 0, size)
+
 	if len(offsets) == 0 {
 		return append(out, data[0])
 	}
+
 	last := offsets[len(offsets)-1]
 	x := make([]int, len(offsets)-1)
 	for len(out) < size {

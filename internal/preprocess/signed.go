@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	// digitsKept is how far terms of both signs may cancel in a sum that was rounded: three digits of sixteen.
+	// digitsKept is how far terms of both signs may cancel in a sum that was rounded:
+	// three digits of sixteen.
 	digitsKept = 0x1p-10
-	// errorKept is the error, in units of 2^-53, above which nothing more may cancel: sums of sums lose three digits each.
+	// errorKept is the error, in units of 2^-53, above which nothing more may cancel:
+	// sums of sums lose three digits each.
 	errorKept = 1 << 16
 	// harmless is how far terms may always cancel.
 	harmless = 1.5
@@ -27,19 +29,25 @@ func (s *signed) add(factors [][]float64, at []int, total, p float64) {
 	if s.rounded {
 		return
 	}
+
+	// A product is exact where the fused multiplication leaves no rest,
+	// a sum where the two-sum does not.
 	product := 1.0
 	for k, f := range factors {
 		next := float64(product * f[at[k]])
 		s.rounded = s.rounded || math.FMA(product, f[at[k]], -next) != 0
 		product = next
 	}
+
 	sum := total + p
 	v := sum - total
 	s.rounded = s.rounded || (total-(sum-v))+(p-v) != 0
 }
 
 // cancels says that digits are gone which the exact sum of the terms may have.
-func (s *signed) cancels(total float64) bool { return s.rounded && math.Abs(total)*harmless < s.size }
+func (s *signed) cancels(total float64) bool {
+	return s.rounded && math.Abs(total)*harmless < s.size
+}
 
 // sums watches the sums that make a table.
 type sums struct {

@@ -11,8 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestSumsOfRoundedSums: Σ_t (Σ_y s_t(y)) (Σ_x v_t(x)) with Σ s = (1, −1) and Σ v_0 = Σ v_1 + 25 among entries of 4e17: the inner
-// sums are rounded, their difference is not, and has no digit of 25. Nothing may take it for that.
+// TestSumsOfRoundedSums: Σ_t (Σ_y s_t(y)) (Σ_x v_t(x)) with Σ s = (1, −1) and Σ v_0 = Σ v_1 + 25
+// among entries of 4e17: the inner sums are rounded, their difference is not, and has no digit of
+// 25. Nothing may take it for that.
 func TestSumsOfRoundedSums(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{3, 2, 3}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{1, 2}, Data: []float64{0.5, 0.25, 0.25, -0.25, -0.5, -0.25}},
@@ -22,7 +23,8 @@ func TestSumsOfRoundedSums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Expression.Tables) > 0 { // what comes of the rest is for the contraction to say, whose terms cancel for all to see
+	// what comes of the rest is for the contraction to say, whose terms cancel for all to see
+	if len(r.Expression.Tables) > 0 {
 		return
 	}
 	if z := r.Expression.Scale.Float64(); math.Abs(z-25) > 1e-9 {
@@ -30,8 +32,9 @@ func TestSumsOfRoundedSums(t *testing.T) {
 	}
 }
 
-// TestSumsAreExact: products of up to four tables of both signs whose sums cancel by 2^-50 and further, to 0 too, keep all their digits
-// where nothing has been rounded before, and are refused where something has.
+// TestSumsAreExact: products of up to four tables of both signs whose sums cancel by 2^-50 and
+// further, to 0 too, keep all their digits where nothing has been rounded before, and are refused
+// where something has.
 func TestSumsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	cancelled := 0
@@ -39,7 +42,8 @@ func TestSumsAreExact(t *testing.T) {
 		n, spread := 1+round%maxExactFactors, math.Ldexp(1, -rng.IntN(60))
 		e := &sumproduct.Expression{Scale: scaled.One, Dims: []int{6, 2, 3}}
 		for k := range n {
-			table := sumproduct.Table{Scope: [][]int{{0}, {0, 1}, {0, 2}}[rng.IntN(3)], Rounded: round%7 == 6}
+			table := sumproduct.Table{Scope: [][]int{{0}, {0, 1}, {0, 2}}[rng.IntN(3)],
+				Rounded: round%7 == 6}
 			if k == 0 {
 				table.Scope = []int{1, 2, 0}
 			}
@@ -68,13 +72,15 @@ func TestSumsAreExact(t *testing.T) {
 				cancelled++
 			}
 			if ok && math.Abs(data[o]-exact)*0x1p53 > stated*math.Abs(exact) {
-				t.Errorf("round %d, entry %d: %v, it is %v, and %v is stated", round, o, data[o], exact, stated)
+				t.Errorf("round %d, entry %d: %v, it is %v, and %v is stated",
+					round, o, data[o], exact, stated)
 			}
 			if !ok && round%7 != 6 {
 				t.Errorf("round %d: refused", round)
 			}
 			if ok && round%7 == 6 && math.Abs(exact) < size[o]*0x1p-40 {
-				t.Errorf("round %d: entry %d of %v among %v was taken for right, from rounded tables", round, o, exact, size[o])
+				t.Errorf("round %d: entry %d of %v among %v was taken for right, from rounded "+
+					"tables", round, o, exact, size[o])
 			}
 		}
 	}
@@ -83,7 +89,8 @@ func TestSumsAreExact(t *testing.T) {
 	}
 }
 
-// enumerateSums returns Σ over index 0 of the product of all tables, per value of indices 1 and 2, and Σ|products|.
+// enumerateSums returns Σ over index 0 of the product of all tables,
+// per value of indices 1 and 2, and Σ|products|.
 func enumerateSums(e *sumproduct.Expression) (sums []*big.Rat, size []float64) {
 	for b := range e.Dims[1] {
 		for c := range e.Dims[2] {

@@ -4,7 +4,7 @@ package preprocess
 
 // source is one table of the expression given, or what several sources have become.
 type source struct {
-	table int
+	table int       // of one table
 	of    []*source // nil for one table
 }
 

@@ -10,33 +10,44 @@ import (
 )
 
 const (
-	// starRounding is how far an entry of a star may be from the table's, relative to itself: what tensor.LowRank
-	// promises of the largest entry.
+	// starRounding is how far an entry of a star may be from the table's, relative to itself:
+	// what tensor.LowRank promises of the largest entry.
 	starRounding = 0x1p-43
 	// cancellation bounds the sum of the absolute values of a star's terms, relative to the entry.
 	cancellation = 4
 )
 
-// star writes table n as Σ_h Π_k v_hk with few terms, as matrices over (h, index), if they are no larger together and
-// if the terms do not cancel: equality, mixtures. Clauses, parity and noisy-or have rank two only as differences; in a
-// network of many of them small values would drown in the rounding of large ones, so they become chains.
+// star writes table n as Σ_h Π_k v_hk with few terms, as matrices over (h, index), if they are no
+// larger together and if the terms do not cancel: equality, mixtures. Clauses, parity and noisy-or
+// have rank two only as differences; in a network of many of them small values would drown in the
+// rounding of large ones, so they become chains.
 func (w *work) star(n int) (pieces, bool) {
+
 	t := w.tables[n]
 	shape := w.shape(t)
 	sum := 0
 	for _, d := range shape {
 		sum += d
 	}
+
 	rank := min(maxRank, len(t.data)/sum)
 	if rank < 2 {
 		return pieces{}, false
 	}
+
 	cp, _, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
 	if !ok || !sound(cp, t.data) {
 		return pieces{}, false
 	}
+
 	r := len(cp.Weights)
-	p := pieces{table: n, arity: len(shape), hidden: []int{r}, err: (t.err + starRounding*0x1p53) / float64(len(shape))}
+	p := pieces{
+		table:  n,
+		arity:  len(shape),
+		hidden: []int{r},
+		err:    (t.err + starRounding*0x1p53) / float64(len(shape)),
+	}
+
 	for k, i := range t.scope {
 		v := vectors(cp, k)
 		if k == 0 {
@@ -46,7 +57,8 @@ func (w *work) star(n int) (pieces, bool) {
 				}
 			}
 		}
-		p.scopes, p.data = append(p.scopes, []int{-1, i}), append(p.data, v)
+		p.scopes = append(p.scopes, []int{-1, i})
+		p.data = append(p.data, v)
 	}
 	return p, true
 }
@@ -64,15 +76,18 @@ func vectors(cp *tensor.CP, k int) []float64 {
 	return v
 }
 
-// sound says whether every entry of cp is the table's to within rounding and not the difference of large numbers, nor a zero because
-// a product was too small.
+// sound says whether every entry of cp is the table's to within rounding and not
+// the difference of large numbers, nor a zero because a product was too small.
 func sound(cp *tensor.CP, data []float64) bool {
+
 	size := &tensor.CP{Shape: cp.Shape, Weights: absolute(cp.Weights)}
 	terms := &tensor.CP{Shape: cp.Shape, Weights: pattern(cp.Weights)}
 	for k := range cp.Shape {
 		v := vectors(cp, k)
-		size.Vectors, terms.Vectors = append(size.Vectors, absolute(v)), append(terms.Vectors, pattern(v))
+		size.Vectors = append(size.Vectors, absolute(v))
+		terms.Vectors = append(terms.Vectors, pattern(v))
 	}
+
 	got, err := tensor.ToDense(cp, len(data))
 	if err != nil {
 		return false
@@ -85,17 +100,20 @@ func sound(cp *tensor.CP, data []float64) bool {
 	if err != nil {
 		return false
 	}
+
 	for k, x := range data {
 		if x == 0 && count.Data[k] != 0 {
 			return false
 		}
-		if !(math.Abs(got.Data[k]-x) <= starRounding*math.Abs(x)) || !(bound.Data[k] <= cancellation*math.Abs(x)) {
+		if !(math.Abs(got.Data[k]-x) <= starRounding*math.Abs(x)) ||
+			!(bound.Data[k] <= cancellation*math.Abs(x)) {
 			return false
 		}
 	}
 	return true
 }
 
+// absolute returns |x| of every entry.
 func absolute(list []float64) []float64 {
 	out := make([]float64, len(list))
 	for k, x := range list {

@@ -23,36 +23,44 @@ const (
 type pieces struct {
 	table  int
 	arity  int
-	hidden []int // dimensions of the new indices
-	scopes [][]int
-	data   [][]float64
-	chain  bool
-	err    float64 // of every piece
+	hidden []int       // dimensions of the new indices
+	scopes [][]int     // of the pieces
+	data   [][]float64 // of the pieces
+	chain  bool        // of counters; else a star
+	err    float64     // of every piece
 }
 
-// simplified applies the rules to w, and to w with tables replaced by stars and chains if there are any, and returns
-// what is cheapest to contract along the min-fill order: with tables as they are, with all replaced that can be, or only
-// those over many indices. Structure is looked for before anything is multiplied into the tables.
-// Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
+// simplified applies the rules to w, and to w with tables replaced by stars and chains if there are
+// any, and returns what is cheapest to contract along the min-fill order: with tables as they are,
+// with all replaced that can be, or only those over many indices. Structure is looked for before
+// anything is multiplied into the tables.
+// Source: P. Savický and J. Vomlel,
+// Exploiting tensor rank-one decomposition in probabilistic inference (2007).
 func (w *work) simplified(ctx context.Context) (*work, error) {
 	if w.zero == nil {
 		w.propagate()
 	}
+
 	if w.zero != nil || w.options.NoStructure || !w.anyArity(minArity) {
 		w.simplify()
 		return w, w.pace.Err()
 	}
+
 	best := w.clone()
 	best.simplify()
 	flops, err := best.cost(ctx)
 	if err != nil || flops < worthwhile && !w.options.always {
 		return best, err
 	}
+
 	found, err := w.candidates(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	trials := 0
+
+	// One trial for every arity: all tables of that many indices and more are replaced.
 	for k := range found {
 		if k > 0 && found[k].arity == found[k-1].arity {
 			continue
@@ -60,17 +68,20 @@ func (w *work) simplified(ctx context.Context) (*work, error) {
 		if trials++; trials > maxTrials {
 			break
 		}
+
 		trial := w.clone()
 		for _, p := range found[k:] {
 			trial.replace(p)
 		}
 		trial.simplify()
+
 		f, err := trial.cost(ctx)
 		if err != nil || w.options.always {
 			return trial, err
 		}
 		if f < flops {
-			best, flops = trial, f
+			best = trial
+			flops = f
 		}
 	}
 	return best, nil
@@ -82,6 +93,7 @@ func (w *work) cost(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	h := w.hypergraph()
+
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return 0, err
@@ -90,8 +102,10 @@ func (w *work) cost(ctx context.Context) (float64, error) {
 	return plan.Flops, err
 }
 
+// anyArity reports whether a table has so many indices.
 func (w *work) anyArity(arity int) bool {
-	return slices.ContainsFunc(w.tables, func(t *table) bool { return !t.gone && len(t.scope) >= arity })
+	return slices.ContainsFunc(w.tables,
+		func(t *table) bool { return !t.gone && len(t.scope) >= arity })
 }
 
 // candidates lists what tables may be replaced by, by arity, smaller ones first.
@@ -101,9 +115,11 @@ func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for p, i := range order {
 		place[i] = p
 	}
+
 	var found []pieces
 	looked, ranked := 0, 0
 	for n, t := range w.tables {
@@ -112,10 +128,12 @@ func (w *work) candidates(ctx context.Context) ([]pieces, error) {
 		}
 		looked += len(t.data)
 		p, ok := w.chain(n, place)
+
 		if cost := len(t.data) * len(t.scope); !ok && ranked+cost <= maxRanked {
 			ranked += cost
 			p, ok = w.star(n)
 		}
+
 		if ok {
 			found = append(found, p)
 		}
@@ -138,21 +156,32 @@ func (w *work) hypergraph() contractionorder.Hypergraph {
 // clone copies the work between two rules. Entries are shared until one of the two changes them.
 func (w *work) clone() *work {
 	c := *w
-	c.dims, c.first, c.keep, c.alias = slices.Clone(w.dims), slices.Clone(w.first), slices.Clone(w.keep), slices.Clone(w.alias)
-	c.values, c.left = slices.Clone(w.values), slices.Clone(w.left)
+	c.dims = slices.Clone(w.dims)
+	c.first = slices.Clone(w.first)
+	c.keep = slices.Clone(w.keep)
+	c.alias = slices.Clone(w.alias)
+	c.values = slices.Clone(w.values)
+	c.left = slices.Clone(w.left)
+
 	c.at = make([][]int, len(w.at))
 	for i := range w.at {
 		c.at[i] = slices.Clone(w.at[i])
 	}
+
 	c.tables = make([]*table, len(w.tables))
 	for n, t := range w.tables {
 		t.owned = false
 		copied := *t
 		c.tables[n] = &copied
 	}
-	for _, a := range []*agenda{&c.domains, &c.merges, &c.indices, &c.splits, &c.probes, &c.filters} {
-		a.list, a.in = slices.Clone(a.list), slices.Clone(a.in)
+
+	for _, a := range []*agenda{
+		&c.domains, &c.merges, &c.indices, &c.splits, &c.probes, &c.filters,
+	} {
+		a.list = slices.Clone(a.list)
+		a.in = slices.Clone(a.in)
 	}
+
 	c.alive = alive{empty: -1, spent: w.alive.spent}
 	for i := range c.dims {
 		c.resize(i, c.values[i])
@@ -164,10 +193,12 @@ func (w *work) clone() *work {
 func (w *work) replace(p pieces) {
 	from := w.tables[p.table].from
 	w.drop(p.table)
+
 	first := len(w.dims)
 	for _, d := range p.hidden {
 		w.grow(d)
 	}
+
 	for k, scope := range p.scopes {
 		scope = slices.Clone(scope)
 		for j, i := range scope {
@@ -175,9 +206,11 @@ func (w *work) replace(p pieces) {
 				scope[j] = first - 1 - i
 			}
 		}
+
 		w.signed = w.signed || slices.ContainsFunc(p.data[k], func(x float64) bool { return x < 0 })
 		w.add(&table{scope: scope, data: p.data[k], from: from, wider: true, err: p.err})
 	}
+
 	if p.chain {
 		w.report.Chains++
 	} else {
@@ -188,8 +221,11 @@ func (w *work) replace(p pieces) {
 // grow makes a new index.
 func (w *work) grow(d int) {
 	i := len(w.dims)
-	w.dims, w.first = append(w.dims, d), append(w.first, d)
-	w.values, w.keep = append(w.values, nil), append(w.keep, false)
-	w.alias, w.at = append(w.alias, alias{into: itself}), append(w.at, nil)
+	w.dims = append(w.dims, d)
+	w.first = append(w.first, d)
+	w.values = append(w.values, nil)
+	w.keep = append(w.keep, false)
+	w.alias = append(w.alias, alias{into: itself})
+	w.at = append(w.at, nil)
 	w.resize(i, count(d))
 }

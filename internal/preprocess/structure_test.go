@@ -18,8 +18,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// counting is a chain of n binary variables with pairwise factors, weights, and one factor over all of them that is a
-// function of a state: state 0 at first, next[state][x] after a value x, and accept[state] at the end.
+// counting is a chain of n binary variables with pairwise factors, weights, and one factor over all
+// of them that is a function of a state: state 0 at first, next[state][x] after a value x, and
+// accept[state] at the end.
 type counting struct {
 	n      int
 	pair   [][]float64 // 2×2 between neighbours
@@ -68,16 +69,22 @@ func (c *counting) model(t testing.TB, over tensor.Tensor) *factorgraph.Model {
 	for i := range c.n {
 		m.Domains = append(m.Domains, 2)
 		all = append(all, i)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: c.weight[i]}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{i},
+				Table: &tensor.Dense{Shape: []int{2}, Data: c.weight[i]}})
 		if i > 0 {
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{i - 1, i}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: c.pair[i-1]}})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{i - 1, i},
+					Table: &tensor.Dense{Shape: []int{2, 2}, Data: c.pair[i-1]}})
 		}
 	}
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: all, Table: over})
 	return m
 }
 
-func newCounting(rng *rand.Rand, n, states int, next func(s, x int) int, accept func(s int) float64) *counting {
+func newCounting(
+	rng *rand.Rand, n, states int, next func(s, x int) int, accept func(s int) float64,
+) *counting {
 	c := &counting{n: n, gain: func(int, int) float64 { return 1 }}
 	two := func(k int) []float64 {
 		list := make([]float64, k)
@@ -111,10 +118,14 @@ func when(state int) func(int) float64 {
 	}
 }
 
-// solve takes a model through the whole way to Z: network, expression, simplification, order, contraction.
-func solve(t testing.TB, m *factorgraph.Model, o preprocess.Options) (scaled.Number, *preprocess.Result, float64) {
+// solve takes a model through the whole way to Z:
+// network, expression, simplification, order, contraction.
+func solve(
+	t testing.TB, m *factorgraph.Model, o preprocess.Options,
+) (scaled.Number, *preprocess.Result, float64) {
 	t.Helper()
-	e, err := lower.Build(context.Background(), network(t, m, factorgraph.Evidence{}, reparam.Options{}))
+	e, err := lower.Build(context.Background(),
+		network(t, m, factorgraph.Evidence{}, reparam.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +142,8 @@ func solve(t testing.TB, m *factorgraph.Model, o preprocess.Options) (scaled.Num
 	return z, r, stats.Flops
 }
 
-// noisyOr is a chain of n causes under a noisy-or, with its effect weighted; Z is that of the sums with and without
-// causes failing.
+// noisyOr is a chain of n causes under a noisy-or, with its effect weighted;
+// Z is that of the sums with and without causes failing.
 func noisyOr(t testing.TB, rng *rand.Rand, n int) (*factorgraph.Model, *big.Float) {
 	t.Helper()
 	const leak = 0.05
@@ -164,8 +175,8 @@ func noisyOr(t testing.TB, rng *rand.Rand, n int) (*factorgraph.Model, *big.Floa
 	return m, z.Add(z, none.Mul(none, big.NewFloat(effect[0])))
 }
 
-// TestHighArityIsQuick: a noisy-or of 60 causes, exactly 10 of 40 and the parity of 200 variables, each with factors
-// between neighbours, are exact within a million operations.
+// TestHighArityIsQuick: a noisy-or of 60 causes, exactly 10 of 40 and the parity of 200 variables,
+// each with factors between neighbours, are exact within a million operations.
 func TestHighArityIsQuick(t *testing.T) {
 	const seed = 11
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -177,7 +188,8 @@ func TestHighArityIsQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ten, odd := newCounting(rng, 40, 41, counter, when(10)), newCounting(rng, 200, 2, parity, when(1))
+	ten, odd := newCounting(rng, 40, 41, counter, when(10)), newCounting(rng, 200, 2, parity,
+		when(1))
 	causes, wantCauses := noisyOr(t, rng, 60)
 	for _, c := range []struct {
 		name string
@@ -206,8 +218,8 @@ func TestHighArityIsQuick(t *testing.T) {
 	}
 }
 
-// TestDenseTablesWithStructure: the same factors given as tables of all their entries, in chains so wide that a table is what an
-// elimination must get around; each is taken apart, and Z stays.
+// TestDenseTablesWithStructure: the same factors given as tables of all their entries, in chains
+// so wide that a table is what an elimination must get around; each is taken apart, and Z stays.
 func TestDenseTablesWithStructure(t *testing.T) {
 	const seed = 12
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -226,7 +238,8 @@ func TestDenseTablesWithStructure(t *testing.T) {
 		{"exactly 5 of 17", newCounting(rng, n, n+1, counter, when(5))},
 		{"parity of 17", newCounting(rng, n, 2, parity, when(1))},
 		{"clause of 17", newCounting(rng, n, 2, clause, when(1))},
-		{"any count of 17", newCounting(rng, n, n+1, counter, func(s int) float64 { return 1 / float64(1+s*s) })},
+		{"any count of 17", newCounting(rng, n, n+1, counter,
+			func(s int) float64 { return 1 / float64(1+s*s) })},
 	} {
 		data := make([]float64, 0, 1<<n)
 		oracle.Each(binary(n), func(x []int) {
@@ -255,13 +268,16 @@ func TestDenseTablesWithStructure(t *testing.T) {
 		}
 		data = append(data, a+b)
 	})
-	if r := dense(t, "a mixture of two", mixture, data, want, preprocess.Always(preprocess.Options{Marginals: true})); r.Report.Stars != 1 {
+	if r := dense(t, "a mixture of two", mixture, data, want,
+		preprocess.Always(preprocess.Options{Marginals: true})); r.Report.Stars != 1 {
 		t.Errorf("no star: %v", r.Report)
 	}
 }
 
 // dense solves a chain with a table over all its variables, whole and taken apart.
-func dense(t *testing.T, name string, c *counting, data []float64, want *big.Float, o preprocess.Options) *preprocess.Result {
+func dense(
+	t *testing.T, name string, c *counting, data []float64, want *big.Float, o preprocess.Options,
+) *preprocess.Result {
 	t.Helper()
 	m := c.model(t, &tensor.Dense{Shape: binary(c.n), Data: data})
 	start := time.Now()

@@ -2,29 +2,35 @@ package preprocess
 
 // Domains: arc consistency over the zeros of the tables.
 //
-// Source: C. Bessière and J.-C. Régin, Arc consistency for general constraint networks (IJCAI 1997).
+// Source: C. Bessière and J.-C. Régin,
+// Arc consistency for general constraint networks (IJCAI 1997).
 
-// alive is which positions of every index are left, with a trail so that assumptions can be taken back.
+// alive is which positions of every index are left,
+// with a trail so that assumptions can be taken back.
 type alive struct {
-	on    [][]bool // per index
-	left  []int
-	trail []position
-	queue agenda
-	hit   [][]bool
-	spent int // tuples looked at
-	empty int // index without a value, −1 for none
-	by    int // table that took its last value, −1 for an assumption
+	on    [][]bool   // per index and position
+	left  []int      // per index: how many
+	trail []position // removed, in sequence
+	queue agenda     // tables to be revised
+	hit   [][]bool   // scratch of revise: per mode, the positions with support
+	spent int        // tuples looked at
+	empty int        // index without a value, −1 for none
+	by    int        // table that took its last value, −1 for an assumption
 }
 
+// position is one value of an index, by its place among those left.
 type position struct{ index, value int }
 
 // resize gives index i the values left, all of them alive.
 func (w *work) resize(i int, values []int) {
 	a := &w.alive
 	for len(a.on) <= i {
-		a.on, a.left = append(a.on, nil), append(a.left, 0)
+		a.on = append(a.on, nil)
+		a.left = append(a.left, 0)
 	}
-	w.dims[i], w.values[i], a.left[i] = len(values), values, len(values)
+	w.dims[i] = len(values)
+	w.values[i] = values
+	a.left[i] = len(values)
 	a.on[i] = make([]bool, len(values))
 	for x := range a.on[i] {
 		a.on[i][x] = true
@@ -37,9 +43,11 @@ func (w *work) kill(i, x, by int) {
 	a.on[i][x] = false
 	a.left[i]--
 	a.trail = append(a.trail, position{i, x})
+
 	if a.left[i] == 0 && a.empty < 0 {
 		a.empty, a.by = i, by
 	}
+
 	w.pace.Over(int64(len(w.at[i])))
 	for _, n := range w.at[i] {
 		if n != by && !w.tables[n].isFull(w) {
@@ -55,7 +63,8 @@ func (a *alive) undo(mark int) {
 		a.left[p.index]++
 	}
 	a.trail = a.trail[:mark]
-	a.empty, a.by = -1, -1
+	a.empty = -1
+	a.by = -1
 	for a.queue.len() > 0 {
 		a.queue.pop()
 	}
@@ -71,7 +80,8 @@ func (w *work) fixpoint() {
 
 // revise removes the positions of table n's indices that none of its non-zero entries has.
 func (w *work) revise(n int) {
-	a, t := &w.alive, w.tables[n]
+	a := &w.alive
+	t := w.tables[n]
 	missing := 0
 	for k, i := range t.scope {
 		if k == len(a.hit) {
@@ -80,7 +90,9 @@ func (w *work) revise(n int) {
 		a.hit[k] = cleared(a.hit[k], w.dims[i])
 		missing += a.left[i]
 	}
-	tuples, arity := t.tuples(w), len(t.scope)
+
+	tuples := t.tuples(w)
+	arity := len(t.scope)
 	w.pace.Over(int64(len(tuples)))
 next:
 	for p := 0; p < len(tuples) && missing > 0; p += arity {
@@ -98,9 +110,11 @@ next:
 			}
 		}
 	}
+
 	if missing == 0 {
 		return
 	}
+
 	for k, i := range t.scope {
 		for x, on := range a.on[i] {
 			if on && !a.hit[k][x] {
@@ -110,6 +124,7 @@ next:
 	}
 }
 
+// cleared returns n times false, in b where that has room.
 func cleared(b []bool, n int) []bool {
 	if cap(b) < n {
 		return make([]bool, n)
@@ -132,19 +147,23 @@ func (t *table) tuples(w *work) []int32 {
 	if t.support != nil {
 		return t.support
 	}
+
 	count := 0
 	for _, v := range t.data {
 		if v != 0 {
 			count++
 		}
 	}
+
 	t.full = count == len(t.data)
 	t.support = make([]int32, 0, count*len(t.scope))
 	if t.full { // nothing ever asks for them
 		return t.support
 	}
+
 	shape := w.shape(t)
 	x := make([]int32, len(shape))
+
 	for _, v := range t.data {
 		if v != 0 {
 			t.support = append(t.support, x...)

@@ -14,15 +14,19 @@ const tiny = 0x1p-1000
 
 // table is one table, its dimensions those of its indices at any time.
 type table struct {
-	scope   []int
-	data    []float64
-	owned   bool    // data is not the caller's
-	gone    bool    // multiplied into another table, summed out or split
-	from    *source // tables of the expression given that are in it
-	support []int32 // positions of all non-zero entries, index by index; nil until asked for, empty for full tables
-	full    bool    // no entry is 0; valid with support
-	wider   bool    // its scope is new: tables inside it have not been looked for
-	err     float64 // bound of the error of every entry, relative to itself, in units of 2^-53; 0: nothing has been rounded
+	scope []int
+	data  []float64
+	owned bool    // data is not the caller's
+	gone  bool    // multiplied into another table, summed out or split
+	from  *source // tables of the expression given that are in it
+	// support lists the positions of all non-zero entries, index by index;
+	// nil until asked for, empty for full tables.
+	support []int32
+	full    bool // no entry is 0; valid with support
+	wider   bool // its scope is new: tables inside it have not been looked for
+	// err bounds the error of every entry, relative to itself, in units of 2^-53;
+	// 0: nothing was rounded.
+	err float64
 }
 
 // normalise brings the largest entry of t into [1, 2), unless small entries would be lost.
@@ -31,6 +35,7 @@ func (w *work) normalise(t *table) {
 	if top == 0 || top >= 1 && top < 2 {
 		return
 	}
+
 	_, exp := math.Frexp(top)
 	exp--
 	if e := float64(-exp); math.Abs(e) > 1000 || low*math.Ldexp(1, -exp) < tiny {
@@ -41,9 +46,11 @@ func (w *work) normalise(t *table) {
 	w.scale = w.scale.Mul(scaled.Make(1, int64(exp)))
 }
 
+// own makes data the table's before it is changed.
 func (t *table) own() {
 	if !t.owned {
-		t.data, t.owned = slices.Clone(t.data), true
+		t.data = slices.Clone(t.data)
+		t.owned = true
 	}
 }
 
@@ -52,9 +59,11 @@ func spread(data []float64) (low, top float64) {
 	low = math.Inf(1)
 	for _, x := range data {
 		if x = math.Abs(x); x != 0 {
-			low, top = min(low, x), max(top, x)
+			low = min(low, x)
+			top = max(top, x)
 		}
 	}
+
 	if top == 0 {
 		low = 0
 	}

@@ -8,19 +8,28 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// walk is where it is: the values of the axes, the last fastest, and the entry of every table that belongs to them.
+// walk is where it is: the values of the axes, the last fastest,
+// and the entry of every table that belongs to them.
 type walk struct {
-	dims  []int
+	dims  []int   // of the axes
 	step  [][]int // per table and axis
-	x     []int
-	place []int // per table
+	x     []int   // the values
+	place []int   // per table
 }
 
+// walk begins at the first values of the axes.
 func (w *work) walk(tables, axes []int) *walk {
-	at := &walk{dims: make([]int, len(axes)), step: make([][]int, len(tables)), x: make([]int, len(axes)), place: make([]int, len(tables))}
+	at := &walk{
+		dims:  make([]int, len(axes)),
+		step:  make([][]int, len(tables)),
+		x:     make([]int, len(axes)),
+		place: make([]int, len(tables)),
+	}
+
 	for a, i := range axes {
 		at.dims[a] = w.dims[i]
 	}
+
 	for k, n := range tables {
 		at.step[k] = w.strides(w.tables[n], axes)
 	}
@@ -33,8 +42,10 @@ func (at *walk) next() {
 		at.x[a]++
 		move := 1
 		if at.x[a] == at.dims[a] {
-			at.x[a], move = 0, 1-at.dims[a]
+			at.x[a] = 0
+			move = 1 - at.dims[a]
 		}
+
 		for k := range at.place {
 			at.place[k] += move * at.step[k][a]
 		}
@@ -59,8 +70,9 @@ func (at *walk) seek(n int) {
 // maxExactFactors bounds sum, whose cost doubles with every factor.
 const maxExactFactors = 4
 
-// sum returns the sum of the products of factors at the next n values, correctly rounded from the exact one. It may be beyond float64:
-// ±Inf, or too small.
+// sum returns the sum of the products of factors at the next n values, correctly rounded from the
+// exact one: every product is written as a sum of numbers that are exact. The result may be beyond
+// float64: ±Inf, or too small.
 func (at *walk) sum(factors [][]float64, n int) float64 {
 	var terms []scaled.Number
 	for range n {
