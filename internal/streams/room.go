@@ -55,8 +55,10 @@ type Keeper struct {
 	Tell       func(map[string]Room) // is called after every look; may be nil
 
 	rates map[string]*rate
-	// all models up to this sequence were found answered, perhaps above the sweeper's floor
+	// All models up to this sequence were found answered, perhaps above the sweeper's floor, in the
+	// stream that was created at that time.
 	answered uint64
+	created  time.Time
 
 	mu    sync.Mutex
 	crowd Crowd // under mu
@@ -212,6 +214,10 @@ func (k *Keeper) watermark(
 		return w, nil
 	}
 
+	if !models.Created.Equal(k.created) { // a stream that is made anew counts from 1 again
+		k.created = models.Created
+		k.answered = 0
+	}
 	w.floor = max(w.floor, k.answered)
 	for range answeredAtOnce {
 		first, err := k.Bus.From(ctx, bus.StreamModel, w.floor+1, time.Time{})

@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -63,5 +64,51 @@ func TestStandingFloorIsPassed(t *testing.T) {
 				got, c.want, err,
 			)
 		}
+	}
+}
+
+// What a keeper found answered says nothing about the models of a stream that was made anew, whose
+// sequences begin again: they would be purged without answer.
+func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	must(err)
+	defer s.Close()
+	nc, err := s.Connect("test")
+	must(err)
+	b, err := bus.New(nc)
+	must(err)
+	store := func(job string, answered bool) {
+		model := &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}
+		_, err := b.Once(t.Context(), bus.StreamModel, model)
+		must(err)
+		if answered {
+			answer := &nats.Msg{Subject: wire.AnswerSubject(job), Data: []byte("an answer")}
+			_, err := b.Once(t.Context(), bus.StreamAnswer, answer)
+			must(err)
+		}
+	}
+
+	k := &streams.Keeper{Bus: b, SweepAfter: time.Nanosecond}
+	for i := range 3 {
+		store(fmt.Sprintf("before-%d", i), true)
+	}
+	store("before-last", false)
+	if got, err := k.Answered(t.Context(), 0); err != nil || got != 3 {
+		t.Fatalf("answered up to %d, want 3: %v", got, err)
+	}
+
+	must(b.JS.DeleteStream(t.Context(), bus.StreamModel))
+	must((&streams.Mender{Bus: b, Log: slog.New(slog.DiscardHandler)}).Mend(t.Context()))
+	for i := range 5 {
+		store(fmt.Sprintf("after-%d", i), i == 0)
+	}
+	if got, err := k.Answered(t.Context(), 0); err != nil || got != 1 {
+		t.Errorf("after the stream was made anew: answered up to %d, want 1: %v", got, err)
 	}
 }
