@@ -21,27 +21,34 @@ type Options struct {
 	From, To int64 // slices, From ≤ s < To; To = 0 means all
 }
 
-// Answer is what Prepared.Answer and Wide return. Probabilities are those given that the slices were all there is.
+// Answer is what Prepared.Answer and Wide return.
+// Probabilities are those given that the slices were all there is.
 type Answer struct {
-	Z     scaled.Number
-	Rows  [][]float64 // the probabilities of every variable's values; nil where they were not prepared for, or Z is 0
-	Joint []float64   // the joint marginal of the set, the last variable fastest; nil likewise
+	Z scaled.Number
+	// Rows are the probabilities of every variable's values;
+	// nil where they were not prepared for, or Z is 0.
+	Rows  [][]float64
+	Joint []float64 // the joint marginal of the set, the last variable fastest; nil likewise
 	Flops float64
-	// Digits is how many decimal digits of Z cancelled among terms of both signs: log10 of Σ|terms| over |Z|.
+	// Digits is how many decimal digits of Z cancelled among terms of both signs:
+	// log10 of Σ|terms| over |Z|.
 	Digits float64
-	// Doubt says why Z is not known to be exact: terms that may be missing, digits that cancelled. Empty where it is.
+	// Doubt says why Z is not known to be exact:
+	// terms that may be missing, digits that cancelled. Empty where it is.
 	Doubt string
-	// Marginals are those of the variables' values, not normalised, of Wide: also where Z is 0 and terms cancel.
+	// Marginals are those of the variables' values, not normalised, of Wide:
+	// also where Z is 0 and terms cancel.
 	Marginals [][]scaled.Number
 }
 
-// Answer returns the part of Z that the slices From ≤ s < To make up, with marginals of every variable, of a set together, or
-// both, as it was prepared and planned. Where an
-// entry is below 0 the sum of the absolute values of the terms is computed as well, along the same tree.
+// Answer returns the part of Z that the slices From ≤ s < To make up, with marginals of every
+// variable, of a set together, or both, as it was prepared and planned. Where an entry is below 0
+// the sum of the absolute values of the terms is computed as well, along the same tree.
 func (p *Prepared) Answer(ctx context.Context, c *btn.Tree, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
 	}
+
 	var r pairwise.Result
 	var stats pairwise.Stats
 	var err error
@@ -50,43 +57,54 @@ func (p *Prepared) Answer(ctx context.Context, c *btn.Tree, o Options) (Answer, 
 	} else {
 		r.Z, stats, err = pairwise.Contract(ctx, p.simple.Expression, tree(c), options(c, o))
 	}
+
 	a := Answer{Z: r.Z, Flops: stats.Flops}
 	if err != nil {
 		return a, err
 	}
+
 	if err := p.judge(ctx, c, o, stats, &a); err != nil {
 		return a, err
 	}
+
 	if r.Marginals == nil || p.given.Scale.IsZero() {
 		return a, err
 	}
+
 	if p.cells != nil {
 		if a.Joint, err = p.joint(r.Marginals); err != nil {
 			return a, fmt.Errorf("exact: joint marginal: %w", err)
 		}
 	}
+
 	if p.marginals {
 		a.Rows, err = p.rows(r.Marginals)
 	}
 	return a, err
 }
 
-// judge says what may be wrong with what a contraction found: terms that were lost, digits that cancelled.
-func (p *Prepared) judge(ctx context.Context, c *btn.Tree, o Options, stats pairwise.Stats, a *Answer) error {
+// judge says what may be wrong with what a contraction found:
+// terms that were lost, digits that cancelled.
+func (p *Prepared) judge(
+	ctx context.Context, c *btn.Tree, o Options, stats pairwise.Stats, a *Answer,
+) error {
 	if stats.Lost {
 		a.Doubt = lost
 	}
 	if !p.given.Signed() {
 		return nil
 	}
+
 	steps, err := p.roundings(c)
 	if err != nil {
 		return err
 	}
+
 	if !p.simple.Expression.Signed() {
 		a.cancel(a.Z.Abs(), steps)
 		return nil
 	}
+
 	abs, more, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
 	if err != nil {
 		return err
@@ -98,10 +116,12 @@ func (p *Prepared) judge(ctx context.Context, c *btn.Tree, o Options, stats pair
 	return nil
 }
 
-// roundings bounds how often a term of Z was rounded, on the way to the simplified expression and in it.
+// roundings bounds how often a term of Z was rounded,
+// on the way to the simplified expression and in it.
 func (p *Prepared) roundings(c *btn.Tree) (float64, error) {
 	steps, err := pairwise.Roundings(p.Hypergraph(), tree(c), c.Slices)
-	return float64(len(p.net.Rounded)) + p.simple.Rounding + float64(len(p.given.Tables)) + steps, err
+	return float64(len(p.net.Rounded)) + p.simple.Rounding + float64(len(p.given.Tables)) +
+		steps, err
 }
 
 // rows returns the marginals of the network's variables from those of what was contracted.
@@ -124,12 +144,14 @@ func (p *Prepared) row(v int, marginals [][]float64) ([]float64, error) {
 		return nil, fmt.Errorf("exact: marginal of variable %d: %w", v, err)
 	}
 	if !finite(row) {
-		return nil, fault.New(fault.Unsupported, "%w: marginal of variable %d", sumproduct.ErrNotFinite, v)
+		return nil, fault.New(fault.Unsupported, "%w: marginal of variable %d",
+			sumproduct.ErrNotFinite, v)
 	}
 	return p.full(v, i, row), nil
 }
 
-// finite reports whether all shares are numbers: those of terms that cancel may be more than float64 holds times the total.
+// finite reports whether all shares are numbers:
+// those of terms that cancel may be more than float64 holds times the total.
 func finite(row []float64) bool {
 	return !slices.ContainsFunc(row, func(q float64) bool { return q-q != 0 })
 }
@@ -142,7 +164,8 @@ func (p *Prepared) valueOf(i, k int) int {
 	return k
 }
 
-// full writes the row of index i as one over all values of variable v: those that the network excludes have probability 0.
+// full writes the row of index i as one over all values of variable v:
+// those that the network excludes have probability 0.
 func (p *Prepared) full(v, i int, row []float64) []float64 {
 	support := p.given.Support[i]
 	if support == nil {
@@ -157,20 +180,27 @@ func (p *Prepared) full(v, i int, row []float64) []float64 {
 
 // fits says whether the contraction was planned for this network under this evidence.
 func (p *Prepared) fits(c *btn.Tree) error {
-	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals || c.Joint != (p.cells != nil) {
-		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
+	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals ||
+		c.Joint != (p.cells != nil) {
+		return fault.Wrap(fault.Internal,
+			fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
 	}
 	return nil
 }
 
+// options are those of package pairwise for slices of a tree.
 func options(c *btn.Tree, o Options) pairwise.Options {
-	return pairwise.Options{Memory: o.Memory, Threads: o.Threads, Slices: c.Slices, From: o.From, To: o.To}
+	return pairwise.Options{
+		Memory:  o.Memory,
+		Threads: o.Threads,
+		Slices:  c.Slices,
+		From:    o.From,
+		To:      o.To,
+	}
 }
 
-func overBudget(plan btn.Cost, memory int64) error { return sumproduct.OverBudget(plan, memory) }
-
-// Why returns the reason why a network is 0, in words: variables and factors that contradict each other. It returns ""
-// for a network whose zero only a contraction shows.
+// Why returns the reason why a network is 0, in words: variables and factors that
+// contradict each other. It returns "" for a network whose zero only a contraction shows.
 func Why(ctx context.Context, net *btn.Network) (string, error) {
 	conflict, err := preprocess.Explain(ctx, net)
 	switch {

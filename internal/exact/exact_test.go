@@ -22,7 +22,8 @@ func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidenc
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 21))
 	m := oracle.RandomModel(rng, oracle.Options{
-		Variables: 5 + rng.IntN(6), Factors: 6 + rng.IntN(24), MinDomain: 1 + rng.IntN(2), MaxDomain: 2 + rng.IntN(2),
+		Variables: 5 + rng.IntN(6), Factors: 6 + rng.IntN(24), MinDomain: 1 +
+			rng.IntN(2), MaxDomain: 2 + rng.IntN(2),
 		MaxArity: 2 + rng.IntN(3), MaxStates: 1 << 10, Constant: rng.IntN(4) == 0, Zeros: 0.1 * float64(rng.IntN(3)),
 	})
 	evidence := oracle.RandomEvidence(rng, m)
@@ -55,10 +56,12 @@ func TestAPlanForAnotherNetworkIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := q.Contract(context.Background(), c, exact.Options{}); !errors.Is(err, exact.ErrOtherNetwork) {
+	if _, _, err := q.Contract(context.Background(), c, exact.Options{}); !errors.Is(err,
+		exact.ErrOtherNetwork) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, _, err := p.Marginals(context.Background(), c, exact.Options{}); fault.CodeOf(err) != fault.Internal {
+	if _, _, _, err := p.Marginals(context.Background(), c,
+		exact.Options{}); fault.CodeOf(err) != fault.Internal {
 		t.Errorf("marginals of a plan without them: %v", err)
 	}
 }
@@ -89,20 +92,25 @@ func TestThePlanDependsOnShapeBudgetAndSeedAlone(t *testing.T) {
 	}
 }
 
-// TestLossInSimplification: a difference of two outer products, 4e14 − 4e14 under evidence, is nothing that simplification may decide.
+// TestLossInSimplification: a difference of two outer products,
+// 4e14 − 4e14 under evidence, is nothing that simplification may decide.
 func TestLossInSimplification(t *testing.T) {
 	const w = 0.12715100689038805
 	u := [][]float64{{104485204.30238102, 1, 0, 0.8172020796280227, 0.7443161655610552},
 		{52242602.15119051, 0.5465320283536962, 0, 0.8172020796280227, 0}}
-	v := [][]float64{{0.9551141575184757, 406152818720192.25, 0.053744216549745594, 0.7075028686322238, 0.2676496035038384},
+	v := [][]float64{{0.9551141575184757, 406152818720192.25, 0.053744216549745594,
+		0.7075028686322238, 0.2676496035038384},
 		{0.9551141575184757, 406152818720192.25, 0, 0.7075028686322238, 0}}
-	cp := &tensor.CP{Shape: []int{5, 5}, Weights: []float64{w, -w}, Vectors: [][]float64{slices.Concat(u...), slices.Concat(v...)}}
-	m := &factorgraph.Model{Domains: []int{5, 5}, Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: cp}}}
+	cp := &tensor.CP{Shape: []int{5, 5}, Weights: []float64{w, -w},
+		Vectors: [][]float64{slices.Concat(u...), slices.Concat(v...)}}
+	m := &factorgraph.Model{Domains: []int{5, 5},
+		Factors: []factorgraph.Factor{{Scope: []int{1, 0}, Table: cp}}}
 	net, err := reparam.Build(context.Background(), m, reparam.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if net, err = net.Condition(factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 3}}}); err != nil {
+	if net, err = net.Condition(factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1,
+		Value: 3}}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = -3.3993367935209067
@@ -119,7 +127,8 @@ func TestLossInSimplification(t *testing.T) {
 		t.Fatal(err)
 	}
 	if off := math.Abs(a.Z.LogAbs() - want); a.Doubt == "" && off > 1e-9 || a.Digits < 10 {
-		t.Errorf("ln Z is off by %v, %v digits are said to be lost, doubt %q", off, a.Digits, a.Doubt)
+		t.Errorf("ln Z is off by %v, %v digits are said to be lost, doubt %q",
+			off, a.Digits, a.Doubt)
 	}
 	a, err = exact.Wide(context.Background(), net, false, nil, 0)
 	if err != nil || a.Doubt != "" || math.Abs(a.Z.LogAbs()-want) > 1e-12 {

@@ -9,20 +9,27 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took: Answer without marginals.
+// Contract returns the part of Z that the slices From ≤ s < To make up, and the flops it took:
+// Answer without marginals.
 //
-// Errors: ErrOtherNetwork (fault.Internal), sumproduct.ErrSpan where entries are beyond float64 or a total of 0 is in
-// doubt, over budget with the bytes before anything is computed, the context's.
-func (p *Prepared) Contract(ctx context.Context, c *btn.Tree, o Options) (scaled.Number, float64, error) {
+// Errors: ErrOtherNetwork (fault.Internal), sumproduct.ErrSpan where entries are beyond float64 or
+// a total of 0 is in doubt, over budget with the bytes before anything is computed, the context's.
+func (p *Prepared) Contract(
+	ctx context.Context, c *btn.Tree, o Options,
+) (scaled.Number, float64, error) {
 	a, err := p.Answer(ctx, c, o)
 	return a.Z, a.Flops, a.unless(err)
 }
 
-// Marginals is Contract with the probabilities of every variable's values, given that the slices were all there is:
-// rows per variable of the network, nil where the part of Z is 0. The contraction must have been planned for marginals.
-func (p *Prepared) Marginals(ctx context.Context, c *btn.Tree, o Options) (z scaled.Number, rows [][]float64, flops float64, err error) {
+// Marginals is Contract with the probabilities of every variable's values, given that the slices
+// were all there is: rows per variable of the network, nil where the part of Z is 0. The
+// contraction must have been planned for marginals.
+func (p *Prepared) Marginals(
+	ctx context.Context, c *btn.Tree, o Options,
+) (z scaled.Number, rows [][]float64, flops float64, err error) {
 	if !p.marginals {
-		return z, nil, 0, fault.New(fault.Internal, "exact: the network was not simplified for marginals")
+		return z, nil, 0, fault.New(fault.Internal,
+			"exact: the network was not simplified for marginals")
 	}
 	a, err := p.Answer(ctx, c, o)
 	return a.Z, a.Rows, a.Flops, a.unless(err)

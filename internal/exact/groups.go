@@ -1,6 +1,7 @@
 package exact
 
-// Marginals group by group: what one group of indices does not need is summed out for it, where keeping all of them costs too much.
+// Marginals group by group: what one group of indices does not need is summed out for it,
+// where keeping all of them costs too much.
 
 import (
 	"cmp"
@@ -16,12 +17,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// JointPrice returns the flops and bytes of all marginals from one pass along a quick order: what groups are compared with.
+// JointPrice returns the flops and bytes of all marginals from one pass along a quick order:
+// what groups are compared with.
 func (p *Prepared) JointPrice(ctx context.Context) (flops, bytes float64, err error) {
 	return marginalPrice(ctx, p.Hypergraph())
 }
 
-func marginalPrice(ctx context.Context, h contractionorder.Hypergraph) (flops, bytes float64, err error) {
+// marginalPrice is that of a hypergraph, along the min-fill order.
+func marginalPrice(
+	ctx context.Context, h contractionorder.Hypergraph,
+) (flops, bytes float64, err error) {
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
 		return 0, 0, err
@@ -32,7 +37,11 @@ func marginalPrice(ctx context.Context, h contractionorder.Hypergraph) (flops, b
 
 // group is the network simplified once more, for a few indices.
 func (p *Prepared) group(ctx context.Context, keep []int) (*Prepared, error) {
-	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{Keep: keep, Probes: -1, Roundings: p.simple.Roundings})
+	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{
+		Keep:      keep,
+		Probes:    -1,
+		Roundings: p.simple.Roundings,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -51,18 +60,25 @@ func (p *Prepared) needed() []bool {
 	return need
 }
 
-// PlanGroups plans marginals group by group: the last index whose marginal is still missing is kept, everything else that need not
-// stay is summed out (barren variables above all), and all indices that are left come out of one pass together. Groups have
-// several indices to keep as long as that is cheap. It returns nil where groups take more than most flops together, by quick
-// orders; the flops of each group beside its plan. What is left for a group depends on the network's entries, not on its shape alone.
+// PlanGroups plans marginals group by group: the last index whose marginal is still missing is
+// kept, everything else that need not stay is summed out (barren variables above all), and all
+// indices that are left come out of one pass together. Groups have several indices to keep as long
+// as that is cheap. It returns nil where groups take more than most flops together, by quick
+// orders; the flops of each group beside its plan. What is left for a group depends on the
+// network's entries, not on its shape alone.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
-func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, most float64) (*btn.MarginalGroups, []btn.Cost, error) {
+func (p *Prepared) PlanGroups(
+	ctx context.Context, memory int64, seed uint64, most float64,
+) (*btn.MarginalGroups, []btn.Cost, error) {
 	missing := p.needed()
 	var groups []*Prepared
 	c := &btn.MarginalGroups{Shape: p.Shape()}
-	total, batch := 0.0, 1
+	total := 0.0
+	batch := 1
+
 	for last := len(missing) - 1; last >= 0; {
+
 		var keep []int
 		for i := last; i >= 0 && len(keep) < batch; i-- {
 			if missing[i] {
@@ -72,14 +88,19 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 		if len(keep) == 0 {
 			break
 		}
+
 		g, err := p.group(ctx, keep)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		flops, _, err := marginalPrice(ctx, g.Hypergraph())
 		if err != nil {
 			return nil, nil, err
 		}
+
+		// A batch that is not cheap is made again with one index;
+		// after a cheap one the next is twice as large.
 		if flops > policy.EasyGroup && batch > 1 {
 			batch = 1
 			continue
@@ -87,9 +108,11 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 		if flops <= policy.EasyGroup {
 			batch = min(2*batch, policy.MostGroup)
 		}
+
 		if total += flops; total > most {
 			return nil, nil, nil
 		}
+
 		group := btn.MarginalGroup{Keep: keep}
 		for i, open := range missing {
 			if o := g.simple.Origin[i]; open && (o.From != nil || o.Given != nil) {
@@ -100,25 +123,32 @@ func (p *Prepared) PlanGroups(ctx context.Context, memory int64, seed uint64, mo
 		for last >= 0 && !missing[last] {
 			last--
 		}
-		groups, c.Groups = append(groups, g), append(c.Groups, group)
+		groups = append(groups, g)
+		c.Groups = append(c.Groups, group)
 	}
+
 	if len(groups) == 0 {
 		return nil, nil, nil
 	}
+
 	plans := make([]btn.Cost, len(groups))
 	for k, g := range groups {
 		own, plan, err := g.Plan(ctx, memory, seed)
 		if err != nil {
 			return nil, nil, err
 		}
-		c.Groups[k].Tree, plans[k] = *own, plan
+		c.Groups[k].Tree = *own
+		plans[k] = plan
 	}
 	return c, plans, nil
 }
 
-// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them,
-// else 0; Marginals are those of the variables that these groups decide, nil for others, times Weights = Z as this group has it.
-func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.MarginalGroups, o Options) (Answer, error) {
+// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the
+// first group is among them, else 0; Marginals are those of the variables that these groups decide,
+// nil for others: probabilities times Z as their group has it.
+func (p *Prepared) AnswerGroups(
+	ctx context.Context, c *btn.MarginalGroups, o Options,
+) (Answer, error) {
 	a := Answer{Marginals: make([][]scaled.Number, len(p.net.Variables))}
 	if err := p.fits(&btn.Tree{Shape: c.Shape, Marginals: true}); err != nil {
 		return a, err
@@ -126,6 +156,7 @@ func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.MarginalGroups, o Op
 	if p.given.Scale.IsZero() || p.simple.Expression.Scale.IsZero() {
 		return a, nil
 	}
+
 	for k := o.From; k < o.To; k++ {
 		if k < 0 || k >= int64(len(c.Groups)) {
 			return a, fmt.Errorf("%w: no group %d", ErrOtherNetwork, k)
@@ -144,9 +175,11 @@ func (p *Prepared) AnswerGroups(ctx context.Context, c *btn.MarginalGroups, o Op
 	return a, nil
 }
 
-// answerGroup fills the rows of a group; the first one those of variables that no index decides, too.
-func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o Options, first bool,
-	rows [][]scaled.Number) (Answer, error) {
+// answerGroup fills the rows of a group;
+// the first one those of variables that no index decides, too.
+func (p *Prepared) answerGroup(
+	ctx context.Context, group *btn.MarginalGroup, o Options, first bool, rows [][]scaled.Number,
+) (Answer, error) {
 	g, err := p.group(ctx, group.Keep)
 	if err != nil {
 		return Answer{}, err
@@ -155,15 +188,18 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 	if err := g.fits(own); err != nil {
 		return Answer{}, err
 	}
+
 	all := Options{Memory: o.Memory, Threads: o.Threads}
 	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(own), options(own, all))
 	a := Answer{Z: r.Z, Flops: stats.Flops}
 	if err == nil {
 		err = g.judge(ctx, own, all, stats, &a)
 	}
+
 	if err != nil || r.Z.IsZero() {
 		return a, err
 	}
+
 	left := make([][]float64, len(p.simple.Expression.Dims))
 	for _, i := range group.Indices {
 		if i < 0 || i >= len(left) {
@@ -173,6 +209,9 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 			return a, err
 		}
 	}
+
+	// A row is known where the group has the index that decides it,
+	// or, in the first group, where none does.
 	dims := p.simple.Expression.Dims
 	for v := range p.net.Variables {
 		index := p.simple.Origin[p.given.Variables[v]].Index
@@ -192,6 +231,7 @@ func (p *Prepared) answerGroup(ctx context.Context, group *btn.MarginalGroup, o 
 	return a, nil
 }
 
+// sum adds a list up from the first to the last.
 func sum(list []float64) float64 {
 	total := 0.0
 	for _, x := range list {

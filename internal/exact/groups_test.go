@@ -14,7 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// directed returns a network of n variables in which each has a table given up to three before it, some of them gates.
+// directed returns a network of n variables in which each has
+// a table given up to three before it, some of them gates.
 func directed(rng *rand.Rand, n int) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	for v := range n {
@@ -42,7 +43,9 @@ func directed(rng *rand.Rand, n int) *factorgraph.Model {
 				data[r*d+only] = 1
 			}
 		}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: append(scope, v), Table: &tensor.Dense{Shape: append(dims, d), Data: data}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: append(scope, v),
+				Table: &tensor.Dense{Shape: append(dims, d), Data: data}})
 	}
 	return m
 }
@@ -87,7 +90,8 @@ func enumerateMarginals(m *factorgraph.Model, hard map[int]int) (z float64, marg
 	}
 }
 
-// Every split of the groups over components adds up to the marginals that enumeration gives, and to Z once.
+// Every split of the groups over components adds up to
+// the marginals that enumeration gives, and to Z once.
 func TestMarginalsGroupByGroup(t *testing.T) {
 	ctx := context.Background()
 	grouped := 0
@@ -126,7 +130,8 @@ func TestMarginalsGroupByGroup(t *testing.T) {
 		}
 		grouped++
 		if len(plans) != len(c.Groups) || int64(len(c.Groups)) != int64(len(plans)) {
-			t.Fatalf("%d plans for %d groups, count %d", len(plans), len(c.Groups), int64(len(c.Groups)))
+			t.Fatalf("%d plans for %d groups, count %d",
+				len(plans), len(c.Groups), int64(len(c.Groups)))
 		}
 		cut := int64(rng.IntN(len(plans) + 1))
 		var z scaled.Number

@@ -20,24 +20,31 @@ type cells struct {
 	size  int   // of the table: Π domains of the set
 }
 
-// PrepareJoint is Prepare with the joint marginal of a set of variables in view (nil: none), which CheckJoint has passed.
-// The expression gets one more index J over the combinations of the values that the evidence leaves the set,
-// K = Π_i d_i over the distinct indices i of its variables with more than one value, and a table per such index:
+// PrepareJoint is Prepare with the joint marginal of a set of variables in view (nil: none), which
+// CheckJoint has passed. The expression gets one more index J over the combinations of the values
+// that the evidence leaves the set, K = Π_i d_i over the distinct indices i of its variables with
+// more than one value, and a table per such index:
 //
-//	selector_i(J, x_i) = 1 where the digit of J for i is x_i, else 0;  M_J = Σ of the terms of Z in which the set has cell J
+//	selector_i(J, x_i) = 1 where the digit of J for i is x_i, else 0
+//	M_J                = Σ of the terms of Z in which the set has cell J
 //
-// so that the marginal of J is the joint marginal. Variables that share an index share a digit: cells in which they differ
-// are 0. Cost: K·Σ_i d_i entries beside Prepare's, and up to K times the flops.
+// so that the marginal of J is the joint marginal. Variables that share an index share a digit:
+// cells in which they differ are 0. Cost: K·Σ_i d_i entries beside Prepare's, and up to K times the
+// flops.
 //
-// Errors: those of Prepare; over budget before anything is built, where the selectors do not fit memory bytes (0:
-// btn.DefaultMemory); bad_input for a network without variables.
-func PrepareJoint(ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64) (*Prepared, error) {
+// Errors: those of Prepare; over budget before anything is built, where the selectors do
+// not fit memory bytes (0: btn.DefaultMemory); bad_input for a network without variables.
+func PrepareJoint(
+	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
+) (*Prepared, error) {
 	given, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &Prepared{net: net, given: given, marginals: marginals}
 	o := preprocess.Options{Marginals: marginals}
+
 	if len(set) > 0 {
 		if memory <= 0 {
 			memory = btn.DefaultMemory
@@ -49,6 +56,7 @@ func PrepareJoint(ctx context.Context, net *btn.Network, marginals bool, set []i
 			o.Keep = []int{p.cells.index}
 		}
 	}
+
 	if p.simple, err = preprocess.Run(ctx, p.given, o); err != nil {
 		return nil, err
 	}
@@ -59,28 +67,37 @@ func PrepareJoint(ctx context.Context, net *btn.Network, marginals bool, set []i
 func (p *Prepared) addCells(set []int, memory int64) error {
 	e := p.given
 	if len(e.Variables) == 0 {
-		return fault.New(fault.BadInput, "exact: the network has no variables, so there is no joint marginal")
+		return fault.New(fault.BadInput,
+			"exact: the network has no variables, so there is no joint marginal")
 	}
+
 	var free []int // distinct indices of the set with more than one value
-	values, entries := 1, 0
+	values := 1    // of the index of cells
+	entries := 0   // of one of its rows in all selectors
 	for _, v := range set {
 		if i := e.Variables[v]; e.Dims[i] > 1 && !slices.Contains(free, i) {
 			free = append(free, i)
-			values, entries = values*e.Dims[i], entries+e.Dims[i]
+			values *= e.Dims[i]
+			entries += e.Dims[i]
 		}
 	}
 	if need := 8 * float64(values) * float64(entries); need > float64(memory) {
 		return fault.New(fault.OverBudget,
-			"exact: the joint marginal of %d variables with %d cells needs %.0f bytes of selectors, the budget is %d "+
-				"bytes", len(set), values, need, memory)
+			"exact: the joint marginal of %d variables with %d cells needs %.0f bytes of "+
+				"selectors, the budget is %d bytes", len(set), values, need, memory)
 	}
+
 	c := &cells{index: -1, at: make([]int, values), size: 1}
-	digit := func(i, value int) int { // of the value of the index of cells, for index i
+
+	// digit is that of the index of cells for index i, mixed radix over free, the last one fastest
+	digit := func(i, value int) int {
 		for k := len(free) - 1; free[k] != i; k-- {
 			value /= e.Dims[free[k]]
 		}
 		return value % e.Dims[i]
 	}
+
+	// at[J] = Σ_k x_k Π_{l>k} |domain l|, where x_k is the value of variable k in the network.
 	for k := len(set) - 1; k >= 0; k-- {
 		i := e.Variables[set[k]]
 		for value := range c.at {
@@ -95,12 +112,17 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 		}
 		c.size *= p.net.Variables[set[k]].Domain
 	}
+
 	p.cells = c
+
 	if len(free) == 0 {
 		return nil
 	}
+
 	c.index = len(e.Dims)
-	e.Dims, e.Support = append(e.Dims, values), append(e.Support, nil)
+	e.Dims = append(e.Dims, values)
+	e.Support = append(e.Support, nil)
+
 	for _, i := range free {
 		d := e.Dims[i]
 		data := make([]float64, values*d)
@@ -129,7 +151,8 @@ func (p *Prepared) joint(marginals [][]float64) ([]float64, error) {
 
 // table spreads the marginal of the index of cells over the table of the joint marginal.
 func (p *Prepared) table(marginal func(i int) []float64) []float64 {
-	out, row := make([]float64, p.cells.size), []float64{1}
+	out := make([]float64, p.cells.size)
+	row := []float64{1}
 	if p.cells.index >= 0 {
 		row = marginal(p.cells.index)
 	}

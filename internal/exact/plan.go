@@ -9,16 +9,19 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/engine/pairwise"
 	"github.com/basetensor/basetensor/internal/policy"
+	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Plan searches how to contract what is left within memory bytes (0: btn.DefaultMemory): a tree and, where a table would not
-// fit, indices to slice. The search is counted in moves, grows with the cost of the contraction, and is a function of
-// Hypergraph, memory and seed alone. The plan's flops are those of one task that computes all slices, its bytes the peak of
-// live tables.
+// Plan searches how to contract what is left within memory bytes (0: btn.DefaultMemory): a tree
+// and, where a table would not fit, indices to slice. The search is counted in moves, grows with
+// the cost of the contraction, and is a function of Hypergraph, memory and seed alone. The plan's
+// flops are those of one task that computes all slices, its bytes the peak of live tables.
 //
 // Errors wrap contractionorder.ErrMemory (fault.OverBudget) where no slices fit, and the context's.
-func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Tree, btn.Cost, error) {
+func (p *Prepared) Plan(
+	ctx context.Context, memory int64, seed uint64,
+) (*btn.Tree, btn.Cost, error) {
 	return p.PlanWithin(ctx, PlanOptions{Memory: memory, Seed: seed})
 }
 
@@ -26,35 +29,48 @@ func (p *Prepared) Plan(ctx context.Context, memory int64, seed uint64) (*btn.Tr
 type PlanOptions struct {
 	Memory int64 // bytes for tables, default btn.DefaultMemory
 	Seed   uint64
-	Moves  int64   // of one search, default that of contractionorder
-	Flops  float64 // what takes more for certain, or seems to by far, is refused without a search; 0: nothing is
+	Moves  int64 // of one search, default that of contractionorder
+	// Flops: what takes more for certain, or seems to by far,
+	// is refused without a search; 0: nothing is.
+	Flops float64
 }
 
 // ErrHopeless says that a contraction takes more work than allowed, as was seen without a search.
 var ErrHopeless = errors.New("exact: out of reach")
 
-// PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the figure, where the graph has a minor that
-// no order contracts within o.Flops (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
+// PlanWithin is Plan with bounds on the work. Over budget is told without a search, with the
+// figure, where the graph has a minor that no order contracts within o.Flops
+// (contractionorder.LowerBound), and where the min-fill order has a table 2^30 times as large.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, btn.Cost, error) {
-	memory, seed := o.Memory, o.Seed
+	memory := o.Memory
+	seed := o.Seed
 	if memory <= 0 {
 		memory = btn.DefaultMemory
 	}
+
 	h := p.Hypergraph()
 	if err := o.possible(ctx, h); err != nil {
 		return nil, btn.Cost{}, err
 	}
+
+	// The pass back of marginals holds more than the tree says.
+	// Where the tree leaves it no room, look for a smaller one.
 	var last error
-	// The pass back of marginals holds more than the tree says. Where the tree leaves it no room, look for a smaller one.
 	for budget := memory; budget >= memory/16 && budget > 0; budget /= 2 {
 		found, err := contractionorder.Search(ctx, h,
-			contractionorder.Options{Seed: seed, Memory: budget, Threads: searchThreads, Moves: o.Moves})
+			contractionorder.Options{
+				Seed:    seed,
+				Memory:  budget,
+				Threads: searchThreads,
+				Moves:   o.Moves,
+			})
 		if err != nil {
 			if last != nil && errors.Is(err, contractionorder.ErrMemory) {
 				return nil, btn.Cost{}, last
 			}
 			return nil, btn.Cost{}, err
 		}
+
 		cost, err := pairwise.Plan(h, found.Tree, found.Slices)
 		if err == nil && (p.marginals || p.cells != nil) {
 			cost, err = pairwise.PlanMarginals(h, found.Tree, found.Slices, memory)
@@ -62,15 +78,25 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*btn.Tree, bt
 		if err != nil {
 			return nil, btn.Cost{}, err
 		}
-		plan := btn.Cost{Width: found.Cost.Width, Log2Table: found.Cost.Log2Table, Flops: cost.Flops(cost.Slices),
-			Bytes: cost.PeakBytes, Slices: cost.Slices}
+		plan := btn.Cost{
+			Width:     found.Cost.Width,
+			Log2Table: found.Cost.Log2Table,
+			Flops:     cost.Flops(cost.Slices),
+			Bytes:     cost.PeakBytes,
+			Slices:    cost.Slices,
+		}
 		if cost.PeakBytes > float64(memory) || cost.Slices >= math.MaxInt64 {
-			last = overBudget(plan, memory)
+			last = sumproduct.OverBudget(plan, memory)
 			continue
 		}
 		return &btn.Tree{
-			Shape: Digest(h), Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Slices: found.Slices,
-			Count: int64(cost.Slices), Marginals: p.marginals, Joint: p.cells != nil,
+			Shape:     Digest(h),
+			Tables:    found.Tree.Leaves,
+			Merges:    flatten(found.Tree.Merges),
+			Slices:    found.Slices,
+			Count:     int64(cost.Slices),
+			Marginals: p.marginals,
+			Joint:     p.cells != nil,
 		}, plan, nil
 	}
 	return nil, btn.Cost{}, last
@@ -81,25 +107,30 @@ func (o PlanOptions) possible(ctx context.Context, h contractionorder.Hypergraph
 	if o.Flops <= 0 {
 		return nil
 	}
+
 	least, err := contractionorder.LowerBound(ctx, h)
 	if err != nil {
 		return err
 	}
 	if least > math.Log2(o.Flops) {
 		return fault.New(fault.OverBudget,
-			"%w: every order has a table of at least 2^%.1f entries and does as many operations, %.3g are allowed", ErrHopeless, least, o.Flops)
+			"%w: every order has a table of at least 2^%.1f entries and does as many operations, "+
+				"%.3g are allowed", ErrHopeless, least, o.Flops)
 	}
+
 	most := math.Log2(policy.FarOff * o.Flops)
 	_, within, err := contractionorder.MinFillWithin(ctx, h, most, policy.FillMoves)
 	if err != nil || within {
 		return err
 	}
 	return fault.New(fault.OverBudget,
-		"%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g operations are allowed", ErrHopeless, most, o.Flops)
+		"%w: no min-fill order was found whose tables have at most 2^%.0f entries, and %.3g "+
+			"operations are allowed", ErrHopeless, most, o.Flops)
 }
 
-// Chunks returns how many tasks the slices of a contraction are spread over: each costs about chunkFlops, and what
-// all slices share, which every task computes again, is at most a tenth of it. Between 1 and the number of slices.
+// Chunks returns how many tasks the slices of a contraction are spread over: each costs about
+// chunkFlops, and what all slices share, which every task computes again, is at most a tenth of it.
+// Between 1 and the number of slices.
 func (p *Prepared) Chunks(c *btn.Tree, chunkFlops float64) (int64, error) {
 	if c.Count <= 1 {
 		return 1, nil
@@ -116,6 +147,7 @@ func (p *Prepared) Chunks(c *btn.Tree, chunkFlops float64) (int64, error) {
 // searchThreads of the tree search; the plan does not depend on it.
 const searchThreads = 2
 
+// tree is a tree of the plan as one of the search.
 func tree(c *btn.Tree) contractionorder.Tree {
 	t := contractionorder.Tree{Leaves: c.Tables, Merges: make([][2]int, len(c.Merges)/2)}
 	for k := range t.Merges {
@@ -124,6 +156,7 @@ func tree(c *btn.Tree) contractionorder.Tree {
 	return t
 }
 
+// flatten is the merges of a tree of the search as those of the plan.
 func flatten(merges [][2]int) []int {
 	out := make([]int, 0, 2*len(merges))
 	for _, m := range merges {

@@ -1,5 +1,6 @@
-// Package exact is C = B on networks that one elimination order is not good enough for: simplify the network under its
-// evidence, search a contraction tree and slices, contract the slices. It joins packages preprocess, ordering and pairwise.
+// Package exact is C = B on networks that one elimination order is not good enough for: simplify
+// the network under its evidence, search a contraction tree and slices, contract the slices. It
+// joins packages preprocess, contractionorder and pairwise.
 package exact
 
 import (
@@ -18,22 +19,24 @@ var ErrOtherNetwork = errors.New("exact: the contraction was planned for another
 
 // Prepared is a conditioned network, simplified.
 type Prepared struct {
-	net       *btn.Network
-	given     *sumproduct.Expression
-	simple    *preprocess.Result
-	marginals bool
-	cells     *cells // nil: no joint marginal
+	net       *btn.Network           // under the evidence
+	given     *sumproduct.Expression // net, and the index of cells
+	simple    *preprocess.Result     // of given
+	marginals bool                   // every variable's can be recovered
+	cells     *cells                 // nil: no joint marginal
 }
 
-// Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies it. With marginals nothing is
-// summed out whose marginal could not be recovered. The same network gives the same bits. Errors and cost: those of
-// lower.Build and preprocess.Run.
+// Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies
+// it. With marginals nothing is summed out whose marginal could not be recovered. The same network
+// gives the same bits. Errors and cost: those of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	return PrepareJoint(ctx, net, marginals, nil, 0)
 }
 
 // Hypergraph returns the shape of what is left to contract.
-func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Expression.Hypergraph() }
+func (p *Prepared) Hypergraph() contractionorder.Hypergraph {
+	return p.simple.Expression.Hypergraph()
+}
 
 // Report says what the simplification did.
 func (p *Prepared) Report() preprocess.Report { return p.simple.Report }

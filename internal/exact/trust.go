@@ -1,9 +1,11 @@
 package exact
 
-// What may be wrong with a contraction in float64, and the contraction in wide numbers that settles it.
+// What may be wrong with a contraction in float64,
+// and the contraction in wide numbers that settles it.
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -15,14 +17,16 @@ import (
 )
 
 const (
+	// lost is the doubt that entries which vanished leave.
 	lost = "entries span more than float64 holds, and terms of the total may be missing"
 	// tolerance is the rounding, relative to Z, up to which a sum of terms of both signs is exact.
 	tolerance = 1e-10
 )
 
-// Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|, and a doubt where what
-// rounding leaves of it may be off by more than 1e-10: the terms have steps roundings each, a 2^-53 of its size at a time. A
-// total of 0 among terms that are not 0 is always doubted.
+// Cancelled returns the decimal digits that cancelled in a total, log10 of abs = Σ|terms| over |z|,
+// and a doubt where what rounding leaves of it may be off by more than 1e-10: the terms have steps
+// roundings each, a 2^-53 of its size at a time. A total of 0 among terms that are not 0 is always
+// doubted.
 func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
@@ -30,13 +34,16 @@ func Cancelled(z, abs scaled.Number, steps float64) (digits float64, doubt strin
 	if z.IsZero() {
 		return 0, "terms of both signs cancel to 0 in float64, which proves nothing"
 	}
+
 	digits = max(0, abs.Div(z.Abs()).Log10Abs())
 	if e := math.Ldexp(steps, -53) * math.Pow(10, digits); !(e <= tolerance) {
-		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z may be off by %.1g", digits, e)
+		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z "+
+			"may be off by %.1g", digits, e)
 	}
 	return digits, ""
 }
 
+// cancel fills Digits, and Doubt where there is none yet.
 func (a *Answer) cancel(abs scaled.Number, steps float64) {
 	digits, doubt := Cancelled(a.Z, abs, steps)
 	a.Digits = digits
@@ -46,14 +53,18 @@ func (a *Answer) cancel(abs scaled.Number, steps float64) {
 }
 
 // ErrCancelled says that nothing is left of a total but what rounding makes of it.
-var ErrCancelled = fmt.Errorf("exact: terms of both signs cancel, and no digit of the total is known")
+var ErrCancelled = errors.New("exact: terms of both signs cancel, and no digit of the " +
+	"total is known")
 
-// Wide contracts a network, conditioned on its query's evidence, in wide numbers: Z with the marginals of all variables, of a set of
-// variables together, or both. It is slow and knows no slices. It serves networks that float64 is not enough for; Doubt says
-// where it is not either.
+// Wide contracts a network, conditioned on its query's evidence, in wide numbers: Z with the
+// marginals of all variables, of a set of variables together, or both. It is slow and knows no
+// slices. It serves networks that float64 is not enough for; Doubt says where it is not either.
 //
-// Errors: over budget, with the figures, before anything is computed; ErrCancelled (fault.Unsupported); the context's.
-func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64) (Answer, error) {
+// Errors: over budget, with the figures, before anything is computed;
+// ErrCancelled (fault.Unsupported); the context's.
+func Wide(
+	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
+) (Answer, error) {
 	given, err := lower.BuildWide(ctx, net)
 	if err != nil {
 		return Answer{}, err
@@ -61,45 +72,34 @@ func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memo
 	if memory <= 0 {
 		memory = btn.DefaultMemory
 	}
+
 	p := &Prepared{net: net, given: given, marginals: marginals}
 	if len(set) > 0 {
 		if err := p.addCells(set, memory); err != nil {
 			return Answer{}, err
 		}
 	}
-	r, err := wide.Contract(ctx, given, wide.Options{Memory: memory, Marginals: marginals || p.cells != nil})
+
+	r, err := wide.Contract(ctx, given, wide.Options{
+		Memory:    memory,
+		Marginals: marginals || p.cells != nil,
+	})
 	if err != nil {
 		return Answer{}, err
 	}
+
 	a := Answer{Z: r.Z, Flops: r.Flops, Digits: r.Digits}
-	rounded := 0.0 // what that of likelihoods has become
-	if len(net.Rounded) > 0 && given.Signed() {
-		rounded = math.Ldexp(float64(len(net.Rounded)), -53) * math.Pow(10, r.Digits)
-	}
-	switch {
-	case r.Exact && rounded > 0 && r.Cancelled:
-		return Answer{}, fault.Wrap(fault.Unsupported, ErrCancelled)
-	case r.Exact && rounded <= tolerance:
-	case r.Exact && rounded < 1:
-		a.Doubt = fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods times weights have 16", r.Digits)
-	case r.Z.IsZero() || r.Digits > 300 || rounded >= 1:
-		return Answer{}, fault.Wrap(fault.Unsupported, ErrCancelled)
-	default:
-		a.Doubt = fmt.Sprintf("terms of both signs cancel: %.0f digits are lost, more than wide numbers have to spare", r.Digits)
+	if a.Doubt, err = p.doubt(r); err != nil {
+		return Answer{}, err
 	}
 	if marginals {
-		a.Marginals = make([][]scaled.Number, len(net.Variables))
-		for v := range net.Variables {
-			a.Marginals[v] = make([]scaled.Number, net.Variables[v].Domain)
-			i := given.Variables[v]
-			for k, m := range r.Marginals[i] {
-				a.Marginals[v][p.valueOf(i, k)] = m
-			}
-		}
+		a.Marginals = p.wideMarginals(r)
 	}
+
 	if r.Z.IsZero() || r.Marginals == nil {
 		return a, nil
 	}
+
 	shares := func(i int) []float64 {
 		row := make([]float64, len(r.Marginals[i]))
 		for k, m := range r.Marginals[i] {
@@ -107,9 +107,11 @@ func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memo
 		}
 		return row
 	}
+
 	if p.cells != nil {
 		a.Joint = p.table(shares)
 	}
+
 	if marginals {
 		a.Rows = make([][]float64, len(net.Variables))
 		for v := range net.Variables {
@@ -118,4 +120,40 @@ func Wide(ctx context.Context, net *btn.Network, marginals bool, set []int, memo
 		}
 	}
 	return a, nil
+}
+
+// doubt says why the total of wide numbers is not known to be exact: likelihoods were rounded
+// before, or more digits cancelled than wide numbers have to spare. It returns ErrCancelled where
+// no digit is known.
+func (p *Prepared) doubt(r wide.Result) (string, error) {
+	rounded := 0.0 // what the rounding of likelihoods has become, relative to Z
+	if len(p.net.Rounded) > 0 && p.given.Signed() {
+		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits)
+	}
+	switch {
+	case r.Exact && rounded > 0 && r.Cancelled:
+		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
+	case r.Exact && rounded <= tolerance:
+		return "", nil
+	case r.Exact && rounded < 1:
+		return fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods "+
+			"times weights have 16", r.Digits), nil
+	case r.Z.IsZero() || r.Digits > 300 || rounded >= 1:
+		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
+	}
+	return fmt.Sprintf("terms of both signs cancel: %.0f digits are lost, more than wide numbers "+
+		"have to spare", r.Digits), nil
+}
+
+// wideMarginals returns the marginals of all variables over their domains.
+func (p *Prepared) wideMarginals(r wide.Result) [][]scaled.Number {
+	marginals := make([][]scaled.Number, len(p.net.Variables))
+	for v, place := range p.net.Variables {
+		marginals[v] = make([]scaled.Number, place.Domain)
+		i := p.given.Variables[v]
+		for k, m := range r.Marginals[i] {
+			marginals[v][p.valueOf(i, k)] = m
+		}
+	}
+	return marginals
 }

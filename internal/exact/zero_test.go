@@ -15,8 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestLostTotalIsNoZero: a model of positive entries whose terms span more than float64 may fail, but its Z is never 0. All
-// pairs of eight variables prefer different values by 600 orders of magnitude; the third value is the one in between.
+// TestLostTotalIsNoZero: a model of positive entries whose terms span more than float64 may fail,
+// but its Z is never 0. All pairs of eight variables prefer different values by 600 orders of
+// magnitude; the third value is the one in between.
 func TestLostTotalIsNoZero(t *testing.T) {
 	const n, d = 8, 3
 	m := &factorgraph.Model{Domains: make([]int, n)}
@@ -27,7 +28,9 @@ func TestLostTotalIsNoZero(t *testing.T) {
 			for x := range data {
 				data[x] = []float64{1e300, 1e-300, 1, 5e-324, 1.7e308}[(x*(2+i)+3*k+i*k)%5]
 			}
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{k, i}, Table: &tensor.Dense{Shape: []int{d, d}, Data: data}})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{k, i},
+					Table: &tensor.Dense{Shape: []int{d, d}, Data: data}})
 		}
 	}
 	lost := 0
@@ -56,8 +59,10 @@ func TestLostTotalIsNoZero(t *testing.T) {
 				lost++
 				a, err := exact.Wide(context.Background(), net, marginals, nil, 0)
 				want, _ := oracle.LogZ(&part, factorgraph.Evidence{})
-				if err != nil || a.Doubt != "" || math.Abs(a.Z.LogAbs()-want) > 1e-9*(1+math.Abs(want)) {
-					t.Errorf("%d factors in wide numbers: ln Z %v, want %v, %q, %v", len(part.Factors), a.Z.LogAbs(), want, a.Doubt, err)
+				if err != nil || a.Doubt != "" ||
+					math.Abs(a.Z.LogAbs()-want) > 1e-9*(1+math.Abs(want)) {
+					t.Errorf("%d factors in wide numbers: ln Z %v, want %v, %q, %v",
+						len(part.Factors), a.Z.LogAbs(), want, a.Doubt, err)
 				}
 			case err != nil:
 				t.Fatal(err)
