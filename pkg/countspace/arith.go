@@ -18,12 +18,15 @@ func (p Poly) Sub(q Poly) Poly {
 	return p.combine(q, scaled.Number.Sub)
 }
 
+// combine applies op to every coefficient of p and q over the smallest box that holds both;
+// only those of q are touched.
 func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	shape := slices.Clone(p.Shape)
 	for a := range shape {
 		shape[a] = max(shape[a], q.Shape[a])
 	}
+
 	r := Crop(p, shape)
 	c := make([]int, len(shape))
 	for j := range q.Coef.Mant {
@@ -43,10 +46,10 @@ func (p Poly) Scale(x scaled.Number) Poly {
 	return r
 }
 
-// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every coefficient is
-// summed with the rounding of its own largest terms, so small ones keep all their relative precision when
-// nothing cancels. Cost: Size(p)·Size(q) multiply-adds. Source: the paper's convolution of count vectors
-// (proof of Lemma 3).
+// Mul returns p·q, [z^k] p·q = Σ_i p[i]·q[k−i], over the box shape(p) + shape(q) − 1. Every
+// coefficient is summed with the rounding of its own largest terms, so small ones keep all their
+// relative precision when nothing cancels. Cost: Size(p)·Size(q) multiply-adds. Source: the paper's
+// convolution of count vectors (proof of Lemma 3).
 func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	p, q = canonical(p), canonical(q)
@@ -57,12 +60,18 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 		ops.Add(2 * p.Size())
 		return mulOneLeg(p, q)
 	}
-	q = reversed(q) // now [z^k] p·q = Σ_i p[i]·q[i + shape(q)−1−k]
-	shape, shift := make([]int, len(p.Shape)), make([]int, len(p.Shape))
+
+	// Backwards, so that both lists are read in one direction:
+	// [z^k] p·q = Σ_i p[i]·q[i + shape(q)−1−k].
+	q = reversed(q)
+	shape := make([]int, len(p.Shape))
+	shift := make([]int, len(p.Shape))
 	for a := range shape {
 		shape[a] = p.Shape[a] + q.Shape[a] - 1
 	}
-	r, k := New(shape), make([]int, len(shape))
+
+	r := New(shape)
+	k := make([]int, len(shape))
 	for i := range r.Coef.Mant {
 		for a := range shift {
 			shift[a] = q.Shape[a] - 1 - k[a]
@@ -73,9 +82,9 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 	return r
 }
 
-// Product returns Π ps in vars variables, 1 for an empty list, by a balanced tree of products in list order.
-// Of n legs and two levels it takes about n²/2 multiply-adds: a pair of coefficients meets once, at the lowest product
-// above both.
+// Product returns Π ps in vars variables, 1 for an empty list, by a balanced tree of products in
+// list order. Of n legs and two levels it takes about n²/2 multiply-adds: a pair of coefficients
+// meets once, at the lowest product above both.
 func Product(vars int, ps []Poly, ops *Ops) Poly {
 	switch len(ps) {
 	case 0:

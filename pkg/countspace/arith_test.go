@@ -11,13 +11,15 @@ import (
 func TestMulAgainstBig(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 1))
 	for trial := range 300 {
-		p, q := anyPoly(rng, trial%4, []int{0, 30, oracleSpan}[trial%3]), anyPoly(rng, trial%4, 1+trial%oracleSpan)
+		p, q := anyPoly(rng, trial%4, []int{0, 30, oracleSpan}[trial%3]), anyPoly(rng, trial%4,
+			1+trial%oracleSpan)
 		var ops Ops
 		got := p.Mul(q, &ops)
 		want, size := bigMul(bigOf(p), bigOf(q))
 		checkPoly(t, "p·q", got, want, size, p.Size())
 		if ops.MulAdds != int64(p.Size()*q.Size()) {
-			t.Fatalf("trial %d: %d multiply-adds for boxes of %d and %d", trial, ops.MulAdds, p.Size(), q.Size())
+			t.Fatalf("trial %d: %d multiply-adds for boxes of %d and %d",
+				trial, ops.MulAdds, p.Size(), q.Size())
 		}
 	}
 }
@@ -51,7 +53,8 @@ func TestAddSubScaleHadamardCropAgainstBig(t *testing.T) {
 		checkPoly(t, "p−q", p.Sub(q), diff, abs(diff), 1)
 		checkPoly(t, "p∘q", Hadamard(p, q), prod, abs(prod), 1)
 		checkPoly(t, "x·p", p.Scale(x), scaledBy, abs(scaledBy), 1)
-		checkPoly(t, "p over the box of q and back", Crop(Crop(p, q.Shape), p.Shape), onlyWithin(bp, bq), bigPoly{}, 1)
+		checkPoly(t, "p over the box of q and back",
+			Crop(Crop(p, q.Shape), p.Shape), onlyWithin(bp, bq), bigPoly{}, 1)
 	}
 }
 
@@ -72,13 +75,15 @@ func TestRingLaws(t *testing.T) {
 		vars := trial % 4
 		p, q, r := anyPoly(rng, vars, 0), anyPoly(rng, vars, 0), anyPoly(rng, vars, 0)
 		for law, sides := range map[string][2]Poly{
-			"p·q = q·p":             {p.Mul(q, nil), q.Mul(p, nil)},
-			"(p·q)·r = p·(q·r)":     {p.Mul(q, nil).Mul(r, nil), p.Mul(q.Mul(r, nil), nil)},
-			"p·(q+r) = p·q + p·r":   {p.Mul(q.Add(r), nil), p.Mul(q, nil).Add(p.Mul(r, nil))},
-			"p − q + q = p":         {p.Sub(q).Add(q), p},
-			"p·1 = p":               {p.Mul(Constant(vars, scaled.One), nil), p},
-			"7·p = constant 7 · p":  {p.Scale(scaled.FromFloat(7)), p.Mul(Constant(vars, scaled.FromFloat(7)), nil)},
-			"Π (p, q, r) = p·(q·r)": {Product(vars, []Poly{p, q, r}, nil), p.Mul(q.Mul(r, nil), nil)},
+			"p·q = q·p":           {p.Mul(q, nil), q.Mul(p, nil)},
+			"(p·q)·r = p·(q·r)":   {p.Mul(q, nil).Mul(r, nil), p.Mul(q.Mul(r, nil), nil)},
+			"p·(q+r) = p·q + p·r": {p.Mul(q.Add(r), nil), p.Mul(q, nil).Add(p.Mul(r, nil))},
+			"p − q + q = p":       {p.Sub(q).Add(q), p},
+			"p·1 = p":             {p.Mul(Constant(vars, scaled.One), nil), p},
+			"7·p = constant 7 · p": {p.Scale(scaled.FromFloat(7)),
+				p.Mul(Constant(vars, scaled.FromFloat(7)), nil)},
+			"Π (p, q, r) = p·(q·r)": {Product(vars, []Poly{p, q, r}, nil),
+				p.Mul(q.Mul(r, nil), nil)},
 		} {
 			if !sameNumbers(sides[0], sides[1]) {
 				t.Fatalf("trial %d: %s fails for p=%v q=%v r=%v", trial, law, p, q, r)

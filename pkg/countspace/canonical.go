@@ -16,12 +16,14 @@ func canonical(p Poly) Poly {
 	q := New(p.Shape)
 	for i := range q.Coef.Mant {
 		x := p.Coef.At(i)
-		q.Coef.Mant[i], q.Coef.Exp[i] = x.Mant, x.Exp
+		q.Coef.Mant[i] = x.Mant
+		q.Coef.Exp[i] = x.Exp
 	}
 	return q
 }
 
-// isCanonical reports whether every mantissa is 0 with exponent 0, or in ±[1, 2). NaN and Inf are not.
+// isCanonical reports whether every mantissa is 0 with exponent 0,
+// or in ±[1, 2). NaN and Inf are not.
 func isCanonical(v scaled.Vector) bool {
 	if len(v.Exp) != len(v.Mant) {
 		return false
@@ -35,12 +37,14 @@ func isCanonical(v scaled.Vector) bool {
 	return true
 }
 
-// reversed returns p with every axis reversed, r[c] = p[shape−1−c], which in row-major order is the list backwards.
+// reversed returns p with every axis reversed, r[c] = p[shape−1−c],
+// which in row-major order is the list backwards.
 func reversed(p Poly) Poly {
 	r := New(p.Shape)
 	n := len(p.Coef.Mant)
 	for i := range n {
-		r.Coef.Mant[n-1-i], r.Coef.Exp[n-1-i] = p.Coef.Mant[i], p.Coef.Exp[i]
+		r.Coef.Mant[n-1-i] = p.Coef.Mant[i]
+		r.Coef.Exp[n-1-i] = p.Coef.Exp[i]
 	}
 	return r
 }

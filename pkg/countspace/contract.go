@@ -8,8 +8,9 @@ import (
 
 // Inner products of polynomials, plain and shifted: what a contraction in count space consists of.
 
-// Dot returns Σ_c a[c]·b[c] over the common box; coefficients outside either box count as 0. It is the last step of
-// Lemmas 3 and 4, Z = Σ_c S_c [z^c] Π_j p_j(z), with a = S and b the product of the pieces.
+// Dot returns Σ_c a[c]·b[c] over the common box; coefficients outside either box count as 0. It is
+// the last step of Lemmas 3 and 4, Z = Σ_c S_c [z^c] Π_j p_j(z), with a = S and b the product of
+// the pieces.
 // Cost: one multiply-add for every coefficient of the common box.
 func Dot(a, b Poly, ops *Ops) scaled.Number {
 	return DotShift(a, b, make([]int, len(a.Shape)), ops)
@@ -35,18 +36,22 @@ type overlap struct {
 	s, f  Poly
 	shift []int
 	acc   accumulator
-	terms int
+	terms int // so far
 }
 
-// rows adds what lies under the indices chosen so far for the variables before axis; is and jf are their
-// partial places in s and f.
+// rows adds what lies under the indices chosen so far for the variables before axis;
+// is and jf are their partial places in s and f.
 func (w *overlap) rows(axis, is, jf int) {
 	if axis == len(w.shift) {
 		w.run(is, jf, 1)
 		return
 	}
-	ns, nf, k := w.s.Shape[axis], w.f.Shape[axis], w.shift[axis]
-	lo, hi := max(0, -k), min(nf, ns-k)
+
+	// c runs where both exist: 0 ≤ c < nf and 0 ≤ c + k < ns.
+	ns, nf := w.s.Shape[axis], w.f.Shape[axis]
+	k := w.shift[axis]
+	lo := max(0, -k)
+	hi := min(nf, ns-k)
 	if lo >= hi {
 		return
 	}
@@ -70,9 +75,9 @@ func (w *overlap) run(is, jf, n int) {
 //
 //	h[k] = Σ_j p[j]·s[k+j]
 //
-// over the box shape(s) − shape(p) + 1, so that Dot(s, p·q) = Dot(Correlate(s, p), q) for every q that keeps
-// p·q in the box of s. Where p is wider than s in some variable that side of the result is 1. Cost: at most
-// Size(s)·Size(p) multiply-adds.
+// over the box shape(s) − shape(p) + 1, so that Dot(s, p·q) = Dot(Correlate(s, p), q) for every q
+// that keeps p·q in the box of s. Where p is wider than s in some variable that side of the result
+// is 1. Cost: at most Size(s)·Size(p) multiply-adds.
 func Correlate(s, p Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	s, p = canonical(s), canonical(p)
@@ -80,10 +85,12 @@ func Correlate(s, p Poly, ops *Ops) Poly {
 		ops.Add(2 * (s.Size() - 1))
 		return correlateOneLeg(s, p)
 	}
+
 	shape := make([]int, len(s.Shape))
 	for a := range shape {
 		shape[a] = max(1, s.Shape[a]-p.Shape[a]+1)
 	}
+
 	h := New(shape)
 	k := make([]int, len(shape))
 	for i := range h.Coef.Mant {
@@ -100,6 +107,7 @@ func Hadamard(a, b Poly) Poly {
 	for i := range shape {
 		shape[i] = min(shape[i], b.Shape[i])
 	}
+
 	a, b = Crop(a, shape), Crop(b, shape)
 	for i := range a.Coef.Mant {
 		a.put(i, a.Coef.At(i).Mul(b.Coef.At(i)))

@@ -51,7 +51,8 @@ func TestCorrelateAgainstBig(t *testing.T) {
 	}
 }
 
-// ⟨S, p·q⟩ = ⟨S contracted backwards with p, q⟩, to the last bit on small integers: what learning's sweeps rely on.
+// ⟨S, p·q⟩ = ⟨S contracted backwards with p, q⟩, to the last bit on small integers:
+// what learning's sweeps rely on.
 func TestCorrelateIsTheAdjointOfMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 1))
 	for trial := range 200 {
@@ -67,8 +68,8 @@ func TestCorrelateIsTheAdjointOfMul(t *testing.T) {
 	}
 }
 
-// Terms far apart: what matters is kept exactly, what cannot matter is dropped, and no order of arrival loses
-// the large.
+// Terms far apart: what matters is kept exactly,
+// what cannot matter is dropped, and no order of arrival loses the large.
 func TestTermsFarApart(t *testing.T) {
 	num := func(m float64, e int64) scaled.Number { return scaled.Make(m, e) }
 	ones := func(n int) Poly {
@@ -85,10 +86,13 @@ func TestTermsFarApart(t *testing.T) {
 	}{
 		{"rising", []scaled.Number{num(1, -9000), num(1, -3000), num(1.5, 0)}, num(1.5, 0)},
 		{"falling", []scaled.Number{num(1.5, 9000), num(1, 3000), num(1, 0)}, num(1.5, 9000)},
-		{"large ones cancel before a small one", []scaled.Number{num(1, 700), num(-1, 700), num(1.25, 0)}, num(1.25, 0)},
-		{"zeros between", []scaled.Number{{}, num(1, -1<<50), {}, {}, {}, num(1, -1<<50), {}}, num(1, 1-1<<50)},
+		{"large ones cancel before a small one",
+			[]scaled.Number{num(1, 700), num(-1, 700), num(1.25, 0)}, num(1.25, 0)},
+		{"zeros between", []scaled.Number{{}, num(1, -1<<50), {}, {}, {}, num(1, -1<<50), {}},
+			num(1, 1-1<<50)},
 		{"zeros only", make([]scaled.Number, 9), scaled.Number{}},
-		{"in fours", []scaled.Number{num(1, 1<<50), num(1, 0), num(1, 1<<50), num(1, 1), num(-1, 1<<50), num(1, 1), num(1, 1),
+		{"in fours", []scaled.Number{num(1, 1<<50), num(1, 0), num(1, 1<<50), num(1, 1),
+			num(-1, 1<<50), num(1, 1), num(1, 1),
 			num(1, 1)}, num(1, 1<<50)},
 	} {
 		p := New([]int{len(c.terms)})

@@ -11,8 +11,8 @@ import (
 
 // The measurement behind docs/decisions/0002-no-fft-in-count-space.md.
 
-// fft transforms a (a power of two long) in place, with roots of the given sign; radix 2, every root from its
-// own angle.
+// fft transforms a (a power of two long) in place, with roots of the given sign;
+// radix 2, every root from its own angle.
 func fft(a []complex128, sign float64) {
 	n := len(a)
 	for i := range a {
@@ -52,8 +52,8 @@ func fftSquare(p Poly) (coef []float64, exp int64) {
 	return coef, 2 * exp
 }
 
-// One squaring, (1+z)^500 to (1+z)^1000: the FFT's error is relative to the largest coefficient, so most of the others
-// have no digit right; the schoolbook product has them all.
+// One squaring, (1+z)^500 to (1+z)^1000: the FFT's error is relative to the largest coefficient,
+// so most of the others have no digit right; the schoolbook product has them all.
 func TestFFTWouldLoseSmallCoefficients(t *testing.T) {
 	ps := make([]Poly, 500)
 	for i := range ps {
@@ -73,14 +73,17 @@ func TestFFTWouldLoseSmallCoefficients(t *testing.T) {
 		}
 		worstSchool = max(worstSchool, relativeError(school.Coef.At(k), w))
 	}
-	t.Logf("FFT: %d of %d coefficients off by more than 1 %%, the largest by %.1g; schoolbook: the worst "+
+	t.Logf("FFT: %d of %d coefficients off by more than 1 %%, the largest by %.1g; "+
+		"schoolbook: the worst "+
 		"off by %.1g", lost,
 		len(want), middle, worstSchool)
 	if middle > 1e-13 {
-		t.Errorf("the FFT has the largest coefficient wrong by %.2g: the test's transform is broken", middle)
+		t.Errorf("the FFT has the largest coefficient wrong by %.2g: the test's transform is "+
+			"broken", middle)
 	}
 	if lost < 500 {
-		t.Errorf("the FFT loses %d of %d coefficients: the decision against it needs another look", lost, len(want))
+		t.Errorf("the FFT loses %d of %d coefficients: the decision against it needs another look",
+			lost, len(want))
 	}
 	if worstSchool > 1e-14 {
 		t.Errorf("the schoolbook product is off by %.2g", worstSchool)

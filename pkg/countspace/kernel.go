@@ -9,11 +9,14 @@ import (
 // The one loop that everything costly runs in: a sum of products of coefficients of any range.
 
 const (
-	// window is how many bits below the top of an accumulator a term still counts. A power of two: see dot.
+	// window is how many bits below the top of an accumulator a term still counts.
+	// A power of two: see dot.
 	window = 1024
-	// centre puts the accumulator's unit in the middle of float64's range, so that nothing in the window is subnormal.
+	// centre puts the accumulator's unit in the middle of float64's range,
+	// so that nothing in the window is subnormal.
 	centre = window / 2
-	// headroom is how far above a new largest term the top is set, so that a rising sequence moves it rarely.
+	// headroom is how far above a new largest term the top is set,
+	// so that a rising sequence moves it rarely.
 	headroom = 200
 	// bottom is the top of an empty accumulator, below every exponent.
 	bottom = math.MinInt64 / 4
@@ -27,8 +30,8 @@ var power = func() (t [window]float64) {
 	return t
 }()
 
-// accumulator holds the sum s·2^(top−centre). Terms more than 800 bits below the largest one so far are
-// dropped, which is far below the rounding of the products; scaling within the window is exact.
+// accumulator holds the sum s·2^(top−centre). Terms more than 800 bits below the largest one so far
+// are dropped, which is far below the rounding of the products; scaling within the window is exact.
 type accumulator struct {
 	s   float64
 	top int64
@@ -36,12 +39,14 @@ type accumulator struct {
 
 func newAccumulator() accumulator { return accumulator{top: bottom} }
 
-// dot adds Σ_i a_i·b_i, for canonical lists of one length. Two running sums over four terms a step hide the latency of
-// the additions; window is a power of two, so one comparison of the or-ed distances tests all four.
+// dot adds Σ_i a_i·b_i, for canonical lists of one length. Two running sums over four terms a step
+// hide the latency of the additions; window is a power of two, so one comparison of the or-ed
+// distances tests all four.
 func (t *accumulator) dot(am []float64, ae []int64, bm []float64, be []int64) {
 	n := len(am)
-	ae, bm, be = ae[:n], bm[:n], be[:n]
+	ae, bm, be = ae[:n], bm[:n], be[:n] // for the compiler: no bounds are checked below
 	s0, s1, top := t.s, 0.0, t.top
+
 	i := 0
 	for ; i+4 <= n; i += 4 {
 		x, y, ex, ey := am[i:i+4:i+4], bm[i:i+4:i+4], ae[i:i+4:i+4], be[i:i+4:i+4]
@@ -61,6 +66,7 @@ func (t *accumulator) dot(am []float64, ae []int64, bm []float64, be []int64) {
 		s0, s1, top = t.s, 0, t.top
 	}
 	t.s, t.top = s0+s1, top
+
 	for ; i < n; i++ {
 		t.add(am[i]*bm[i], ae[i]+be[i])
 	}
@@ -81,7 +87,8 @@ func (t *accumulator) add(p float64, e int64) {
 	}
 }
 
-// raise moves the top up. What falls out of float64's range then is 800 bits or more below the term that made it move.
+// raise moves the top up.
+// What falls out of float64's range then is 800 bits or more below the term that made it move.
 func (t *accumulator) raise(top int64) {
 	if shift := top - t.top; shift < 4*window {
 		t.s = math.Ldexp(t.s, -int(shift))

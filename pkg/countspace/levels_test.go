@@ -16,7 +16,8 @@ func TestLevelsOfMixedDomains(t *testing.T) {
 	if err := l.Validate([]int{2, 1, 5, 3}); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.Shape(); !slices.Equal(got, []int{4}) { // the leg of one value is never above level 0
+	// the leg of one value is never above level 0
+	if got := l.Shape(); !slices.Equal(got, []int{4}) {
 		t.Errorf("shape %v, want [4]", got)
 	}
 	id, err := Identity([]int{3, 3})
@@ -26,7 +27,8 @@ func TestLevelsOfMixedDomains(t *testing.T) {
 	if n, err := id.Size(); n != 9 || err != nil || id.Validate([]int{3, 3}) != nil {
 		t.Errorf("three values on two legs: size %d, %v", n, err)
 	}
-	if _, err := Identity([]int{2, 3}); err == nil || !strings.Contains(err.Error(), "leg 1 has dimension 3") {
+	if _, err := Identity([]int{2, 3}); err == nil ||
+		!strings.Contains(err.Error(), "leg 1 has dimension 3") {
 		t.Errorf("identity levels of mixed domains: %v", err)
 	}
 	if !l.Equal(TwoLevels([]int{2, 1, 5, 3})) || l.Equal(TwoLevels([]int{2, 1, 5})) ||
@@ -44,10 +46,12 @@ func TestValidateNamesTheFault(t *testing.T) {
 		{Levels{}, "0 levels, 1 to 256 are possible"},
 		{Levels{D: 300}, "300 levels, 1 to 256 are possible"},
 		{Levels{D: 2, Of: [][]uint8{{0, 1}}}, "levels of 1 legs, the network has 2"},
-		{Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}}, "leg 1 has levels of 2 values, its dimension is 3"},
+		{Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}},
+			"leg 1 has levels of 2 values, its dimension is 3"},
 		{Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1, 2}}}, "leg 1 puts value 2 at level 2 of 2"},
 	} {
-		if err := c.l.Validate([]int{2, 3}); !errors.Is(err, ErrLevels) || !strings.Contains(err.Error(), c.want) {
+		if err := c.l.Validate([]int{2, 3}); !errors.Is(err, ErrLevels) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.l, err, c.want)
 		}
 	}
@@ -68,7 +72,8 @@ func TestSizeIsChecked(t *testing.T) {
 		{[]int{math.MaxInt, 2}, "too many coefficients"},
 		{[]int{1 << 31, 1 << 31}, "too many coefficients"},
 	} {
-		if _, err := Size(c.shape); !errors.Is(err, ErrSize) || !strings.Contains(err.Error(), c.want) {
+		if _, err := Size(c.shape); !errors.Is(err, ErrSize) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.shape, err, c.want)
 		}
 	}
@@ -94,7 +99,8 @@ func TestLinearStaysWithinTheBoxOfItsLevels(t *testing.T) {
 		p.At([]int{0, 0}) != scaled.FromFloat(2) {
 		t.Errorf("2 − 3z₂ is %v", p)
 	}
-	if q := Linear([]float64{0, 1, 1}); !q.At([]int{1, 1}).IsZero() || q.At([]int{1, 0}) != scaled.One ||
+	if q := Linear([]float64{0, 1, 1}); !q.At([]int{1, 1}).IsZero() ||
+		q.At([]int{1, 0}) != scaled.One ||
 		q.At([]int{0, 1}) != scaled.One {
 		t.Errorf("z₁ + z₂ is %v", q)
 	}
@@ -105,7 +111,8 @@ func TestLinearStaysWithinTheBoxOfItsLevels(t *testing.T) {
 
 func ExampleProduct() {
 	// Three coins; level 1 is heads. The coefficient of z² is the probability of two heads.
-	coins := []Poly{Linear([]float64{0.5, 0.5}), Linear([]float64{0.75, 0.25}), Linear([]float64{0.25, 0.75})}
+	coins := []Poly{Linear([]float64{0.5, 0.5}), Linear([]float64{0.75, 0.25}),
+		Linear([]float64{0.25, 0.75})}
 	fmt.Println(Product(1, coins, nil).At([]int{2}).Float64())
 	// Output: 0.40625
 }

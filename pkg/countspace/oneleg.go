@@ -4,8 +4,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Products and correlations with a polynomial of two coefficients in one variable: one leg with two levels.
-// Learning does these once per leg over all counts, and sums of two terms need no accumulator.
+// Products and correlations with a polynomial of two coefficients in one variable: one leg with two
+// levels. Learning does these once per leg over all counts, and sums of two terms need no
+// accumulator.
 
 // isOneLeg reports whether p is such a polynomial.
 func isOneLeg(p Poly) bool { return len(p.Shape) == 1 && p.Shape[0] == 2 }
@@ -21,7 +22,8 @@ func mulOneLeg(p, q Poly) Poly {
 	return r
 }
 
-// correlateOneLeg returns h[k] = p₀·s[k] + p₁·s[k+1] for canonical polynomials, s of at least two coefficients.
+// correlateOneLeg returns h[k] = p₀·s[k] + p₁·s[k+1] for canonical polynomials,
+// s of at least two coefficients.
 func correlateOneLeg(s, p Poly) Poly {
 	n := s.Size() - 1
 	h := New([]int{n})
@@ -29,22 +31,28 @@ func correlateOneLeg(s, p Poly) Poly {
 	return h
 }
 
-// twoTerms sets r[to+i] = x·v[a+i] + y·v[b+i] for i < n. All mantissas are canonical, and so are the results.
-func twoTerms(r scaled.Vector, to int, v scaled.Vector, a int, x scaled.Number, b int, y scaled.Number, n int) {
+// twoTerms sets r[to+i] = x·v[a+i] + y·v[b+i] for i < n. All mantissas are canonical,
+// and so are the results.
+func twoTerms(
+	r scaled.Vector, to int, v scaled.Vector, a int, x scaled.Number, b int, y scaled.Number, n int,
+) {
 	rm, re := r.Mant[to:to+n], r.Exp[to:to+n]
-	am, ae, bm, be := v.Mant[a:a+n], v.Exp[a:a+n], v.Mant[b:b+n], v.Exp[b:b+n]
+	am, ae := v.Mant[a:a+n], v.Exp[a:a+n]
+	bm, be := v.Mant[b:b+n], v.Exp[b:b+n]
 	for i := range rm {
 		p, e := am[i]*x.Mant, ae[i]+x.Exp
 		q, f := bm[i]*y.Mant, be[i]+y.Exp
 		if q != 0 && (p == 0 || e < f) {
 			p, e, q, f = q, f, p, e
 		}
+
 		// Now p is the one with the larger exponent, unless q is 0.
 		if d := uint64(e - f); d < window {
 			p += float64(q * power[d] * (1 / power[0]))
 		} else if q-q != 0 {
 			p += q
 		}
+
 		s := scaled.Make(p, e)
 		rm[i], re[i] = s.Mant, s.Exp
 	}

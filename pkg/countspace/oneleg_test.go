@@ -23,7 +23,8 @@ func TestOneLegAgainstBig(t *testing.T) {
 		checkPoly(t, "p·leg", p.Mul(leg, &ops), want, size, 2)
 		checkPoly(t, "leg·p", leg.Mul(p, &ops), want, size, 2)
 		if ops.MulAdds != int64(4*p.Size()) {
-			t.Fatalf("%d multiply-adds for two products of %d and 2 coefficients", ops.MulAdds, p.Size())
+			t.Fatalf("%d multiply-adds for two products of %d and 2 coefficients",
+				ops.MulAdds, p.Size())
 		}
 		h := Correlate(p, leg, nil)
 		if h.Size() != max(1, p.Size()-1) || !isCanonical(h.Coef) {
@@ -51,7 +52,8 @@ func TestOneLegNotFinite(t *testing.T) {
 			if !r.Coef.At(0).IsFinite() {
 				t.Errorf("%v in z spoils the constant term: %v", bad, r)
 			}
-			if r.Coef.At(1).IsFinite() || r.Coef.At(3).IsFinite() || h.Coef.At(0).IsFinite() || h.Coef.At(1).IsFinite() {
+			if r.Coef.At(1).IsFinite() || r.Coef.At(3).IsFinite() || h.Coef.At(0).IsFinite() ||
+				h.Coef.At(1).IsFinite() {
 				t.Errorf("%v beside 2^%d is lost: product %v, contraction %v", bad, e, r, h)
 			}
 		}

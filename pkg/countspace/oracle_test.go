@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// The oracle: polynomials as maps from exponents to exact big floats. It shares no index arithmetic with the package.
+// The oracle: polynomials as maps from exponents to exact big floats.
+// It shares no index arithmetic with the package.
 
 // holds every product of two coefficients with exponents within ±oracleSpan exactly, and their sums
 const oracleBits = 6000
@@ -89,8 +90,8 @@ func bigCorrelate(s, f bigPoly, shift []int) (sum, size *big.Float) {
 	return sum, size
 }
 
-// within reports whether got differs from want by at most terms·2^-52 of size, the sum of the sizes of the terms: the
-// bound of any order of summation.
+// within reports whether got differs from want by at most terms·2^-52 of size,
+// the sum of the sizes of the terms: the bound of any order of summation.
 func within(got scaled.Number, want, size *big.Float, terms int) bool {
 	diff := toBig(got)
 	diff.Abs(diff.Sub(diff, want))
@@ -98,7 +99,8 @@ func within(got scaled.Number, want, size *big.Float, terms int) bool {
 	return diff.Cmp(bound) <= 0
 }
 
-// checkPoly compares every coefficient of got with the oracle, and that got has nothing else and is canonical.
+// checkPoly compares every coefficient of got with the oracle,
+// and that got has nothing else and is canonical.
 func checkPoly(t *testing.T, what string, got Poly, want, size bigPoly, terms int) {
 	t.Helper()
 	if !isCanonical(got.Coef) {
@@ -121,8 +123,8 @@ func checkPoly(t *testing.T, what string, got Poly, want, size bigPoly, terms in
 	}
 }
 
-// anyPoly returns a polynomial with sides up to 5, zeros, both signs and, for span > 0, exponents within
-// ±span; for span 0 its coefficients are small integers, on which all arithmetic is exact.
+// anyPoly returns a polynomial with sides up to 5, zeros, both signs and, for span > 0, exponents
+// within ±span; for span 0 its coefficients are small integers, on which all arithmetic is exact.
 func anyPoly(rng *rand.Rand, vars, span int) Poly {
 	shape := make([]int, vars)
 	for a := range shape {

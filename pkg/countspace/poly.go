@@ -9,18 +9,24 @@ import (
 
 // Making and reading count polynomials.
 //
-// Every polynomial that a function here returns is canonical: its mantissas are 0 or in ±[1, 2), and a zero
-// coefficient has exponent 0. Arguments need not be canonical, and need not have exponents at all (Coef.Exp nil).
-// From finite coefficients no operation makes NaN or Inf, whatever their range; exponents stay far below 2^60.
-// A NaN or Inf among the arguments comes out as NaN or Inf in what depends on it.
+// Every polynomial that a function here returns is canonical: its mantissas are 0 or in ±[1, 2),
+// and a zero coefficient has exponent 0. Arguments need not be canonical, and need not have
+// exponents at all (Coef.Exp nil). From finite coefficients no operation makes NaN or Inf, whatever
+// their range; exponents stay far below 2^60. A NaN or Inf among the arguments comes out as NaN or
+// Inf in what depends on it.
 //
-// Shapes are the caller's to bound: a product has Size(shape of p + shape of q − 1) coefficients of 16 bytes,
-// and none of the pieces of a network leaves the box of its levels, so that Levels.Size bounds them all.
+// Shapes are the caller's to bound: a product has Size(shape of p + shape of q − 1) coefficients of
+// 16 bytes, and none of the pieces of a network leaves the box of its levels, so that Levels.Size
+// bounds them all.
 
-// New returns the polynomial 0 over a box. Its sides are at least 1; Size checks a shape that comes from outside.
+// New returns the polynomial 0 over a box.
+// Its sides are at least 1; Size checks a shape that comes from outside.
 func New(shape []int) Poly {
 	n := volume(shape)
-	return Poly{Shape: slices.Clone(shape), Coef: scaled.Vector{Mant: make([]float64, n), Exp: make([]int64, n)}}
+	return Poly{
+		Shape: slices.Clone(shape),
+		Coef:  scaled.Vector{Mant: make([]float64, n), Exp: make([]int64, n)},
+	}
 }
 
 // Constant returns the polynomial c in vars variables, over the box of one coefficient.
@@ -34,9 +40,9 @@ func Constant(vars int, c scaled.Number) Poly {
 	return p
 }
 
-// Linear returns the polynomial of one leg, row[0] + Σ_{a≥1} row[a] z_a, for a row of D ≥ 1 weights by level.
-// Its degree in z_a is 1 only where row[a] ≠ 0: a leg that is never at level a does not widen the box, so the product
-// over all legs stays within Levels.Shape.
+// Linear returns the polynomial of one leg, row[0] + Σ_{a≥1} row[a] z_a, for a row of D ≥ 1 weights
+// by level. Its degree in z_a is 1 only where row[a] ≠ 0: a leg that is never at level a does not
+// widen the box, so the product over all legs stays within Levels.Shape.
 func Linear(row []float64) Poly {
 	shape := make([]int, len(row)-1)
 	for a := range shape {
@@ -45,8 +51,10 @@ func Linear(row []float64) Poly {
 			shape[a] = 2
 		}
 	}
+
 	p := New(shape)
 	p.put(0, scaled.FromFloat(row[0]))
+
 	stride := 1
 	for a := len(shape) - 1; a >= 0; a-- {
 		if shape[a] == 2 {
@@ -72,7 +80,8 @@ func (p Poly) At(c []int) scaled.Number {
 	return p.Coef.At(i)
 }
 
-// Set makes x the coefficient of z^c, which lies in p's box. It changes p in place; p has exponents, as New gives them.
+// Set makes x the coefficient of z^c, which lies in p's box.
+// It changes p in place; p has exponents, as New gives them.
 func (p Poly) Set(c []int, x scaled.Number) {
 	i, ok := p.index(c)
 	if !ok {
@@ -94,7 +103,8 @@ func (p Poly) IsZero() bool {
 // put sets coefficient i of the box, canonically.
 func (p Poly) put(i int, x scaled.Number) {
 	x = scaled.Make(x.Mant, x.Exp)
-	p.Coef.Mant[i], p.Coef.Exp[i] = x.Mant, x.Exp
+	p.Coef.Mant[i] = x.Mant
+	p.Coef.Exp[i] = x.Exp
 }
 
 // index returns the place of count vector c, and whether c is in the box.
@@ -119,15 +129,16 @@ func volume(shape []int) int {
 	return n
 }
 
-// mustHaveVars holds the invariant that polynomials of one computation have the same variables: the levels decide them,
-// and no data can mix them.
+// mustHaveVars holds the invariant that polynomials of one computation have the same variables:
+// the levels decide them, and no data can mix them.
 func mustHaveVars(want, got int) {
 	if want != got {
 		panic(fmt.Sprintf("countspace: %d variables met %d", want, got))
 	}
 }
 
-// next advances a count vector within a box, last variable fastest, and reports whether there was a next one.
+// next advances a count vector within a box,
+// last variable fastest, and reports whether there was a next one.
 func next(c, shape []int) bool {
 	for a := len(c) - 1; a >= 0; a-- {
 		c[a]++

@@ -10,12 +10,14 @@ import (
 
 const (
 	manyLegs = 10_000
-	// A product tree over n legs rounds each coefficient about log2(n) times a sum of n terms without cancellation; the
-	// errors of the terms are of random sign. 1e-12 leaves a factor of a hundred.
+	// A product tree over n legs rounds each coefficient about log2(n) times a sum of n terms
+	// without cancellation; the errors of the terms are of random sign. 1e-12 leaves a factor of a
+	// hundred.
 	treeTolerance = 1e-12
 )
 
-// bigBinomial is the power of one leg: (a + b z)^n has the coefficients C(n, k) a^(n−k) b^k, here with 300 bits.
+// bigBinomial is the power of one leg:
+// (a + b z)^n has the coefficients C(n, k) a^(n−k) b^k, here with 300 bits.
 func bigBinomial(n int, a, b float64) []*big.Float {
 	f := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
 	powers := func(x float64) []*big.Float {
@@ -36,28 +38,31 @@ func bigBinomial(n int, a, b float64) []*big.Float {
 }
 
 func TestTenThousandLegsNeitherOverflowNorUnderflow(t *testing.T) {
-	for _, c := range []struct{ a, b float64 }{{1, 1}, {1e-30, 1e20}, {1e300, 1e-300}, {5e-324, 5e-324}, {-3, 1e-5}} {
+	for _, c := range []struct{ a, b float64 }{{1, 1}, {1e-30, 1e20}, {1e300, 1e-300},
+		{5e-324, 5e-324}, {-3, 1e-5}} {
 		leg, ps := Linear([]float64{c.a, c.b}), make([]Poly, manyLegs)
 		for i := range ps {
 			ps[i] = leg
 		}
 		p := Product(1, ps, nil)
 		if p.Size() != manyLegs+1 || !isCanonical(p.Coef) {
-			t.Fatalf("(%g + %g z)^%d: %d coefficients, canonical %v", c.a, c.b, manyLegs, p.Size(), isCanonical(p.Coef))
+			t.Fatalf("(%g + %g z)^%d: %d coefficients, canonical %v",
+				c.a, c.b, manyLegs, p.Size(), isCanonical(p.Coef))
 		}
 		worst := 0.0
 		for k, want := range bigBinomial(manyLegs, c.a, c.b) {
 			worst = max(worst, relativeError(p.Coef.At(k), want))
 		}
 		if worst > treeTolerance {
-			t.Errorf("(%g + %g z)^%d: relative error %.2g, at most %g", c.a, c.b, manyLegs, worst, treeTolerance)
+			t.Errorf("(%g + %g z)^%d: relative error %.2g, at most %g",
+				c.a, c.b, manyLegs, worst, treeTolerance)
 		}
 	}
 }
 
-// Legs 1+z and 1−z in turn: (1−z²)^4096. With a power of two of them the tree pairs them up at its leaves,
-// where the odd coefficients cancel exactly; the even ones alternate in sign and no further cancellation
-// follows.
+// Legs 1+z and 1−z in turn: (1−z²)^4096. With a power of two of them the tree pairs them up at its
+// leaves, where the odd coefficients cancel exactly; the even ones alternate in sign and no further
+// cancellation follows.
 func TestMixedSigns(t *testing.T) {
 	const n = 8192
 	ps := make([]Poly, n)
@@ -107,7 +112,8 @@ func TestProductOfRandomLegsAgainstBig(t *testing.T) {
 	}
 }
 
-// All weights 1: the coefficient of z^c is the number of assignments with counts c, found by listing them all.
+// All weights 1: the coefficient of z^c is the number of assignments with counts c,
+// found by listing them all.
 func TestProductCountsAssignments(t *testing.T) {
 	for d := 1; d <= 4; d++ {
 		const n = 6
@@ -138,7 +144,8 @@ func TestProductCountsAssignments(t *testing.T) {
 			var m monomial
 			copy(m[:], c)
 			if got := p.Coef.At(i); got != scaled.FromFloat(counts[m]) {
-				t.Fatalf("%d values: coefficient %v is %v, %v assignments have these counts", d, c, got, counts[m])
+				t.Fatalf("%d values: coefficient %v is %v, %v assignments have these counts",
+					d, c, got, counts[m])
 			}
 			next(c, p.Shape)
 		}
@@ -164,10 +171,12 @@ func TestProductCostGrowsWithTheSquareOfTheLegs(t *testing.T) {
 }
 
 func TestProductEdges(t *testing.T) {
-	if one := Product(2, nil, nil); one.Vars() != 2 || one.At([]int{0, 0}) != scaled.One || one.Size() != 1 {
+	if one := Product(2, nil, nil); one.Vars() != 2 || one.At([]int{0, 0}) != scaled.One ||
+		one.Size() != 1 {
 		t.Errorf("the empty product is %v", one)
 	}
-	zero := Product(1, []Poly{Linear([]float64{1, 2}), Linear([]float64{0, 0}), Linear([]float64{3, 4})}, nil)
+	zero := Product(1, []Poly{Linear([]float64{1, 2}), Linear([]float64{0, 0}),
+		Linear([]float64{3, 4})}, nil)
 	if !zero.IsZero() || !isCanonical(zero.Coef) {
 		t.Errorf("a product with a zero leg is %v", zero)
 	}

@@ -12,20 +12,22 @@ import (
 var (
 	// ErrLevels says that levels do not fit the legs they are used on.
 	ErrLevels = errors.New("countspace: wrong levels")
-	// ErrSize says that a box of coefficients has a degenerate side, or more coefficients than memory can index.
+	// ErrSize says that a box of coefficients has a degenerate side,
+	// or more coefficients than memory can index.
 	ErrSize = errors.New("countspace: wrong size")
 )
 
 // bytesPerCoefficient is what a coefficient takes: a float64 and an int64.
 const bytesPerCoefficient = 16
 
-// Size returns the number of coefficients of a box, Π_a shape[a]; 1 for the empty shape.
-// It returns ErrSize if a side is below 1, or if the coefficients' 16 bytes each could not be addressed.
+// Size returns the number of coefficients of a box, Π_a shape[a]; 1 for the empty shape. It returns
+// ErrSize if a side is below 1, or if the coefficients' 16 bytes each could not be addressed.
 func Size(shape []int) (int, error) {
 	size := 1
 	for a, s := range shape {
 		if s < 1 {
-			return 0, fmt.Errorf("%w: side %d of the box is %d, at least 1 is needed", ErrSize, a, s)
+			return 0, fmt.Errorf("%w: side %d of the box is %d, at least 1 is needed",
+				ErrSize, a, s)
 		}
 		if size > math.MaxInt/bytesPerCoefficient/s {
 			return 0, fmt.Errorf("%w: a box of shape %v has too many coefficients", ErrSize, shape)
@@ -35,8 +37,9 @@ func Size(shape []int) (int, error) {
 	return size, nil
 }
 
-// Size returns the number of coefficients of the box of count vectors, Π_a (1 + legs that can be at level a).
-// A coefficient takes 16 bytes. Callers that build polynomials over the box compare it with their budget first.
+// Size returns the number of coefficients of the box of count vectors, Π_a (1 + legs that can be at
+// level a). A coefficient takes 16 bytes. Callers that build polynomials over the box compare it
+// with their budget first.
 func (l Levels) Size() (int, error) {
 	if l.D < 1 {
 		return 0, fmt.Errorf("%w: %d levels, at least 1 is needed", ErrLevels, l.D)
@@ -51,22 +54,27 @@ func (l Levels) Validate(dims []int) error {
 		return fmt.Errorf("%w: %d levels, 1 to 256 are possible", ErrLevels, l.D)
 	}
 	if len(l.Of) != len(dims) {
-		return fmt.Errorf("%w: levels of %d legs, the network has %d", ErrLevels, len(l.Of), len(dims))
+		return fmt.Errorf("%w: levels of %d legs, the network has %d",
+			ErrLevels, len(l.Of), len(dims))
 	}
+
 	for leg, of := range l.Of {
 		if len(of) != dims[leg] {
-			return fmt.Errorf("%w: leg %d has levels of %d values, its dimension is %d", ErrLevels, leg, len(of), dims[leg])
+			return fmt.Errorf("%w: leg %d has levels of %d values, its dimension is %d",
+				ErrLevels, leg, len(of), dims[leg])
 		}
 		for x, a := range of {
 			if int(a) >= l.D {
-				return fmt.Errorf("%w: leg %d puts value %d at level %d of %d", ErrLevels, leg, x, a, l.D)
+				return fmt.Errorf("%w: leg %d puts value %d at level %d of %d",
+					ErrLevels, leg, x, a, l.D)
 			}
 		}
 	}
 	return nil
 }
 
-// Equal reports whether l and m are the same map: the same number of levels and the same level of every value.
+// Equal reports whether l and m are the same map:
+// the same number of levels and the same level of every value.
 func (l Levels) Equal(m Levels) bool {
 	return l.D == m.D && slices.EqualFunc(l.Of, m.Of, slices.Equal[[]uint8])
 }
