@@ -11,11 +11,13 @@ const (
 	nearTerms = 256 // and so many numbers be added: 53 + 64 + 8 bits, and a sign
 )
 
-// sumNear is sumDescending, in any order, for numbers that fit 128 bits; it says no for others.
+// sumNear is sumDescending, in any order, for numbers that fit 128 bits;
+// it returns false for others.
 func sumNear(xs []Number) (Number, bool) {
 	if len(xs) == 0 || len(xs) > nearTerms {
 		return Number{}, len(xs) == 0
 	}
+
 	low, high := xs[0].Exp, xs[0].Exp
 	for _, x := range xs[1:] {
 		low, high = min(low, x.Exp), max(high, x.Exp)
@@ -23,12 +25,16 @@ func sumNear(xs []Number) (Number, bool) {
 	if uint64(high-low) > nearSpan {
 		return Number{}, false
 	}
+
+	// Two's complement over two words.
 	var hi, lo, carry uint64
 	for _, x := range xs {
-		m, shift := int64(x.Mant*(1<<mantissaBits)), uint64(x.Exp-low)
+		m := int64(x.Mant * (1 << mantissaBits))
+		shift := uint64(x.Exp - low)
 		lo, carry = bits.Add64(lo, uint64(m)<<shift, 0)
 		hi, _ = bits.Add64(hi, uint64(m>>(64-shift)), carry)
 	}
+
 	sign := 1.0
 	if int64(hi) < 0 {
 		sign = -1
@@ -38,7 +44,8 @@ func sumNear(xs []Number) (Number, bool) {
 	return Make(sign*nearest(hi, lo, &low), low-mantissaBits), true
 }
 
-// nearest returns an integer of 128 bits to nearest even, less a power of two that it adds to *exp.
+// nearest returns an integer of 128 bits rounded to nearest even,
+// divided by the power of two that it adds to *exp.
 func nearest(hi, lo uint64, exp *int64) float64 {
 	drop := bits.Len64(lo) - mantissaBits - 1
 	if hi != 0 {
@@ -47,13 +54,18 @@ func nearest(hi, lo uint64, exp *int64) float64 {
 	if drop <= 0 {
 		return float64(lo)
 	}
+
 	*exp += int64(drop)
 	d := uint64(drop)
-	kept := lo>>d | hi<<(64-d) | hi>>(d-64) // shifts by 64 and more, or by less than 0 as an unsigned number, give 0
-	half, rest := lo>>(d-1)&1, lo<<(65-d) != 0
+	// shifts by 64 and more, or by less than 0 as an unsigned number, give 0
+	kept := lo>>d | hi<<(64-d) | hi>>(d-64)
+	half := lo >> (d - 1) & 1 // the first bit dropped
+	rest := lo<<(65-d) != 0   // and whether another one is 1
 	if d > 64 {
-		half, rest = hi>>(d-65)&1, lo != 0 || hi<<(129-d) != 0
+		half = hi >> (d - 65) & 1
+		rest = lo != 0 || hi<<(129-d) != 0
 	}
+
 	if half == 1 && (rest || kept&1 == 1) {
 		kept++
 	}

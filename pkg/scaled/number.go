@@ -1,14 +1,15 @@
-// Package scaled holds real numbers of any range as (mantissa, exponent of 2), so that partition functions of
-// thousands of variables neither overflow nor underflow. Logarithms are taken only at the very end.
+// Package scaled holds real numbers of any range as (mantissa, exponent of 2), so that partition
+// functions of thousands of variables neither overflow nor underflow. Logarithms are taken only at
+// the very end.
 package scaled
 
 import (
 	"math"
 )
 
-// Number is the value Mant·2^Exp with |Mant| in [1, 2), or zero (Mant == 0, Exp == 0).
-// The zero value is the number 0. Numbers made by this package are normalised; Make normalises others.
-// The exponent has 64 bits; no reachable computation overflows it.
+// Number is the value Mant·2^Exp with |Mant| in [1, 2), or zero (Mant == 0, Exp == 0). The zero
+// value is the number 0. Numbers made by this package are normalised; Make normalises others. The
+// exponent has 64 bits; no reachable computation overflows it.
 type Number struct {
 	Mant float64 `msgpack:"m" json:"m"`
 	Exp  int64   `msgpack:"e" json:"e"`
@@ -82,6 +83,7 @@ func (a Number) Add(b Number) Number {
 	if a.Exp < b.Exp {
 		a, b = b, a
 	}
+
 	shift := a.Exp - b.Exp
 	if shift > 1000 {
 		if !b.IsFinite() {
@@ -97,9 +99,11 @@ func (a Number) Sub(b Number) Number { return a.Add(b.Neg()) }
 
 // Sqrt returns the square root of a ≥ 0 (NaN mantissa below 0).
 func (a Number) Sqrt() Number {
-	m, e := a.Mant, a.Exp
+	m := a.Mant
+	e := a.Exp
 	if e&1 != 0 {
-		m, e = m*2, e-1
+		m *= 2
+		e--
 	}
 	return Make(math.Sqrt(m), e/2)
 }
@@ -134,7 +138,8 @@ func (a Number) Log10Abs() float64 {
 	return math.Log10(math.Abs(a.Mant)) + float64(a.Exp)*(math.Ln2/math.Ln10)
 }
 
-// FromLog returns exp(l), l in nats: for values whose logarithm is what is known. exp(−Inf) is 0; +Inf and NaN stay.
+// FromLog returns exp(l), l in nats: for values whose logarithm is what is known.
+// exp(−Inf) is 0; +Inf and NaN stay.
 func FromLog(l float64) Number {
 	if math.IsInf(l, -1) {
 		return Number{}

@@ -56,7 +56,8 @@ func TestMakeNormalises(t *testing.T) {
 }
 
 func TestFloat64AndBack(t *testing.T) {
-	for _, x := range []float64{0, 1, -3.75, 1e300, -1e-300, math.MaxFloat64, math.SmallestNonzeroFloat64, 2.5e-310} {
+	for _, x := range []float64{0, 1, -3.75, 1e300, -1e-300, math.MaxFloat64,
+		math.SmallestNonzeroFloat64, 2.5e-310} {
 		if got := scaled.FromFloat(x).Float64(); got != x {
 			t.Errorf("%v comes back as %v", x, got)
 		}
@@ -93,7 +94,8 @@ func TestLogarithms(t *testing.T) {
 			t.Errorf("ln exp(%v) = %v", l, got)
 		}
 	}
-	if !scaled.FromLog(math.Inf(-1)).IsZero() || scaled.FromLog(math.Inf(1)).IsFinite() || scaled.FromLog(math.NaN()).IsFinite() {
+	if !scaled.FromLog(math.Inf(-1)).IsZero() || scaled.FromLog(math.Inf(1)).IsFinite() ||
+		scaled.FromLog(math.NaN()).IsFinite() {
 		t.Error("exp of an infinity or NaN is wrong")
 	}
 }

@@ -25,7 +25,8 @@ func nearest(f *big.Float) scaled.Number {
 	return scaled.Number{Mant: 2 * m, Exp: int64(exp) - 1}
 }
 
-// anyNumber returns a normalised number of either sign with an exponent within ±span, sometimes 0, sometimes a short one.
+// anyNumber returns a normalised number of either sign with an exponent within ±span,
+// sometimes 0, sometimes a short one.
 func anyNumber(rng *rand.Rand, span int64) scaled.Number {
 	e := rng.Int64N(2*span+1) - span
 	sign := float64(1 - 2*rng.IntN(2))

@@ -1,6 +1,7 @@
 package scaled
 
-// Range keeping: lists of float64s that share an exponent of 2, how far their entries are apart, and what products of them lose.
+// Range keeping: lists of float64s that share an exponent of 2,
+// how far their entries are apart, and what products of them lose.
 
 import (
 	"math"
@@ -8,16 +9,19 @@ import (
 )
 
 const (
-	// Infinity is the bits of +Inf; those of NaN are above, those of every finite absolute value below.
+	// Infinity is the bits of +Inf;
+	// those of NaN are above, those of every finite absolute value below.
 	Infinity = uint64(0x7ff) << 52
-	// Lowest is the exponent down to which products of floats keep all their digits: 2^Lowest is a normal float64.
+	// Lowest is the exponent down to which products of floats keep all their digits:
+	// 2^Lowest is a normal float64.
 	Lowest = -1020
 
 	sign = uint64(1) << 63
 )
 
-// LargestBits returns the bits of the largest absolute value of a list: for finite numbers the order of bits is that of
-// values. 0 for an empty list. Four running maxima hide the latency of the comparisons.
+// LargestBits returns the bits of the largest absolute value of a list: for finite numbers the
+// order of bits is that of values. 0 for an empty list. Four running maxima hide the latency of the
+// comparisons.
 func LargestBits(data []float64) uint64 {
 	var t0, t1, t2, t3 uint64
 	for len(data) >= 4 {
@@ -33,8 +37,9 @@ func LargestBits(data []float64) uint64 {
 	return max(t0, t1, t2, t3)
 }
 
-// Extent returns the exponents of the largest and the smallest absolute value that is not 0, 2^low ≤ |x| < 2^(top+1), and whether
-// an entry is below 0. Subnormal ones count bit by bit, an infinite one or NaN has top 1024. For zeros only both are 0.
+// Extent returns the exponents of the largest and the smallest absolute value that is not 0, 2^low
+// ≤ |x| < 2^(top+1), and whether an entry is below 0. Subnormal entries count bit by bit; top is
+// 1024 for an infinite one or NaN. Where all entries are 0 both are 0.
 func Extent(data []float64) (top, low int, signed bool) {
 	var most, negative uint64
 	least := ^uint64(0)
@@ -48,6 +53,7 @@ func Extent(data []float64) (top, low int, signed bool) {
 		most = max(most, b)
 		least = min(least, b-1) // 0 becomes the largest
 	}
+
 	if most == 0 {
 		return 0, 0, false
 	}
@@ -62,8 +68,9 @@ func Exponent(b uint64) int {
 	return bits.Len64(b) - 1075
 }
 
-// Normalise divides data by the power of two that puts its largest entry in [1, 2), and returns that power; 1 for zeros.
-// Entries that end below 2^-1022 lose digits: see Extent. Subnormal entries that are scaled up lose none.
+// Normalise divides data by the power of two that puts its largest entry in [1, 2), and returns
+// that power; 1 for zeros. Entries that end below 2^-1022 lose digits: see Extent. Subnormal
+// entries that are scaled up lose none.
 func Normalise(data []float64) Number {
 	top := LargestBits(data)
 	if top == 0 || top >= Infinity {
@@ -72,7 +79,8 @@ func Normalise(data []float64) Number {
 	return Rescale(data, top)
 }
 
-// Rescale is Normalise for a list whose largest absolute value is known by its bits, neither 0 nor infinite.
+// Rescale is Normalise for a list whose largest absolute value is known by its bits,
+// neither 0 nor infinite.
 func Rescale(data []float64, top uint64) Number {
 	exp := Exponent(top)
 	if exp != 0 {
@@ -90,13 +98,17 @@ func Shift(data []float64, by int) {
 		}
 		return
 	}
-	half := by / 2 // two factors: one alone is out of range. Down, the first cannot underflow where the product does not
-	f, g := math.Ldexp(1, half), math.Ldexp(1, by-half)
+
+	// Two factors: one alone is out of range.
+	// Down, the first cannot underflow where the product does not.
+	half := by / 2
+	f := math.Ldexp(1, half)
+	g := math.Ldexp(1, by-half)
 	for i := range data {
 		data[i] = data[i] * f * g
 	}
 }
 
-// SumRoundings is how many roundings a term goes through in a sum of n, one after the other: n − 1 at most. Errors of both signs make no
-// more than 8·√n of many, but for a chance of 1e-13.
+// SumRoundings is how many roundings a term goes through in a sum of n, one after the other:
+// n − 1 at most. Errors of both signs make no more than 8·√n of many, but for a chance of 1e-13.
 func SumRoundings(n float64) float64 { return min(n-1, 8*math.Sqrt(n)) }

@@ -85,12 +85,17 @@ func TestSumEdges(t *testing.T) {
 		{"nothing", nil, scaled.Number{}},
 		{"zeros", make([]scaled.Number, 3), scaled.Number{}},
 		{"not normalised", []scaled.Number{{Mant: 12}, {Mant: 0.25, Exp: 4}}, n(16, 0)},
-		{"cancels to a far smaller term", []scaled.Number{n(1, far), n(1.5, -far), n(-1, far)}, n(1.5, -far)},
+		{"cancels to a far smaller term",
+			[]scaled.Number{n(1, far), n(1.5, -far), n(-1, far)}, n(1.5, -far)},
 		{"tie to even, down", []scaled.Number{n(1, 0), n(1, -53)}, n(1, 0)},
-		{"tie broken upwards from far below", []scaled.Number{n(1, 0), n(1, -53), n(1, -far)}, n(1+0x1p-52, 0)},
-		{"tie broken downwards from far below", []scaled.Number{n(1+0x1p-52, 0), n(1, -53), n(-1, -far)}, n(1+0x1p-52, 0)},
-		{"just below a power of two", []scaled.Number{n(1, 0), n(-1, -54), n(-1, -far)}, n(1-0x1p-53, 0)},
-		{"rest cancels to nothing", []scaled.Number{n(1, 0), n(1, -53), n(1, -far), n(-1, -far)}, n(1, 0)},
+		{"tie broken upwards from far below",
+			[]scaled.Number{n(1, 0), n(1, -53), n(1, -far)}, n(1+0x1p-52, 0)},
+		{"tie broken downwards from far below",
+			[]scaled.Number{n(1+0x1p-52, 0), n(1, -53), n(-1, -far)}, n(1+0x1p-52, 0)},
+		{"just below a power of two",
+			[]scaled.Number{n(1, 0), n(-1, -54), n(-1, -far)}, n(1-0x1p-53, 0)},
+		{"rest cancels to nothing",
+			[]scaled.Number{n(1, 0), n(1, -53), n(1, -far), n(-1, -far)}, n(1, 0)},
 		{"one infinity", []scaled.Number{inf, n(1, far)}, inf},
 		{"one negative infinity", []scaled.Number{inf.Neg(), n(1, far)}, inf.Neg()},
 	} {
@@ -113,7 +118,8 @@ func TestSumEdges(t *testing.T) {
 	}
 }
 
-// A long descending chain without a gap makes the partial sum grow by every term; it must still end early.
+// A long descending chain without a gap makes the partial sum grow by every term;
+// it must still end early.
 func TestSumOfManyTermsIsQuick(t *testing.T) {
 	xs := make([]scaled.Number, 50_000)
 	for i := range xs {
@@ -128,7 +134,8 @@ func TestSumOfManyTermsIsQuick(t *testing.T) {
 func FuzzSum(f *testing.F) {
 	f.Add(int64(0), 1.0, int64(-53), 1.0, int64(-200), -1.0)
 	f.Fuzz(func(t *testing.T, e0 int64, m0 float64, e1 int64, m1 float64, e2 int64, m2 float64) {
-		xs := []scaled.Number{scaled.Make(m0, e0%4000), scaled.Make(m1, e1%4000), scaled.Make(m2, e2%4000)}
+		xs := []scaled.Number{scaled.Make(m0, e0%4000), scaled.Make(m1, e1%4000),
+			scaled.Make(m2, e2%4000)}
 		for _, x := range xs {
 			if !x.IsFinite() {
 				t.Skip("only finite terms have an oracle")
@@ -150,7 +157,8 @@ func TestSumsOfSimilarNumbersAreThoseOfAny(t *testing.T) {
 			xs[i] = scaled.Make(rng.Float64()*2-1, rng.Int64N(span)-30)
 			switch rng.IntN(4) {
 			case 0: // few bits: ties
-				xs[i] = scaled.Make(float64(1+rng.IntN(4))*(1-2*float64(rng.IntN(2))), rng.Int64N(span))
+				xs[i] = scaled.Make(float64(1+rng.IntN(4))*(1-2*float64(rng.IntN(2))),
+					rng.Int64N(span))
 			case 1:
 				xs[i] = scaled.Make(float64(1<<53-1-rng.IntN(2)), rng.Int64N(span)-52)
 			}

@@ -17,7 +17,8 @@ func FromFloats(xs []float64) Vector {
 // Set makes x entry i, normalised. The vector has exponents (NewVector gives them).
 func (v Vector) Set(i int, x Number) {
 	x = Make(x.Mant, x.Exp)
-	v.Mant[i], v.Exp[i] = x.Mant, x.Exp
+	v.Mant[i] = x.Mant
+	v.Exp[i] = x.Exp
 }
 
 // Numbers returns the entries, normalised.

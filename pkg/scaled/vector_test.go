@@ -24,7 +24,8 @@ func TestVectors(t *testing.T) {
 	if w := (scaled.Vector{Mant: []float64{6, 0}}); w.At(0) != scaled.FromFloat(6) || w.Len() != 2 {
 		t.Error("a vector without exponents reads wrongly")
 	}
-	if !v.IsFinite() || scaled.FromFloats([]float64{1, math.NaN()}).IsFinite() || scaled.FromFloats([]float64{math.Inf(-1)}).IsFinite() {
+	if !v.IsFinite() || scaled.FromFloats([]float64{1, math.NaN()}).IsFinite() ||
+		scaled.FromFloats([]float64{math.Inf(-1)}).IsFinite() {
 		t.Error("IsFinite is wrong")
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"math/big"
 )
 
-// Wide is the value (Hi + Lo)·2^Exp with |Hi| in [1, 2) and |Lo| at most half a unit in the last place of Hi, or zero
-// (Hi == 0, Lo == 0, Exp == 0): 106 bits. Sums and products have a relative error below 2^-102, of the result, whatever
-// cancels. The zero value is the number 0. Finite numbers only.
+// Wide is the value (Hi + Lo)·2^Exp with |Hi| in [1, 2) and |Lo| at most half a unit in the last
+// place of Hi, or zero (Hi == 0, Lo == 0, Exp == 0): 106 bits. Sums and products have a relative
+// error below 2^-102, of the result, whatever cancels. The zero value is the number 0. Finite
+// numbers only.
 //
-// Source: T. J. Dekker, A floating-point technique for extending the available precision (1971); Y. Hida, X. Li and
-// D. Bailey, Library for double-double and quad-double arithmetic (2007).
+// Source: T. J. Dekker, A floating-point technique for extending the available precision (1971);
+// Y. Hida, X. Li and D. Bailey, Library for double-double and quad-double arithmetic (2007).
 type Wide struct {
 	Hi, Lo float64
 	Exp    int64
@@ -48,7 +49,10 @@ func fit(hi, lo float64, exp int64) Wide {
 	case hi == 0:
 		return Wide{}
 	}
-	e -= 1023 // sums of two numbers in ±[1, 2) and products of them are no smaller than 2^-106: never subnormal
+
+	// Sums of two numbers in ±[1, 2)
+	// and products of them are no smaller than 2^-106: never subnormal.
+	e -= 1023
 	return Wide{Hi: math.Ldexp(hi, int(-e)), Lo: math.Ldexp(lo, int(-e)), Exp: exp + e}
 }
 
@@ -58,6 +62,7 @@ func (a Wide) Mul(b Wide) Wide {
 	if p == 0 {
 		return Wide{}
 	}
+
 	e := math.FMA(a.Hi, b.Hi, -p)
 	e += float64(a.Hi*b.Lo) + float64(a.Lo*b.Hi)
 	hi := p + e
@@ -75,15 +80,18 @@ func (a Wide) Add(b Wide) Wide {
 	if a.Exp < b.Exp {
 		a, b = b, a
 	}
+
 	shift := a.Exp - b.Exp
 	if shift > 120 {
 		return a
 	}
-	f := math.Float64frombits(uint64(1023-shift) << 52)
+
+	f := math.Float64frombits(uint64(1023-shift) << 52) // 2^-shift
 	bh, bl := b.Hi*f, b.Lo*f
 	s, e := twoSum(a.Hi, bh)
 	t, g := twoSum(a.Lo, bl)
 	e += t
+
 	hi := s + e
 	e -= hi - s
 	e += g
@@ -98,7 +106,8 @@ func twoSum(a, b float64) (s, e float64) {
 	return s, (a - (s - v)) + (b - v)
 }
 
-// Big returns a exactly, with precision bits (at least 106). Exponents are those of big.Float: |Exp| below 2^31.
+// Big returns a exactly, with precision bits (at least 106).
+// Exponents are those of big.Float: |Exp| below 2^31.
 func (a Wide) Big(precision uint) *big.Float {
 	x := new(big.Float).SetPrec(precision).SetFloat64(a.Hi)
 	x.Add(x, new(big.Float).SetPrec(precision).SetFloat64(a.Lo))
