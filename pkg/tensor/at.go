@@ -57,33 +57,39 @@ func (t *CP) termAt(i int, x []int) []scaled.Number {
 	return p
 }
 
-// The precision of an entry whose terms have both signs is what their exponents differ by, and entryBits:
-// nothing is lost up to maxEntryBits.
+// The precision of an entry whose terms have both signs is what their exponents differ by,
+// and entryBits: nothing is lost up to maxEntryBits.
 const (
 	entryBits    = 2100
 	maxEntryBits = 1 << 20
 )
 
-// sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied and added with a rounding each;
-// where both signs meet, in entryBits.
+// sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied
+// and added with a rounding each; where both signs meet, in entryBits.
 func sumOfProducts(terms [][]scaled.Number) scaled.Number {
 	var sum scaled.Number
-	above, below := false, false
-	low, high := int64(math.MaxInt64), int64(math.MinInt64)
+	above, below := false, false // terms of both signs
+	low := int64(math.MaxInt64)
+	high := int64(math.MinInt64)
+
 	for _, factors := range terms {
 		p := scaled.One
 		for _, f := range factors {
 			p = p.Mul(f)
 		}
-		above, below = above || p.Sign() > 0, below || p.Sign() < 0
+		above = above || p.Sign() > 0
+		below = below || p.Sign() < 0
 		if !p.IsZero() {
-			low, high = min(low, p.Exp), max(high, p.Exp)
+			low = min(low, p.Exp)
+			high = max(high, p.Exp)
 		}
 		sum = sum.Add(p)
 	}
+
 	if !above || !below || !sum.IsFinite() {
 		return sum
 	}
+
 	bits := uint(min(high-low+entryBits, maxEntryBits))
 	exact := new(big.Float).SetPrec(bits)
 	for _, factors := range terms {
@@ -93,12 +99,17 @@ func sumOfProducts(terms [][]scaled.Number) scaled.Number {
 		}
 		exact.Add(exact, p)
 	}
+
 	return scaled.FromBig(exact)
 }
 
 // asSymmetryCP views t as a symmetry-CP tensor of one term.
 func (t *Symmetric) asSymmetryCP() *SymmetryCP {
-	return &SymmetryCP{Shape: t.Shape, Levels: t.Levels, Terms: []SymmetryRankOne{{Alpha: 1, S: t.Values}}}
+	return &SymmetryCP{
+		Shape:  t.Shape,
+		Levels: t.Levels,
+		Terms:  []SymmetryRankOne{{Alpha: 1, S: t.Values}},
+	}
 }
 
 // countIndex returns the index of count(x) in the box of the levels.
@@ -111,7 +122,8 @@ func countIndex(l countspace.Levels, x []int) int {
 	return i
 }
 
-// levelSteps returns per level what one leg at that level adds to the index of the count vector; 0 for level 0.
+// levelSteps returns per level what one leg at that level
+// adds to the index of the count vector; 0 for level 0.
 func levelSteps(l countspace.Levels) []int {
 	return append([]int{0}, strides(l.Shape())...)
 }

@@ -24,20 +24,23 @@ func BenchmarkCountPoly(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	pair, five := []int{2, 2}, []int{2, 3, 4, 3, 2}
 	wide := slices.Repeat([]int{2}, 16)
-	variable := &CP{Shape: slices.Repeat([]int{2}, 1000), Weights: []float64{1, 1}, Vectors: make([][]float64, 1000)}
+	variable := &CP{Shape: slices.Repeat([]int{2}, 1000), Weights: []float64{1, 1},
+		Vectors: make([][]float64, 1000)}
 	levels, _ := countspace.Identity(variable.Shape)
 	core := &Symmetric{
 		Shape:  variable.Shape,
 		Levels: levels,
 		Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 1001)},
 	}
-	some := &Symmetric{Shape: variable.Shape[:100], Levels: countspace.TwoLevels(variable.Shape[:100]),
+	some := &Symmetric{Shape: variable.Shape[:100],
+		Levels: countspace.TwoLevels(variable.Shape[:100]),
 		Values: scaled.Vector{Mant: slices.Repeat([]float64{1}, 101)}}
 	for _, c := range []struct {
 		name string
 		t    Tensor
 	}{
-		{"pair", randomDense(r, pair)}, {"five", randomDense(r, five)}, {"dense16", randomDense(r, wide)},
+		{"pair", randomDense(r, pair)}, {"five", randomDense(r, five)}, {"dense16",
+			randomDense(r, wide)},
 		{"variable1000", variable}, {"symmetric1000", core}, {"symmetric100", some},
 	} {
 		for d := 1; d <= 2; d++ {
@@ -61,7 +64,8 @@ func BenchmarkCountPoly(b *testing.B) {
 
 func BenchmarkLegPolys(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	variable := &CP{Shape: slices.Repeat([]int{2}, 1000), Weights: []float64{1, 1}, Vectors: make([][]float64, 1000)}
+	variable := &CP{Shape: slices.Repeat([]int{2}, 1000), Weights: []float64{1, 1},
+		Vectors: make([][]float64, 1000)}
 	for _, c := range []struct {
 		name string
 		t    Tensor

@@ -12,15 +12,16 @@ import (
 //
 //	p(z) = Σ_x t[x] Π_ℓ (Σ_{a<d} w[ℓ][x_ℓ·d+a] z^a),   z^0 = 1,
 //
-// a polynomial in z_1 … z_{d−1}. With d = 1 it is the number ⟨t, ⊗w⟩ of Lemma 2. Coefficients have any range.
-// The box of the result is as narrow as the weights allow: a level that no leg has adds no degree.
+// a polynomial in z_1 … z_{d−1}. With d = 1 it is the number ⟨t, ⊗w⟩ of Lemma 2. Coefficients have
+// any range. The box of the result is as narrow as the weights allow: a level that no leg has adds
+// no degree.
 //
-// Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the first
-// (Lemma 3's d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one; symmetric forms
-// O(n²) where the weights' levels determine the core's or the other way round, else a joint count polynomial
-// over both sets of levels, O(n·(n+1)^(D+d−2)). It returns ErrShape if w does not fit, ErrNotFinite for a NaN
-// or an infinity in w, and ErrTooLarge beyond MaxCoefficients coefficients. Source: Hamid and Braun, Lemmas 2
-// to 4.
+// Cost for n legs: dense O(d·entries·box) with partial tables contracted from the last leg to the
+// first (Lemma 3's d^n, never (levels·d)^n); CP O(rank·n²) for two levels, O(rank·Σ dims) for one;
+// symmetric forms O(n²) where the weights' levels determine the core's or the other way round, else
+// a joint count polynomial over both sets of levels, O(n·(n+1)^(D+d−2)). It returns ErrShape if w
+// does not fit, ErrNotFinite for a NaN or an infinity in w, and ErrTooLarge beyond MaxCoefficients
+// coefficients. Source: Hamid and Braun, Lemmas 2 to 4.
 func CountPoly(t Tensor, w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
 	if err := checkWeights(t, w, d); err != nil {
 		return countspace.Poly{}, err
@@ -38,10 +39,12 @@ func CountPoly(t Tensor, w []LegWeights, d int, ops *countspace.Ops) (countspace
 	panic("tensor: unknown form")
 }
 
+// checkWeights checks that w has a finite weight for every leg, value and level.
 func checkWeights(t Tensor, w []LegWeights, d int) error {
 	if t == nil {
 		return fmt.Errorf("%w: nil tensor", ErrShape)
 	}
+
 	dims := t.Dims()
 	if d < 1 {
 		return fmt.Errorf("%w: %d levels, at least 1 is needed", ErrShape, d)
@@ -49,6 +52,7 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 	if len(w) != len(dims) {
 		return fmt.Errorf("%w: weights for %d legs, the tensor has %d", ErrShape, len(w), len(dims))
 	}
+
 	for leg, list := range w {
 		if len(list)/d != dims[leg] || len(list)%d != 0 {
 			return fmt.Errorf("%w: leg %d has %d weights, %d values at %d levels are needed",
@@ -61,7 +65,8 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 	return nil
 }
 
-// weightBox returns the box of a count polynomial under w: one more per level and leg with a weight at that level.
+// weightBox returns the box of a count polynomial under w:
+// one more per level and leg with a weight at that level.
 func weightBox(w []LegWeights, d int) []int {
 	shape := make([]int, d-1)
 	for a := range shape {
@@ -77,6 +82,7 @@ func weightBox(w []LegWeights, d int) []int {
 	return shape
 }
 
+// hasLevel reports whether a leg has a weight at level a.
 func hasLevel(w LegWeights, d, a int) bool {
 	for i := a; i < len(w); i += d {
 		if w[i] != 0 {

@@ -7,14 +7,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// countPoly returns Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a). Variable tensors of any degree come this way.
+// countPoly returns Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a).
+// Variable tensors of any degree come this way.
 func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
 	if d == 1 {
 		return countspace.Constant(0, t.inner(w, ops)), nil
 	}
+
 	if _, err := sizeWithin(weightBox(w, d), MaxCoefficients); err != nil {
 		return countspace.Poly{}, err
 	}
+
 	sum := countspace.Constant(d-1, scaled.Number{})
 	for i, weight := range t.Weights {
 		if weight == 0 {
@@ -39,9 +42,11 @@ func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []counts
 	return factors
 }
 
-// legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg: one entry where the vectors are the identity.
+// legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg:
+// one entry where the vectors are the identity.
 func (t *CP) legDot(i, leg int, w LegWeights, d, a int, ops *countspace.Ops) scaled.Number {
-	v, dim := t.Vectors[leg], t.Shape[leg]
+	v := t.Vectors[leg]
+	dim := t.Shape[leg]
 	if v == nil {
 		return scaled.FromFloat(w[i*d+a])
 	}
@@ -49,7 +54,8 @@ func (t *CP) legDot(i, leg int, w LegWeights, d, a int, ops *countspace.Ops) sca
 	return dot(v[i*dim:(i+1)*dim], w, dim, d, a)
 }
 
-// inner returns ⟨t, ⊗w⟩ = Σ_t weight_t Π_ℓ ⟨v_ℓt, w_ℓ⟩, the contraction with a rank-one tensor (Lemma 2).
+// inner returns ⟨t, ⊗w⟩ = Σ_t weight_t Π_ℓ ⟨v_ℓt, w_ℓ⟩,
+// the contraction with a rank-one tensor (Lemma 2).
 func (t *CP) inner(w []LegWeights, ops *countspace.Ops) scaled.Number {
 	var sum scaled.Number
 	for i, weight := range t.Weights {

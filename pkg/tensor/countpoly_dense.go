@@ -1,4 +1,5 @@
-// Count polynomials of dense tables: legs contracted from the last to the first, partial tables holding polynomials.
+// Count polynomials of dense tables:
+// legs contracted from the last to the first, partial tables holding polynomials.
 
 package tensor
 
@@ -14,14 +15,17 @@ func (t *Dense) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspac
 	if err := t.checkPartialTables(w, d); err != nil {
 		return countspace.Poly{}, err
 	}
+
 	if t.inSafeRange(w) {
 		return contractLegs(t, w, d, t.Data, ops, addScaled64, scaled.FromFloat), nil
 	}
+
 	data := make([]scaled.Number, len(t.Data))
 	for i, x := range t.Data {
 		data[i] = scaled.FromFloat(x)
 	}
-	return contractLegs(t, w, d, data, ops, addScaledNumber, func(x scaled.Number) scaled.Number { return x }), nil
+	return contractLegs(t, w, d, data, ops, addScaledNumber,
+		func(x scaled.Number) scaled.Number { return x }), nil
 }
 
 // addScaled64 adds f·src[c] to dst[at[c]+shift].
@@ -32,6 +36,7 @@ func addScaled64(dst, src []float64, at []int, shift int, f float64) {
 	}
 }
 
+// addScaledNumber is addScaled64 with exponents.
 func addScaledNumber(dst, src []scaled.Number, at []int, shift int, f float64) {
 	dst = dst[shift:]
 	g := scaled.FromFloat(f)
@@ -42,14 +47,24 @@ func addScaledNumber(dst, src []scaled.Number, at []int, shift int, f float64) {
 	}
 }
 
-func contractLegs[T any](t *Dense, w []LegWeights, d int, old []T, ops *countspace.Ops,
-	add func(dst, src []T, at []int, shift int, f float64), number func(T) scaled.Number) countspace.Poly {
+// contractLegs contracts leg after leg, the last first. T is the type of the entries, add adds
+// f·src to dst as addScaled64 does. With m legs left the table holds a polynomial, over the box of
+// the legs contracted, for every combination y of values of the first m legs:
+//
+//	fresh[y](z) = Σ_x (Σ_a w[x,a] z^a) old[y,x](z)
+func contractLegs[T any](
+	t *Dense, w []LegWeights, d int, old []T, ops *countspace.Ops,
+	add func(dst, src []T, at []int, shift int, f float64), number func(T) scaled.Number,
+) countspace.Poly {
 	shape := weightBox(nil, d)
 	for leg := len(w) - 1; leg >= 0; leg-- {
 		wide := weightBox(w[leg:], d)
-		at, step := embed(shape, wide), append([]int{0}, strides(wide)...)
-		dim, was := t.Shape[leg], boxSize(shape)
+		at := embed(shape, wide)
+		step := append([]int{0}, strides(wide)...)
+		dim := t.Shape[leg]
+		was := boxSize(shape)
 		size := boxSize(wide)
+
 		fresh := make([]T, len(old)/(was*dim)*size)
 		for y := 0; y*size < len(fresh); y++ {
 			dst := fresh[y*size : (y+1)*size]
@@ -62,9 +77,11 @@ func contractLegs[T any](t *Dense, w []LegWeights, d int, old []T, ops *countspa
 				}
 			}
 		}
+
 		ops.Add(len(old) * d)
 		old, shape = fresh, wide
 	}
+
 	p := countspace.New(shape)
 	for i, x := range old {
 		set(p, i, number(x))
@@ -107,12 +124,14 @@ func (t *Dense) checkPartialTables(w []LegWeights, d int) error {
 	return nil
 }
 
-// inSafeRange reports whether no product of an entry and one weight per leg can leave the range of float64.
+// inSafeRange reports whether no product of an entry
+// and one weight per leg can leave the range of float64.
 func (t *Dense) inSafeRange(w []LegWeights) bool {
 	low, high := exponents(t.Data)
 	for _, list := range w {
 		l, h := exponents(list)
-		low, high = low+l, high+h
+		low += l
+		high += h
 	}
 	return low > -900 && high+int(math.Log2(float64(len(t.Data)))) < 900
 }
@@ -122,7 +141,8 @@ func exponents(list []float64) (low, high int) {
 	smallest, largest := 1.0, 1.0
 	for _, x := range list {
 		if m := math.Abs(x); m != 0 {
-			smallest, largest = min(smallest, m), max(largest, m)
+			smallest = min(smallest, m)
+			largest = max(largest, m)
 		}
 	}
 	return math.Ilogb(smallest), math.Ilogb(largest) + 1

@@ -8,12 +8,15 @@ import (
 )
 
 // countPoly returns Σ_i α_i read(Π_ℓ legPoly): R is absorbed in the weights of the legs (Lemma 4).
-func (t *SymmetryCP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
+func (t *SymmetryCP) countPoly(
+	w []LegWeights, d int, ops *countspace.Ops,
+) (countspace.Poly, error) {
 	sum := countspace.Constant(d-1, scaled.Number{})
 	j := newJoining(t.Levels, w, d)
 	if _, err := j.box(w); err != nil {
 		return countspace.Poly{}, err
 	}
+
 	for _, term := range t.Terms {
 		p := product(j.vars(), j.legPolys(term, w), ops)
 		p = j.read(p, term.S, len(w), -1)
@@ -23,6 +26,7 @@ func (t *SymmetryCP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (coun
 	return sum, nil
 }
 
+// legPolys returns the polynomial of every leg, R multiplied in.
 func (j joining) legPolys(term SymmetryRankOne, w []LegWeights) []countspace.Poly {
 	ps := make([]countspace.Poly, len(w))
 	for leg, list := range w {
@@ -39,12 +43,13 @@ func (term SymmetryRankOne) vector(leg int) []float64 {
 	return term.R[leg]
 }
 
-// block is how many legs are multiplied in one tree before they join a product in several variables.
+// block is how many legs are multiplied in one tree
+// before they join a product in several variables.
 const block = 8
 
-// product multiplies legs' polynomials. In one variable a balanced tree is best; in m > 1 variables two
-// halves of n legs cost (n/2)^(2m), and block after block n^(m+1): at two variables 90 million multiply-adds
-// for 300 legs against 500.
+// product multiplies legs' polynomials. In one variable a balanced tree is best; in m > 1 variables
+// two halves of n legs cost (n/2)^(2m), and block after block n^(m+1): at two variables 90 million
+// multiply-adds for 300 legs against 500.
 func product(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if vars <= 1 || len(ps) <= block {
 		return countspace.Product(vars, ps, ops)

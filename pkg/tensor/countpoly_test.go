@@ -46,7 +46,8 @@ func TestLegPolysAgainstBruteForce(t *testing.T) {
 				}
 				for x, p := range out[leg] {
 					want, scale := bruteCounts(form, w, d, map[int]int{leg: x})
-					samePoly(t, fmt.Sprintf("%T %v d=%d leg %d at %d", form, dims, d, leg, x), p, want, scale)
+					samePoly(t, fmt.Sprintf("%T %v d=%d leg %d at %d", form, dims, d, leg, x), p,
+						want, scale)
 				}
 			}
 		}
@@ -107,7 +108,8 @@ func TestCountPolyRange(t *testing.T) {
 func bigCounts(t Tensor, w []LegWeights) (coef, abs []*big.Float) {
 	n := len(w)
 	for range n + 1 {
-		coef, abs = append(coef, new(big.Float).SetPrec(300)), append(abs, new(big.Float).SetPrec(300))
+		coef, abs = append(coef, new(big.Float).SetPrec(300)), append(abs,
+			new(big.Float).SetPrec(300))
 	}
 	two := make([]int, n)
 	for i := range two {
@@ -155,7 +157,8 @@ func bigEntry(t Tensor, x []int) (terms []*big.Float) {
 	return terms
 }
 
-// A variable tensor of degree 10,000: two terms, one linear polynomial a leg. Closed form: (1+z/2)^n + (1/3+z)^n.
+// A variable tensor of degree 10,000: two terms, one linear polynomial a leg.
+// Closed form: (1+z/2)^n + (1/3+z)^n.
 func TestCountPolyVariableTensorOfDegree10000(t *testing.T) {
 	n := 10000
 	if testing.Short() {
@@ -179,8 +182,10 @@ func TestCountPolyVariableTensorOfDegree10000(t *testing.T) {
 		return a - b - d
 	}
 	for _, c := range []int{0, 1, n / 3, n / 2, n} {
-		want := scaled.FromLog(lnChoose(c) + float64(c)*math.Log(0.5)).Add(scaled.FromLog(lnChoose(c) + float64(n-c)*math.Log(1./3)))
-		if got := p.At([]int{c}).LogAbs(); math.Abs(got-want.LogAbs()) > 1e-9*math.Max(1, math.Abs(got)) {
+		want := scaled.FromLog(lnChoose(c) +
+			float64(c)*math.Log(0.5)).Add(scaled.FromLog(lnChoose(c) + float64(n-c)*math.Log(1./3)))
+		if got := p.At([]int{c}).LogAbs(); math.Abs(got-want.LogAbs()) > 1e-9*math.Max(1,
+			math.Abs(got)) {
 			t.Errorf("ln [z^%d] = %v, want %v", c, got, want.LogAbs())
 		}
 	}
@@ -236,7 +241,8 @@ func TestCountPolyErrors(t *testing.T) {
 	}
 }
 
-// Joint counts over more legs than one block: the symmetric form against its own table, another algorithm.
+// Joint counts over more legs than one block:
+// the symmetric form against its own table, another algorithm.
 func TestCountPolyJointCountsOfManyLegs(t *testing.T) {
 	for seed := range uint64(4) {
 		r := seeded(t, seed)
@@ -270,7 +276,8 @@ func TestCountPolyJointCountsOfManyLegs(t *testing.T) {
 	}
 }
 
-// Lemma 3 pays d^n for a table of n legs: partial tables hold polynomials, so no level is multiplied out.
+// Lemma 3 pays d^n for a table of n legs:
+// partial tables hold polynomials, so no level is multiplied out.
 func TestLemma3CostOfDenseTables(t *testing.T) {
 	r := seeded(t, 1)
 	for n := 4; n <= 14; n += 2 {
@@ -283,7 +290,8 @@ func TestLemma3CostOfDenseTables(t *testing.T) {
 		if _, err := CountPoly(form, w, 2, &ops); err != nil {
 			t.Fatal(err)
 		}
-		// Σ_k 2^(n−k)·(k+1) multiply-adds for each of two levels, k legs being contracted already: below 8·2^n.
+		// Σ_k 2^(n−k)·(k+1) multiply-adds for each of two levels,
+		// k legs being contracted already: below 8·2^n.
 		if ops.MulAdds > 8<<n || ops.MulAdds < 1<<n {
 			t.Errorf("%d legs: %d multiply-adds, %d entries", n, ops.MulAdds, 1<<n)
 		}

@@ -9,24 +9,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// A product of magnitude in [tinyProduct, hugeProduct] has lost nothing to the range of float64, and n ≤ 2^60 of them
-// add up without overflow.
+// A product of magnitude in [tinyProduct, hugeProduct] has lost nothing to the range of float64,
+// and n ≤ 2^60 of them add up without overflow.
 const (
 	tinyProduct = 0x1p-960
 	hugeProduct = 0x1p+960
 )
 
-// dot returns Σ_i v[i]·w[i·stride+offset]; a nil v is all ones. Plain float64 where no product leaves the safe range,
-// carried exponents otherwise.
+// dot returns Σ_i v[i]·w[i·stride+offset]; a nil v is all ones.
+// Plain float64 where no product leaves the safe range, carried exponents otherwise.
 func dot(v, w []float64, n, stride, offset int) scaled.Number {
 	sum := 0.0
 	for i := range n {
 		p := w[i*stride+offset]
 		if v != nil {
-			if v[i] == 0 {
-				continue
-			}
-			if p == 0 {
+			if v[i] == 0 || p == 0 {
 				continue
 			}
 			p *= v[i]
@@ -39,6 +36,7 @@ func dot(v, w []float64, n, stride, offset int) scaled.Number {
 	return scaled.FromFloat(sum)
 }
 
+// dotScaled is dot with carried exponents.
 func dotScaled(v, w []float64, n, stride, offset int) scaled.Number {
 	var sum scaled.Number
 	for i := range n {
@@ -51,8 +49,8 @@ func dotScaled(v, w []float64, n, stride, offset int) scaled.Number {
 	return sum
 }
 
-// linear returns Σ_a row[a] z^a as a polynomial of degree at most 1 in every variable, and of degree 0 in those
-// whose coefficient is zero: narrow boxes keep products small.
+// linear returns Σ_a row[a] z^a as a polynomial of degree at most 1 in every variable,
+// and of degree 0 in those whose coefficient is zero: narrow boxes keep products small.
 func linear(row []scaled.Number) countspace.Poly {
 	shape := make([]int, len(row)-1)
 	for a := range shape {
@@ -61,6 +59,7 @@ func linear(row []scaled.Number) countspace.Poly {
 			shape[a] = 2
 		}
 	}
+
 	p := countspace.New(shape)
 	set(p, 0, row[0])
 	for a, step := range strides(shape) {
@@ -71,6 +70,11 @@ func linear(row []scaled.Number) countspace.Poly {
 	return p
 }
 
-func set(p countspace.Poly, i int, v scaled.Number) { p.Coef.Mant[i], p.Coef.Exp[i] = v.Mant, v.Exp }
+// set makes v, which is normalised, coefficient i.
+func set(p countspace.Poly, i int, v scaled.Number) {
+	p.Coef.Mant[i] = v.Mant
+	p.Coef.Exp[i] = v.Exp
+}
 
+// addAt adds v to coefficient i.
 func addAt(p countspace.Poly, i int, v scaled.Number) { set(p, i, p.Coef.At(i).Add(v)) }

@@ -6,7 +6,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// A noisy-or with two parents and a leak is a sum of two rank-one terms, whatever the number of parents.
+// A noisy-or with two parents and a leak is a sum of two rank-one terms,
+// whatever the number of parents.
 func ExampleLowRank() {
 	q := []float64{0.5, 0.25}
 	t := &tensor.Dense{Shape: []int{2, 2, 2}}
@@ -21,7 +22,8 @@ func ExampleLowRank() {
 	}
 	c, _, ok := tensor.LowRank(t, 2)
 	fmt.Println(ok, len(c.Weights))
-	fmt.Printf("%.4f %.4f\n", tensor.At(c, []int{1, 1, 0}).Float64(), tensor.At(c, []int{1, 1, 1}).Float64())
+	fmt.Printf("%.4f %.4f\n",
+		tensor.At(c, []int{1, 1, 0}).Float64(), tensor.At(c, []int{1, 1, 1}).Float64())
 	// Output:
 	// true 2
 	// 0.0938 0.9062

@@ -36,7 +36,8 @@ func TestAtAndToDense(t *testing.T) {
 	}
 }
 
-// Vectors of 1e-200 and 1e200 on alternate legs: every partial product leaves float64, the entries do not.
+// Vectors of 1e-200 and 1e200 on alternate legs:
+// every partial product leaves float64, the entries do not.
 func TestToDenseRange(t *testing.T) {
 	n := 12
 	c := &CP{Weights: []float64{3}}
@@ -98,7 +99,8 @@ func TestToDenseLosesNothing(t *testing.T) {
 			}
 		}
 	}
-	zero := &Symmetric{Shape: []int{2}, Levels: two, Values: scaled.Vector{Mant: []float64{1, 0}, Exp: []int64{0, -5000}}}
+	zero := &Symmetric{Shape: []int{2}, Levels: two,
+		Values: scaled.Vector{Mant: []float64{1, 0}, Exp: []int64{0, -5000}}}
 	if d, err := ToDense(zero, 2); err != nil || d.Data[1] != 0 {
 		t.Errorf("a zero with an exponent: %v, %v", d, err)
 	}
@@ -130,12 +132,14 @@ func TestInnerAndNormSq(t *testing.T) {
 				t.Fatal(err)
 			}
 			same, _ := Inner(a, a)
-			if norm.Sign() < 0 || math.Abs(norm.Float64()-same.Float64()) > tolerance*(1+norm.Float64()) {
+			if norm.Sign() < 0 ||
+				math.Abs(norm.Float64()-same.Float64()) > tolerance*(1+norm.Float64()) {
 				t.Fatalf("‖%T‖² = %v", a, norm.Float64())
 			}
 		}
 	}
-	if _, err := Inner(&Dense{Shape: []int{2}, Data: []float64{1, 2}}, &CP{}); !errors.Is(err, ErrShape) {
+	if _, err := Inner(&Dense{Shape: []int{2}, Data: []float64{1, 2}}, &CP{}); !errors.Is(err,
+		ErrShape) {
 		t.Errorf("different shapes: %v", err)
 	}
 }
@@ -143,7 +147,8 @@ func TestInnerAndNormSq(t *testing.T) {
 func TestNormSqRange(t *testing.T) {
 	for _, f := range []float64{1e-300, 1, 1e300} {
 		n, err := NormSq(&Dense{Shape: []int{3}, Data: []float64{3 * f, 4 * f, 0}})
-		if want := math.Log(25) + 2*math.Log(f); err != nil || math.Abs(n.LogAbs()-want) > 1e-12*math.Abs(want) {
+		if want := math.Log(25) + 2*math.Log(f); err != nil ||
+			math.Abs(n.LogAbs()-want) > 1e-12*math.Abs(want) {
 			t.Errorf("ln ‖·‖² = %v, want %v (%v)", n.LogAbs(), want, err)
 		}
 	}
@@ -189,7 +194,8 @@ func TestPermute(t *testing.T) {
 		})
 	}
 	for _, order := range [][]int{{0}, {0, 0}, {0, 2}, {0, 1, 2}, {-1, 0}} {
-		if _, err := (&Dense{Shape: []int{2, 2}, Data: make([]float64, 4)}).Permute(order); !errors.Is(err, ErrShape) {
+		if _, err := (&Dense{Shape: []int{2, 2},
+			Data: make([]float64, 4)}).Permute(order); !errors.Is(err, ErrShape) {
 			t.Errorf("Permute %v: %v", order, err)
 		}
 	}
@@ -236,13 +242,17 @@ func TestValidateErrors(t *testing.T) {
 		{(*Symmetric)(nil), ErrShape, "nil symmetric"},
 		{(*SymmetryCP)(nil), ErrShape, "nil symmetry-CP"},
 		{&Dense{Shape: []int{2, 0}}, ErrShape, "mode 1 has dimension 0"},
-		{&Dense{Shape: []int{2, 2}, Data: make([]float64, 3)}, ErrShape, "3 entries, its shape needs 4"},
+		{&Dense{Shape: []int{2, 2}, Data: make([]float64, 3)}, ErrShape,
+			"3 entries, its shape needs 4"},
 		{&Dense{Shape: slices.Repeat([]int{2}, 70)}, ErrTooLarge, "70 modes"},
 		{&Dense{Shape: []int{2}, Data: []float64{1, nan}}, ErrNotFinite, "entry 1 is NaN"},
 		{&CP{Shape: []int{2}, Weights: []float64{1}}, ErrShape, "0 modes, the tensor has 1"},
-		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}, ErrShape, "mode 0 has identity vectors"},
-		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1, 2, 3}}}, ErrShape, "3 vector entries"},
-		{&CP{Shape: []int{2}, Weights: []float64{nan}, Vectors: [][]float64{{1, 2}}}, ErrNotFinite, "weight of term 0"},
+		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{nil}}, ErrShape,
+			"mode 0 has identity vectors"},
+		{&CP{Shape: []int{2}, Weights: []float64{1}, Vectors: [][]float64{{1, 2, 3}}}, ErrShape,
+			"3 vector entries"},
+		{&CP{Shape: []int{2}, Weights: []float64{nan}, Vectors: [][]float64{{1, 2}}}, ErrNotFinite,
+			"weight of term 0"},
 		{&CP{
 			Shape:   []int{2},
 			Weights: []float64{1},
@@ -253,15 +263,22 @@ func TestValidateErrors(t *testing.T) {
 			Levels: levels,
 			Values: scaled.Vector{Mant: []float64{1}},
 		}, ErrShape, "1 values, the levels have 3"},
-		{&Symmetric{Shape: []int{2, 3}, Levels: levels, Values: scaled.Vector{Mant: []float64{1, 1, 1}}}, ErrShape, "leg 1"},
-		{&Symmetric{Shape: []int{2, 2}, Values: scaled.Vector{Mant: []float64{1}}}, ErrShape, "0 levels"},
+		{&Symmetric{Shape: []int{2, 3}, Levels: levels,
+			Values: scaled.Vector{Mant: []float64{1, 1, 1}}}, ErrShape, "leg 1"},
+		{&Symmetric{Shape: []int{2, 2}, Values: scaled.Vector{Mant: []float64{1}}}, ErrShape,
+			"0 levels"},
 		{sym(func(s *SymmetryCP) { s.Terms[0].Alpha = nan }), ErrNotFinite, "term 0 has weight"},
-		{sym(func(s *SymmetryCP) { s.Terms[0].R = s.Terms[0].R[:1] }), ErrShape, "vectors for 1 modes"},
-		{sym(func(s *SymmetryCP) { s.Terms[0].R[0] = []float64{1} }), ErrShape, "mode 0: vector of 1"},
-		{sym(func(s *SymmetryCP) { s.Terms[0].R[0][1] = nan }), ErrNotFinite, "term 0, mode 0, entry 1"},
+		{sym(func(s *SymmetryCP) { s.Terms[0].R = s.Terms[0].R[:1] }), ErrShape,
+			"vectors for 1 modes"},
+		{sym(func(s *SymmetryCP) { s.Terms[0].R[0] = []float64{1} }), ErrShape,
+			"mode 0: vector of 1"},
+		{sym(func(s *SymmetryCP) { s.Terms[0].R[0][1] = nan }), ErrNotFinite,
+			"term 0, mode 0, entry 1"},
 		{sym(func(s *SymmetryCP) { s.Terms[0].S.Mant[2] = nan }), ErrNotFinite, "value 2"},
-		{sym(func(s *SymmetryCP) { s.Terms[0].S.Exp = []int64{1} }), ErrShape, "3 mantissas with 1 exponents"},
-		{sym(func(s *SymmetryCP) { s.Terms[0].S.Exp = []int64{0, 1 << 60, 0} }), ErrNotFinite, "value 1 has exponent"},
+		{sym(func(s *SymmetryCP) { s.Terms[0].S.Exp = []int64{1} }), ErrShape,
+			"3 mantissas with 1 exponents"},
+		{sym(func(s *SymmetryCP) { s.Terms[0].S.Exp = []int64{0, 1 << 60, 0} }), ErrNotFinite,
+			"value 1 has exponent"},
 		{sym(func(*SymmetryCP) {}), nil, ""},
 	} {
 		err := Validate(c.t)
@@ -273,7 +290,8 @@ func TestValidateErrors(t *testing.T) {
 
 // TestEntriesOfTermsThatCancel: (8·3e14 + 1e-15) − 8·3e14 is 1e-15.
 func TestEntriesOfTermsThatCancel(t *testing.T) {
-	c := &CP{Shape: []int{1}, Weights: []float64{8, 1e-15, -8}, Vectors: [][]float64{{3e14, 1, 3e14}}}
+	c := &CP{Shape: []int{1}, Weights: []float64{8, 1e-15, -8},
+		Vectors: [][]float64{{3e14, 1, 3e14}}}
 	if got := At(c, []int{0}).Float64(); got != 1e-15 {
 		t.Errorf("got %v", got)
 	}
@@ -287,7 +305,8 @@ func TestTablesOfTermsThatCancel(t *testing.T) {
 	}
 	half := scaled.Vector{Mant: []float64{3e280, 1}, Exp: []int64{0, 0}}
 	for _, x := range []Tensor{
-		&CP{Shape: []int{2}, Weights: []float64{1, 1, -1}, Vectors: [][]float64{{3e280, 1, 4e100, 1, 3e280, 1}}},
+		&CP{Shape: []int{2}, Weights: []float64{1, 1, -1},
+			Vectors: [][]float64{{3e280, 1, 4e100, 1, 3e280, 1}}},
 		&SymmetryCP{Shape: []int{2}, Levels: levels, Terms: []SymmetryRankOne{
 			{Alpha: 1, S: half}, {
 				Alpha: 4e100,

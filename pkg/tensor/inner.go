@@ -11,26 +11,30 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// NormSq returns ‖t‖² = Σ_x t[x]², never below 0. Dense tables are summed with a common exponent; CP by the Gram of its
-// terms, symmetric by the sizes N_c of its count classes, symmetry-CP by the Gram of its terms in count space
-// (section "Learning" of the method: G_ij). It returns ErrTooLarge if a count space is beyond MaxCoefficients.
-// Forms with numbers of both signs are written out where they have at most 2^16 entries; beyond, the Grams cancel where
-// terms nearly do: the
-// error is relative to Σ_ij |G_ij|, not to the norm.
+// NormSq returns ‖t‖² = Σ_x t[x]², never below 0. Dense tables are summed with a common exponent;
+// CP by the Gram of its terms, symmetric by the sizes N_c of its count classes, symmetry-CP by the
+// Gram of its terms in count space (section "Learning" of the method: G_ij). It returns ErrTooLarge
+// if a count space is beyond MaxCoefficients. Forms with numbers of both signs are written out
+// where they have at most 2^16 entries; beyond, the Grams cancel where terms nearly do: the error
+// is relative to Σ_ij |G_ij|, not to the norm.
 func NormSq(t Tensor) (scaled.Number, error) {
 	if absolute(t) == nil {
 		return Inner(t, t)
 	}
+
 	// Terms that cancel: the squares of what is left do not.
 	if table, err := ToDense(t, lowRankEntries); err == nil {
 		return Inner(table, table)
 	}
+
 	if size, err := sizeWithin(t.Dims(), lowRankEntries); err == nil { // entries beyond float64
 		return entryNormSq(t, size), nil
 	}
+
 	n, err := Inner(t, t)
 	if err == nil && n.Sign() <= 0 {
-		return scaled.Number{}, fmt.Errorf("%w: terms of both signs cancel in the norm", ErrNotFinite)
+		return scaled.Number{}, fmt.Errorf("%w: terms of both signs cancel in the norm",
+			ErrNotFinite)
 	}
 	return n, err
 }
@@ -51,9 +55,12 @@ func entryNormSq(t Tensor, size int) scaled.Number {
 // Inner returns ⟨a, b⟩ = Σ_x a[x] b[x] for any two forms of one shape:
 //
 //	CP with anything:          Σ_t weight_t ⟨b, ⊗_ℓ v_ℓt⟩
-//	symmetric with anything:   Σ_i α_i Σ_c S^(i)_c [z^c] p(z),  p the count polynomial of b under R^(i)
+//	symmetric with anything:   Σ_i α_i Σ_c S^(i)_c [z^c] p(z)
 //
-// It returns ErrShape for different shapes and ErrTooLarge if a count space is beyond MaxCoefficients.
+// where p is the count polynomial of b under R^(i).
+//
+// It returns ErrShape for different shapes and
+// ErrTooLarge if a count space is beyond MaxCoefficients.
 func Inner(a, b Tensor) (scaled.Number, error) {
 	if a == nil || b == nil || !slices.Equal(a.Dims(), b.Dims()) {
 		return scaled.Number{}, fmt.Errorf("%w: inner product of different shapes", ErrShape)
@@ -61,6 +68,7 @@ func Inner(a, b Tensor) (scaled.Number, error) {
 	if _, ok := a.(*Dense); ok {
 		a, b = b, a // the other form first: it knows how to contract a table
 	}
+
 	switch a := a.(type) {
 	case *Dense:
 		return innerDense(a.Data, b.(*Dense).Data), nil
@@ -74,23 +82,27 @@ func Inner(a, b Tensor) (scaled.Number, error) {
 	panic("tensor: unknown form")
 }
 
-// innerDense sums products of entries scaled to at most 1, so that no square overflows or vanishes beside the largest.
+// innerDense sums products of entries scaled to at most 1,
+// so that no square overflows or vanishes beside the largest.
 func innerDense(a, b []float64) scaled.Number {
 	_, ea := math.Frexp(maxAbs(a))
 	_, eb := math.Frexp(maxAbs(b))
 	sum := 0.0
+
 	if ea > -400 && ea < 400 && eb > -400 && eb < 400 {
 		for i, x := range a {
 			sum += float64(x * b[i])
 		}
 		return scaled.FromFloat(sum)
 	}
+
 	for i, x := range a {
 		sum += float64(math.Ldexp(x, -ea) * math.Ldexp(b[i], -eb))
 	}
 	return scaled.Make(sum, int64(ea+eb))
 }
 
+// innerWith returns Σ_t weight_t ⟨b, ⊗_ℓ v_ℓt⟩.
 func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
 	var sum scaled.Number
 	w := make([]LegWeights, len(t.Shape))
@@ -107,6 +119,8 @@ func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
 	return sum, nil
 }
 
+// innerWith returns Σ_i α_i Σ_c S^(i)_c [z^c] p(z),
+// p the count polynomial of b under R^(i), every value at its own level.
 func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
 	var sum scaled.Number
 	shape := t.Levels.Shape()
@@ -115,6 +129,7 @@ func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
 		for leg, of := range t.Levels.Of {
 			w[leg] = placed(term.vector(leg), of, t.Levels.D)
 		}
+
 		p, err := CountPoly(b, w, t.Levels.D, nil)
 		if err != nil {
 			return scaled.Number{}, err

@@ -1,4 +1,5 @@
-// Joint counts: what a monomial must carry so that a core's levels and the weights' levels can both be read off it.
+// Joint counts: what a monomial must carry so that a core's
+// levels and the weights' levels can both be read off it.
 
 package tensor
 
@@ -7,39 +8,46 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// A symmetric core counts its own levels b = λ(x), the weights count levels a. joining says which of the two a
-// monomial of the legs' product has to carry, so that both counts can be read off it.
+// A symmetric core counts its own levels b = λ(x), the weights count levels a. joining says which
+// of the two a monomial of the legs' product has to carry, so that both counts can be read off it.
 type joining struct {
 	core countspace.Levels
 	d    int // levels of the weights
-	// toWeights[b] is the only weight level met with core level b; toCore[a] the only core level met with weight level a.
+	// toWeights[b] is the only weight level met with core level b;
+	// toCore[a] the only core level met with weight level a.
 	toWeights, toCore []int
 	kind              joiningKind
 }
 
+// joiningKind says which counts a monomial carries.
 type joiningKind int
 
 const (
-	carryCore    joiningKind = iota // the core's level determines the weights' (always so for one level)
-	carryWeights                    // the weights' level determines the core's
-	carryBoth                       // neither: variables y_1 … y_{D−1}, z_1 … z_{d−1}
+	// the core's level determines the weights' (always so for one level)
+	carryCore    joiningKind = iota
+	carryWeights             // the weights' level determines the core's
+	carryBoth                // neither: variables y_1 … y_{D−1}, z_1 … z_{d−1}
 )
 
 // newJoining looks which pairs of levels (b, a) have a weight that is not zero.
 func newJoining(core countspace.Levels, w []LegWeights, d int) joining {
 	j := joining{core: core, d: d, toWeights: filled(core.D, -1), toCore: filled(d, -1)}
-	coreFixes, weightsFix := true, true
+	coreFixes := true
+	weightsFix := true
 	for leg, list := range w {
 		for i, x := range list {
 			if x == 0 {
 				continue
 			}
-			b, a := int(core.Of[leg][i/d]), i%d
+			b := int(core.Of[leg][i/d])
+			a := i % d
 			coreFixes = coreFixes && (j.toWeights[b] < 0 || j.toWeights[b] == a)
 			weightsFix = weightsFix && (j.toCore[a] < 0 || j.toCore[a] == b)
-			j.toWeights[b], j.toCore[a] = a, b
+			j.toWeights[b] = a
+			j.toCore[a] = b
 		}
 	}
+
 	switch {
 	case coreFixes && (core.D <= d || !weightsFix):
 		j.kind = carryCore
@@ -51,6 +59,7 @@ func newJoining(core countspace.Levels, w []LegWeights, d int) joining {
 	return j
 }
 
+// filled returns n times v.
 func filled(n, v int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -70,7 +79,8 @@ func (j joining) vars() int {
 	return j.core.D + j.d - 2
 }
 
-// exponent returns the variables that a weight at levels (b, a) multiplies: at most two, −1 for none.
+// exponent returns the variables that a weight at levels (b, a) multiplies:
+// at most two, −1 for none.
 func (j joining) exponent(b, a int) (int, int) {
 	switch j.kind {
 	case carryCore:
@@ -84,8 +94,11 @@ func (j joining) exponent(b, a int) (int, int) {
 	return b - 1, j.core.D - 1 + a - 1
 }
 
-// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y^λ(x) z^a in the carried variables.
+// legPoly returns the polynomial of one leg,
+// Σ_x Σ_a r[x] w[x,a] y^λ(x) z^a in the carried variables.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
+
+	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)
 	for i, f := range w {
 		if f == 0 {
@@ -98,6 +111,7 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		at := int(j.core.Of[leg][i/j.d])*j.d + i%j.d
 		sums[at] = sums[at].Add(v)
 	}
+
 	shape := filled(j.vars(), 1)
 	for i, v := range sums {
 		if !v.IsZero() {
@@ -106,6 +120,7 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 			widen(shape, z)
 		}
 	}
+
 	p := countspace.New(shape)
 	step := strides(shape)
 	for i, v := range sums {
@@ -117,12 +132,14 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	return p
 }
 
+// widen makes variable a linear, if there is one.
 func widen(shape []int, a int) {
 	if a >= 0 {
 		shape[a] = 2
 	}
 }
 
+// stepOf is the stride of variable a, 0 for none.
 func stepOf(step []int, a int) int {
 	if a < 0 {
 		return 0
@@ -130,7 +147,8 @@ func stepOf(step []int, a int) int {
 	return step[a]
 }
 
-// box returns the box of the product over all legs, and ErrTooLarge if it has too many coefficients.
+// box returns the box of the product over all legs,
+// and ErrTooLarge if it has too many coefficients.
 func (j joining) box(w []LegWeights) ([]int, error) {
 	shape := filled(j.vars(), 1)
 	for leg, list := range w {
@@ -148,6 +166,7 @@ func (j joining) box(w []LegWeights) ([]int, error) {
 			}
 		}
 	}
+
 	if _, err := sizeWithin(shape, MaxCoefficients); err != nil {
 		return nil, err
 	}
@@ -155,14 +174,16 @@ func (j joining) box(w []LegWeights) ([]int, error) {
 	return shape, err
 }
 
-// read turns the product of the legs' polynomials into the count polynomial of the core:
-// every monomial is multiplied by the value of S at its core count and added at its weight count.
-// legs is the number of legs in the product; extra is the core level of one more leg at weight level 0, or −1.
+// read turns the product of the legs' polynomials into the count polynomial of the core: every
+// monomial is multiplied by the value of S at its core count and added at its weight count. legs is
+// the number of legs in the product; extra is the core level of one more leg at weight level 0, or
+// −1.
 func (j joining) read(product countspace.Poly, s scaled.Vector, legs, extra int) countspace.Poly {
 	coreStep := levelSteps(j.core)
 	shape := j.readShape(product.Shape, legs)
 	out := countspace.New(shape)
 	outStep := append([]int{0}, strides(shape)...)
+
 	c := make([]int, len(product.Shape))
 	for i := range product.Coef.Mant {
 		if v := product.Coef.At(i); !v.IsZero() {
@@ -183,6 +204,7 @@ func (j joining) counts(c []int, legs int, coreStep, outStep []int) (from, to in
 	for _, k := range c {
 		rest -= k
 	}
+
 	switch j.kind {
 	case carryCore:
 		to = rest * outStep[max(j.toWeights[0], 0)]
@@ -216,6 +238,7 @@ func (j joining) readShape(carried []int, legs int) []int {
 	case carryBoth:
 		return append([]int(nil), carried[j.core.D-1:]...)
 	}
+
 	shape := filled(j.d-1, 1)
 	for b, s := range carried {
 		if a := j.toWeights[b+1]; a > 0 {

@@ -1,4 +1,5 @@
-// Count polynomials with one leg fixed, for every leg and value: what learning a leg's vector needs.
+// Count polynomials with one leg fixed, for every leg and value:
+// what learning a leg's vector needs.
 
 package tensor
 
@@ -9,14 +10,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// LegPolys returns, for every leg ℓ and value x of it, the count polynomial of t with leg ℓ fixed at x (weight 1 at
-// level 0) and all other legs under their weights,
+// LegPolys returns, for every leg ℓ and value x of it, the count polynomial of t
+// with leg ℓ fixed at x (weight 1 at level 0) and all other legs under their weights,
 //
 //	out[ℓ][x] = Σ_{y: y_ℓ=x} t[y] Π_{m≠ℓ} (Σ_{a<d} w[m][y_m·d+a] z^a).
 //
-// CountPoly(t, w) is Σ_x (Σ_a w[ℓ][x,a] z^a)·out[ℓ][x] for every ℓ. The weights of a leg do not enter its own
-// polynomials. Cost for n legs and two levels: CP O(rank·n² log n), symmetric forms O(terms·n² log n), dense
-// n times CountPoly. One level: linear. Errors as CountPoly; ErrTooLarge bounds all polynomials together.
+// CountPoly(t, w) is Σ_x (Σ_a w[ℓ][x,a] z^a)·out[ℓ][x] for every ℓ. The weights of a leg do not
+// enter its own polynomials. Cost for n legs and two levels: CP O(rank·n² log n), symmetric forms
+// O(terms·n² log n), dense n times CountPoly. One level: linear. Errors as CountPoly; ErrTooLarge
+// bounds all polynomials together.
 // Source: the method, "R given S, leg by leg" (P^{−ℓ,a}).
 func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	if err := checkWeights(t, w, d); err != nil {
@@ -25,6 +27,7 @@ func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countsp
 	if err := checkLegPolys(t.Dims(), weightBox(w, d)); err != nil {
 		return nil, err
 	}
+
 	switch t := t.(type) {
 	case *Dense:
 		return t.legPolys(w, d, ops)
@@ -50,6 +53,7 @@ func checkLegPolys(dims, box []int) error {
 	return nil
 }
 
+// zeroLegPolys returns the polynomial 0 for every value of every leg.
 func zeroLegPolys(dims []int, vars int) [][]countspace.Poly {
 	out := make([][]countspace.Poly, len(dims))
 	for leg, d := range dims {
@@ -61,6 +65,7 @@ func zeroLegPolys(dims []int, vars int) [][]countspace.Poly {
 	return out
 }
 
+// legPolys contracts the slice of every leg and value.
 func (t *Dense) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	out := zeroLegPolys(t.Shape, d-1)
 	for leg := range out {
@@ -88,11 +93,13 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 				continue
 			}
 			others = others.Scale(scaled.FromFloat(weight))
+
 			v := t.Vectors[leg]
 			if v == nil {
 				out[leg][i] = out[leg][i].Add(others)
 				continue
 			}
+
 			for x := range out[leg] {
 				if f := v[i*t.Shape[leg]+x]; f != 0 {
 					out[leg][x] = out[leg][x].Add(others.Scale(scaled.FromFloat(f)))
@@ -103,9 +110,12 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 	return out
 }
 
-// legPolys reads S at counts moved by the level of the fixed value: out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k
-// S_{k+e(λ(x))} [y^k] Π_{m≠ℓ}.
-func (t *SymmetryCP) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
+// legPolys reads S at counts moved by the level of the fixed value:
+//
+//	out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ} p_m(y)
+func (t *SymmetryCP) legPolys(
+	w []LegWeights, d int, ops *countspace.Ops,
+) ([][]countspace.Poly, error) {
 	out := zeroLegPolys(t.Shape, d-1)
 	j := newJoining(t.Levels, w, d)
 	box, err := j.box(w)
@@ -115,6 +125,7 @@ func (t *SymmetryCP) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]c
 	if err != nil {
 		return nil, err
 	}
+
 	for _, term := range t.Terms {
 		for leg, others := range leaveOneOut(j.vars(), j.legPolys(term, w), ops) {
 			r := term.vector(leg)

@@ -17,7 +17,8 @@ func table(dims []int, f func(x []int) float64) *Dense {
 	return t
 }
 
-// checkLowRank expects a decomposition of exactly the given rank that agrees entry by entry by brute force.
+// checkLowRank expects a decomposition of exactly the
+// given rank that agrees entry by entry by brute force.
 func checkLowRank(t *testing.T, what string, form Tensor, rank int) *CP {
 	t.Helper()
 	c, _, ok := LowRank(form, rank)
@@ -25,18 +26,21 @@ func checkLowRank(t *testing.T, what string, form Tensor, rank int) *CP {
 		t.Errorf("%s over %v: no decomposition of rank %d", what, form.Dims(), rank)
 		return nil
 	}
-	if err := Validate(c); err != nil || len(c.Weights) > rank || !slices.Equal(c.Shape, form.Dims()) {
+	if err := Validate(c); err != nil || len(c.Weights) > rank ||
+		!slices.Equal(c.Shape, form.Dims()) {
 		t.Fatalf("%s: rank %d over %v, %v", what, len(c.Weights), c.Shape, err)
 	}
 	largest := 0.0
 	every(form.Dims(), func(x []int) { largest = max(largest, math.Abs(naive(form, x))) })
 	every(form.Dims(), func(x []int) {
-		if got, want := naive(c, x), naive(form, x); math.Abs(got-want) > 2e-13*largest || want == 0 && got != 0 {
+		if got, want := naive(c, x), naive(form, x); math.Abs(got-want) > 2e-13*largest ||
+			want == 0 && got != 0 {
 			t.Fatalf("%s%v = %v, want %v", what, x, got, want)
 		}
 	})
 	if rank > 1 {
-		if less, _, ok := LowRank(form, len(c.Weights)-1); ok && len(less.Weights) >= len(c.Weights) {
+		if less, _, ok := LowRank(form, len(c.Weights)-1); ok &&
+			len(less.Weights) >= len(c.Weights) {
 			t.Errorf("%s: asked for rank %d, got %d", what, len(c.Weights)-1, len(less.Weights))
 		}
 	}
@@ -103,8 +107,10 @@ func TestLowRankUsualShapes(t *testing.T) {
 			}
 			return p
 		}
-		checkLowRank(t, "parity", table(dims, func(x []int) float64 { return 0.5 + 0.5*parity(x) }), 2)
-		checkLowRank(t, "soft parity", table(dims, func(x []int) float64 { return c + v*parity(x) }), 2)
+		checkLowRank(t, "parity",
+			table(dims, func(x []int) float64 { return 0.5 + 0.5*parity(x) }), 2)
+		checkLowRank(t, "soft parity",
+			table(dims, func(x []int) float64 { return c + v*parity(x) }), 2)
 		q := make([][]float64, n)
 		for i, d := range dims {
 			for range d {
@@ -145,13 +151,15 @@ func TestLowRankSmallOrders(t *testing.T) {
 	checkLowRank(t, "number", &Dense{Data: []float64{-3}}, 1)
 	checkLowRank(t, "zero number", &Dense{Data: []float64{0}}, 1)
 	checkLowRank(t, "vector", &Dense{Shape: []int{3}, Data: []float64{1, 0, -2}}, 1)
-	checkLowRank(t, "size-one domains", &Dense{Shape: []int{1, 1, 3, 1}, Data: []float64{1, 0, -2}}, 1)
+	checkLowRank(t, "size-one domains",
+		&Dense{Shape: []int{1, 1, 3, 1}, Data: []float64{1, 0, -2}}, 1)
 	for seed := range uint64(20) {
 		r := seeded(t, seed)
 		rows, cols := 1+r.IntN(5), 1+r.IntN(5)
 		checkLowRank(t, "matrix", randomDense(r, []int{rows, cols}), min(rows, cols))
 	}
-	if c, _, ok := LowRank(table([]int{2, 2}, func(x []int) float64 { return float64(x[0] ^ x[1]) }), 1); ok {
+	if c, _, ok := LowRank(table([]int{2, 2},
+		func(x []int) float64 { return float64(x[0] ^ x[1]) }), 1); ok {
 		t.Errorf("exclusive or has rank %d", len(c.Weights))
 	}
 	if _, _, ok := LowRank(&Dense{Shape: []int{1}, Data: []float64{1}}, 0); ok {
@@ -210,7 +218,8 @@ func TestLowRankRefuses(t *testing.T) {
 			t.Errorf("a random table has rank %d", len(c.Weights))
 		}
 		// A clause whose zero is really 1e-20, and parity off by 1e-11 in one entry.
-		spoiled := table([]int{2, 2, 2, 2}, func(x []int) float64 { return float64((x[0] + x[1] + x[2] + x[3]) % 2) })
+		spoiled := table([]int{2, 2, 2, 2},
+			func(x []int) float64 { return float64((x[0] + x[1] + x[2] + x[3]) % 2) })
 		spoiled.Data[r.IntN(16)] += 1e-11
 		if c, _, ok := LowRank(spoiled, 2); ok {
 			t.Errorf("spoiled parity has rank %d", len(c.Weights))
@@ -266,7 +275,9 @@ func TestLowRankSymmetric(t *testing.T) {
 			{"none", 1, func(c int) float64 { return when(c == 0) }},
 			{"all", 1, func(c int) float64 { return when(c == n) }},
 			{"at least one", 2, func(c int) float64 { return when(c > 0) }},
-			{"geometric", 2, func(c int) float64 { return 0.3*math.Pow(0.7, float64(c)) + math.Pow(-1.5, float64(c)) }},
+			{"geometric", 2, func(c int) float64 {
+				return 0.3*math.Pow(0.7, float64(c)) + math.Pow(-1.5, float64(c))
+			}},
 			{"three nodes", 3, func(c int) float64 { return when(c == 0) + when(c == n) + 0.25 }},
 		} {
 			checkLowRank(t, c.what, symmetricOf(n, c.f), c.rank)
@@ -346,7 +357,8 @@ func TestLowRankSymmetryCP(t *testing.T) {
 		}
 		found++
 		every(dims, func(x []int) {
-			if got, want := naive(c, x), naive(form, x); math.Abs(got-want) > 1e-12*(10+math.Abs(want)) {
+			if got, want := naive(c, x), naive(form,
+				x); math.Abs(got-want) > 1e-12*(10+math.Abs(want)) {
 				t.Fatalf("seed %d, entry %v: %v, want %v", seed, x, got, want)
 			}
 		})
@@ -357,9 +369,11 @@ func TestLowRankSymmetryCP(t *testing.T) {
 }
 
 func TestLowRankCP(t *testing.T) {
-	c := &CP{Shape: []int{2, 3}, Weights: []float64{1, 0, 2}, Vectors: [][]float64{{1, 2, 3, 4, 5, 6}, nil}}
+	c := &CP{Shape: []int{2, 3}, Weights: []float64{1, 0, 2},
+		Vectors: [][]float64{{1, 2, 3, 4, 5, 6}, nil}}
 	checkLowRank(t, "zero weight", c, 2)
-	zero := &CP{Shape: []int{2, 2}, Weights: []float64{0, 0}, Vectors: [][]float64{nil, {1, 1, 1, 1}}}
+	zero := &CP{Shape: []int{2, 2}, Weights: []float64{0, 0},
+		Vectors: [][]float64{nil, {1, 1, 1, 1}}}
 	checkLowRank(t, "zero tensor", zero, 1)
 	same := &CP{Shape: []int{2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil}}
 	if got := checkLowRank(t, "vector as two terms", same, 1); got != nil && len(got.Weights) != 1 {

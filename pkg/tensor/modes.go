@@ -1,4 +1,5 @@
-// Maps along every mode: the reparameterisation of a tensor in its own form where that form allows it.
+// Maps along every mode: the reparameterisation of a
+// tensor in its own form where that form allows it.
 
 package tensor
 
@@ -10,21 +11,23 @@ import (
 // MaxEntries is the largest table that ApplyModes writes a tensor out to: 2^22 entries.
 const MaxEntries = 1 << 22
 
-// ApplyModes applies maps[ℓ], a Shape[ℓ] × Shape[ℓ] matrix (row-major; nil: the identity), along every mode ℓ,
+// ApplyModes applies maps[ℓ], a Shape[ℓ] × Shape[ℓ] matrix (row-major;
+// nil: the identity), along every mode ℓ,
 //
 //	out[a] = Σ_b t[b] Π_ℓ maps[ℓ][a_ℓ, b_ℓ].
 //
-// With the inverses of the maps of the legs it is Lemma 1. A dense table stays dense, O(entries · Σ dims); CP stays CP,
-// on its vectors, O(rank · Σ dims²). A symmetric tensor stays symmetric when all legs have one dimension, one level
-// map and one matrix, by
+// With the inverses of the maps of the legs it is Lemma 1. A dense table stays dense, O(entries · Σ
+// dims); CP stays CP, on its vectors, O(rank · Σ dims²). A symmetric tensor stays symmetric when
+// all legs have one dimension, one level map and one matrix, by
 //
-//	out_k = Σ_c S_c [z^c] Π_a (Σ_b M[a,b] z^b)^{k_a}       (Krawtchouk polynomials for the Hadamard matrix, d = 2)
+//	out_k = Σ_c S_c [z^c] Π_a (Σ_b M[a,b] z^b)^{k_a}
 //
-// with levels a = value; so does a symmetry-CP tensor whose vectors are also the same on all legs. What is
-// left is written out if the table has at most MaxEntries entries. t is not changed; nil maps for all modes
-// return t itself. It returns ErrShape if the maps do not fit, ErrNotFinite for a map or a result that is not
-// finite, and ErrUnsupportedMap where t would have to be written out and is too large. Source: Hamid and
-// Braun, Lemma 1.
+// with levels a = value (Krawtchouk polynomials for the Hadamard matrix, d = 2); so does a
+// symmetry-CP tensor whose vectors are also the same on all legs. What is left is written out if
+// the table has at most MaxEntries entries. t is not changed; nil maps for all modes return t
+// itself. It returns ErrShape if the maps do not fit, ErrNotFinite for a map or a result that is
+// not finite, and ErrUnsupportedMap where t would have to be written out and is too large. Source:
+// Hamid and Braun, Lemma 1.
 func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	identity, err := checkMaps(t, maps)
 	if err != nil {
@@ -33,6 +36,7 @@ func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	if identity {
 		return t, nil
 	}
+
 	switch t := t.(type) {
 	case *Dense:
 		return t.applyModes(maps)
@@ -53,11 +57,12 @@ func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 			return &SymmetryCP{Shape: t.Shape, Levels: levels, Terms: terms}, nil
 		}
 	}
+
 	dense, err := ToDense(t, MaxEntries)
 	if err != nil {
-		return nil, fmt.Errorf("%w: a symmetric form over %d legs keeps its form only under one map for "+
-			"all legs of one dimension; "+
-			"use identity maps, give the factor as CP, or allow a larger table (%w)", ErrUnsupportedMap, len(maps), err)
+		return nil, fmt.Errorf("%w: a symmetric form over %d legs keeps its form only under one "+
+			"map for all legs of one dimension; use identity maps, give the factor as CP, or "+
+			"allow a larger table (%w)", ErrUnsupportedMap, len(maps), err)
 	}
 	return dense.applyModes(maps)
 }
@@ -69,8 +74,10 @@ func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
 	}
 	dims := t.Dims()
 	if len(maps) != len(dims) {
-		return false, fmt.Errorf("%w: maps for %d modes, the tensor has %d", ErrShape, len(maps), len(dims))
+		return false, fmt.Errorf("%w: maps for %d modes, the tensor has %d",
+			ErrShape, len(maps), len(dims))
 	}
+
 	identity = true
 	for mode, m := range maps {
 		if m == nil {
@@ -88,7 +95,8 @@ func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
 	return identity, nil
 }
 
-// applyModes multiplies mode after mode: the entries seen as (before, b, after), out[·,a,·] = Σ_b M[a,b] in[·,b,·].
+// applyModes multiplies mode after mode:
+// the entries seen as (before, b, after), out[·,a,·] = Σ_b M[a,b] in[·,b,·].
 func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 	data := slices.Clone(t.Data)
 	step := strides(t.Shape)
@@ -96,7 +104,9 @@ func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 		if m == nil {
 			continue
 		}
-		d, after := t.Shape[mode], step[mode]
+		d := t.Shape[mode]
+		after := step[mode]
+
 		fresh := make([]float64, len(data))
 		for block := 0; block < len(data); block += d * after {
 			for a := range d {
@@ -114,6 +124,7 @@ func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 		}
 		data = fresh
 	}
+
 	if err := finite(data, "mapped entry"); err != nil {
 		return nil, err
 	}
@@ -128,6 +139,7 @@ func (t *CP) applyModes(maps [][]float64) (*CP, error) {
 			continue
 		}
 		d := t.Shape[mode]
+
 		fresh := make([]float64, len(t.Weights)*d)
 		for i := range t.Weights {
 			v := t.vector(i, mode, d)
@@ -137,6 +149,7 @@ func (t *CP) applyModes(maps [][]float64) (*CP, error) {
 				}
 			}
 		}
+
 		if err := finite(fresh, "mode %d, mapped vector entry", mode); err != nil {
 			return nil, err
 		}

@@ -10,11 +10,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// maxTransform bounds the cube of the count space's size, and with it the multiply-adds of a transform: 2^36
-// is 4,096 legs of two values, some 20 seconds.
+// maxTransform bounds the cube of the count space's size,
+// and with it the multiply-adds of a transform: 2^36 is 4,096 legs of two values, some 20 seconds.
 const maxTransform = 1 << 36
 
-// applyCommon transforms every term if legs, levels, maps and vectors are the same on all legs; else ok is false.
+// applyCommon transforms every term if legs, levels,
+// maps and vectors are the same on all legs; else ok is false.
 func (t *SymmetryCP) applyCommon(
 	maps [][]float64,
 ) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
@@ -24,21 +25,26 @@ func (t *SymmetryCP) applyCommon(
 			return nil, levels, false, nil
 		}
 	}
+
 	for _, term := range t.Terms {
 		for leg := range t.Shape {
-			if !slices.Equal(term.vector(leg), term.vector(0)) || (term.vector(leg) == nil) != (term.vector(0) == nil) {
+			if !slices.Equal(term.vector(leg), term.vector(0)) ||
+				(term.vector(leg) == nil) != (term.vector(0) == nil) {
 				return nil, levels, false, nil
 			}
 		}
 	}
+
 	if levels, err = countspace.Identity(t.Shape); err != nil {
 		return nil, levels, false, nil // more levels than a count space has
 	}
 	shape := levels.Shape()
 	size, err := sizeWithin(shape, MaxCoefficients)
-	if err != nil || len(t.Shape)*size > MaxCoefficients || float64(size)*float64(size)*float64(size) > maxTransform {
+	if err != nil || len(t.Shape)*size > MaxCoefficients ||
+		float64(size)*float64(size)*float64(size) > maxTransform {
 		return nil, levels, false, nil
 	}
+
 	for _, term := range t.Terms {
 		s := transform(t.lift(term, shape), maps[0], t.Shape[0], len(t.Shape))
 		if err := finite(s.Mant, "transformed value"); err != nil {
@@ -49,11 +55,15 @@ func (t *SymmetryCP) applyCommon(
 	return terms, levels, true, nil
 }
 
-// lift returns S_λ(c) Π_a R[a]^{c_a} over the counts c of values instead of levels: R is the same on all legs.
+// lift returns S_λ(c) Π_a R[a]^{c_a} over the counts c of values instead of levels:
+// R is the same on all legs.
 func (t *SymmetryCP) lift(term SymmetryRankOne, shape []int) countspace.Poly {
 	n := len(t.Shape)
-	of, r, step := t.Levels.Of[0], term.vector(0), levelSteps(t.Levels)
+	of := t.Levels.Of[0]
+	r := term.vector(0)
+	step := levelSteps(t.Levels)
 	out := countspace.New(shape)
+
 	everyCount(shape, n, func(i, rest int, c []int) {
 		from := rest * step[of[0]]
 		f := power(r, 0, rest)
@@ -72,6 +82,7 @@ func power(r []float64, a, k int) scaled.Number {
 	if r == nil {
 		return p
 	}
+
 	for square := scaled.FromFloat(r[a]); k > 0; k >>= 1 {
 		if k&1 != 0 {
 			p = p.Mul(square)
@@ -81,7 +92,8 @@ func power(r []float64, a, k int) scaled.Number {
 	return p
 }
 
-// everyCount calls f with every feasible count vector of n legs: its index, the count of level 0, and the others.
+// everyCount calls f with every feasible count vector of n legs:
+// its index, the count of level 0, and the others.
 func everyCount(shape []int, n int, f func(i, rest int, c []int)) {
 	c := make([]int, len(shape))
 	for i := 0; ; i++ {
@@ -98,9 +110,13 @@ func everyCount(shape []int, n int, f func(i, rest int, c []int)) {
 	}
 }
 
-// transform returns out_k = Σ_c s_c [z^c] Π_a P_a(z)^{k_a}, P_a the polynomial of row a of m, over the feasible k.
-// The powers are built once; S is contracted with the powers of one row at a time (Correlate), so that what is shared
-// by many k is computed once: with h = s contracted with P_{d−1}^{k_{d−1}} … P_1^{k_1}, out_k = ⟨h, P_0^{k_0}⟩.
+// transform returns, over the feasible k,
+//
+//	out_k = Σ_c s_c [z^c] Π_a P_a(z)^{k_a}
+//
+// P_a being the polynomial of row a of m. The powers are built once; S is contracted with the
+// powers of one row at a time (Correlate), so that what is shared by many k is computed once: with
+// h = s contracted with P_{d−1}^{k_{d−1}} … P_1^{k_1}, out_k = ⟨h, P_0^{k_0}⟩.
 // Cost O(n³) for two values and n legs.
 func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
 	powers := make([][]countspace.Poly, d)
@@ -111,8 +127,10 @@ func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
 			powers[a] = append(powers[a], powers[a][k-1].Mul(row, nil))
 		}
 	}
+
 	out := countspace.New(s.Shape)
 	step := append([]int{0}, strides(s.Shape)...)
+
 	var contract func(h countspace.Poly, a, at, rest int)
 	contract = func(h countspace.Poly, a, at, rest int) {
 		if a == 0 {
@@ -123,6 +141,7 @@ func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
 			contract(countspace.Correlate(h, powers[a][k], nil), a-1, at+k*step[a], rest-k)
 		}
 	}
+
 	contract(s, d-1, 0, n)
 	return out.Coef
 }

@@ -173,7 +173,8 @@ func TestApplyModesErrors(t *testing.T) {
 		}
 	}
 	many := slices.Repeat([]int{2}, 23) // 2^23 entries
-	large := &Symmetric{Shape: many, Levels: countspace.TwoLevels(many), Values: scaled.Vector{Mant: make([]float64, 24)}}
+	large := &Symmetric{Shape: many, Levels: countspace.TwoLevels(many),
+		Values: scaled.Vector{Mant: make([]float64, 24)}}
 	apart := make([][]float64, len(many))
 	apart[0] = []float64{1, 1, 1, -1}
 	if _, err := ApplyModes(large, apart); !errors.Is(err, ErrUnsupportedMap) {

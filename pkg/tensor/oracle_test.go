@@ -1,4 +1,5 @@
-// Brute force: naive loops over all indices, sharing no code with the package, and random tensors of all forms.
+// Brute force: naive loops over all indices,
+// sharing no code with the package, and random tensors of all forms.
 
 package tensor
 
@@ -191,7 +192,8 @@ func randomSymmetryCP(r *rand.Rand, dims []int) *SymmetryCP {
 
 // randomForms returns one valid tensor of every form.
 func randomForms(r *rand.Rand, dims []int) []Tensor {
-	return []Tensor{randomDense(r, dims), randomCP(r, dims), randomSymmetric(r, dims), randomSymmetryCP(r, dims)}
+	return []Tensor{randomDense(r, dims), randomCP(r, dims), randomSymmetric(r, dims),
+		randomSymmetryCP(r, dims)}
 }
 
 // randomWeights draws leg weights of one of the shapes that joint counts tell apart.
@@ -213,7 +215,8 @@ func randomWeights(r *rand.Rand, t Tensor, d int) []LegWeights {
 					only = shared[s.Levels.Of[leg][x]] % d
 				}
 				if mode == 3 && coreLevels(t) > 0 {
-					// the weights' level decides the core's: level a only where a mod D is the core's
+					// the weights' level decides the core's:
+					// level a only where a mod D is the core's
 					for a := range d {
 						if a%coreLevels(t) != levelOf(t, leg, x) {
 							w[leg][x*d+a] = 0
@@ -252,9 +255,11 @@ func levelOf(t Tensor, leg, x int) int {
 	return 0
 }
 
-// bruteCounts returns coefficient by count vector, and the sum of absolute terms, over all values of all legs
-// and all levels; a leg in fixed keeps its value at level 0 and weight 1.
-func bruteCounts(t Tensor, w []LegWeights, d int, fixed map[int]int) (coef map[string]float64, scale float64) {
+// bruteCounts returns coefficient by count vector, and the sum of absolute terms, over all
+// values of all legs and all levels; a leg in fixed keeps its value at level 0 and weight 1.
+func bruteCounts(
+	t Tensor, w []LegWeights, d int, fixed map[int]int,
+) (coef map[string]float64, scale float64) {
 	coef = map[string]float64{}
 	every(t.Dims(), func(x []int) {
 		for leg, v := range fixed {
@@ -290,7 +295,9 @@ func bruteCounts(t Tensor, w []LegWeights, d int, fixed map[int]int) (coef map[s
 }
 
 // samePoly compares a polynomial with brute force, both ways round.
-func samePoly(t *testing.T, what string, p countspace.Poly, want map[string]float64, scale float64) {
+func samePoly(
+	t *testing.T, what string, p countspace.Poly, want map[string]float64, scale float64,
+) {
 	t.Helper()
 	size := 1
 	for _, s := range p.Shape {
@@ -315,7 +322,8 @@ func samePoly(t *testing.T, what string, p countspace.Poly, want map[string]floa
 		every(bigBox(p), func(c []int) {
 			for i, s := range p.Shape {
 				if c[i] >= s && math.Abs(want[fmt.Sprint(c)]) > tolerance*scale {
-					t.Fatalf("%s: [z^%v] = %v is outside box %v", what, c, want[fmt.Sprint(c)], p.Shape)
+					t.Fatalf("%s: [z^%v] = %v is outside box %v",
+						what, c, want[fmt.Sprint(c)], p.Shape)
 				}
 			}
 		})

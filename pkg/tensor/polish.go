@@ -8,11 +8,13 @@ import (
 	"github.com/basetensor/basetensor/internal/linalg"
 )
 
-// polishSteps is how many Gauss–Newton steps nodes get; from roots good to 1e-10 two reach rounding.
+// polishSteps is how many Gauss–Newton steps nodes get;
+// from roots good to 1e-10 two reach rounding.
 const polishSteps = 2
 
-// polished moves nodes and weights together to the least squares fit of s: the roots of a recurrence that was found
-// from nearly parallel rows lose digits that the values still have. Nodes at 0, ±1 and infinity stay where they are.
+// polished moves nodes and weights together to the least squares fit of s: the roots of a
+// recurrence that was found from nearly parallel rows lose digits that the values still have. Nodes
+// at 0, ±1 and infinity stay where they are.
 func polished(s []float64, nodes []node, weights []float64) ([]node, bool) {
 	nodes = append([]node(nil), nodes...)
 	weights = append([]float64(nil), weights...)
@@ -24,12 +26,16 @@ func polished(s []float64, nodes []node, weights []float64) ([]node, bool) {
 				moving = append(moving, i)
 			}
 		}
+
 		if len(moving) == 0 || len(nodes)+len(moving) > len(s) {
 			return nodes, true
 		}
+
 		columns := len(nodes) + len(moving)
 		jacobian := make([]float64, len(s)*columns)
 		gap := make([]float64, len(s))
+
+		// The residual of s, and its derivatives by the weights and by the nodes that move.
 		for c, want := range s {
 			for i, x := range nodes {
 				v := x.value(n, c)
@@ -41,10 +47,12 @@ func polished(s []float64, nodes []node, weights []float64) ([]node, bool) {
 			}
 			gap[c] = want
 		}
+
 		step, err := linalg.Solve(jacobian, len(s), columns, gap, 1)
 		if err != nil {
 			return nil, false
 		}
+
 		for i := range weights {
 			weights[i] += step[i]
 		}
@@ -69,6 +77,7 @@ func (n node) slope(legs, c int) float64 {
 	return float64(legs-c) * node{n.a, 1}.value(legs-1, c)
 }
 
+// moved adds to the coordinate other than 1.
 func (n node) moved(by float64) node {
 	if n.a == 1 {
 		return node{1, n.b + by}

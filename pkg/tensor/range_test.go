@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLowRankNearTheEndsOfFloat64: tables of rank two whose sums of two entries overflow, or whose entries
-// are subnormal. An eigenvalue routine that was handed an infinite entry never came back.
+// TestLowRankNearTheEndsOfFloat64: tables of rank two whose sums of two entries overflow, or whose
+// entries are subnormal. An eigenvalue routine that was handed an infinite entry never came back.
 func TestLowRankNearTheEndsOfFloat64(t *testing.T) {
 	hang := &Dense{
 		Shape: []int{2, 2, 2},

@@ -20,6 +20,7 @@ func cross(data []float64, dims []int) (weight float64, term [][]float64) {
 	if weight == 0 {
 		return 0, ones(dims)
 	}
+
 	term = make([][]float64, len(dims))
 	for leg, step := range strides(dims) {
 		d := dims[leg]
@@ -32,19 +33,21 @@ func cross(data []float64, dims []int) (weight float64, term [][]float64) {
 	return weight, term
 }
 
+// rankOne returns the rank-one table through the largest entry of t.
 func rankOne(t *Dense) *CP {
 	weight, term := cross(t.Data, t.Shape)
 	return newCP(t.Shape, []float64{weight}, [][][]float64{term})
 }
 
-// backgroundPlusOne finds c + rank one, c the most frequent entry: a clause, or any table constant but for one point or
-// slab. Elimination would find these too; this is far quicker (3 µs against 45 µs for a clause of four) and takes c and
-// the point as they are.
+// backgroundPlusOne finds c + rank one, c the most frequent entry: a clause, or any table constant
+// but for one point or slab. Elimination would find these too; this is far quicker (3 µs against 45
+// µs for a clause of four) and takes c and the point as they are.
 func backgroundPlusOne(t *Dense) (*CP, bool) {
 	c, times := mostFrequent(t.Data)
 	if times == 1 || c == 0 {
 		return nil, false
 	}
+
 	rest := make([]float64, len(t.Data))
 	for i, x := range t.Data {
 		rest[i] = x - c
@@ -53,9 +56,12 @@ func backgroundPlusOne(t *Dense) (*CP, bool) {
 	return newCP(t.Shape, []float64{c, weight}, [][][]float64{ones(t.Shape), term}), true
 }
 
+// mostFrequent returns the value that a list has most often,
+// the smallest of several, and how often.
 func mostFrequent(list []float64) (value float64, times int) {
 	sorted := slices.Clone(list)
 	slices.Sort(sorted)
+
 	run := 0
 	for i, x := range sorted {
 		if i > 0 && x == sorted[i-1] {
@@ -64,7 +70,8 @@ func mostFrequent(list []float64) (value float64, times int) {
 			run = 1
 		}
 		if run > times {
-			value, times = x, run
+			value = x
+			times = run
 		}
 	}
 	return value, times

@@ -9,16 +9,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// lostShare is the least share of Σ|terms| that an entry added in float64 may be: 2^−43 of it is right then.
+// lostShare is the least share of Σ|terms| that an entry added in float64 may be:
+// 2^−43 of it is right then.
 const lostShare = 0x1p-10
 
-// keepDigits writes entries of a table anew, in more than float64, whose terms cancelled. Cost of the terms
-// once more, and of At per such entry; nothing where all terms have one sign.
+// keepDigits writes entries of a table anew, in more than float64, whose terms cancelled.
+// Cost of the terms once more, and of At per such entry; nothing where all terms have one sign.
 func keepDigits(t Tensor, table *Dense) {
 	size := absolute(t)
 	if size == nil {
 		return
 	}
+
 	sums := &Dense{Shape: table.Shape, Data: make([]float64, len(table.Data))}
 	sumTerms(size, sums)
 	x := make([]int, len(table.Shape))
@@ -30,7 +32,8 @@ func keepDigits(t Tensor, table *Dense) {
 	}
 }
 
-// Signed reports whether a number of t is below 0: terms of its entries, or of sums of them, may cancel. Linear time.
+// Signed reports whether a number of t is below 0:
+// terms of its entries, or of sums of them, may cancel. Linear time.
 func Signed(t Tensor) bool {
 	any := func(lists ...[]float64) bool {
 		return slices.ContainsFunc(lists, func(list []float64) bool {
@@ -52,8 +55,8 @@ func Signed(t Tensor) bool {
 	return false
 }
 
-// absolute returns t with all its numbers made positive; nil where none is negative, and for a table, whose
-// entries are no sums.
+// absolute returns t with all its numbers made positive;
+// nil where none is negative, and for a table, whose entries are no sums.
 func absolute(t Tensor) Tensor {
 	any := false
 	abs := func(list []float64) []float64 {
@@ -67,10 +70,15 @@ func absolute(t Tensor) Tensor {
 		}
 		return out
 	}
+
 	var out Tensor
 	switch t := t.(type) {
 	case *CP:
-		c := &CP{Shape: t.Shape, Weights: abs(t.Weights), Vectors: make([][]float64, len(t.Vectors))}
+		c := &CP{
+			Shape:   t.Shape,
+			Weights: abs(t.Weights),
+			Vectors: make([][]float64, len(t.Vectors)),
+		}
 		for mode, v := range t.Vectors {
 			if c.Vectors[mode] = v; v != nil {
 				c.Vectors[mode] = abs(v)
@@ -93,6 +101,7 @@ func absolute(t Tensor) Tensor {
 		}
 		out = s
 	}
+
 	if !any {
 		return nil
 	}

@@ -9,11 +9,13 @@ import (
 )
 
 var (
-	// ErrTooLarge: a table or a polynomial would exceed the limit of the operation (or the address space).
+	// ErrTooLarge: a table or a polynomial would exceed
+	// the limit of the operation (or the address space).
 	ErrTooLarge = errors.New("tensor: too large")
 	// ErrShape: dimensions, lengths or levels that do not fit together.
 	ErrShape = errors.New("tensor: wrong shape")
-	// ErrNotFinite: a NaN or an infinity among the numbers, or a result outside the range of float64.
+	// ErrNotFinite: a NaN or an infinity among the numbers,
+	// or a result outside the range of float64.
 	ErrNotFinite = errors.New("tensor: not a finite number")
 	// ErrUnsupportedMap: the form cannot take these maps and is too large to be written out.
 	ErrUnsupportedMap = errors.New("tensor: map not supported by this form")
@@ -28,11 +30,13 @@ func Size(dims []int) (int, error) {
 	size := 1
 	for mode, d := range dims {
 		if d < 1 {
-			return 0, fmt.Errorf("%w: mode %d has dimension %d, at least 1 is needed", ErrShape, mode, d)
+			return 0, fmt.Errorf("%w: mode %d has dimension %d, at least 1 is needed",
+				ErrShape, mode, d)
 		}
 		hi, lo := bits.Mul64(uint64(size), uint64(d))
 		if hi != 0 || lo > 1<<62 {
-			return 0, fmt.Errorf("%w: %d modes have more entries than an integer holds", ErrTooLarge, len(dims))
+			return 0, fmt.Errorf("%w: %d modes have more entries than an integer holds",
+				ErrTooLarge, len(dims))
 		}
 		size = int(lo)
 	}

@@ -9,15 +9,16 @@ import (
 // rankTolerance is the pivot, relative to the largest entry, below which elimination stops.
 const rankTolerance = 1e-13
 
-// skeleton is A = X·A[Rows,:] with X (rows × rank, row-major) the identity on Rows. Taking rows of A itself keeps
-// zeros, ones and equal entries as they are, which a basis of singular vectors would not.
+// skeleton is A = X·A[Rows,:] with X (rows × rank, row-major) the identity on Rows. Taking rows of
+// A itself keeps zeros, ones and equal entries as they are, which a basis of singular vectors would
+// not.
 type skeleton struct {
 	Rows []int
 	X    []float64
 }
 
-// newSkeleton eliminates with complete pivoting. It returns false as soon as the rank exceeds maxRank.
-// a is rows × cols, row-major, and is not changed. Cost O(rank·rows·cols).
+// newSkeleton eliminates with complete pivoting. It returns false as soon as the rank
+// exceeds maxRank. a is rows × cols, row-major, and is not changed. Cost O(rank·rows·cols).
 func newSkeleton(a []float64, rows, cols, maxRank int) (skeleton, bool) {
 	rest := append([]float64(nil), a...)
 	limit := rankTolerance * maxAbs(a)
@@ -30,20 +31,25 @@ func newSkeleton(a []float64, rows, cols, maxRank int) (skeleton, bool) {
 				p = i
 			}
 		}
+
 		if !(math.Abs(rest[p]) > limit) {
 			break
 		}
+
 		if len(s.Rows) == maxRank {
 			return skeleton{}, false
 		}
+
 		lower = append(lower, eliminate(rest, rows, cols, p/cols, p%cols))
 		s.Rows = append(s.Rows, p/cols)
 	}
+
 	s.X = interpolation(lower, s.Rows, rows)
 	return s, true
 }
 
-// eliminate subtracts the multiple of row i that clears column j from every row, and returns the multiples.
+// eliminate subtracts the multiple of row i that clears column j from every row,
+// and returns the multiples.
 func eliminate(a []float64, rows, cols, i, j int) []float64 {
 	multiple := make([]float64, rows)
 	pivot := append([]float64(nil), a[i*cols:(i+1)*cols]...)
@@ -76,6 +82,7 @@ func interpolation(lower [][]float64, pivots []int, rows int) []float64 {
 			}
 		}
 	}
+
 	for k, p := range pivots {
 		clear(x[p*rank : (p+1)*rank])
 		x[p*rank+k] = 1

@@ -4,7 +4,8 @@ package tensor
 
 import "fmt"
 
-// fix returns the table with one mode at a value. It panics, like a slice, if either is out of range.
+// fix returns the table with one mode at a value.
+// It panics, like a slice, if either is out of range.
 func (t *Dense) fix(mode, value int) *Dense {
 	step := strides(t.Shape)[mode]
 	d := t.Shape[mode]
@@ -15,24 +16,30 @@ func (t *Dense) fix(mode, value int) *Dense {
 	return out
 }
 
-// Permute returns the table whose mode i is mode order[i] of t. It returns ErrShape if order is not a permutation.
+// Permute returns the table whose mode i is mode order[i]
+// of t. It returns ErrShape if order is not a permutation.
 func (t *Dense) Permute(order []int) (*Dense, error) {
 	seen := make([]bool, len(t.Shape))
 	for _, mode := range order {
 		if len(order) != len(seen) || mode < 0 || mode >= len(seen) || seen[mode] {
-			return nil, fmt.Errorf("%w: %v is not a permutation of %d modes", ErrShape, order, len(seen))
+			return nil, fmt.Errorf("%w: %v is not a permutation of %d modes",
+				ErrShape, order, len(seen))
 		}
 		seen[mode] = true
 	}
 	if len(order) != len(seen) {
-		return nil, fmt.Errorf("%w: %v is not a permutation of %d modes", ErrShape, order, len(seen))
+		return nil, fmt.Errorf("%w: %v is not a permutation of %d modes",
+			ErrShape, order, len(seen))
 	}
+
 	step := strides(t.Shape)
 	out := &Dense{Shape: make([]int, len(order)), Data: make([]float64, len(t.Data))}
 	moved := make([]int, len(order))
 	for i, mode := range order {
-		out.Shape[i], moved[i] = t.Shape[mode], step[mode]
+		out.Shape[i] = t.Shape[mode]
+		moved[i] = step[mode]
 	}
+
 	x := make([]int, len(order))
 	for i := range out.Data {
 		at := 0

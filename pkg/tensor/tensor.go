@@ -1,6 +1,8 @@
-// Package tensor holds tensors in the forms this project computes with: dense, CP, symmetric, symmetry-CP.
+// Package tensor holds tensors in the forms this project computes with:
+// dense, CP, symmetric, symmetry-CP.
 //
-// Indices are row-major with the last index fastest, as in UAI files. No form materialises another unless asked.
+// Indices are row-major with the last index fastest, as in UAI files.
+// No form materialises another unless asked.
 package tensor
 
 import (
@@ -24,8 +26,9 @@ type Dense struct {
 // CP is Σ_t Weights[t] ⊗_ℓ Vectors[ℓ][t,:].
 type CP struct {
 	Shape   []int
-	Weights []float64   // rank entries
-	Vectors [][]float64 // Vectors[ℓ] is rank × Shape[ℓ], row-major; nil means the identity (rank == Shape[ℓ])
+	Weights []float64 // rank entries
+	// Vectors[ℓ] is rank × Shape[ℓ], row-major; nil means the identity (rank == Shape[ℓ]).
+	Vectors [][]float64
 }
 
 // Symmetric is a function of the count vector: entry x is Values[count(x)] under Levels.
@@ -60,6 +63,6 @@ func (*Symmetric) sealed()  {}
 func (*SymmetryCP) sealed() {}
 
 // LegWeights is what a component puts on one leg, split by level: a Dim × D matrix, row-major.
-// W[x·D + a] is the weight of value x at level a. Without learned maps row x has one entry, v[x] at level λ(x);
-// a learned map O mixes values, W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y].
+// W[x·D + a] is the weight of value x at level a. Without learned maps row x has one entry, v[x] at
+// level λ(x); a learned map O mixes values, W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y].
 type LegWeights []float64

@@ -9,9 +9,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Validate checks that t is well formed: every dimension at least 1, every list as long as its shape demands, levels
-// valid, all numbers finite. Counts that no index has may hold anything finite.
-// It returns ErrShape, ErrNotFinite or ErrTooLarge (a dense table beyond the address space), naming the place.
+// Validate checks that t is well formed: every dimension at least 1, every list as long as its
+// shape demands, levels valid, all numbers finite. Counts that no index has may hold anything
+// finite. It returns ErrShape, ErrNotFinite or ErrTooLarge (a dense table beyond the address
+// space), naming the place.
 func Validate(t Tensor) error {
 	switch t := t.(type) {
 	case *Dense:
@@ -38,39 +39,45 @@ func Validate(t Tensor) error {
 	return fmt.Errorf("%w: nil tensor", ErrShape)
 }
 
+// validate checks the number of entries, and that they are finite.
 func (t *Dense) validate() error {
 	size, err := Size(t.Shape)
 	if err != nil {
 		return err
 	}
 	if len(t.Data) != size {
-		return fmt.Errorf("%w: table has %d entries, its shape needs %d", ErrShape, len(t.Data), size)
+		return fmt.Errorf("%w: table has %d entries, its shape needs %d",
+			ErrShape, len(t.Data), size)
 	}
 	return finite(t.Data, "entry")
 }
 
+// validate checks the lengths of weights and vectors, and that their entries are finite.
 func (t *CP) validate() error {
 	if err := positiveDims(t.Shape); err != nil {
 		return err
 	}
 	if len(t.Vectors) != len(t.Shape) {
-		return fmt.Errorf("%w: vectors for %d modes, the tensor has %d", ErrShape, len(t.Vectors), len(t.Shape))
+		return fmt.Errorf("%w: vectors for %d modes, the tensor has %d",
+			ErrShape, len(t.Vectors), len(t.Shape))
 	}
 	if err := finite(t.Weights, "weight of term"); err != nil {
 		return err
 	}
+
 	rank := len(t.Weights)
 	for mode, v := range t.Vectors {
 		d := t.Shape[mode]
 		if v == nil {
 			if d != rank {
-				return fmt.Errorf("%w: mode %d has identity vectors, dimension %d and %d terms", ErrShape, mode, d, rank)
+				return fmt.Errorf("%w: mode %d has identity vectors, dimension %d and %d terms",
+					ErrShape, mode, d, rank)
 			}
 			continue
 		}
 		if len(v)/d != rank || len(v)%d != 0 {
-			return fmt.Errorf("%w: mode %d has %d vector entries, %d terms of dimension %d are needed",
-				ErrShape, mode, len(v), rank, d)
+			return fmt.Errorf("%w: mode %d has %d vector entries, %d terms of dimension %d are "+
+				"needed", ErrShape, mode, len(v), rank, d)
 		}
 		if err := finite(v, "mode %d, vector entry", mode); err != nil {
 			return err
@@ -79,6 +86,7 @@ func (t *CP) validate() error {
 	return nil
 }
 
+// validate checks levels, values, weights and vectors of every term.
 func (t *SymmetryCP) validate() error {
 	if err := positiveDims(t.Shape); err != nil {
 		return err
@@ -90,6 +98,7 @@ func (t *SymmetryCP) validate() error {
 	if err != nil {
 		return err
 	}
+
 	for i, term := range t.Terms {
 		if err := validateValues(term.S, size); err != nil {
 			return fmt.Errorf("term %d: %w", i, err)
@@ -98,7 +107,8 @@ func (t *SymmetryCP) validate() error {
 			return fmt.Errorf("%w: term %d has weight %v", ErrNotFinite, i, term.Alpha)
 		}
 		if term.R != nil && len(term.R) != len(t.Shape) {
-			return fmt.Errorf("%w: term %d has vectors for %d modes, the tensor has %d", ErrShape, i, len(term.R), len(t.Shape))
+			return fmt.Errorf("%w: term %d has vectors for %d modes, the tensor has %d",
+				ErrShape, i, len(term.R), len(t.Shape))
 		}
 		for mode, v := range term.R {
 			if v == nil {
@@ -116,9 +126,11 @@ func (t *SymmetryCP) validate() error {
 	return nil
 }
 
+// validateValues checks S over a box of size counts.
 func validateValues(s scaled.Vector, size int) error {
 	if len(s.Mant) != size {
-		return fmt.Errorf("%w: %d values, the levels have %d count vectors", ErrShape, len(s.Mant), size)
+		return fmt.Errorf("%w: %d values, the levels have %d count vectors",
+			ErrShape, len(s.Mant), size)
 	}
 	if s.Exp != nil && len(s.Exp) != len(s.Mant) {
 		return fmt.Errorf("%w: %d mantissas with %d exponents", ErrShape, len(s.Mant), len(s.Exp))
@@ -134,16 +146,19 @@ func validateValues(s scaled.Vector, size int) error {
 // maxExponent bounds exponents on input, so that no product of a computation overflows 64 bits.
 const maxExponent = 1 << 40
 
+// positiveDims refuses dimensions below 1.
 func positiveDims(dims []int) error {
 	for mode, d := range dims {
 		if d < 1 {
-			return fmt.Errorf("%w: mode %d has dimension %d, at least 1 is needed", ErrShape, mode, d)
+			return fmt.Errorf("%w: mode %d has dimension %d, at least 1 is needed",
+				ErrShape, mode, d)
 		}
 	}
 	return nil
 }
 
-// finite names the first entry that is not a number. what is a format for args, used only for the error.
+// finite names the first entry that is not a number.
+// what is a format for args, used only for the error.
 func finite(list []float64, what string, args ...any) error {
 	if i := notFinite(list); i >= 0 {
 		return fmt.Errorf("%w: %s %d is %v", ErrNotFinite, fmt.Sprintf(what, args...), i, list[i])
