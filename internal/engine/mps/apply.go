@@ -2,10 +2,11 @@ package mps
 
 // One step on the chain: multiply an operator into a span of it, sum sites out, compress.
 //
-// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it, already compressed, the
-// best approximation of rank χ at bond b is by the leading right singular vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b
-// becomes (N_b·V)·Vᵀ, Vᵀ is the new site, and N_b·V is carried on to the left. Only the factors R_b are needed of the
-// sweep to the right, and neither L_b nor any B is ever made: A and the sparse core meet R and N one after the other.
+// With B the grown sites, L_b the part of the chain left of bond b and N_b the part right of it,
+// already compressed, the best approximation of rank χ at bond b is by the leading right singular
+// vectors V of R_b·N_b, where L_b = Q_b·R_b: N_b becomes (N_b·V)·Vᵀ, Vᵀ is the new site, and N_b·V
+// is carried on to the left. Only the factors R_b are needed of the sweep to the right, and neither
+// L_b nor any B is ever made: A and the sparse core meet R and N one after the other.
 
 import (
 	"slices"
@@ -15,11 +16,11 @@ import (
 
 // limits are what compression goes by, and what it has seen.
 type limits struct {
-	bond      int
-	cutoff    float64
-	discarded float64
-	truncated bool
-	largest   int
+	bond      int     // most values that a bond keeps
+	cutoff    float64 // of singular values, relative to the largest
+	discarded float64 // largest share of Σ s² that one truncation has dropped
+	truncated bool    // bond was in the way
+	largest   int     // bond after a truncation
 	flops     float64
 	held      float64 // bytes of tables, and of what is kept for later
 	peak      float64
@@ -30,7 +31,9 @@ func shapeOf(span []*site, cores []core, gone []bool) *spanShape {
 	sh := &spanShape{s: []float64{1}, gone: gone}
 	sh.index = 1
 	for k, a := range span {
-		sh.l, sh.d, sh.s = append(sh.l, float64(a.l)), append(sh.d, float64(a.d)), append(sh.s, float64(cores[k].right))
+		sh.l = append(sh.l, float64(a.l))
+		sh.d = append(sh.d, float64(a.d))
+		sh.s = append(sh.s, float64(cores[k].right))
 		sh.nonzero = append(sh.nonzero, float64(len(cores[k].entries)))
 	}
 	sh.l = append(sh.l, float64(span[len(span)-1].r))
@@ -44,8 +47,8 @@ type factor struct {
 	exp  int64 // data is to be multiplied by 2^exp
 }
 
-// apply multiplies cores into the sites first, first+1, …, sums out the sites that gone names, and compresses. It returns
-// false when the state is 0.
+// apply multiplies cores into the sites first, first+1, …,
+// sums out the sites that gone names, and compresses. It returns false when the state is 0.
 func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, error) {
 	last := first + len(cores) - 1
 	moved, err := c.move(min(max(c.centre, first), last))
@@ -53,11 +56,14 @@ func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, 
 		return false, err
 	}
 	lim.flops += moved
+
 	span := slices.Clone(c.sites[first : last+1])
 	shape := shapeOf(span, cores, gone)
+
 	flops, bytes, _ := shape.spanCost(float64(lim.bond), nil)
 	lim.flops += flops
 	lim.peak = max(lim.peak, lim.held+c.bytes()+bytes)
+
 	factors, lead, err := c.sweepRight(span, cores, gone)
 	if err != nil {
 		return false, err
@@ -65,26 +71,32 @@ func (c *chain) apply(first int, cores []core, gone []bool, lim *limits) (bool, 
 	if lead == len(span) {
 		return c.dissolve(first, len(span), factors[len(span)])
 	}
+
 	kept, exp, err := c.sweepLeft(span, cores, gone, factors, lead, lim)
 	if err != nil || kept == nil {
 		return false, err
 	}
+
 	c.sites = slices.Replace(c.sites, first, last+1, kept...)
 	c.centre = first
 	return c.normalise(kept[0].data, exp)
 }
 
-// sweepRight returns R for the bond on the left of every site, and after the last, up to where it is needed. lead is the
-// first site that stays.
-func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []factor, lead int, err error) {
+// sweepRight returns R for the bond on the left of every site,
+// and after the last, up to where it is needed. lead is the first site that stays.
+func (c *chain) sweepRight(
+	span []*site, cores []core, gone []bool,
+) (factors []factor, lead int, err error) {
 	lead = slices.Index(gone, false)
 	last := len(gone) - 1
 	for lead >= 0 && last >= 0 && gone[last] {
 		last--
 	}
+
 	if lead < 0 {
 		lead, last = len(span), len(span)
 	}
+
 	factors = make([]factor, len(span)+1)
 	n := span[0].l
 	start := make([]float64, n*n)
@@ -92,6 +104,7 @@ func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []f
 		start[i*n+i] = 1
 	}
 	factors[0] = factor{rows: n, data: start}
+
 	for k, a := range span {
 		if k >= last {
 			break
@@ -105,14 +118,19 @@ func (c *chain) sweepRight(span []*site, cores []core, gone []bool) (factors []f
 
 // advance takes R past one site: R·B, and the R of that if it has more rows than columns.
 func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, error) {
-	states, width := o.left, a.d*a.r
+	states := o.left
+	width := a.d * a.r
 	y := make([]float64, f.rows*states*width)
 	c.w.Mul(y, f.data, a.data, f.rows*states, a.l, width)
+
 	keep := a.d
 	if gone {
 		keep = 1
 	}
-	rows, cols := f.rows*keep, o.right*a.r
+
+	// m[q, x, t, r] = Σ_s core[s, x, t] · y[q, s, x, r], summed over x where the site is gone.
+	rows := f.rows * keep
+	cols := o.right * a.r
 	m := make([]float64, rows*cols)
 	for q := range f.rows {
 		for _, e := range o.entries {
@@ -123,6 +141,7 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, e
 			addScaled(m[row*cols+e.t*a.r:][:a.r], y[((q*states+e.s)*a.d+e.x)*a.r:][:a.r], e.v)
 		}
 	}
+
 	exp := f.exp + rescale(m)
 	if !reduce || rows <= cols {
 		return factor{rows: rows, data: m, exp: exp}, nil
@@ -133,13 +152,15 @@ func (c *chain) advance(f factor, a *site, o core, gone, reduce bool) (factor, e
 }
 
 // sweepLeft compresses from right to left and returns the sites that stay; nil when the state is 0.
-func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []factor, lead int,
-	lim *limits) (kept []*site, exp int64, err error) {
+func (c *chain) sweepLeft(
+	span []*site, cores []core, gone []bool, factors []factor, lead int, lim *limits,
+) (kept []*site, exp int64, err error) {
 	cols := span[len(span)-1].r
 	carried := make([]float64, cols*cols) // (states·bond) × cols
 	for i := range cols {
 		carried[i*cols+i] = 1
 	}
+
 	for k := len(span) - 1; k >= lead; k-- {
 		a, o := span[k], cores[k]
 		n := c.retreat(carried, a, o, gone[k], cols)
@@ -148,17 +169,22 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 			carried = n
 			continue
 		}
-		f, rows, width := factors[k], o.left*a.l, a.d*cols
-		g := n
+
+		f := factors[k]
+		rows := o.left * a.l
+		width := a.d * cols
+		g := n // R·N
 		if k > 0 {
 			g = make([]float64, f.rows*width)
 			c.w.Mul(g, f.data, n, f.rows, rows, width)
 		}
+
 		if k == lead {
 			exp += f.exp
 			kept = append(kept, &site{index: a.index, l: f.rows, d: a.d, r: cols, data: g})
 			break
 		}
+
 		v, rank, err := c.truncate(g, f.rows, width, lim)
 		if err != nil || rank == 0 {
 			return nil, 0, err
@@ -168,6 +194,7 @@ func (c *chain) sweepLeft(span []*site, cores []core, gone []bool, factors []fac
 		c.w.MulTB(carried, n, v, rows, width, rank)
 		cols = rank
 	}
+
 	slices.Reverse(kept)
 	return kept, exp, nil
 }
@@ -178,8 +205,12 @@ func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int)
 	if gone {
 		keep = 1
 	}
+
 	n := make([]float64, o.left*a.l*keep*cols)
 	y := make([]float64, a.l*a.d*cols)
+
+	// n[s, l, x, c] = Σ_{t, r} core[s, x, t] · A[l,
+	// x, r] · carried[t, r, c], one t after the other.
 	for t := range o.right {
 		c.w.Mul(y, a.data, carried[t*a.r*cols:], a.l*a.d, a.r, cols)
 		for _, e := range o.entries {
@@ -198,23 +229,32 @@ func (c *chain) retreat(carried []float64, a *site, o core, gone bool, cols int)
 	return n
 }
 
-// truncate returns the leading right singular vectors of g as rows.
-func (c *chain) truncate(g []float64, rows, cols int, lim *limits) (v []float64, rank int, err error) {
+// truncate returns the leading right singular vectors of g as rows:
+// those above the cutoff, and no more than the bond. Rank 0 says that g is 0.
+func (c *chain) truncate(
+	g []float64, rows, cols int, lim *limits,
+) (v []float64, rank int, err error) {
 	k := min(rows, cols)
-	s, vt := make([]float64, k), make([]float64, k*cols)
+	s := make([]float64, k)
+	vt := make([]float64, k*cols)
 	if err := c.w.RightSVD(g, rows, cols, s, vt); err != nil {
 		return nil, 0, err
 	}
+
 	if s[0] == 0 {
 		return nil, 0, nil
 	}
+
 	full := 0
 	for full < k && s[full] > lim.cutoff*s[0] {
 		full++
 	}
+
 	rank = min(full, lim.bond)
 	lim.truncated = lim.truncated || rank < full
 	lim.largest = max(lim.largest, rank)
+
+	// From the smallest up: the squares of what is dropped are not lost beside the others.
 	dropped, all := 0.0, 0.0
 	for i := k - 1; i >= 0; i-- {
 		x := s[i] / s[0]

@@ -18,44 +18,53 @@ import (
 //
 //	Z = Scale · Σ_x Π_t Tables[t][x]
 //
-// by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond the result is exact up to
-// rounding. Z = 0 is an answer. The same input gives the same bits.
+// by sweeping a matrix product state along the plan. Where no bond needs more than Options.Bond
+// the result is exact up to rounding. Z = 0 is an answer. The same input gives the same bits.
 //
-// Errors: ErrPlan, ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) with the bytes, before anything is computed;
-// sumproduct.ErrExpression for tables of a wrong size; sumproduct.ErrNotFinite for entries that are not finite;
-// linalg.ErrConvergence; the context's error, looked at between steps. Cost: Evaluate.
+// Errors: ErrPlan, ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) with the bytes, before
+// anything is computed; sumproduct.ErrExpression for tables of a wrong size;
+// sumproduct.ErrNotFinite for entries that are not finite; linalg.ErrConvergence; the context's
+// error, looked at between steps. Cost: Evaluate.
 func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (Value, error) {
 	h := e.Hypergraph()
 	if o.Cutoff == 0 {
 		o.Cutoff = DefaultCutoff
 	}
 	if o.Bond < 1 || !(o.Cutoff > 0 && o.Cutoff < 1) {
-		return Value{}, fault.New(fault.BadInput, "%w: bond %d, cutoff %g", ErrOptions, o.Bond, o.Cutoff)
+		return Value{}, fault.New(fault.BadInput, "%w: bond %d, cutoff %g",
+			ErrOptions, o.Bond, o.Cutoff)
 	}
+
 	if err := p.check(h); err != nil {
 		return Value{}, err
 	}
 	if err := checkTables(e); err != nil {
 		return Value{}, err
 	}
+
 	s := &sweep{e: e, p: p, o: o, steps: schedule(h, p), w: new(linalg.Work)}
 	s.lim = limits{bond: o.Bond, cutoff: o.Cutoff, largest: 1}
 	for _, t := range e.Tables {
 		s.lim.held += 8 * float64(len(t.Data))
 	}
 	s.lim.peak = s.lim.held
+
 	price := newPricer(h, float64(o.Bond)).price(p, math.Inf(1))
 	if o.Marginals {
 		price = newPricer(h, float64(o.Bond)).priceMarginals(p)
 	}
+
 	if need := price.PeakBytes; need > o.memory() {
-		return Value{}, fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
+		return Value{}, fault.New(fault.OverBudget,
+			"%w: a sweep with bonds of %d needs %.0f bytes, the budget is %.0f",
 			sumproduct.ErrOverBudget, o.Bond, need, o.memory())
 	}
+
 	s.gauge, s.f = forwardGauge(e, s.steps)
 	return s.run(ctx)
 }
 
+// checkTables checks sizes and entries.
 func checkTables(e *sumproduct.Expression) error {
 	if err := e.Validate(); err != nil {
 		return err
@@ -68,6 +77,7 @@ func checkTables(e *sumproduct.Expression) error {
 	return nil
 }
 
+// sweep carries one Contract.
 type sweep struct {
 	e     *sumproduct.Expression
 	p     Plan
@@ -75,12 +85,13 @@ type sweep struct {
 	steps []step
 	lim   limits
 	w     *linalg.Work
-	gauge gauge       // of the sweep at hand
+	gauge gauge       // of the sweep that is under way
 	f     [][]float64 // of the sweep forward
 	// states[k] is the chain before step k, with a site for its index; kept for marginals
 	states [][]*site
 }
 
+// run sweeps forward, and back where marginals are asked for.
 func (s *sweep) run(ctx context.Context) (Value, error) {
 	c := newChain(s.p.Position, s.constant(), s.w)
 	zero := c.scale.IsZero()
@@ -97,18 +108,30 @@ func (s *sweep) run(ctx context.Context) (Value, error) {
 		}
 		zero = !alive
 	}
-	v := Value{Z: c.scale, Discarded: s.lim.discarded, Truncated: s.lim.truncated, Bond: s.lim.largest}
+
+	v := Value{
+		Z:         c.scale,
+		Discarded: s.lim.discarded,
+		Truncated: s.lim.truncated,
+		Bond:      s.lim.largest,
+	}
+
 	if zero {
 		v.Z = scaled.Number{}
 	}
+
 	if s.o.Marginals && !zero {
 		var err error
 		if v.Marginals, err = s.marginals(ctx); err != nil {
 			return Value{}, err
 		}
-		v.Discarded, v.Truncated, v.Bond = s.lim.discarded, s.lim.truncated, s.lim.largest
+		v.Discarded = s.lim.discarded
+		v.Truncated = s.lim.truncated
+		v.Bond = s.lim.largest
 	}
-	v.Flops, v.PeakBytes = s.lim.flops, s.lim.peak
+
+	v.Flops = s.lim.flops
+	v.PeakBytes = s.lim.peak
 	return v, nil
 }
 
@@ -123,20 +146,24 @@ func (s *sweep) constant() scaled.Number {
 	return z
 }
 
-// forward multiplies the tables of a step in, and sums its index out if it is the last of its steps.
+// forward multiplies the tables of a step in,
+// and sums its index out if it is the last of its steps.
 func (s *sweep) forward(c *chain, st *step) (bool, error) {
 	before := slices.Clone(c.sites)
 	if slices.Contains(st.enter, st.index) {
 		c.insert(st.index, s.e.Dims[st.index])
 	}
+
 	if s.o.Marginals {
 		s.states = append(s.states, slices.Clone(c.sites))
 	}
+
 	for _, j := range st.enter {
 		if j != st.index {
 			c.insert(j, s.e.Dims[j])
 		}
 	}
+
 	alive, err := s.multiply(c, st, func(j int) bool { return st.last && j == st.index })
 	if s.o.Marginals {
 		s.lim.held += 8 * fresh(c.sites, before)
@@ -166,6 +193,7 @@ func (s *sweep) multiply(c *chain, st *step, gone func(int) bool) (bool, error) 
 		return false, err
 	}
 	c.scale = c.scale.Mul(scaled.Make(1, exp))
+
 	leave := make([]bool, len(span))
 	for k, j := range span {
 		leave[k] = gone(j)
@@ -175,14 +203,17 @@ func (s *sweep) multiply(c *chain, st *step, gone func(int) bool) (bool, error) 
 
 // span lists the indices of the chain from the first to the last that a step's tables touch.
 func (s *sweep) span(c *chain, st *step) (first int, span []int) {
-	low, high := s.p.Position[st.index], s.p.Position[st.index]
+	low := s.p.Position[st.index]
+	high := s.p.Position[st.index]
 	for _, t := range st.tables {
 		for _, j := range s.e.Tables[t].Scope {
 			if s.e.Dims[j] > 1 {
-				low, high = min(low, s.p.Position[j]), max(high, s.p.Position[j])
+				low = min(low, s.p.Position[j])
+				high = max(high, s.p.Position[j])
 			}
 		}
 	}
+
 	first, _ = c.find(low)
 	last, _ := c.find(high)
 	for _, a := range c.sites[first : last+1] {

@@ -20,7 +20,8 @@ func TestReferenceGrids(t *testing.T) {
 			continue
 		}
 		e, want := measured(t, name)
-		p, _, err := mps.Search(context.Background(), e.Hypergraph(), mps.SearchOptions{Bond: 32, Moves: 1 << 18})
+		p, _, err := mps.Search(context.Background(), e.Hypergraph(),
+			mps.SearchOptions{Bond: 32, Moves: 1 << 18})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,8 @@ func TestReferenceGrids(t *testing.T) {
 	}
 }
 
-// TestReferenceModels: models under their evidence, with bonds and errors in nats that a sweep is known to reach.
+// TestReferenceModels: models under their evidence,
+// with bonds and errors in nats that a sweep is known to reach.
 func TestReferenceModels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
@@ -44,11 +46,14 @@ func TestReferenceModels(t *testing.T) {
 		bond  int
 		error float64
 	}{
-		{"uai/CSP_11", 32, 1e-3}, {"uai/ObjectDetection_11", 16, 1e-4}, {"uai/Alchemy_11", 16, 1e-6}, {"uai/Grids_15", 32, 1e-6},
-		{"uai/Segmentation_11", 32, 1e-3}, {"uai/Pedigree_11", 16, 1e-8}, {"ising/complete15_mixed_1.0_s0", 32, 1e-10},
+		{"uai/CSP_11", 32, 1e-3}, {"uai/ObjectDetection_11", 16, 1e-4}, {"uai/Alchemy_11",
+			16, 1e-6}, {"uai/Grids_15", 32, 1e-6},
+		{"uai/Segmentation_11", 32, 1e-3}, {"uai/Pedigree_11",
+			16, 1e-8}, {"ising/complete15_mixed_1.0_s0", 32, 1e-10},
 	} {
 		e, want := measured(t, c.name)
-		p, _, err := mps.Search(context.Background(), e.Hypergraph(), mps.SearchOptions{Bond: c.bond, Moves: 1 << 20})
+		p, _, err := mps.Search(context.Background(), e.Hypergraph(),
+			mps.SearchOptions{Bond: c.bond, Moves: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,8 @@ func TestEvaluateMarginalsBoundsContract(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		e := randomExpression(rng, false, false)
 		p, bond := randomPlan(rng, e.Hypergraph()), 1+rng.IntN(12)
-		v, err := Contract(context.Background(), e, p, Options{Bond: bond, Cutoff: 1e-300, Marginals: true})
+		v, err := Contract(context.Background(), e, p,
+			Options{Bond: bond, Cutoff: 1e-300, Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,9 +23,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestMeasure prints a table of what contractions take and return: MPS_MODELS lists models ("ising/…" and "uai/…" of the
-// reference folder, or generated ones such as "grid:40:attractive:1", "regular:200:1", "complete:40:0.25",
-// "bipartite:40:0.25"), MPS_BONDS bonds, MPS_SEEDS seeds.
+// TestMeasure prints a table of what contractions take and return: MPS_MODELS lists models
+// ("ising/…" and "uai/…" of the reference folder, or generated ones such as "grid:40:attractive:1",
+// "regular:200:1", "complete:40:0.25", "bipartite:40:0.25"), MPS_BONDS bonds, MPS_SEEDS seeds.
 func TestMeasure(t *testing.T) {
 	names := os.Getenv("MPS_MODELS")
 	if names == "" {
@@ -40,7 +40,8 @@ func TestMeasure(t *testing.T) {
 				var c mps.Cost
 				var err error
 				if p.Order == nil {
-					p, _, err = mps.Search(context.Background(), e.Hypergraph(), mps.SearchOptions{Bond: bond, Seed: uint64(seed), Memory: 4 << 30})
+					p, _, err = mps.Search(context.Background(), e.Hypergraph(),
+						mps.SearchOptions{Bond: bond, Seed: uint64(seed), Memory: 4 << 30})
 				}
 				searched := time.Since(begin).Seconds()
 				if err == nil {
@@ -49,8 +50,10 @@ func TestMeasure(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Printf("%s seed %d χ=%d: search %.1f s, predicted %.1e flops %.1e bytes", name, seed, bond, searched, c.Flops, c.PeakBytes)
-				if limit, _ := strconv.ParseFloat(os.Getenv("MPS_FLOPS"), 64); limit > 0 && c.Flops > limit {
+				fmt.Printf("%s seed %d χ=%d: search %.1f s, predicted %.1e flops %.1e bytes",
+					name, seed, bond, searched, c.Flops, c.PeakBytes)
+				if limit, _ := strconv.ParseFloat(os.Getenv("MPS_FLOPS"), 64); limit > 0 &&
+					c.Flops > limit {
 					fmt.Println(", left out")
 					continue
 				}
@@ -64,7 +67,8 @@ func TestMeasure(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Printf("; %.2f s, %.1e flops, %.1e bytes, sign %d, ln Z %.10f, error %.1e, discarded %.0e\n",
+				fmt.Printf("; %.2f s, %.1e flops, %.1e bytes, sign %d, ln Z %.10f, error %.1e, "+
+					"discarded %.0e\n",
 					time.Since(begin).Seconds(), v.Flops, v.PeakBytes, v.Z.Sign(), v.Z.LogAbs(), v.Z.LogAbs()-want, v.Discarded)
 			}
 		}
@@ -128,14 +132,16 @@ func measured(t testing.TB, name string) (*sumproduct.Expression, float64) {
 	return r.Expression, math.NaN()
 }
 
-// bipartite is the Ising model on the complete bipartite graph of n + n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1).
+// bipartite is the Ising model on the complete bipartite graph of n + n,
+// J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1).
 func bipartite(n int, delta float64) *sumproduct.Expression {
 	rng := rand.New(rand.NewPCG(1, 2))
 	e := &sumproduct.Expression{Scale: scaled.One}
 	for i := range 2 * n {
 		h := 0.2*rng.Float64() - 0.1
 		e.Dims = append(e.Dims, 2)
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+		e.Tables = append(e.Tables,
+			sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
 	}
 	for i := range n {
 		for j := range n {

@@ -11,7 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// randomExpression has connected and unconnected parts, repeated scopes, numbers, indices of dimension 1 and in no table.
+// randomExpression has connected and unconnected parts,
+// repeated scopes, numbers, indices of dimension 1 and in no table.
 func randomExpression(rng *rand.Rand, negative, zeros bool) *sumproduct.Expression {
 	n := 1 + rng.IntN(9)
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(math.Exp(rng.NormFloat64()))}
@@ -67,8 +68,10 @@ func TestEvaluateBoundsContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Flops > c.Flops || v.PeakBytes > c.PeakBytes || math.Log2(float64(v.Bond)) > c.Log2Bond {
-			t.Errorf("seed %d: %g flops, %g bytes, bond %d; predicted %+v", seed, v.Flops, v.PeakBytes, v.Bond, c)
+		if v.Flops > c.Flops || v.PeakBytes > c.PeakBytes ||
+			math.Log2(float64(v.Bond)) > c.Log2Bond {
+			t.Errorf("seed %d: %g flops, %g bytes, bond %d; predicted %+v",
+				seed, v.Flops, v.PeakBytes, v.Bond, c)
 		}
 	}
 }

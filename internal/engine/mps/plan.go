@@ -13,29 +13,37 @@ import (
 
 // Plan says how an expression is swept. It depends on shapes only.
 type Plan struct {
-	Order    []int // the indices of dimension above 1 in the sequence in which they are summed out
-	Position []int // by index: its rank in the chain, distinct for the indices of Order; −1 elsewhere
+	Order []int // the indices of dimension above 1 in the sequence in which they are summed out
+	// Position is, by index, its rank in the chain,
+	// distinct for the indices of Order; −1 elsewhere.
+	Position []int
 }
 
-// Restrict returns the plan over h that agrees with p: indices that h still has keep their sequence and their places
-// relative to each other, those that are gone are left out, and those that p does not know (hidden indices of stars and
-// chains above all) are placed beside the neighbour that is summed out first, in the chain and in the order just before it.
-// Deterministic. Time: that of sorting, and one pass over the edges per unknown index and neighbour.
+// Restrict returns the plan over h that agrees with p: indices that h still has keep their sequence
+// and their places relative to each other, those that are gone are left out, and those that p does
+// not know (hidden indices of stars and chains above all) are placed beside the neighbour that is
+// summed out first, in the chain and in the order just before it.
+// Deterministic. Time: that of sorting,
+// and one pass over the edges per unknown index and neighbour.
 func (p Plan) Restrict(h contractionorder.Hypergraph) Plan {
 	n := len(h.Dims)
 	rank := make([]int, n) // in the order
 	for i := range rank {
 		rank[i] = -1
 	}
+
 	var order, chain []int
 	for _, i := range p.Order {
-		if i >= 0 && i < n && h.Dims[i] > 1 && rank[i] < 0 && i < len(p.Position) && p.Position[i] >= 0 {
+		if i >= 0 && i < n && h.Dims[i] > 1 && rank[i] < 0 && i < len(p.Position) &&
+			p.Position[i] >= 0 {
 			rank[i] = len(order)
 			order = append(order, i)
 		}
 	}
+
 	chain = slices.Clone(order)
-	slices.SortStableFunc(chain, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
+	slices.SortStableFunc(chain,
+		func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	if len(order) < count(h.Dims) {
 		order, chain = adopt(h, rank, order, chain)
 	}
@@ -61,22 +69,27 @@ func adopt(h contractionorder.Hypergraph, rank, order, chain []int) ([]int, []in
 				host[best] = append(host[best], i)
 			}
 		}
+
 		if len(host) == 0 {
 			break
 		}
-		order, chain = insertBeside(order, host), insertBeside(chain, host)
+		order = insertBeside(order, host)
+		chain = insertBeside(chain, host)
 		for k, i := range order {
 			rank[i] = k
 		}
 	}
+
 	for i, d := range h.Dims {
 		if d > 1 && rank[i] < 0 {
-			order, chain = append(order, i), append(chain, i)
+			order = append(order, i)
+			chain = append(chain, i)
 		}
 	}
 	return order, chain
 }
 
+// insertBeside puts what every index of a list hosts just before it.
 func insertBeside(list []int, host map[int][]int) []int {
 	var out []int
 	for _, i := range list {
@@ -85,7 +98,8 @@ func insertBeside(list []int, host map[int][]int) []int {
 	return out
 }
 
-// neighbours lists, for every index of dimension above 1, the others that some edge shares with it, ascending.
+// neighbours lists, for every index of dimension above 1,
+// the others that some edge shares with it, ascending.
 func neighbours(h contractionorder.Hypergraph) [][]int {
 	near := make([][]int, len(h.Dims))
 	for _, e := range h.Edges {
@@ -104,6 +118,7 @@ func neighbours(h contractionorder.Hypergraph) [][]int {
 	return near
 }
 
+// count is the number of indices of dimension above 1.
 func count(dims []int) int {
 	n := 0
 	for _, d := range dims {
@@ -135,8 +150,10 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 		return bad("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
 	if want := count(h.Dims); len(p.Order) != want {
-		return bad("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
+		return bad("an order of %d indices, the expression has %d of dimension above 1",
+			len(p.Order), want)
 	}
+
 	seen := make([]bool, len(h.Dims))
 	places := make(map[int]int, len(p.Order))
 	for _, i := range p.Order {

@@ -23,12 +23,15 @@ func lattice(rng *rand.Rand, rows, cols int, delta float64) *sumproduct.Expressi
 	e := &sumproduct.Expression{Scale: scaled.One}
 	pair := func(i, j int) {
 		k := delta * (2*rng.Float64() - 1)
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, j}, Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
+		e.Tables = append(e.Tables,
+			sumproduct.Table{Scope: []int{i, j},
+				Data: []float64{math.Exp(k), math.Exp(-k), math.Exp(-k), math.Exp(k)}})
 	}
 	for i := range rows * cols {
 		e.Dims = append(e.Dims, 2)
 		h := 0.2*rng.Float64() - 0.1
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
+		e.Tables = append(e.Tables,
+			sumproduct.Table{Scope: []int{i}, Data: []float64{math.Exp(-h), math.Exp(h)}})
 	}
 	for i := range rows * cols {
 		if i%cols < cols-1 {
@@ -61,7 +64,8 @@ func mustSearch(t *testing.T, h contractionorder.Hypergraph, o SearchOptions) (P
 
 func exactValue(t *testing.T, e *sumproduct.Expression) (float64, [][]float64) {
 	t.Helper()
-	r, _, err := einsum.Marginals(context.Background(), e, orders.Best(e.Hypergraph()), einsum.Options{Threads: 1})
+	r, _, err := einsum.Marginals(context.Background(), e, orders.Best(e.Hypergraph()),
+		einsum.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +86,8 @@ func TestTruncationConverges(t *testing.T) {
 		bond              int
 		z, marginal       float64
 		truncated, strict bool
-	}{{bond: 2, z: 0.5, marginal: 0.1, truncated: true}, {bond: 8, z: 1e-5, marginal: 1e-4, truncated: true},
+	}{{bond: 2, z: 0.5, marginal: 0.1, truncated: true},
+		{bond: 8, z: 1e-5, marginal: 1e-4, truncated: true},
 		{bond: 64, z: 1e-10, marginal: 1e-9}} {
 		v := mustContract(t, e, p, Options{Bond: c.bond, Marginals: true})
 		worst := 0.0
@@ -91,16 +96,20 @@ func TestTruncationConverges(t *testing.T) {
 				worst = max(worst, math.Abs(rows[i][x]-v.Marginals[i][x]))
 			}
 		}
-		t.Logf("χ=%d: ln Z off by %.1e, marginals by %.1e, discarded %.1e", c.bond, v.Z.LogAbs()-want, worst, v.Discarded)
-		if d := math.Abs(v.Z.LogAbs() - want); d > c.z || worst > c.marginal || v.Truncated != c.truncated ||
+		t.Logf("χ=%d: ln Z off by %.1e, marginals by %.1e, discarded %.1e",
+			c.bond, v.Z.LogAbs()-want, worst, v.Discarded)
+		if d := math.Abs(v.Z.LogAbs() - want); d > c.z || worst > c.marginal ||
+			v.Truncated != c.truncated ||
 			v.Bond > c.bond || v.Discarded > 0 != (c.bond < 64) && v.Discarded > 1e-20 {
-			t.Errorf("χ=%d: ln Z off by %g, marginals by %g, truncated %v, bond %d, discarded %g", c.bond, d, worst,
+			t.Errorf("χ=%d: ln Z off by %g, marginals by %g, truncated %v, bond %d, discarded %g",
+				c.bond, d, worst,
 				v.Truncated, v.Bond, v.Discarded)
 		}
 	}
 }
 
-// TestDerivatives: P(i=v) is ∂ ln Z / ∂ ln w_i(v), here by central differences, all bonds sufficient.
+// TestDerivatives: P(i=v) is ∂ ln Z / ∂ ln w_i(v),
+// here by central differences, all bonds sufficient.
 func TestDerivatives(t *testing.T) {
 	e := lattice(rand.New(rand.NewPCG(2, 5)), 4, 4, 1)
 	p, _ := mustSearch(t, e.Hypergraph(), SearchOptions{Bond: 32, Moves: 1 << 16})
@@ -109,7 +118,8 @@ func TestDerivatives(t *testing.T) {
 	for i := range e.Dims {
 		at := func(f float64) float64 {
 			c := *e
-			c.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{i}, Data: []float64{1, math.Exp(f)}})
+			c.Tables = append(slices.Clone(e.Tables),
+				sumproduct.Table{Scope: []int{i}, Data: []float64{1, math.Exp(f)}})
 			return mustContract(t, &c, p, Options{Bond: 32}).Z.LogAbs()
 		}
 		if d := (at(step) - at(-step)) / (2 * step); math.Abs(d-v.Marginals[i][1]) > 1e-7 {
@@ -125,8 +135,10 @@ func TestOrderOfTablesDoesNotMatter(t *testing.T) {
 	want := mustContract(t, e, p, Options{Bond: 4})
 	c := *e
 	c.Tables = slices.Clone(e.Tables)
-	rng.Shuffle(len(c.Tables), func(i, j int) { c.Tables[i], c.Tables[j] = c.Tables[j], c.Tables[i] })
-	if got := mustContract(t, &c, p, Options{Bond: 4}); math.Abs(got.Z.LogAbs()-want.Z.LogAbs()) > 1e-9 {
+	rng.Shuffle(len(c.Tables),
+		func(i, j int) { c.Tables[i], c.Tables[j] = c.Tables[j], c.Tables[i] })
+	if got := mustContract(t, &c, p,
+		Options{Bond: 4}); math.Abs(got.Z.LogAbs()-want.Z.LogAbs()) > 1e-9 {
 		t.Errorf("ln Z %.12f, with tables in another order %.12f", want.Z.LogAbs(), got.Z.LogAbs())
 	}
 	if again := mustContract(t, e, p, Options{Bond: 4}); !reflect.DeepEqual(again, want) {
@@ -149,7 +161,8 @@ func TestScales(t *testing.T) {
 			c.Tables = append(c.Tables, sumproduct.Table{Scope: t.Scope, Data: data})
 		}
 		// math.Log is wrong below 2^−1022 on amd64
-		got := mustContract(t, &c, p, Options{Bond: 32}).Z.LogAbs() - float64(len(e.Tables))*scaled.FromFloat(f).LogAbs()
+		got := mustContract(t, &c, p,
+			Options{Bond: 32}).Z.LogAbs() - float64(len(e.Tables))*scaled.FromFloat(f).LogAbs()
 		if !(math.Abs(got-want) < 1e-9) {
 			t.Errorf("tables times %g: ln Z off by %g", f, got-want)
 		}
@@ -184,11 +197,13 @@ func TestRestrict(t *testing.T) {
 		e := randomExpression(rng, false, false)
 		h := e.Hypergraph()
 		p := randomPlan(rng, h)
-		if got := p.Restrict(h); !reflect.DeepEqual(got.Order, p.Order) && len(p.Order) > 0 || len(got.Position) != len(p.Position) {
+		if got := p.Restrict(h); !reflect.DeepEqual(got.Order, p.Order) && len(p.Order) > 0 ||
+			len(got.Position) != len(p.Position) {
 			t.Fatalf("seed %d: %+v restricted to itself is %+v", seed, p, got)
 		}
 		smaller := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
-		for i := range smaller.Dims { // some observed, and two hidden ones that the plan does not know
+		// some observed, and two hidden ones that the plan does not know
+		for i := range smaller.Dims {
 			if rng.IntN(3) == 0 {
 				smaller.Dims[i] = 1
 			}
@@ -206,7 +221,8 @@ func TestRestrict(t *testing.T) {
 				kept = append(kept, i)
 			}
 		}
-		want := contractionorder.Restrict(p.Order, contractionorder.Hypergraph{Dims: smaller.Dims[:n]})
+		want := contractionorder.Restrict(p.Order,
+			contractionorder.Hypergraph{Dims: smaller.Dims[:n]})
 		if !slices.Equal(kept, want) {
 			t.Errorf("seed %d: order %v, want %v", seed, kept, want)
 		}
@@ -225,9 +241,11 @@ func TestErrors(t *testing.T) {
 	file := contractionorder.Restrict(nil, e.Hypergraph())
 	good := Plan{Order: file, Position: positions(file, len(file))}
 	bad := *e
-	bad.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{0}, Data: []float64{1, math.NaN()}})
+	bad.Tables = append(slices.Clone(e.Tables),
+		sumproduct.Table{Scope: []int{0}, Data: []float64{1, math.NaN()}})
 	short := *e
-	short.Tables = append(slices.Clone(e.Tables), sumproduct.Table{Scope: []int{0}, Data: []float64{1}})
+	short.Tables = append(slices.Clone(e.Tables),
+		sumproduct.Table{Scope: []int{0}, Data: []float64{1}})
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, c := range []struct {
@@ -241,7 +259,8 @@ func TestErrors(t *testing.T) {
 		text string
 	}{
 		{name: "bond", e: e, p: good, want: ErrOptions, code: fault.BadInput, text: "bond 0"},
-		{name: "cutoff", e: e, p: good, o: Options{Bond: 1, Cutoff: 2}, want: ErrOptions, code: fault.BadInput, text: "cutoff 2"},
+		{name: "cutoff", e: e, p: good, o: Options{Bond: 1, Cutoff: 2}, want: ErrOptions,
+			code: fault.BadInput, text: "cutoff 2"},
 		{
 			name: "memory",
 			e:    e,
@@ -278,19 +297,23 @@ func TestErrors(t *testing.T) {
 			code: fault.BadInput,
 			text: "table 21, entry 1 is NaN",
 		},
-		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: sumproduct.ErrExpression, code: fault.BadInput, text: "1 entries"},
-		{name: "cancelled", ctx: cancelled, e: e, p: good, o: Options{Bond: 4}, want: context.Canceled, code: fault.Cancelled, text: "canceled"},
+		{name: "size", e: &short, p: good, o: Options{Bond: 4}, want: sumproduct.ErrExpression,
+			code: fault.BadInput, text: "1 entries"},
+		{name: "cancelled", ctx: cancelled, e: e, p: good, o: Options{Bond: 4},
+			want: context.Canceled, code: fault.Cancelled, text: "canceled"},
 	} {
 		ctx := c.ctx
 		if ctx == nil {
 			ctx = context.Background()
 		}
 		_, err := Contract(ctx, c.e, c.p, c.o)
-		if !errors.Is(err, c.want) || fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.text) {
+		if !errors.Is(err, c.want) || fault.CodeOf(err) != c.code ||
+			!strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v (%s)", c.name, err, fault.CodeOf(err))
 		}
 	}
-	if _, _, err := Search(cancelled, e.Hypergraph(), SearchOptions{Bond: 4}); !errors.Is(err, context.Canceled) {
+	if _, _, err := Search(cancelled, e.Hypergraph(), SearchOptions{Bond: 4}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("search: %v", err)
 	}
 }
@@ -300,8 +323,9 @@ func TestEdges(t *testing.T) {
 		e    sumproduct.Expression
 		want float64
 	}{
-		"empty":      {sumproduct.Expression{Scale: scaled.FromFloat(3)}, 3},
-		"number":     {sumproduct.Expression{Scale: scaled.FromFloat(3), Tables: []sumproduct.Table{{Data: []float64{-2}}}}, -6},
+		"empty": {sumproduct.Expression{Scale: scaled.FromFloat(3)}, 3},
+		"number": {sumproduct.Expression{Scale: scaled.FromFloat(3),
+			Tables: []sumproduct.Table{{Data: []float64{-2}}}}, -6},
 		"no table":   {sumproduct.Expression{Scale: scaled.One, Dims: []int{4, 1, 5}}, 20},
 		"zero scale": {sumproduct.Expression{Dims: []int{2}}, 0},
 		"zero table": {sumproduct.Expression{
@@ -322,7 +346,8 @@ func TestEdges(t *testing.T) {
 	} {
 		p, _ := mustSearch(t, c.e.Hypergraph(), SearchOptions{Bond: 2, Moves: 1 << 10})
 		v := mustContract(t, &c.e, p, Options{Bond: 2, Marginals: true})
-		if d := math.Abs(v.Z.Float64() - c.want); d > 1e-12 || (v.Marginals == nil) != (c.want == 0) {
+		if d := math.Abs(v.Z.Float64() - c.want); d > 1e-12 ||
+			(v.Marginals == nil) != (c.want == 0) {
 			t.Errorf("%s: %g, want %g; marginals %v", name, v.Z.Float64(), c.want, v.Marginals)
 		}
 	}

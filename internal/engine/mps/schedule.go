@@ -1,6 +1,7 @@
 package mps
 
-// The steps that a plan stands for. They depend on shapes only, so that what they cost is known before any work.
+// The steps that a plan stands for.
+// They depend on shapes only, so that what they cost is known before any work.
 
 import (
 	"cmp"
@@ -9,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// step multiplies tables into the state. All of them have index; their other indices are in the chain, or join it first.
+// step multiplies tables into the state.
+// All of them have index; their other indices are in the chain, or join it first.
 type step struct {
 	index  int
 	tables []int
@@ -17,11 +19,12 @@ type step struct {
 	last   bool  // index is summed out
 }
 
-// growth bounds the factor by which one step may multiply a bond, unless one table alone exceeds it.
+// growth bounds the factor by which one step may multiply a bond,
+// unless one table alone exceeds it.
 const growth = 16
 
-// schedule lists the steps of p on h. Tables of one or two indices go together: their operator has the bond of index.
-// Larger ones join them while the operator's bond stays within growth.
+// schedule lists the steps of p on h. Tables of one or two indices go together: their operator
+// has the bond of index. Larger ones join them while the operator's bond stays within growth.
 func schedule(h contractionorder.Hypergraph, p Plan) []step {
 	at := make([][]int, len(h.Dims)) // tables by index
 	for t, e := range h.Edges {
@@ -29,8 +32,10 @@ func schedule(h contractionorder.Hypergraph, p Plan) []step {
 			at[i] = append(at[i], t)
 		}
 	}
+
 	used := make([]bool, len(h.Edges))
 	in := make([]bool, len(h.Dims))
+
 	var steps []step
 	for _, i := range p.Order {
 		var small, large []int
@@ -44,6 +49,7 @@ func schedule(h contractionorder.Hypergraph, p Plan) []step {
 			}
 			used[t] = true
 		}
+
 		groups := group(h, p, i, small, large)
 		for g, tables := range groups {
 			s := step{index: i, tables: tables, last: g == len(groups)-1}
@@ -53,13 +59,15 @@ func schedule(h contractionorder.Hypergraph, p Plan) []step {
 					s.enter = append(s.enter, j)
 				}
 			}
+
 			enter(i)
 			for _, t := range tables {
 				for _, j := range others(h.Dims, h.Edges[t], i) {
 					enter(j)
 				}
 			}
-			slices.SortFunc(s.enter, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
+			slices.SortFunc(s.enter,
+				func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 			steps = append(steps, s)
 		}
 	}
@@ -86,7 +94,8 @@ func group(h contractionorder.Hypergraph, p Plan, i int, small, large []int) [][
 func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) float64 {
 	top := float64(h.Dims[i])
 	for _, t := range tables {
-		for _, j := range others(h.Dims, h.Edges[t], i) { // a bond's size changes at places of the tables' indices only
+		// a bond's size changes at places of the tables' indices only
+		for _, j := range others(h.Dims, h.Edges[t], i) {
 			bond := float64(h.Dims[i])
 			for _, u := range tables {
 				bond *= crossing(h, p, u, i, p.Position[j])
@@ -97,7 +106,8 @@ func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) fl
 	return top
 }
 
-// crossing bounds the rank of table t, at a fixed value of i, between the places up to and beyond a place.
+// crossing bounds the rank of table t, at a fixed value of i,
+// between the places up to and beyond a place.
 func crossing(h contractionorder.Hypergraph, p Plan, t, i, place int) float64 {
 	left, right := 1.0, 1.0
 	for _, j := range h.Edges[t] {

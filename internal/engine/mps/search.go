@@ -22,18 +22,21 @@ type SearchOptions struct {
 	Moves  int64  // sites that pricing may look at; 0: 2^24, about a second's worth
 }
 
+// defaultMoves is about a second's worth.
 const defaultMoves = 1 << 24
 
-// Search returns a plan for h: the cheapest of several orders (file, reverse Cuthill–McKee, min-fill, min-weight, greedy)
-// with several chains (the same, local insertion, file, reverse Cuthill–McKee), improved by moves of indices within order
-// and chain. Cheap means
+// Search returns a plan for h: the cheapest of several orders (file, reverse Cuthill–McKee,
+// min-fill, min-weight, greedy) with several chains (the same, local insertion, file, reverse
+// Cuthill–McKee), improved by moves of indices within order and chain. Cheap means
 //
 //	log2 flops(χ) + ¼·log2 flops(no truncation)
 //
-// where the second term stands for accuracy: what is less work to do exactly loses less to truncation. A function of its
-// arguments. Errors: ErrOptions; sumproduct.ErrOverBudget (fault.OverBudget) where the best plan needs more than Memory; the
-// context's.
-func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
+// where the second term stands for accuracy: what is less work to do exactly loses less to
+// truncation. A function of its arguments. Errors: ErrOptions; sumproduct.ErrOverBudget
+// (fault.OverBudget) where the best plan needs more than Memory; the context's.
+func Search(
+	ctx context.Context, h contractionorder.Hypergraph, o SearchOptions,
+) (Plan, Cost, error) {
 	if o.Bond < 1 {
 		return Plan{}, Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, o.Bond)
 	}
@@ -43,6 +46,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if o.Memory == 0 {
 		o.Memory = btn.DefaultMemory
 	}
+
 	s := &searcher{
 		h:      h,
 		near:   neighbours(h),
@@ -51,9 +55,12 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 		moves:  o.Moves,
 		memory: float64(o.Memory),
 	}
-	s.finite, s.exact = newPricer(h, float64(o.Bond)), newPricer(h, hugeBond)
+
+	s.finite = newPricer(h, float64(o.Bond))
+	s.exact = newPricer(h, hugeBond)
 	s.live = contractionorder.Restrict(nil, h)
 	s.best.score = math.Inf(1)
+
 	if err := s.starts(ctx); err != nil {
 		return Plan{}, Cost{}, err
 	}
@@ -63,30 +70,34 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if err := s.drift(ctx); err != nil {
 		return Plan{}, Cost{}, err
 	}
+
 	p := Plan{Order: s.best.order, Position: positions(s.best.chain, len(h.Dims))}
 	cost, err := Evaluate(h, p, o.Bond)
 	if err == nil && cost.PeakBytes > float64(o.Memory) {
-		err = fault.New(fault.OverBudget, "%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d",
+		err = fault.New(fault.OverBudget,
+			"%w: a sweep with bonds of %d needs %.0f bytes, the budget is %d",
 			sumproduct.ErrOverBudget, o.Bond, cost.PeakBytes, o.Memory)
 	}
 	return p, cost, err
 }
 
+// candidate is a plan: its order, and its indices in the sequence of the chain.
 type candidate struct {
 	order, chain []int
 	score        float64
 }
 
+// searcher carries one Search.
 type searcher struct {
 	h             contractionorder.Hypergraph
-	near          [][]int
-	live          []int
+	near          [][]int // by index: its neighbours
+	live          []int   // indices of dimension above 1
 	rng           *rand.Rand
-	finite, exact *pricer
+	finite, exact *pricer // with the bond, and without truncation
 	best          candidate
 	seed          uint64
-	moves         int64
-	memory        float64
+	moves         int64   // left
+	memory        float64 // bytes
 }
 
 // exactWeight is what an order of magnitude of exact work counts against one of truncated work.
@@ -97,21 +108,26 @@ func (s *searcher) score(order, chain []int, enough float64) float64 {
 	p := Plan{Order: order, Position: positions(chain, len(s.h.Dims))}
 	finite := s.finite.price(p, math.Exp2(min(enough, 300)))
 	s.moves -= s.finite.visits
+
 	base := math.Log2(finite.Flops + 1)
 	if finite.PeakBytes > s.memory {
 		base += 4 * math.Log2(finite.PeakBytes/s.memory)
 	}
+
 	if base > enough {
 		return math.Inf(1)
 	}
+
 	exact := s.exact.price(p, math.Exp2(min((enough-base)/exactWeight, 900)))
 	s.moves -= s.exact.visits
 	return base + exactWeight*math.Log2(exact.Flops+1)
 }
 
-// noise is by how much seeds other than 0 misjudge starts, so that they end in different plans of about the same cost.
+// noise is by how much seeds other than 0 misjudge starts,
+// so that they end in different plans of about the same cost.
 const noise = 0.5
 
+// try takes a plan that is better than the best so far.
 func (s *searcher) try(order, chain []int) {
 	score := s.score(order, chain, s.best.score+noise)
 	if s.seed != 0 {
@@ -122,10 +138,12 @@ func (s *searcher) try(order, chain []int) {
 	}
 }
 
-// starts tries what is constructed. Seeds other than 0 begin at any sequence and may turn the file round, break ties, and
-// start searches elsewhere.
+// starts tries what is constructed. Seeds other than 0 begin at any sequence
+// and may turn the file round, break ties, and start searches elsewhere.
 func (s *searcher) starts(ctx context.Context) error {
-	file, rng := s.live, s.rng
+	file := s.live
+	rng := s.rng // nil: no ties are broken by chance
+
 	if s.seed == 0 {
 		rng = nil
 	} else {
@@ -137,6 +155,7 @@ func (s *searcher) starts(ctx context.Context) error {
 			slices.Reverse(file)
 		}
 	}
+
 	mckee := cuthillMcKee(s.near, s.live, rng)
 	slices.Reverse(mckee)
 	fill, err := contractionorder.MinFill(ctx, s.h)
@@ -147,6 +166,7 @@ func (s *searcher) starts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for _, order := range [][]int{file, mckee, fill, light} {
 		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
 			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
@@ -155,6 +175,7 @@ func (s *searcher) starts(ctx context.Context) error {
 			s.try(order, chain)
 		}
 	}
+
 	for range 8 {
 		if err := ctx.Err(); err != nil || s.moves < 0 {
 			return err
@@ -176,19 +197,23 @@ func (s *searcher) improve(ctx context.Context) error {
 		return nil
 	}
 	s.best.score = s.score(s.best.order, s.best.chain, math.Inf(1))
+
 	current := s.best
 	total := float64(max(s.moves, 1))
 	reserve := int64(0)
 	if s.seed != 0 {
 		reserve = int64(total / 8)
 	}
+
 	for s.moves > reserve {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		next := s.neighbour(current)
 		temperature := 0.3 * float64(s.moves) / total
 		allowed := current.score - temperature*math.Log(1-s.rng.Float64())
+
 		s.moves -= int64(len(s.live))
 		if next.score = s.score(next.order, next.chain, allowed); next.score <= allowed {
 			current = next
@@ -200,8 +225,8 @@ func (s *searcher) improve(ctx context.Context) error {
 	return nil
 }
 
-// drift exchanges indices as long as that costs nothing, so that seeds other than 0 differ even where one plan is best up
-// to symmetry.
+// drift exchanges indices as long as that costs nothing,
+// so that seeds other than 0 differ even where one plan is best up to symmetry.
 func (s *searcher) drift(ctx context.Context) error {
 	const rounding = 1e-9
 	for s.seed != 0 && len(s.live) > 1 && s.moves > 0 {
@@ -214,14 +239,17 @@ func (s *searcher) drift(ctx context.Context) error {
 		} else {
 			next.chain = s.exchange(next.chain)
 		}
+
 		s.moves -= int64(len(s.live))
-		if next.score = s.score(next.order, next.chain, s.best.score+rounding); next.score <= s.best.score+rounding {
+		next.score = s.score(next.order, next.chain, s.best.score+rounding)
+		if next.score <= s.best.score+rounding {
 			s.best = next
 		}
 	}
 	return nil
 }
 
+// exchange swaps two entries of a list.
 func (s *searcher) exchange(list []int) []int {
 	out := slices.Clone(list)
 	i, j := s.rng.IntN(len(out)), s.rng.IntN(len(out))
@@ -241,6 +269,8 @@ func (s *searcher) neighbour(c candidate) candidate {
 	return c
 }
 
+// shift moves one index somewhere else,
+// to one of its neighbours as a rule, or turns a short piece round.
 func (s *searcher) shift(list []int, turn bool) []int {
 	out := slices.Clone(list)
 	from := s.rng.IntN(len(out))
@@ -248,11 +278,13 @@ func (s *searcher) shift(list []int, turn bool) []int {
 		slices.Reverse(out[from:min(len(out), from+2+s.rng.IntN(8))])
 		return out
 	}
+
 	i := out[from]
 	to := s.rng.IntN(len(out))
 	if near := s.near[i]; len(near) > 0 && s.rng.IntN(4) > 0 {
 		to = slices.Index(out, near[s.rng.IntN(len(near))])
 	}
+
 	out = slices.Delete(out, from, from+1)
 	return slices.Insert(out, min(max(to-s.rng.IntN(2), 0), len(out)), i)
 }
