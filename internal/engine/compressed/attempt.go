@@ -8,15 +8,18 @@ import (
 
 // draw is how a random tree is made.
 type draw struct {
-	order int  // of chains
-	sites int  // what is merged first: 1 the copy tensors of small variables, 2 tables with their copy tensors
+	order int // of chains: a kind of ranks
+	// sites: what is merged first:
+	// 1 the copy tensors of small variables, 2 tables with their copy tensors, 0 nothing
+	sites int
 	span  bool // a spanning tree; else greedy by rule
 	rule  rule
 }
 
 const firstDraws = 8 // trees before what was found guides the next
 
-// draw returns new settings or, half of the time, those of the best plan with one of them changed a little.
+// draw returns new settings or, half of the time,
+// those of the best plan with one of them changed a little.
 func (s *search) draw() draw {
 	r := s.rng
 	if s.tries > firstDraws && s.found && r.IntN(2) == 0 {
@@ -33,8 +36,10 @@ func (s *search) draw() draw {
 		}
 		return d
 	}
+
 	d := draw{order: r.IntN(chainOrders), sites: []int{1, 2, 0, 1}[s.tries%4], span: s.tries%4 < 2}
 	d.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
+
 	if r.IntN(2) == 0 {
 		d.rule.centre = math.Exp2(float64(r.IntN(6) - 2))
 	}
@@ -88,15 +93,19 @@ func (s *search) complete(p Plan, d draw, begin func(*meter) [][2]int) {
 		s.moves = s.o.Moves
 		return
 	}
+
 	m := newMeter(n, s.o.Bond, 0)
 	m.start(s.h)
+
 	memory := float64(s.o.Memory)
 	most := math.Inf(1) // flops, gauges not counted, from which nothing can be won
 	if s.found && s.cost.PeakBytes <= memory {
 		most = max(2*s.cost.Flops, s.o.Flops)
 	}
 	stop := func() bool { return m.peak*8 > 4*memory || m.flops > most || s.ctx.Err() != nil }
-	merges, ok := begin(m), true
+
+	merges := begin(m)
+	ok := true
 	root := s.root(n)
 	switch {
 	case root < 0:
@@ -107,10 +116,12 @@ func (s *search) complete(p Plan, d draw, begin func(*meter) [][2]int) {
 	default:
 		merges, ok = greedy(m, merges, d.rule, nil, s.rng, stop)
 	}
+
 	s.moves += slowness * (m.moves + int64(200*len(n.node)))
 	if !ok {
 		return
 	}
+
 	p.Merges = merges
 	if s.consider(p) {
 		s.drawn = d

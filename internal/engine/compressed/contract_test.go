@@ -14,7 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// random draws an expression; tables have up to three indices, some of which are in many tables, some in none.
+// random draws an expression;
+// tables have up to three indices, some of which are in many tables, some in none.
 func random(rng *rand.Rand, indices, tables int, negative bool) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(1 + rng.Float64())}
 	for range indices {
@@ -45,7 +46,8 @@ func table(rng *rand.Rand, dims, scope []int, negative bool) sumproduct.Table {
 // plans are an exact tree and some random ones.
 func plans(t *testing.T, h contractionorder.Hypergraph, bond int, seed uint64) []compressed.Plan {
 	t.Helper()
-	p, cost, err := compressed.Search(context.Background(), h, compressed.SearchOptions{Bond: 1 << 20, Seed: seed})
+	p, cost, err := compressed.Search(context.Background(), h,
+		compressed.SearchOptions{Bond: 1 << 20, Seed: seed})
 	if err != nil || cost.Loss != 0 {
 		t.Fatalf("seed %d: loss %v, %v", seed, cost.Loss, err)
 	}

@@ -43,7 +43,8 @@ func TestEdges(t *testing.T) {
 		want scaled.Number
 	}{
 		{"nothing", &sumproduct.Expression{Scale: scaled.One}, scaled.One},
-		{"free indices", &sumproduct.Expression{Dims: []int{3, 1, 2}, Scale: scaled.One}, scaled.FromFloat(6)},
+		{"free indices", &sumproduct.Expression{Dims: []int{3, 1, 2}, Scale: scaled.One},
+			scaled.FromFloat(6)},
 		{"numbers", &sumproduct.Expression{
 			Scale:  scaled.FromFloat(-2),
 			Tables: []sumproduct.Table{{Data: []float64{3}}, {Data: []float64{5}}},
@@ -57,18 +58,21 @@ func TestEdges(t *testing.T) {
 		{"unary tables only", &sumproduct.Expression{
 			Dims:  []int{2},
 			Scale: scaled.One,
-			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 2}}, {Scope: []int{0}, Data: []float64{3, 4}},
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 2}},
+				{Scope: []int{0}, Data: []float64{3, 4}},
 				{Scope: []int{0}, Data: []float64{5, 6}}},
 		}, scaled.FromFloat(63)},
 		{"all zeros", &sumproduct.Expression{
-			Dims:   []int{2, 2},
-			Scale:  scaled.One,
-			Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: make([]float64, 4)}, {Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}}},
+			Dims:  []int{2, 2},
+			Scale: scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0, 1}, Data: make([]float64, 4)},
+				{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4}}},
 		}, scaled.Number{}},
 		{"exclusive", &sumproduct.Expression{
-			Dims:   []int{2},
-			Scale:  scaled.One,
-			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0}}, {Scope: []int{0}, Data: []float64{0, 1}}},
+			Dims:  []int{2},
+			Scale: scaled.One,
+			Tables: []sumproduct.Table{{Scope: []int{0}, Data: []float64{1, 0}},
+				{Scope: []int{0}, Data: []float64{0, 1}}},
 		}, scaled.Number{}},
 		{"cancelling", &sumproduct.Expression{
 			Dims:   []int{2},
@@ -90,7 +94,8 @@ func TestEdges(t *testing.T) {
 		{"index in 30 tables", wide, scaled.FromFloat(wideZ)},
 	} {
 		for k, p := range plans(t, c.e.Hypergraph(), 4, 1) {
-			v, err := compressed.Contract(context.Background(), c.e, p, compressed.Options{Bond: 4, Marginals: true})
+			v, err := compressed.Contract(context.Background(), c.e, p,
+				compressed.Options{Bond: 4, Marginals: true})
 			if err != nil {
 				t.Fatalf("%s, plan %d: %v", c.name, k, err)
 			}
@@ -104,7 +109,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestPlanFitsSmallerDimensions: observing values leaves the plan in use, whether the index stays in the scopes or not.
+// TestPlanFitsSmallerDimensions:
+// observing values leaves the plan in use, whether the index stays in the scopes or not.
 func TestPlanFitsSmallerDimensions(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -193,34 +199,41 @@ func TestErrors(t *testing.T) {
 	} {
 		bad := p
 		bad.Hosts, bad.Copies = append([]int(nil), p.Hosts...), append([]int(nil), p.Copies...)
-		bad.Wires, bad.Merges = append([][3]int(nil), p.Wires...), append([][2]int(nil), p.Merges...)
+		bad.Wires, bad.Merges = append([][3]int(nil), p.Wires...), append([][2]int(nil),
+			p.Merges...)
 		spoil(&bad)
-		if _, err := compressed.Contract(context.Background(), e, bad, compressed.Options{}); !errors.Is(err,
+		if _, err := compressed.Contract(context.Background(), e, bad,
+			compressed.Options{}); !errors.Is(err,
 			compressed.ErrPlan) || fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := compressed.Contract(cancelled, e, p, compressed.Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := compressed.Contract(cancelled, e, p, compressed.Options{}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if _, _, err := compressed.Search(cancelled, grid(10, 10, 1, 1).Hypergraph(),
 		compressed.SearchOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v", err)
 	}
-	if _, _, err := compressed.Search(context.Background(), h, compressed.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {
+	if _, _, err := compressed.Search(context.Background(), h,
+		compressed.SearchOptions{Memory: 100}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("100 bytes: %v", err)
 	}
-	for _, bad := range []contractionorder.Hypergraph{{Dims: []int{0}}, {Dims: []int{2}, Edges: [][]int{{1}}},
+	for _, bad := range []contractionorder.Hypergraph{{Dims: []int{0}},
+		{Dims: []int{2}, Edges: [][]int{{1}}},
 		{Dims: []int{2}, Edges: [][]int{{0, 0}}}} {
-		if _, _, err := compressed.Search(context.Background(), bad, compressed.SearchOptions{}); fault.CodeOf(err) != fault.BadInput {
+		if _, _, err := compressed.Search(context.Background(), bad,
+			compressed.SearchOptions{}); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
 	infinite := grid(3, 3, 1, 1)
 	infinite.Tables[12].Data[0] = math.NaN()
-	if _, err := compressed.Contract(context.Background(), infinite, p, compressed.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
+	if _, err := compressed.Contract(context.Background(), infinite, p,
+		compressed.Options{}); !errors.Is(err, sumproduct.ErrNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package compressed
 
-// The network form of a hypergraph: wires, and copy tensors where more than two tables have an index.
+// The network form of a hypergraph:
+// wires, and copy tensors where more than two tables have an index.
 
 import (
 	"cmp"
@@ -12,7 +13,7 @@ import (
 // form is a hypergraph without its unary tables.
 type form struct {
 	h      contractionorder.Hypergraph
-	hosts  []int
+	hosts  []int   // by table, as Plan.Hosts
 	tables [][]int // by index: those that have it, unary ones excepted
 	left   []int   // tables without a host
 }
@@ -24,6 +25,7 @@ func newForm(h contractionorder.Hypergraph) *form {
 	for i := range best {
 		best[i] = -1
 	}
+
 	for t, e := range h.Edges {
 		f.hosts[t] = -1
 		for _, i := range e {
@@ -32,6 +34,7 @@ func newForm(h contractionorder.Hypergraph) *form {
 			}
 		}
 	}
+
 	for t, e := range h.Edges {
 		if len(e) == 1 && best[e[0]] != t {
 			f.hosts[t] = best[e[0]]
@@ -48,8 +51,8 @@ func newForm(h contractionorder.Hypergraph) *form {
 // plan starts a plan of the form without copies, wires and merges.
 func (f *form) plan() Plan { return Plan{Tables: len(f.h.Edges), Hosts: f.hosts} }
 
-// chains joins the tables of every index by a chain of copy tensors, sorted by rank of the table's other indices: the
-// order of the wires that cross the chain.
+// chains joins the tables of every index by a chain of copy tensors,
+// sorted by rank of the table's other indices: the order of the wires that cross the chain.
 func (f *form) chains(rank []int) Plan {
 	p := f.plan()
 	for i, tables := range f.tables {
@@ -62,6 +65,7 @@ func (f *form) chains(rank []int) Plan {
 			}
 			return least
 		}
+
 		sorted := slices.Clone(tables)
 		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 		p.chain(i, sorted)
@@ -78,6 +82,7 @@ func (p *Plan) chain(i int, tables []int) {
 		p.Wires = append(p.Wires, [3]int{i, tables[0], -1})
 		return
 	}
+
 	end := tables[0]
 	for k := 1; k < len(tables)-1; k++ {
 		c := p.copyOf(i)
@@ -102,13 +107,14 @@ func (f *form) shape() contractionorder.Hypergraph {
 	return h
 }
 
-// along joins the tables of every index by a tree of copy tensors that is the part of a contraction tree of shape() in
-// which the index occurs: every merge takes in the copy tensors between its operands, and no wire is ever fused with
-// another that leads to a copy tensor.
+// along joins the tables of every index by a tree of copy tensors that is the part of a contraction
+// tree of shape() in which the index occurs: every merge takes in the copy tensors between its
+// operands, and no wire is ever fused with another that leads to a copy tensor.
 func (f *form) along(t contractionorder.Tree) Plan {
 	p := f.plan()
-	ends := make([]map[int]int, t.Leaves+len(t.Merges)) // by table of the tree: index → node with its open wire
-	seen := make([]int, len(f.h.Dims))                  // wires of the index so far
+	// ends: by table of the tree, index → node with its open wire
+	ends := make([]map[int]int, t.Leaves+len(t.Merges))
+	seen := make([]int, len(f.h.Dims)) // wires of the index so far
 	for k, table := range f.left {
 		ends[k] = make(map[int]int)
 		for _, i := range f.h.Edges[table] {
@@ -119,11 +125,13 @@ func (f *form) along(t contractionorder.Tree) Plan {
 			}
 		}
 	}
+
 	for k, m := range t.Merges {
 		a, b := ends[m[0]], ends[m[1]]
 		if len(a) < len(b) {
 			a, b = b, a
 		}
+
 		common := make([]int, 0, len(b))
 		for i, end := range b {
 			if _, both := a[i]; both {
@@ -132,6 +140,7 @@ func (f *form) along(t contractionorder.Tree) Plan {
 				a[i] = end
 			}
 		}
+
 		slices.Sort(common)
 		for _, i := range common {
 			if seen[i]++; seen[i] == len(f.tables[i])-1 {
@@ -143,14 +152,18 @@ func (f *form) along(t contractionorder.Tree) Plan {
 			p.Wires = append(p.Wires, [3]int{i, a[i], c}, [3]int{i, b[i], c})
 			a[i] = c
 		}
-		ends[m[0]], ends[m[1]], ends[t.Leaves+k] = nil, nil, a
+		ends[m[0]] = nil
+		ends[m[1]] = nil
+		ends[t.Leaves+k] = a
 	}
+
 	node := func(v int) int {
 		if v < t.Leaves {
 			return f.left[v]
 		}
 		return p.Tables + len(p.Copies) + v - t.Leaves
 	}
+
 	for _, m := range t.Merges {
 		p.Merges = append(p.Merges, [2]int{node(m[0]), node(m[1])})
 	}

@@ -8,20 +8,24 @@ import (
 	"math/rand/v2"
 )
 
-// rule scores a merge of a and b into c, with every bundle counted as at most the bond; the lowest is merged first:
+// rule scores a merge of a and b into c, with every bundle counted as at most the bond;
+// the lowest is merged first:
 //
 //	log2 |c| − alpha·log2(|a| + |b|) + centre·(distance from the middle) − temperature·Gumbel
 type rule struct {
-	alpha, centre, temperature float64
+	alpha       float64 // what the inputs count that are freed
+	centre      float64 // bits a wire of distance; 0: distances do not count
+	temperature float64 // bits of noise
 }
 
 // offer is a pair with its score; noise is drawn once.
 type offer struct {
 	score, noise float64
-	count        int
+	count        int // of offers: older first among equals
 	a, b         int32
 }
 
+// offers is a heap, the best offer first.
 type offers []offer
 
 func (q offers) Len() int { return len(q) }
@@ -37,9 +41,11 @@ func (q *offers) Pop() any {
 	return x
 }
 
-// greedy merges what is left of m's network, which it uses up, and returns all merges including those made before.
-// It returns false when it was stopped.
-func greedy(m *meter, merges [][2]int, r rule, depth []float64, rng *rand.Rand, stop func() bool) ([][2]int, bool) {
+// greedy merges what is left of m's network, which it uses up,
+// and returns all merges including those made before. It returns false when it was stopped.
+func greedy(
+	m *meter, merges [][2]int, r rule, depth []float64, rng *rand.Rand, stop func() bool,
+) ([][2]int, bool) {
 	n := m.n
 	var q offers
 	count := 0
@@ -53,6 +59,7 @@ func greedy(m *meter, merges [][2]int, r rule, depth []float64, rng *rand.Rand, 
 		}
 		return r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
 	}
+
 	for a := range n.node {
 		if !n.node[a].alive {
 			continue
@@ -61,31 +68,42 @@ func greedy(m *meter, merges [][2]int, r rule, depth []float64, rng *rand.Rand, 
 			if int(b.to) > a {
 				count++
 				noise := gumbel()
-				q = append(q, offer{n.score(int32(a), b.to, m.bond, r, depth) + noise, noise, count, int32(a), b.to})
+				s := n.score(int32(a), b.to, m.bond, r, depth) + noise
+				q = append(q, offer{s, noise, count, int32(a), b.to})
 			}
 		}
 	}
+
 	heap.Init(&q)
+
 	var near []bundle
 	for len(q) > 0 {
 		o := heap.Pop(&q).(offer)
 		if !n.node[o.a].alive || !n.node[o.b].alive {
 			continue
 		}
+
 		m.moves += 100
-		if s := n.score(o.a, o.b, m.bond, r, depth) + o.noise; s > o.score+1e-9 && len(q) > 0 && s > q[0].score {
+
+		// Scores change as neighbours are merged:
+		// an offer that has become worse waits for its turn.
+		if s := n.score(o.a, o.b, m.bond, r, depth) + o.noise; s > o.score+1e-9 && len(q) > 0 &&
+			s > q[0].score {
 			o.score = s
 			heap.Push(&q, o)
 			continue
 		}
+
 		id, err := m.merge(o.a, o.b, nil)
 		if err != nil || stop() {
 			return nil, false
 		}
+
 		merges = append(merges, [2]int{int(o.a), int(o.b)})
 		if depth != nil {
 			depth = append(depth, min(depth[o.a], depth[o.b]))
 		}
+
 		near = append(near[:0], n.neighbours(id)...)
 		for _, b := range near {
 			add(id, b.to, gumbel())
@@ -117,6 +135,7 @@ func (n *network) stored(a int32) float64 {
 func (n *network) estimate(a, b int32, bond float64) float64 {
 	n.begin()
 	n.bundles = n.bundles[:0]
+
 	for k, i := range [2]int32{a, b} {
 		for _, w := range n.node[i].legs {
 			o := n.wire[w].other(i)
@@ -125,7 +144,8 @@ func (n *network) estimate(a, b int32, bond float64) float64 {
 			}
 			d := float64(n.wire[w].dim)
 			if n.stamp[o] != n.counter {
-				n.stamp[o], n.count[o] = n.counter, int32(len(n.bundles))
+				n.stamp[o] = n.counter
+				n.count[o] = int32(len(n.bundles))
 				n.bundles = append(n.bundles, bundle{to: o, dim: d})
 				continue
 			}
@@ -135,6 +155,7 @@ func (n *network) estimate(a, b int32, bond float64) float64 {
 			n.bundles[n.count[o]].dim *= d
 		}
 	}
+
 	out := 1.0
 	for _, x := range n.bundles {
 		out *= min(x.dim, bond)

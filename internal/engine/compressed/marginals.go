@@ -1,17 +1,19 @@
 package compressed
 
-// Marginals: with its projectors held fixed a contraction is a sequence of products, and Z is linear in every tensor. One
-// pass back over the sequence gives ∂Z/∂T for every table, up to a factor.
+// Marginals: with its projectors held fixed a contraction is a sequence of products, and Z is
+// linear in every tensor. One pass back over the sequence gives ∂Z/∂T for every table, up to a
+// factor.
 
 // step is one product on the tape: a merge, or node out times a projector.
 type step struct {
 	merging *merging
 	in      [2][]float64 // what was merged
-	out     int32
+	out     int32        // the node that was made
 
-	projector    []float64 // rows × cols
-	rows, cols   int
-	layout, dims []int // of the node before: the axes in sequence, the bundle last; dimensions of all axes
+	projector  []float64 // rows × cols
+	rows, cols int
+	// of the node before: layout is the axes in sequence, the bundle last; dims those of all axes
+	layout, dims []int
 }
 
 // marginals runs the tape backwards and reads every index at the smallest table that has it.
@@ -23,18 +25,25 @@ func (r *run) marginals() error {
 			adjoint[i][0] = 1
 		}
 	}
+
 	for len(r.tape) > 0 {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
+
 		s := r.tape[len(r.tape)-1]
 		r.tape[len(r.tape)-1] = step{}
 		r.tape = r.tape[:len(r.tape)-1]
+
 		if s.merging == nil {
 			adjoint[s.out] = r.backProject(s, adjoint[s.out])
 			continue
 		}
+
 		m := s.merging
+
+		// ∂Z/∂A = ∂Z/∂C · B, and the other way round:
+		// the product with the result in the place of one input.
 		given := array{adjoint[s.out], m.out}
 		for k, i := range m.operand {
 			if i < 0 {
@@ -47,6 +56,7 @@ func (r *run) marginals() error {
 			}
 			adjoint[i] = out.data
 		}
+
 		for k, i := range m.operand {
 			if i >= 0 {
 				r.Put(s.in[k])
@@ -55,6 +65,7 @@ func (r *run) marginals() error {
 		r.Put(adjoint[s.out])
 		adjoint[s.out] = nil
 	}
+
 	r.read(adjoint)
 	return nil
 }
@@ -66,13 +77,16 @@ func (r *run) backProject(s step, given []float64) []float64 {
 	r.MulTB(x, given, s.projector, rest, s.cols, s.rows)
 	r.flops += 2 * float64(len(x)) * float64(s.cols)
 	r.Put(given)
+
 	axes := permutation(s.layout, s.dims)
 	if contiguous(axes) {
 		return x
 	}
+
 	for i := range axes {
 		axes[i].to, axes[i].from = axes[i].from, axes[i].to
 	}
+
 	out := r.Get(len(x))
 	spread(out, x, axes)
 	r.Put(x)
@@ -87,11 +101,13 @@ func (r *run) read(adjoint [][]float64) {
 	for t, table := range e.Tables {
 		for _, i := range table.Scope {
 			tables[i]++
-			if r.plan.Hosts[t] < 0 && (at[i] == 0 || len(table.Data) < len(e.Tables[at[i]-1].Data)) {
+			if r.plan.Hosts[t] < 0 &&
+				(at[i] == 0 || len(table.Data) < len(e.Tables[at[i]-1].Data)) {
 				at[i] = t + 1
 			}
 		}
 	}
+
 	r.value.Marginals = make([][]float64, len(e.Dims))
 	here := make([][]int, len(e.Tables))
 	for i, d := range e.Dims {
@@ -105,6 +121,7 @@ func (r *run) read(adjoint [][]float64) {
 			p[v] = 1 / float64(d)
 		}
 	}
+
 	for t, indices := range here {
 		if len(indices) > 0 {
 			r.readTable(t, indices, adjoint[t])
@@ -127,6 +144,7 @@ func (r *run) readTable(t int, indices []int, adjoint []float64) {
 			y.labels = append(y.labels, int32(l))
 		}
 	}
+
 	for _, i := range indices {
 		p := r.value.Marginals[i]
 		r.product(array{p, []int32{label[i]}}, x, y, dims)
@@ -135,7 +153,8 @@ func (r *run) readTable(t int, indices []int, adjoint []float64) {
 	r.Put(x.data)
 }
 
-// sharedIndices says which indices are wires of the network, and not summed where a table is loaded.
+// sharedIndices says which indices are wires of the network,
+// and not summed where a table is loaded.
 func (r *run) sharedIndices() []bool {
 	if r.shared != nil {
 		return r.shared

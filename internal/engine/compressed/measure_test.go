@@ -1,7 +1,8 @@
 package compressed_test
 
-// Measurements, not tests: BTN_MEASURE lists models ("ising/grid10x10_mixed_1.0_s0", "grid:40x40:mixed:1", "regular:100:3:1"),
-// BTN_BONDS, BTN_SEEDS, BTN_FLOPS and BTN_MEMORY what to do with them.
+// Measurements, not tests: BTN_MEASURE lists models ("ising/grid10x10_mixed_1.0_s0",
+// "grid:40x40:mixed:1", "regular:100:3:1"), BTN_BONDS, BTN_SEEDS, BTN_FLOPS and BTN_MEMORY what to
+// do with them.
 
 import (
 	"context"
@@ -89,8 +90,11 @@ func measure(t *testing.T, name string) {
 	largest, _ := strconv.Atoi(all[len(all)-1])
 	for seed := range uint64(setting("BTN_SEEDS", 1)) {
 		start := cpu()
-		p, cost, err := compressed.Search(context.Background(), e.Hypergraph(), compressed.SearchOptions{Bond: largest, Seed: seed,
-			Flops: setting("BTN_FLOPS", 0), Memory: int64(setting("BTN_MEMORY", 0)), Moves: int64(setting("BTN_MOVES", 0))})
+		p, cost, err := compressed.Search(context.Background(), e.Hypergraph(),
+			compressed.SearchOptions{Bond: largest, Seed: seed,
+				Flops: setting("BTN_FLOPS",
+					0), Memory: int64(setting("BTN_MEMORY", 0)), Moves: int64(setting("BTN_MOVES",
+					0))})
 		searched := cpu() - start
 		if err != nil {
 			fmt.Printf("%-40s seed %d search %.1fs: %v (%+v)\n", name, seed, searched, err, cost)
@@ -114,7 +118,8 @@ func measure(t *testing.T, name string) {
 			}
 			c, _ := compressed.Evaluate(e.Hypergraph(), p, bond)
 			fmt.Printf("%-40s seed %d χ=%-3d lnZ %.10f err %8.1e  disc %7.1e trunc %-5v sign %d "+
-				"search %.2fs contract %.2fs flops %.2e/%.2e peak %.0f MB loss %.1f\n", name, seed, bond, v.Z.LogAbs(),
+				"search %.2fs contract %.2fs flops %.2e/%.2e peak %.0f MB loss "+
+				"%.1f\n", name, seed, bond, v.Z.LogAbs(),
 				math.Abs(v.Z.LogAbs()-want), v.Discarded, v.Truncated, v.Z.Sign(), searched, cpu()-start, v.Flops, c.Flops, c.PeakBytes/1e6, c.Loss)
 		}
 	}
@@ -132,9 +137,11 @@ func network(t *testing.T, name string) *btn.Network {
 	switch part[0] {
 	case "grid":
 		rows, cols, _ := strings.Cut(part[1], "x")
-		m, err = generate.Grid(int(number(rows)), int(number(cols)), generate.Ising{Delta: number(part[3]), Attractive: part[2] == "attractive"})
+		m, err = generate.Grid(int(number(rows)), int(number(cols)),
+			generate.Ising{Delta: number(part[3]), Attractive: part[2] == "attractive"})
 	case "regular":
-		m, err = generate.RandomRegular(int(number(part[1])), int(number(part[2])), generate.Ising{Delta: number(part[3])})
+		m, err = generate.RandomRegular(int(number(part[1])), int(number(part[2])),
+			generate.Ising{Delta: number(part[3])})
 	default:
 		m, err = generate.Complete(int(number(part[1])), generate.Ising{Delta: number(part[2])})
 	}

@@ -1,6 +1,7 @@
 package compressed
 
-// Copies between layouts: any axes, strides added where an axis runs along a diagonal, 0 where it repeats.
+// Copies between layouts:
+// any axes, strides added where an axis runs along a diagonal, 0 where it repeats.
 
 import (
 	"cmp"
@@ -8,7 +9,10 @@ import (
 )
 
 // axis is one loop of a copy.
-type axis struct{ dim, to, from int }
+type axis struct {
+	dim      int
+	to, from int // strides in the two layouts
+}
 
 // fuse drops axes of dimension 1 and joins axes that run through both layouts together.
 func fuse(axes []axis) []axis {
@@ -38,7 +42,8 @@ const (
 	longRun  = 8       // entries from which copy is used
 )
 
-// tiles splits loops into those within a tile, which is close together in both layouts, and those over tiles.
+// tiles splits loops into those within a tile,
+// which is close together in both layouts, and those over tiles.
 func tiles(axes []axis) (inner, outer []axis) {
 	outer = slices.Clone(axes)
 	size := 1
@@ -50,8 +55,10 @@ func tiles(axes []axis) (inner, outer []axis) {
 			outer = outer[1:]
 		}
 	}
+
 	take(func(x axis) int { return x.to }, tileSide)
 	take(func(x axis) int { return x.from }, tileSide*tileSide)
+
 	slices.SortStableFunc(inner, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
 	slices.SortStableFunc(outer, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
 	return inner, outer
@@ -88,11 +95,15 @@ type offset struct{ to, from int }
 func spread(to, from []float64, axes []axis) {
 	axes = fuse(axes)
 	run := 1
-	if l := len(axes) - 1; l >= 0 && axes[l].to == 1 && axes[l].from == 1 && axes[l].dim >= longRun {
-		run, axes = axes[l].dim, axes[:l]
+	if l := len(axes) - 1; l >= 0 && axes[l].to == 1 && axes[l].from == 1 &&
+		axes[l].dim >= longRun {
+		run = axes[l].dim
+		axes = axes[:l]
 	}
+
 	inner, outer := tiles(axes)
 	tile := make([]offset, 0, tileSide)
+
 	walk(inner, func(t, f int) { tile = append(tile, offset{t, f}) })
 	walk(outer, func(t, f int) {
 		x, y := to[t:], from[f:]
@@ -111,6 +122,7 @@ func spread(to, from []float64, axes []axis) {
 // accumulate adds from one layout into another.
 func accumulate(to, from []float64, axes []axis) {
 	inner, outer := tiles(fuse(axes))
+
 	tile := make([]offset, 0, tileSide)
 	walk(inner, func(t, f int) { tile = append(tile, offset{t, f}) })
 	walk(outer, func(t, f int) {
@@ -137,6 +149,7 @@ func (a array) strides(dims []int, out []int) []int {
 	return out
 }
 
+// volume is the number of entries over some labels.
 func volume(dims []int, labels []int32) int {
 	v := 1
 	for _, l := range labels {

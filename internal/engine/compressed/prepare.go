@@ -1,6 +1,7 @@
 package compressed
 
-// What is done to the network before a random tree is drawn: the order of chains, sites, matrices taken in.
+// What is done to the network before a random tree is drawn:
+// the order of chains, sites, matrices taken in.
 
 import (
 	"math"
@@ -11,8 +12,8 @@ import (
 // chainOrders is the number of kinds of global orders.
 const chainOrders = 4
 
-// ranks gives a global order of the indices, as places by index: by number, breadth first from a random one, by
-// elimination, or at random.
+// ranks gives a global order of the indices, as places by index:
+// by number, breadth first from a random one, by elimination, or at random.
 func (s *search) ranks(kind int) ([]int, error) {
 	order := s.rng.Perm(len(s.h.Dims))
 	switch kind {
@@ -28,6 +29,7 @@ func (s *search) ranks(kind int) ([]int, error) {
 			return nil, err
 		}
 	}
+
 	rank := make([]int, len(order))
 	for k, i := range order {
 		rank[i] = k
@@ -55,6 +57,7 @@ func (s *search) eliminated() ([]int, error) {
 func (s *search) breadthFirst(starts []int) []int {
 	seen := make([]bool, len(starts))
 	var out []int
+
 	for _, start := range starts {
 		if seen[start] {
 			continue
@@ -85,7 +88,8 @@ func simplify(m *meter, merges [][2]int) [][2]int {
 				continue
 			}
 			for _, b := range n.neighbours(int32(a)) {
-				if n.estimate(int32(a), b.to, math.Inf(1)) > max(n.node[a].size, n.node[b.to].size) {
+				least := max(n.node[a].size, n.node[b.to].size)
+				if n.estimate(int32(a), b.to, math.Inf(1)) > least {
 					continue
 				}
 				if _, err := m.merge(int32(a), b.to, nil); err != nil {
@@ -124,7 +128,8 @@ func (n *network) distances(root int32) []float64 {
 		at := queue[k]
 		for _, w := range n.node[at].legs {
 			if o := n.wire[w].other(at); !seen[o] {
-				seen[o], out[o] = true, out[at]+1
+				seen[o] = true
+				out[o] = out[at] + 1
 				queue = append(queue, o)
 			}
 		}
@@ -132,16 +137,19 @@ func (n *network) distances(root int32) []float64 {
 	return out
 }
 
+// largestSite bounds what sites and crossings merge.
 const largestSite = 64 // entries
 
 // sites merges the chain of copy tensors of every index into one, where that is small.
 func sites(m *meter, p Plan) [][2]int {
 	var merges [][2]int
 	for c := 0; c < len(p.Copies); {
-		end, size := c, float64(m.n.dimension(p.Tables+c)*m.n.dimension(p.Tables+c))
+		end := c
+		size := float64(m.n.dimension(p.Tables+c) * m.n.dimension(p.Tables+c))
 		for ; end < len(p.Copies) && p.Copies[end] == p.Copies[c]; end++ {
 			size *= float64(m.n.dimension(p.Tables + c))
 		}
+
 		at := p.Tables + c
 		for k := c + 1; k < end && size <= largestSite; k++ {
 			id, err := m.merge(int32(at), int32(p.Tables+k), nil)
@@ -156,25 +164,31 @@ func sites(m *meter, p Plan) [][2]int {
 	return merges
 }
 
-// crossings merges every table with the copy tensors that tie it to chains, where that is small: a dense model becomes a
-// lattice of the places where chains meet.
+// crossings merges every table with the copy tensors that tie it to chains, where that is small:
+// a dense model becomes a lattice of the places where chains meet.
 func crossings(m *meter, p Plan) [][2]int {
-	table := make([]int, len(p.Copies)) // by copy tensor: the table that it ties to the chain, which comes last in chain
+	// table: by copy tensor, the table that it ties to the chain, which comes last in chain
+	table := make([]int, len(p.Copies))
 	for _, w := range p.Wires {
 		if w[1] < p.Tables && w[2] >= p.Tables {
 			table[w[2]-p.Tables] = w[1]
 		}
 	}
+
 	at := make([]int32, p.Tables) // by table: what it has been merged into
 	for t := range at {
 		at[t] = int32(t)
 	}
+
 	var merges [][2]int
 	for c, t := range table {
+
 		a, b := at[t], int32(p.Tables+c)
-		if !m.n.node[a].alive || !m.n.node[b].alive || m.n.estimate(a, b, math.Inf(1)) > largestSite {
+		if !m.n.node[a].alive || !m.n.node[b].alive ||
+			m.n.estimate(a, b, math.Inf(1)) > largestSite {
 			continue
 		}
+
 		id, err := m.merge(a, b, nil)
 		if err != nil {
 			return merges

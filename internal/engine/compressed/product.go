@@ -4,65 +4,46 @@ package compressed
 //
 //	out[b, m, n] = Σ_k A[b, m, k] · B[b, k, n]
 //
-// A label that one operand alone has is summed, one that the result alone has is repeated, and one that a tensor has
-// twice runs along its diagonal.
+// A label that one operand alone has is summed, one that the result alone has is repeated,
+// and one that a tensor has twice runs along its diagonal.
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/internal/arena"
 	"github.com/basetensor/basetensor/internal/linalg"
 )
 
-// A kernel's buffers come from its arena and go back to it.
+// kernel multiplies tensors. Its buffers come from its arena and go back to it.
 type kernel struct {
 	linalg.Work
 	arena.Arena
-	stride []int
-	axes   []axis
-	flops  float64
+	stride []int   // room for strides
+	axes   []axis  // room for axes
+	flops  float64 // so far
 }
 
 // product fills out.data; out.labels say its layout. An operand with nil data is the number 1.
 func (k *kernel) product(out, a, b array, dims []int) {
-	where := make([]uint8, len(dims))
-	for i, t := range [3]array{a, b, out} {
-		for _, l := range t.labels {
-			where[l] |= 1 << i
-		}
-	}
-	var alone, both, first, second, sum []int32
-	seen := make([]bool, len(dims))
-	for _, labels := range [3][]int32{out.labels, a.labels, b.labels} {
-		for _, l := range labels {
-			if seen[l] {
-				continue
-			}
-			seen[l] = true
-			switch where[l] {
-			case inFirst | inSecond | inResult:
-				both = append(both, l)
-			case inFirst | inResult:
-				first = append(first, l)
-			case inSecond | inResult:
-				second = append(second, l)
-			case inFirst | inSecond:
-				sum = append(sum, l)
-			case inResult:
-				alone = append(alone, l)
-			}
-		}
-	}
-	batches, m, n, inner := volume(dims, both), volume(dims, first), volume(dims, second), volume(dims, sum)
-	x, xBorrowed := k.pack(a, dims, both, first, sum)
-	y, yBorrowed := k.pack(b, dims, both, sum, second)
-	layout := append(append(append([]int32(nil), both...), first...), second...)
+	by := rolesOf(out, a, b, dims)
+	batches := volume(dims, by.both)
+	m := volume(dims, by.first)
+	n := volume(dims, by.second)
+	inner := volume(dims, by.sum)
+	x, xBorrowed := k.pack(a, dims, by.both, by.first, by.sum)
+	y, yBorrowed := k.pack(b, dims, by.both, by.sum, by.second)
+
+	layout := slices.Concat(by.both, by.first, by.second)
 	k.stride = array{labels: layout}.strides(dims, k.stride)
 	k.axes = k.axes[:0]
 	to := out.strides(dims, nil)
 	diagonal := volume(dims, out.labels) != batches*m*n
-	for _, l := range append(append([]int32(nil), alone...), layout...) {
+	for _, l := range slices.Concat(by.alone, layout) {
 		k.axes = append(k.axes, axis{dims[l], to[l], k.stride[l]})
 	}
+
 	k.flops += 2 * float64(batches) * float64(m) * float64(n) * float64(inner)
+
 	if !diagonal && contiguous(k.axes) {
 		k.multiply(out.data, x, y, batches, m, inner, n)
 	} else {
@@ -72,6 +53,7 @@ func (k *kernel) product(out, a, b array, dims []int) {
 		spread(out.data, z, k.axes)
 		k.Put(z)
 	}
+
 	if xBorrowed {
 		k.Put(x)
 	}
@@ -80,34 +62,83 @@ func (k *kernel) product(out, a, b array, dims []int) {
 	}
 }
 
-// pack lays a out as [x, y, z], summing over every label that is in none of them; it returns a's own entries if they
-// are laid out like that, and otherwise a buffer to be put back.
+// roles are the labels of a product by which of its tensors have them.
+type roles struct {
+	both   []int32 // both operands and the result: batches
+	first  []int32 // the first operand and the result
+	second []int32 // the second operand and the result
+	sum    []int32 // both operands
+	alone  []int32 // the result
+}
+
+// rolesOf sorts the labels in the sequence of the result, then of the operands.
+// Labels of one operand alone have no role.
+func rolesOf(out, a, b array, dims []int) (by roles) {
+	where := make([]uint8, len(dims))
+	for i, t := range [3]array{a, b, out} {
+		for _, l := range t.labels {
+			where[l] |= 1 << i
+		}
+	}
+
+	seen := make([]bool, len(dims))
+	for _, labels := range [3][]int32{out.labels, a.labels, b.labels} {
+		for _, l := range labels {
+			if seen[l] {
+				continue
+			}
+			seen[l] = true
+			switch where[l] {
+			case inFirst | inSecond | inResult:
+				by.both = append(by.both, l)
+			case inFirst | inResult:
+				by.first = append(by.first, l)
+			case inSecond | inResult:
+				by.second = append(by.second, l)
+			case inFirst | inSecond:
+				by.sum = append(by.sum, l)
+			case inResult:
+				by.alone = append(by.alone, l)
+			}
+		}
+	}
+	return by
+}
+
+// pack lays a out as [x, y, z], summing over every label that is in none of them;
+// it returns a's own entries if they are laid out like that, and otherwise a buffer to be put back.
 func (k *kernel) pack(a array, dims []int, x, y, z []int32) (packed []float64, borrowed bool) {
 	if a.data == nil {
 		return []float64{1}, false
 	}
 	from := a.strides(dims, nil)
-	layout := append(append(append([]int32(nil), x...), y...), z...)
+	layout := slices.Concat(x, y, z)
 	k.stride = array{labels: layout}.strides(dims, k.stride)
 	size := volume(dims, layout)
 	k.axes = k.axes[:0]
+
 	wanted := make([]bool, len(dims))
 	for _, l := range layout {
 		wanted[l] = true
 	}
+
 	summed := false
 	for _, l := range a.labels {
 		if !wanted[l] {
-			wanted[l], summed = true, summed || dims[l] > 1
+			wanted[l] = true
+			summed = summed || dims[l] > 1
 			k.axes = append(k.axes, axis{dims[l], 0, from[l]})
 		}
 	}
+
 	for _, l := range layout {
 		k.axes = append(k.axes, axis{dims[l], k.stride[l], from[l]})
 	}
+
 	if !summed && len(a.data) == size && contiguous(k.axes) {
 		return a.data, false
 	}
+
 	out := k.Get(size)
 	if !summed {
 		spread(out, a.data, k.axes)
@@ -138,6 +169,7 @@ func (k *kernel) multiply(z, x, y []float64, batches, m, inner, n int) {
 	}
 }
 
+// small is a product of small matrices, z = x·y.
 func small(z, x, y []float64, m, inner, n int) {
 	clear(z)
 	for i := range m {

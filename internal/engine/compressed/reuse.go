@@ -15,15 +15,19 @@ func (r *run) reuse(a, b int32, rows int) (Projector, error) {
 		return Projector{}, planError("%d projectors are too few", len(r.o.Projectors.Pairs))
 	}
 	p := r.o.Projectors.Pairs[r.taken]
-	if p.Rows != rows || p.Cols < 1 || p.Cols > r.o.Bond || len(p.Left) != rows*p.Cols || len(p.Right) != rows*p.Cols {
-		return Projector{}, planError("projector %d is %d × %d, the wire has dimension %d", r.taken, p.Rows, p.Cols, rows)
+	if p.Rows != rows || p.Cols < 1 || p.Cols > r.o.Bond || len(p.Left) != rows*p.Cols ||
+		len(p.Right) != rows*p.Cols {
+		return Projector{}, planError("projector %d is %d × %d, the wire has dimension %d",
+			r.taken, p.Rows, p.Cols, rows)
 	}
+
 	r.value.Truncated = true
 	res, err := r.residual(a, b, p)
 	r.value.Discarded = max(r.value.Discarded, res)
 	if err != nil {
 		return p, err
 	}
+
 	r.value.Excess += math.Sqrt(max(0, res-stretch*p.Residual))
 	if r.o.Tolerance > 0 && !(r.value.Excess <= r.o.Tolerance) {
 		return p, ErrTolerance
@@ -34,7 +38,8 @@ func (r *run) reuse(a, b int32, rows int) (Projector, error) {
 // stretch is how many times the residual that projectors were learned with counts as the same.
 const stretch = 4
 
-// Loss is Σ_k √Residual_k: about what the projectors leave out of ln Z where they were learned, in nats.
+// Loss is Σ_k √Residual_k:
+// about what the projectors leave out of ln Z where they were learned, in nats.
 func (p *Projectors) Loss() float64 {
 	sum := 0.0
 	for i := range p.Pairs {
@@ -55,21 +60,25 @@ func (p *Projectors) Bytes() int64 {
 // probes is the number of vectors that a residual is estimated with.
 const probes = 8
 
-// residual estimates ‖A Bᵀ − A P P'ᵀ Bᵀ‖² / ‖A Bᵀ‖² by what both matrices make of the same vectors x of signs, of which
-// E ‖M x‖² = ‖M‖² (Hutchinson).
+// residual estimates ‖A Bᵀ − A P P'ᵀ Bᵀ‖² / ‖A Bᵀ‖² by what both matrices
+// make of the same vectors x of signs, of which E ‖M x‖² = ‖M‖² (Hutchinson).
 func (r *run) residual(a, b int32, p Projector) (float64, error) {
-	rng := rand.New(rand.NewPCG(uint64(r.taken), probes)) // the same vectors whenever it is the same truncation
+	// the same vectors whenever it is the same truncation
+	rng := rand.New(rand.NewPCG(uint64(r.taken), probes))
+
 	x, borrowed := r.flat(b, a)
 	rest := len(x) / p.Rows
 	signs := make([]float64, probes*rest)
 	for i := range signs {
 		signs[i] = float64(1 - 2*int(rng.Uint32()>>31))
 	}
+
 	y := make([]float64, 2*probes*p.Rows) // xᵀ B, and below it what the projectors take from that
 	r.Mul(y[:probes*p.Rows], signs, x, probes, rest, p.Rows)
 	if borrowed {
 		r.Put(x)
 	}
+
 	narrow := make([]float64, probes*p.Cols)
 	r.Mul(narrow, y[:probes*p.Rows], p.Right, probes, p.Rows, p.Cols)
 	lost := y[probes*p.Rows:]
@@ -77,6 +86,7 @@ func (r *run) residual(a, b int32, p Projector) (float64, error) {
 	for i := range lost {
 		lost[i] -= y[i]
 	}
+
 	x, borrowed = r.flat(a, b)
 	rest = len(x) / p.Rows
 	z := make([]float64, 2*probes*rest)
@@ -85,6 +95,7 @@ func (r *run) residual(a, b int32, p Projector) (float64, error) {
 	if borrowed {
 		r.Put(x)
 	}
+
 	unit := 0.0
 	for _, x := range z[:probes*rest] {
 		unit = max(unit, math.Abs(x))
@@ -92,9 +103,11 @@ func (r *run) residual(a, b int32, p Projector) (float64, error) {
 	if unit == 0 {
 		return 0, errZero
 	}
+
 	share := squares(z[probes*rest:], unit) / squares(z[:probes*rest], unit)
 	if share-share != 0 {
-		return 0, fault.New(fault.Unsupported, "compressed: a truncation of entries beyond the range of float64")
+		return 0, fault.New(fault.Unsupported,
+			"compressed: a truncation of entries beyond the range of float64")
 	}
 	return share, nil
 }

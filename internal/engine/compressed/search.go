@@ -28,15 +28,18 @@ const (
 	slowness     = 3 // nanoseconds of what the meter counts as a move
 )
 
-// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers exact ones that take
-// at most Flops, then the fewest flops, with a little weight on Cost.Loss. It tries exact contraction trees of
-// elimination orders and of contractionorder.Search, whose Loss is 0 where they fit, and
-// greedy and spanning trees over several ways to write variables of high degree as chains of copies.
+// Search looks for a plan whose peak with wires of at most Bond fits Memory. Among those it prefers
+// exact ones that take at most Flops, then the fewest flops, with a little weight on Cost.Loss. It
+// tries exact contraction trees of elimination orders and of contractionorder.Search, whose Loss is
+// 0 where they fit, and greedy and spanning trees over several ways to write variables of high
+// degree as chains of copies.
 //
-// The plan is a function of the arguments alone; different seeds give different plans where nothing exact fits.
-// Errors: sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found; bad_input for an inconsistent
-// hypergraph; the context's.
-func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions) (Plan, Cost, error) {
+// The plan is a function of the arguments alone; different seeds give different plans where nothing
+// exact fits. Errors: sumproduct.ErrOverBudget (fault.OverBudget), with the cheapest plan found;
+// bad_input for an inconsistent hypergraph; the context's.
+func Search(
+	ctx context.Context, h contractionorder.Hypergraph, o SearchOptions,
+) (Plan, Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Plan{}, Cost{}, err
 	}
@@ -52,23 +55,29 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if o.Moves <= 0 {
 		o.Moves = defaultMoves
 	}
+
 	s := &search{ctx: ctx, h: h, f: newForm(h), o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x7ee))}
 	if err := s.exactTrees(); err != nil {
 		return Plan{}, Cost{}, err
 	}
+
 	for s.moves < o.Moves && ctx.Err() == nil && !(s.found && s.cost.Loss == 0 && s.fits(s.cost)) {
 		s.attempt()
 	}
+
 	if err := ctx.Err(); err != nil {
 		return Plan{}, Cost{}, err
 	}
+
 	if !s.found || s.cost.PeakBytes > float64(o.Memory) {
 		return s.best, s.cost, fault.New(fault.OverBudget,
-			"%w: the best tree found needs %.4g bytes with bond %d, the budget is %d", sumproduct.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
+			"%w: the best tree found needs %.4g bytes with bond %d, the budget is "+
+				"%d", sumproduct.ErrOverBudget, s.cost.PeakBytes, o.Bond, o.Memory)
 	}
 	return s.best, s.cost, nil
 }
 
+// search carries one Search.
 type search struct {
 	ctx   context.Context
 	h     contractionorder.Hypergraph
@@ -76,7 +85,7 @@ type search struct {
 	o     SearchOptions
 	rng   *rand.Rand
 	moves int64
-	tries int
+	tries int   // random trees so far
 	order []int // see eliminated
 	drawn draw  // of the best plan
 
@@ -85,6 +94,8 @@ type search struct {
 	found bool
 }
 
+// fits says whether a plan is within the memory,
+// and its flops within what may be spent to truncate nothing.
 func (s *search) fits(c Cost) bool {
 	return c.PeakBytes <= float64(s.o.Memory) && c.Flops <= s.o.Flops
 }
@@ -97,6 +108,7 @@ func (s *search) better(a, b Cost) bool {
 	} else if !x {
 		return a.PeakBytes < b.PeakBytes
 	}
+
 	if x, y := a.Flops <= s.o.Flops, b.Flops <= s.o.Flops; x != y {
 		return x
 	} else if x && (a.Loss == 0) != (b.Loss == 0) {
@@ -105,9 +117,10 @@ func (s *search) better(a, b Cost) bool {
 	return a.price() < b.price()
 }
 
-// lossBits is how much Loss is as bad as twice the flops. Measured on grids, random regular and complete graphs, trees
-// of one bond: errors have a rank correlation with Loss of −0.1 to 0.5, with flops of −0.4 to 0.5, so that neither is
-// worth much of the other; a tree of half the flops can be run with a larger bond.
+// lossBits is how much Loss is as bad as twice the flops. Measured on grids, random regular and
+// complete graphs, trees of one bond: errors have a rank correlation with Loss of −0.1 to 0.5, with
+// flops of −0.4 to 0.5, so that neither is worth much of the other; a tree of half the flops can be
+// run with a larger bond.
 const lossBits = 40
 
 // price is what a search compares: log2 of the flops and a little for every truncation.
@@ -121,6 +134,7 @@ func (s *search) consider(p Plan) bool {
 	}
 	m := newMeter(n, s.o.Bond, defaultGauge)
 	m.start(s.h)
+
 	stopped := false
 	err = m.run(p.Merges, func() bool {
 		stopped = s.hopeless(m)
@@ -131,7 +145,9 @@ func (s *search) consider(p Plan) bool {
 		return false
 	}
 	if c := m.cost(); !s.found || s.better(c, s.cost) {
-		s.best, s.cost, s.found = p, c, true
+		s.best = p
+		s.cost = c
+		s.found = true
 		return true
 	}
 	return false
@@ -152,23 +168,32 @@ func (s *search) exactTrees() error {
 	if err != nil {
 		return err
 	}
+
 	t, err := contractionorder.FromOrder(shape, order)
 	if err != nil {
 		return err
 	}
+
 	s.consider(s.f.along(t))
 	s.moves += int64(200 * len(shape.Edges))
 	if s.found && s.cost.Loss == 0 && s.fits(s.cost) && s.cost.Flops < cheap {
 		return nil
 	}
+
 	moves := s.o.Moves / 4
 	if !s.found || s.cost.Flops > farOff*s.o.Flops {
 		moves /= 4
 	}
-	p, err := contractionorder.Search(s.ctx, shape, contractionorder.Options{Seed: s.o.Seed, Memory: math.MaxInt64, Moves: moves})
+
+	p, err := contractionorder.Search(s.ctx, shape, contractionorder.Options{
+		Seed:   s.o.Seed,
+		Memory: math.MaxInt64,
+		Moves:  moves,
+	})
 	if err != nil {
 		return err
 	}
+
 	s.moves += p.Moves
 	if len(p.Slices) == 0 {
 		s.consider(s.f.along(p.Tree))

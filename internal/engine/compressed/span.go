@@ -7,19 +7,24 @@ import (
 	"math/rand/v2"
 )
 
-// span grows a tree over what is left of m's network from a node and merges every node into the one it hangs on, the
-// last reached first. Nodes that are near are reached first, among them those with the most wires into the tree, but for
-// noise. It uses the network up; It returns false when it was stopped.
-func span(m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() bool) ([][2]int, bool) {
+// span grows a tree over what is left of m's network from a node and merges every node into the one
+// it hangs on, the last reached first. Nodes that are near are reached first, among them those with
+// the most wires into the tree, but for noise. It uses the network up. It returns false when it was
+// stopped.
+func span(
+	m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() bool,
+) ([][2]int, bool) {
 	n := m.n
 	on := make([]int32, len(n.node)) // by node: what it hangs on, −1 the root, −2 nothing yet
 	for i := range on {
 		on[i] = -2
 	}
+
 	distance := make([]float64, len(n.node))
 	var sequence []int32
 	var q offers
 	count := 0
+
 	reach := func(a int32) {
 		sequence = append(sequence, a)
 		m.moves += int64(200 * len(n.node[a].legs))
@@ -32,6 +37,7 @@ func span(m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() boo
 			}
 		}
 	}
+
 	for start := -1; start < len(n.node); start++ {
 		at := root
 		if start >= 0 {
@@ -45,11 +51,13 @@ func span(m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() boo
 		for len(q) > 0 {
 			o := heap.Pop(&q).(offer)
 			if on[o.b] == -2 {
-				on[o.b], distance[o.b] = o.a, distance[o.a]+1
+				on[o.b] = o.a
+				distance[o.b] = distance[o.a] + 1
 				reach(o.b)
 			}
 		}
 	}
+
 	became := make(map[int32]int32) // what a node has been merged into
 	now := func(i int32) int32 {
 		for !n.node[i].alive {
@@ -57,6 +65,7 @@ func span(m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() boo
 		}
 		return i
 	}
+
 	for k := len(sequence) - 1; k >= 0; k-- {
 		i := sequence[k]
 		if on[i] < 0 {
@@ -66,6 +75,7 @@ func span(m *meter, merges [][2]int, root int32, rng *rand.Rand, stop func() boo
 		if a == b {
 			continue
 		}
+
 		id, err := m.merge(a, b, nil)
 		if err != nil || stop() {
 			return nil, false
