@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
-// ask requests messages: a few of every lane, or one of the lane in turn while messages take long.
+// ask requests messages: some of every lane, or, while messages take long, one message of one lane
+// after the other.
 func (p *puller) ask() {
+	// Where all lanes were found empty one after the other, it waits at all of them.
 	if p.asking && p.looked >= len(p.lanes) && p.free() > 0 {
-		p.asking = false // nothing anywhere: wait at all lanes
+		p.asking = false
 	}
+
 	at := time.Now()
 	if p.asking {
 		if p.free() > 0 && p.next() == nil {
@@ -18,30 +21,38 @@ func (p *puller) ask() {
 		}
 		return
 	}
+
 	if p.free() <= 0 && p.took >= quickly && !p.in.Patient {
 		return
 	}
-	most, expiry := p.in.Prefetch, pullExpiry
+
+	// A busy worker whose messages are quick asks for a burst.
+	most := p.in.Prefetch
+	expiry := pullExpiry
 	if p.spare > 0 {
 		most = 1
 	}
 	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
-		most, expiry = burst, burstFor
+		most = burst
+		expiry = burstFor
 	}
+
 	for _, l := range p.lanes {
 		if l.asked > 0 && at.After(l.lost) {
 			p.in.Log.Debug("a request for messages was lost", "consumer", l.consumer)
 			l.asked = 0
 		}
+
 		have := l.asked + len(l.waiting)
-		if have > most/2 || at.Before(l.again) || l.rests || p.spare > 0 && !p.may(l) || !p.room(l) {
+		if have > most/2 || at.Before(l.again) || l.rests || p.spare > 0 &&
+			!p.may(l) || !p.room(l) {
 			continue
 		}
 		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
 	}
 }
 
-// look asks one lane for one message, if none is being asked.
+// look asks the first lane in turn for one message, unless a lane is being asked.
 func (p *puller) look(at time.Time) {
 	for _, l := range p.lanes {
 		if l.asked > 0 && at.Before(l.lost) {
@@ -49,6 +60,7 @@ func (p *puller) look(at time.Time) {
 		}
 		l.asked = 0
 	}
+
 	for range p.lanes {
 		l := p.lanes[p.turn]
 		p.pass(l)
@@ -63,8 +75,8 @@ func (p *puller) look(at time.Time) {
 	}
 }
 
-// room reports whether the next stage has room for messages of the lane. What it had is known by then; how things are is asked on
-// the side.
+// room reports whether the next stage has room for messages of the lane, as far as is known; the
+// server is asked meanwhile, and the puller is woken when its answer comes.
 func (p *puller) room(l *lane) bool {
 	return p.in.Room == nil || p.in.Room.There(p.in.Hard, l.number, func() {
 		select {
@@ -74,6 +86,8 @@ func (p *puller) room(l *lane) bool {
 	})
 }
 
+// pull requests a batch of messages of a lane. The request counts as lost if it has no answer at
+// that time.
 func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
 	var err error
 	if p.inbox == nil {
@@ -82,11 +96,13 @@ func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time)
 	if err == nil {
 		err = p.inbox.Pull(l.consumer, batch, expires)
 	}
+
 	if err != nil {
 		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
 		l.again = time.Now().Add(pullRetry)
 		return
 	}
+
 	l.asked += batch
 	if lost.After(l.lost) {
 		l.lost = lost
@@ -99,7 +115,9 @@ func (p *puller) withdraw() {
 		p.inbox.Close()
 		p.inbox = nil
 	}
+
 	for _, l := range p.lanes {
-		l.asked, l.lost = 0, time.Time{}
+		l.asked = 0
+		l.lost = time.Time{}
 	}
 }

@@ -13,24 +13,25 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Pulled is what a pull request was answered with: a message, or the request's end.
+// Pulled is the answer to a pull request: a message, or the request's end.
 type Pulled struct {
 	Message *bus.Delivered // nil at the end of a request
-	Ended   string         // consumer whose request ended
-	Left    int            // messages that it asked for and did not get; −1: not said
-	Err     error          // why, if it was no timeout and not for want of messages
+	Ended   string         // the consumer whose request ended
+	Left    int            // messages that it asked for and did not get; −1: the server did not say
+	Err     error          // the reason, other than a timeout or a lack of messages
 }
 
-// Inbox receives what pull requests are answered with.
+// Inbox receives the answers to pull requests.
 type Inbox struct {
 	bus    *bus.Bus
 	stream string
-	prefix string
+	prefix string // of the subjects on which answers come; the consumer's name follows
 	sub    *nats.Subscription
 	into   chan *nats.Msg
 }
 
-// Open begins to receive answers about consumers of a stream in a channel of that capacity; what exceeds it is lost.
+// Open subscribes to the answers of consumers of a stream. They come in the channel, and what
+// exceeds its capacity is lost.
 func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
 	in := &Inbox{bus: b, stream: stream, prefix: nats.NewInbox() + ".", into: into}
 	var err error
@@ -40,20 +41,22 @@ func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
 	return in, nil
 }
 
-// Pull asks a consumer for so many messages: within the time given, or those that there are if it is 0.
+// Pull asks a consumer for a batch of messages: those that come within expires, or those that there
+// are if it is 0.
 func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	request := fmt.Sprintf(`{"batch":%d,"expires":%d}`, batch, expires.Nanoseconds())
 	if expires <= 0 {
 		request = fmt.Sprintf(`{"batch":%d,"no_wait":true}`, batch)
 	}
-	if err := in.bus.NC.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+in.stream+"."+consumer, in.prefix+consumer, []byte(request)); err != nil {
+	subject := "$JS.API.CONSUMER.MSG.NEXT." + in.stream + "." + consumer
+	if err := in.bus.NC.PublishRequest(subject, in.prefix+consumer, []byte(request)); err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", consumer, err)
 	}
 	return nil
 }
 
-// Read makes sense of a message from the channel. It is nil for what means nothing, such as the end of a request of an
-// Inbox that was closed.
+// Read interprets a message from the channel. It returns nil for a message without meaning, such as
+// the end of a request of an Inbox that was closed.
 func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
 	if status == "" || m.Reply != "" {
@@ -63,14 +66,19 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 		}
 		return &Pulled{Message: d}
 	}
+
 	consumer, ours := strings.CutPrefix(m.Subject, in.prefix)
 	if !ours || status == "100" {
 		return nil
 	}
+
 	p := &Pulled{Ended: consumer, Left: -1}
 	if left, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && left >= 0 {
 		p.Left = left
 	}
+
+	// Status codes of the server: 100 a heartbeat, 404 no messages, 408 expired, 409 with a reason,
+	// 503 no responders.
 	text := m.Header.Get("Description")
 	switch {
 	case status == "404" || status == "408", strings.Contains(text, "Batch Completed"):
@@ -79,11 +87,14 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	case status == "503":
 		p.Err = fault.New(fault.Infrastructure, "pipeline: consumer %s does not answer", consumer)
 	default:
-		p.Err = fault.New(fault.Infrastructure, "pipeline: pull from %s: %s %s", consumer, status, text)
+		p.Err = fault.New(
+			fault.Infrastructure, "pipeline: pull from %s: %s %s", consumer, status, text,
+		)
 	}
 	return p
 }
 
-// Close withdraws all requests. Messages that are on their way still arrive; the server keeps the others, and delivers
-// those that find nobody to somebody else, uncounted.
+// Close withdraws all requests. Messages that are on their way still arrive. The server keeps the
+// others, and those it sends to nobody it delivers to another subscriber, without counting the
+// attempt.
 func (in *Inbox) Close() { in.sub.Drain() }

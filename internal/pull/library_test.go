@@ -1,6 +1,7 @@
 package pull_test
 
-// Why this package takes messages itself: what the client library's iterator does where a write returns late.
+// Why this package takes messages itself: what the client library's iterator does where a write
+// returns late.
 
 import (
 	"bytes"
@@ -22,8 +23,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lateDialer connects like net.Dialer. After it has sent a request for messages, a write of its connections returns late, as it
-// does on a machine that is busy: the goroutine that wrote has lost its processor.
+// lateDialer connects like net.Dialer. After it has sent a request for messages, a write of its
+// connections returns late, as it does on a machine that is busy: the goroutine that wrote has lost
+// its processor.
 type lateDialer struct{ late time.Duration }
 
 func (d lateDialer) Dial(network, address string) (net.Conn, error) {
@@ -44,35 +46,43 @@ func (c lateConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// lateBus is a bus on a server of its own whose writes return late, and a stream with n tasks in lane 3.
+// lateBus is a bus on a server of its own whose writes return late, and a stream with n tasks in
+// lane 3.
 func lateBus(t *testing.T, n int) (context.Context, *bus.Bus) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true, Listen: true})
 	must(t, err)
 	// every message is a write
-	nc, err := nats.Connect(s.NATSURL(), nats.SetCustomDialer(lateDialer{20 * time.Millisecond}), nats.WriteBufferSize(1))
+	nc, err := nats.Connect(
+		s.NATSURL(), nats.SetCustomDialer(lateDialer{20 * time.Millisecond}),
+		nats.WriteBufferSize(1),
+	)
 	must(t, err)
 	t.Cleanup(func() { nc.Close(); s.Close(); cancel() })
 	b, err := bus.New(nc)
 	must(t, err)
 	for k := range n {
-		_, err := b.Once(ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", n, k), fmt.Sprint(k)))
+		_, err := b.Once(
+			ctx, bus.StreamTask, msg(message.TaskSubject(3, "job", n, k), fmt.Sprint(k)),
+		)
 		must(t, err)
 	}
 	return ctx, b
 }
 
-// stored is how many messages wait; patience is how long the library may take for one. Its iterator asks again after 30 s.
+// stored is how many messages wait; patience is how long the library may take for one. Its iterator
+// asks again after 30 s.
 const (
 	stored   = 20
 	patience = 3 * time.Second
 )
 
-// TestAnIteratorMayForgetToAsk: the library's iterator is given a message while the goroutine that asked for it has
-// not returned, takes that for a request still being sent, and asks for no other. When this test fails the library
-// has mended it: then this package may go, if the iterator also hands back at once what a worker without a free slot
-// has asked for, and serves many consumers in turn.
+// TestAnIteratorMayForgetToAsk: the library's iterator is given a message while the goroutine that
+// asked for it has not returned, takes that for a request still being sent, and asks for no other.
+// When this test fails the library has mended it: then this package may go, if the iterator also
+// hands back at once what a worker without a free slot has asked for, and serves many consumers in
+// turn.
 func TestAnIteratorMayForgetToAsk(t *testing.T) {
 	ctx, b := lateBus(t, stored)
 	c, err := b.JS.Consumer(ctx, bus.StreamTask, bus.ConsumerTask+"-3")
@@ -87,7 +97,10 @@ func TestAnIteratorMayForgetToAsk(t *testing.T) {
 		}
 	}
 	if got == stored || !errors.Is(err, nats.ErrTimeout) {
-		t.Errorf("%d of %d messages came, %v: the library's iterator asks for every message", got, stored, err)
+		t.Errorf(
+			"%d of %d messages came, %v: the library's iterator asks for every message", got,
+			stored, err,
+		)
 	}
 	t.Logf("%d of %d messages came", got, stored)
 }
@@ -100,7 +113,11 @@ func TestEveryMessageArrives(t *testing.T) {
 	var got atomic.Int64
 	var none sync.Map
 	err := pull.Run(ctx, b, pull.Intake{
-		Stream: bus.StreamTask, Name: bus.ConsumerTask, Consumers: []string{bus.ConsumerTask + "-3"}, Prefetch: 1, Slots: 1,
+		Stream:    bus.StreamTask,
+		Name:      bus.ConsumerTask,
+		Consumers: []string{bus.ConsumerTask + "-3"},
+		Prefetch:  1,
+		Slots:     1,
 		Work: func(d *bus.Delivered, _ func()) bool {
 			if _, again := none.LoadOrStore(d.Sequence, true); again {
 				t.Errorf("message %d came twice", d.Sequence)
@@ -111,7 +128,9 @@ func TestEveryMessageArrives(t *testing.T) {
 			}
 			return true
 		},
-		Heartbeat: time.Second, Hard: ctx, Log: slog.New(slog.DiscardHandler),
+		Heartbeat: time.Second,
+		Hard:      ctx,
+		Log:       slog.New(slog.DiscardHandler),
 	})
 	if err != nil || got.Load() != stored {
 		t.Errorf("%d of %d messages came, %v", got.Load(), stored, err)

@@ -1,6 +1,6 @@
 package pull
 
-// What the server sent: messages kept for their turn, or handed back to workers that may be free.
+// What the server sent: messages kept for their turn, or returned for workers that may be free.
 
 import (
 	"context"
@@ -13,14 +13,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// take receives what a request was answered with.
+// take receives the answer to a request.
 func (p *puller) take(m *nats.Msg) error {
-	if p.inbox == nil { // withdrawn, and yet on its way
+	if p.inbox == nil { // on its way when the request was withdrawn
 		if d, err := p.bus.Deliver(m); err == nil && m.Reply != "" {
 			p.keep(d)
 		}
 		return nil
 	}
+
 	got := p.inbox.Read(m)
 	switch {
 	case got == nil:
@@ -30,22 +31,29 @@ func (p *puller) take(m *nats.Msg) error {
 		p.keep(got.Message)
 		return nil
 	}
+
 	l := p.of[got.Ended]
 	if l == nil {
 		return nil
 	}
-	// Other requests may be open: without counting them a busy lane would have more and more, and the server looks through all of a
-	// consumer's requests for every message.
+
+	// Other requests of the lane may be open. If they were not counted a busy lane would have more
+	// and more of them, and the server looks through all requests of a consumer for every message.
 	if l.asked -= got.Left; got.Left < 0 || l.asked < 0 {
 		l.asked = 0
 	}
+
 	p.looked++
 	if errors.Is(got.Err, bus.ErrGone) {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
 	}
 	if got.Err != nil && p.gone(l) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
+		return fault.New(
+			fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone,
+			l.consumer,
+		)
 	}
+
 	if got.Err != nil {
 		l.again = time.Now().Add(pullRetry)
 		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
@@ -53,7 +61,7 @@ func (p *puller) take(m *nats.Msg) error {
 	return nil
 }
 
-// gone asks the server whether a consumer that does not answer exists.
+// gone asks the server whether a consumer that does not answer has been deleted.
 func (p *puller) gone(l *lane) bool {
 	ctx, cancel := context.WithTimeout(p.in.Hard, lookLost)
 	defer cancel()
@@ -61,14 +69,16 @@ func (p *puller) gone(l *lane) bool {
 	return bus.Missing(err)
 }
 
-// keep puts a message into its lane, behind those that were delivered as often: where workers die, every message in their hands has one
-// delivery less, begun or not, and what has few left begins first.
+// keep puts a message into its lane, behind those that were delivered as often or more often. Where
+// workers die, every message they held has one delivery less left, begun or not, and those with few
+// left begin first.
 func (p *puller) keep(d *bus.Delivered) {
 	l := p.of[d.Consumer]
 	if l == nil {
 		d.Again(0)
 		return
 	}
+
 	l.asked = max(0, l.asked-1)
 	at := len(l.waiting)
 	for at > 0 && l.waiting[at-1].Attempt < d.Attempt {
@@ -78,8 +88,9 @@ func (p *puller) keep(d *bus.Delivered) {
 	p.passOn(l)
 }
 
-// passOn hands back the lane's heavy messages while none may begin: another worker may be free. The lane rests until then, so a message is
-// handed back once by each worker. One that was handed back often waits here.
+// passOn returns the lane's heavy messages while none may begin: another worker may be free. The
+// lane rests until then, so each worker returns a message once. One that was returned often waits
+// here.
 func (p *puller) passOn(l *lane) {
 	if p.place(l) {
 		return
@@ -97,21 +108,25 @@ func (p *puller) passOn(l *lane) {
 		}
 		d.Again(0)
 	}
+
 	clear(l.waiting[len(kept):])
 	l.waiting = kept
 }
 
-// release leaves to other workers what this one cannot begin soon.
+// release leaves messages that cannot begin soon to other workers.
 func (p *puller) release() {
 	if p.in.Patient {
 		return
 	}
 	p.withdraw()
 	p.handBack(handedBack)
-	p.asking, p.looked = true, 0
+
+	p.asking = true
+	p.looked = 0
 }
 
-// handBack hands back what waits here, but for messages delivered more often than most, if that is given.
+// handBack returns the messages that wait here, except those delivered more often than most; 0: all
+// of them.
 func (p *puller) handBack(most int) {
 	for _, l := range p.lanes {
 		kept := l.waiting[:0]
@@ -127,7 +142,7 @@ func (p *puller) handBack(most int) {
 	}
 }
 
-// drain hands back what came after the requests were withdrawn.
+// drain returns the messages that came after the requests were withdrawn.
 func (p *puller) drain() {
 	for {
 		select {

@@ -6,7 +6,8 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 )
 
-// TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but for those delivered more often.
+// TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but
+// for those delivered more often.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	l := &lane{consumer: "c"}
 	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}
