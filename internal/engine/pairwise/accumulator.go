@@ -6,14 +6,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// accumulator adds numbers in a fixed tree of exact sums: batch terms at a time, the sums of batches alike. With at most
-// batch terms the sum is rounded once, and once more per level beyond that.
+// accumulator adds numbers in a fixed tree of exact sums: batch terms at a time, the sums of
+// batches alike. With at most batch terms the sum is rounded once, and once more per level beyond
+// that.
 type accumulator struct {
-	level [][]scaled.Number
+	level [][]scaled.Number // by level: the sums that wait to be added
 }
 
+// batch is how many numbers are added at a time.
 const batch = 1 << 16
 
+// add takes a number in.
 func (a *accumulator) add(x scaled.Number) {
 	for l := 0; ; l++ {
 		if l == len(a.level) {
@@ -28,6 +31,7 @@ func (a *accumulator) add(x scaled.Number) {
 	}
 }
 
+// total is the sum of all numbers so far.
 func (a *accumulator) total() scaled.Number {
 	var all []scaled.Number
 	for _, l := range a.level {

@@ -28,6 +28,7 @@ func (r *run) backward(o *op) error {
 		r.stats.Flops += float64(len(b[o.a].data))
 		r.addScaled(&b[o.out], &b[o.a])
 	case opAdjoint:
+
 		a := b[o.a]
 		var unused scaled.Number // an adjoint of 0 ends nothing
 		if err := r.merge(o, &unused); err != nil {
@@ -38,9 +39,11 @@ func (r *run) backward(o *op) error {
 		out := &b[o.out]
 		out.scale = unit.Mul(r.settled)
 		out.Lost = false // what its tables lack is missing from the value as well
+
 		if r.loses {
 			table := o.out - len(r.shape.scope)
-			r.stats.Lost = r.stats.Lost || !r.spares(table, o.spec.work, unit) || !r.spares(table, o.spec.work, out.scale)
+			r.stats.Lost = r.stats.Lost || !r.spares(table, o.spec.work, unit) ||
+				!r.spares(table, o.spec.work, out.scale)
 		}
 	case opRead:
 		r.read(o)
@@ -55,10 +58,14 @@ func (r *run) addScaled(sum, x *buffer) {
 	}
 	if sum.scale.IsZero() {
 		copy(sum.data, x.data)
-		sum.scale, sum.bound, sum.Depth = x.scale, x.bound, x.Depth
+		sum.scale = x.scale
+		sum.bound = x.bound
+		sum.Depth = x.Depth
 		return
 	}
+
 	r.apart(sum, x)
+
 	if x.scale.Exp > sum.scale.Exp {
 		f := sum.scale.Div(x.scale).Float64()
 		for i := range sum.data {
@@ -66,9 +73,11 @@ func (r *run) addScaled(sum, x *buffer) {
 		}
 		sum.scale = x.scale
 	}
+
 	axpy(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
 	sum.bound = max(sum.bound, x.bound) + 2
-	sum.Low, sum.Measured = r.cancelled(min(sum.Low, x.Low)), false
+	sum.Low = r.cancelled(min(sum.Low, x.Low))
+	sum.Measured = false
 	sum.scale = sum.scale.Mul(r.settle(sum))
 }
 
@@ -78,6 +87,7 @@ func (r *run) apart(a, b *buffer) {
 	if by < 0 {
 		small, by = b, int(min(a.scale.Exp-b.scale.Exp, 4000))
 	}
+
 	by++ // mantissas are in [1, 2)
 	if small.Low-by < scaled.Lowest {
 		small.measure()

@@ -14,8 +14,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// merging is one merge A[b, m, k] · B[b, k, n] over indices of dimension 2, numbers being log2, in layouts as results
-// have them: what is summed first, the rest mixed as long as it lives, or shuffled.
+// merging is one merge A[b, m, k] · B[b, k, n] over indices of dimension 2, numbers being log2, in
+// layouts as results have them: what is summed first, the rest mixed as long as it lives, or
+// shuffled.
 func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, work float64) {
 	s := &shape{}
 	var la, lb layout
@@ -51,7 +52,8 @@ func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, w
 	}
 	for _, l := range []*layout{&la, &lb} {
 		if shuffled {
-			rng.Shuffle(len(l.index), func(i, j int) { l.index[i], l.index[j] = l.index[j], l.index[i] })
+			rng.Shuffle(len(l.index),
+				func(i, j int) { l.index[i], l.index[j] = l.index[j], l.index[i] })
 		}
 		l.stride = make([]int, len(l.index))
 		for i := range l.stride {
@@ -59,7 +61,9 @@ func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, w
 		}
 	}
 	x, _ = s.plan(la, lb, stays)
-	a, b, out = make([]float64, 1<<len(la.index)), make([]float64, 1<<len(lb.index)), make([]float64, x.size)
+	a = make([]float64, 1<<len(la.index))
+	b = make([]float64, 1<<len(lb.index))
+	out = make([]float64, x.size)
 	for i := range a {
 		a[i] = 1 + float64(i%7)
 	}
@@ -78,8 +82,10 @@ func BenchmarkMerge(b *testing.B) {
 	}{
 		{"square64", 0, 6, 6, 6}, {"square256", 0, 8, 8, 8}, {"square512", 0, 9, 9, 9},
 		{"skinny_K2", 0, 10, 10, 1}, {"skinny_K4", 0, 10, 10, 2}, {"skinny_K8", 0, 10, 10, 3},
-		{"batched_4x4x4", 14, 2, 2, 2}, {"batched_8x8x8", 11, 3, 3, 3}, {"batched_32x32x32", 6, 5, 5, 5},
-		{"message_K2", 1, 19, 0, 1}, {"message_K2_batch3", 3, 17, 0, 1}, {"message_new", 3, 16, 1, 1},
+		{"batched_4x4x4", 14, 2, 2, 2}, {"batched_8x8x8", 11, 3, 3, 3},
+		{"batched_32x32x32", 6, 5, 5, 5},
+		{"message_K2", 1, 19, 0, 1}, {"message_K2_batch3", 3, 17, 0, 1},
+		{"message_new", 3, 16, 1, 1},
 		{"elementwise", 20, 0, 0, 0}, {"inner", 0, 0, 0, 20},
 	} {
 		for _, shuffled := range []bool{false, true} {
@@ -121,11 +127,15 @@ func BenchmarkGonum(b *testing.B) {
 	}
 }
 
-// BenchmarkPeak is what the machine does: the loop of panels on data in the first cache, and copying 64 MiB.
+// BenchmarkPeak is what the machine does:
+// the loop of panels on data in the first cache, and copying 64 MiB.
 func BenchmarkPeak(b *testing.B) {
 	b.Run("loop", func(b *testing.B) {
 		const rows, depth, n = 8, 256, 16
-		v, s, out, at := make([]float64, depth*n), make([]float64, rows*depth), make([]float64, rows*n), make([]int, depth)
+		v := make([]float64, depth*n)
+		s := make([]float64, rows*depth)
+		out := make([]float64, rows*n)
+		at := make([]int, depth)
 		for k := range at {
 			at[k] = k * n
 		}
@@ -150,7 +160,8 @@ func BenchmarkChain(b *testing.B) {
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
 	t := contractionorder.Tree{Leaves: n - 1}
 	for i := range n - 1 {
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
+		e.Tables = append(e.Tables,
+			sumproduct.Table{Scope: []int{i, i + 1}, Data: []float64{1, 2, 3, 0.5}})
 		switch {
 		case i == 1:
 			t.Merges = append(t.Merges, [2]int{0, 1})

@@ -10,22 +10,27 @@ func (g *groups) blend(most int) *spec {
 	return x
 }
 
-// panel has its run in operand v alone, and its rows in the other one.
+// panel has its run in operand v alone, and its rows in the other one;
+// nil where v has no index of its own.
 func (g *groups) panel(v, most int) *spec {
 	if len(g.own[v]) == 0 {
 		return nil
 	}
+
 	run := g.own[v][tail(g.own[v], most):]
 	mine := g.own[1-v]
 	row := tail(mine, listed)
 	x := &spec{kind: panel, run: run, rows: mine[row:]}
+
 	for _, o := range g.out {
 		if !has(run, o) && !has(mine, o) {
 			x.outer = append(x.outer, o)
 		}
 	}
 	x.outer = append(x.outer, mine[:row]...)
+
 	x.splitSum(g.sum, listed)
+
 	if v == 0 {
 		x.swapped = true
 		for _, list := range []*[]axis{&x.outer, &x.rows, &x.run, &x.sum, &x.steps} {
@@ -44,6 +49,8 @@ func (g *groups) inner() *spec {
 	return &spec{kind: inner, outer: g.out, run: g.sum[at:], steps: g.sum[:at]}
 }
 
+// splitSum takes the last axes of the sum,
+// of at most most values, into a block; the others are steps.
 func (x *spec) splitSum(sum []axis, most int) {
 	at := len(sum)
 	for n := 1; at > 0 && n*sum[at-1].dim <= most; at-- {
@@ -52,10 +59,12 @@ func (x *spec) splitSum(sum []axis, most int) {
 	if at == len(sum) && at > 0 && x.kind == panel {
 		at-- // blocks of maxSum values are cut out of it
 	}
-	x.steps, x.sum = sum[:at], sum[at:]
+	x.steps = sum[:at]
+	x.sum = sum[at:]
 }
 
-// tail returns where the longest suffix begins whose dimensions multiply to at most most; at least one axis, if any.
+// tail returns where the longest suffix begins whose dimensions multiply to at most most;
+// at least one axis, if any.
 func tail(list []axis, most int) int {
 	at := len(list)
 	for n := 1; at > 0 && (n*list[at-1].dim <= most || n == 1); at-- {
@@ -73,6 +82,7 @@ func count(list []axis) int {
 	return n
 }
 
+// has reports whether an axis is in a list.
 func has(list []axis, a axis) bool {
 	for i := range list {
 		if list[i].index == a.index {
@@ -117,16 +127,21 @@ func (x *spec) repeats(operand int) float64 {
 
 // Nanoseconds of the portable loops on a machine of today; only their ratios matter.
 const (
-	perBlock    = 40.0
-	perGathered = 0.8
-	perCall     = 8.0
+	perBlock    = 40.0 // of a block
+	perGathered = 0.8  // of an entry that is copied together
+	perCall     = 8.0  // of a call of an innermost loop
 )
 
 // time estimates how long the kernel takes.
 func (x *spec) time(g *groups) float64 {
-	outer, steps, run := float64(count(x.outer)), float64(count(x.steps)), float64(count(x.run))
-	sum, rows := float64(count(x.sum)), float64(count(x.rows))
+	outer := float64(count(x.outer))
+	steps := float64(count(x.steps))
+	run := float64(count(x.run))
+	sum := float64(count(x.sum))
+	rows := float64(count(x.rows))
+
 	t := outer * steps * perBlock
+
 	switch x.kind {
 	case blend:
 		t += g.work*perBlend + outer*steps*sum*perCall
@@ -152,8 +167,8 @@ func (x *spec) time(g *groups) float64 {
 	return t
 }
 
-// packs says that V is written out as a panel: it is not contiguous, or rows enough use it and its rows are so far apart
-// that they would share few sets of the cache.
+// packs says that V is written out as a panel: it is not contiguous,
+// or rows enough use it and its rows are so far apart that they would share few sets of the cache.
 func (x *spec) packs() bool {
 	return !x.contiguous(1) || count(x.rows) >= 8 && count(x.sum) >= 8
 }

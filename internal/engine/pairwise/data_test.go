@@ -35,10 +35,12 @@ func readExpression(t testing.TB, name string) (*sumproduct.Expression, *factorg
 	return e, m
 }
 
-// findTree is the best tree that the search finds, or that of the best elimination order where that is cheap.
+// findTree is the best tree that the search finds,
+// or that of the best elimination order where that is cheap.
 func findTree(t testing.TB, h contractionorder.Hypergraph) contractionorder.Plan {
 	t.Helper()
-	p, err := contractionorder.Search(context.Background(), h, contractionorder.Options{Memory: modelMemory, Seed: 1, Threads: 2})
+	p, err := contractionorder.Search(context.Background(), h,
+		contractionorder.Options{Memory: modelMemory, Seed: 1, Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +55,8 @@ func modelNames() []string {
 	return []string{"Segmentation_11", "Promedus_29", "relational_3", "Alchemy_11"}
 }
 
-// TestReferenceModels compares Z and the marginals with the solutions of the UAI 2014 competition, whole and in slices,
-// and states times and costs.
+// TestReferenceModels compares Z and the marginals with the solutions of the UAI 2014 competition,
+// whole and in slices, and states times and costs.
 func TestReferenceModels(t *testing.T) {
 	for _, name := range modelNames() {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +64,8 @@ func TestReferenceModels(t *testing.T) {
 			want, printed := reference.Log10Z(t, "uai/"+name)
 			start := time.Now()
 			p := findTree(t, e.Hypergraph())
-			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced", time.Since(start).Round(time.Millisecond), p.Cost.Log2Table,
+			t.Logf("tree %v: table 2^%.1f, %.3g flops, %d sliced",
+				time.Since(start).Round(time.Millisecond), p.Cost.Log2Table,
 				p.Cost.Flops, len(p.Slices))
 			o := pairwise.Options{Memory: modelMemory, Slices: p.Slices}
 			var first scaled.Number
@@ -73,7 +76,8 @@ func TestReferenceModels(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				report(t, fmt.Sprintf("Z, %d threads", threads), stats, time.Since(begin), cpuTime()-cpu)
+				report(t, fmt.Sprintf("Z, %d threads", threads), stats, time.Since(begin),
+					cpuTime()-cpu)
 				if !(math.Abs(z.Log10Abs()-want) <= max(printed, 1e-5)) || z.Sign() < 0 {
 					t.Errorf("log10 Z = %.9f, reference %.9f", z.Log10Abs(), want)
 				}
@@ -92,7 +96,9 @@ func TestReferenceModels(t *testing.T) {
 			if all.Z != first {
 				t.Errorf("Z is %v with the marginals, %v without", all.Z, first)
 			}
-			if name != "relational_3" { // its MAR file disagrees with einsum.Contract on the conditioned model as well, as the official Z does
+			// its MAR file disagrees with einsum.Contract on the conditioned model as well,
+			// as the official Z does
+			if name != "relational_3" {
 				compareMarginals(t, name, e, m, all)
 			}
 			if len(p.Slices) == 0 {
@@ -104,20 +110,26 @@ func TestReferenceModels(t *testing.T) {
 			}
 			order := orders.Best(e.Hypergraph())
 			begin, cpu = time.Now(), cpuTime()
-			_, other, err := einsum.Contract(context.Background(), e, order, einsum.Options{Memory: modelMemory, Threads: 1})
-			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v", other.Flops, other.PeakBytes,
-				time.Since(begin).Round(time.Millisecond), (cpuTime() - cpu).Round(time.Millisecond), err)
+			_, other, err := einsum.Contract(context.Background(), e, order,
+				einsum.Options{Memory: modelMemory, Threads: 1})
+			t.Logf("elimination: %.3g flops, %d bytes, %v, CPU %v, %v",
+				other.Flops, other.PeakBytes,
+				time.Since(begin).Round(time.Millisecond),
+				(cpuTime() - cpu).Round(time.Millisecond), err)
 		})
 	}
 }
 
 func report(t *testing.T, what string, stats pairwise.Stats, wall, cpu time.Duration) {
-	t.Logf("%s: %.3g flops, %.4g MB, %v, CPU %v, %.2f GFLOP per CPU second %s", what, stats.Flops, float64(stats.PeakBytes)/1e6,
+	t.Logf("%s: %.3g flops, %.4g MB, %v, CPU %v, %.2f GFLOP per CPU second %s",
+		what, stats.Flops, float64(stats.PeakBytes)/1e6,
 		wall.Round(time.Millisecond), cpu.Round(time.Millisecond), stats.Flops/1e9/cpu.Seconds(), pairwise.Vector())
 }
 
 // compareMarginals checks against the MAR file, where there is one: six digits are printed.
-func compareMarginals(t *testing.T, name string, e *sumproduct.Expression, m *factorgraph.Model, got pairwise.Result) {
+func compareMarginals(
+	t *testing.T, name string, e *sumproduct.Expression, m *factorgraph.Model, got pairwise.Result,
+) {
 	f, err := os.Open(filepath.Join(os.Getenv("BTN_DATA"), "uai", name+".uai.MAR"))
 	if err != nil {
 		return
@@ -148,8 +160,11 @@ func compareMarginals(t *testing.T, name string, e *sumproduct.Expression, m *fa
 	}
 }
 
-// sliceAgrees compares the marginals of some indices with the values of slices over them: forward passes only.
-func sliceAgrees(t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result) {
+// sliceAgrees compares the marginals of some indices with
+// the values of slices over them: forward passes only.
+func sliceAgrees(
+	t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result,
+) {
 	checked := 0
 	for i, d := range e.Dims {
 		if d == 1 || i%(len(e.Dims)/5+1) != 0 {
@@ -167,7 +182,8 @@ func sliceAgrees(t *testing.T, e *sumproduct.Expression, tree contractionorder.T
 				t.Fatal(err)
 			}
 			if d := math.Abs(z.Div(want.Z).Float64() - want.Marginals[i][v]); !(d <= 1e-11) {
-				t.Errorf("P(%d = %d) is %v, the slice says %v", i, v, want.Marginals[i][v], z.Div(want.Z).Float64())
+				t.Errorf("P(%d = %d) is %v, the slice says %v",
+					i, v, want.Marginals[i][v], z.Div(want.Z).Float64())
 			}
 		}
 	}
@@ -175,14 +191,17 @@ func sliceAgrees(t *testing.T, e *sumproduct.Expression, tree contractionorder.T
 }
 
 // slicedAlike compares with the same tree in slices over two indices.
-func slicedAlike(t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result) {
+func slicedAlike(
+	t *testing.T, e *sumproduct.Expression, tree contractionorder.Tree, want pairwise.Result,
+) {
 	var sliced []int
 	for i, d := range e.Dims {
 		if d > 1 && len(sliced) < 2 {
 			sliced = append(sliced, i)
 		}
 	}
-	got, _, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Memory: modelMemory, Slices: sliced})
+	got, _, err := pairwise.Marginals(context.Background(), e, tree,
+		pairwise.Options{Memory: modelMemory, Slices: sliced})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// measure looks the sumproduct.Smallest entry of a table up, once.
+// measure looks the smallest entry of a table up, once.
 func (t *buffer) measure() { t.Measure(t.data) }
 
-// descend bounds the products of the entries of two tables. Bounds are multiplied; only where that leads too deep are the
-// tables looked at. Where it still does, products may be lost.
+// descend bounds the products of the entries of two tables. Bounds are multiplied; only where
+// that leads too deep are the tables looked at. Where it still does, products may be lost.
 func (r *run) descend(a, b *buffer) (low int, loses bool) {
 	if a.Low+b.Low < scaled.Lowest {
 		a.measure()
@@ -45,9 +45,11 @@ func (t *buffer) upper() int {
 	return top + 1
 }
 
-// short says whether what is missing of a total counts: for signed terms, which may cancel, whether anything may be.
+// short says whether what is missing of a total counts:
+// for signed terms, which may cancel, whether anything may be.
 func (r *run) short(total scaled.Number) bool {
-	return !r.missing.IsZero() && (r.signed || r.missing.Cmp(total.Mul(scaled.Make(1, -sumproduct.BesideZ))) > 0)
+	return !r.missing.IsZero() &&
+		(r.signed || r.missing.Cmp(total.Mul(scaled.Make(1, -sumproduct.BesideZ))) > 0)
 }
 
 // cancelled bounds a sum of terms that are 2^low or more.
@@ -58,13 +60,15 @@ func (r *run) cancelled(low int) int {
 	return low
 }
 
-// spares says whether so many terms of an adjoint of a table, lost or rounded where a float64 has no more digits, are nothing beside
-// the value of the slice. Each is 2^-1022 at most in units of a scale, and has a share of the value of that times an entry of the table.
+// spares says whether so many terms of an adjoint of a table, lost or rounded where a float64 has
+// no more digits, are nothing beside the value of the slice. Each is 2^-1022 at most in units of a
+// scale, and has a share of the value of that times an entry of the table.
 func (r *run) spares(table int, terms float64, unit scaled.Number) bool {
 	z := r.done.Mul(r.value)
 	if r.signed || z.IsZero() || unit.IsZero() {
 		return !r.signed // no term that is not 0 has been lost on the way to a value of 0
 	}
+
 	most := float64(max(0, r.bounds[table])+sumproduct.Floor) + math.Log2(terms)
 	return most+sumproduct.BesideZ <= float64(z.Exp-unit.Exp-1)
 }

@@ -17,8 +17,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// chain is x_0 − x_1 − … with random matrices whose entries are of the given sizes, and its merges from the left.
-func chain(rng *rand.Rand, n, dim int, sizes ...float64) (*sumproduct.Expression, contractionorder.Tree) {
+// chain is x_0 − x_1 − … with random matrices whose entries are of the given sizes,
+// and its merges from the left.
+func chain(
+	rng *rand.Rand, n, dim int, sizes ...float64,
+) (*sumproduct.Expression, contractionorder.Tree) {
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{dim}, n)}
 	t := contractionorder.Tree{Leaves: n - 1}
 	for i := range n - 1 {
@@ -68,7 +71,8 @@ func transfer(e *sumproduct.Expression) (*big.Float, []*big.Float) {
 	return z, left
 }
 
-// TestExtremeRanges: chains whose Z is far outside float64, with entries at both ends of its range in one model.
+// TestExtremeRanges: chains whose Z is far outside float64,
+// with entries at both ends of its range in one model.
 func TestExtremeRanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, c := range []struct {
@@ -76,7 +80,8 @@ func TestExtremeRanges(t *testing.T) {
 		n     int
 		sizes []float64
 	}{
-		{"100000 variables", 100_000, []float64{1}}, {"small", 3000, []float64{1e-300}}, {"large", 3000, []float64{1e300}},
+		{"100000 variables", 100_000, []float64{1}}, {"small", 3000, []float64{1e-300}},
+		{"large", 3000, []float64{1e300}},
 		{"mixed", 3000, []float64{1e-150, 1e150}}, {"subnormal", 400, []float64{1e-310}},
 	} {
 		e, tree := chain(rng, c.n, 3, c.sizes...)
@@ -89,14 +94,16 @@ func TestExtremeRanges(t *testing.T) {
 			if c.n > 3000 {
 				break
 			}
-			part, _, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Slices: sliced})
+			part, _, err := pairwise.Marginals(context.Background(), e, tree,
+				pairwise.Options{Slices: sliced})
 			if err != nil || !(math.Abs(part.Z.Div(got.Z).Float64()-1) < 1e-10) {
 				t.Fatalf("%s, slices %v: Z is %v, want %v; %v", c.name, sliced, part.Z, got.Z, err)
 			}
 			for i := range e.Dims {
 				for v, p := range part.Marginals[i] {
 					if !(math.Abs(p-got.Marginals[i][v]) < 1e-10) {
-						t.Fatalf("%s, slices %v: P(%d = %d) is %v, want %v", c.name, sliced, i, v, p, got.Marginals[i][v])
+						t.Fatalf("%s, slices %v: P(%d = %d) is %v, want %v",
+							c.name, sliced, i, v, p, got.Marginals[i][v])
 					}
 				}
 			}
@@ -122,8 +129,10 @@ func TestExtremeRanges(t *testing.T) {
 // TestErrors: each refusal names the place and the reason, before anything is computed.
 func TestErrors(t *testing.T) {
 	good := func() *sumproduct.Expression {
-		return &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 3}, Tables: []sumproduct.Table{
-			{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4, 5, 6}}, {Scope: []int{1}, Data: []float64{1, 1, 1}}}}
+		return &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 3},
+			Tables: []sumproduct.Table{
+				{Scope: []int{0, 1}, Data: []float64{1, 2, 3, 4, 5, 6}}, {Scope: []int{1},
+					Data: []float64{1, 1, 1}}}}
 	}
 	pair := contractionorder.Tree{Leaves: 2, Merges: [][2]int{{0, 1}}}
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -172,9 +181,12 @@ func TestErrors(t *testing.T) {
 			want:   sumproduct.ErrNotFinite,
 			text:   "table 1",
 		},
-		{name: "leaves", tree: contractionorder.Tree{Leaves: 1}, want: contractionorder.ErrTree, text: "1 leaves, the network has 2"},
-		{name: "merges", tree: contractionorder.Tree{Leaves: 2}, want: contractionorder.ErrTree, text: "2 tensors and 0 merges"},
-		{name: "slice", tree: pair, o: pairwise.Options{Slices: []int{1, 1}}, want: contractionorder.ErrTree, text: "index 1"},
+		{name: "leaves", tree: contractionorder.Tree{Leaves: 1}, want: contractionorder.ErrTree,
+			text: "1 leaves, the network has 2"},
+		{name: "merges", tree: contractionorder.Tree{Leaves: 2}, want: contractionorder.ErrTree,
+			text: "2 tensors and 0 merges"},
+		{name: "slice", tree: pair, o: pairwise.Options{Slices: []int{1, 1}},
+			want: contractionorder.ErrTree, text: "index 1"},
 		{
 			name: "range",
 			tree: pair,
@@ -182,7 +194,8 @@ func TestErrors(t *testing.T) {
 			want: sumproduct.ErrExpression,
 			text: "slices 0 to 4, there are 3",
 		},
-		{name: "memory", tree: pair, o: pairwise.Options{Memory: 103}, want: sumproduct.ErrOverBudget, text: "needs 104 bytes"},
+		{name: "memory", tree: pair, o: pairwise.Options{Memory: 103},
+			want: sumproduct.ErrOverBudget, text: "needs 104 bytes"},
 		{name: "cancelled", tree: pair, ctx: cancelled, want: context.Canceled, text: "canceled"},
 	} {
 		e := good()
@@ -212,8 +225,10 @@ func TestErrors(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(0.5), Dims: []int{3, 1, 4}}
 	for _, sliced := range [][]int{nil, {2}, {0, 1, 2}} {
-		got, _, err := pairwise.Marginals(context.Background(), e, contractionorder.Tree{}, pairwise.Options{Slices: sliced})
-		if err != nil || got.Z != scaled.FromFloat(6) || !slices.Equal(got.Marginals[2], []float64{0.25, 0.25, 0.25, 0.25}) {
+		got, _, err := pairwise.Marginals(context.Background(), e, contractionorder.Tree{},
+			pairwise.Options{Slices: sliced})
+		if err != nil || got.Z != scaled.FromFloat(6) ||
+			!slices.Equal(got.Marginals[2], []float64{0.25, 0.25, 0.25, 0.25}) {
 			t.Errorf("slices %v: %v, %v", sliced, got, err)
 		}
 	}
@@ -226,7 +241,8 @@ func TestZero(t *testing.T) {
 		data := e.Tables[k].Data
 		e.Tables[k].Data = make([]float64, 4)
 		for _, sliced := range [][]int{nil, {3}, {0, 5}} {
-			got, _, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Slices: sliced})
+			got, _, err := pairwise.Marginals(context.Background(), e, tree,
+				pairwise.Options{Slices: sliced})
 			if err != nil || !got.Z.IsZero() || got.Marginals != nil {
 				t.Errorf("table %d, slices %v: %v, %v", k, sliced, got, err)
 			}

@@ -14,7 +14,8 @@ import (
 // TestTreeEngine: along the tree of the min-fill order, and along random trees.
 func TestTreeEngine(t *testing.T) {
 	enginetest.Exercise(t, enginetest.Engine{
-		Contract: func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) (v enginetest.Value, err error) {
+		Contract: func(ctx context.Context, p *enginetest.Problem,
+			w enginetest.Want) (v enginetest.Value, err error) {
 			h, rng := p.Expression.Hypergraph(), rand.New(rand.NewPCG(p.Seed, 1))
 			tree := randomTree(rng, len(h.Edges))
 			if p.Seed%2 == 0 || len(h.Edges) > 30 {
@@ -40,7 +41,8 @@ func TestTreeEngine(t *testing.T) {
 			return v, err
 		},
 		Lacks: map[enginetest.Property]string{
-			enginetest.Joint: "an expression with an index over the cells has them as marginals of that index: see package exact",
+			enginetest.Joint: "an expression with an index over the cells has them as " +
+				"marginals of that index: see package exact",
 		},
 	})
 }

@@ -26,28 +26,29 @@ type run struct {
 	ctx      context.Context
 	shape    *shape
 	threads  int
-	from, to int64
-	tables   []sumproduct.Table
-	raw      []buffer // by leaf: the table of the expression, or a copy in range
-	copied   float64  // entries of those copies
-	limit    float64
-	spare    float64       // entries of the budget beyond limit, for slices at the same time
-	start    scaled.Number // factors of all slices, known before
-	common   scaled.Number // the same after the static part
-	scale    scaled.Number // and after what is done of the slice
-	done     scaled.Number // scale when the slice's value was known
+	from, to int64              // slices
+	tables   []sumproduct.Table // of the expression
+	raw      []buffer           // by leaf: the table of the expression, or a copy in range
+	copied   float64            // entries of those copies
+	limit    float64            // entries that may be live
+	spare    float64            // entries of the budget beyond limit, for slices at the same time
+	start    scaled.Number      // factors of all slices, known before
+	common   scaled.Number      // the same after the static part
+	scale    scaled.Number      // and after what is done of the slice
+	done     scaled.Number      // scale when the slice's value was known
 	value    scaled.Number
-	digits   []int // by index: value of a sliced one
-	buffers  []buffer
+	digits   []int    // by index: value of a sliced one
+	buffers  []buffer // by number, see opcode
 	arena    arena.Arena
 	beside   int // most entries that slices computed at the same time had in addition
 	kernel   kernel
 	stats    Stats
-	settled  scaled.Number   // the factor taken out of the last result
-	factors  []scaled.Number // by table: what settle took out of it, 0 for a table of the expression as it is
-	bounds   []int           // by table: its entries are at most 2^bound in size
+	settled  scaled.Number // the factor taken out of the last result
+	// factors: by table, what settle took out of it, 0 for a table of the expression as it is
+	factors  []scaled.Number
+	bounds   []int // by table: its entries are at most 2^bound in size
 	marginal marginals
-	reads    [][]int       // by table
+	reads    [][]int       // by table: indices whose marginals are read there
 	used     []bool        // by index: a table has it
 	signed   bool          // an entry is below 0
 	missing  scaled.Number // bounds what the values of the slices lack
@@ -60,7 +61,8 @@ const (
 	sampled = 64  // entries looked at to see that a table is not tiny
 )
 
-// measure finds the range of every table, copies those out of it, and multiplies what is known into the scale.
+// measure finds the range of every table, copies those out of it,
+// and multiplies what is known into the scale.
 func (r *run) measure(e *sumproduct.Expression) error {
 	r.tables = e.Tables
 	r.raw = make([]buffer, len(e.Tables))
@@ -69,15 +71,19 @@ func (r *run) measure(e *sumproduct.Expression) error {
 		for _, v := range e.Tables[t].Scope {
 			r.used[v] = true
 		}
+
 		data := e.Tables[t].Data
 		top, low, signed := scaled.Extent(data)
 		if top >= 1024 {
 			return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 		}
+
 		r.signed = r.signed || signed
+
 		bound := top + 1
 		if scaled.LargestBits(data) == 0 {
-			r.start, bound = scaled.Number{}, 0
+			r.start = scaled.Number{}
+			bound = 0
 		} else if bound < -margin || bound > margin {
 			data = append([]float64(nil), data...)
 			r.copied += float64(len(data))
@@ -85,11 +91,17 @@ func (r *run) measure(e *sumproduct.Expression) error {
 			low -= top
 			bound = 1
 		}
-		r.raw[t] = buffer{data: data, bound: bound, Depth: sumproduct.Depth{Low: min(low, 0), Measured: true}}
+
+		r.raw[t] = buffer{
+			data:  data,
+			bound: bound,
+			Depth: sumproduct.Depth{Low: min(low, 0), Measured: true},
+		}
 		if bound == 1 && top > 0 && low < scaled.Lowest { // divided by its largest entry
 			r.raw[t].Lose(sumproduct.Floor)
 		}
 	}
+
 	for v, d := range r.shape.dims {
 		if !r.used[v] && d > 1 {
 			r.start = r.start.Mul(scaled.FromFloat(float64(d)))
@@ -98,8 +110,8 @@ func (r *run) measure(e *sumproduct.Expression) error {
 	return nil
 }
 
-// sumSlices runs a program and returns the sum over its slices. each, when given, is called after every slice with its
-// value.
+// sumSlices runs a program and returns the sum over its slices.
+// each, when given, is called after every slice with its value.
 func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Number, error) {
 	s := r.shape
 	r.buffers = make([]buffer, 3*len(s.scope))
@@ -108,24 +120,30 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 	r.arena.Live = int(s.raw + r.copied)
 	r.arena.Peak = r.arena.Live
 	r.arena.Held = r.arena.Live
+
 	r.common = r.start
 	if err := r.do(p.before, &r.common); err != nil {
 		return scaled.Number{}, err
 	}
+
 	r.scale = r.common
 	sum, err := r.eachSlice(p, each)
 	if err != nil {
 		return scaled.Number{}, err
 	}
+
 	total := sum.total()
 	r.stats.Lost = r.stats.Lost || r.short(total.Abs())
+
 	if !total.IsZero() {
 		rest := scaled.One
-		r.done, r.value = total, scaled.One
+		r.done = total
+		r.value = scaled.One
 		if err := r.do(p.after, &rest); err != nil {
 			return scaled.Number{}, err
 		}
 	}
+
 	r.stats.PeakBytes = 8 * int64(r.arena.Peak+r.beside)
 	return total, nil
 }
@@ -133,10 +151,13 @@ func (r *run) sumSlices(p *program, each func(value scaled.Number)) (scaled.Numb
 // slice runs the part of a program that slices differ in, and returns the value of slice n.
 func (r *run) slice(p *program, n int64) (scaled.Number, error) {
 	r.place(n)
-	r.scale, r.done, r.value = r.common, r.common, scaled.One
+	r.scale = r.common
+	r.done = r.common
+	r.value = scaled.One
 	if err := r.do(p.each, &r.scale); err != nil {
 		return scaled.Number{}, err
 	}
+
 	r.stats.Slices++
 	if r.scale.IsZero() {
 		r.abandon()
@@ -165,6 +186,7 @@ func (r *run) abandon() {
 	}
 }
 
+// free gives up a buffer, and its entries where they are its own.
 func (r *run) free(i int) {
 	if r.buffers[i].owned {
 		r.arena.Put(r.buffers[i].data)
@@ -172,7 +194,8 @@ func (r *run) free(i int) {
 	r.buffers[i] = buffer{}
 }
 
-// do executes operations and multiplies the powers of two that it takes out of tables into scale. It stops when that is 0.
+// do executes operations and multiplies the powers of two that it takes out of tables into scale.
+// It stops when that is 0.
 func (r *run) do(ops []op, scale *scaled.Number) error {
 	for i := range ops {
 		if scale.IsZero() {
@@ -185,6 +208,7 @@ func (r *run) do(ops []op, scale *scaled.Number) error {
 	return nil
 }
 
+// one executes an operation.
 func (r *run) one(o *op, scale *scaled.Number) error {
 	b := r.buffers
 	switch o.code {
@@ -209,7 +233,7 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 		r.bound(o.out)
 		r.stats.Flops++
 		r.stats.Merges++
-	case opHand:
+	case opMove:
 		if b[o.out].data == nil {
 			b[o.out] = b[o.a]
 		}
@@ -218,7 +242,8 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 	case opFree:
 		r.free(o.a)
 	case opDone:
-		r.value, r.done = scaled.FromFloat(b[o.a].data[0]), *scale
+		r.value = scaled.FromFloat(b[o.a].data[0])
+		r.done = *scale
 		if b[o.a].Lost {
 			r.missing = r.missing.Add(scale.Abs().Mul(scaled.Make(1, int64(b[o.a].Off))))
 		}
@@ -232,18 +257,23 @@ func (r *run) one(o *op, scale *scaled.Number) error {
 func (r *run) load(o *op, scale *scaled.Number) error {
 	out := buffer{data: r.arena.Get(o.spec.size), owned: true}
 	raw := r.raw[o.out]
-	if err := r.kernel.run(r.ctx, r.threads, o.spec, raw.data[r.base(o.out):], one, out.data); err != nil {
+	from := raw.data[r.base(o.out):]
+	if err := r.kernel.run(r.ctx, r.threads, o.spec, from, one, out.data); err != nil {
 		return err
 	}
+
 	alone := r.shape.presum(o.out)/float64(o.spec.size) + 1
 	r.stats.Flops += r.shape.presum(o.out)
-	out.bound, out.Low = raw.bound+ceilLog2(alone), r.cancelled(raw.Low)
+	out.bound = raw.bound + ceilLog2(alone)
+	out.Low = r.cancelled(raw.Low)
 	if raw.Lost {
 		out.Lose(raw.Off + ceilLog2(alone))
 	}
+
 	f := r.settle(&out)
 	r.stats.Lost = r.stats.Lost || out.Lost && f.IsZero()
 	*scale = scale.Mul(f)
+
 	r.keep(o.out, f)
 	r.buffers[o.out] = out
 	r.bound(o.out)
@@ -263,6 +293,7 @@ func (r *run) base(leaf int) int {
 	return at
 }
 
+// merge computes a table from two, out = settled · a · b summed, and says how deep its entries are.
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
 	low, loses := r.descend(a, b)
@@ -270,17 +301,25 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	if err := r.kernel.run(r.ctx, r.threads, o.spec, a.data, b.data, out.data); err != nil {
 		return err
 	}
+
 	size := float64(o.spec.size)
 	r.stats.Flops += o.spec.work + (o.spec.work - size)
 	r.stats.Merges++
+
 	terms := ceilLog2(o.spec.work / size)
-	out.bound, out.Low, r.loses = a.bound+b.bound+terms, low, loses
+	out.bound = a.bound + b.bound + terms
+	out.Low = low
+	r.loses = loses
 	out.inherit(a, b, terms, loses)
+
 	r.settled = r.settle(&out)
 	r.stats.Lost = r.stats.Lost || out.Lost && r.settled.IsZero() && o.out < len(r.shape.scope)
-	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 { // a last table of 0 ends nothing: its adjoint may be wanted
+
+	// a last table of 0 ends nothing: its adjoint may be wanted
+	if r.settled.IsZero() && o.out == len(r.shape.scope)-1 {
 		r.settled = scaled.One
 	}
+
 	r.keep(o.out, r.settled)
 	*scale = scale.Mul(r.settled)
 	r.buffers[o.out] = out
@@ -302,8 +341,9 @@ func (r *run) bound(table int) {
 	}
 }
 
-// settle keeps a table in range: bound limits it from above, a few entries show that it is not tiny. When they do not,
-// or the bound has grown, the largest entry is looked up and divided out. It returns the factor; 0 for a table of zeros.
+// settle keeps a table in range: bound limits it from above, a few entries show that it is not
+// tiny. When they do not, or the bound has grown, the largest entry is looked up and divided out.
+// It returns the factor; 0 for a table of zeros.
 func (r *run) settle(t *buffer) scaled.Number {
 	if t.bound < highest {
 		step := max(1, len(t.data)/sampled)
@@ -313,15 +353,18 @@ func (r *run) settle(t *buffer) scaled.Number {
 			}
 		}
 	}
+
 	top := scaled.LargestBits(t.data)
 	if top == 0 {
 		return scaled.Number{}
 	}
+
 	exp := scaled.Exponent(top)
 	t.bound = exp + 1
 	if t.bound >= -margin && t.bound <= margin {
 		return scaled.One
 	}
+
 	if t.Lost {
 		t.Off -= exp
 	}
@@ -331,10 +374,13 @@ func (r *run) settle(t *buffer) scaled.Number {
 			r.loses = true
 		}
 	}
-	t.bound, t.Low = 1, max(min(t.Low-exp, 0), sumproduct.Smallest)
+
+	t.bound = 1
+	t.Low = max(min(t.Low-exp, 0), sumproduct.Smallest)
 	return scaled.Rescale(t.data, top)
 }
 
+// ceilLog2 returns ⌈log2 x⌉ for x > 0.
 func ceilLog2(x float64) int {
 	f, e := math.Frexp(x)
 	if f == 0.5 {

@@ -12,16 +12,17 @@ const chunkWork = 1 << 16 // multiplications that a thread takes at a time
 
 // kernel runs specs. It keeps the workspaces of its threads.
 type kernel struct {
-	spec     *spec
-	operands [2][]float64
+	spec     *spec        // of the merge under way
+	operands [2][]float64 // in the sequence of the spec
 	out      []float64
-	tasks    int // independent parts
-	runs     int // pieces of the run
-	rows     int // pieces of the rows
-	partial  []float64
+	tasks    int       // independent parts
+	runs     int       // pieces of the run
+	rows     int       // pieces of the rows
+	partial  []float64 // by task and entry: sums of an inner merge
 	workers  []worker
 }
 
+// one is the other operand of a table that is only summed.
 var one = []float64{1}
 
 // run computes out = a · b.
@@ -29,28 +30,36 @@ func (k *kernel) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	if x.swapped {
 		a, b = b, a
 	}
-	k.spec, k.operands, k.out = x, [2][]float64{a, b}, out
+	k.spec = x
+	k.operands = [2][]float64{a, b}
+	k.out = out
+
 	if len(k.workers) == 0 {
 		k.workers = make([]worker, 1)
 	}
+
 	if x.kind == tiny {
 		k.workers[0].tiny(k)
 		return nil
 	}
+
 	k.plan()
 	chunk := max(1, int(chunkWork/(x.work/float64(k.tasks))))
 	chunks := (k.tasks + chunk - 1) / chunk
 	threads = max(1, min(threads, chunks))
+
 	for len(k.workers) < threads {
 		k.workers = append(k.workers, worker{})
 	}
 	for i := range threads {
 		k.workers[i].start(k)
 	}
+
 	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
 		k.workers[w].span(k, c*chunk, min((c+1)*chunk, k.tasks))
 		return nil
 	})
+
 	if x.kind == inner {
 		k.addPartials()
 	}
@@ -60,7 +69,9 @@ func (k *kernel) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 // plan cuts the merge into tasks, in a way that does not depend on threads.
 func (k *kernel) plan() {
 	x := k.spec
-	k.runs, k.rows = 1, 1
+	k.runs = 1
+	k.rows = 1
+
 	switch x.kind {
 	case panel:
 		k.runs = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
@@ -71,6 +82,7 @@ func (k *kernel) plan() {
 	case inner:
 		k.tasks = min(innerPart, count(x.steps))
 		n := k.tasks * len(k.out)
+
 		if cap(k.partial) < n {
 			k.partial = make([]float64, n)
 		}
@@ -79,8 +91,10 @@ func (k *kernel) plan() {
 	}
 }
 
+// pieces is ⌈n / most⌉.
 func pieces(n, most int) int { return (n + most - 1) / most }
 
+// addPartials adds the sums of the tasks of an inner merge, in their sequence.
 func (k *kernel) addPartials() {
 	clear(k.out)
 	for len(k.partial) > 0 {
@@ -103,10 +117,11 @@ func offsets(list []int, axes []axis, operand int) []int {
 // odometer is a position on axes, with the offsets of both operands.
 type odometer struct {
 	axes []axis
-	at   []int
-	off  [2]int
+	at   []int  // by axis: its value
+	off  [2]int // by operand
 }
 
+// seek goes to the n-th position, the last axis fastest.
 func (o *odometer) seek(axes []axis, n int) {
 	o.axes = axes
 	o.at = append(o.at[:0], make([]int, len(axes))...)
@@ -120,6 +135,7 @@ func (o *odometer) seek(axes []axis, n int) {
 	}
 }
 
+// next goes one position on, and from the last to the first.
 func (o *odometer) next() {
 	for i := len(o.axes) - 1; i >= 0; i-- {
 		a := &o.axes[i]

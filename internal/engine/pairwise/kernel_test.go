@@ -13,11 +13,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// chainOfTwo is two large tables, the first over batch, sum and own indices, and vectors that make every entry of their
-// product count: Z = Σ_out w[out] Σ_k A·B with w a product of vectors.
+// chainOfTwo is two large tables, the first over batch, sum and own indices, and vectors that
+// make every entry of their product count: Z = Σ_out w[out] Σ_k A·B with w a product of vectors.
 func chainOfTwo(rng *rand.Rand) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One}
-	shapes := [][]int{{2}, {3}, {5}, {2, 2}, {2, 2, 2, 2}, {7, 3}, {40}, {3, 30}, {2, 2, 2, 2, 2, 2, 2}, {300}, {1100}}
+	shapes := [][]int{{2}, {3}, {5}, {2, 2}, {2, 2, 2, 2}, {7, 3}, {40}, {3, 30},
+		{2, 2, 2, 2, 2, 2, 2}, {300}, {1100}}
 	var group [4][]int // batch, m, n, k
 	size := 1
 	for g := range group {
@@ -60,8 +61,9 @@ func chainOfTwo(rng *rand.Rand) *sumproduct.Expression {
 	return e
 }
 
-// TestKernelsAgainstLoops merges two large tables of random shapes and layouts first, so that all kernels have their
-// turn, and compares with one loop over everything; and the bits for 1, 2 and 5 threads with each other.
+// TestKernelsAgainstLoops merges two large tables of random shapes and layouts first, so that all
+// kernels have their turn, and compares with one loop over everything; and the bits for 1, 2 and 5
+// threads with each other.
 func TestKernelsAgainstLoops(t *testing.T) {
 	const seed = 17
 	rng := rand.New(rand.NewPCG(seed, 3))
@@ -83,17 +85,20 @@ func TestKernelsAgainstLoops(t *testing.T) {
 		z, terms, _ := oracle.Sum(e, 0).Float64()
 		var first scaled.Number
 		for _, threads := range []int{1, 2, 5} {
-			got, _, err := pairwise.Contract(context.Background(), e, tree, pairwise.Options{Threads: threads})
+			got, _, err := pairwise.Contract(context.Background(), e, tree,
+				pairwise.Options{Threads: threads})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if d := math.Abs(got.Float64() - z); !(d <= tolerance*terms) {
-				t.Fatalf("seed %d, round %d, %d threads: %v, want %v (%v)", seed, round, threads, got.Float64(), z, e.Hypergraph())
+				t.Fatalf("seed %d, round %d, %d threads: %v, want %v (%v)",
+					seed, round, threads, got.Float64(), z, e.Hypergraph())
 			}
 			if threads == 1 {
 				first = got
 			} else if got != first {
-				t.Fatalf("seed %d, round %d: %v with %d threads, %v with one", seed, round, got, threads, first)
+				t.Fatalf("seed %d, round %d: %v with %d threads, %v with one",
+					seed, round, got, threads, first)
 			}
 		}
 	}

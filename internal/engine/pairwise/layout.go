@@ -12,6 +12,7 @@ type layout struct {
 	stride []int
 }
 
+// strideOf is the stride of an index, 0 for one that the table has not.
 func (l *layout) strideOf(v int) int {
 	if i := slices.Index(l.index, v); i >= 0 {
 		return l.stride[i]
@@ -26,6 +27,7 @@ type axis struct {
 	stride [2]int
 }
 
+// kind is the loop nest of a merge.
 type kind uint8
 
 const (
@@ -35,18 +37,19 @@ const (
 	inner             // out[o] = Σ_run A[o, run] · B[o, run]
 )
 
-// spec is a merge ready for its kernel. The result has its axes in the sequence outer, rows, run (for inner: outer; the
-// run is summed). Operand 0 of a panel is S, operand 1 is V; swapped says that they are b and a of the operation.
+// spec is a merge ready for its kernel. The result has its axes in the sequence outer, rows, run
+// (for inner: outer; the run is summed). Operand 0 of a panel is S, operand 1 is V; swapped says
+// that they are b and a of the operation.
 type spec struct {
 	kind    kind
 	swapped bool
-	outer   []axis
-	rows    []axis
-	run     []axis
-	sum     []axis // summed within a block
-	steps   []axis // summed block after block
-	size    int    // entries of the result
-	work    float64
+	outer   []axis  // one block for every combination of their values
+	rows    []axis  // of a panel
+	run     []axis  // the innermost loop
+	sum     []axis  // summed within a block
+	steps   []axis  // summed block after block
+	size    int     // entries of the result
+	work    float64 // multiplications
 }
 
 const (
@@ -60,7 +63,8 @@ const (
 	innerPart = 64      // parts at most into which such a sum is cut for threads
 )
 
-// WorkspaceBytes bounds what one thread of a contraction needs beside the tables, unless a single dimension exceeds 512.
+// WorkspaceBytes bounds what one thread of a contraction needs beside the tables,
+// unless a single dimension exceeds 512.
 const WorkspaceBytes = 8 * (4*maxPanel + innerPart*innerOut)
 
 // layOut fixes layouts and kernels for all operations of a program.
@@ -76,6 +80,7 @@ func (s *shape) layOut(p *program) {
 	}
 }
 
+// prepare fixes layout and kernel of one operation.
 func (s *shape) prepare(o *op) {
 	tables := len(s.scope)
 	switch o.code {
@@ -90,15 +95,17 @@ func (s *shape) prepare(o *op) {
 		o.spec = s.specs[o.out]
 	case opMerge:
 		if s.specs[o.out] == nil {
-			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b], s.scope[o.out])
+			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b],
+				s.scope[o.out])
 		}
 		o.spec = s.specs[o.out]
 	case opAdjoint:
 		if s.specs[o.out] == nil {
-			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b], s.scope[o.out-tables])
+			s.specs[o.out], s.layouts[o.out] = s.plan(s.layouts[o.a], s.layouts[o.b],
+				s.scope[o.out-tables])
 		}
 		o.spec = s.specs[o.out]
-	case opTake, opPass, opSum, opHand:
+	case opTake, opPass, opSum, opMove:
 		s.layouts[o.out] = s.layouts[o.a]
 	}
 }
@@ -120,14 +127,16 @@ func (s *shape) rawLayout(leaf int) layout {
 	return l
 }
 
-// plan chooses kernel and layout for out = a · b. The rule that keeps reads contiguous: indices that stay longest are
-// last in every table. It is departed from to give panels rows and runs; a small model of the time of the loops decides.
+// plan chooses kernel and layout for out = a · b. The rule that keeps reads contiguous: indices
+// that stay longest are last in every table. It is departed from to give panels rows and runs; a
+// small model of the time of the loops decides.
 func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 	g := s.classify(a, b, out)
-	best, cost := g.tiny(), 0.0
+	best := g.tiny()
+
 	if g.work > tinyWork {
-		best, cost = g.blend(maxRun), 0
-		cost = best.time(&g)
+		best = g.blend(maxRun)
+		cost := best.time(&g)
 		try := func(x *spec) {
 			if x == nil {
 				return
@@ -143,7 +152,9 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 			try(g.panel(1, run))
 		}
 	}
+
 	best.work = g.work
+
 	l := layout{index: make([]int, 0, len(out))}
 	for _, part := range [][]axis{best.outer, best.rows, best.run} {
 		if best.kind == inner && len(l.index) == len(out) {
@@ -153,6 +164,7 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 			l.index = append(l.index, x.index)
 		}
 	}
+
 	l.stride = make([]int, len(l.index))
 	step := 1
 	for i := len(l.index) - 1; i >= 0; i-- {
@@ -165,14 +177,16 @@ func (s *shape) plan(a, b layout, out []int) (*spec, layout) {
 
 // groups are the indices of a merge by where they are, each sorted by how long they stay.
 type groups struct {
-	batch, sum []axis
-	own        [2][]axis // in one operand only, and in the result
-	out        []axis
-	last       [2][]int // indices of the operands in their sequence
-	size       [2]float64
-	work       float64
+	batch []axis     // in both operands and the result
+	sum   []axis     // in both operands
+	own   [2][]axis  // in one operand only, and in the result
+	out   []axis     // batch and own
+	last  [2][]int   // indices of the operands in their sequence
+	size  [2]float64 // entries of the operands
+	work  float64    // multiplications
 }
 
+// classify sorts the indices of a merge of two tables into one over out.
 func (s *shape) classify(a, b layout, out []int) groups {
 	g := groups{last: [2][]int{a.index, b.index}, size: [2]float64{1, 1}, work: 1}
 	all := make([]int, 0, len(a.index)+len(b.index))
@@ -186,7 +200,9 @@ func (s *shape) classify(a, b layout, out []int) groups {
 	for _, v := range a.index {
 		g.size[0] *= float64(s.dims[v])
 	}
+
 	slices.SortFunc(all, s.longLived)
+
 	for _, v := range all {
 		x := axis{index: v, dim: s.dims[v], stride: [2]int{a.strideOf(v), b.strideOf(v)}}
 		g.work *= float64(x.dim)
@@ -207,4 +223,5 @@ func (s *shape) classify(a, b layout, out []int) groups {
 	return g
 }
 
+// tiny is the merge as one plain loop.
 func (g *groups) tiny() *spec { return &spec{kind: tiny, outer: g.out, sum: g.sum} }

@@ -2,9 +2,9 @@ package pairwise
 
 // The innermost loops in plain Go.
 
-// panelPortable adds S·V to out, or sets it: row r of the result begins at out[r·stride], row k of V at v[at[k]], and
-// S[r, k] is s[r·len(at)+k]. Two rows and four values of the sum at a time; the sequence of the additions does not depend
-// on how rows are shared out.
+// panelPortable adds S·V to out, or sets it: row r of the result begins at out[r·stride], row k of
+// V at v[at[k]], and S[r, k] is s[r·len(at)+k]. Two rows and four values of the sum at a time; the
+// sequence of the additions does not depend on how rows are shared out.
 func panelPortable(out []float64, stride, rows, n int, s, v []float64, at []int, first bool) {
 	depth := len(at)
 	k := 0
@@ -14,18 +14,21 @@ func panelPortable(out []float64, stride, rows, n int, s, v []float64, at []int,
 		}
 		k = min(depth, 4)
 	}
+
 	for ; k+4 <= depth; k += 4 {
 		v0, v1, v2, v3 := v[at[k]:][:n], v[at[k+1]:][:n], v[at[k+2]:][:n], v[at[k+3]:][:n]
 		r := 0
 		for ; r+2 <= rows; r += 2 {
 			a, b := s[r*depth+k:][:4], s[(r+1)*depth+k:][:4]
-			addTwoRows(out[r*stride:][:n], out[(r+1)*stride:][:n], v0, v1, v2, v3, a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
+			addTwoRows(out[r*stride:][:n], out[(r+1)*stride:][:n], v0, v1, v2, v3,
+				a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
 		}
 		if r < rows {
 			a := s[r*depth+k:][:4]
 			addRow(out[r*stride:][:n], v0, v1, v2, v3, a[0], a[1], a[2], a[3])
 		}
 	}
+
 	for ; k < depth; k++ {
 		for r := range rows {
 			axpy(out[r*stride:][:n], s[r*depth+k], v[at[k]:])
@@ -63,6 +66,7 @@ func setRow(out, s, v []float64, at []int) {
 	}
 }
 
+// addTwoRows adds four rows of V to two rows of the result, with the weights a and b.
 func addTwoRows(o0, o1, v0, v1, v2, v3 []float64, a0, a1, a2, a3, b0, b1, b2, b3 float64) {
 	n := len(o0)
 	o1, v0, v1, v2, v3 = o1[:n], v0[:n], v1[:n], v2[:n], v3[:n]
@@ -73,6 +77,7 @@ func addTwoRows(o0, o1, v0, v1, v2, v3 []float64, a0, a1, a2, a3, b0, b1, b2, b3
 	}
 }
 
+// addRow adds four rows of V to one row of the result.
 func addRow(o, v0, v1, v2, v3 []float64, a0, a1, a2, a3 float64) {
 	n := len(o)
 	v0, v1, v2, v3 = v0[:n], v1[:n], v2[:n], v3[:n]
@@ -81,6 +86,7 @@ func addRow(o, v0, v1, v2, v3 []float64, a0, a1, a2, a3 float64) {
 	}
 }
 
+// axpy adds a·x to out.
 func axpy(out []float64, a float64, x []float64) {
 	x = x[:len(out)]
 	for i := range out {
@@ -88,7 +94,7 @@ func axpy(out []float64, a float64, x []float64) {
 	}
 }
 
-// blendPortable adds the product of two runs, or two pairs of runs, to out, or sets it.
+// blendPortable adds the product of two runs to out, or sets it.
 func blendPortable(out, a, b []float64, first bool) {
 	n := len(out)
 	a, b = a[:n], b[:n]
@@ -103,6 +109,7 @@ func blendPortable(out, a, b []float64, first bool) {
 	}
 }
 
+// blendTwoPortable adds the products of two pairs of runs to out, or sets it.
 func blendTwoPortable(out, a, b, c, d []float64, first bool) {
 	n := len(out)
 	a, b, c, d = a[:n], b[:n], c[:n], d[:n]

@@ -2,9 +2,10 @@
 
 package pairwise
 
-// The innermost loops with AVX-512, where the processor has it: built with GOEXPERIMENT=simd. Products are fused into
-// additions and the sums of a panel run over k in sequence, so results differ from the portable ones by the rounding of
-// n terms, at most n·2^−53 relative to the sum of their absolute values.
+// The innermost loops with AVX-512, where the processor has it: built with GOEXPERIMENT=simd.
+// Products are fused into additions and the sums of a panel run over k in sequence, so results
+// differ from the portable ones by the rounding of n terms, at most n·2^−53 relative to the sum of
+// their absolute values.
 
 import (
 	"simd/archsimd"
@@ -29,6 +30,7 @@ func Vector() string {
 
 type lanes = archsimd.Float64x8
 
+// addPanel is panelPortable 16 entries of four rows at a time.
 func addPanel(out []float64, stride, rows, n int, s, v []float64, at []int, first bool) {
 	if !vector {
 		panelPortable(out, stride, rows, n, s, v, at, first)
@@ -42,7 +44,8 @@ func addPanel(out []float64, stride, rows, n int, s, v []float64, at []int, firs
 			o, c := out[r*stride+j:], s[r*depth:]
 			if m == 16 {
 				fourRows(o[:16], o[stride:][:16], o[2*stride:][:16], o[3*stride:][:16],
-					c[:depth], c[depth:][:depth], c[2*depth:][:depth], c[3*depth:][:depth], v[j:], at, first)
+					c[:depth], c[depth:][:depth], c[2*depth:][:depth], c[3*depth:][:depth],
+					v[j:], at, first)
 				continue
 			}
 			for i := range 4 {
@@ -72,7 +75,8 @@ func fourRows(o0, o1, o2, o3, s0, s1, s2, s3, v []float64, at []int, first bool)
 	s0, s1, s2, s3 = s0[:n], s1[:n], s2[:n], s3[:n]
 	for k, p := range at {
 		w := v[p:][:16]
-		x, y := archsimd.LoadFloat64x8((*[8]float64)(w)), archsimd.LoadFloat64x8((*[8]float64)(w[8:]))
+		x := archsimd.LoadFloat64x8((*[8]float64)(w))
+		y := archsimd.LoadFloat64x8((*[8]float64)(w[8:]))
 		f := archsimd.BroadcastFloat64x8(s0[k])
 		a0, b0 = f.MulAdd(x, a0), f.MulAdd(y, b0)
 		f = archsimd.BroadcastFloat64x8(s1[k])
@@ -92,6 +96,7 @@ func fourRows(o0, o1, o2, o3, s0, s1, s2, s3, v []float64, at []int, first bool)
 	b3.StoreSlice(o3[8:])
 }
 
+// oneRow computes 16 entries of a row.
 func oneRow(out, s, v []float64, at []int, first bool) {
 	var a, b lanes
 	if !first {
@@ -117,7 +122,8 @@ func partOfRow(out, s, v []float64, at []int, first bool) {
 			a = archsimd.LoadFloat64x8SlicePart(out[:m])
 		}
 		for k, p := range at {
-			a = archsimd.BroadcastFloat64x8(s[k]).MulAdd(archsimd.LoadFloat64x8SlicePart(v[p:][:m]), a)
+			part := archsimd.LoadFloat64x8SlicePart(v[p:][:m])
+			a = archsimd.BroadcastFloat64x8(s[k]).MulAdd(part, a)
 		}
 		a.StoreSlicePart(out[:m])
 		if m == len(out) {
@@ -127,6 +133,7 @@ func partOfRow(out, s, v []float64, at []int, first bool) {
 	}
 }
 
+// blendRun is blendPortable 8 entries at a time.
 func blendRun(out, a, b []float64, first bool) {
 	n := len(out) &^ 7
 	if !vector || n == 0 {
@@ -148,6 +155,7 @@ func blendRun(out, a, b []float64, first bool) {
 	}
 }
 
+// blendTwoRuns is blendTwoPortable 8 entries at a time.
 func blendTwoRuns(out, a, b, c, d []float64, first bool) {
 	n := len(out) &^ 7
 	if !vector || n == 0 {
@@ -156,8 +164,9 @@ func blendTwoRuns(out, a, b, c, d []float64, first bool) {
 	}
 	o, p, q, r, s := out[:n], a[:n], b[:n], c[:n], d[:n]
 	for len(o) >= 8 && len(p) >= 8 && len(q) >= 8 && len(r) >= 8 && len(s) >= 8 {
-		t := archsimd.LoadFloat64x8((*[8]float64)(p)).Mul(archsimd.LoadFloat64x8((*[8]float64)(q)))
-		t = archsimd.LoadFloat64x8((*[8]float64)(r)).MulAdd(archsimd.LoadFloat64x8((*[8]float64)(s)), t)
+		w, x := archsimd.LoadFloat64x8((*[8]float64)(p)), archsimd.LoadFloat64x8((*[8]float64)(q))
+		y, z := archsimd.LoadFloat64x8((*[8]float64)(r)), archsimd.LoadFloat64x8((*[8]float64)(s))
+		t := y.MulAdd(z, w.Mul(x))
 		if !first {
 			t = t.Add(archsimd.LoadFloat64x8((*[8]float64)(o)))
 		}
@@ -169,6 +178,7 @@ func blendTwoRuns(out, a, b, c, d []float64, first bool) {
 	}
 }
 
+// dot returns Σ a·b, 16 sums at a time.
 func dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	if !vector || len(a) < 32 {
@@ -176,8 +186,11 @@ func dot(a, b []float64) float64 {
 	}
 	var s0, s1 lanes
 	for len(a) >= 16 && len(b) >= 16 {
-		s0 = archsimd.LoadFloat64x8((*[8]float64)(a)).MulAdd(archsimd.LoadFloat64x8((*[8]float64)(b)), s0)
-		s1 = archsimd.LoadFloat64x8((*[8]float64)(a[8:])).MulAdd(archsimd.LoadFloat64x8((*[8]float64)(b[8:])), s1)
+		x0, y0 := archsimd.LoadFloat64x8((*[8]float64)(a)), archsimd.LoadFloat64x8((*[8]float64)(b))
+		x1 := archsimd.LoadFloat64x8((*[8]float64)(a[8:]))
+		y1 := archsimd.LoadFloat64x8((*[8]float64)(b[8:]))
+		s0 = x0.MulAdd(y0, s0)
+		s1 = x1.MulAdd(y1, s1)
 		a, b = a[16:], b[16:]
 	}
 	var t [8]float64

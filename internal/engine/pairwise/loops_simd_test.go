@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestVectorLoopsAgainstPortable: every loop of every length, within n·2^−53 of the sum of absolute values.
+// TestVectorLoopsAgainstPortable:
+// every loop of every length, within n·2^−53 of the sum of absolute values.
 func TestVectorLoopsAgainstPortable(t *testing.T) {
 	if Vector() == "" {
 		t.Skip("the processor has no AVX-512")
@@ -51,6 +52,7 @@ func TestVectorLoopsAgainstPortable(t *testing.T) {
 			compare("blend of two", got, want, float64(depth+5), 25*float64(depth+5))
 		}
 		a, b := random(n*8), random(n*8)
-		compare("dot", []float64{dot(a, b)}, []float64{dotPortable(a, b)}, float64(8*n), 25*float64(8*n))
+		compare("dot", []float64{dot(a, b)}, []float64{dotPortable(a, b)}, float64(8*n),
+			25*float64(8*n))
 	}
 }

@@ -14,46 +14,57 @@ import (
 // Result is Z and the marginals of all indices.
 type Result struct {
 	Z scaled.Number
-	// Marginals[i][v] is Σ of the terms of Z in which index i has value v, over Z: for weights that are not negative a
-	// probability. It is nil when Z is 0.
+	// Marginals[i][v] is Σ of the terms of Z in which index i has value v, over Z:
+	// for weights that are not negative a probability. It is nil when Z is 0.
 	Marginals [][]float64
 }
 
-// Marginals returns the value of e and every index's marginals (method.md, section 8): Z is multilinear in every table,
+// Marginals returns the value of e and every index's marginals.
+// Z is multilinear in every table: with the adjoints adj(T) = ∂Z/∂T,
 //
-//	adj(T) = ∂Z/∂T,  adj(A)[b, m, k] = Σ_n adj(C)[b, m, n] · B[b, k, n] for C = A·B,  P(i = v) = Σ_{x: x_i = v} T·adj(T) / Z
+//	adj(A)[b, m, k] = Σ_n adj(C)[b, m, n] · B[b, k, n]   for C = A·B
+//	P(i = v)        = Σ_{x: x_i = v} T·adj(T) / Z
 //
-// for any table T with index i; a sliced index has Z of its slices. Adjoints are computed where an index is read and
-// above, and read at the smallest table that costs no further adjoint, so the pass back takes between one and two times
-// the flops of Z. Tables are kept for it as far as the memory allows; the larger ones that are not are computed again.
-// For a range of slices both Z and the marginals are those of its terms: parts are put together with weights Z.
+// for any table T with index i; a sliced index has Z of its slices. Adjoints are computed where an
+// index is read and above, and read at the smallest table that costs no further adjoint, so the
+// pass back takes between one and two times the flops of Z. Tables are kept for it as far as the
+// memory allows; the larger ones that are not are computed again. For a range of slices both Z and
+// the marginals are those of its terms: parts are put together with weights Z.
 //
-// Errors as for Contract; what is needed at least is what PlanMarginals states for a budget of 1 byte.
+// Errors as for Contract;
+// what is needed at least is what PlanMarginals states for a budget of 1 byte.
 // Cost: PlanMarginals.
-func Marginals(ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options) (Result, Stats, error) {
+func Marginals(
+	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
+) (Result, Stats, error) {
 	r, err := prepare(ctx, e, t, o)
 	if err != nil {
 		return Result{}, Stats{}, err
 	}
+
 	s := r.shape
 	memory := budget(o.Memory) - 8*r.copied
 	p := s.within(memory, func() *program { return s.fit(memory) })
 	if err := r.admit(p, o); err != nil {
 		return Result{}, Stats{}, err
 	}
+
 	s.layOut(p)
 	r.reads = p.reads
-	r.factors, r.bounds = make([]scaled.Number, len(s.scope)), make([]int, len(s.scope))
+	r.factors = make([]scaled.Number, len(s.scope))
+	r.bounds = make([]int, len(s.scope))
 	r.marginal.at = make([][]scaled.Number, len(e.Dims))
 	for i, d := range e.Dims {
 		r.marginal.at[i] = make([]scaled.Number, d)
 	}
+
 	z, err := r.sumSlices(p, func(value scaled.Number) {
 		for _, v := range s.sliced {
 			n := &r.marginal.at[v][r.digits[v]]
 			*n = n.Add(value)
 		}
 	})
+
 	if err != nil {
 		return Result{}, r.stats, err
 	}
@@ -86,9 +97,11 @@ func (r *run) normalised(z scaled.Number) [][]float64 {
 // alone says that no table has the index.
 func (r *run) alone(index int) bool { return r.used != nil && !r.used[index] }
 
-// PlanMarginals predicts Marginals' Stats for a budget of memory bytes (0: 2 GiB); its PeakBytes exceed the budget when
-// nothing within it was found. Errors wrap contractionorder.ErrTree.
-func PlanMarginals(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64) (Cost, error) {
+// PlanMarginals predicts Marginals' Stats for a budget of memory bytes (0: 2 GiB); its PeakBytes
+// exceed the budget when nothing within it was found. Errors wrap contractionorder.ErrTree.
+func PlanMarginals(
+	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64,
+) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return Cost{}, err
@@ -96,6 +109,7 @@ func PlanMarginals(h contractionorder.Hypergraph, t contractionorder.Tree, slice
 	return s.cost(s.within(budget(memory), func() *program { return s.fit(budget(memory)) })), nil
 }
 
+// budget is the memory of an option, in bytes.
 func budget(memory int64) float64 {
 	if memory <= 0 {
 		memory = btn.DefaultMemory

@@ -10,13 +10,14 @@ import (
 	"github.com/basetensor/basetensor/internal/oracle"
 )
 
-// TestMarginalsAgainstEnumeration: every marginal of random expressions, sliced or not, with much and with no memory to
-// spare, at the cost that was planned.
+// TestMarginalsAgainstEnumeration: every marginal of random expressions,
+// sliced or not, with much and with no memory to spare, at the cost that was planned.
 func TestMarginalsAgainstEnumeration(t *testing.T) {
 	const seed = 99
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for round := range 4000 {
-		o := randomOptions{indices: 7, tables: 9, arity: 4, dim: 5 - round%3, zeros: float64(round%4) * 0.2, negative: round%3 == 1}
+		o := randomOptions{indices: 7, tables: 9, arity: 4, dim: 5 - round%3,
+			zeros: float64(round%4) * 0.2, negative: round%3 == 1}
 		e := randomExpression(rng, o)
 		z, terms, want := oracle.Sum(e, 0).Float64()
 		tree := randomTree(rng, len(e.Tables))
@@ -32,11 +33,14 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 		if plan, err = pairwise.PlanMarginals(e.Hypergraph(), tree, sliced, memory); err != nil {
 			t.Fatal(err)
 		}
-		got, stats, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Slices: sliced, Memory: memory})
+		got, stats, err := pairwise.Marginals(context.Background(), e, tree,
+			pairwise.Options{Slices: sliced, Memory: memory})
 		if err != nil {
 			t.Fatalf("seed %d, round %d: %v", seed, round, err)
 		}
-		what := func() []any { return []any{seed, round, e.Dims, e.Hypergraph().Edges, tree.Merges, sliced} }
+		what := func() []any {
+			return []any{seed, round, e.Dims, e.Hypergraph().Edges, tree.Merges, sliced}
+		}
 		if d := math.Abs(got.Z.Float64() - z); !(d <= tolerance*terms) {
 			t.Fatalf("%v: Z %v, want %v", what(), got.Z.Float64(), z)
 		}
@@ -49,12 +53,15 @@ func TestMarginalsAgainstEnumeration(t *testing.T) {
 		for i := range want {
 			for v := range want[i] {
 				if d := math.Abs(got.Marginals[i][v]*z - want[i][v]); !(d <= tolerance*10*terms) {
-					t.Fatalf("%v: P(%d = %d) is %v, want %v", what(), i, v, got.Marginals[i][v], want[i][v]/z)
+					t.Fatalf("%v: P(%d = %d) is %v, want %v",
+						what(), i, v, got.Marginals[i][v], want[i][v]/z)
 				}
 			}
 		}
-		if o.zeros == 0 && (stats.Flops != plan.Flops(plan.Slices) || float64(stats.PeakBytes) != plan.PeakBytes) {
-			t.Fatalf("%v: took %v flops, %d bytes, planned %+v", what(), stats.Flops, stats.PeakBytes, plan)
+		if o.zeros == 0 && (stats.Flops != plan.Flops(plan.Slices) ||
+			float64(stats.PeakBytes) != plan.PeakBytes) {
+			t.Fatalf("%v: took %v flops, %d bytes, planned %+v",
+				what(), stats.Flops, stats.PeakBytes, plan)
 		}
 	}
 }

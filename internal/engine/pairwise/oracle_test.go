@@ -14,7 +14,8 @@ type randomOptions struct {
 	negative                    bool
 }
 
-// randomExpression has hyperedges, scalars, disconnected parts, indices in one table or none, dimensions from 1.
+// randomExpression has hyperedges, scalars, disconnected parts,
+// indices in one table or none, dimensions from 1.
 func randomExpression(rng *rand.Rand, o randomOptions) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.Make(0.5+rng.Float64(), rng.Int64N(9)-4)}
 	for range 1 + rng.IntN(o.indices) {

@@ -9,14 +9,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Cost is what a contraction takes, to the last flop and byte, for tables whose largest entries are within 2^±64. Per
-// merge of tables over S(a), S(b) into S(v): |S(a) ∪ S(b)| multiplications and |S(a) ∪ S(b)| − |S(v)| additions; a scalar
-// costs one multiplication, whatever its partner; an index that only one tensor has is summed before its merge. It
-// differs from contractionorder.EvaluateTree in that: what has no sliced index is priced once, scalars cost nothing.
-// Figures are float64, at most MaxFloat64.
+// Cost is what a contraction takes, to the last flop and byte, for tables whose largest entries are
+// within 2^±64. Per merge of tables over S(a), S(b) into S(v): |S(a) ∪ S(b)| multiplications and
+// |S(a) ∪ S(b)| − |S(v)| additions; a scalar costs one multiplication, whatever its partner; an
+// index that only one tensor has is summed before its merge. It differs from
+// contractionorder.EvaluateTree in that: what has no sliced index is priced once, scalars cost
+// nothing. Figures are float64, at most MaxFloat64.
 type Cost struct {
-	Slices      float64 // Π of the dimensions of the sliced indices
-	CommonFlops float64 // of what all slices share: every task that computes some of the slices spends them
+	Slices float64 // Π of the dimensions of the sliced indices
+	// CommonFlops is what all slices share:
+	// every task that computes some of the slices spends them.
+	CommonFlops float64
 	SliceFlops  float64 // of one slice
 	PeakBytes   float64 // most memory for tables at once, those of the expression included
 	Log2Table   float64 // log2 of the entries of the largest table
@@ -35,6 +38,7 @@ func Plan(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) 
 	return s.cost(s.forward()), nil
 }
 
+// cost prices a program.
 func (s *shape) cost(p *program) Cost {
 	return Cost{
 		Slices:      s.slices,
@@ -45,8 +49,11 @@ func (s *shape) cost(p *program) Cost {
 	}
 }
 
-// Roundings bounds how often a term of the value is rounded along a tree: products, and additions. Errors wrap contractionorder.ErrTree.
-func Roundings(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (float64, error) {
+// Roundings bounds how often a term of the value is rounded along a tree: products, and additions.
+// Errors wrap contractionorder.ErrTree.
+func Roundings(
+	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
+) (float64, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {
 		return 0, err

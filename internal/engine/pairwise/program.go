@@ -2,8 +2,8 @@ package pairwise
 
 // Programs: a contraction as a list of operations with all allocations known.
 
-// Operations on buffers. Of n tables, buffer t is table t, buffer n+t its adjoint, buffer 2n+t the sum of its adjoint over
-// slices.
+// Operations on buffers. Of n tables, buffer t is table t,
+// buffer n+t its adjoint, buffer 2n+t the sum of its adjoint over slices.
 type opcode uint8
 
 const (
@@ -17,11 +17,12 @@ const (
 	opClear                 // out, a sum of adjoints, is 0
 	opSum                   // out += a, over slices
 	opRead                  // marginals from table a and its adjoint b
-	opHand                  // out takes over the buffer of a
+	opMove                  // out takes over the buffer of a
 	opFree                  // a is not needed any more
 	opDone                  // a is the value of the slice
 )
 
+// op is one operation: its buffers a, b and out, as far as it has them, and the kernel of a merge.
 type op struct {
 	code      opcode
 	a, b, out int
@@ -31,44 +32,56 @@ type op struct {
 // program is what is computed once before the slices, per slice, and once after them.
 type program struct {
 	before, each, after []op
-	flops               [3]float64 // of one pass of each part
-	peak                float64    // entries
-	shared              float64    // entries live before the slices
-	reads               [][]int    // by table: indices whose marginals are read there, nil without marginals
+	// flops of one pass of each part
+	flops  [3]float64
+	peak   float64 // entries
+	shared float64 // entries live before the slices
+	// reads: by table, indices whose marginals are read there, nil without marginals
+	reads [][]int
 }
 
 // emitter writes operations and follows what is live.
 type emitter struct {
 	s     *shape
 	p     *program
-	part  *[]op
-	at    int
-	live  float64
+	part  *[]op     // that is written
+	at    int       // its number: 0 before the slices, 1 in each, 2 after them
+	live  float64   // entries
 	owned []float64 // by buffer: entries it holds
 	have  []bool    // by buffer: it is live
-	steps int
+	steps int       // operations so far
 }
 
+// newEmitter begins the part before the slices, the tables of the expression being live.
 func newEmitter(s *shape) *emitter {
-	e := &emitter{s: s, p: &program{}, live: s.raw, owned: make([]float64, 3*len(s.scope)), have: make([]bool, 3*len(s.scope))}
+	e := &emitter{
+		s:     s,
+		p:     &program{},
+		live:  s.raw,
+		owned: make([]float64, 3*len(s.scope)),
+		have:  make([]bool, 3*len(s.scope)),
+	}
 	e.p.peak = s.raw
 	e.begin(0)
 	return e
 }
 
+// begin turns to a part of the program.
 func (e *emitter) begin(part int) {
 	e.at = part
 	e.part = []*[]op{&e.p.before, &e.p.each, &e.p.after}[part]
 }
 
+// emit writes an operation.
 func (e *emitter) emit(o op) {
 	*e.part = append(*e.part, o)
 	e.steps++
 	switch o.code {
 	case opFree:
 		e.have[o.a] = false
-	case opHand:
-		e.have[o.a], e.have[o.out] = false, true
+	case opMove:
+		e.have[o.a] = false
+		e.have[o.out] = true
 	case opRead, opDone:
 	default:
 		e.have[o.out] = true
@@ -82,6 +95,7 @@ func (e *emitter) take(buffer int, size float64) {
 	e.p.peak = max(e.p.peak, e.live)
 }
 
+// spend counts the flops of an operation.
 func (e *emitter) spend(flops float64) { e.p.flops[e.at] = finite(e.p.flops[e.at] + flops) }
 
 // release frees a buffer.
@@ -103,7 +117,8 @@ func (e *emitter) load(leaf int) {
 // merge makes table leaves+k from its two, which are live, and does not free them.
 func (e *emitter) merge(k int) {
 	s := e.s
-	m, out := s.merges[k], s.leaves+k
+	m := s.merges[k]
+	out := s.leaves + k
 	for i := range 2 {
 		a, b := m[i], m[1-i]
 		if len(s.scope[b]) == 0 {
@@ -112,6 +127,7 @@ func (e *emitter) merge(k int) {
 			return
 		}
 	}
+
 	e.take(out, s.size[out])
 	e.spend(finite(s.full[k] + (s.full[k] - s.size[out])))
 	e.emit(op{code: opMerge, a: m[0], b: m[1], out: out})
@@ -124,7 +140,8 @@ func (s *shape) forward() *program {
 	return e.p
 }
 
-// evaluate emits all merges. A table is freed when its merge is done, unless keep says otherwise or other slices need it.
+// evaluate emits all merges.
+// A table is freed when its merge is done, unless keep says otherwise or other slices need it.
 func (e *emitter) evaluate(keep func(table int) bool) {
 	s := e.s
 	for part := range 2 {
@@ -146,9 +163,11 @@ func (e *emitter) evaluate(keep func(table int) bool) {
 				}
 			}
 		}
+
 		if s.leaves == 1 && part == 1 {
 			e.load(0)
 		}
+
 		if part == 0 {
 			e.frontier()
 			e.p.shared = e.live
@@ -162,14 +181,16 @@ func (e *emitter) evaluate(keep func(table int) bool) {
 	}
 }
 
-// drop frees a table after the merge into out, moving the ownership when the merge only passed it on.
+// drop frees a table after the merge into out,
+// moving the ownership when the merge only passed it on.
 func (e *emitter) drop(i, out int) {
 	if e.s.static[i] && !e.s.static[out] {
 		return // the next slice needs it
 	}
 	if e.passes(i, out) {
-		e.owned[out], e.owned[i] = e.owned[i], 0
-		e.emit(op{code: opHand, a: i, out: out})
+		e.owned[out] = e.owned[i]
+		e.owned[i] = 0
+		e.emit(op{code: opMove, a: i, out: out})
 		return
 	}
 	e.release(i)

@@ -13,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestMarginalsOfEntriesFarApart: whatever is not said to be lost is right, Z and every share of it, by both ways to contract.
+// TestMarginalsOfEntriesFarApart:
+// whatever is not said to be lost is right, Z and every share of it, by both ways to contract.
 func TestMarginalsOfEntriesFarApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	type count struct{ sure, lost int }
@@ -33,14 +34,18 @@ func TestMarginalsOfEntriesFarApart(t *testing.T) {
 			data := make([]float64, size)
 			for k := range data {
 				if rng.IntN(6) > 0 {
-					data[k] = math.Ldexp(1+rng.Float64(), int(max(-1000, min(1000, rng.NormFloat64()*width))))
+					data[k] = math.Ldexp(1+rng.Float64(),
+						int(max(-1000, min(1000, rng.NormFloat64()*width))))
 				}
 			}
 			e.Tables = append(e.Tables, sumproduct.Table{Scope: scope, Data: data})
 		}
 		sums := oracle.Sum(e, 200)
 		want, shares := sums.Z, sums.Marginals()
-		judge := func(what string, c *count, z scaled.Number, share func(i, v int) float64, lost bool, err error) {
+		judge := func(
+			what string, c *count, z scaled.Number, share func(i, v int) float64,
+			lost bool, err error,
+		) {
 			switch {
 			case err != nil:
 				t.Fatalf("round %d, %s: %v", round, what, err)
@@ -58,17 +63,21 @@ func TestMarginalsOfEntriesFarApart(t *testing.T) {
 			for i := range shares {
 				for v, p := range shares[i] {
 					if got := share(i, v); !(math.Abs(got-p) < 1e-12) {
-						t.Fatalf("round %d, %s: P(%d = %d) = %v, it is %v", round, what, i, v, got, p)
+						t.Fatalf("round %d, %s: P(%d = %d) = %v, it is %v",
+							round, what, i, v, got, p)
 					}
 				}
 			}
 		}
 		order := rng.Perm(len(e.Dims))
 		r, s, err := einsum.Marginals(context.Background(), e, order, einsum.Options{})
-		judge("steps", &steps, r.Z, func(i, v int) float64 { return r.Marginals[i][v].Div(r.Z).Float64() }, s.Lost, err)
+		judge("steps", &steps, r.Z,
+			func(i, v int) float64 { return r.Marginals[i][v].Div(r.Z).Float64() }, s.Lost, err)
 		tree, sliced := randomTree(rng, len(e.Tables)), randomSlices(rng, e.Dims)
-		p, ps, err := pairwise.Marginals(context.Background(), e, tree, pairwise.Options{Slices: sliced})
-		judge("merges", &merges, p.Z, func(i, v int) float64 { return p.Marginals[i][v] }, ps.Lost, err)
+		p, ps, err := pairwise.Marginals(context.Background(), e, tree,
+			pairwise.Options{Slices: sliced})
+		judge("merges", &merges, p.Z, func(i, v int) float64 { return p.Marginals[i][v] }, ps.Lost,
+			err)
 	}
 	for _, c := range []count{steps, merges} {
 		if c.sure < 1000 || c.lost < 500 {

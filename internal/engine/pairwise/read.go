@@ -9,14 +9,15 @@ import (
 // marginals are sums over slices: at[i][v] is Σ of the terms of Z with index i at value v.
 type marginals struct {
 	at    [][]scaled.Number
-	odo   odometer
-	off   [2][]int
+	odo   odometer    // over the blocks
+	off   [2][]int    // offsets of the run in the table and its adjoint
 	terms []float64   // by place in the run: sum over the blocks
 	sums  [][]float64 // by index wanted
 }
 
-// read adds Σ_rest T·adj(T) for the values of every index that is read at table o.a. Of a tensor of the network it takes
-// the entries as they are, the indices included that only it has. Time: 3 flops per entry.
+// read adds Σ_rest T·adj(T) for the values of every index that is read at table o.a. Of a tensor of
+// the network it takes the entries as they are, the indices included that only it has. Time: 3
+// flops per entry.
 func (r *run) read(o *op) {
 	m := &r.marginal
 	s := r.shape
@@ -28,27 +29,33 @@ func (r *run) read(o *op) {
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
+
 	t := &r.buffers[o.a]
 	if o.a < s.leaves {
 		t = &r.raw[o.a]
 	}
+
 	if _, loses := r.descend(t, &r.buffers[o.b]); loses {
 		r.stats.Lost = r.stats.Lost || !r.spares(o.a, float64(len(t.data)), factor)
 	}
+
 	adjoint, other := r.buffers[o.b].data, s.layouts[o.b]
 	axes := make([]axis, len(l.index))
 	for i, v := range l.index {
 		axes[i] = axis{index: v, dim: s.dims[v], stride: [2]int{l.stride[i], other.strideOf(v)}}
 	}
+
 	at := tail(axes, maxRun)
 	outer, run := axes[:at], axes[at:]
 	for i := range 2 {
 		m.off[i] = offsets(m.off[i], run, i)
 	}
+
 	n, blocks := len(m.off[0]), count(outer)
 	r.stats.Flops += 3 * float64(n) * float64(blocks)
 	m.terms = room(m.terms, n)
 	clear(m.terms)
+
 	wanted := r.reads[o.a]
 	place := m.prepare(s, wanted, outer)
 	m.odo.seek(outer, 0)
@@ -61,6 +68,7 @@ func (r *run) read(o *op) {
 		}
 		m.odo.next()
 	}
+
 	for i, v := range wanted {
 		if place[i] < 0 {
 			m.fold(i, v, run)
@@ -83,7 +91,8 @@ func products(terms, a, b []float64, atA, atB []int) float64 {
 	return sum
 }
 
-// prepare clears the sums, and says which of the outer axes a wanted index is, −1 for one of the run.
+// prepare clears the sums,
+// and says which of the outer axes a wanted index is, −1 for one of the run.
 func (m *marginals) prepare(s *shape, wanted []int, outer []axis) []int {
 	place := make([]int, len(wanted))
 	for i, v := range wanted {

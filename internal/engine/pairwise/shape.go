@@ -11,62 +11,85 @@ import (
 	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
-// shape knows the tables of a tree. Tables 0 … leaves−1 are those of the expression, after what is summed or sliced of
-// them; table leaves+k is the result of merge k; indices of dimension 1 and sliced ones are in no scope.
+// shape knows the tables of a tree. Tables 0 … leaves−1 are those of the expression, after what is
+// summed or sliced of them; table leaves+k is the result of merge k; indices of dimension 1 and
+// sliced ones are in no scope.
 type shape struct {
 	h       contractionorder.Hypergraph
-	dims    []int // 0 for sliced indices
-	sliced  []int
-	slices  float64
+	dims    []int   // 0 for sliced indices
+	sliced  []int   // indices
+	slices  float64 // Π of their dimensions
 	leaves  int
 	merges  [][2]int
-	scope   [][]int // by table, sorted
-	alone   [][]int // by leaf: indices only it has
-	cut     [][]int // by leaf: sliced indices of dimension above 1 it has
-	sums    [][]int // by merge: indices summed
-	full    []float64
-	size    []float64
-	raw     float64 // entries of the expression
-	raws    []float64
-	free    float64 // Π of the dimensions of indices in no table
-	static  []bool  // by table: the same in all slices
-	sumAt   []int   // by index: the merge that sums it
-	layouts []layout
-	specs   []*spec
+	scope   [][]int   // by table, sorted
+	alone   [][]int   // by leaf: indices only it has
+	cut     [][]int   // by leaf: sliced indices of dimension above 1 it has
+	sums    [][]int   // by merge: indices summed
+	full    []float64 // by merge: entries of the table over all indices of its two
+	size    []float64 // by table: entries
+	raw     float64   // entries of the expression
+	raws    []float64 // by leaf: entries of the whole table
+	free    float64   // Π of the dimensions of indices in no table
+	static  []bool    // by table: the same in all slices
+	sumAt   []int     // by index: the merge that sums it
+	layouts []layout  // by buffer
+	specs   []*spec   // by buffer
 }
 
-func newShape(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (*shape, error) {
+// newShape computes the scopes of all tables of a tree.
+func newShape(
+	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
+) (*shape, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
 	if t.Leaves != len(h.Edges) {
-		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors", contractionorder.ErrTree, t.Leaves, len(h.Edges))
+		return nil, fmt.Errorf("%w: %d leaves, the network has %d tensors",
+			contractionorder.ErrTree, t.Leaves, len(h.Edges))
 	}
-	s := &shape{h: h, dims: slices.Clone(h.Dims), sliced: sliced, slices: 1, leaves: t.Leaves, merges: t.Merges}
+	s := &shape{
+		h:      h,
+		dims:   slices.Clone(h.Dims),
+		sliced: sliced,
+		slices: 1,
+		leaves: t.Leaves,
+		merges: t.Merges,
+	}
+
 	for _, v := range sliced {
 		if v < 0 || v >= len(h.Dims) || s.dims[v] == 0 {
-			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced already", contractionorder.ErrTree, v)
+			return nil, fmt.Errorf("%w: slice over index %d, which does not exist or is sliced "+
+				"already", contractionorder.ErrTree, v)
 		}
 		s.slices = finite(s.slices * float64(s.dims[v]))
 		s.dims[v] = 0
 	}
+
 	tables := t.Leaves + len(t.Merges)
-	s.scope, s.size, s.static = make([][]int, tables), make([]float64, tables), make([]bool, tables)
-	s.alone, s.cut, s.raws = make([][]int, t.Leaves), make([][]int, t.Leaves), make([]float64, t.Leaves)
-	s.sums, s.full = make([][]int, len(t.Merges)), make([]float64, len(t.Merges))
+	s.scope = make([][]int, tables)
+	s.size = make([]float64, tables)
+	s.static = make([]bool, tables)
+	s.alone = make([][]int, t.Leaves)
+	s.cut = make([][]int, t.Leaves)
+	s.raws = make([]float64, t.Leaves)
+	s.sums = make([][]int, len(t.Merges))
+	s.full = make([]float64, len(t.Merges))
 	s.sumAt = make([]int, len(h.Dims))
+
 	count := make([]int, len(h.Dims))
 	for _, e := range h.Edges {
 		for _, v := range e {
 			count[v]++
 		}
 	}
+
 	s.free = 1
 	for v, d := range s.dims {
 		if count[v] == 0 && d > 1 {
 			s.free = finite(s.free * float64(d))
 		}
 	}
+
 	for i, e := range h.Edges {
 		s.leaf(i, e, count)
 	}
@@ -77,6 +100,7 @@ func newShape(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []i
 	return s, nil
 }
 
+// leaf sorts the indices of a table of the expression; count says how many tables have each.
 func (s *shape) leaf(i int, e, count []int) {
 	s.raws[i] = 1
 	for _, v := range e {
@@ -97,6 +121,7 @@ func (s *shape) leaf(i int, e, count []int) {
 	s.size[i] = s.product(s.scope[i])
 }
 
+// merge sorts the indices of the result of merge k, and lowers the count of what both tables have.
 func (s *shape) merge(k int, m [2]int, count []int) {
 	a, b := s.scope[m[0]], s.scope[m[1]]
 	out := make([]int, 0, len(a)+len(b))
@@ -110,8 +135,11 @@ func (s *shape) merge(k int, m [2]int, count []int) {
 		case len(a) == 0 || b[0] < a[0]:
 			v, b = b[0], b[1:]
 		default:
-			v, a, b, both = a[0], a[1:], b[1:], true
+			v = a[0]
+			a, b = a[1:], b[1:]
+			both = true
 		}
+
 		full *= float64(s.dims[v])
 		if both {
 			count[v]--
@@ -123,13 +151,14 @@ func (s *shape) merge(k int, m [2]int, count []int) {
 			s.sumAt[v] = k
 		}
 	}
+
 	s.full[k] = finite(full)
 	s.scope[s.leaves+k] = out
 	s.size[s.leaves+k] = s.product(out)
 }
 
-// share decides which tables are computed once for all slices: those that are the same in all of them and have at most
-// most entries, and are made of such.
+// share decides which tables are computed once for all slices:
+// those that are the same in all of them and have at most most entries, and are made of such.
 func (s *shape) share(most float64) {
 	if len(s.sliced) == 0 || len(s.scope) == 0 {
 		return
@@ -143,7 +172,8 @@ func (s *shape) share(most float64) {
 	s.static[len(s.scope)-1] = false // every slice has a value of its own
 }
 
-// within returns the first program that fits into memory, sharing less and less over slices; the last one if none does.
+// within returns the first program that fits into memory, sharing less and less over slices;
+// the last one if none does.
 func (s *shape) within(memory float64, build func() *program) *program {
 	p := build()
 	if len(s.sliced) == 0 {
@@ -177,6 +207,7 @@ func (s *shape) presum(leaf int) float64 {
 	return n - s.size[leaf]
 }
 
+// product is the number of entries over a scope.
 func (s *shape) product(scope []int) float64 {
 	p := 1.0
 	for _, v := range scope {
@@ -185,6 +216,7 @@ func (s *shape) product(scope []int) float64 {
 	return finite(p)
 }
 
+// largest is log2 of the entries of the largest table.
 func (s *shape) largest() float64 {
 	top := 0.0
 	for t := range s.scope {

@@ -13,7 +13,8 @@ import (
 // window is how many values of slices computed at the same time wait to be added in their sequence.
 const window = 1 << 12
 
-// eachSlice computes all slices. each, when given, is called after every slice with its value, one at a time.
+// eachSlice computes all slices.
+// each, when given, is called after every slice with its value, one at a time.
 func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator, error) {
 	var sum accumulator
 	own := p.peak - p.shared // entries of one slice
@@ -21,6 +22,7 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 	for threads > 1 && float64(threads-1)*own > r.spare {
 		threads--
 	}
+
 	if each != nil || threads < 2 {
 		for n := r.from; n < r.to; n++ {
 			value, err := r.slice(p, n)
@@ -34,11 +36,13 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 		}
 		return sum, nil
 	}
+
 	team := make([]*run, threads)
 	for i := range team {
 		team[i] = r.fork(int(own))
 	}
 	values := make([]scaled.Number, min(window, r.to-r.from))
+
 	for from := r.from; from < r.to; from += window {
 		part := values[:min(window, r.to-from)]
 		err := sumproduct.Share(r.ctx, threads, len(part), func(w, n int) (err error) {
@@ -52,6 +56,7 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 			sum.add(v)
 		}
 	}
+
 	for _, w := range team {
 		r.stats.Flops += w.stats.Flops
 		r.stats.Merges += w.stats.Merges
@@ -67,6 +72,16 @@ func (r *run) eachSlice(p *program, each func(value scaled.Number)) (accumulator
 
 // fork returns a run for slices that reads what r has computed for all of them.
 func (r *run) fork(entries int) *run {
-	return &run{ctx: r.ctx, shape: r.shape, threads: 1, tables: r.tables, raw: slices.Clone(r.raw), common: r.common, signed: r.signed,
-		digits: make([]int, len(r.digits)), buffers: slices.Clone(r.buffers), arena: arena.Arena{Limit: entries}}
+	return &run{
+		ctx:     r.ctx,
+		shape:   r.shape,
+		threads: 1,
+		tables:  r.tables,
+		raw:     slices.Clone(r.raw),
+		common:  r.common,
+		signed:  r.signed,
+		digits:  make([]int, len(r.digits)),
+		buffers: slices.Clone(r.buffers),
+		arena:   arena.Arena{Limit: entries},
+	}
 }

@@ -11,9 +11,10 @@ type worker struct {
 	packed      [2][]float64 // panels written out
 	held        [2]int       // offset of the panel that is written out, −1 for none
 	at          []int        // where the rows of the panel of V are
-	direct      [2]bool
+	direct      [2]bool      // by operand: it is read where it is
 }
 
+// start fills in the offsets of a merge.
 func (w *worker) start(k *kernel) {
 	x := k.spec
 	for i := range 2 {
@@ -55,6 +56,7 @@ func (w *worker) tiny(k *kernel) {
 	w.sum[1] = offsets(w.sum[1], x.sum, 1)
 	w.run[0] = offsets(w.run[0], x.outer, 0)
 	w.run[1] = offsets(w.run[1], x.outer, 1)
+
 	sumA, sumB, runB := w.sum[0], w.sum[1][:len(w.sum[0])], w.run[1][:len(w.run[0])]
 	for o, i := range w.run[0] {
 		j := runB[o]
@@ -66,6 +68,7 @@ func (w *worker) tiny(k *kernel) {
 	}
 }
 
+// room returns n entries, in b where there are as many.
 func room(b []float64, n int) []float64 {
 	if cap(b) < n {
 		return make([]float64, n)
@@ -73,7 +76,8 @@ func room(b []float64, n int) []float64 {
 	return b[:n]
 }
 
-// panels does tasks of a panel merge: a task is a piece of the rows and a piece of the run at a place of the outer axes.
+// panels does tasks of a panel merge:
+// a task is a piece of the rows and a piece of the run at a place of the outer axes.
 func (w *worker) panels(k *kernel, from, to int) {
 	x := k.spec
 	inBlock := k.runs * k.rows
@@ -83,6 +87,7 @@ func (w *worker) panels(k *kernel, from, to int) {
 		row, run := t%k.rows, t/k.rows%k.runs
 		r0, r1 := row*m/k.rows, (row+1)*m/k.rows
 		j0, j1 := run*n/k.runs, (run+1)*n/k.runs
+
 		out := k.out[t/inBlock*n*m+r0*n+j0:]
 		first := true
 		w.step.seek(x.steps, 0)
@@ -110,9 +115,12 @@ func (w *worker) packS(k *kernel, r0, r1, s0, s1 int, same bool) {
 		return
 	}
 	w.held[0] = at
-	rows, sum := w.rows[r0:r1], w.sum[0][s0:s1]
+	rows := w.rows[r0:r1]
+	sum := w.sum[0][s0:s1]
 	w.packed[0] = room(w.packed[0], len(rows)*len(sum))
-	buf, from := w.packed[0], k.operands[0][at:]
+
+	buf := w.packed[0]
+	from := k.operands[0][at:]
 	for _, r := range rows {
 		for i, d := range sum {
 			buf[i] = from[r+d]
@@ -131,7 +139,8 @@ func (w *worker) packV(k *kernel, j0, j1, s0, s1 int, same bool) ([]float64, []i
 		return w.packed[1], w.at
 	}
 	w.held[1] = at
-	n, sum := j1-j0, w.sum[1][s0:s1]
+	n := j1 - j0
+	sum := w.sum[1][s0:s1]
 	w.packed[1] = room(w.packed[1], n*len(sum))
 	w.at = w.at[:0]
 	for i, d := range sum {
@@ -141,6 +150,7 @@ func (w *worker) packV(k *kernel, j0, j1, s0, s1 int, same bool) ([]float64, []i
 	return w.packed[1], w.at
 }
 
+// gather copies entries of a list together.
 func gather(out, from []float64, at []int) {
 	at = at[:len(out)]
 	for i, j := range at {

@@ -29,12 +29,14 @@ func (w *worker) blends(k *kernel, from, to int) {
 	}
 }
 
-// operand returns the runs of an operand for all values summed within the block: where they are, or written out.
+// operand returns the runs of an operand for all values summed within the block:
+// where they are, or written out.
 func (w *worker) operand(k *kernel, i, n int) ([]float64, []int) {
 	at := w.outer.off[i] + w.step.off[i]
 	if w.direct[i] {
 		return k.operands[i][at:], w.sum[i]
 	}
+
 	places := w.places(n, len(w.sum[i]))
 	if w.held[i] != at {
 		w.held[i] = at
@@ -62,6 +64,7 @@ func (w *worker) inners(k *kernel, t int) {
 	from, to := t*steps/k.tasks, (t+1)*steps/k.tasks
 	sums := k.partial[t*len(k.out):][:len(k.out)]
 	n := count(x.run)
+
 	w.step.seek(x.steps, from)
 	for range to - from {
 		w.outer.seek(x.outer, 0)
