@@ -16,7 +16,8 @@ import (
 // ask answers one query of a model.
 func ask(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
 	t.Helper()
-	results, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
+	results, err := Run(t.Context(),
+		Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,10 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, m := range map[string]*factorgraph.Model{"grid": grid, "regular": regular, "random arity 3": mixed} {
-		for _, evidence := range []factorgraph.Evidence{{}, factorgraph.Observe(map[int]int{3: 1, 17: 0, 20: 1})} {
+	for name, m := range map[string]*factorgraph.Model{"grid": grid, "regular": regular,
+		"random arity 3": mixed} {
+		for _, evidence := range []factorgraph.Evidence{{},
+			factorgraph.Observe(map[int]int{3: 1, 17: 0, 20: 1})} {
 			q := query.Query{Evidence: evidence, Marginals: true}
 			want := ask(t, m, q, btn.Settings{Method: btn.MethodExact})
 			for _, s := range []btn.Settings{
@@ -54,12 +57,14 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 					continue // nothing was left to approximate
 				}
 				if r.Uncertainty == nil || math.Abs(*r.LogZ-*want.LogZ) > 3**r.Uncertainty+1e-9 {
-					t.Errorf("%s, %+v: ln Z %v, want %v, stated %v: %+v", name, s, *r.LogZ, *want.LogZ, r.Uncertainty, r.Estimates)
+					t.Errorf("%s, %+v: ln Z %v, want %v, stated %v: %+v",
+						name, s, *r.LogZ, *want.LogZ, r.Uncertainty, r.Estimates)
 				}
 				for v := range r.Marginals {
 					for a, p := range r.Marginals[v] {
 						if math.Abs(p-want.Marginals[v][a]) > 0.02 {
-							t.Errorf("%s, %+v: P(x_%d = %d) is %v, want %v", name, s, v, a, p, want.Marginals[v][a])
+							t.Errorf("%s, %+v: P(x_%d = %d) is %v, want %v",
+								name, s, v, a, p, want.Marginals[v][a])
 						}
 					}
 				}
@@ -68,11 +73,14 @@ func TestApproximateAnswersHoldWhatTheyState(t *testing.T) {
 	}
 }
 
-// What is left of two parts by the simplification, or has no cycle, is exact whatever was asked for.
+// What is left of two parts by the simplification,
+// or has no cycle, is exact whatever was asked for.
 func TestNothingToApproximateIsExact(t *testing.T) {
 	chain := &factorgraph.Model{Domains: []int{2, 3, 2}, Factors: []factorgraph.Factor{
-		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 6}}},
-		{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 0.5, 2, 1, 1, 3}}},
+		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3},
+			Data: []float64{1, 2, 3, 4, 5, 6}}},
+		{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{3, 2},
+			Data: []float64{1, 0.5, 2, 1, 1, 3}}},
 	}}
 	want := ask(t, chain, query.Query{}, btn.Settings{Method: btn.MethodExact})
 	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
@@ -86,18 +94,21 @@ func TestNothingToApproximateIsExact(t *testing.T) {
 	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
 		equal.Factors = append(
 			equal.Factors,
-			factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}},
+			factorgraph.Factor{Scope: scope,
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}},
 		)
 	}
 	for _, method := range []btn.Method{btn.MethodTruncated, btn.MethodRegions} {
-		r := ask(t, equal, query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})}, btn.Settings{Method: method})
+		r := ask(t, equal, query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 2: 1})},
+			btn.Settings{Method: method})
 		if !r.Zero || len(r.Warnings) == 0 {
 			t.Errorf("%s under impossible evidence: %+v", method, r)
 		}
 	}
 }
 
-// Queries under other evidence share the model's plans, whichever comes first, and their answers have the bits of one asked alone.
+// Queries under other evidence share the model's plans,
+// whichever comes first, and their answers have the bits of one asked alone.
 func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 	m, err := generate.Grid(10, 10, generate.Ising{Delta: 1, Attractive: true, Seed: 5})
 	if err != nil {
@@ -113,13 +124,15 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 		alone[i] = ask(t, m, q, s)
 	}
 	backwards := []query.Query{queries[2], queries[1], queries[0]}
-	together, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: backwards, Settings: s}, nil)
+	together, err := Run(t.Context(), Request{Job: "t", Model: m, Queries: backwards, Settings: s},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range queries {
 		got, want := together[len(queries)-1-i], alone[i]
-		if math.Float64bits(*got.LogZ) != math.Float64bits(*want.LogZ) || len(got.Estimates) != len(want.Estimates) {
+		if math.Float64bits(*got.LogZ) != math.Float64bits(*want.LogZ) ||
+			len(got.Estimates) != len(want.Estimates) {
 			t.Errorf("query %d: %v together, %v alone", i, *got.LogZ, *want.LogZ)
 		}
 	}
@@ -143,7 +156,8 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 	}
 }
 
-// Slices of an estimate with truncated legs add up to what it is without slices, marginals by their weights (Lemma 5).
+// Slices of an estimate with truncated legs add up to what it is without slices,
+// marginals by their weights (Lemma 5).
 func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 1, Seed: 7})
 	if err != nil {
@@ -156,7 +170,8 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 		t.Fatal(err)
 	}
 	assignments, err := stage.Learn(
-		t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 17, Budget: 1e8}, nil,
+		t.Context(), net, []query.Query{q}, btn.Settings{Method: btn.MethodTruncated,
+			Memory: 1 << 17, Budget: 1e8}, nil,
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -167,12 +182,15 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	e.Slices, e.Parts = 8, nil
 	var units []btn.Unit
 	for s := range 8 {
-		e.Parts = append(e.Parts, &btn.Truncated{Along: along, Bond: 64, Slice: btn.Slice{Variables: []int{20, 14, 2}, At: int64(s)}})
+		e.Parts = append(e.Parts,
+			&btn.Truncated{Along: along, Bond: 64,
+				Slice: btn.Slice{Variables: []int{20, 14, 2}, At: int64(s)}})
 		units = append(units, btn.Unit{Part: s})
 	}
 	p.Estimates = []btn.Estimate{e}
 	assignments[0].Plan = &p
-	values, err := stage.Contract(t.Context(), net, assignments, []query.Query{q}, units, stage.ContractOptions{})
+	values, err := stage.Contract(t.Context(), net, assignments, []query.Query{q}, units,
+		stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +201,8 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	for v := range want.Marginals {
 		for a := range want.Marginals[v] {
 			if math.Abs(got.Marginals[v][a]-want.Marginals[v][a]) > 1e-8 {
-				t.Errorf("P(x_%d = %d) is %v in slices, %v exactly", v, a, got.Marginals[v][a], want.Marginals[v][a])
+				t.Errorf("P(x_%d = %d) is %v in slices, %v exactly",
+					v, a, got.Marginals[v][a], want.Marginals[v][a])
 			}
 		}
 	}

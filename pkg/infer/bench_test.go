@@ -34,7 +34,8 @@ func observed(rng *rand.Rand, m *factorgraph.Model, n, most int, marginals bool)
 	queries := make([]query.Query, n)
 	for q := range queries {
 		for _, v := range slices.Sorted(slices.Values(rng.Perm(len(m.Domains))[:rng.IntN(most+1)])) {
-			queries[q].Evidence.Hard = append(queries[q].Evidence.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])})
+			queries[q].Evidence.Hard = append(queries[q].Evidence.Hard,
+				factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])})
 		}
 		queries[q].Marginals = marginals
 	}
@@ -45,7 +46,9 @@ func observed(rng *rand.Rand, m *factorgraph.Model, n, most int, marginals bool)
 func BenchmarkAlarm(b *testing.B) {
 	m := alarm(b)
 	for _, marginals := range []bool{false, true} {
-		r := Request{Job: "b", Model: m, Queries: observed(rand.New(rand.NewPCG(1, 1)), m, 50, 5, marginals), Settings: btn.Settings{}}
+		r := Request{Job: "b", Model: m,
+			Queries: observed(rand.New(rand.NewPCG(1, 1)), m, 50, 5,
+				marginals), Settings: btn.Settings{}}
 		b.Run(fmt.Sprintf("50/marginals=%t", marginals), func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {

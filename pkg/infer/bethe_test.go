@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestBetheEstimateIsTheValueOfBeliefPropagation: without time for regions the answer is what belief propagation says, with marginals, and
-// nothing is stated of its quality.
+// TestBetheEstimateIsTheValueOfBeliefPropagation: without time for regions the answer
+// is what belief propagation says, with marginals, and nothing is stated of its quality.
 func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	m, err := generate.Grid(6, 6, generate.Ising{Delta: 0.2, Seed: 3})
 	if err != nil {
@@ -29,17 +29,20 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{Marginals: true}}
-	assignments, err := stage.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net, queries, s, nil)
+	assignments, err := stage.Learn(plan.PlanUntil(t.Context(), time.Now().Add(-time.Second)), net,
+		queries, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	chunks, _ := stage.Chunks(net, assignments)
-	values, err := stage.Contract(t.Context(), net, assignments, queries, chunks[len(chunks)-1], stage.ContractOptions{})
+	values, err := stage.Contract(t.Context(), net, assignments, queries, chunks[len(chunks)-1],
+		stage.ContractOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := stage.Aggregate("j", assignments, nil, values)[0]
-	if r.Status != "ok" || r.LogZ == nil || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || r.Exact {
+	if r.Status != "ok" || r.LogZ == nil || r.Propagation == nil ||
+		*r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil || r.Exact {
 		t.Fatalf("%+v", r)
 	}
 	exact, err := infer.Run(t.Context(), infer.Request{Model: m, Queries: queries}, nil)
@@ -58,8 +61,9 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 	}
 }
 
-// TestTruncatedLegsBehindBeliefPropagation: under a deadline the value of belief propagation is the answer until the first truncated legs
-// are there, and says nothing of them then; where there are none it is the answer.
+// TestTruncatedLegsBehindBeliefPropagation: under a deadline the value of belief propagation is the
+// answer until the first truncated legs are there, and says nothing of them then; where there are
+// none it is the answer.
 func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 	m, err := generate.Grid(12, 12, generate.Ising{Delta: 0.2, Seed: 3})
 	if err != nil {
@@ -87,7 +91,8 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		all, _ := stage.Chunks(net, assignments)
 		var values []btn.UnitValue
 		for _, units := range all[:min(chunks, len(all))] {
-			v, err := stage.Contract(t.Context(), net, assignments, queries, units, stage.ContractOptions{})
+			v, err := stage.Contract(t.Context(), net, assignments, queries, units,
+				stage.ContractOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,21 +106,24 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		t.Error("two queries that one plan serves have two")
 	}
 	for q, r := range answers(assignments, 1) {
-		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ || r.Uncertainty != nil ||
+		if r.Status != "ok" || r.Propagation == nil || *r.LogZ != *r.Propagation.LogZ ||
+			r.Uncertainty != nil ||
 			(r.Marginals != nil) != (q == 0) {
 			t.Errorf("query %d, the first chunk: %+v", q, r)
 		}
 	}
 	want := answers(learned(t.Context(), s), math.MaxInt)
 	for q, r := range answers(assignments, math.MaxInt) {
-		if len(r.Estimates) != len(want[q].Estimates)+1 || *r.LogZ != *want[q].LogZ || r.Uncertainty == nil ||
+		if len(r.Estimates) != len(want[q].Estimates)+1 || *r.LogZ != *want[q].LogZ ||
+			r.Uncertainty == nil ||
 			*r.Uncertainty != *want[q].Uncertainty {
 			t.Errorf("query %d: %+v, without belief propagation %+v", q, r, want[q])
 		}
 	}
 	s.Memory = 1 << 10
 	for q, r := range answers(learned(timed, s), math.MaxInt) {
-		if r.Status != "ok" || *r.LogZ != *r.Propagation.LogZ || !strings.Contains(strings.Join(r.Warnings, " "), "belief propagation only") {
+		if r.Status != "ok" || *r.LogZ != *r.Propagation.LogZ ||
+			!strings.Contains(strings.Join(r.Warnings, " "), "belief propagation only") {
 			t.Errorf("query %d without memory: %+v", q, r)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestQueriesOnOneModelKeepTheirBits: alarm under random evidence, in one request, in another sequence, alone, and by workers
-// that know the network already.
+// TestQueriesOnOneModelKeepTheirBits: alarm under random evidence, in one request,
+// in another sequence, alone, and by workers that know the network already.
 func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	m := alarm(t)
 	rng := rand.New(rand.NewPCG(7, 1))
@@ -67,7 +67,8 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 				t.Errorf("query %d %s: %+v, want %+v", q, what, got, want[q])
 			}
 		}
-		if !want[q].Exact || want[q].Status != "ok" || want[q].Plan == nil || want[q].Plan.Flops > policy.ProgramFlops {
+		if !want[q].Exact || want[q].Status != "ok" || want[q].Plan == nil ||
+			want[q].Plan.Flops > policy.ProgramFlops {
 			t.Errorf("query %d: %+v", q, want[q])
 		}
 		if want[q].Zero {
@@ -103,7 +104,8 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A problem of a network by itself has no program.
-		plain, err := contract.Part(ctx, problem.New(under, problem.Options{}), part, problem.Want{Marginals: true})
+		plain, err := contract.Part(ctx, problem.New(under, problem.Options{}), part,
+			problem.Want{Marginals: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,17 +125,21 @@ func TestProgramsAnswerAsContractionsDo(t *testing.T) {
 		shift := int(got.Marginals.Exp - plain.Marginals.Exp)
 		for i, x := range got.Marginals.Mant {
 			if y := plain.Marginals.Mant[i]; math.Abs(math.Ldexp(x, shift)-y) > 1e-12 {
-				t.Errorf("query %d, marginal %d: %v, %v by contraction", q, i, math.Ldexp(x, shift), y)
+				t.Errorf("query %d, marginal %d: %v, %v by contraction",
+					q, i, math.Ldexp(x, shift), y)
 			}
 		}
 	}
 }
 
-// TestImpossibleEvidenceOnSmallModels: Z = 0 with its reason, and exact, with and without marginals.
+// TestImpossibleEvidenceOnSmallModels:
+// Z = 0 with its reason, and exact, with and without marginals.
 func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2, 2}}
 	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: scope,
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, 1}}})
 	}
 	for _, marginals := range []bool{false, true} {
 		q := []query.Query{
@@ -144,7 +150,8 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := results[0]; !r.Zero || !r.Exact || len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0], "Z is 0") {
+		if r := results[0]; !r.Zero || !r.Exact || len(r.Warnings) == 0 ||
+			!strings.Contains(r.Warnings[0], "Z is 0") {
 			t.Errorf("impossible: %+v", r)
 		}
 		if r := results[1]; r.Zero || !r.Exact || *r.LogZ != 0 || len(r.Warnings) != 0 {
@@ -158,18 +165,22 @@ func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
 	known := &plan.Known{}
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2), Negative: seed%5 == 0})
+		m := oracle.RandomModel(rng,
+			oracle.Options{Variables: 6, Factors: 8, Zeros: 0.2 * float64(seed%2),
+				Negative: seed%5 == 0})
 		net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			queries := []query.Query{{Evidence: oracle.RandomEvidence(rng, m)}, {}, {Evidence: oracle.RandomEvidence(rng, m), Marginals: true}}
+			queries := []query.Query{{Evidence: oracle.RandomEvidence(rng, m)}, {},
+				{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}}
 			want, err := stage.Learn(context.Background(), net, queries, btn.Settings{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := stage.LearnKnown(context.Background(), net, queries, btn.Settings{}, nil, known)
+			got, err := stage.LearnKnown(context.Background(), net, queries, btn.Settings{}, nil,
+				known)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,10 +19,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Models of symmetric factors over hundreds of variables, held against sums over counts in big floats that share no code.
+// Models of symmetric factors over hundreds of variables,
+// held against sums over counts in big floats that share no code.
 
-// counted is a model of disjoint groups of variables with as many values as levels, a value of S per count vector and a
-// weight per variable and value.
+// counted is a model of disjoint groups of variables with as many values as levels,
+// a value of S per count vector and a weight per variable and value.
 type counted struct {
 	levels  int
 	groups  [][]int
@@ -35,7 +36,8 @@ const bigBits = 400
 
 func newBig(x float64) *big.Float { return new(big.Float).SetPrec(bigBits).SetFloat64(x) }
 
-// newCounted makes groups of so many variables each. Wild entries of S are 2^±2000, weights 1e±150, some of both 0.
+// newCounted makes groups of so many variables each.
+// Wild entries of S are 2^±2000, weights 1e±150, some of both 0.
 func newCounted(rng *rand.Rand, levels int, wild bool, sizes ...int) *counted {
 	c := &counted{levels: levels, model: &factorgraph.Model{}}
 	for _, n := range sizes {
@@ -70,7 +72,8 @@ func newCounted(rng *rand.Rand, levels int, wild bool, sizes ...int) *counted {
 		c.groups, c.s = append(c.groups, group), append(c.s, table)
 		c.model.Factors = append(
 			c.model.Factors,
-			factorgraph.Factor{Scope: group, Table: &tensor.Symmetric{Shape: dims, Levels: lv, Values: values}},
+			factorgraph.Factor{Scope: group,
+				Table: &tensor.Symmetric{Shape: dims, Levels: lv, Values: values}},
 		)
 	}
 	for v, d := range c.model.Domains {
@@ -84,7 +87,8 @@ func newCounted(rng *rand.Rand, levels int, wild bool, sizes ...int) *counted {
 		c.weights = append(c.weights, w)
 		c.model.Factors = append(
 			c.model.Factors,
-			factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{d}, Data: slices.Clone(w)}},
+			factorgraph.Factor{Scope: []int{v},
+				Table: &tensor.Dense{Shape: []int{d}, Data: slices.Clone(w)}},
 		)
 	}
 	return c
@@ -142,7 +146,8 @@ func ratioBig(a, b *big.Float) float64 {
 
 func runOne(t *testing.T, m *factorgraph.Model, q query.Query, s btn.Settings) btn.Result {
 	t.Helper()
-	results, err := Run(context.Background(), Request{Job: "counts", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
+	results, err := Run(context.Background(),
+		Request{Job: "counts", Model: m, Queries: []query.Query{q}, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,17 +160,22 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 		wild   bool
 		sizes  []int
 	}{
-		{2, false, []int{70}}, {2, true, []int{180}}, {2, true, []int{70, 80}}, {2, true, []int{66, 3, 2}},
+		{2, false, []int{70}}, {2, true, []int{180}}, {2, true, []int{70, 80}}, {2, true,
+			[]int{66, 3, 2}},
 		{3, false, []int{18}}, {3, true, []int{16}}, {3, true, []int{15, 2}}, {4, true, []int{8}},
 	} {
 		for _, method := range []btn.Method{btn.MethodAuto, btn.MethodExact} {
-			name := fmt.Sprintf("%d levels, %v variables, wild %t, %s", c.levels, c.sizes, c.wild, method)
+			name := fmt.Sprintf("%d levels, %v variables, wild %t, %s",
+				c.levels, c.sizes, c.wild, method)
 			rng := rand.New(rand.NewPCG(10, uint64(c.levels*1000+c.sizes[0])))
 			m := newCounted(rng, c.levels, c.wild, c.sizes...)
 			last := len(m.model.Domains) - 1
 			soft := map[int][]float64{5: []float64{0.25, 0.5, 1, 2}[:c.levels]}
-			q := query.Query{Marginals: true, Joint: []int{last, 0, 2}, Evidence: factorgraph.Evidence{
-				Hard: []factorgraph.Observation{{Var: 1, Value: c.levels - 1}}, Soft: []factorgraph.Likelihood{{Var: 5, Weights: soft[5]}}}}
+			q := query.Query{Marginals: true, Joint: []int{last, 0, 2},
+				Evidence: factorgraph.Evidence{
+					Hard: []factorgraph.Observation{{Var: 1,
+						Value: c.levels - 1}}, Soft: []factorgraph.Likelihood{{Var: 5,
+						Weights: soft[5]}}}}
 			r := runOne(t, m.model, q, btn.Settings{Method: method})
 			if r.Error != nil || !r.Exact || r.LogZ == nil {
 				t.Fatalf("%s: %+v", name, r)
@@ -182,7 +192,8 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 						given := map[int]int{1: c.levels - 1, v: x}
 						want = ratioBig(m.z(given, soft), z)
 					}
-					if got := r.Marginals[v][x]; math.Abs(got-want) > 1e-11 || want > 1e-300 && math.Abs(got/want-1) > 1e-9 {
+					if got := r.Marginals[v][x]; math.Abs(got-want) > 1e-11 || want > 1e-300 &&
+						math.Abs(got/want-1) > 1e-9 {
 						t.Errorf("%s: P(x_%d = %d) = %v, want %v", name, v, x, got, want)
 					}
 				}
@@ -191,7 +202,8 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 			for a := range c.levels {
 				for b := range c.levels {
 					for d := range c.levels {
-						want := ratioBig(m.z(map[int]int{1: c.levels - 1, last: a, 0: b, 2: d}, soft), z)
+						want := ratioBig(m.z(map[int]int{1: c.levels - 1, last: a, 0: b, 2: d},
+							soft), z)
 						if got := r.Joint.P[cells]; math.Abs(got-want) > 1e-11 {
 							t.Errorf("%s: joint cell %d = %v, want %v", name, cells, got, want)
 						}
@@ -203,8 +215,8 @@ func TestSymmetricFactorsInCountSpace(t *testing.T) {
 	}
 }
 
-// Two symmetric factors over the same variables, one of them as a sum of two terms, with a rank-one table among them: a form in
-// the counts of both, against enumeration of the counts by hand.
+// Two symmetric factors over the same variables, one of them as a sum of two terms, with a rank-one
+// table among them: a form in the counts of both, against enumeration of the counts by hand.
 func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 	const n = 66
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -217,7 +229,9 @@ func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 	for v := range w {
 		all[v] = v
 		w[v] = []float64{0.2 + rng.Float64(), 0.2 + rng.Float64()}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: slices.Clone(w[v])}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{v},
+				Table: &tensor.Dense{Shape: []int{2}, Data: slices.Clone(w[v])}})
 	}
 	dims := m.Domains
 	levels := countspace.TwoLevels(dims)
@@ -226,11 +240,16 @@ func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 		r0[v], r1[v] = []float64{1, 0.5}, []float64{0.25, 1}
 	}
 	m.Factors = append(m.Factors,
-		factorgraph.Factor{Scope: all, Table: &tensor.Symmetric{Shape: dims, Levels: levels, Values: scaled.FromFloats(a)}},
-		factorgraph.Factor{Scope: all, Table: &tensor.SymmetryCP{Shape: dims, Levels: levels, Terms: []tensor.SymmetryRankOne{
-			{Alpha: 2, S: scaled.FromFloats(b), R: r0}, {Alpha: 0.5, S: scaled.FromFloats(a), R: r1}}}},
-		factorgraph.Factor{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 6}}})
-	sum := func(s []float64, r []float64) *big.Float { // Σ over counts of a·s·Π w·r, and the table on variables 0 and 1
+		factorgraph.Factor{Scope: all,
+			Table: &tensor.Symmetric{Shape: dims, Levels: levels, Values: scaled.FromFloats(a)}},
+		factorgraph.Factor{Scope: all,
+			Table: &tensor.SymmetryCP{Shape: dims, Levels: levels, Terms: []tensor.SymmetryRankOne{
+				{Alpha: 2, S: scaled.FromFloats(b), R: r0}, {Alpha: 0.5, S: scaled.FromFloats(a),
+					R: r1}}}},
+		factorgraph.Factor{Scope: []int{0, 1},
+			Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 6}}})
+	// Σ over counts of a·s·Π w·r, and the table on variables 0 and 1
+	sum := func(s []float64, r []float64) *big.Float {
 		p := []*big.Float{newBig(1)}
 		for v := range n {
 			f := []float64{w[v][0] * r[0], w[v][1] * r[1]}
@@ -256,7 +275,8 @@ func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 		}
 		return z
 	}
-	want := new(big.Float).Add(new(big.Float).Mul(newBig(2), sum(b, r0[0])), new(big.Float).Mul(newBig(0.5), sum(a, r1[0])))
+	want := new(big.Float).Add(new(big.Float).Mul(newBig(2), sum(b, r0[0])),
+		new(big.Float).Mul(newBig(0.5), sum(a, r1[0])))
 	r := runOne(t, m, query.Query{Marginals: true}, btn.Settings{})
 	if r.Error != nil || !r.Exact || math.Abs(*r.LogZ-lnBig(want)) > 1e-11 {
 		t.Fatalf("ln Z = %+v, want %v", r, lnBig(want))
@@ -266,7 +286,8 @@ func TestTwoSymmetricFactorsOverTheSameVariables(t *testing.T) {
 	}
 }
 
-// A part of other factors beside a long symmetric factor follows elimination, and joint marginals reach over both.
+// A part of other factors beside a long symmetric factor follows elimination,
+// and joint marginals reach over both.
 func TestPartsBesideASymmetricFactor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	m := newCounted(rng, 2, false, 90)
@@ -276,7 +297,8 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 	for k := range 3 {
 		m.model.Factors = append(
 			m.model.Factors,
-			factorgraph.Factor{Scope: []int{n + k, n + (k+1)%3}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: table}},
+			factorgraph.Factor{Scope: []int{n + k, n + (k+1)%3},
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: table}},
 		)
 	}
 	var loop float64
@@ -289,7 +311,8 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 	}
 	r := runOne(t, m.model, query.Query{Marginals: true, Joint: []int{n, 4}}, btn.Settings{})
 	z := m.z(nil, nil)
-	if want := lnBig(z) + math.Log(3*loop); r.Error != nil || !r.Exact || math.Abs(*r.LogZ-want) > 1e-11*math.Abs(want) {
+	if want := lnBig(z) + math.Log(3*loop); r.Error != nil || !r.Exact ||
+		math.Abs(*r.LogZ-want) > 1e-11*math.Abs(want) {
 		t.Fatalf("%+v, want ln Z %v", r, want)
 	}
 	for a := range 2 {
@@ -305,7 +328,8 @@ func TestPartsBesideASymmetricFactor(t *testing.T) {
 	}
 }
 
-// Exactly k of 3000: what used to be a chain of counters over the budget. All weights are 1, so Z is a binomial coefficient.
+// Exactly k of 3000: what used to be a chain of counters over the budget.
+// All weights are 1, so Z is a binomial coefficient.
 func TestExactlyKOfThousands(t *testing.T) {
 	const n, k = 3000, 1100
 	f, err := factorgraph.Exactly(n, k)
@@ -333,7 +357,8 @@ func TestExactlyKOfThousands(t *testing.T) {
 	for v := range k + 1 {
 		ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: 1})
 	}
-	if r := runOne(t, m, query.Query{Evidence: ev}, btn.Settings{}); r.Error != nil || !r.Zero || !r.Exact {
+	if r := runOne(t, m, query.Query{Evidence: ev}, btn.Settings{}); r.Error != nil || !r.Zero ||
+		!r.Exact {
 		t.Errorf("%d ones of %d: %+v", k+1, k, r)
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Sixty causes and two hundred noisy comparisons of two of them each: nothing is observed, so every comparison is barren but to itself.
-// All marginals from one pass would need tables of more than 2^30 entries; one by one they are sums over two causes.
+// Sixty causes and two hundred noisy comparisons of two of them each: nothing is observed, so every
+// comparison is barren but to itself. All marginals from one pass would need tables of more than
+// 2^30 entries; one by one they are sums over two causes.
 func TestMarginalsOfBarrenVariables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(69, 1908))
 	m := &factorgraph.Model{}
@@ -20,14 +21,18 @@ func TestMarginalsOfBarrenVariables(t *testing.T) {
 	for v := range p {
 		p[v] = 0.1 + 0.8*rng.Float64()
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - p[v], p[v]}}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{v},
+				Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - p[v], p[v]}}})
 	}
 	var want []float64
 	for range 200 {
 		pair, v := rng.Perm(len(p))[:2], len(m.Domains)
 		m.Domains = append(m.Domains, 2)
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{pair[0], pair[1], v}, Table: &tensor.Dense{Shape: []int{2, 2, 2},
-			Data: []float64{0.8, 0.2, 0.1, 0.9, 0.3, 0.7, 0.75, 0.25}}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{pair[0], pair[1], v},
+				Table: &tensor.Dense{Shape: []int{2, 2, 2},
+					Data: []float64{0.8, 0.2, 0.1, 0.9, 0.3, 0.7, 0.75, 0.25}}})
 		a, b := p[pair[0]], p[pair[1]]
 		want = append(want, 0.2*(1-a)*(1-b)+0.9*(1-a)*b+0.7*a*(1-b)+0.25*a*b)
 	}

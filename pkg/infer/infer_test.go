@@ -23,8 +23,11 @@ const exactTolerance = 1e-9
 func TestExactAnswersEqualBruteForce(t *testing.T) {
 	for seed := uint64(0); seed < 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := oracle.RandomModel(rng, oracle.Options{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0, Zeros: 0.1 * float64(seed%3)})
-		queries := []query.Query{{}, {Evidence: oracle.RandomEvidence(rng, m)}, {Evidence: oracle.RandomEvidence(rng, m)}}
+		m := oracle.RandomModel(rng,
+			oracle.Options{Variables: 7, Factors: 8, MaxArity: 4, Constant: seed%3 == 0,
+				Zeros: 0.1 * float64(seed%3)})
+		queries := []query.Query{{}, {Evidence: oracle.RandomEvidence(rng, m)},
+			{Evidence: oracle.RandomEvidence(rng, m)}}
 		for _, s := range []btn.Settings{
 			{Method: btn.MethodExact},
 			{Method: btn.MethodAuto, Cores: query.CoresAreVariables},
@@ -33,7 +36,8 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 			{Method: btn.MethodExact, Maps: btn.MapBP},
 			{Method: btn.MethodExact, Maps: btn.MapBP, Cores: query.CoresAreVariables},
 		} {
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: queries, Settings: s}, nil)
+			results, err := Run(context.Background(),
+				Request{Job: "t", Model: m, Queries: queries, Settings: s}, nil)
 			if err != nil {
 				t.Fatalf("seed %d, %+v: %v", seed, s, err)
 			}
@@ -42,7 +46,9 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 				switch {
 				case r.Status != "ok":
 					if s.Maps != "" && sign == 0 {
-						continue // rotated cores of an impossible model cancel to rounding noise, and that is said
+						// rotated cores of an impossible model cancel to rounding noise,
+						// and that is said
+						continue
 					}
 					t.Fatalf("seed %d, %+v, query %d: %+v", seed, s, q, r.Error)
 				case sign == 0:
@@ -61,20 +67,25 @@ func TestExactAnswersEqualBruteForce(t *testing.T) {
 
 func TestAutoWithoutTheExactWay(t *testing.T) {
 	run := func(variables int, s btn.Settings) btn.Result {
-		results, err := Run(context.Background(), Request{Job: "t", Model: ising(variables), Queries: []query.Query{{}}, Settings: s}, nil)
+		results, err := Run(context.Background(),
+			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{}},
+				Settings: s}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return results[0]
 	}
-	small := run(10, btn.Settings{Method: btn.MethodExact, Memory: 1 << 10}) // not even the model's own tables fit
-	if small.Status != "error" || small.Error.Code != fault.OverBudget || !strings.Contains(small.Error.Message, "bytes") {
+	// not even the model's own tables fit
+	small := run(10, btn.Settings{Method: btn.MethodExact, Memory: 1 << 10})
+	if small.Status != "error" || small.Error.Code != fault.OverBudget ||
+		!strings.Contains(small.Error.Message, "bytes") {
 		t.Fatalf("exact over its budget: %+v", small)
 	}
 	want := run(22, btn.Settings{Method: btn.MethodExact})
 	for _, memory := range []int64{1 << 20, 1 << 28} {
 		auto := run(22, btn.Settings{NoExact: true, Memory: memory, Budget: 1e9})
-		if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodTruncated || auto.Uncertainty == nil || len(auto.Estimates) == 0 {
+		if auto.Status != "ok" || auto.Exact || auto.Method != btn.MethodTruncated ||
+			auto.Uncertainty == nil || len(auto.Estimates) == 0 {
 			t.Fatalf("auto: %+v, error %+v", auto, auto.Error)
 		}
 		if d := math.Abs(*auto.LogZ - *want.LogZ); d > 3**auto.Uncertainty {
@@ -102,7 +113,8 @@ func ising(n int) *factorgraph.Model {
 			w := math.Exp(0.3 / float64(i-j))
 			m.Factors = append(
 				m.Factors,
-				factorgraph.Factor{Scope: []int{j, i}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{w, 1, 1, w}}},
+				factorgraph.Factor{Scope: []int{j, i},
+					Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{w, 1, 1, w}}},
 			)
 		}
 	}
@@ -115,7 +127,9 @@ type countingMemo struct {
 	computed int
 }
 
-func (c *countingMemo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (c *countingMemo) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	if d, ok := c.known[key]; ok {
 		return d, true, nil
 	}
@@ -134,7 +148,8 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 		memo := &countingMemo{known: map[string]*btn.Plan{}}
 		for k := range 3 {
 			asked := query.Query{Evidence: oracle.RandomEvidence(rng, m)}
-			request := Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: method, Components: 2}}
+			request := Request{Job: "t", Model: m, Queries: []query.Query{asked},
+				Settings: btn.Settings{Method: method, Components: 2}}
 			remembered, err := Run(context.Background(), request, memo)
 			if err != nil {
 				t.Fatal(err)
@@ -148,9 +163,11 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 				want = "miss"
 			}
 			if remembered[0].Cache != want || plain[0].Cache != "off" {
-				t.Errorf("%s, query %d: cache %q and %q, want %q and off", method, k, remembered[0].Cache, plain[0].Cache, want)
+				t.Errorf("%s, query %d: cache %q and %q, want %q and off",
+					method, k, remembered[0].Cache, plain[0].Cache, want)
 			}
-			if !sameNumber(remembered[0].LogZ, plain[0].LogZ) || !sameNumber(remembered[0].Residual, plain[0].Residual) {
+			if !sameNumber(remembered[0].LogZ, plain[0].LogZ) ||
+				!sameNumber(remembered[0].Residual, plain[0].Residual) {
 				t.Errorf("%s, query %d: remembered and plain answers differ in bits", method, k)
 			}
 		}
@@ -161,7 +178,8 @@ func TestOtherEvidenceHitsTheMemoAndChangesNoBit(t *testing.T) {
 }
 
 func sameNumber(a, b *float64) bool {
-	return a == nil && b == nil || a != nil && b != nil && math.Float64bits(*a) == math.Float64bits(*b)
+	return a == nil && b == nil || a != nil && b != nil &&
+		math.Float64bits(*a) == math.Float64bits(*b)
 }
 
 func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
@@ -173,7 +191,8 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 		}
 		if _, err := Run(
 			context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}},
+			Request{Job: "t", Model: m, Queries: []query.Query{{}},
+				Settings: btn.Settings{Method: btn.MethodSymmetryCP, Components: 1}},
 			memo,
 		); err != nil {
 			t.Fatal(err)
@@ -187,14 +206,16 @@ func TestOneDifferingEntryMissesTheMemo(t *testing.T) {
 func TestWrongRequestsAreBadInput(t *testing.T) {
 	m := ising(3)
 	for name, r := range map[string]Request{
-		"no model":       {Queries: []query.Query{{}}},
-		"no query":       {Model: m},
-		"wrong variable": {Model: m, Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 7}}}}}},
+		"no model": {Queries: []query.Query{{}}},
+		"no query": {Model: m},
+		"wrong variable": {Model: m,
+			Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 7}}}}}},
 		"wrong value": {
 			Model:   m,
 			Queries: []query.Query{{Evidence: factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 2}}}}},
 		},
-		"wrong model": {Model: &factorgraph.Model{Domains: []int{2, 0}}, Queries: []query.Query{{}}},
+		"wrong model": {Model: &factorgraph.Model{Domains: []int{2, 0}},
+			Queries: []query.Query{{}}},
 	} {
 		if _, err := Run(context.Background(), r, nil); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%s: %v", name, err)
@@ -205,7 +226,8 @@ func TestWrongRequestsAreBadInput(t *testing.T) {
 func TestCancelledContextEndsTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := Run(ctx, Request{Model: ising(8), Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodSymmetryCP}}, nil)
+	_, err := Run(ctx, Request{Model: ising(8), Queries: []query.Query{{}},
+		Settings: btn.Settings{Method: btn.MethodSymmetryCP}}, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
@@ -220,7 +242,8 @@ func TestReferenceModels(t *testing.T) {
 			m, evidence := reference.Model(t, name)
 			results, err := Run(
 				context.Background(),
-				Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}}, Settings: btn.Settings{Method: btn.MethodExact}},
+				Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: evidence}},
+					Settings: btn.Settings{Method: btn.MethodExact}},
 				nil,
 			)
 			if err != nil {
@@ -240,7 +263,8 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 	answer := func(memory int64) btn.Result {
 		results, err := Run(
 			context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
+			Request{Job: "t", Model: m, Queries: []query.Query{asked},
+				Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
 			nil,
 		)
 		if err != nil {
@@ -263,7 +287,8 @@ func TestSlicedAnswersEqualWholeOnes(t *testing.T) {
 		for a := range want[v] {
 			for name, r := range map[string]btn.Result{"whole": whole, "sliced": sliced} {
 				if math.Abs(r.Marginals[v][a]-want[v][a]) > 1e-10 {
-					t.Errorf("%s: P(x_%d = %d) = %v, want %v", name, v, a, r.Marginals[v][a], want[v][a])
+					t.Errorf("%s: P(x_%d = %d) = %v, want %v",
+						name, v, a, r.Marginals[v][a], want[v][a])
 				}
 			}
 		}
@@ -274,11 +299,13 @@ func TestImpossibleEvidenceHasItsReason(t *testing.T) {
 	m := ising(4)
 	m.Factors[0].Table.(*tensor.Dense).Data[0] = 0 // x_0 = x_1 = 0 is impossible
 	asked := query.Query{Evidence: factorgraph.Observe(map[int]int{0: 0, 1: 0})}
-	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}}, nil)
+	results, err := Run(context.Background(),
+		Request{Job: "t", Model: m, Queries: []query.Query{asked}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := results[0]; !r.Zero || r.Status != "ok" || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "Z is 0: ") ||
+	if r := results[0]; !r.Zero || r.Status != "ok" || len(r.Warnings) != 1 ||
+		!strings.HasPrefix(r.Warnings[0], "Z is 0: ") ||
 		!strings.Contains(r.Warnings[0], "0") {
 		t.Fatalf("got %+v", r)
 	}

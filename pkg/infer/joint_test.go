@@ -16,9 +16,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// jointByEnumeration is P(x_v, v in set | ev): one Z per cell, nil where all are 0. Observed values that contradict a cell make
-// it 0.
-func jointByEnumeration(t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence, set []int) []float64 {
+// jointByEnumeration is P(x_v, v in set | ev):
+// one Z per cell, nil where all are 0. Observed values that contradict a cell make it 0.
+func jointByEnumeration(
+	t *testing.T, m *factorgraph.Model, ev factorgraph.Evidence, set []int,
+) []float64 {
 	t.Helper()
 	z := oracle.Z(m, ev)
 	if z.Sign() == 0 {
@@ -56,12 +58,15 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		m := oracle.RandomModel(
 			rng,
-			oracle.Options{Variables: 6, Factors: 7, MaxArity: 4, MaxStates: 400, Constant: seed%3 == 0, Zeros: 0.15 * float64(seed%4)},
+			oracle.Options{Variables: 6, Factors: 7, MaxArity: 4, MaxStates: 400,
+				Constant: seed%3 == 0, Zeros: 0.15 * float64(seed%4)},
 		)
 		if seed%5 == 0 { // variables that the network forces to be equal
 			m = &factorgraph.Model{Domains: []int{2, 2, 3, 2}, Factors: []factorgraph.Factor{
-				{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0.3, 0, 0, 0.9}}},
-				{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 0, 4, 5, rng.Float64()}}},
+				{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2},
+					Data: []float64{0.3, 0, 0, 0.9}}},
+				{Scope: []int{1, 2}, Table: &tensor.Dense{Shape: []int{2, 3},
+					Data: []float64{1, 2, 0, 4, 5, rng.Float64()}}},
 			}}
 		}
 		ev := oracle.RandomEvidence(rng, m)
@@ -69,9 +74,12 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 			ev.Hard = nil
 		}
 		set := rng.Perm(len(m.Domains))[:1+rng.IntN(len(m.Domains))]
-		for _, s := range []btn.Settings{{Method: btn.MethodExact}, {}, {Cores: query.CoresAreVariables}} {
+		for _, s := range []btn.Settings{{Method: btn.MethodExact}, {},
+			{Cores: query.CoresAreVariables}} {
 			asked := query.Query{Evidence: ev, Joint: set, Marginals: seed%3 == 1}
-			results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked, {Evidence: ev}}, Settings: s}, nil)
+			results, err := Run(context.Background(),
+				Request{Job: "t", Model: m, Queries: []query.Query{asked, {Evidence: ev}},
+					Settings: s}, nil)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -84,15 +92,18 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 					t.Errorf("seed %d, %+v: Z is 0, got %+v", seed, s, r.Joint)
 				}
 				continue
-			case r.Joint == nil || len(r.Joint.P) != len(want) || !slices.Equal(r.Joint.Variables, set) || results[1].Joint != nil:
+			case r.Joint == nil || len(r.Joint.P) != len(want) ||
+				!slices.Equal(r.Joint.Variables, set) || results[1].Joint != nil:
 				t.Fatalf("seed %d, %+v: joint %+v of %v", seed, s, r.Joint, set)
 			}
-			if lnZ, _ := oracle.LogZ(m, ev); math.Abs(*r.LogZ-lnZ) > exactTolerance*(1+math.Abs(lnZ)) {
+			if lnZ, _ := oracle.LogZ(m,
+				ev); math.Abs(*r.LogZ-lnZ) > exactTolerance*(1+math.Abs(lnZ)) {
 				t.Errorf("seed %d, %+v: ln Z %v, want %v", seed, s, *r.LogZ, lnZ)
 			}
 			for x := range want {
 				if math.Abs(r.Joint.P[x]-want[x]) > 1e-12 {
-					t.Errorf("seed %d, %+v: cell %d of %v: %v, want %v", seed, s, x, set, r.Joint.P[x], want[x])
+					t.Errorf("seed %d, %+v: cell %d of %v: %v, want %v",
+						seed, s, x, set, r.Joint.P[x], want[x])
 				}
 			}
 			if (r.Marginals != nil) != asked.Marginals {
@@ -102,7 +113,8 @@ func TestJointMarginalsEqualBruteForce(t *testing.T) {
 				for v, row := range oracle.Marginals(m, ev) {
 					for a := range row {
 						if math.Abs(r.Marginals[v][a]-row[a]) > 1e-12 {
-							t.Errorf("seed %d: P(x_%d = %d) = %v, want %v", seed, v, a, r.Marginals[v][a], row[a])
+							t.Errorf("seed %d: P(x_%d = %d) = %v, want %v",
+								seed, v, a, r.Marginals[v][a], row[a])
 						}
 					}
 				}
@@ -121,7 +133,8 @@ func TestSlicedJointMarginals(t *testing.T) {
 			asked.Marginals = marginals
 			results, err := Run(
 				context.Background(),
-				Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
+				Request{Job: "t", Model: m, Queries: []query.Query{asked},
+					Settings: btn.Settings{Method: btn.MethodExact, Memory: memory}},
 				nil,
 			)
 			if err != nil {
@@ -147,7 +160,8 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 	run := func(s btn.Settings, variables int, set ...int) (btn.Result, error) {
 		results, err := Run(
 			context.Background(),
-			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}}, Settings: s}, nil,
+			Request{Job: "t", Model: ising(variables), Queries: []query.Query{{Joint: set}},
+				Settings: s}, nil,
 		)
 		if err != nil {
 			return btn.Result{}, err
@@ -167,11 +181,13 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 		}, "negative": {[]int{-1}, "variable -1"}, "twice": {[]int{2, 3, 2}, "variable 2 twice"},
 		"cells": {all, "more than 1048576 cells with variable 20"},
 	} {
-		if _, err := run(btn.Settings{}, 24, c.set...); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), c.want) {
+		if _, err := run(btn.Settings{}, 24, c.set...); fault.CodeOf(err) != fault.BadInput ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if r, err := run(btn.Settings{Method: btn.MethodSymmetryCP}, 6, 1, 2); err != nil || r.Error == nil || r.Error.Code != fault.Unsupported {
+	if r, err := run(btn.Settings{Method: btn.MethodSymmetryCP}, 6, 1, 2); err != nil ||
+		r.Error == nil || r.Error.Code != fault.Unsupported {
 		t.Errorf("symmetry-cp: %v %+v", err, r.Error)
 	}
 	for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
@@ -183,13 +199,15 @@ func TestJointMarginalsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestJointMarginalsInEverySequence: queries under the same evidence that ask for the same variables in another sequence have
-// cells of their own, whatever they share.
+// TestJointMarginalsInEverySequence: queries under the same evidence that ask for the
+// same variables in another sequence have cells of their own, whatever they share.
 func TestJointMarginalsInEverySequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 17))
 	m := &factorgraph.Model{Domains: []int{2, 3, 2}, Factors: []factorgraph.Factor{
-		{Scope: []int{0, 1}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{2, 3}, oracle.Options{})},
-		{Scope: []int{1, 2}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{3, 2}, oracle.Options{})},
+		{Scope: []int{0, 1}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{2, 3},
+			oracle.Options{})},
+		{Scope: []int{1, 2}, Table: oracle.RandomTensor(rng, oracle.Dense, []int{3, 2},
+			oracle.Options{})},
 	}}
 	sets := [][]int{{0, 2}, {2, 0}, {1, 2}, {0, 2}, {2, 1}}
 	var queries []query.Query

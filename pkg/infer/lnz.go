@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	// ErrNotExact: the value is known, but rounding may have changed more of it than an exact answer may. Run gives it, with the reason.
+	// ErrNotExact: the value is known, but rounding may have changed
+	// more of it than an exact answer may. Run gives it, with the reason.
 	ErrNotExact = errors.New("infer: the answer is not exact")
 	// ErrImpossible: the evidence has probability 0, so nothing has a probability given it.
 	ErrImpossible = errors.New("infer: the evidence is impossible")
@@ -24,9 +25,10 @@ var (
 //
 //	Z = Σ_{x agrees with ev} Π_c φ_c(x_c)
 //
-// The zero Evidence observes nothing. ln Z is −Inf where Z is 0.
-// Errors: fault.BadInput for a model or evidence that contradicts itself, fault.OverBudget with the figures where no exact way fits the
-// default memory and work, ErrNotExact (fault.Unsupported), the context's. Run also estimates, and says how right it is.
+// The zero Evidence observes nothing. ln Z is −Inf where Z is 0. Errors: fault.BadInput for a model
+// or evidence that contradicts itself, fault.OverBudget with the figures where no exact way fits
+// the default memory and work, ErrNotExact (fault.Unsupported), the context's. Run also estimates,
+// and says how right it is.
 // Cost: exponential in the width of the best contraction tree found, after simplification.
 // Source: Hamid and Braun, section 2 and Lemma 1.
 func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (float64, error) {
@@ -40,10 +42,13 @@ func LnZ(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) (fl
 	return *r.LogZ, nil
 }
 
-// Marginals returns P(x_i = a | ev) for all variables i and their values a, exactly up to rounding: one row per variable with one
-// probability per value, in [0, 1], which sum to 1. Observed variables have 0 and 1.
-// Errors: those of LnZ; ErrImpossible (fault.BadInput) where Z is 0. Cost: about three times LnZ's.
-func Marginals(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence) ([][]float64, error) {
+// Marginals returns P(x_i = a | ev) for all variables i and their values a, exactly up to rounding:
+// one row per variable with one probability per value, in [0, 1], which sum to 1. Observed
+// variables have 0 and 1. Errors: those of LnZ; ErrImpossible (fault.BadInput) where Z is 0. Cost:
+// about three times LnZ's.
+func Marginals(
+	ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidence,
+) ([][]float64, error) {
 	r, err := exactly(ctx, m, query.Query{Evidence: ev, Marginals: true})
 	switch {
 	case err != nil:
@@ -56,7 +61,12 @@ func Marginals(ctx context.Context, m *factorgraph.Model, ev factorgraph.Evidenc
 
 // exactly returns the answer to one query by method exact.
 func exactly(ctx context.Context, m *factorgraph.Model, q query.Query) (*btn.Result, error) {
-	results, err := Run(ctx, Request{Job: "call", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact}}, nil)
+	results, err := Run(ctx, Request{
+		Job:      "call",
+		Model:    m,
+		Queries:  []query.Query{q},
+		Settings: btn.Settings{Method: btn.MethodExact},
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

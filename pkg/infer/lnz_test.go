@@ -21,8 +21,11 @@ func sprinkler() *factorgraph.Model {
 		Domains: []int{2, 2, 2},
 		Factors: []factorgraph.Factor{
 			{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0.8, 0.2}}},
-			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{0.6, 0.4, 0.99, 0.01}}},
-			{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: []float64{1, 0, 0.1, 0.9, 0.2, 0.8, 0.01, 0.99}}},
+			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2},
+				Data: []float64{0.6, 0.4, 0.99, 0.01}}},
+			{Scope: []int{0, 1, 2},
+				Table: &tensor.Dense{Shape: []int{2, 2, 2},
+					Data: []float64{1, 0, 0.1, 0.9, 0.2, 0.8, 0.01, 0.99}}},
 		},
 	}
 }
@@ -85,13 +88,16 @@ func TestLnZ(t *testing.T) {
 	if lnZ, err := infer.LnZ(ctx, m, rain); err != nil || !math.IsInf(lnZ, -1) {
 		t.Errorf("impossible: %v, %v", lnZ, err)
 	}
-	if p, err := infer.Marginals(ctx, m, rain); !errors.Is(err, infer.ErrImpossible) || fault.CodeOf(err) != fault.BadInput {
+	if p, err := infer.Marginals(ctx, m, rain); !errors.Is(err, infer.ErrImpossible) ||
+		fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("impossible: %v, %v", p, err)
 	}
-	if _, err := infer.LnZ(ctx, m, factorgraph.Observe(map[int]int{3: 0})); fault.CodeOf(err) != fault.BadInput {
+	if _, err := infer.LnZ(ctx, m,
+		factorgraph.Observe(map[int]int{3: 0})); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("a variable that there is not: %v", err)
 	}
-	if _, err := infer.LnZ(ctx, complete(60), factorgraph.Evidence{}); fault.CodeOf(err) != fault.OverBudget {
+	if _, err := infer.LnZ(ctx, complete(60),
+		factorgraph.Evidence{}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("a complete graph over domains of 8: %v", err)
 	}
 	over, cancel := context.WithCancel(ctx)
@@ -112,7 +118,9 @@ func complete(n int) *factorgraph.Model {
 			for k := range data {
 				data[k] = rng.Float64()
 			}
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{j, i}, Table: &tensor.Dense{Shape: []int{8, 8}, Data: data}})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{j, i},
+					Table: &tensor.Dense{Shape: []int{8, 8}, Data: data}})
 		}
 	}
 	return m

@@ -18,8 +18,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity, orthogonal and bp maps: the table
-// in docs/method.md, by BTN_COMPARE=1 go test ./pkg/infer -run TestSymmetryCPUnderMaps -v.
+// TestSymmetryCPUnderMaps prints |Δ ln Z| and ρ for 1, 4 and 8 components under identity,
+// orthogonal and bp maps: the table in docs/method.md, by BTN_COMPARE=1 go test ./pkg/infer -run
+// TestSymmetryCPUnderMaps -v.
 func TestSymmetryCPUnderMaps(t *testing.T) {
 	if os.Getenv("BTN_COMPARE") == "" {
 		t.Skip("BTN_COMPARE is not set")
@@ -44,7 +45,8 @@ func TestSymmetryCPUnderMaps(t *testing.T) {
 		{"3×3 grid, Δ=0.5", ising(generate.Grid(3, 3, generate.Ising{Delta: 0.5}))},
 		{"3×3 grid, Δ=1", ising(generate.Grid(3, 3, generate.Ising{Delta: 1}))},
 		{"4×4 grid, Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1}))},
-		{"4×4 grid, attractive, Δ=1", ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
+		{"4×4 grid, attractive, Δ=1",
+			ising(generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true}))},
 		{"Curie–Weiss n=8, J=0.1, as pairs", weiss.Model},
 	} {
 		exact := answer(t, c.model, btn.Settings{Method: btn.MethodExact})
@@ -52,7 +54,8 @@ func TestSymmetryCPUnderMaps(t *testing.T) {
 		line := fmt.Sprintf("| %s | %.1e |", c.name, math.Abs(state.LnZ()-*exact.LogZ))
 		for _, maps := range []btn.MapKind{btn.MapIdentity, btn.MapOrthogonal, btn.MapBP} {
 			for _, components := range []int{1, 4, 8} {
-				r := answer(t, c.model, btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components})
+				r := answer(t, c.model,
+					btn.Settings{Method: btn.MethodSymmetryCP, Maps: maps, Components: components})
 				if r.LogZ == nil {
 					line += " none"
 				} else {
@@ -66,8 +69,8 @@ func TestSymmetryCPUnderMaps(t *testing.T) {
 	}
 }
 
-// TestOneComponentInTheGauge: on a model that is large for it, the best component is what surrounds e_0 on every leg, and its
-// ln Z is the Bethe value.
+// TestOneComponentInTheGauge: on a model that is large for it,
+// the best component is what surrounds e_0 on every leg, and its ln Z is the Bethe value.
 func TestOneComponentInTheGauge(t *testing.T) {
 	m, err := generate.Grid(4, 4, generate.Ising{Delta: 1, Attractive: true})
 	if err != nil {
@@ -100,7 +103,8 @@ func messages(t *testing.T, m *factorgraph.Model) *bp.State {
 
 func answer(t *testing.T, m *factorgraph.Model, s btn.Settings) btn.Result {
 	t.Helper()
-	results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s}, nil)
+	results, err := Run(context.Background(),
+		Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 // The methods.
 const (
-	Auto       = btn.MethodAuto       // exact if it fits, else an estimate that says how right it is
+	Auto       = btn.MethodAuto       // exact if it fits, else an estimate with its uncertainty
 	Exact      = btn.MethodExact      // exact, or refused with the figures
 	SymmetryCP = btn.MethodSymmetryCP // the paper's learned decomposition
 	Truncated  = btn.MethodTruncated  // truncated legs with a growing bond

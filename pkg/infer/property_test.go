@@ -17,11 +17,13 @@ import (
 // propertyModels is how many random models the property test draws; BTN_RANDOM_MODELS overrides it.
 const propertyModels = 10_000
 
-// rounding bounds the error of probabilities and of ln Z relative to the largest term, for models without cancellation.
+// rounding bounds the error of probabilities and of ln Z relative to the largest term,
+// for models without cancellation.
 const rounding = 1e-9
 
-// TestRandomModelsAgainstEnumeration draws models of all factor kinds, mixed domains, zeros, arity up to 6, with evidence,
-// and holds Z and every marginal of the exact way, along orders and along trees, against enumeration.
+// TestRandomModelsAgainstEnumeration draws models of all factor kinds, mixed domains, zeros, arity
+// up to 6, with evidence, and holds Z and every marginal of the exact way, along orders and along
+// trees, against enumeration.
 func TestRandomModelsAgainstEnumeration(t *testing.T) {
 	models := propertyModels
 	if testing.Short() {
@@ -42,13 +44,15 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 	for seed := range uint64(models) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		m := oracle.RandomModel(rng, oracle.Options{
-			Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 + rng.IntN(2), MaxDomain: 2 + rng.IntN(3),
+			Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 +
+				rng.IntN(2), MaxDomain: 2 + rng.IntN(3),
 			MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 9, Constant: rng.IntN(4) == 0, Zeros: 0.15 * float64(rng.IntN(4)),
 		})
 		asked := query.Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}
 		s := ways[rng.IntN(len(ways))]
 		s.Method = btn.MethodExact
-		results, err := Run(context.Background(), Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: s}, nil)
+		results, err := Run(context.Background(),
+			Request{Job: "t", Model: m, Queries: []query.Query{asked}, Settings: s}, nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -75,7 +79,8 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		for v, row := range oracle.Marginals(m, asked.Evidence) {
 			for a, p := range row {
 				if math.Abs(r.Marginals[v][a]-p) > rounding {
-					t.Errorf("seed %d, %+v: P(x_%d = %d) = %v, want %v", seed, s, v, a, r.Marginals[v][a], p)
+					t.Errorf("seed %d, %+v: P(x_%d = %d) = %v, want %v",
+						seed, s, v, a, r.Marginals[v][a], p)
 				}
 			}
 		}

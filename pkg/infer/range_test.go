@@ -20,8 +20,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestValuesBeyondFloat64: small models whose numbers span more than a float64, found by differential testing. Truths by hand and
-// by exact rational arithmetic.
+// TestValuesBeyondFloat64: small models whose numbers span more than a float64,
+// found by differential testing. Truths by hand and by exact rational arithmetic.
 func TestValuesBeyondFloat64(t *testing.T) {
 	const two = `{"basetensor_model":1,"variables":[{"domain":2},{"domain":2}],"factors":[`
 	for _, c := range []struct {
@@ -68,7 +68,9 @@ func TestValuesBeyondFloat64(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					r := Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(c.evidence), Marginals: true, Joint: joint}},
+					r := Request{Job: "t", Model: m,
+						Queries: []query.Query{{Evidence: factorgraph.Observe(c.evidence),
+							Marginals: true, Joint: joint}},
 						Settings: btn.Settings{Method: btn.MethodExact, Maps: maps, Cores: cores}}
 					results, err := Run(context.Background(), r, nil)
 					if err != nil {
@@ -76,10 +78,12 @@ func TestValuesBeyondFloat64(t *testing.T) {
 					}
 					a := results[0]
 					if a.Status != "ok" || !a.Exact || a.Zero || math.Abs(*a.LogZ-c.lnZ) > 1e-5 {
-						t.Fatalf("%s, maps %s, cores %s: ln Z %v, %+v", c.name, maps, cores, deref(a.LogZ), a)
+						t.Fatalf("%s, maps %s, cores %s: ln Z %v, %+v",
+							c.name, maps, cores, deref(a.LogZ), a)
 					}
 					if p := a.Marginals[0][0]; math.Abs(p-c.p0) > 1e-9+1e-2*c.p0*(1-c.p0) {
-						t.Errorf("%s, maps %s, cores %s: P(x_0 = 0) = %v, want %v", c.name, maps, cores, p, c.p0)
+						t.Errorf("%s, maps %s, cores %s: P(x_0 = 0) = %v, want %v",
+							c.name, maps, cores, p, c.p0)
 					}
 					if joint != nil && math.Abs(a.Joint.P[0]-a.Marginals[0][0]) > 1e-9 {
 						t.Errorf("%s: joint %v, marginals %v", c.name, a.Joint.P, a.Marginals[0])
@@ -90,8 +94,9 @@ func TestValuesBeyondFloat64(t *testing.T) {
 	}
 }
 
-// TestNoisyOr: two layers, against inclusion and exclusion over the positive findings in 400 bits. Findings that nobody observed are
-// summed out, however many there are: with their signs they are out of every order's reach.
+// TestNoisyOr: two layers, against inclusion and exclusion over the positive findings in 400 bits.
+// Findings that nobody observed are summed out, however many there are: with their signs they are
+// out of every order's reach.
 func TestNoisyOr(t *testing.T) {
 	for _, c := range []struct {
 		name                                 string
@@ -104,20 +109,24 @@ func TestNoisyOr(t *testing.T) {
 		{"most findings not observed", 200, 300, 7, 5, 0.2, 0.05, false, 0},
 		{"most findings not observed, no leak", 150, 400, 8, 0, 0.1, 0, false, 0},
 	} {
-		m, evidence, want := twoLayers(t, rand.New(rand.NewPCG(8, 8)), c.causes, c.findings, c.positive, c.negative, c.share, c.leak)
+		m, evidence, want := twoLayers(t, rand.New(rand.NewPCG(8, 8)), c.causes, c.findings,
+			c.positive, c.negative, c.share, c.leak)
 		for _, method := range []btn.Method{btn.MethodExact, btn.MethodAuto} {
 			for _, marginals := range []bool{false, c.marginals} {
 				r := Request{
-					Job:      "t",
-					Model:    m,
-					Queries:  []query.Query{{Evidence: factorgraph.Observe(evidence), Marginals: marginals}},
+					Job:   "t",
+					Model: m,
+					Queries: []query.Query{{Evidence: factorgraph.Observe(evidence),
+						Marginals: marginals}},
 					Settings: btn.Settings{Method: method},
 				}
 				results, err := Run(context.Background(), r, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if a := results[0]; a.Status != "ok" || !a.Exact || math.Abs(*a.LogZ-want) > 1e-9*math.Abs(want) || *a.CancellationDigits < c.digits {
+				if a := results[0]; a.Status != "ok" || !a.Exact ||
+					math.Abs(*a.LogZ-want) > 1e-9*math.Abs(want) ||
+					*a.CancellationDigits < c.digits {
 					t.Errorf("%s, %s: ln Z %v, want %v; exact %v, %v digits cancelled; %q",
 						c.name, method, deref(a.LogZ), want, a.Exact, deref(a.CancellationDigits), a.Warnings)
 				}
@@ -126,8 +135,8 @@ func TestNoisyOr(t *testing.T) {
 	}
 }
 
-// twoLayers returns a noisy-or network of rare causes, where a share of all arrows is there, the first findings being positive and
-// those after them negative, and its ln Z.
+// twoLayers returns a noisy-or network of rare causes, where a share of all arrows is there,
+// the first findings being positive and those after them negative, and its ln Z.
 func twoLayers(
 	t *testing.T, rng *rand.Rand, causes, findings, positive, negative int, share, leak float64,
 ) (*factorgraph.Model, map[int]int, float64) {
@@ -139,7 +148,8 @@ func twoLayers(
 		m.Domains = append(m.Domains, 2)
 		m.Factors = append(
 			m.Factors,
-			factorgraph.Factor{Scope: []int{i}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - prior[i], prior[i]}}},
+			factorgraph.Factor{Scope: []int{i},
+				Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1 - prior[i], prior[i]}}},
 		)
 	}
 	evidence := map[int]int{}
@@ -158,13 +168,15 @@ func twoLayers(
 			t.Fatal(err)
 		}
 		scope = append(scope, causes+j)
-		// the same tensor with its weights in the vectors of the finding, and in both, whose products are rounded, the
-		// finding first
+		// the same tensor with its weights in the vectors of the finding,
+		// and in both, whose products are rounded, the finding first
 		switch j % 3 {
 		case 1:
-			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 1}, []float64{0, 1, 1 - leak, leak - 1}
+			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 1}, []float64{0, 1, 1 - leak,
+				leak - 1}
 		case 2:
-			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 0.9}, []float64{0, 1, (1 - leak) / 0.9, (leak - 1) / 0.9}
+			f.Weights, f.Vectors[len(scope)-1] = []float64{1, 0.9}, []float64{0, 1,
+				(1 - leak) / 0.9, (leak - 1) / 0.9}
 			last := len(scope) - 1
 			scope[0], scope[last] = scope[last], scope[0]
 			f.Vectors[0], f.Vectors[last] = f.Vectors[last], f.Vectors[0]
@@ -223,12 +235,14 @@ func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
 		m := &factorgraph.Model{
 			Domains: []int{2, 2},
 			Factors: []factorgraph.Factor{
-				{Scope: []int{0, 1}, Table: &tensor.CP{Shape: []int{2, 2}, Weights: c.weights, Vectors: [][]float64{ones, ones}}},
+				{Scope: []int{0, 1}, Table: &tensor.CP{Shape: []int{2, 2}, Weights: c.weights,
+					Vectors: [][]float64{ones, ones}}},
 			},
 		}
 		results, err := Run(
 			context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodExact}}, nil,
+			Request{Job: "t", Model: m, Queries: []query.Query{{}},
+				Settings: btn.Settings{Method: btn.MethodExact}}, nil,
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +251,8 @@ func TestSignsThatCancelToNothingAreNoZero(t *testing.T) {
 		case a.Status != "ok" || !a.Exact || a.Zero != (c.want == nil):
 			t.Errorf("weights %v: %+v", c.weights, a)
 		case c.want != nil && math.Abs(*a.LogZ-exactSum(c.weights)-math.Log(4)) > 1e-9:
-			t.Errorf("weights %v: ln Z %v, want %v", c.weights, *a.LogZ, exactSum(c.weights)+math.Log(4))
+			t.Errorf("weights %v: ln Z %v, want %v",
+				c.weights, *a.LogZ, exactSum(c.weights)+math.Log(4))
 		}
 	}
 }
@@ -252,16 +267,20 @@ func exactSum(xs []float64) float64 {
 	return math.Log(f)
 }
 
-// TestWhatIsTooLargeForWideNumbersIsNotMarkedExact: a grid whose entries span too much, and that takes too long in wide numbers.
+// TestWhatIsTooLargeForWideNumbersIsNotMarkedExact:
+// a grid whose entries span too much, and that takes too long in wide numbers.
 func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
 	const side = 18
 	m := &factorgraph.Model{Domains: make([]int, side*side)}
 	pair := func(a, b int) {
 		data := []float64{1, 1e-180, 1e-180, 1e-200}
-		if a == 0 || b == side*side-1 { // two corners prefer the other value: what counts is 1e-800 of what the rest prefers
+		// two corners prefer the other value: what counts is 1e-800 of what the rest prefers
+		if a == 0 || b == side*side-1 {
 			data = []float64{1e-200, 1e-180, 1e-180, 1}
 		}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{a, b}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: data}})
+		m.Factors = append(m.Factors,
+			factorgraph.Factor{Scope: []int{a, b},
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: data}})
 	}
 	for i := range m.Domains {
 		m.Domains[i] = 2
@@ -272,13 +291,15 @@ func TestWhatIsTooLargeForWideNumbersIsNotMarkedExact(t *testing.T) {
 			pair(i-side, i)
 		}
 	}
-	r := Request{Job: "t", Model: m, Queries: []query.Query{{}}, Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
+	r := Request{Job: "t", Model: m, Queries: []query.Query{{}},
+		Settings: btn.Settings{Method: btn.MethodExact, Memory: 64 << 20}}
 	results, err := Run(context.Background(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := results[0]
-	if a.Status != "ok" || a.Exact || !strings.Contains(strings.Join(a.Warnings, " "), "may be missing") {
+	if a.Status != "ok" || a.Exact ||
+		!strings.Contains(strings.Join(a.Warnings, " "), "may be missing") {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -290,8 +311,8 @@ func deref(x *float64) float64 {
 	return *x
 }
 
-// TestEstimatesTakeNoStandIns: where the values of a symmetric factor are further apart than float64 holds, no estimate is made of
-// numbers that stand for those that are too small.
+// TestEstimatesTakeNoStandIns: where the values of a symmetric factor are further apart than
+// float64 holds, no estimate is made of numbers that stand for those that are too small.
 func TestEstimatesTakeNoStandIns(t *testing.T) {
 	const n = 14
 	m := &factorgraph.Model{Domains: make([]int, n)}
@@ -301,7 +322,8 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 		m.Domains[i], scope[i], of[i] = 2, i, []uint8{0, 1}
 		m.Factors = append(
 			m.Factors,
-			factorgraph.Factor{Scope: []int{i, (i + 1) % n}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-3, 1e-2, 1.25}}},
+			factorgraph.Factor{Scope: []int{i, (i + 1) % n},
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1e-3, 1e-2, 1.25}}},
 		)
 	}
 	for c := range n + 1 {
@@ -309,12 +331,15 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 	}
 	m.Factors = append(
 		m.Factors,
-		factorgraph.Factor{Scope: scope, Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of}, Values: values}},
+		factorgraph.Factor{Scope: scope,
+			Table: &tensor.Symmetric{Shape: m.Domains, Levels: countspace.Levels{D: 2, Of: of},
+				Values: values}},
 	)
 	ask := func(s btn.Settings) btn.Result {
 		results, err := Run(
 			context.Background(),
-			Request{Job: "t", Model: m, Queries: []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s},
+			Request{Job: "t", Model: m,
+				Queries: []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s},
 			nil,
 		)
 		if err != nil {
@@ -332,14 +357,16 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 			switch {
 			case a.Status == "ok" && a.Exact && math.Abs(*a.LogZ-*want.LogZ) < 1e-9:
 			case a.Error == nil || a.Error.Code != fault.Unsupported:
-				t.Errorf("%s, maps %s: ln Z %v (exact: %v), it is %v; %+v", method, maps, deref(a.LogZ), a.Exact, *want.LogZ, a.Error)
+				t.Errorf("%s, maps %s: ln Z %v (exact: %v), it is %v; %+v",
+					method, maps, deref(a.LogZ), a.Exact, *want.LogZ, a.Error)
 			}
 		}
 	}
 }
 
-// TestWeightsOfSignedModelsAreNotRounded: terms cancel to what the rounding of a product of two weights would be. Factors of order
-// one keep every digit; a likelihood on top of weights does not, and its answer is not called exact.
+// TestWeightsOfSignedModelsAreNotRounded: terms cancel to what the rounding of a product of two
+// weights would be. Factors of order one keep every digit; a likelihood on top of weights does not,
+// and its answer is not called exact.
 func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 	weights := [][]float64{{0.1, 0.2}, {0.3, 0.7}, {1, -math.Nextafter((0.1*0.3)/(0.2*0.7), 0)}}
 	total := new(big.Float).SetPrec(400)
@@ -351,21 +378,27 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 		total.Add(total, term)
 	}
 	want, _ := total.Float64()
-	dense := func(shape []int, data ...float64) tensor.Tensor { return &tensor.Dense{Shape: shape, Data: data} }
+	dense := func(shape []int, data ...float64) tensor.Tensor {
+		return &tensor.Dense{Shape: shape, Data: data}
+	}
 	for _, soft := range []bool{false, true} {
-		m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: dense([]int{2, 2}, 1, 2, 1, 2)}}}
+		m := &factorgraph.Model{Domains: []int{2, 2},
+			Factors: []factorgraph.Factor{{Scope: []int{0, 1},
+				Table: dense([]int{2, 2}, 1, 2, 1, 2)}}}
 		q := query.Query{}
 		for k, w := range weights {
 			if soft && k == 1 {
 				q.Evidence.Soft = []factorgraph.Likelihood{{Var: 0, Weights: w}}
 				continue
 			}
-			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
+			m.Factors = append(m.Factors,
+				factorgraph.Factor{Scope: []int{0}, Table: dense([]int{2}, w...)})
 		}
 		for _, cores := range []btn.CoreChoice{btn.CoresAreFactors, query.CoresAreVariables} {
 			results, err := Run(
 				context.Background(),
-				Request{Job: "t", Model: m, Queries: []query.Query{q}, Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}},
+				Request{Job: "t", Model: m, Queries: []query.Query{q},
+					Settings: btn.Settings{Method: btn.MethodExact, Cores: cores}},
 				nil,
 			)
 			if err != nil {
@@ -374,9 +407,11 @@ func TestWeightsOfSignedModelsAreNotRounded(t *testing.T) {
 			a := results[0]
 			switch {
 			case soft && (a.Exact || a.Zero):
-				t.Errorf("cores %s, a likelihood: %v is called exact, it is %v", cores, deref(a.LogZ), math.Log(want))
+				t.Errorf("cores %s, a likelihood: %v is called exact, it is %v",
+					cores, deref(a.LogZ), math.Log(want))
 			case !soft && (!a.Exact || math.Abs(deref(a.LogZ)-math.Log(want)) > 1e-9):
-				t.Errorf("cores %s: ln Z %v (exact: %v), it is %v", cores, deref(a.LogZ), a.Exact, math.Log(want))
+				t.Errorf("cores %s: ln Z %v (exact: %v), it is %v",
+					cores, deref(a.LogZ), a.Exact, math.Log(want))
 			}
 		}
 	}

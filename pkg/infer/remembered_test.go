@@ -24,7 +24,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// memory is the memo of learn-worker, entries as bytes, with the keys that it was asked for and how many it had.
+// memory is the memo of learn-worker, entries as bytes,
+// with the keys that it was asked for and how many it had.
 type memory struct {
 	plan.Memo
 	keys map[string]bool
@@ -33,14 +34,17 @@ type memory struct {
 
 func newMemory(t *testing.T) *memory {
 	t.Helper()
-	store, err := cache.Open("", cache.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	store, err := cache.Open("",
+		cache.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &memory{Memo: cached.Memo{Cache: store}, keys: map[string]bool{}}
 }
 
-func (m *memory) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (m *memory) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	m.keys[key] = true
 	d, hit, err := m.Memo.Do(ctx, key, compute)
 	if hit {
@@ -66,8 +70,10 @@ func rememberingCases(t *testing.T) []remembering {
 		return m
 	}
 	return []remembering{
-		{"exact, an order", grid(6, generate.Ising{Delta: 1, Seed: 1}), btn.Settings{Method: btn.MethodExact}},
-		{"exact, a tree", grid(15, generate.Ising{Delta: 1, Seed: 1}), btn.Settings{Method: btn.MethodExact}},
+		{"exact, an order", grid(6, generate.Ising{Delta: 1, Seed: 1}),
+			btn.Settings{Method: btn.MethodExact}},
+		{"exact, a tree", grid(15, generate.Ising{Delta: 1, Seed: 1}),
+			btn.Settings{Method: btn.MethodExact}},
 		{
 			"truncated", grid(10, generate.Ising{Delta: 1, Attractive: true, Seed: 5}),
 			btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 18, Budget: 1e8},
@@ -76,8 +82,10 @@ func rememberingCases(t *testing.T) []remembering {
 			"truncated, in slices", grid(9, generate.Ising{Delta: 1, Seed: 5}),
 			btn.Settings{Method: btn.MethodTruncated, Memory: 1 << 15, Budget: 1e9},
 		},
-		{"regions, one fixed point", grid(8, generate.Ising{Delta: 0.5, Seed: 2}), btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
-		{"regions, phases", grid(8, generate.Ising{Delta: 1.5, Attractive: true, Seed: 1}), btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
+		{"regions, one fixed point", grid(8, generate.Ising{Delta: 0.5, Seed: 2}),
+			btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
+		{"regions, phases", grid(8, generate.Ising{Delta: 1.5, Attractive: true, Seed: 1}),
+			btn.Settings{Method: btn.MethodRegions, Budget: 3e6}},
 		{
 			"symmetry-cp", grid(3, generate.Ising{Delta: 0.5, Seed: 1}),
 			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 4, Starts: 1},
@@ -85,13 +93,15 @@ func rememberingCases(t *testing.T) []remembering {
 	}
 }
 
-// questions are queries that leave different parts of a model of n variables: the same variables at other values too.
+// questions are queries that leave different parts of a model of n variables:
+// the same variables at other values too.
 func questions(n int) []query.Query {
 	many := map[int]int{}
 	for v := 0; v < n; v += 3 {
 		many[v] = v % 2
 	}
-	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 2, Weights: []float64{0.25, 1.5}}}}
+	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 2,
+		Weights: []float64{0.25, 1.5}}}}
 	return []query.Query{
 		{}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 1})}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 0})},
 		{Evidence: factorgraph.Observe(many)}, {Evidence: soft},
@@ -100,7 +110,8 @@ func questions(n int) []query.Query {
 
 func answers(t *testing.T, c remembering, queries []query.Query, memo plan.Memo) []btn.Result {
 	t.Helper()
-	results, err := infer.Run(t.Context(), infer.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
+	results, err := infer.Run(t.Context(),
+		infer.Request{Job: "t", Model: c.model, Queries: queries, Settings: c.settings}, memo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +158,10 @@ func TestAnswersDoNotDependOnWhatIsRemembered(t *testing.T) {
 			backwards, forwards := newMemory(t), newMemory(t)
 			for k := range queries {
 				i := len(queries) - 1 - k
-				check("the last ones first", i, answers(t, c, queries[i:i+1], backwards)[0], map[bool]string{true: "miss"}[k == 0])
-				check("each after the ones before", k, answers(t, c, queries[k:k+1], forwards)[0], map[bool]string{true: "miss"}[k == 0])
+				check("the last ones first", i, answers(t, c, queries[i:i+1], backwards)[0],
+					map[bool]string{true: "miss"}[k == 0])
+				check("each after the ones before", k, answers(t, c, queries[k:k+1], forwards)[0],
+					map[bool]string{true: "miss"}[k == 0])
 			}
 			for i := range queries {
 				check("asked again", i, answers(t, c, queries[i:i+1], forwards)[0], "hit")
@@ -191,7 +204,8 @@ func TestAnotherEntryNeverHits(t *testing.T) {
 				asked.model = &other
 				for i, r := range answers(t, asked, ask, known) {
 					if r.Cache != "miss" {
-						t.Errorf("factor %d over %v, query %d: cache %q", f, c.model.Factors[f].Scope, i, r.Cache)
+						t.Errorf("factor %d over %v, query %d: cache %q",
+							f, c.model.Factors[f].Scope, i, r.Cache)
 					}
 				}
 				if known.hits > 0 {
@@ -205,7 +219,8 @@ func TestAnotherEntryNeverHits(t *testing.T) {
 	}
 }
 
-// What is learned for evidence alone says so, hit or miss; what the model's own serves says nothing.
+// What is learned for evidence alone says so, hit or miss;
+// what the model's own serves says nothing.
 func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 	grid, err := generate.Grid(20, 20, generate.Ising{Delta: 1, Seed: 1})
 	if err != nil {
@@ -221,8 +236,10 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 		few      string // what one observation makes of what is learned
 		many     string
 	}{
-		{complete, btn.Settings{Method: btn.MethodTruncated, Bond: 48}, "", "plans of truncated legs: the model's takes"},
-		{grid, btn.Settings{Method: btn.MethodRegions, Budget: 1e7}, "regions: for what", "regions"},
+		{complete, btn.Settings{Method: btn.MethodTruncated, Bond: 48}, "",
+			"plans of truncated legs: the model's takes"},
+		{grid, btn.Settings{Method: btn.MethodRegions, Budget: 1e7}, "regions: for what",
+			"regions"},
 		{grid, btn.Settings{Method: btn.MethodExact}, "contraction tree", ""},
 	} {
 		memo := newMemory(t)
@@ -241,7 +258,8 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				assignments, err := stage.Learn(t.Context(), net, []query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
+				assignments, err := stage.Learn(t.Context(), net,
+					[]query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -250,7 +268,8 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 					t.Fatalf("%s, %s: %+v", model.name, q.name, a.Error)
 				}
 				if !strings.HasPrefix(a.Relearned, q.want) || q.want == "" && a.Relearned != "" {
-					t.Errorf("%s, evidence %s, %s: %q, want %q", model.name, q.name, asked, a.Relearned, q.want)
+					t.Errorf("%s, evidence %s, %s: %q, want %q",
+						model.name, q.name, asked, a.Relearned, q.want)
 				}
 				if text := stage.Describe(assignments); text != "" && a.Relearned != "" &&
 					!strings.Contains(text, "learned for its evidence: "+a.Relearned) {

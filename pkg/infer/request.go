@@ -1,5 +1,6 @@
-// Package infer answers a request in plain calls: reparameterise, learn, contract, aggregate. The pipeline runs the
-// same four functions in four processes and must reproduce these answers bit for bit.
+// Package infer answers a request in plain calls: reparameterise, learn, contract, aggregate. The
+// pipeline runs the same four functions in four processes and must reproduce these answers bit for
+// bit.
 package infer
 
 import (
@@ -10,8 +11,8 @@ import (
 
 // Request is a model, what is asked of it, and how.
 type Request struct {
-	Job      string // [A-Za-z0-9_-]{1,64}
+	Job      string // [A-Za-z0-9_-]{1,64}, the job of the results
 	Model    *factorgraph.Model
 	Queries  []query.Query // at least one
-	Settings btn.Settings
+	Settings btn.Settings  // what is left to the default may be zero
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Run answers a request by the four stages in a row. memo may be nil. Where ctx has a deadline and the answer grows, it is the best
-// estimate so far, as in the pipeline. Failures of single queries are in their
-// results; the error returned is the whole request's.
+// Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk
+// until the answer has settled, aggregate. memo remembers plans between calls and may be nil. Where
+// ctx has a deadline and the answer grows, it is the best estimate so far, as in the pipeline.
+// Failures of single queries are in their results; the error returned is the whole request's.
 func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
@@ -24,24 +25,35 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r.Queries = queries
+
 	net, err := stage.Reparameterise(ctx, r.Model, r.Settings)
 	if err != nil {
 		return nil, err
 	}
+
 	shared := &problem.Shared{}
-	options := problem.Options{Memory: r.Settings.WithDefaults().Memory, Projectors: &contract.Recent{}}
+	options := problem.Options{
+		Memory:     r.Settings.WithDefaults().Memory,
+		Projectors: &contract.Recent{},
+	}
 	known := &plan.Known{Problems: shared, Options: options}
 	assignments, err := stage.LearnKnown(ctx, net, r.Queries, r.Settings, memo, known)
 	if err != nil {
 		return nil, err
 	}
+
 	var values []btn.UnitValue
 	chunks, ends := stage.Chunks(net, assignments)
 	for k, units := range chunks {
 		part, err := stage.Contract(
 			ctx, net, assignments, r.Queries, units,
-			stage.ContractOptions{Memory: options.Memory, Shared: shared, Projectors: options.Projectors},
+			stage.ContractOptions{
+				Memory:     options.Memory,
+				Shared:     shared,
+				Projectors: options.Projectors,
+			},
 		)
 		if err != nil {
 			return soFar(ctx, r, assignments, values, err)
@@ -51,14 +63,19 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 			break
 		}
 	}
+
 	return stage.Aggregate(r.Job, assignments, r.files(), values), nil
 }
 
-// soFar answers what grows with the values there are, where the context's deadline ended the contraction; else it fails.
-func soFar(ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error) ([]btn.Result, error) {
+// soFar answers what grows with the values there are,
+// where the context's deadline ended the contraction; else it fails.
+func soFar(
+	ctx context.Context, r Request, assignments []btn.Assignment, values []btn.UnitValue, err error,
+) ([]btn.Result, error) {
 	if len(values) == 0 || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, err
 	}
+
 	results := stage.AggregateNow(r.Job, assignments, r.files(), values)
 	for i := range results {
 		if results[i].Status == btn.StatusOK {

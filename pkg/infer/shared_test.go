@@ -13,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Parts of regions hand on what they are computed from: whatever the sequence of queries, their values keep their bits.
+// Parts of regions hand on what they are computed from:
+// whatever the sequence of queries, their values keep their bits.
 func TestSharedGroundChangesNoBit(t *testing.T) {
 	m, err := generate.Grid(8, 9, generate.Ising{Delta: 0.5, Seed: 4})
 	if err != nil {
@@ -48,12 +49,14 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 		t.Fatalf("%d units", len(units))
 	}
 	shared := &problem.Shared{}
-	with, err := stage.Contract(ctx, net, assignments, queries, units, stage.ContractOptions{Shared: shared})
+	with, err := stage.Contract(ctx, net, assignments, queries, units,
+		stage.ContractOptions{Shared: shared})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, u := range units {
-		alone, err := stage.Contract(ctx, net, assignments, queries, []btn.Unit{u}, stage.ContractOptions{})
+		alone, err := stage.Contract(ctx, net, assignments, queries, []btn.Unit{u},
+			stage.ContractOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
