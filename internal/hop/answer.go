@@ -14,10 +14,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// WriteTimeout bounds the writing of terminal answers and dead letters, which outlive the work's own context.
+// WriteTimeout bounds the writing of terminal answers and dead letters, which outlive the work's
+// own context.
 const WriteTimeout = 10 * time.Second
 
-// answered reports whether the job has its answer. Where it cannot be known the answer is no: work goes on.
+// answered reports whether the job has its answer. Where that cannot be found out it says no, and
+// work goes on.
 func (l *Loop) answered(ctx context.Context, job string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -25,7 +27,8 @@ func (l *Loop) answered(ctx context.Context, job string) bool {
 	return err == nil && has
 }
 
-// Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another request's.
+// Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
+// request's.
 func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
 	m, err := l.Bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -34,32 +37,39 @@ func (l *Loop) Unanswered(ctx context.Context, job, digest string) error {
 	if err != nil {
 		return err
 	}
+
 	var a wire.Answer
 	if err := wire.Decode(m.Data, &a); err != nil {
 		return fault.New(fault.Internal, "pipeline: stored answer of job %s: %w", job, err)
 	}
+
 	if a.Digest != digest {
 		return ErrForeign
 	}
 	return ErrAnswered
 }
 
-// Over returns ErrAnswered if the job has its answer, or had it: where the model of an old job is gone, its answer may be gone too, and
-// the job is not done again. It returns ErrForeign if the answer is another request's. The job was stored then, in Unix milliseconds.
+// Over returns ErrAnswered if the job has its answer, or has had it: where the model of an old job
+// is gone its answer may be gone too, and the job is not done again. It returns ErrForeign if the
+// answer is another request's. The time at which the job was stored is in Unix milliseconds, 0 if
+// it is not known.
 func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored int64) error {
 	if err := l.Unanswered(ctx, job, digest); err != nil {
 		return err
 	}
 	if stored <= 0 {
-		return nil // not known
+		return nil
 	}
+
 	s, err := l.Bus.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return err
 	}
+
 	if time.Since(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
 		return nil
 	}
+
 	there, err := l.Bus.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
 	if err == nil && len(there) == 0 {
 		return ErrAnswered
@@ -67,53 +77,84 @@ func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored in
 	return err
 }
 
-// Answer stores a terminal answer; the first one stays. It returns ErrForeign if that is another request's.
+// Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
+// another request's.
 func (l *Loop) Answer(ctx context.Context, a *wire.Answer) error {
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
 	}
-	m := &nats.Msg{Subject: wire.AnswerSubject(a.Job), Header: message.Headers(a, a.Job, a.Digest, a.Tenant), Data: b}
+	m := &nats.Msg{
+		Subject: wire.AnswerSubject(a.Job),
+		Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
+		Data:    b,
+	}
+
 	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
 	if err == nil && earlier == nil && l.Ended != nil {
 		l.Ended(a.Job)
 	}
+
 	if err != nil || earlier == nil {
 		return err
 	}
+
 	var first wire.Answer
 	if err := wire.Decode(earlier.Data, &first); err != nil {
 		return fault.New(fault.Internal, "pipeline: stored answer of job %s: %w", a.Job, err)
 	}
+
 	switch {
 	case first.Digest != a.Digest:
 		return ErrForeign
-	case first.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(first.Results, a.Results):
+	case first.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(
+		first.Results, a.Results,
+	):
 		l.Metrics.Conflict(l.Stage)
-		l.Log.Error("the same request had two different answers, the first stays", "job", a.Job, "digest", a.Digest)
+		l.Log.Error(
+			"the same request had two different answers, the first stays", "job", a.Job, "digest",
+			a.Digest,
+		)
 	}
 	return nil
 }
 
-// sameResults compares what was computed: not how long it took, nor whether it was remembered.
+// sameResults compares what was computed, not how long it took nor whether it was remembered.
 func sameResults(a, b []btn.Result) bool {
 	if len(a) != len(b) {
 		return false
 	}
+
 	bare := func(r []btn.Result) []btn.Result {
 		out := make([]btn.Result, len(r))
 		for i := range r {
 			out[i] = r[i]
-			out[i].TimingsMS, out[i].Cache = nil, ""
+			out[i].TimingsMS = nil
+			out[i].Cache = ""
 		}
 		return out
 	}
-	x, errX := wire.Encode(&wire.Answer{Job: a[0].Job, Digest: wire.Digest(nil), Status: wire.StatusOK, Results: bare(a)})
-	y, errY := wire.Encode(&wire.Answer{Job: b[0].Job, Digest: wire.Digest(nil), Status: wire.StatusOK, Results: bare(b)})
+
+	x, errX := wire.Encode(
+		&wire.Answer{
+			Job:     a[0].Job,
+			Digest:  wire.Digest(nil),
+			Status:  wire.StatusOK,
+			Results: bare(a),
+		},
+	)
+	y, errY := wire.Encode(
+		&wire.Answer{
+			Job:     b[0].Job,
+			Digest:  wire.Digest(nil),
+			Status:  wire.StatusOK,
+			Results: bare(b),
+		},
+	)
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// statusOf returns the state in which a job ends that fails under a code.
+// statusOf returns the status of a job that fails with a code.
 func statusOf(code fault.Code) string {
 	switch code {
 	case fault.Cancelled:
@@ -124,34 +165,47 @@ func statusOf(code fault.Code) string {
 	return wire.StatusError
 }
 
-// Fail ends the job of a delivery with an error.
+// Fail ends the job of a message with an error. It does nothing if the job has another request's
+// answer.
 func (l *Loop) Fail(d *Message, err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
+
 	info := l.Info(err)
 	digest := d.Digest
 	if digest == "" {
 		digest = l.digestOf(ctx, d)
 	}
-	a := &wire.Answer{Job: d.Subject.Job, Tenant: d.Tenant, Digest: digest, Status: statusOf(info.Code), Error: &info}
+
+	a := &wire.Answer{
+		Job:    d.Subject.Job,
+		Tenant: d.Tenant,
+		Digest: digest,
+		Status: statusOf(info.Code),
+		Error:  &info,
+	}
 	if d.Queries > 0 {
 		a.Results = l.Results(a.Job, d.Queries, err, l.Stage)
 	}
+
 	err = l.Answer(ctx, a)
 	if errors.Is(err, ErrForeign) {
-		return nil // the job has an answer, and it is not ours to change
+		return nil
 	}
 	return err
 }
 
+// Info returns an error as it is told to clients, without credentials.
 func (l *Loop) Info(err error) btn.ErrorInfo {
 	return btn.ErrorInfo{Code: CodeOf(err), Message: redact.Text(err.Error()), Stage: l.Stage}
 }
 
-// digestOf returns the digest of the request behind a message that does not say it: the stored model's if it can be read,
-// else that of the bytes.
+// digestOf returns the digest of the request of a message that does not carry it: that of the
+// stored model if it can be read, else that of the message's bytes.
 func (l *Loop) digestOf(ctx context.Context, d *Message) string {
-	if m, err := l.Bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job)); err == nil {
+	if m, err := l.Bus.Get(
+		ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job),
+	); err == nil {
 		var model wire.Request
 		if wire.Decode(m.Data, &model) == nil {
 			if digest, err := model.Digest(); err == nil {
@@ -163,37 +217,53 @@ func (l *Loop) digestOf(ctx context.Context, d *Message) string {
 	return wire.Digest(d.Data)
 }
 
-// bury gives a message up: a dead letter, the job's answer if it is the job's fault, and no further delivery, in this order.
+// bury gives a message up: it writes a dead letter, then the job's answer if that is wanted, and
+// then ends the deliveries.
 func (l *Loop) bury(d *Message, err error, answer bool) Outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
+
 	failed := l.deadLetter(ctx, d, err)
 	if failed == nil && answer && !d.Silent {
 		failed = l.Fail(d, err)
 	}
+
 	if failed != nil {
 		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", failed)
 		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
+
 	d.Raw.Never(string(CodeOf(err)))
 	return Dead
 }
 
+// deadLetter stores a record of a message that was given up, and the error.
 func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 	info := l.Info(err)
 	if errors.Is(err, ErrForeign) {
 		info.Code = fault.BadInput
 	}
+
 	letter := &message.DeadLetter{
-		Stage: l.Stage, Job: d.Subject.Job, Tenant: d.Tenant, Subject: d.Raw.Subject, Error: info,
-		Deliveries: d.Attempt, Payload: wire.Digest(d.Data), Time: time.Now().UnixMilli(),
+		Stage:      l.Stage,
+		Job:        d.Subject.Job,
+		Tenant:     d.Tenant,
+		Subject:    d.Raw.Subject,
+		Error:      info,
+		Deliveries: d.Attempt,
+		Payload:    wire.Digest(d.Data),
+		Time:       time.Now().UnixMilli(),
 	}
+
 	b, err := wire.Encode(letter)
 	if err != nil {
 		return err
 	}
+
 	return l.Bus.Put(ctx, &nats.Msg{
-		Subject: message.DLQSubject(letter.Stage, letter.Job), Header: message.Headers(letter, letter.Job, d.Digest, letter.Tenant), Data: b,
+		Subject: message.DLQSubject(letter.Stage, letter.Job),
+		Header:  message.Headers(letter, letter.Job, d.Digest, letter.Tenant),
+		Data:    b,
 	})
 }

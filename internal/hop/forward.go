@@ -14,52 +14,62 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// NewMsg returns m as a NATS message, with the trace context of the delivery it follows from.
+// NewMsg returns m as a NATS message, with the trace context of the message it follows from.
 func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	b, err := wire.Encode(m)
 	if err != nil {
 		return nil, err
 	}
+
 	h := message.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
 	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
 		if v := d.Raw.Header[name]; len(v) > 0 {
 			h[name] = v
 		}
 	}
+
 	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil
 }
 
-// Output is a message that a stage stores for the next: the first on its subject stays.
+// Output is a message that a stage stores for the next one. The first on its subject is kept.
 type Output interface {
 	wire.Message
 	Request() string // digest of the request
 }
 
-// Forward stores a stage's output. If its subject is taken, by an earlier run of the same work, the two must agree.
-func (l *Loop) Forward(ctx context.Context, stream, subject string, out Output, d *Message, same func(a, b wire.Message) bool) error {
+// Forward stores a stage's output. If the subject has a message already, from an earlier run of the
+// same work, the two must be the same.
+func (l *Loop) Forward(
+	ctx context.Context, stream, subject string, out Output, d *Message,
+	same func(a, b wire.Message) bool,
+) error {
 	msg, err := NewMsg(subject, out, d)
 	if err != nil {
 		return err
 	}
+
 	var earlier *jetstream.RawStreamMsg
 	err = l.WithRoom(ctx, func() (err error) {
 		earlier, err = l.Bus.Once(ctx, stream, msg)
 		return err
 	})
+
 	if err != nil || earlier == nil {
 		return err
 	}
 	return l.Agree(earlier.Data, out, d, same)
 }
 
-// WithRoom stores something, and waits for room if there is none: an accepted job is not lost because the next stage is behind. The
-// message in work keeps its slot and its heartbeat meanwhile, so the stages before come to a halt and the publishers at last.
+// WithRoom calls store, and waits and tries again while the stream is full: an accepted job is not
+// lost because the next stage is behind. The message being processed keeps its slot and its
+// heartbeat meanwhile, so the stages before it come to a halt, and the publishers at last.
 func (l *Loop) WithRoom(ctx context.Context, store func() error) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := store()
 		if !errors.Is(err, bus.ErrFull) || ctx.Value(impatient{}) != nil {
 			return err
 		}
+
 		l.Log.Debug("waiting for room", "error", err)
 		select {
 		case <-ctx.Done():
@@ -71,32 +81,45 @@ func (l *Loop) WithRoom(ctx context.Context, store func() error) error {
 	}
 }
 
-// impatient is on contexts under which nobody waits for room.
+// impatient is the key of contexts under which nothing waits for room.
 type impatient struct{}
 
-// WithoutWaiting is for the sweeper: it is what it says of other jobs that makes room.
+// WithoutWaiting is for the sweeper, which must not wait: what it finds out about other jobs makes
+// room.
 func WithoutWaiting(ctx context.Context) context.Context {
 	return context.WithValue(ctx, impatient{}, true)
 }
 
-// Agree compares an earlier output with this one's. A difference is an alarm: the same work had two results.
-func (l *Loop) Agree(earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool) error {
+// Agree compares an earlier output with this one. If they differ, the same work had two results:
+// that is counted and logged, and an error.
+func (l *Loop) Agree(
+	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
+) error {
 	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
 	if err := wire.Decode(earlier, first); err != nil {
 		return fault.New(
-			fault.Internal, "pipeline: the subject of the %s of job %s is taken by what cannot be read: %w", out.Name(),
-			d.Subject.Job, err,
+			fault.Internal,
+			"pipeline: the subject of the %s of job %s is taken by what cannot be read: %w",
+			out.Name(), d.Subject.Job, err,
 		)
 	}
+
 	if same(first, out) {
 		return nil
 	}
+
 	l.Metrics.Conflict(l.Stage)
-	l.Log.Error("two different outputs of the same work, the first stays", "job", d.Subject.Job, "message", out.Name(), "digest", d.Digest)
+	l.Log.Error(
+		"two different outputs of the same work, the first stays", "job", d.Subject.Job, "message",
+		out.Name(), "digest", d.Digest,
+	)
 	if first.Request() != d.Digest {
 		return ErrForeign
 	}
-	return fault.New(fault.Internal, "pipeline: two different %s messages for the same work of job %s", out.Name(), d.Subject.Job)
+	return fault.New(
+		fault.Internal, "pipeline: two different %s messages for the same work of job %s",
+		out.Name(), d.Subject.Job,
+	)
 }
 
 // SameBytes reports whether two messages are encoded alike.
@@ -107,7 +130,9 @@ func SameBytes(x, y wire.Message) bool {
 }
 
 // Open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
-func (l *Loop) Open(ctx context.Context, d *Message, job, digest string, stored, deadlineMS int64) error {
+func (l *Loop) Open(
+	ctx context.Context, d *Message, job, digest string, stored, deadlineMS int64,
+) error {
 	if !d.Fresh(stored) {
 		if err := l.Over(ctx, d.Subject.Lane, job, digest, stored); err != nil {
 			return err
@@ -116,11 +141,13 @@ func (l *Loop) Open(ctx context.Context, d *Message, job, digest string, stored,
 	return Overdue(time.UnixMilli(stored), deadlineMS)
 }
 
-// Overdue returns an error with the code deadline if a deadline of so many milliseconds after stored has passed.
+// Overdue returns an error with the code deadline if a deadline of so many milliseconds after
+// stored has passed.
 func Overdue(stored time.Time, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}
+
 	if time.Now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
 		return fault.New(fault.Deadline, "pipeline: the deadline of %d ms passed", deadlineMS)
 	}

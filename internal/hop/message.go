@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// The causes for which work is stopped or a message set aside. None of them reaches a client.
+// Reasons for which work is stopped or a message is given up. None of them reaches a client.
 var (
 	ErrAnswered = errors.New("pipeline: the job has its answer")
 	ErrLater    = errors.New("pipeline: not now")
@@ -20,8 +20,8 @@ var (
 	errCeiling = errors.New("pipeline: a message was worked on for too long")
 )
 
-// Message is one message in the hands of a handler, and what is known of its request: that is for the answer with which the job ends if the
-// handler fails.
+// Message is one message that is being processed, and what is known about its request: the answer
+// needs that if the handler fails.
 type Message struct {
 	Raw     *bus.Delivered
 	Subject message.Subject
@@ -31,29 +31,35 @@ type Message struct {
 
 	Digest  string // of the request, as soon as it is known
 	Tenant  string
-	Queries int  // of the request, 0 if it is not known
-	Broken  bool // the message could not be decoded, or is not what its subject says
-	Silent  bool // whatever is wrong with the message does not end the job
+	Queries int  // number of the request's queries, 0 if it is not known
+	Broken  bool // the message could not be decoded, or contradicts its subject
+	Silent  bool // an error of the message does not end the job
 }
 
-// Decode reads the payload into m. What cannot be read is the sender's fault, and never comes right.
+// Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is
+// not tried again.
 func (d *Message) Decode(m wire.Message) error {
 	err := wire.Decode(d.Data, m)
 	d.Broken = err != nil
 	return err
 }
 
-// Mismatch is the error of a message whose content contradicts its subject.
+// Mismatch returns the error of a message whose content contradicts its subject.
 func (d *Message) Mismatch(what string, got, want any) error {
 	d.Broken = true
-	return fault.New(fault.BadInput, "pipeline: %s: the message says %s %v, its subject %v", d.Subject, what, got, want)
+	return fault.New(
+		fault.BadInput, "pipeline: %s: the message says %s %v, its subject %v", d.Subject, what,
+		got, want,
+	)
 }
 
-// freshFor is how old a job may be whose messages are not looked up before they are worked on: hardly any has its answer by
-// then, and work done for nothing is noticed when its output is stored, or by the heartbeat.
+// freshFor is the age of a job up to which the first delivery of its messages is processed without
+// looking for its answer: hardly any has it by then, and needless work is noticed when its output
+// is stored, or by the heartbeat.
 const freshFor = 100 * time.Millisecond
 
-// Fresh reports whether a message is delivered for the first time, and its job was stored just now (Unix milliseconds).
+// Fresh reports whether a message is delivered for the first time, and its job was stored just now
+// (Unix milliseconds).
 func (d *Message) Fresh(stored int64) bool {
 	return d.Attempt == 1 && time.Since(time.UnixMilli(stored)) < freshFor
 }
@@ -64,7 +70,7 @@ type Outcome struct {
 	after time.Duration
 }
 
-// The outcomes. A handler asks for the first two, or for Later; the others are what an error comes to.
+// The outcomes. A handler asks for Done, Held or Later; the others follow from its error.
 var (
 	Done   = Outcome{name: "done"}   // acknowledged
 	Held   = Outcome{name: "held"}   // the handler acknowledges it later
@@ -73,23 +79,25 @@ var (
 	Dead   = Outcome{name: "dead"}   // the job ended with an error, the message is a dead letter
 )
 
+// later is the name of the outcomes that Later returns.
 const later = "later"
 
-// Later has the message delivered again after a pause. Nothing is wrong.
+// Later has the message delivered again after a pause, although nothing is wrong.
 func Later(after time.Duration) Outcome { return Outcome{name: later, after: after} }
 
 // String returns the name under which the outcome is counted.
 func (o Outcome) String() string { return o.name }
 
-// Outcomes are the names of all of them.
+// Outcomes returns the names of all outcomes.
 func Outcomes() []string {
 	return []string{Done.name, Held.name, later, Retry.name, Failed.name, Dead.name}
 }
 
-// Handler works on messages of one kind. It asks for an outcome, or returns an error whose code says what is to become of the message: with
-// infrastructure or internal it is delivered again until that was tried often enough, and is a dead letter then; with
-// any other the job ends with the error. ErrAnswered, ErrForeign and ErrLater say that the job needs nothing, is not
-// the one that it was, or is to wait.
+// Handler processes messages of one kind. It returns an outcome, or an error whose code says what
+// becomes of the message: with infrastructure or internal it is delivered again, up to a number of
+// times, and is a dead letter then; with any other code the job ends with the error. ErrAnswered,
+// ErrForeign and ErrLater say that the job needs nothing, that its id has another request, or that
+// it is to wait.
 type Handler interface {
 	Handle(ctx context.Context, d *Message) (Outcome, error)
 }

@@ -6,12 +6,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Progress tells people how far a job is, over core NATS.
+// Progress publishes how far a job is, over core NATS.
 func (l *Loop) Progress(job, stage string, done, total int) { l.Tell(job, stage, done, total, "") }
 
-// Tell is Progress with something to say.
+// Tell is Progress with a text.
 func (l *Loop) Tell(job, stage string, done, total int, text string) {
-	p := &wire.Progress{Job: job, Stage: stage, Done: int64(done), Total: int64(total), Text: text, Time: time.Now().UnixMilli()}
+	p := &wire.Progress{
+		Job:   job,
+		Stage: stage,
+		Done:  int64(done),
+		Total: int64(total),
+		Text:  text,
+		Time:  time.Now().UnixMilli(),
+	}
 	if b, err := wire.Encode(p); err == nil {
 		l.Bus.NC.Publish(wire.ProgressSubject(job), b)
 	}

@@ -1,6 +1,7 @@
 package hop
 
-// What is between the stages can be lost and is made again from the model: networks and job plans that are not stored any more, or damaged.
+// What is between the stages can be lost and is made again from the model: networks and job plans
+// that are not stored any more, or damaged.
 
 import (
 	"context"
@@ -17,18 +18,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// mostRebuilds is how often one process has the same job begun anew for what it lost: a store that keeps nothing must not be fed for ever.
+// mostRebuilds is how often one process starts the same job again for something that was lost: a
+// store that keeps nothing would have it repeated without end.
 const mostRebuilds = 3
 
 // keepRebuilds is how many jobs are counted.
 const keepRebuilds = 1024
 
-// Rebuilds counts per job, for the last jobs.
+// Rebuilds counts the restarts of each of the last jobs.
 type Rebuilds struct {
 	mu    sync.Mutex
 	times map[string]int
 }
 
+// May reports whether the job may be started again.
 func (r *Rebuilds) May(job string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +47,8 @@ func (r *Rebuilds) count(job string) {
 	r.times[job]++
 }
 
-// rebuildable reports whether a message failed for what its job's model makes again.
+// rebuildable reports whether a message failed for lack of something that its job's model makes
+// again.
 func (l *Loop) rebuildable(d *Message, err error) bool {
 	if !errors.Is(err, bus.ErrLost) {
 		return false
@@ -56,10 +60,12 @@ func (l *Loop) rebuildable(d *Message, err error) bool {
 	return false
 }
 
-// rebuild takes a message out of the way and starts its job again. A worker that dies in between leaves it to the sweeper.
+// rebuild acknowledges a message and starts its job again. If this worker dies in between the
+// sweeper starts the job.
 func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
 	defer cancel()
+
 	if d.Subject.Kind == message.KindPartial {
 		if err := l.ForgetPartials(ctx, d.Subject.Lane, d.Subject.Job); err != nil {
 			l.Log.Warn("cannot start again yet", "job", d.Subject.Job, "error", err)
@@ -67,8 +73,11 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 			return Retry
 		}
 	}
-	d.Raw.Done() // the job's next run puts a message of its own here
+
+	// The next run of the job stores a message on the same subject.
+	d.Raw.Done()
 	l.Bus.NC.FlushTimeout(WriteTimeout)
+
 	fresh, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
 	if err != nil {
 		l.Log.Warn("cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
@@ -79,32 +88,46 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	return Later(0)
 }
 
-// ForgetPartials removes what was computed of a job by a plan that is lost: the next one may have another name.
+// ForgetPartials removes the partials of a job whose plan is lost: the next plan may have another
+// digest.
 func (l *Loop) ForgetPartials(ctx context.Context, lane int, job string) error {
 	s, err := l.Bus.Stream(ctx, bus.StreamPartial)
 	if err != nil {
 		return err
 	}
-	if err := s.Purge(ctx, jetstream.WithPurgeSubject(message.ChunksFilter(message.KindPartial, lane, job))); err != nil {
+	if err := s.Purge(
+		ctx, jetstream.WithPurgeSubject(message.ChunksFilter(message.KindPartial, lane, job)),
+	); err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", job, err)
 	}
 	return nil
 }
 
-// StartAgain has reparam-worker begin a stored job anew. It is not fresh if that was asked for already.
-func (l *Loop) StartAgain(ctx context.Context, lane int, job, reason string) (fresh bool, err error) {
+// StartAgain asks reparam-worker to begin a stored job anew. It returns false if that was asked for
+// already.
+func (l *Loop) StartAgain(
+	ctx context.Context, lane int, job, reason string,
+) (fresh bool, err error) {
 	r := &message.Redrive{Job: job, Reason: reason, Time: time.Now().UnixMilli()}
 	b, err := wire.Encode(r)
 	if err != nil {
 		return false, err
 	}
+
 	earlier, err := l.Bus.Once(
-		ctx, bus.StreamControl,
-		&nats.Msg{Subject: message.RedriveSubject(lane, job), Header: message.Headers(r, job, "", ""), Data: b},
+		ctx,
+		bus.StreamControl,
+		&nats.Msg{
+			Subject: message.RedriveSubject(lane, job),
+			Header:  message.Headers(r, job, "", ""),
+			Data:    b,
+		},
 	)
+
 	if err != nil || earlier != nil {
 		return false, err
 	}
+
 	l.Log.Warn("starting again", "job", job, "lane", lane, "reason", reason)
 	return true, nil
 }

@@ -14,14 +14,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// settle decides what becomes of a message: acknowledge, deliver again, or end the job.
+// settle decides what becomes of a message: it is acknowledged or delivered again, or its job ends
+// with an error. The handler asked for an outcome or returned err; cause is why its context ended,
+// if it did.
 func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) Outcome {
-	if errors.Is(cause, ErrAnswered) { // found by the heartbeat, which does not know whose answer it is
-		asked, err = Done, ErrAnswered
+	if errors.Is(cause, ErrAnswered) {
+		// The heartbeat found an answer, and does not know whose it is.
+		asked = Done
+		err = ErrAnswered
 		if d.Digest != "" && errors.Is(l.Unanswered(l.Hard, d.Subject.Job, d.Digest), ErrForeign) {
 			err = ErrForeign
 		}
 	}
+
 	switch {
 	case err == nil && asked == Held:
 		return Held
@@ -30,21 +35,27 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 		return asked
 	case err == nil, errors.Is(err, ErrAnswered):
 		return l.acknowledge(d, Done)
-	case errors.Is(err, ErrLater), l.Hard.Err() != nil: // not now; or the drain is over
+	case errors.Is(err, ErrLater), l.Hard.Err() != nil: // not now, or the drain is over
 		d.Raw.Again(0)
 		return Later(0)
 	case errors.Is(cause, errCeiling):
-		err = fault.New(fault.OverBudget, "pipeline: %s: the ceiling of %v for one message is reached", l.Stage, l.Ceiling)
+		err = fault.New(
+			fault.OverBudget, "pipeline: %s: the ceiling of %v for one message is reached", l.Stage,
+			l.Ceiling,
+		)
 	case errors.Is(err, ErrForeign):
 		return l.bury(d, err, false)
 	case l.rebuildable(d, err):
 		return l.rebuild(d, err)
 	}
+
 	if errors.Is(err, bus.ErrNoStream) {
 		if mended := l.Mend(l.Hard); mended != nil {
 			l.Log.Warn("cannot make what is missing", "error", mended)
 		}
 	}
+
+	// The others are failures: of the infrastructure or the program, which may pass, or of the job.
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
@@ -65,16 +76,19 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return l.acknowledge(d, Failed)
 }
 
-// CodeOf is fault.CodeOf, but a bare context error is a timeout of ours and not the job's deadline.
+// CodeOf is fault.CodeOf, except that a context error without a code is a timeout of this program
+// and not the job's deadline.
 func CodeOf(err error) fault.Code {
 	var coded *fault.Error
-	if !errors.As(err, &coded) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+	if !errors.As(err, &coded) &&
+		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
 		return fault.Infrastructure
 	}
 	return fault.CodeOf(err)
 }
 
-// Backoff is the pause before the next delivery. What passes gets longer pauses, what is likely to fail again short ones.
+// Backoff returns the pause before the next delivery. For failures that may pass it doubles twice
+// per attempt, from 0.1 s to 10 s; for those likely to be repeated it is short.
 func Backoff(code fault.Code, attempt int) time.Duration {
 	if code == fault.Internal {
 		return 100 * time.Millisecond
@@ -82,8 +96,8 @@ func Backoff(code fault.Code, attempt int) time.Duration {
 	return min(100*time.Millisecond<<min(2*(attempt-1), 10), 10*time.Second)
 }
 
-// acknowledge does not wait for the server's word: an output was stored before, so an acknowledgement that is lost costs a
-// repetition and nothing else.
+// acknowledge does not wait for the server's confirmation: the output is stored, so a lost
+// acknowledgement costs a repetition and nothing else.
 func (l *Loop) acknowledge(d *Message, outcome Outcome) Outcome {
 	d.Raw.Done()
 	return outcome
@@ -92,8 +106,9 @@ func (l *Loop) acknowledge(d *Message, outcome Outcome) Outcome {
 // Refuse settles a message that its handler held, after a failure.
 func (l *Loop) Refuse(d *Message, err error) { l.settle(d, &Intake{}, Done, err, nil) }
 
-// drop sets aside a message on a subject that names no job. No stream can tell an id that is none, so a model under one is stored,
-// acknowledged, and answered: whoever waits for it under that id learns what is wrong.
+// drop gives up a message whose subject has no valid job id. A stream cannot check ids, so a model
+// under an invalid one is stored, acknowledged, and answered: whoever waits under that id learns
+// what is wrong.
 func (l *Loop) drop(d *Message, err error) {
 	l.Log.Error("a message on a wrong subject", "subject", d.Raw.Subject, "error", err)
 	if id, isModel := modelID(d.Raw.Subject); isModel && l.FromClients {
@@ -106,7 +121,7 @@ func (l *Loop) drop(d *Message, err error) {
 	d.Raw.Never(fmt.Sprintf("%.200s", err))
 }
 
-// modelID is the id in the subject of a model, whatever it is.
+// modelID returns the id in the subject of a model, valid or not.
 func modelID(subject string) (id string, isModel bool) {
 	rest, isModel := strings.CutPrefix(subject, wire.Prefix+string(message.KindModel)+".")
 	if !isModel {
@@ -116,29 +131,43 @@ func modelID(subject string) (id string, isModel bool) {
 	return id, isModel
 }
 
-// answerNameless keeps a dead letter of a request under an id that is none, and answers it on the subject on which its sender waits. Both
-// name the job by as much of its id as is one. An id with a wildcard has no subject of its own to be answered on.
+// answerNameless stores a dead letter of a request under an invalid id, and answers it on the
+// subject on which its sender waits. Both have the part of the id that is valid. An id with a
+// wildcard has no subject to be answered on.
 func (l *Loop) answerNameless(d *Message, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
 	err := fault.New(fault.BadInput, "pipeline: job %.80q is not [A-Za-z0-9_-]{1,64}", id)
+
 	d.Subject = message.Subject{Kind: message.KindModel, Job: message.NearestJob(id)}
 	d.Data = d.Raw.Data
 	if err := l.deadLetter(ctx, d, err); err != nil {
 		return err
 	}
+
 	if strings.ContainsAny(id, "*>") {
 		return nil
 	}
+
 	info := l.Info(err)
-	a := &wire.Answer{Job: d.Subject.Job, Digest: wire.Digest(d.Data), Status: wire.StatusError, Error: &info}
+	a := &wire.Answer{
+		Job:    d.Subject.Job,
+		Digest: wire.Digest(d.Data),
+		Status: wire.StatusError,
+		Error:  &info,
+	}
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
 	}
 	_, err = l.Bus.Once(
-		ctx, bus.StreamAnswer,
-		&nats.Msg{Subject: wire.AnswerSubject(id), Header: message.Headers(a, a.Job, a.Digest, ""), Data: b},
+		ctx,
+		bus.StreamAnswer,
+		&nats.Msg{
+			Subject: wire.AnswerSubject(id),
+			Header:  message.Headers(a, a.Job, a.Digest, ""),
+			Data:    b,
+		},
 	)
 	return err
 }
