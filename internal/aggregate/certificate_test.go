@@ -14,8 +14,14 @@ func TestCertificateInterval(t *testing.T) {
 	}{
 		{"5 ± 2", math.Log(5), math.Log(2), math.Log(3), math.Log(7)},
 		{"2 ± 5", math.Log(2), math.Log(5), math.NaN(), math.Log(7)},
-		{"5 ± 2, times e^1e6", huge + math.Log(5), huge + math.Log(2), huge + math.Log(3), huge + math.Log(7)},
-		{"5 ± 2, times e^-1e6", -huge + math.Log(5), -huge + math.Log(2), -huge + math.Log(3), -huge + math.Log(7)},
+		{
+			"5 ± 2, times e^1e6", huge + math.Log(5), huge + math.Log(2), huge + math.Log(3),
+			huge + math.Log(7),
+		},
+		{
+			"5 ± 2, times e^-1e6", -huge + math.Log(5), -huge + math.Log(2), -huge + math.Log(3),
+			-huge + math.Log(7),
+		},
 		{"bound reaches Z", 3, 3, math.NaN(), 3 + math.Ln2},
 		{"bound just below Z", 0, -1e-9, math.Log(1e-9 - 5e-19), math.Ln2 - 5e-10},
 		{"bound far below Z", 10, -700, 10, 10},
@@ -26,7 +32,8 @@ func TestCertificateInterval(t *testing.T) {
 		if c.name == "bound just below Z" {
 			tolerance = 1e-5 // Z − bound has six digits left of what is rounded here
 		}
-		if got == nil || math.Abs(got.LnUpper-c.lnUpper) > tolerance || math.Abs(got.LnBound-c.lnBound) > tolerance {
+		if got == nil || math.Abs(got.LnUpper-c.lnUpper) > tolerance ||
+			math.Abs(got.LnBound-c.lnBound) > tolerance {
 			t.Errorf("%s: %+v, want an upper end of %v", c.name, got, c.lnUpper)
 			continue
 		}

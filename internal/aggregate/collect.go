@@ -11,26 +11,33 @@ import (
 
 // From the values that arrived, in any order and possibly more than once, to one value per part.
 
-// part is the value of a part, if it has arrived.
+// part is the value of a part, once it has arrived.
 type part struct {
 	value btn.Value
 	err   *btn.ErrorInfo
 	there bool
 }
 
-// collect returns what has arrived, sorted, of a plan's n parts. The failure is that of a broken set of values; it does not depend on the
-// order of arrival, the lowest part comes before others.
+// collect returns the sorted values by their parts, of which the plan has n. A value that belongs
+// elsewhere, or contradicts another one, is a failure. Which failure does not depend on the order
+// of arrival, because the values are sorted.
 func collect(query, n int, sorted []btn.UnitValue) ([]part, *btn.ErrorInfo) {
 	parts := make([]part, n)
 	for _, u := range sorted {
 		switch c := u.Part; {
 		case u.Query != query:
-			return parts, failure(fault.Internal, "a value of query %d arrived for query %d", u.Query, query)
+			return parts, failure(
+				fault.Internal, "a value of query %d arrived for query %d", u.Query, query,
+			)
 		case c < 0 || c >= n:
-			return parts, failure(fault.Internal, "a value of component %d arrived, the plan has %d", c, n)
-		case parts[c].there && compareUnits(u, btn.UnitValue{Unit: u.Unit, Value: parts[c].value, Error: parts[c].err}) != 0:
-			return parts, failure(fault.Internal, "component %d arrived twice with different values, %s and %s", c,
-				decimal(parts[c].value.Z), decimal(u.Value.Z))
+			return parts, failure(
+				fault.Internal, "a value of component %d arrived, the plan has %d", c, n,
+			)
+		case parts[c].there && !identical(u, parts[c]):
+			return parts, failure(
+				fault.Internal, "component %d arrived twice with different values, %s and %s",
+				c, decimal(parts[c].value.Z), decimal(u.Value.Z),
+			)
 		default:
 			parts[c] = part{value: u.Value, err: u.Error, there: true}
 		}
@@ -38,7 +45,13 @@ func collect(query, n int, sorted []btn.UnitValue) ([]part, *btn.ErrorInfo) {
 	return parts, nil
 }
 
-// ownError is the error of the lowest part of a query that has one.
+// identical reports whether a value is the same, bit by bit, as the one that has arrived for its
+// part.
+func identical(u btn.UnitValue, p part) bool {
+	return compareUnits(u, btn.UnitValue{Unit: u.Unit, Value: p.value, Error: p.err}) == 0
+}
+
+// ownError returns a copy of the error of the query's lowest part that has one.
 func ownError(query int, sorted []btn.UnitValue) *btn.ErrorInfo {
 	for _, u := range sorted {
 		if u.Query == query && u.Error != nil {
@@ -49,7 +62,7 @@ func ownError(query int, sorted []btn.UnitValue) *btn.ErrorInfo {
 	return nil
 }
 
-// sortedUnits returns what arrived in the order of compareUnits.
+// sortedUnits returns the values in the order of compareUnits.
 func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
 	if len(arrived) < 2 {
 		return arrived
@@ -59,7 +72,7 @@ func sortedUnits(arrived []btn.UnitValue) []btn.UnitValue {
 	return sorted
 }
 
-// compareUnits orders units by place and then by content, bit by bit; 0 means identical.
+// compareUnits orders values by query and part and then by content, bit by bit; 0 means identical.
 func compareUnits(a, b btn.UnitValue) int {
 	place := cmp.Or(cmp.Compare(a.Query, b.Query), cmp.Compare(a.Part, b.Part))
 	value := cmp.Or(
@@ -74,6 +87,7 @@ func compareUnits(a, b btn.UnitValue) int {
 	return cmp.Or(place, compareErrors(a.Error, b.Error), value)
 }
 
+// compareMarginals orders marginals by content; none come first.
 func compareMarginals(a, b *btn.Marginals) int {
 	switch {
 	case a == nil && b == nil:
@@ -83,11 +97,15 @@ func compareMarginals(a, b *btn.Marginals) int {
 	case b == nil:
 		return 1
 	}
+
 	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
-	return cmp.Or(cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains), slices.CompareFunc(a.Mant, b.Mant, bits))
+	return cmp.Or(
+		cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains),
+		slices.CompareFunc(a.Mant, b.Mant, bits),
+	)
 }
 
-// compareApproximate compares what only parts of approximate classes have.
+// compareApproximate orders values by what only parts of approximate classes have.
 func compareApproximate(a, b btn.Value) int {
 	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
 	there := func(x bool) int {
@@ -96,24 +114,38 @@ func compareApproximate(a, b btn.Value) int {
 		}
 		return 0
 	}
-	order := cmp.Or(cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
-		cmp.Compare(there(a.Region != nil), there(b.Region != nil)))
+
+	order := cmp.Or(
+		cmp.Compare(there(a.Truncation != nil), there(b.Truncation != nil)),
+		cmp.Compare(there(a.Region != nil), there(b.Region != nil)),
+	)
 	if order == 0 && a.Truncation != nil {
 		x, y := a.Truncation, b.Truncation
-		order = cmp.Or(cmp.Compare(x.Bond, y.Bond), bits(x.Discarded, y.Discarded), bits(x.Bytes, y.Bytes),
-			cmp.Compare(there(x.Truncated), there(y.Truncated)), cmp.Compare(there(x.Reused),
-				there(y.Reused)), cmp.Compare(x.Relearned, y.Relearned))
+		order = cmp.Or(
+			cmp.Compare(x.Bond, y.Bond), bits(x.Discarded, y.Discarded), bits(x.Bytes, y.Bytes),
+			cmp.Compare(there(x.Truncated), there(y.Truncated)),
+			cmp.Compare(there(x.Reused), there(y.Reused)), cmp.Compare(x.Relearned, y.Relearned),
+		)
 	}
+
 	if order == 0 && a.Region != nil {
 		x, y := a.Region, b.Region
-		order = cmp.Or(bits(x.LnBethe, y.LnBethe), bits(x.LnSum, y.LnSum), bits(x.Linear.Mant, y.Linear.Mant),
+		order = cmp.Or(
+			bits(x.LnBethe, y.LnBethe),
+			bits(x.LnSum, y.LnSum),
+			bits(x.Linear.Mant, y.Linear.Mant),
 			cmp.Compare(x.Linear.Exp, y.Linear.Exp),
-			cmp.Compare(x.Regions, y.Regions), cmp.Compare(x.NonPositive, y.NonPositive), bits(x.Widest,
-				y.Widest), cmp.Compare(there(x.Converged), there(y.Converged)))
+			cmp.Compare(x.Regions, y.Regions),
+			cmp.Compare(x.NonPositive, y.NonPositive),
+			bits(x.Widest, y.Widest),
+			cmp.Compare(there(x.Converged), there(y.Converged)),
+		)
 	}
+
 	return order
 }
 
+// compareErrors orders errors by code, stage and message; no error comes last.
 func compareErrors(a, b *btn.ErrorInfo) int {
 	switch {
 	case a == nil && b == nil:
@@ -123,5 +155,8 @@ func compareErrors(a, b *btn.ErrorInfo) int {
 	case b == nil:
 		return -1
 	}
-	return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Message, b.Message))
+	return cmp.Or(
+		cmp.Compare(a.Code, b.Code), cmp.Compare(a.Stage, b.Stage),
+		cmp.Compare(a.Message, b.Message),
+	)
 }

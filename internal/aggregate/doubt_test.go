@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// windows returns a query over whole regions of growing size, ln Z less the Bethe value being given.
+// windows returns a query over whole regions of growing size, ln Z less the Bethe value being
+// given.
 func windows(lnSums ...float64) Input {
 	kinds, regions := make([]string, len(lnSums)), make([]int64, len(lnSums))
 	for k := range lnSums {
@@ -22,7 +23,8 @@ func windows(lnSums ...float64) Input {
 	return in
 }
 
-// TestRegionsCountFixedPoints: an attractive grid was off by 0.79 with four fixed points of belief propagation, stated 0.003.
+// TestRegionsCountFixedPoints: an attractive grid was off by 0.79 with four fixed points of belief
+// propagation, stated 0.003.
 func TestRegionsCountFixedPoints(t *testing.T) {
 	in := windows(-0.843, -0.817, -0.793, -0.792)
 	if r := Result(in); r.Uncertainty == nil || *r.Uncertainty > 0.1 {
@@ -39,13 +41,15 @@ func TestRegionsOfConstraints(t *testing.T) {
 	in := windows(0, 0, 0)
 	in.Assignment.Hard = true
 	r := Result(in)
-	if r.Ended == "settled" || r.Uncertainty != nil || !strings.Contains(strings.Join(r.Warnings, ";"), "do not change with their size") {
+	if r.Ended == "settled" || r.Uncertainty != nil ||
+		!strings.Contains(strings.Join(r.Warnings, ";"), "do not change with their size") {
 		t.Errorf("a plateau: %s", text(t, r))
 	}
 	for i := range in.Values {
 		in.Values[i].Value.Region.NonPositive = 1
 	}
-	if r := Result(in); r.Status != "error" || r.Error.Code != fault.FailedEstimate || !strings.Contains(r.Error.Message, "Z may be 0") {
+	if r := Result(in); r.Status != "error" || r.Error.Code != fault.FailedEstimate ||
+		!strings.Contains(r.Error.Message, "Z may be 0") {
 		t.Errorf("a region of which nothing is possible: %s", text(t, r))
 	}
 	in.Assignment.Hard = false

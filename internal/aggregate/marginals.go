@@ -12,59 +12,77 @@ import (
 
 // Marginals from the unnormalised marginals of the components, which add up as Z does (Lemma 5).
 
-// negativeMarginal is how far below 0 rounding may put a marginal; below it an estimate has none to show.
+// negativeMarginal is how far below 0 or above 1 rounding may put a marginal. One further off is no
+// probability, and the marginals are not returned.
 const negativeMarginal = 1e-9
 
-// marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable, each sum correctly
-// rounded, from the marginals of the components in order. It returns nil and no warning where nobody asked, and nil with
-// the reason where an estimate's marginals are negative or have no total.
-func marginals(alpha []scaled.Number, parts []*btn.Marginals) (p [][]float64, warning string, err error) {
+// marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable v,
+// from the unnormalised marginals M^(i) of the components in order. Each sum is correctly rounded.
+// It returns nil and no warning where none were asked for, and nil with a warning where an
+// estimate's marginals are negative or have no positive total.
+func marginals(
+	alpha []scaled.Number, parts []*btn.Marginals,
+) (p [][]float64, warning string, err error) {
 	if len(parts) == 0 || parts[0] == nil {
 		return nil, "", nil
 	}
-	domains, size := parts[0].Domains, 0
+	domains := parts[0].Domains
+	size := 0
 	for _, d := range domains {
 		size += d
 	}
+
 	sums, err := sumMarginals(alpha, parts, domains, size)
 	if err != nil {
 		return nil, "", err
 	}
+
 	p = make([][]float64, 0, len(domains))
-	at, all := 0, make([]float64, size)
+	at := 0 // of the first value of variable v
+	all := make([]float64, size)
 	for v, d := range domains {
 		q, wrong := distribution(sums[at:at+d], all[at:at+d:at+d])
 		at += d
 		switch {
 		case q == nil:
-			return nil, fmt.Sprintf("no marginals: those of variable %d have no positive total", v), nil
+			return nil, fmt.Sprintf(
+				"no marginals: those of variable %d have no positive total", v,
+			), nil
 		case wrong >= 0:
-			return nil, fmt.Sprintf("no marginals: the estimate of P(x_%d = %d) is %.3g", v, wrong, q[wrong]), nil
+			return nil, fmt.Sprintf(
+				"no marginals: the estimate of P(x_%d = %d) is %.3g", v, wrong, q[wrong],
+			), nil
 		}
 		p = append(p, q)
 	}
 	return p, "", nil
 }
 
-// joint returns the joint marginal of a set of variables likewise, one distribution over all cells.
-func joint(alpha []scaled.Number, parts []*btn.Marginals, set []int) (p *btn.Joint, warning string, err error) {
+// joint returns the joint marginal of a set of variables in the same way, as one distribution over
+// all cells.
+func joint(
+	alpha []scaled.Number, parts []*btn.Marginals, set []int,
+) (p *btn.Joint, warning string, err error) {
 	if len(parts) == 0 || len(set) == 0 {
 		return nil, "", nil
 	}
 	if parts[0] == nil || len(parts[0].Domains) != len(set) {
 		return nil, "", fmt.Errorf("component 0 has no joint marginal of %d variables", len(set))
 	}
-	shape, size := parts[0].Domains, 1
+	shape := parts[0].Domains
+	size := 1
 	for _, d := range shape {
 		if d < 1 || d > query.MaxJointCells/size {
 			return nil, "", fmt.Errorf("a joint marginal of shape %v", shape)
 		}
 		size *= d
 	}
+
 	sums, err := sumMarginals(alpha, parts, shape, size)
 	if err != nil {
 		return nil, "", err
 	}
+
 	q, wrong := distribution(sums, make([]float64, size))
 	switch {
 	case q == nil:
@@ -75,14 +93,21 @@ func joint(alpha []scaled.Number, parts []*btn.Marginals, set []int) (p *btn.Joi
 	return &btn.Joint{Variables: set, Shape: shape, P: q}, "", nil
 }
 
-// sumMarginals adds up size unnormalised marginals of the components, each sum correctly rounded.
-func sumMarginals(alpha []scaled.Number, parts []*btn.Marginals, domains []int, size int) ([]scaled.Number, error) {
+// sumMarginals returns Σ_i α_i M^(i)[at] for the size entries of the components' unnormalised
+// marginals, each sum correctly rounded.
+func sumMarginals(
+	alpha []scaled.Number, parts []*btn.Marginals, domains []int, size int,
+) ([]scaled.Number, error) {
 	for i, m := range parts {
 		if m == nil || len(m.Mant) != size || !slices.Equal(m.Domains, domains) {
-			return nil, fmt.Errorf("the marginals of component %d are missing or of another shape", i)
+			return nil, fmt.Errorf(
+				"the marginals of component %d are missing or of another shape", i,
+			)
 		}
 	}
-	terms, sums := make([]scaled.Number, len(parts)), make([]scaled.Number, size)
+
+	terms := make([]scaled.Number, len(parts))
+	sums := make([]scaled.Number, size)
 	for at := range sums {
 		for i, m := range parts {
 			terms[i] = scaled.Make(m.Mant[at], m.Exp)
@@ -95,13 +120,15 @@ func sumMarginals(alpha []scaled.Number, parts []*btn.Marginals, domains []int, 
 	return sums, nil
 }
 
-// distribution divides sums by their total, into q. It returns nil where that is not positive, and the first place where a quotient
-// is no probability even for rounding, −1 for none.
+// distribution writes the sums divided by their total to q, which it returns. It returns nil if the
+// total is not positive. wrong is the first position with a quotient that is no probability, even
+// allowing for rounding; −1 for none.
 func distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
 	total := scaled.Sum(sums)
 	if total.Sign() <= 0 {
 		return nil, -1
 	}
+
 	for a := range q {
 		q[a] = sums[a].Div(total).Float64()
 		if q[a] < -negativeMarginal || q[a] > 1+negativeMarginal {

@@ -18,7 +18,8 @@ func weights(xs ...float64) []scaled.Number {
 }
 
 func TestMarginalsAddUpOverComponents(t *testing.T) {
-	// Two components far outside float64's range: M = (3, 1 | 1, 2, 1)·2^5000 and twice (1, 1 | 2, 0, 0)·2^4999.
+	// Two components far outside float64's range: M = (3, 1 | 1, 2, 1)·2^5000 and twice (1, 1 | 2,
+	// 0, 0)·2^4999.
 	domains := []int{2, 3}
 	parts := []*btn.Marginals{
 		{Domains: domains, Mant: []float64{3, 1, 1, 2, 1}, Exp: 5000},
@@ -42,22 +43,29 @@ func TestMarginalsThatAreNoneSayWhy(t *testing.T) {
 	one := func(mant ...float64) []*btn.Marginals {
 		return []*btn.Marginals{{Domains: []int{2}, Mant: mant}}
 	}
-	if p, warning, err := marginals(weights(1), one(-1, 3)); p != nil || err != nil || !strings.Contains(warning, "P(x_0 = 0) is -0.5") {
+	if p, warning, err := marginals(weights(1), one(-1, 3)); p != nil || err != nil ||
+		!strings.Contains(warning, "P(x_0 = 0) is -0.5") {
 		t.Errorf("negative: %v %q %v", p, warning, err)
 	}
-	if p, warning, err := marginals(weights(1), one(0, 0)); p != nil || err != nil || !strings.Contains(warning, "no positive total") {
+	if p, warning, err := marginals(weights(1), one(0, 0)); p != nil || err != nil ||
+		!strings.Contains(warning, "no positive total") {
 		t.Errorf("empty: %v %q %v", p, warning, err)
 	}
-	if p, _, err := marginals(weights(1), one(-1e-12, 1)); err != nil || p[0][0] != 0 || p[0][1] != 1 {
+	if p, _, err := marginals(weights(1), one(-1e-12, 1)); err != nil ||
+		p[0][0] != 0 || p[0][1] != 1 {
 		t.Errorf("rounding below 0: %v %v", p, err)
 	}
 	if _, _, err := marginals(weights(1, 1), append(one(1, 1), nil)); err == nil {
 		t.Error("a component without marginals passed")
 	}
-	if _, _, err := marginals(weights(1, 1), append(one(1, 1), &btn.Marginals{Domains: []int{3}, Mant: make([]float64, 3)})); err == nil {
+	if _, _, err := marginals(
+		weights(1, 1),
+		append(one(1, 1), &btn.Marginals{Domains: []int{3}, Mant: make([]float64, 3)}),
+	); err == nil {
 		t.Error("components of two shapes passed")
 	}
-	if p, warning, err := marginals(weights(1), []*btn.Marginals{nil}); p != nil || warning != "" || err != nil {
+	if p, warning, err := marginals(weights(1), []*btn.Marginals{nil}); p != nil ||
+		warning != "" || err != nil {
 		t.Errorf("nobody asked: %v %q %v", p, warning, err)
 	}
 }
@@ -74,17 +82,24 @@ func TestJointMarginalsAddUpOverComponents(t *testing.T) {
 			t.Errorf("cell %d is %v, want %v", x, p.P[x], want)
 		}
 	}
-	if p, warning, err := joint(weights(1, 1), parts, nil); p != nil || warning != "" || err != nil {
+	if p, warning, err := joint(weights(1, 1), parts, nil); p != nil ||
+		warning != "" || err != nil {
 		t.Errorf("nobody asked: %v %q %v", p, warning, err)
 	}
 	negative := []*btn.Marginals{{Domains: []int{2}, Mant: []float64{-1, 3}}}
-	if p, warning, err := joint(weights(1), negative, []int{0}); p != nil || err != nil || !strings.Contains(warning, "cell 0 is -0.5") {
+	if p, warning, err := joint(weights(1), negative, []int{0}); p != nil || err != nil ||
+		!strings.Contains(warning, "cell 0 is -0.5") {
 		t.Errorf("negative: %v %q %v", p, warning, err)
 	}
 	for name, broken := range map[string][]*btn.Marginals{
-		"missing": {parts[0], nil}, "none": {nil, nil}, "shape": {parts[0], {Domains: []int{4}, Mant: make([]float64, 4)}},
-		"short": {{Domains: []int{2, 2},
-			Mant: make([]float64, 3)}}, "huge": {{Domains: []int{1 << 40, 1 << 40}}}, "variables": {{Domains: []int{4}, Mant: make([]float64, 4)}},
+		"missing": {
+			parts[0], nil}, "none": {nil, nil}, "shape": {parts[0],
+			{Domains: []int{4}, Mant: make([]float64, 4)},
+		},
+		"short": {{
+			Domains: []int{2, 2},
+			Mant:    make([]float64, 3),
+		}}, "huge": {{Domains: []int{1 << 40, 1 << 40}}}, "variables": {{Domains: []int{4}, Mant: make([]float64, 4)}},
 	} {
 		if p, _, err := joint(weights(1, 1)[:len(broken)], broken, []int{7, 4}); err == nil {
 			t.Errorf("%s: %v", name, p)

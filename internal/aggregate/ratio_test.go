@@ -20,10 +20,15 @@ func asked(q int, exact bool, z float64, exp int64, over int) Input {
 
 func TestRatiosOfQueries(t *testing.T) {
 	failed := asked(5, true, 1, 0, 1)
-	failed.Assignment.Error = &btn.ErrorInfo{Code: fault.OverBudget, Message: "too wide", Stage: "learn-worker"}
+	failed.Assignment.Error = &btn.ErrorInfo{
+		Code:    fault.OverBudget,
+		Message: "too wide",
+		Stage:   "learn-worker",
+	}
 	results := Results([]Input{
-		asked(0, true, 8, 1<<40, 0),   // beyond float64
-		asked(1, true, 2, 1<<40, 1),   // a quarter of it, though the logarithms agree in twelve digits
+		asked(0, true, 8, 1<<40, 0), // beyond float64
+		// a quarter of it, though the logarithms agree in twelve digits
+		asked(1, true, 2, 1<<40, 1),
 		asked(2, true, 0, 0, 1),       // impossible
 		asked(3, true, 3, 0, 3),       // over what is impossible
 		asked(4, true, 0, 0, 3),       // both
@@ -47,7 +52,8 @@ func TestRatiosOfQueries(t *testing.T) {
 			t.Errorf("query %d: ratio %v, warnings %q, want %q", q, r.LnRatio, warnings, want)
 		}
 	}
-	if !results[2].Zero || !strings.Contains(strings.Join(results[8].Warnings, ";"), "only an estimate") {
+	if !results[2].Zero ||
+		!strings.Contains(strings.Join(results[8].Warnings, ";"), "only an estimate") {
 		t.Errorf("%s\n%s", text(t, results[2]), text(t, results[8]))
 	}
 }
@@ -70,14 +76,18 @@ func TestNoProbabilityIsAboveOne(t *testing.T) {
 		event(5, true, 1+1e-12, 2000, 5), // rounding
 		asked(6, true, 2, 2000, 5),       // no event: whatever it is
 	})
-	if r := results[1]; r.Status != "error" || r.Error.Code != fault.FailedEstimate || r.LnRatio != nil || r.LogZ != nil || r.Exact {
+	if r := results[1]; r.Status != "error" || r.Error.Code != fault.FailedEstimate ||
+		r.LnRatio != nil || r.LogZ != nil || r.Exact {
 		t.Errorf("a probability of 1.25: %s", text(t, r))
 	}
-	if w := strings.Join(results[0].Warnings, ";"); !strings.Contains(w, "query 1, which restricts this one") {
+	if w := strings.Join(results[0].Warnings, ";"); !strings.Contains(
+		w, "query 1, which restricts this one",
+	) {
 		t.Errorf("the other query does not say so: %q", w)
 	}
 	for q, want := range map[int]float64{2: 0, 3: math.Log(0.5), 5: 0, 6: math.Ln2} {
-		if r := results[q]; r.Status != "ok" || r.LnRatio == nil || math.Abs(*r.LnRatio-want) > 1e-15 {
+		if r := results[q]; r.Status != "ok" || r.LnRatio == nil ||
+			math.Abs(*r.LnRatio-want) > 1e-15 {
 			t.Errorf("query %d: %s, want %v", q, text(t, r), want)
 		}
 	}
@@ -85,7 +95,12 @@ func TestNoProbabilityIsAboveOne(t *testing.T) {
 
 func TestProbabilitiesWithinWhatIsStated(t *testing.T) {
 	result := func(lnZ, stated float64) *btn.Result {
-		return &btn.Result{Status: "ok", LogZ: finite(lnZ), Uncertainty: finite(stated), LnRatio: finite(lnZ)}
+		return &btn.Result{
+			Status:      "ok",
+			LogZ:        finite(lnZ),
+			Uncertainty: finite(stated),
+			LnRatio:     finite(lnZ),
+		}
 	}
 	r, over := result(0.1, 0.08), result(0, 0.03)
 	if improbable(r, over); r.Status != "ok" || *r.LnRatio != 0 || len(r.Warnings) != 1 {
@@ -103,7 +118,10 @@ func TestRunSumsTheComponents(t *testing.T) {
 		t.Errorf("run %+v of components of 0 and 10 flops", r.Run)
 	}
 	tree := &btn.Tree{Count: 9}
-	in.Assignment.Plan.Estimates[0].Parts = []btn.Part{&btn.Slices{Tree: tree, To: 4}, &btn.Slices{Tree: tree, From: 4, To: 9}}
+	in.Assignment.Plan.Estimates[0].Parts = []btn.Part{
+		&btn.Slices{Tree: tree, To: 4},
+		&btn.Slices{Tree: tree, From: 4, To: 9},
+	}
 	if r := Result(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 9 {
 		t.Errorf("run %+v of 9 slices", r.Run)
 	}

@@ -13,32 +13,36 @@ import (
 
 // The answer to one query.
 
-// stage is this stage's name in errors.
+// stage is the name of this stage in errors.
 const stage = query.StageAggregate
 
 // unknownQuality is the warning on every answer that is not exact.
-const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the explained fraction says " +
-	"how far ln Z is off, and the certificate's interval is usually vacuous"
+const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the " +
+	"explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
 
-// Input is what is known about one query when all its values have arrived.
+// Input is what is known about one query when its values have arrived.
 type Input struct {
 	Job          string
 	Query        int
 	Assignment   *btn.Assignment // of this query
 	Values       []btn.UnitValue // of this query, in any order; identical duplicates are fine
 	EvidenceFile string          // empty if there was none
-	// Deadline says that no more values will come: a query that grows is answered with what is there.
+
+	// Deadline says that no more values will come: a query that grows is answered with those that
+	// are there.
 	Deadline bool
 }
 
-// Result answers a query: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why there is no number.
-// It never fails; everything that goes wrong is in the result, and no field holds NaN or Inf. TimingsMS is empty, for the
-// caller to fill.
+// Result answers a query: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why
+// there is no number. It never fails; everything that goes wrong is in the result, and no field
+// holds NaN or Inf. TimingsMS is empty, for the caller to fill.
 //
-//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is exactly 0, beyond doubt.
+//   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is
+//     exactly 0, beyond doubt.
 //   - unsupported: the total came out as 0, and terms may be missing.
 //   - failed_estimate: the total is negative, lost all its digits, or is an inexact 0.
-//   - bad_input: an exact total is negative, and not by rounding: the factors are no probability model.
+//   - bad_input: an exact total is negative, and not by rounding: the factors are no probability
+//     model.
 //   - internal: values are missing, contradict each other, belong elsewhere or are not finite.
 //   - the assignment's or a unit's own error (of the lowest component, if several failed).
 //
@@ -50,19 +54,28 @@ func Result(in Input) btn.Result {
 
 // answer is Result, and Z where the result is ok.
 func answer(in Input) (btn.Result, scaled.Number) {
-	r, none := start(in), scaled.Number{}
+	r := start(in)
+	none := scaled.Number{}
 	fail := func(e *btn.ErrorInfo) (btn.Result, scaled.Number) {
-		r.Status, r.Error = btn.StatusError, e
+		r.Status = btn.StatusError
+		r.Error = e
 		return r, none
 	}
+
+	// The values, and the estimates that are complete.
 	parts, failed := values(in)
 	if failed != nil {
 		return fail(failed)
 	}
 	s := climb(in.Assignment, parts, true)
 	if s.ended == endedDeadline && !in.Deadline {
-		return fail(failure(fault.Internal, "values are missing, and the estimates there are have not settled"))
+		return fail(
+			failure(
+				fault.Internal, "values are missing, and the estimates there are have not settled",
+			),
+		)
 	}
+
 	s.took(&r)
 	if in.Assignment.Plan.Grows() {
 		r.Ended = s.ended
@@ -71,9 +84,11 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		}
 		r.Warnings = append(r.Warnings, s.warnings(in.Assignment)...)
 	}
+
 	if len(s.estimates) == 0 {
 		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
 	}
+
 	if s.best < 0 {
 		last := s.estimates[len(s.estimates)-1]
 		if last.of.Quality != nil {
@@ -81,20 +96,26 @@ func answer(in Input) (btn.Result, scaled.Number) {
 		}
 		return fail(last.err)
 	}
+
+	// The best estimate is the answer.
 	best := s.estimates[s.best]
-	r.LogZ, r.Log10Z = best.LogZ, finite(best.z.Log10Abs())
+	r.LogZ = best.LogZ
+	r.Log10Z = finite(best.z.Log10Abs())
 	r.CancellationDigits = finite(best.digits)
 	if best.of.Quality == nil {
 		s.reportJudged(&r)
 	} else if failed := best.reportKnown(&r, in.Assignment); failed != nil {
-		r.LogZ, r.Log10Z = nil, nil
+		r.LogZ = nil
+		r.Log10Z = nil
 		return fail(failed)
 	}
+
 	r.Status = btn.StatusOK
 	return r, best.z
 }
 
-// values returns what has arrived of the plan's parts, or why there is no answer.
+// values returns the values of the plan's parts that have arrived, or why there is no answer. Only
+// a plan that grows may lack some.
 func values(in Input) ([]part, *btn.ErrorInfo) {
 	a := in.Assignment
 	switch {
@@ -106,25 +127,34 @@ func values(in Input) ([]part, *btn.ErrorInfo) {
 	case a.Plan == nil:
 		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
 	}
+
 	for _, e := range a.Plan.Estimates {
 		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
-			return nil, failure(fault.Internal, "an estimate has %d components and %d weights", len(e.Parts), len(e.Alpha))
+			return nil, failure(
+				fault.Internal, "an estimate has %d components and %d weights", len(e.Parts),
+				len(e.Alpha),
+			)
 		}
 	}
+
 	n := a.Plan.Len()
 	sorted := sortedUnits(in.Values)
 	parts, broken := collect(in.Query, n, sorted)
 	if a.Plan.Grows() {
 		return parts, broken
 	}
+
 	switch own := ownError(in.Query, sorted); {
 	case in.Deadline && len(in.Values) < n:
-		return nil, failure(fault.Deadline, "the deadline came before all components were contracted")
+		return nil, failure(
+			fault.Deadline, "the deadline came before all components were contracted",
+		)
 	case own != nil:
 		return nil, own
 	case broken != nil:
 		return nil, broken
 	}
+
 	for i := range parts {
 		if !parts[i].there {
 			return nil, failure(fault.Internal, "the value of component %d of %d is missing", i, n)
@@ -133,9 +163,10 @@ func values(in Input) ([]part, *btn.ErrorInfo) {
 	return parts, nil
 }
 
-// took fills what the complete estimates took.
+// took fills in what the complete estimates cost.
 func (g *sequence) took(r *btn.Result) {
-	r.Run, r.Components = &btn.Run{}, 0
+	r.Run = &btn.Run{}
+	r.Components = 0
 	for _, e := range g.estimates {
 		r.Run.Flops += e.Flops
 		r.Components += e.Components
@@ -145,12 +176,15 @@ func (g *sequence) took(r *btn.Result) {
 			}
 		}
 	}
+
 	r.Run.Flops = min(r.Run.Flops, math.MaxFloat64)
 }
 
-// reportJudged fills what the sequence says of its best estimate.
+// reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
+// uncertainty and marginals.
 func (g *sequence) reportJudged(r *btn.Result) {
 	r.Uncertainty = g.uncertainty
+
 	var warning string
 	r.Marginals, warning = g.estimates[g.best].marginals()
 	if warning != "" {
@@ -159,39 +193,53 @@ func (g *sequence) reportJudged(r *btn.Result) {
 	if r.Marginals == nil {
 		return
 	}
+
 	r.MarginalUncertainty = g.marginalChange(r.Marginals)
 	if r.MarginalUncertainty == nil {
-		r.Warnings = append(r.Warnings, "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z")
+		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
+			"nothing is known of their quality, and they need larger bonds than Z")
 	}
 }
 
-// reportKnown fills what is said of an estimate whose quality is known: marginals, whether it is exact, else its certificate.
+// reportKnown fills in what follows for an estimate whose quality is known: its marginals, and
+// whether it is exact, or else its certificate.
 func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo {
-	quality, alpha := r.of.Quality, r.alpha
+	quality := r.of.Quality
+	alpha := r.alpha
 	if r.z.IsZero() {
-		to.Zero, to.LogZ, to.Log10Z = true, nil, nil
+		to.Zero = true
+		to.LogZ = nil
+		to.Log10Z = nil
 	} else if failed := r.reportMarginals(to, alpha, a.Joint); failed != nil {
 		return failed
 	} else if !quality.Exact {
 		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
 	}
+
 	to.Exact = quality.Exact && !a.Unsure
 	if doubt := doubts(alpha, r.parts); doubt != "" {
 		to.Exact = false
 		to.Warnings = append(to.Warnings, "not marked exact: "+doubt)
 	}
+
 	if !to.Exact {
 		to.Warnings = append(to.Warnings, unknownQuality)
 	}
 	return nil
 }
 
-// reportMarginals fills marginals and the joint marginal of a set, as far as the parts have them.
-func (r *estimate) reportMarginals(to *btn.Result, alpha []scaled.Number, set []int) *btn.ErrorInfo {
-	each, together := make([]*btn.Marginals, len(r.parts)), make([]*btn.Marginals, len(r.parts))
+// reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
+// them.
+func (r *estimate) reportMarginals(
+	to *btn.Result, alpha []scaled.Number, set []int,
+) *btn.ErrorInfo {
+	each := make([]*btn.Marginals, len(r.parts))
+	together := make([]*btn.Marginals, len(r.parts))
 	for i, v := range r.parts {
-		each[i], together[i] = v.Marginals, v.Joint
+		each[i] = v.Marginals
+		together[i] = v.Joint
 	}
+
 	p, warning, err := marginals(alpha, each)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
@@ -200,6 +248,7 @@ func (r *estimate) reportMarginals(to *btn.Result, alpha []scaled.Number, set []
 	if warning != "" {
 		to.Warnings = append(to.Warnings, warning)
 	}
+
 	to.Joint, warning, err = joint(alpha, together, set)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
@@ -210,19 +259,21 @@ func (r *estimate) reportMarginals(to *btn.Result, alpha []scaled.Number, set []
 	return nil
 }
 
-// doubts says why a total is not known to be exact: the first component's reason, or the digits that cancelled between them on top of
-// those that did inside.
+// doubts returns why a total is not known to be exact, or "": the doubt of the first component that
+// has one, or the digits that cancelled between the components on top of those that cancelled in
+// them.
 func doubts(alpha []scaled.Number, parts []btn.Value) string {
 	if doubt := first(parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelled(alpha, parts); all > policy.TrustedDigits && between > policy.WithinDigits {
+	if between, all := cancelled(alpha, parts); all > policy.TrustedDigits &&
+		between > policy.WithinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}
 	return ""
 }
 
-// first is the reason of the first component that has one.
+// first returns the doubt of the first component that has one.
 func first(parts []btn.Value) string {
 	for _, v := range parts {
 		if v.Doubt != "" {
@@ -232,59 +283,83 @@ func first(parts []btn.Value) string {
 	return ""
 }
 
-// cancelled returns the digits that cancel between components, and those with what cancelled in them: log10 of Σ|terms| over |Z|.
+// cancelled returns the decimal digits that cancel between components, log10 (Σ_i |α_i Z_i| / |Z|),
+// and all of them, with the digits d_i that cancelled in component i: log10 (Σ_i |α_i Z_i| 10^d_i /
+// |Z|).
 func cancelled(alpha []scaled.Number, parts []btn.Value) (between, all float64) {
-	z, terms := make([]scaled.Number, len(parts)), make([]scaled.Number, len(parts))
+	z := make([]scaled.Number, len(parts))
+	terms := make([]scaled.Number, len(parts))
 	for i, v := range parts {
-		z[i], terms[i] = v.Z, v.Z.Mul(scaled.FromLog(v.Digits*math.Ln10))
+		z[i] = v.Z
+		terms[i] = v.Z.Mul(scaled.FromLog(v.Digits * math.Ln10))
 	}
+
 	total := scaled.SumProducts(alpha, z)
-	return lostDigits(total, scaled.SumAbsProducts(alpha, z)), lostDigits(total, scaled.SumAbsProducts(alpha, terms))
+	between = lostDigits(total, scaled.SumAbsProducts(alpha, z))
+	all = lostDigits(total, scaled.SumAbsProducts(alpha, terms))
+	return between, all
 }
 
-// start fills what does not depend on the values.
+// start fills in what does not depend on the values.
 func start(in Input) btn.Result {
-	r := btn.Result{Job: in.Job, Query: in.Query, Warnings: []string{}, Cache: btn.CacheOff, TimingsMS: map[string]float64{}}
+	r := btn.Result{
+		Job:       in.Job,
+		Query:     in.Query,
+		Warnings:  []string{},
+		Cache:     btn.CacheOff,
+		TimingsMS: map[string]float64{},
+	}
 	if in.EvidenceFile != "" {
 		r.EvidenceFile = &in.EvidenceFile
 	}
+
 	a := in.Assignment
 	if a == nil {
 		return r
 	}
+
 	if p := a.Plan; p != nil {
-		r.Method, r.Components = p.Method, p.Len()
+		r.Method = p.Method
+		r.Components = p.Len()
 		r.Warnings = append(r.Warnings, p.Warnings...)
 		if !p.Grows() && len(p.Estimates) > 0 {
 			quality(&r, p.Estimates[0].Quality)
 		}
 	}
-	r.Plan, r.Relearned = finiteCost(a.Cost), a.Relearned
+	r.Plan = finiteCost(a.Cost)
+	r.Relearned = a.Relearned
 	r.Propagation = finitePropagation(a.Propagation)
 	r.Warnings = append(r.Warnings, a.Warnings...)
+
 	if a.Cache != "" {
 		r.Cache = a.Cache
 	}
 	return r
 }
 
-// quality fills how well an estimate fits B: ρ = 0 and ln(1−ρ) = 0 by definition where it is exact.
+// quality fills in how well an estimate fits B: the residual ρ, and ln(1−ρ). An exact one has 0 for
+// both by definition.
 func quality(r *btn.Result, q *btn.Quality) {
 	if q.Exact {
-		r.Residual, r.LnExplained = finite(0), finite(0)
+		r.Residual = finite(0)
+		r.LnExplained = finite(0)
 		return
 	}
-	r.Residual, r.LnExplained, r.ConditionGram = finite(q.Residual), finite(q.LnExplained), finite(q.ConditionGram)
+	r.Residual = finite(q.Residual)
+	r.LnExplained = finite(q.LnExplained)
+	r.ConditionGram = finite(q.ConditionGram)
 }
 
-// overflown reports whether a value is what float64 makes of too large a number.
+// overflown reports whether a value exceeded the range of float64.
 func overflown(z scaled.Number) bool { return math.IsInf(z.Mant, 0) }
 
-// finiteCost returns a copy fit for JSON: a cost beyond float64 is its largest value, one with NaN is none.
+// finiteCost returns a copy that JSON can hold: a cost beyond float64 becomes the largest float64.
+// It returns nil if one is NaN.
 func finiteCost(p *btn.Cost) *btn.Cost {
 	if p == nil {
 		return nil
 	}
+
 	q := *p
 	for _, x := range []*float64{&q.Log2Table, &q.Flops, &q.Bytes} {
 		if math.IsNaN(*x) {
@@ -295,19 +370,22 @@ func finiteCost(p *btn.Cost) *btn.Cost {
 	return &q
 }
 
-// finitePropagation returns a copy fit for JSON: a change beyond float64 is its largest value, values that are no numbers are
-// left out.
+// finitePropagation returns a copy that JSON can hold: a change beyond float64 becomes the largest
+// float64, and values that are not finite are left out.
 func finitePropagation(p *btn.Propagation) *btn.Propagation {
 	if p == nil {
 		return nil
 	}
+
 	q := *p
 	if q.Change = min(math.MaxFloat64, q.Change); math.IsNaN(q.Change) {
 		q.Change = math.MaxFloat64
 	}
+
 	if q.LogZ != nil {
 		q.LogZ = finite(*q.LogZ)
 	}
+
 	q.Phases = nil
 	for _, x := range p.Phases {
 		if isFinite(x) {

@@ -1,20 +1,22 @@
 package aggregate
 
-// Sequences of estimates: what they say about each other, and when that is enough. An exact plan is a sequence of one.
+// Sequences of estimates: what they say about each other, and when that is enough. An exact plan is
+// a sequence of one.
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// Why an approximate answer stopped growing.
+// Reasons for which an approximate answer stopped growing.
 const (
 	endedSettled  = "settled"
 	endedComplete = "complete"
 	endedDeadline = "deadline"
 )
 
-// Settled reports whether a query needs no more values: the estimates that are complete, in sequence, state an uncertainty within
-// the plan's accuracy. One whose quality is known needs all its values, one that has failed already none.
+// Settled reports whether a query needs no more values: its complete estimates, in sequence, have
+// an uncertainty within the plan's accuracy. An estimate whose quality is known needs all its
+// values; a query that has failed needs none.
 func Settled(in Input) bool {
 	a := in.Assignment
 	switch {
@@ -25,24 +27,25 @@ func Settled(in Input) bool {
 	case !a.Plan.Grows():
 		return len(in.Values) >= a.Plan.Len()
 	}
+
 	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))
 	return broken != nil || climb(a, parts, false).ended == endedSettled
 }
 
-// sequence is what the complete estimates of a plan say.
+// sequence is the complete estimates of a plan, and what follows from them.
 type sequence struct {
 	estimates   []*estimate
 	ended       string
-	best        int              // estimate that is the answer, −1 for none
-	uncertainty *float64         // of the best
-	moved       bool             // the best has a predecessor in its own track
-	bp          *btn.Propagation // nil where it was not run
-	hard        bool             // tables forbid values together
+	best        int              // position of the estimate that is the answer, −1 for none
+	uncertainty *float64         // of the best estimate's ln Z in nats; nil: not known
+	moved       bool             // the best estimate has a predecessor in its own track
+	bp          *btn.Propagation // nil where belief propagation was not run
+	hard        bool             // tables forbid combinations of values
 	unsure      bool             // entries may have been lost to the range of float64
 }
 
-// climb goes through the estimates whose parts are all there, until their sequence has settled. Estimates after one that is not
-// complete count only when there will be no more values.
+// climb adds the estimates whose parts are all there, one after the other, until the sequence has
+// settled. Estimates after an incomplete one count only if no more values will come (last).
 func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 	s := &sequence{best: -1, bp: a.Propagation, hard: a.Hard, unsure: a.Unsure}
 	whole := true
@@ -50,6 +53,7 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 		e := &a.Plan.Estimates[k]
 		own := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
+
 		r, complete := evaluate(e, s.hard, s.unsure, own)
 		if !complete {
 			whole = false
@@ -58,6 +62,7 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 			}
 			continue
 		}
+
 		s.estimates = append(s.estimates, r)
 		s.judge()
 		if s.settled(a.Plan.Accuracy) {
@@ -65,6 +70,7 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 			return s
 		}
 	}
+
 	s.ended = endedComplete
 	if !whole {
 		s.ended = endedDeadline
@@ -72,22 +78,26 @@ func climb(a *btn.Assignment, parts []part, last bool) *sequence {
 	return s
 }
 
-// settled reports whether what the estimates say needs no further one: the quality of the best is known, it dropped nothing, or it
-// is known well enough, from a track of its own and, for truncated legs, from another one that has got as far.
+// settled reports whether no further estimate is needed: the quality of the best one is known; or
+// it truncated nothing; or its uncertainty is within accuracy, where its own track and, for
+// truncated legs, another one of at least its level say so.
 func (g *sequence) settled(accuracy float64) bool {
 	if g.best < 0 {
 		return false
 	}
+
 	best := g.estimates[g.best]
 	if best.of.Quality != nil || best.lossless() && !g.unsure {
 		return true
 	}
+
 	if !g.moved || g.uncertainty == nil || *g.uncertainty > accuracy {
 		return false
 	}
 	if best.isLogLinear() {
 		return true
 	}
+
 	for _, r := range g.estimates {
 		if r.LogZ != nil && r.of.Track != best.of.Track && r.of.Level >= best.of.Level {
 			return true

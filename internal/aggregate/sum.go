@@ -1,8 +1,9 @@
-// Package aggregate puts the values of the components together (Lemma 5) and builds the answer to a query.
+// Package aggregate puts the values of the components together (Lemma 5) and builds the answer to a
+// query.
 //
-// The value of a decomposition Σ_i α_i Q^(i) is Z̃ = Σ_i α_i Z(T^{Q^(i)}). α and Z have either sign and any range, so the
-// sum is exact and rounded once: the same bits however the work was split and whatever arrived first. Logarithms are
-// taken only of the finished sum.
+// The value of a decomposition Σ_i α_i Q^(i) is Z̃ = Σ_i α_i Z(T^{Q^(i)}). α and Z have either sign
+// and any range, so the sum is exact and rounded once: the same bits however the work was split and
+// whatever arrived first. Logarithms are taken only of the finished sum.
 package aggregate
 
 import (
@@ -24,23 +25,24 @@ var (
 	ErrCount = errors.New("weights and values do not match")
 )
 
-// lostBits is the cancellation from which nothing of a sum is believed: values carry 53 bits, of which contractions
-// round away a few.
+// lostBits is the cancellation in bits above which a sum is not believed: values carry 53 bits, of
+// which contractions round away some.
 const lostBits = 50
 
 // Estimate is a sum of components.
 type Estimate struct {
 	Total scaled.Number // Z̃ = Σ_i α_i Z_i, correctly rounded
-	// CancellationDigits is log10 Σ|α_i Z_i| − log10 |Σ α_i Z_i| ≥ 0: how many decimal digits of the components the sum lost.
-	// 0 if all terms are 0, +Inf if non-zero terms cancel exactly.
+	// CancellationDigits is log10 Σ|α_i Z_i| − log10 |Σ α_i Z_i| ≥ 0: how many decimal digits of
+	// the components the sum lost. 0 if all terms are 0, +Inf if non-zero terms cancel exactly.
 	CancellationDigits float64
 }
 
 // Sum returns Z̃ = Σ_i alpha[i]·z[i] for a model of probabilities: a total of 0 or more.
 //
-// The products enter exactly and the sum is rounded once, hence the same bits in any order. If all terms are 0 the total is 0
-// and no error. Errors: ErrNegative if the total is below 0 and not only rounding, and those of SumSigned; the estimate is
-// returned beside ErrNegative and ErrCancelled, for the report. Source: Hamid and Braun, Lemma 5.
+// The products enter exactly and the sum is rounded once, hence the same bits in any order. If all
+// terms are 0 the total is 0 and no error. Errors: ErrNegative if the total is below 0 and not only
+// rounding, and those of SumSigned; the estimate is returned beside ErrNegative and ErrCancelled,
+// for the report. Source: Hamid and Braun, Lemma 5.
 func Sum(alpha, z []scaled.Number) (Estimate, error) {
 	e, err := SumSigned(alpha, z)
 	if err == nil && e.Total.Sign() < 0 {
@@ -51,26 +53,34 @@ func Sum(alpha, z []scaled.Number) (Estimate, error) {
 }
 
 // SumSigned is Sum for algebra that is not about probabilities: the total may have either sign.
-// Errors: ErrCount, ErrNotFinite (naming the component), and ErrCancelled if |Σ α_i Z_i| < 2^-50 Σ|α_i Z_i|.
+// Errors: ErrCount, ErrNotFinite (naming the component), and ErrCancelled if |Σ α_i Z_i| < 2^-50
+// Σ|α_i Z_i|.
 func SumSigned(alpha, z []scaled.Number) (Estimate, error) {
 	if len(alpha) != len(z) {
 		return Estimate{}, fmt.Errorf("%w: %d weights, %d values", ErrCount, len(alpha), len(z))
 	}
 	for i := range z {
 		if !alpha[i].IsFinite() || !z[i].IsFinite() {
-			return Estimate{}, fmt.Errorf("%w: component %d has weight %v and value %v", ErrNotFinite, i, alpha[i].Mant, z[i].Mant)
+			return Estimate{}, fmt.Errorf(
+				"%w: component %d has weight %v and value %v", ErrNotFinite, i, alpha[i].Mant,
+				z[i].Mant,
+			)
 		}
 	}
-	total, size := scaled.SumProducts(alpha, z), scaled.SumAbsProducts(alpha, z)
+
+	total := scaled.SumProducts(alpha, z)
+	size := scaled.SumAbsProducts(alpha, z)
 	e := Estimate{Total: total, CancellationDigits: lostDigits(total, size)}
-	if floor := (scaled.Number{Mant: size.Mant, Exp: size.Exp - lostBits}); !size.IsZero() && total.Abs().Cmp(floor) < 0 {
+	floor := scaled.Number{Mant: size.Mant, Exp: size.Exp - lostBits}
+	if !size.IsZero() && total.Abs().Cmp(floor) < 0 {
 		return e, fmt.Errorf("%w: %s is left of %d components whose sizes add up to %s",
 			ErrCancelled, decimal(total), len(z), decimal(size))
 	}
 	return e, nil
 }
 
-// lostDigits returns log10(size / |total|), 0 if nothing was added at all. Rounding alone never makes it negative.
+// lostDigits returns log10(size / |total|), and 0 if all terms were 0. Rounding never makes it
+// negative.
 func lostDigits(total, size scaled.Number) float64 {
 	switch {
 	case size.IsZero():
@@ -86,6 +96,7 @@ func decimal(x scaled.Number) string {
 	if e := x.Exp; x.IsZero() || -1000 < e && e < 1000 {
 		return fmt.Sprintf("%.4g", x.Float64())
 	}
+
 	l := x.Log10Abs()
 	whole := math.Floor(l)
 	return fmt.Sprintf("%.4ge%+d", math.Copysign(math.Pow(10, l-whole), x.Mant), int64(whole))

@@ -38,7 +38,8 @@ func anyNumbers(rng *rand.Rand, n int, span int64) []scaled.Number {
 	return xs
 }
 
-// Lemma 5: the total is Σ α_i Z_i, to the last bit of the exact sum, in whatever order the pairs come.
+// Lemma 5: the total is Σ α_i Z_i, to the last bit of the exact sum, in whatever order the pairs
+// come.
 func TestLemma5AdditiveDecomposition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 1))
 	for trial := range 1000 {
@@ -60,7 +61,10 @@ func TestLemma5AdditiveDecomposition(t *testing.T) {
 				t.Fatalf("trial %d: total %v, want %v", trial, got.Total, rounded(want))
 			}
 			if math.Abs(got.CancellationDigits-math.Log10(ratio)) > 1e-12 {
-				t.Fatalf("trial %d: %v digits cancelled, want %v", trial, got.CancellationDigits, math.Log10(ratio))
+				t.Fatalf(
+					"trial %d: %v digits cancelled, want %v", trial, got.CancellationDigits,
+					math.Log10(ratio),
+				)
 			}
 			if _, err := Sum(alpha, z); (want.Sign() < 0) != errors.Is(err, ErrNegative) {
 				t.Fatalf("trial %d: a total of sign %d gave %v", trial, want.Sign(), err)
@@ -88,21 +92,33 @@ func TestSumFailures(t *testing.T) {
 		want     error
 		text     string
 	}{
-		{"negative", numbers(1, -1), numbers(2, 5), ErrNegative, "negative total: -3 as the sum of 2 components, 0.4 digits of which cancelled"},
+		{
+			"negative", numbers(1, -1), numbers(2, 5), ErrNegative,
+			"negative total: -3 as the sum of 2 components, 0.4 digits of which cancelled",
+		},
 		{"negative beyond float64", numbers(-1), []scaled.Number{{Mant: 1, Exp: 10_000}}, ErrNegative,
 			"negative total: -1.995e+3010 as the sum of 1 components"},
 		{"cancelled to rounding", numbers(1, -1), numbers(1, 1+0x1p-52), ErrCancelled,
 			"total lost all its digits: -2.22e-16 is left of 2 components whose sizes add up to 2"},
 		{"cancelled to nothing", numbers(0.5, -0.5), numbers(3, 3), ErrCancelled,
 			"total lost all its digits: 0 is left of 2 components whose sizes add up to 3"},
-		{"cancelled beyond float64", numbers(1, -1), []scaled.Number{{Mant: 1, Exp: -10_000}, {Mant: 1, Exp: -10_000}},
+		{
+			"cancelled beyond float64", numbers(1, -1),
+			[]scaled.Number{{Mant: 1, Exp: -10_000}, {Mant: 1, Exp: -10_000}},
 			ErrCancelled, "add up to 1.002e-3010"},
 		{"NaN weight", numbers(1, math.NaN()), numbers(1, 1), ErrNotFinite,
 			"a component is not a finite number: component 1 has weight NaN and value 1"},
-		{"infinite value", numbers(1), numbers(math.Inf(1)), ErrNotFinite, "component 0 has weight 1 and value +Inf"},
-		{"counts differ", numbers(1, 2), numbers(1), ErrCount, "weights and values do not match: 2 weights, 1 values"},
+		{
+			"infinite value", numbers(1), numbers(math.Inf(1)), ErrNotFinite,
+			"component 0 has weight 1 and value +Inf",
+		},
+		{
+			"counts differ", numbers(1, 2), numbers(1), ErrCount,
+			"weights and values do not match: 2 weights, 1 values",
+		},
 	} {
-		if _, err := Sum(c.alpha, c.z); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+		if _, err := Sum(c.alpha, c.z); !errors.Is(err, c.want) ||
+			!strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.text)
 		}
 	}
@@ -117,7 +133,10 @@ func TestSumEdges(t *testing.T) {
 		{"nothing", nil, nil, Estimate{}},
 		{"zeros", numbers(0, 3), numbers(7, 0), Estimate{}},
 		{"one", numbers(0.5), numbers(3), Estimate{Total: scaled.FromFloat(1.5)}},
-		{"three quarters cancel", numbers(1, -1), numbers(1, 0.6), Estimate{Total: scaled.FromFloat(0.4), CancellationDigits: math.Log10(4)}},
+		{
+			"three quarters cancel", numbers(1, -1), numbers(1, 0.6),
+			Estimate{Total: scaled.FromFloat(0.4), CancellationDigits: math.Log10(4)},
+		},
 		{"48 bits cancel", numbers(1, -1), numbers(1+0x1p-48, 1),
 			Estimate{Total: scaled.Make(1, -48), CancellationDigits: math.Log10(0x1p49 + 1)}},
 	} {
@@ -127,10 +146,12 @@ func TestSumEdges(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
 		}
 	}
-	if e, err := SumSigned(numbers(1, -1), numbers(2, 5)); err != nil || e.Total != scaled.FromFloat(-3) {
+	if e, err := SumSigned(numbers(1, -1), numbers(2, 5)); err != nil ||
+		e.Total != scaled.FromFloat(-3) {
 		t.Errorf("a signed total of -3 is %v, %v", e.Total, err)
 	}
-	if e, err := Sum(numbers(1, -1), numbers(3, 3)); !math.IsInf(e.CancellationDigits, 1) || !errors.Is(err, ErrCancelled) {
+	if e, err := Sum(numbers(1, -1), numbers(3, 3)); !math.IsInf(e.CancellationDigits, 1) ||
+		!errors.Is(err, ErrCancelled) {
 		t.Errorf("exact cancellation: %v digits, %v", e.CancellationDigits, err)
 	}
 }

@@ -10,29 +10,39 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// rounding is the error of an estimate that dropped nothing above rounding, per nat of ln Z and one nat, as measured: singular
-// values below 1e-12 of the largest are dropped everywhere.
+// rounding is the error of an estimate that truncated nothing, per nat of ln Z and one nat, as
+// measured: singular values below 1e-12 of the largest are always dropped.
 const rounding = 1e-13
 
 // judge chooses the best estimate so far and states its uncertainty.
 //
-//   - An estimate whose quality is known is the best, and states none.
+//   - An estimate whose quality is known is the best, and has none.
 //   - An estimate along a tree that dropped nothing above rounding is the best, within rounding.
-//   - Else it is one of the highest level, along the plan whose sequence has moved least. Its uncertainty is the larger of the
-//     change that its own sequence would make next and of twice its distance from the other plans' highest estimates (trees,
-//     orders, sizes).
-//     The next change is last²/(last but one); after two estimates the distance between the plans says how fast it falls.
-//     What truncations dropped is withheld from that hope: see doubt.
-//     A plan that still moves ten times as much says little of the best one: a tenth of its distance counts. What changes and
-//     distances do not show has a say of its own: see cautious.
-//     Regions know one phase: theirs is at least what other fixed points of belief propagation would add to Z, and, where it
-//     did not converge, how far they are from its value. A family with the regions of the one before is no estimate of its own.
-//     Regions do not grow monotonically: theirs is the last change, and at least a tenth of the one before.
-//   - Where no sequence has two estimates yet, the plans' distance counts tenfold, and at least the root of the discarded weight.
+//   - Else it is one of the highest level: the one whose track has moved least.
 //
-// The discarded weight is no bound by itself: it was seen at 1e-8 beside an error of 0.1.
+// The uncertainty of the last kind is the largest of
+//
+//   - the change that its own track would make next: last²/(last but one), and after two estimates
+//     as much as the distance between the plans has fallen (next), but never less than the
+//     truncations' share of the last change (doubt);
+//   - twice its distance (policy.Apart) from the highest estimates of other plans, that is trees,
+//     orders or sizes. A plan that still moves ten times as much (policy.Hopeless) says little about
+//     the best one: a tenth of its distance counts;
+//   - what changes and distances do not show: for truncated legs see cautious. Regions correct one
+//     fixed point of belief propagation: others may add to Z (phases), and where it did not converge
+//     their distance from its value counts (unconverged). Regions do not converge monotonically:
+//     theirs is the last change, and at least a tenth of the one before (regionsNext). A family with
+//     the regions of the one before it is no estimate of its own.
+//
+// Where no track has two estimates yet, the distance of the plans counts tenfold (policy.Alike), and
+// the root of the discarded weight at least. The discarded weight alone is no bound: it was seen at
+// 1e-8 beside an error of 0.1.
 func (g *sequence) judge() {
-	g.best, g.uncertainty, g.moved = -1, nil, false
+	g.best = -1
+	g.uncertainty = nil
+	g.moved = false
+
+	// The best estimate: one without error by itself, or the highest level.
 	for i, r := range g.estimates {
 		if r.of.Quality != nil && r.err == nil {
 			g.best = i
@@ -41,53 +51,75 @@ func (g *sequence) judge() {
 		if r.LogZ == nil {
 			continue
 		}
+
 		if r.lossless() && !g.unsure {
-			g.best, g.uncertainty = i, finite(floor(*r.LogZ))
+			g.best = i
+			g.uncertainty = finite(floor(*r.LogZ))
 			return
 		}
+
 		if g.best < 0 || r.of.Level > g.estimates[g.best].of.Level {
 			g.best = i
 		}
 	}
+
 	if g.best < 0 {
 		return
 	}
+
 	g.steadiest()
 	best := g.estimates[g.best]
 	if g.unsure || g.plateau(best) {
 		return
 	}
+
 	others := g.others(best)
 	last, moved := g.next(best, math.Inf(1)) // without help from others
-	spread, far, worse := 0.0, 0.0, 0
+
+	// How far are the other plans? The distance of one that still moves much more than the best one
+	// is mainly its own error, as far as its truncations mean anything.
+	spread := 0.0 // the largest distance of a plan that counts in full
+	far := 0.0    // the largest of the others, reduced
+	worse := 0    // the number of the others
 	for _, other := range others {
 		distance := math.Abs(*other.LogZ - *best.LogZ)
-		if theirs, known := g.next(other, math.Inf(1)); known && moved && !best.isLogLinear() && theirs > policy.Hopeless*last {
-			worse++ // its distance is its own error, in the main, as far as its truncations mean anything
+		theirs, known := g.next(other, math.Inf(1))
+		if known && moved && !best.isLogLinear() && theirs > policy.Hopeless*last {
+			worse++
 			far = max(far, distance/policy.Hopeless, distance*max(doubt(best), doubt(other)))
 			continue
 		}
 		spread = max(spread, distance)
 	}
+
+	// The uncertainty is the largest of what the best one's own changes and the distances suggest,
+	// and of what they do not show.
 	u, _ := g.next(best, spread)
-	g.moved, u = moved, max(u, policy.Apart*spread, far)
+	g.moved = moved
+	u = max(u, policy.Apart*spread, far)
 	if !best.isLogLinear() {
 		if last, _ := g.lastChange(best); worse == len(others) {
-			u = max(u, last) // nothing to compare with: no hope of the next change being smaller
+			// no plan to compare with, so the next change is not assumed to be smaller
+			u = max(u, last)
 		}
 		u = g.cautious(best, u, len(others) == 0)
 	}
+
 	if best.Slices > 1 && best.isLogLinear() {
 		u = max(u, g.wholeNext(best), g.fromWhole(best))
 	}
+
 	if best.isLogLinear() {
 		u = max(u, phases(g.bp), unconverged(g.bp, *best.LogZ))
 	}
+
+	// Without a predecessor of the best one the distances have to do.
 	switch {
 	case moved:
-	case len(others) > 0 && best.Discarded != nil: // plans may agree for being alike: what was dropped has a say
+	// plans may agree because they are alike, so what was discarded counts as well
+	case len(others) > 0 && best.Discarded != nil:
 		u = max(policy.Alike*spread, math.Sqrt(*best.Discarded))
-	case spread > 0: // regions of other kinds
+	case spread > 0: // regions of another kind
 		u = max(u, policy.Alike*spread)
 	default:
 		return
@@ -95,12 +127,15 @@ func (g *sequence) judge() {
 	g.uncertainty = finite(max(u, floor(*best.LogZ)))
 }
 
-// cautious is an uncertainty of truncated legs, u by their changes and distances, with what those do not show.
+// cautious returns the uncertainty of truncated legs: u, by their changes and distances, or what
+// those do not show.
 //
-//   - A best estimate that no other plan stands beside (alone) is uncertain by the root of what it discarded, at least. So is one
-//     whose last change is exactly 0: that is a plateau and no convergence.
-//   - It is uncertain by the share that was discarded, whatever its plans agree about.
-//   - Estimates at or below 0, and forbidden combinations: lostSign, branches.
+// - Without another plan beside it (alone) the best estimate is uncertain by the root of the share
+// it discarded, at least. So is one whose last change is exactly 0: that is a plateau and no
+// convergence.
+// - It is uncertain by the share it discarded, whatever other plans say.
+// - Estimates at or below 0, and forbidden combinations, add to that: policy.LostSign,
+// policy.Branches.
 func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
 	change, known := g.lastChange(best)
 	if best.Discarded != nil {
@@ -110,6 +145,7 @@ func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
 			u = max(u, math.Sqrt(share))
 		}
 	}
+
 	u = max(u, g.signs(best))
 	if g.hard {
 		u *= policy.Branches
@@ -117,15 +153,17 @@ func (g *sequence) cautious(best *estimate, u float64, alone bool) float64 {
 	return u
 }
 
-// plateau reports whether regions of constraints did not change at all from one size to the next: belief propagation sees
-// nothing of constraints that are even everywhere, like parities, and neither do regions that close no cycle of them.
+// plateau reports whether regions of constraints did not change at all from one size to the next:
+// belief propagation gives uniform messages for constraints that are even everywhere, like
+// parities, and so do regions that close no cycle of them.
 func (g *sequence) plateau(best *estimate) bool {
 	change, known := g.lastChange(best)
 	return g.hard && best.isLogLinear() && known && change <= floor(*best.LogZ)
 }
 
-// doubt is how much of a change is not to be hoped away after a truncation that left out this share: its fourth root. A small
-// change after truncations that drop a percent is as likely an accident as a sign of convergence.
+// doubt returns the share of a change that remains in the uncertainty after a truncation: the
+// fourth root of what it discarded. A small change after truncations of a percent is as likely an
+// accident as a sign of convergence.
 func doubt(r *estimate) float64 {
 	if r.Discarded == nil {
 		return 0
@@ -133,24 +171,29 @@ func doubt(r *estimate) float64 {
 	return math.Sqrt(math.Sqrt(max(*r.Discarded, 0)))
 }
 
-// signs is lostSign where an estimate of at least half the best one's bond came out at or below 0, else 0.
+// signs returns policy.LostSign if an estimate of at least half the best one's bond came out at or
+// below 0, else 0.
 func (g *sequence) signs(best *estimate) float64 {
 	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ == nil && r.Truncated && !r.isLogLinear() && r.of.Level >= best.of.Level-1 {
+		if r := g.estimates[i]; r.LogZ == nil && r.Truncated && !r.isLogLinear() &&
+			r.of.Level >= best.of.Level-1 {
 			return policy.LostSign
 		}
 	}
 	return 0
 }
 
+// floor returns the error that rounding alone leaves in ln Z.
 func floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
-// phases returns what other fixed points of belief propagation may add to ln Z, the one that regions correct being first: at least
-// ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k of them, for between those found lie others that were not. 0 where there is one.
+// phases returns what other fixed points of belief propagation may add to ln Z, where regions
+// correct the first: at least ln Σ_k exp(ln Z_k − ln Z_1), and ln k for k fixed points, because
+// there may be others between those found. It returns 0 for one fixed point.
 func phases(p *btn.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
 	}
+
 	sum := 0.0
 	for _, z := range p.Phases {
 		sum += math.Exp(min(z-p.Phases[0], 0))
@@ -158,7 +201,8 @@ func phases(p *btn.Propagation) float64 {
 	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
 }
 
-// fromWhole is how far regions in slices are from the last whole regions: slices of a smaller size lose loops that those have.
+// fromWhole returns the distance of regions in slices from the last whole regions: slices of a
+// smaller size lose loops that those have.
 func (g *sequence) fromWhole(best *estimate) float64 {
 	distance := 0.0
 	for i := range g.estimates {
@@ -169,7 +213,8 @@ func (g *sequence) fromWhole(best *estimate) float64 {
 	return distance
 }
 
-// unconverged is how far regions are from a Bethe value whose messages still move; 0 at a fixed point.
+// unconverged returns the distance of regions from a Bethe value whose messages still change; 0 at
+// a fixed point.
 func unconverged(p *btn.Propagation, lnZ float64) float64 {
 	if p == nil || p.Converged || p.LogZ == nil {
 		return 0
@@ -177,43 +222,54 @@ func unconverged(p *btn.Propagation, lnZ float64) float64 {
 	return math.Abs(lnZ - *p.LogZ)
 }
 
-// lastChange is how far an estimate is from the one before it in its sequence; false where there is none.
+// lastChange returns the distance of an estimate from the one before it in its track; false if
+// there is none.
 func (g *sequence) lastChange(best *estimate) (float64, bool) {
 	before := math.NaN()
 	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track && r.of.Level < best.of.Level {
+		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track &&
+			r.of.Level < best.of.Level {
 			before = *r.LogZ
 		}
 	}
+
 	if math.IsNaN(before) {
 		return 0, false
 	}
 	return math.Abs(*best.LogZ - before), true
 }
 
-// steadiest makes that estimate of the highest level the best whose own sequence has moved least; the first of equals.
+// steadiest makes the estimate of the highest level whose own track has moved least the best; the
+// first one of equals.
 func (g *sequence) steadiest() {
-	top, least := g.estimates[g.best].of.Level, math.Inf(1)
+	top := g.estimates[g.best].of.Level
+	least := math.Inf(1)
 	for i := range g.estimates {
 		r := g.estimates[i]
 		if r.LogZ == nil || r.of.Level != top {
 			continue
 		}
 		if u, moved := g.next(r, math.Inf(1)); moved && u < least {
-			g.best, least = i, u
+			g.best = i
+			least = u
 		}
 	}
 }
 
-// lossless reports whether an estimate dropped nothing above rounding, where that makes it exact up to rounding.
+// lossless reports whether an estimate dropped nothing above rounding, where that makes it exact up
+// to rounding.
 func (r *estimate) lossless() bool { return !r.Truncated && r.of.Lossless }
 
-// isLogLinear reports whether the estimate corrects the value of belief propagation: such sequences are not monotone.
+// isLogLinear reports whether the estimate corrects the value of belief propagation: such sequences
+// are not monotone.
 func (r *estimate) isLogLinear() bool { return r.of.Rule == btn.LogLinear }
 
-// next is the change that the sequence of the best estimate would make next; false where it has no predecessor. spread is
-// the distance of the other plans at its level.
+// next returns the change that the best estimate's track is expected to make next; false if it has
+// no predecessor. spread is the distance of the other plans at its level. With last and before the
+// last two changes it is last · min(1, last/before), but at least a share of either; for regions
+// see regionsNext.
 func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
+	// The values of the track, the last n − 1 of which the best one follows.
 	var values []float64
 	regions := int64(-1)
 	for i := range g.estimates {
@@ -221,22 +277,28 @@ func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
 		if r.LogZ == nil || r.of.Track != best.of.Track || r.of.Level > best.of.Level {
 			continue
 		}
-		if n := len(values); n > 0 && r.isLogLinear() && r.Regions == regions && *r.LogZ == values[n-1] {
-			continue // the same regions: agreement with itself
+		if n := len(values); n > 0 && r.isLogLinear() && r.Regions == regions &&
+			*r.LogZ == values[n-1] {
+			continue // the same regions as before: their agreement says nothing
 		}
-		values, regions = append(values, *r.LogZ), r.Regions
+		values = append(values, *r.LogZ)
+		regions = r.Regions
 	}
+
 	n := len(values)
 	if n < 2 {
 		return 0, false
 	}
+
 	last := math.Abs(values[n-1] - values[n-2])
+	// Two values: the distance between plans says how fast the change falls.
 	if n == 2 {
 		if before := g.spreadBefore(best); before > 0 && !best.isLogLinear() {
 			return last * min(1, max(policy.Slowest, doubt(best), spread/before)), true
 		}
 		return last, true
 	}
+
 	before := math.Abs(values[n-2] - values[n-3])
 	if best.isLogLinear() {
 		return regionsNext(last, before), true
@@ -244,11 +306,16 @@ func (g *sequence) next(best *estimate, spread float64) (float64, bool) {
 	if before == 0 {
 		return last, true
 	}
-	return max(last*min(1, max(policy.Slowest, doubt(best), last/before)), before*min(1, max(policy.Accident, doubt(best)))), true
+
+	byRatio := last * min(1, max(policy.Slowest, doubt(best), last/before))
+	accident := before * min(1, max(policy.Accident, doubt(best)))
+	return max(byRatio, accident), true
 }
 
-// regionsNext is what a sequence of regions has still to go: at least its last change and a tenth of the one before,
-// because it is not monotone; last·r/(1−r) where the changes fall by r = last/before, and three times the last where they do not.
+// regionsNext returns how far a track of regions is expected to be from its limit. Where the
+// changes fall by r = last/before that is last · r/(1−r), at most ten times the last; it is at
+// least a share (policy.Steady) of the change before, and the last change, because tracks of
+// regions are not monotone. Where the changes do not fall it is three times the last.
 func regionsNext(last, before float64) float64 {
 	u := max(last, policy.Steady*before)
 	if last >= before {
@@ -257,11 +324,13 @@ func regionsNext(last, before float64) float64 {
 	return max(u, min(10*last, last*last/(before-last)))
 }
 
-// wholeNext is what the whole regions below regions in slices have still to go: slices say nothing of the size.
+// wholeNext returns how far the whole regions below regions in slices are expected to be from their
+// limit: slices say nothing about the size.
 func (g *sequence) wholeNext(best *estimate) float64 {
 	var last *estimate
 	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 && r.Kind == best.Kind && r.Size <= best.Size {
+		if r := g.estimates[i]; r.LogZ != nil && r.isLogLinear() && r.Slices == 1 &&
+			r.Kind == best.Kind && r.Size <= best.Size {
 			last = r
 		}
 	}
@@ -272,42 +341,51 @@ func (g *sequence) wholeNext(best *estimate) float64 {
 	return u
 }
 
-// spreadBefore is the largest distance of other plans from the best one's at the level below its own; 0 for none.
+// spreadBefore returns the largest distance of other plans from the best one's estimate at the
+// level below its own; 0 for none.
 func (g *sequence) spreadBefore(best *estimate) float64 {
 	var before *estimate
 	for i := range g.estimates {
-		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track && r.of.Level < best.of.Level {
+		if r := g.estimates[i]; r.LogZ != nil && r.of.Track == best.of.Track &&
+			r.of.Level < best.of.Level {
 			before = r
 		}
 	}
+
 	spread := 0.0
 	for i := range g.estimates {
-		if r := g.estimates[i]; before != nil && r.LogZ != nil && r.of.Track != best.of.Track && r.of.Level == before.of.Level {
+		if r := g.estimates[i]; before != nil && r.LogZ != nil && r.of.Track != best.of.Track &&
+			r.of.Level == before.of.Level {
 			spread = max(spread, math.Abs(*r.LogZ-*before.LogZ))
 		}
 	}
 	return spread
 }
 
-// others are the highest estimates of the other tracks. Whole regions do not count beside regions in slices: where there
-// are several phases they know only one. The value of belief propagation is where regions begin, and no estimate beside them.
+// others returns the highest estimates of the other tracks. Whole regions do not count beside
+// regions in slices: where there are several phases they correct only one. The value of belief
+// propagation, with a level below 0, is the start of regions and no estimate beside them.
 func (g *sequence) others(best *estimate) []*estimate {
 	latest := map[string]*estimate{}
 	var tracks []string
 	top := math.Inf(-1)
 	for i := range g.estimates {
 		r := g.estimates[i]
-		if r.LogZ == nil || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 && r.Slices == 1 && r.isLogLinear() {
+		if r.LogZ == nil || r.of.Track == best.of.Track || r.of.Level < 0 || best.Slices > 1 &&
+			r.Slices == 1 && r.isLogLinear() {
 			continue
 		}
+
 		if _, known := latest[r.of.Track]; !known {
 			tracks = append(tracks, r.of.Track)
 		}
 		latest[r.of.Track] = r
 	}
+
 	for _, t := range tracks {
 		top = max(top, latest[t].of.Level)
 	}
+
 	var out []*estimate
 	for _, t := range tracks {
 		if latest[t].of.Level == top {
@@ -317,7 +395,8 @@ func (g *sequence) others(best *estimate) []*estimate {
 	return out
 }
 
-// marginalChange is the largest change of a probability from the estimate before the best one, of any track; nil without.
+// marginalChange returns the largest change of a probability from another estimate, the last one
+// that has marginals, of any track. It returns nil if there is none.
 func (g *sequence) marginalChange(p [][]float64) *float64 {
 	var before [][]float64
 	for i := range g.estimates {
@@ -327,12 +406,14 @@ func (g *sequence) marginalChange(p [][]float64) *float64 {
 			}
 		}
 	}
+
 	if before == nil {
 		if g.estimates[g.best].lossless() && !g.unsure {
 			return finite(rounding)
 		}
 		return nil
 	}
+
 	change := 0.0
 	for v := range p {
 		for x := range p[v] {
@@ -346,7 +427,8 @@ func (g *sequence) marginalChange(p [][]float64) *float64 {
 func (g *sequence) warnings(a *btn.Assignment) []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	failed, dropped := 0, int64(0)
+	failed := 0
+	dropped := int64(0)
 	for i := range g.estimates {
 		if g.estimates[i].LogZ == nil {
 			failed++
@@ -357,45 +439,80 @@ func (g *sequence) warnings(a *btn.Assignment) []string {
 			}
 		}
 	}
+
 	if failed > 0 {
-		warn("%d of %d estimates failed: a total at or below 0, or no room for it", failed, len(g.estimates))
+		warn(
+			"%d of %d estimates failed: a total at or below 0, or no room for it", failed,
+			len(g.estimates),
+		)
 	}
 	if dropped > 0 {
-		warn("%d regions were left out because their ratio to belief propagation came out at or below 0", dropped)
+		warn(
+			"%d regions were left out because their ratio to belief propagation came out at or below 0",
+			dropped,
+		)
 	}
+
 	if g.best < 0 {
 		return out
 	}
 	if g.ended == endedDeadline {
 		warn("the deadline came before the estimates settled: this is the best one so far")
 	}
+
 	switch u := g.uncertainty; {
 	case g.unsure:
-		warn("the entries of the model span more than float64 holds side by side: terms may be lost, and nothing is known " +
-			"of the quality of this estimate")
+		warn(
+			"the entries of the model span more than float64 holds side by side: terms may be lost, " +
+				"and nothing is known " +
+				"of the quality of this estimate",
+		)
 	case u == nil && len(g.estimates) > 1+failed && g.plateau(g.estimates[g.best]):
-		warn("regions of constraints do not change with their size: nothing is known of the quality of this estimate")
+		warn(
+			"regions of constraints do not change with their size: " +
+				"nothing is known of the quality of this estimate",
+		)
 	case u == nil:
 		warn("this is a single estimate, and nothing is known of its quality")
 	case g.ended != endedSettled:
-		warn("the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)", *u, a.Plan.Accuracy)
+		warn(
+			"the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)",
+			*u, a.Plan.Accuracy,
+		)
 	}
+
 	if p := a.Propagation; p != nil {
 		out = append(out, propagationWarnings(p, g.estimates[g.best])...)
 	}
 	return out
 }
 
+// propagationWarnings says what belief propagation found that the estimate does not show.
 func propagationWarnings(p *btn.Propagation, best *estimate) []string {
 	var out []string
 	if !p.Converged && best.isLogLinear() {
-		out = append(out, fmt.Sprintf("belief propagation did not converge (last change %.2g): regions stand on messages "+
-			"that still move", p.Change))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"belief propagation did not converge (last change %.2g): regions stand on messages "+
+					"that still move",
+				p.Change,
+			),
+		)
 	}
+
 	if len(p.Phases) > 1 {
-		out = append(out, fmt.Sprintf("competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; "+
-			"regions correct only the one they stand on",
-			len(p.Phases), p.Phases[len(p.Phases)-1], p.Phases[0]))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; "+
+					"regions correct only the one they stand on",
+				len(p.Phases),
+				p.Phases[len(p.Phases)-1],
+				p.Phases[0],
+			),
+		)
 	}
+
 	return out
 }

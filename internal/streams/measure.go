@@ -57,7 +57,7 @@ func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 		}
 		perSec := k.rates[name].see(s.State.LastSeq, s.TimeStamp)
 		if name == bus.StreamBlob {
-			// Probes write two blobs each, which belong to no job and replace the last ones.
+			// Probes belong to no job: twice their rate is left out.
 			perSec = max(0, perSec-2/bus.ProbeEvery.Seconds())
 		}
 
