@@ -7,6 +7,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contract"
 	"github.com/basetensor/basetensor/internal/oracle"
+	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/scaled"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -184,5 +185,41 @@ func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 	u := newUniform(30, 3, 2, 1, btn.ClassCP)
 	if contract.Flops(u.net, u.e, 1) != 0 || contract.Flops(u.net, u.e, -1) != 0 {
 		t.Error("a part that does not exist costs something")
+	}
+}
+
+// TestFlopsOfJointMarginals: what a joint marginal takes beside Z does not depend on whether the signs
+// of a closed form are judged as well.
+func TestFlopsOfJointMarginals(t *testing.T) {
+	const n = 5
+	net := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
+	core := &tensor.Symmetric{Values: scaled.FromFloats([]float64{1, -2, 3, 4, 5, 6})}
+	for v := range n {
+		net.Dims = append(net.Dims, 2)
+		net.Links = append(net.Links, btn.Link{Legs: []int{v}, T: &tensor.CP{
+			Shape: []int{2}, Weights: []float64{1, float64(v + 1)}, Vectors: [][]float64{nil},
+		}})
+		net.Variables = append(net.Variables, btn.Variable{Domain: 2, Link: v})
+	}
+	core.Shape, core.Levels = net.Dims, countspace.TwoLevels(net.Dims)
+	net.Cores = []btn.Core{{Legs: []int{0, 1, 2, 3, 4}, T: core}}
+	if err := net.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	flops := func(closed bool, joint ...int) float64 {
+		part := &btn.SymmetryRankOne{
+			Frame: &btn.Frame{Closed: closed, Levels: core.Levels},
+			S:     countspace.Poly{Shape: core.Levels.Shape(), Coef: core.Values},
+		}
+		v, err := contract.Part(t.Context(), problem.New(net, problem.Options{}), part,
+			problem.Want{Joint: joint})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Flops
+	}
+	judged := flops(true, 1, 3) - flops(true)
+	if beside := flops(false, 1, 3) - flops(false); beside <= 0 || judged != beside {
+		t.Errorf("%g flops beside Z, %g where signs are judged", beside, judged)
 	}
 }

@@ -96,10 +96,12 @@ func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 		return out, err
 	}
 
+	before := j.ops.MulAdds
 	cells, err := j.jointCounts()
 	if err != nil {
 		return btn.Value{}, err
 	}
+	out.Flops += 2 * float64(j.ops.MulAdds-before)
 
 	for x := range cells {
 		if cells[x] = cells[x].Mul(j.net.Scale); !cells[x].IsFinite() {
@@ -108,7 +110,6 @@ func (j form) value(run func(form) (scaled.Number, error)) (btn.Value, error) {
 		}
 	}
 	out.Joint = j.jointOf(cells)
-	out.Flops = max(out.Flops, 2*float64(j.ops.MulAdds))
 	return out, nil
 }
 
