@@ -12,7 +12,7 @@ import (
 // links: two links are connected that a core joins. Links without legs, which are numbers, make one
 // part together, the last one. Cost O(legs + links).
 func (n *Network) Connected() [][]int {
-	of := n.linkOfLegs()
+	of := n.LegLink()
 	parent := make([]int, len(n.Links))
 	for k := range parent {
 		parent[k] = k
@@ -57,23 +57,13 @@ func (n *Network) Connected() [][]int {
 	return parts
 }
 
-func (n *Network) linkOfLegs() []int {
-	of := make([]int, len(n.Dims))
-	for k, link := range n.Links {
-		for _, leg := range link.Legs {
-			of[leg] = k
-		}
-	}
-	return of
-}
-
 // Sub returns the part of n that some links and the cores between them make up, and which variables
 // of n its variables are. The links are all those of some connected parts (see Connected),
 // ascending; links, legs, cores and variables keep their sequence. Cores without legs and the scale
 // stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
-	of := n.linkOfLegs()
+	of := n.LegLink()
 	within := make([]int, len(n.Links)) // 1 + its number in the part
 	for k, link := range links {
 		within[link] = k + 1

@@ -421,7 +421,7 @@ func (p *Product) Fits(n *Network) error {
 		return misfit("the factors have %d of %d links", total, len(owner))
 	}
 
-	of := n.linkOfLegs()
+	of := n.LegLink()
 	for c, core := range n.Cores {
 		for _, leg := range core.Legs {
 			if owner[of[leg]] != owner[of[core.Legs[0]]] {
