@@ -40,7 +40,6 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		}
 		p, err := tensor.CountPoly(link.T, on(link.Legs, weights), levels.D, j.ops)
 		if err != nil {
-
 			return nil, fmt.Errorf("link %d: %w", k, err)
 		}
 		polys = append(polys, p)

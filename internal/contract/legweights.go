@@ -45,7 +45,6 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 	plain := map[kind]tensor.LegWeights{}
 	all := make([]tensor.LegWeights, len(j.net.Dims))
 	for l, dim := range j.net.Dims {
-
 		var v, o []float64
 		if len(r) > 0 {
 			v = r[l]

@@ -36,7 +36,6 @@ func reduce(n *network) *pool {
 
 // partner returns a table to merge t with, or none.
 func (p *pool) partner(t int32) int32 {
-
 	// Two tensors that alone have an index, while looking for the index that fewest tables have.
 	rare := none
 	for _, v := range p.scope[t] {

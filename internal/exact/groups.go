@@ -78,7 +78,6 @@ func (p *Prepared) PlanGroups(
 	batch := 1
 
 	for last := len(missing) - 1; last >= 0; {
-
 		var keep []int
 		for i := last; i >= 0 && len(keep) < batch; i-- {
 			if missing[i] {

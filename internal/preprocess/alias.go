@@ -44,7 +44,6 @@ func function(tuples []int32, arity, k, l, dim int) []int {
 		f[x] = -1
 	}
 	for p := 0; p < len(tuples); p += arity {
-
 		x, y := tuples[p+k], int(tuples[p+l])
 		if f[x] >= 0 && f[x] != y {
 			return nil

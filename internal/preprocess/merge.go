@@ -48,7 +48,6 @@ func (w *work) sumFirst(n int) bool {
 		return false
 	}
 	for _, i := range t.scope {
-
 		if len(w.at[i]) == 1 {
 			if w.eliminate(i); t.gone {
 				return true

@@ -22,7 +22,6 @@ const (
 // have rank two only as differences; in a network of many of them small values would drown in the
 // rounding of large ones, so they become chains.
 func (w *work) star(n int) (pieces, bool) {
-
 	t := w.tables[n]
 	shape := w.shape(t)
 	sum := 0
@@ -79,7 +78,6 @@ func vectors(cp *tensor.CP, k int) []float64 {
 // sound says whether every entry of cp is the table's to within rounding and not
 // the difference of large numbers, nor a zero because a product was too small.
 func sound(cp *tensor.CP, data []float64) bool {
-
 	size := &tensor.CP{Shape: cp.Shape, Weights: absolute(cp.Weights)}
 	terms := &tensor.CP{Shape: cp.Shape, Weights: pattern(cp.Weights)}
 	for k := range cp.Shape {

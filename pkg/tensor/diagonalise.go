@@ -54,7 +54,6 @@ func diagonalise(t *Dense, maxRank int) (*CP, bool) {
 func compress(t *Dense, maxRank int) (core *Dense, expand [][]float64, ok bool) {
 	core = t
 	for leg := range t.Shape {
-
 		moved := front(core, leg)
 		d := moved.Shape[0]
 		s, ok := newSkeleton(moved.Data, d, len(moved.Data)/d, maxRank)
@@ -114,7 +113,6 @@ func candidateTerms(t *Dense, maxRank int) [][][][]float64 {
 	var out [][][][]float64
 	rng := rand.New(rand.NewPCG(1, 2)) // a fixed sequence: the same table, the same decomposition
 	for first := range min(len(t.Shape), rotations) {
-
 		order := make([]int, len(t.Shape))
 		for i := range order {
 			order[i] = (first + i) % len(order)

@@ -97,7 +97,6 @@ func (j joining) exponent(b, a int) (int, int) {
 // legPoly returns the polynomial of one leg,
 // Σ_x Σ_a r[x] w[x,a] y^λ(x) z^a in the carried variables.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
-
 	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)
 	for i, f := range w {

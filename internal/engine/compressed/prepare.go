@@ -182,7 +182,6 @@ func crossings(m *meter, p Plan) [][2]int {
 
 	var merges [][2]int
 	for c, t := range table {
-
 		a, b := at[t], int32(p.Tables+c)
 		if !m.n.node[a].alive || !m.n.node[b].alive ||
 			m.n.estimate(a, b, math.Inf(1)) > largestSite {

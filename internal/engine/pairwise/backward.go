@@ -28,7 +28,6 @@ func (r *run) backward(o *op) error {
 		r.stats.Flops += float64(len(b[o.a].data))
 		r.addScaled(&b[o.out], &b[o.a])
 	case opAdjoint:
-
 		a := b[o.a]
 		var unused scaled.Number // an adjoint of 0 ends nothing
 		if err := r.merge(o, &unused); err != nil {

@@ -209,7 +209,6 @@ func (e *emitter) ensure(kept func(int) bool, t int) {
 	s := e.s
 	stack := []int{t}
 	for len(stack) > 0 && e.steps <= maxSteps*(len(s.merges)+1000) {
-
 		c := stack[len(stack)-1]
 		if e.have[c] {
 			stack = stack[:len(stack)-1]
