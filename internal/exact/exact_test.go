@@ -24,7 +24,8 @@ func network(t *testing.T, seed uint64) (*factorgraph.Model, factorgraph.Evidenc
 	m := oracle.RandomModel(rng, oracle.Options{
 		Variables: 5 + rng.IntN(6), Factors: 6 + rng.IntN(24), MinDomain: 1 +
 			rng.IntN(2), MaxDomain: 2 + rng.IntN(2),
-		MaxArity: 2 + rng.IntN(3), MaxStates: 1 << 10, Constant: rng.IntN(4) == 0, Zeros: 0.1 * float64(rng.IntN(3)),
+		MaxArity: 2 + rng.IntN(3), MaxStates: 1 << 10, Constant: rng.IntN(4) == 0,
+		Zeros: 0.1 * float64(rng.IntN(3)),
 	})
 	evidence := oracle.RandomEvidence(rng, m)
 	choice := []btn.CoreChoice{btn.CoresAreFactors, btn.CoresAreVariables}[rng.IntN(2)]

@@ -77,17 +77,7 @@ func (p *Prepared) PlanGroups(
 	total := 0.0
 	batch := 1
 
-	for last := len(missing) - 1; last >= 0; {
-		var keep []int
-		for i := last; i >= 0 && len(keep) < batch; i-- {
-			if missing[i] {
-				keep = append(keep, i)
-			}
-		}
-		if len(keep) == 0 {
-			break
-		}
-
+	for keep := lastOf(missing, batch); len(keep) > 0; keep = lastOf(missing, batch) {
 		g, err := p.group(ctx, keep)
 		if err != nil {
 			return nil, nil, err
@@ -112,18 +102,8 @@ func (p *Prepared) PlanGroups(
 			return nil, nil, nil
 		}
 
-		group := btn.MarginalGroup{Keep: keep}
-		for i, open := range missing {
-			if o := g.simple.Origin[i]; open && (o.From != nil || o.Given != nil) {
-				missing[i] = false
-				group.Indices = append(group.Indices, i)
-			}
-		}
-		for last >= 0 && !missing[last] {
-			last--
-		}
 		groups = append(groups, g)
-		c.Groups = append(c.Groups, group)
+		c.Groups = append(c.Groups, btn.MarginalGroup{Keep: keep, Indices: g.take(missing)})
 	}
 
 	if len(groups) == 0 {
@@ -140,6 +120,27 @@ func (p *Prepared) PlanGroups(
 		plans[k] = plan
 	}
 	return c, plans, nil
+}
+
+// lastOf lists the last missing indices, at most most of them, the last one first.
+func lastOf(missing []bool, most int) (list []int) {
+	for i := len(missing) - 1; i >= 0 && len(list) < most; i-- {
+		if missing[i] {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// take lists the missing indices whose marginals a group recovers, which are missing no more.
+func (p *Prepared) take(missing []bool) (indices []int) {
+	for i, open := range missing {
+		if o := p.simple.Origin[i]; open && (o.From != nil || o.Given != nil) {
+			missing[i] = false
+			indices = append(indices, i)
+		}
+	}
+	return indices
 }
 
 // AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the
@@ -199,13 +200,20 @@ func (p *Prepared) answerGroup(
 		return a, err
 	}
 
+	return a, p.groupRows(group, g, r, first, rows)
+}
+
+// groupRows fills the rows of the variables that group decides, from the result r of contracting g.
+func (p *Prepared) groupRows(
+	group *btn.MarginalGroup, g *Prepared, r pairwise.Result, first bool, rows [][]scaled.Number,
+) (err error) {
 	left := make([][]float64, len(p.simple.Expression.Dims))
 	for _, i := range group.Indices {
 		if i < 0 || i >= len(left) {
-			return a, fmt.Errorf("%w: no index %d", ErrOtherNetwork, i)
+			return fmt.Errorf("%w: no index %d", ErrOtherNetwork, i)
 		}
 		if left[i], err = g.simple.Recover(i, r.Marginals); err != nil {
-			return a, err
+			return err
 		}
 	}
 
@@ -220,14 +228,14 @@ func (p *Prepared) answerGroup(
 		}
 		row, err := p.row(v, left)
 		if err != nil {
-			return a, err
+			return err
 		}
 		rows[v] = make([]scaled.Number, len(row))
 		for x, q := range row {
 			rows[v][x] = scaled.FromFloat(q).Mul(r.Z)
 		}
 	}
-	return a, nil
+	return nil
 }
 
 // sum adds a list up from the first to the last.
