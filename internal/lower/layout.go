@@ -211,10 +211,27 @@ func (l *layout) absorb() {
 	if !l.matrices {
 		return
 	}
-	type use struct {
-		t    *raw
-		mode int
+	for _, u := range l.uses() {
+		if l.pace.Over(tableWork) {
+			return
+		}
+		if len(u) != 2 || u[0].t == u[1].t {
+			continue
+		}
+		if !l.absorbInto(u[1], u[0].t) {
+			l.absorbInto(u[0], u[1].t)
+		}
 	}
+}
+
+// use is a mode of a table.
+type use struct {
+	t    *raw
+	mode int
+}
+
+// uses lists the modes that have a leg, for every leg that is an index of its own.
+func (l *layout) uses() [][]use {
 	merged := make([]bool, len(l.parent)) // roots with more than one node
 	for v := range l.parent {
 		if r := l.find(v); r != v {
@@ -231,29 +248,22 @@ func (l *layout) absorb() {
 		}
 	}
 
-	for _, u := range uses {
-		if l.pace.Over(tableWork) {
-			return
-		}
-		if len(u) != 2 || u[0].t == u[1].t {
-			continue
-		}
+	return uses
+}
 
-		// Either table may be the matrix.
-		for i := range u {
-			m, other := u[i].t, u[1-i]
-			if !m.matrix || m.dims[0] > m.dims[1] || m.maps != nil || l.has(other.t, m.nodes[0]) {
-				continue
-			}
-			if other.t.maps == nil {
-				other.t.maps = make([]*raw, len(other.t.nodes))
-			}
-			other.t.maps[other.mode] = m
-			other.t.nodes[other.mode] = m.nodes[0]
-			m.gone = true
-			break
-		}
+// absorbInto has matrix m applied along a mode of another table, if it is one that may be:
+// then the mode is the hidden index of m, which is gone.
+func (l *layout) absorbInto(other use, m *raw) bool {
+	if !m.matrix || m.dims[0] > m.dims[1] || m.maps != nil || l.has(other.t, m.nodes[0]) {
+		return false
 	}
+	if other.t.maps == nil {
+		other.t.maps = make([]*raw, len(other.t.nodes))
+	}
+	other.t.maps[other.mode] = m
+	other.t.nodes[other.mode] = m.nodes[0]
+	m.gone = true
+	return true
 }
 
 // has reports whether an index of t is that of a node.

@@ -7,16 +7,8 @@ package lower
 // an index has no value left.
 // Cost: the size of the tables that have zeros, for each time one of their indices shrinks.
 func (l *layout) support() {
-	var queue []*raw // tables with zeros
-	for _, t := range l.tables {
-		if l.pace.Over(int64(len(t.data))) {
-			return
-		}
-		if !t.gone && hasZero(t.data) {
-			queue = append(queue, t)
-		}
-	}
-	if len(queue) == 0 {
+	queue, ok := l.withZeros()
+	if !ok || len(queue) == 0 {
 		return
 	}
 
@@ -54,6 +46,19 @@ func (l *layout) support() {
 			l.zero = true
 		}
 	}
+}
+
+// withZeros lists the tables that have zeros; false where the time is over.
+func (l *layout) withZeros() (list []*raw, ok bool) {
+	for _, t := range l.tables {
+		if l.pace.Over(int64(len(t.data))) {
+			return nil, false
+		}
+		if !t.gone && hasZero(t.data) {
+			list = append(list, t)
+		}
+	}
+	return list, true
 }
 
 // hasZero reports whether an entry is 0.
