@@ -114,8 +114,8 @@ func TestIndexTables(t *testing.T) {
 }
 
 func TestLnLinks(t *testing.T) {
-	// By hand: L0 = 3·[1 1]⊗[1 0] + 4·[1 −1]⊗[0 1] = [3 4;
-	// 3 −4], ‖L0‖² = 50; ‖L1‖² = 6; L2 = 6; Scale 2.
+	// By hand: L0 = 3·[1 1]⊗[1 0] + 4·[1 −1]⊗[0 1] = [3 4; 3 −4], ‖L0‖² = 50; ‖L1‖² = 6; L2 = 6;
+	// Scale 2.
 	want := math.Log(2 * math.Sqrt(50) * math.Sqrt(6) * 6)
 	if got := btn.LnLinks(small()); math.Abs(got-want) > 1e-14*want {
 		t.Errorf("LnLinks = %v, want %v", got, want)

@@ -101,8 +101,9 @@ func TestPartRefuses(t *testing.T) {
 func TestEveryClassHasAnEngine(t *testing.T) {
 	net, _ := largeNetwork(6, 1, btn.ClassRankOne)
 	for _, class := range []btn.Class{
-		btn.ClassRankOne, btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne, btn.ClassProduct,
-		btn.ClassElimination, btn.ClassSlices, btn.ClassGroups, btn.ClassTruncated, btn.ClassRegions,
+		btn.ClassRankOne, btn.ClassCP, btn.ClassSymmetric, btn.ClassSymmetryRankOne,
+		btn.ClassProduct, btn.ClassElimination, btn.ClassSlices, btn.ClassGroups,
+		btn.ClassTruncated, btn.ClassRegions,
 	} {
 		part, ok := btn.NewPart(class)
 		if !ok {

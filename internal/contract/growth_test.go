@@ -188,8 +188,8 @@ func TestFlopsAreNearWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestFlopsOfJointMarginals: what a joint marginal takes beside Z does not depend on whether the signs
-// of a closed form are judged as well.
+// TestFlopsOfJointMarginals: what a joint marginal takes beside Z does
+// not depend on whether the signs of a closed form are judged as well.
 func TestFlopsOfJointMarginals(t *testing.T) {
 	const n = 5
 	net := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}

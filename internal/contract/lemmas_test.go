@@ -57,7 +57,8 @@ func TestLemma3SymmetricBaseTensor(t *testing.T) {
 		}
 		net := around(t, core, randomLinks(rng, core.Shape, 3, signed))
 		s := countspace.Poly{Shape: core.Levels.Shape(), Coef: core.Values}
-		e := &btn.Estimate{Parts: []btn.Part{&btn.SymmetryRankOne{Frame: &btn.Frame{Levels: core.Levels}, S: s}}}
+		part := &btn.SymmetryRankOne{Frame: &btn.Frame{Levels: core.Levels}, S: s}
+		e := &btn.Estimate{Parts: []btn.Part{part}}
 		want, sumAbs := oracle.NetworkZ(net)
 		agree(t, fmt.Sprintf("seed %d, d %v, D = %d", seed, core.Shape, core.Levels.D),
 			sum(t, net, e), want, sumAbs)

@@ -258,9 +258,8 @@ func TestMarginalsOfEveryClass(t *testing.T) {
 			for k, w := range want {
 				if got := math.Ldexp(v.Marginals.Mant[k],
 					int(v.Marginals.Exp)); !(math.Abs(got-w) <= tolerance*terms) {
-					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want %v "+
-						"of "+
-						"%v", seed, i, q.Class(),
+					t.Errorf("seed %d, part %d, class %s, D = %d, cores %s: entry %d is %v, want "+
+						"%v of %v", seed, i, q.Class(),
 						frame.Levels.D, net.Choice, k, got, w, terms)
 				}
 			}
@@ -547,7 +546,8 @@ func TestMarginalsAreDerivatives(t *testing.T) {
 				got := scaled.Make(v.Marginals.Mant[k*c.domain+x], v.Marginals.Exp)
 				// with learned maps the numbers are not positive any more
 				largest := v.Z.Abs().Add(doubled.Z.Abs())
-				if diff := got.Sub(doubled.Z.Sub(v.Z)).Div(largest).Float64(); !(math.Abs(diff) < 1e-9) {
+				diff := got.Sub(doubled.Z.Sub(v.Z)).Div(largest).Float64()
+				if !(math.Abs(diff) < 1e-9) {
 					t.Errorf("%d×%d, class %s: variable %d, value %d: %v, difference of Z %v",
 						c.rows, c.columns, q.Class(), k, x, got, doubled.Z.Sub(v.Z))
 				}
@@ -622,7 +622,8 @@ func TestMarginalsInLittleMemory(t *testing.T) {
 	fits, recomputed := int64(0), false
 	for memory := int64(4 << 20); ; memory = memory * 9 / 10 {
 		v, err := contract.Part(context.Background(),
-			problem.New(net, problem.Options{Memory: memory}), symmetric, problem.Want{Marginals: true})
+			problem.New(net, problem.Options{Memory: memory}), symmetric,
+			problem.Want{Marginals: true})
 		if errors.Is(err, contract.ErrMemory) && fault.CodeOf(err) == fault.OverBudget {
 			break
 		}

@@ -20,7 +20,7 @@ type fillGraph struct {
 	adj    [][]int32  // sorted neighbours; nil once eliminated
 	log    []int64    // log2 of the dimension, in units of 1/logUnit
 	weight []int64    // log2 of the table that eliminating the vertex now would touch
-	fill   []int64    // number of edges that eliminating the vertex now would add; nil when not kept
+	fill   []int64    // edges that eliminating the vertex now would add; nil when not kept
 	moves  int64      // elementary operations so far
 	limit  int64      // of moves: a greedy order ends there
 	stamp  []int32    // stamp[v] == round: v was touched by the last elimination

@@ -155,7 +155,8 @@ func TestMinFillWithin(t *testing.T) {
 		if err != nil || within != (limit >= width) || within && !slices.Equal(order, want) {
 			t.Errorf("within 2^%v: %v, %v", limit, within, err)
 		}
-		if _, within, err := contractionorder.MinFillWithin(t.Context(), h, limit, 1000); err != nil || within {
+		_, within, err = contractionorder.MinFillWithin(t.Context(), h, limit, 1000)
+		if err != nil || within {
 			t.Errorf("within 2^%v: %v, %v after 1000 operations", limit, within, err)
 		}
 		if slices.Sort(order); len(order) != len(want) || len(slices.Compact(order)) != len(want) {

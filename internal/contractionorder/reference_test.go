@@ -58,8 +58,7 @@ func TestReferenceModels(t *testing.T) {
 			p := searchReference(t, m.name)
 			if p.Cost.Log2Table > m.table+0.5 || math.Log10(p.Cost.Flops) > m.flops {
 				t.Errorf("largest result 2^%.1f, 10^%.2f flops; 2^%.1f and 10^%.2f are known to "+
-					"be "+
-					"reached", p.Cost.Log2Table,
+					"be reached", p.Cost.Log2Table,
 					math.Log10(p.Cost.Flops), m.table, m.flops)
 			}
 		})

@@ -36,8 +36,7 @@ func TestReferenceModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if name == "sat-grid-pbl-0010.cnf" {
 				t.Skip("118 of the 191 factors of this file have no scope and the entry 0: the " +
-					"reader " +
-					"refuses it")
+					"reader refuses it")
 			}
 			e := readExpression(t, file)
 			start := time.Now()
@@ -53,7 +52,8 @@ func TestReferenceModels(t *testing.T) {
 			s := r.Report
 			t.Logf("|%s|%d → %d|%d → %d|%d → %d|%.1f → %.1f|%.2g → %.2g|%d|%v|",
 				name, s.Before.Indices, s.After.Indices, s.Before.Tables,
-				s.After.Tables, s.Before.Entries, s.After.Entries, before.Log2Table, after.Log2Table, before.Flops, after.Flops, s.Parts,
+				s.After.Tables, s.Before.Entries, s.After.Entries, before.Log2Table,
+				after.Log2Table, before.Flops, after.Flops, s.Parts,
 				took.Round(time.Millisecond))
 			t.Log(s)
 			if s.After.Indices > s.Before.Indices && s.Stars+s.Chains == 0 ||

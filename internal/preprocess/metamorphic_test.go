@@ -100,7 +100,8 @@ func TestValueOfLargerNetworks(t *testing.T) {
 			}
 		}
 		for what, o := range map[string]preprocess.Options{
-			"z": {}, "marginals": {Marginals: true}, "no probes": {Probes: -1}, "no structure": {NoStructure: true},
+			"z": {}, "marginals": {Marginals: true}, "no probes": {Probes: -1},
+			"no structure": {NoStructure: true},
 			"small tables": {MaxEntries: 8}, "keep": {Keep: []int{3,
 				17}}, "structure": preprocess.Always(preprocess.Options{Marginals: true}),
 		} {

@@ -73,9 +73,8 @@ func TestFFTWouldLoseSmallCoefficients(t *testing.T) {
 		}
 		worstSchool = max(worstSchool, relativeError(school.Coef.At(k), w))
 	}
-	t.Logf("FFT: %d of %d coefficients off by more than 1 %%, the largest by %.1g; "+
-		"schoolbook: the worst "+
-		"off by %.1g", lost,
+	t.Logf("FFT: %d of %d coefficients off by more than 1 %%, the largest by %.1g; schoolbook: "+
+		"the worst off by %.1g", lost,
 		len(want), middle, worstSchool)
 	if middle > 1e-13 {
 		t.Errorf("the FFT has the largest coefficient wrong by %.2g: the test's transform is "+

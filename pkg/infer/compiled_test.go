@@ -54,7 +54,8 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		values, err := stage.Contract(
-			ctx, net, assignments, queries[q:q+1], []btn.Unit{{}}, stage.ContractOptions{Shared: shared, Threads: 1 + q%3},
+			ctx, net, assignments, queries[q:q+1], []btn.Unit{{}},
+			stage.ContractOptions{Shared: shared, Threads: 1 + q%3},
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -235,7 +235,8 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 
 func TestReferenceModels(t *testing.T) {
 	for _, name := range []string{
-		"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29", "uai/Pedigree_13",
+		"uai/Grids_11", "uai/Segmentation_11", "uai/CSP_13", "uai/Alchemy_11", "uai/Promedus_29",
+		"uai/Pedigree_13",
 		"uai/relational_3",
 	} {
 		t.Run(name, func(t *testing.T) {

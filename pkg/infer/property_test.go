@@ -46,7 +46,8 @@ func TestRandomModelsAgainstEnumeration(t *testing.T) {
 		m := oracle.RandomModel(rng, oracle.Options{
 			Variables: 2 + rng.IntN(6), Factors: 1 + rng.IntN(9), MinDomain: 1 +
 				rng.IntN(2), MaxDomain: 2 + rng.IntN(3),
-			MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 9, Constant: rng.IntN(4) == 0, Zeros: 0.15 * float64(rng.IntN(4)),
+			MaxArity: 1 + rng.IntN(6), MaxStates: 1 << 9, Constant: rng.IntN(4) == 0,
+			Zeros: 0.15 * float64(rng.IntN(4)),
 		})
 		asked := query.Query{Evidence: oracle.RandomEvidence(rng, m), Marginals: true}
 		s := ways[rng.IntN(len(ways))]

@@ -38,7 +38,8 @@ func TestValuesBeyondFloat64(t *testing.T) {
 			{"scope":[0],"dense":{"values":[1,0]}}]}`, nil, 600 * math.Ln2, 1},
 		{
 			"a value that only evidence reaches",
-			two + `{"scope":[0,1],"symmetric":{"levels":"two","log_values":[-1000,0,1]}}]}`, map[int]int{0: 0, 1: 0}, -1000,
+			two + `{"scope":[0,1],"symmetric":{"levels":"two","log_values":[-1000,0,1]}}]}`,
+			map[int]int{0: 0, 1: 0}, -1000,
 			1,
 		},
 		{"terms far apart", `{"basetensor_model":1,"variables":[{"domain":2},{"domain":2},{"domain":2}],"factors":[
@@ -128,7 +129,8 @@ func TestNoisyOr(t *testing.T) {
 					math.Abs(*a.LogZ-want) > 1e-9*math.Abs(want) ||
 					*a.CancellationDigits < c.digits {
 					t.Errorf("%s, %s: ln Z %v, want %v; exact %v, %v digits cancelled; %q",
-						c.name, method, deref(a.LogZ), want, a.Exact, deref(a.CancellationDigits), a.Warnings)
+						c.name, method, deref(a.LogZ), want, a.Exact, deref(a.CancellationDigits),
+						a.Warnings)
 				}
 			}
 		}
@@ -339,7 +341,8 @@ func TestEstimatesTakeNoStandIns(t *testing.T) {
 		results, err := Run(
 			context.Background(),
 			Request{Job: "t", Model: m,
-				Queries: []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}}, Settings: s},
+				Queries:  []query.Query{{Evidence: factorgraph.Observe(map[int]int{3: 1})}},
+				Settings: s},
 			nil,
 		)
 		if err != nil {

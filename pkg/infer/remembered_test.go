@@ -103,7 +103,8 @@ func questions(n int) []query.Query {
 	soft := factorgraph.Evidence{Soft: []factorgraph.Likelihood{{Var: 2,
 		Weights: []float64{0.25, 1.5}}}}
 	return []query.Query{
-		{}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 1})}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 0})},
+		{}, {Evidence: factorgraph.Observe(map[int]int{n / 2: 1})},
+		{Evidence: factorgraph.Observe(map[int]int{n / 2: 0})},
 		{Evidence: factorgraph.Observe(many)}, {Evidence: soft},
 	}
 }
@@ -259,7 +260,8 @@ func TestRelearnedUnderEvidenceSaysSo(t *testing.T) {
 					t.Fatal(err)
 				}
 				assignments, err := stage.Learn(t.Context(), net,
-					[]query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings, memo)
+					[]query.Query{{Evidence: factorgraph.Observe(q.evidence)}}, model.settings,
+					memo)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -101,10 +101,14 @@ func TestLogarithms(t *testing.T) {
 }
 
 func TestNotFinite(t *testing.T) {
-	inf, nan, big := scaled.FromFloat(math.Inf(1)), scaled.FromFloat(math.NaN()), scaled.Number{Mant: 1, Exp: 5000}
+	inf := scaled.FromFloat(math.Inf(1))
+	nan := scaled.FromFloat(math.NaN())
+	big := scaled.Number{Mant: 1, Exp: 5000}
 	for name, got := range map[string]scaled.Number{
-		"Inf+big": inf.Add(big), "big+Inf": big.Add(inf), "NaN+big": nan.Add(big), "big-NaN": big.Sub(nan),
-		"Inf-Inf": inf.Sub(inf), "1/0": scaled.One.Div(scaled.Number{}), "0·Inf": inf.Mul(scaled.Number{}),
+		"Inf+big": inf.Add(big), "big+Inf": big.Add(inf), "NaN+big": nan.Add(big),
+		"big-NaN": big.Sub(nan),
+		"Inf-Inf": inf.Sub(inf), "1/0": scaled.One.Div(scaled.Number{}),
+		"0·Inf":   inf.Mul(scaled.Number{}),
 		"sqrt -1": scaled.One.Neg().Sqrt(),
 	} {
 		if got.IsFinite() {

@@ -118,9 +118,10 @@ func measure(t *testing.T, name string) {
 			}
 			c, _ := compressed.Evaluate(e.Hypergraph(), p, bond)
 			fmt.Printf("%-40s seed %d χ=%-3d lnZ %.10f err %8.1e  disc %7.1e trunc %-5v sign %d "+
-				"search %.2fs contract %.2fs flops %.2e/%.2e peak %.0f MB loss "+
-				"%.1f\n", name, seed, bond, v.Z.LogAbs(),
-				math.Abs(v.Z.LogAbs()-want), v.Discarded, v.Truncated, v.Z.Sign(), searched, cpu()-start, v.Flops, c.Flops, c.PeakBytes/1e6, c.Loss)
+				"search %.2fs contract %.2fs flops %.2e/%.2e peak %.0f MB loss %.1f\n",
+				name, seed, bond, v.Z.LogAbs(),
+				math.Abs(v.Z.LogAbs()-want), v.Discarded, v.Truncated, v.Z.Sign(), searched,
+				cpu()-start, v.Flops, c.Flops, c.PeakBytes/1e6, c.Loss)
 		}
 	}
 }

@@ -111,9 +111,8 @@ func TestPredictions(t *testing.T) {
 					v := contract(t, e, p, o)
 					if v.PeakBytes > limit || v.PeakBytes < limit/100 || !marginals &&
 						v.Flops > cost.Flops || v.Flops > 4*cost.Flops {
-						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, %.4g of "+
-							"%.4g "+
-							"flops", seed, k, bond,
+						t.Errorf("seed %d, plan %d, bond %d, marginals %v: %.4g of %.4g bytes, "+
+							"%.4g of %.4g flops", seed, k, bond,
 							marginals, v.PeakBytes, limit, v.Flops, cost.Flops)
 					}
 					o.Memory--
@@ -181,7 +180,9 @@ func TestReuse(t *testing.T) {
 		}
 		want := exact(t, observed)
 		learnt := contract(t, observed, p, compressed.Options{Bond: 4})
-		if a, b := math.Abs(learnt.Z.LogAbs()-want.LogAbs()), math.Abs(old.Z.LogAbs()-want.LogAbs()); !(a < 1e-2) || a > b+1e-6 {
+		a := math.Abs(learnt.Z.LogAbs() - want.LogAbs())
+		b := math.Abs(old.Z.LogAbs() - want.LogAbs())
+		if !(a < 1e-2) || a > b+1e-6 {
 			t.Errorf("plan %d: learnt anew the error is %v, with old projectors %v", k, a, b)
 		}
 		short := *v.Projectors

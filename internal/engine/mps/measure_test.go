@@ -69,7 +69,8 @@ func TestMeasure(t *testing.T) {
 				}
 				fmt.Printf("; %.2f s, %.1e flops, %.1e bytes, sign %d, ln Z %.10f, error %.1e, "+
 					"discarded %.0e\n",
-					time.Since(begin).Seconds(), v.Flops, v.PeakBytes, v.Z.Sign(), v.Z.LogAbs(), v.Z.LogAbs()-want, v.Discarded)
+					time.Since(begin).Seconds(), v.Flops, v.PeakBytes, v.Z.Sign(), v.Z.LogAbs(),
+					v.Z.LogAbs()-want, v.Discarded)
 			}
 		}
 	}

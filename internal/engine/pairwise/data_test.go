@@ -123,7 +123,8 @@ func TestReferenceModels(t *testing.T) {
 func report(t *testing.T, what string, stats pairwise.Stats, wall, cpu time.Duration) {
 	t.Logf("%s: %.3g flops, %.4g MB, %v, CPU %v, %.2f GFLOP per CPU second %s",
 		what, stats.Flops, float64(stats.PeakBytes)/1e6,
-		wall.Round(time.Millisecond), cpu.Round(time.Millisecond), stats.Flops/1e9/cpu.Seconds(), pairwise.Vector())
+		wall.Round(time.Millisecond), cpu.Round(time.Millisecond), stats.Flops/1e9/cpu.Seconds(),
+		pairwise.Vector())
 }
 
 // compareMarginals checks against the MAR file, where there is one: six digits are printed.

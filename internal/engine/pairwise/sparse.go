@@ -100,7 +100,8 @@ func (x *sparse) grow(bytes float64) error {
 	if x.live+bytes > x.limit {
 		return fault.New(fault.OverBudget,
 			"%w: the sparse contraction needs more than %.0f bytes of tables, "+
-				"%d entries in the largest so far", sumproduct.ErrOverBudget, x.limit, x.stats.Largest)
+				"%d entries in the largest so far",
+			sumproduct.ErrOverBudget, x.limit, x.stats.Largest)
 	}
 	x.live += bytes
 	x.peak = max(x.peak, x.live)
