@@ -59,9 +59,9 @@ func TestContractAgainstEnumeration(t *testing.T) {
 			t.Fatal(err)
 		}
 		cost, err := contractionorder.EvaluateTree(e.Hypergraph(), tree, sliced)
-		// one tensor alone: its copy is not in ordering's figure
+		// one tensor alone: its copy is not in contractionorder's figure
 		if err != nil || tight.PeakBytes > cost.PeakBytes && len(e.Tables) > 1 {
-			t.Fatalf("seed %d, round %d: at least %v bytes, ordering has %v; %v",
+			t.Fatalf("seed %d, round %d: at least %v bytes, contractionorder has %v; %v",
 				seed, round, tight.PeakBytes, cost.PeakBytes, err)
 		}
 		again, wide, err = pairwise.Contract(context.Background(), e, tree,
