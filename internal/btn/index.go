@@ -1,6 +1,6 @@
 package btn
 
-// Index tables from legs to the tensors that have them.
+// The index table from legs to the links that have them.
 
 // LegLink returns, per leg, the index of the link that has it. The network must be valid.
 func (n *Network) LegLink() []int {
@@ -8,17 +8,6 @@ func (n *Network) LegLink() []int {
 	for j, link := range n.Links {
 		for _, l := range link.Legs {
 			table[l] = j
-		}
-	}
-	return table
-}
-
-// LegCore returns, per leg, the index of the core that has it. The network must be valid.
-func (n *Network) LegCore() []int {
-	table := make([]int, len(n.Dims))
-	for c, core := range n.Cores {
-		for _, l := range core.Legs {
-			table[l] = c
 		}
 	}
 	return table
