@@ -281,6 +281,7 @@ func TestDropForgets(t *testing.T) {
 	if programs == nil || q.Programs() != programs {
 		t.Error("the programs were forgotten")
 	}
+	(*problem.Shared)(nil).Drop() // nothing is kept there to begin with
 	if alone := problem.New(base, problem.Options{}); alone.Programs() != nil {
 		t.Error("a problem of its own has programs")
 	}

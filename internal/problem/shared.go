@@ -92,6 +92,9 @@ func (p *Problem) Programs() *einsum.Programs {
 
 // Drop forgets everything but the programs, which are small.
 func (s *Shared) Drop() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	s.last = nil
 	s.base = nil
