@@ -22,21 +22,26 @@ const (
 	headerObject = "Btn-Object" // on a blob: it is the object of this name
 )
 
-// envelope is room left for subject, headers and the server's own additions in a message.
+// envelope is the number of bytes left for subject, headers and the server's own additions in a
+// message.
 const envelope = 4096
 
-// Fit returns m, or in place of a payload that the server would not take, a message that names the payload's blob.
+// Fit returns m, or, if its payload exceeds the server's limit, a message with the digest of a blob
+// that holds it.
 func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
 	}
+
 	if int64(len(m.Data))+envelope <= b.NC.MaxPayload() {
 		return m, nil
 	}
+
 	digest, err := b.PutBlob(ctx, m.Data)
 	if err != nil {
 		return nil, err
 	}
+
 	named := &nats.Msg{Subject: m.Subject, Header: nats.Header{}, Data: []byte(digest)}
 	for k, v := range m.Header {
 		named.Header[k] = v
@@ -45,48 +50,58 @@ func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	return named, nil
 }
 
-// Payload returns what a message carries: its data, or the blob that its header names.
+// Payload returns the payload of a message: its data, or the blob that its header names.
 func (b *Bus) Payload(ctx context.Context, h nats.Header, data []byte) ([]byte, error) {
 	name := h[headerBlob]
 	if len(name) == 0 {
 		return data, nil
 	}
 	if _, err := message.ParseSubject(wire.BlobSubject(name[0])); err != nil {
-		return nil, fault.New(fault.BadInput, "bus: header %s: %.80q is no digest", headerBlob, name[0])
+		return nil, fault.New(
+			fault.BadInput, "bus: header %s: %.80q is no digest", headerBlob, name[0],
+		)
 	}
 	return b.GetBlob(ctx, name[0])
 }
 
-// shelf is where bytes lie under their digest: a message per digest and, for what exceeds the server's limit, an object.
+// shelf is a place for bytes under their digest: a stream with a message per digest and, for what
+// exceeds the server's limit, an object store.
 type shelf struct {
-	stream, bucket string
-	subject        func(digest string) string
+	stream  string
+	bucket  string
+	subject func(digest string) string
 }
 
 var (
-	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject}    // go when no job needs them
-	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject} // stay
+	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject}    // are purged when no job needs them
+	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject} // are kept until they are removed
 )
 
 var (
-	// ErrDigest: what is stored under a digest has another.
+	// ErrDigest: the bytes stored under a digest have another digest.
 	ErrDigest = errors.New("bus: stored bytes are not those of their digest")
-	// ErrLost: what a digest names is gone, in part or as a whole, or is damaged. Whoever has its bytes may put it again.
+	// ErrLost: the bytes of a digest are gone, in part or as a whole, or damaged. Whoever has them
+	// may put them again.
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
-// PutBlob stores data under its digest and returns that. A blob that is stored already is not stored again, but moves to the end
-// of its stream if it is old: what a job relies on is younger than the job, or not much older, and stays until the job is answered.
-// Nor does it stay if it is not what its digest says or if its object is gone, or every job that needs it would fail.
-// What exceeds the server's limit goes to the object store, under a name of its own: writing an existing name again
-// was seen to hang its readers.
+// PutBlob stores data under its digest, which it returns. A blob that is stored already is not
+// stored again, but moves to the end of its stream if it is old: what a job needs must be younger
+// than the job, or not much older, to be kept until the job is answered. It is stored again if the
+// stored bytes have another digest or their object is gone, because every job that needs it would
+// fail. Data above the server's limit goes to the object store, under a new name each time: writing
+// an existing name again was seen to hang its readers.
 func (b *Bus) PutBlob(ctx context.Context, data []byte) (digest string, err error) {
 	return b.put(ctx, blobs, data)
 }
 
+// put is PutBlob for a shelf.
 func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, err error) {
 	digest = wire.Digest(data)
 	subject := in.subject(digest)
+
+	// Is it stored, sound and young enough?
+
 	stored, err := b.getRaw(ctx, in.stream, subject)
 	var last uint64
 	switch {
@@ -105,36 +120,43 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 		}
 		last = stored.Sequence
 	}
+
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
 	if int64(len(data))+envelope > b.NC.MaxPayload() {
 		name, err := b.putObject(ctx, in, digest, data)
 		if err != nil {
 			return "", err
 		}
-		m.Data, m.Header[headerObject] = []byte(name), []string{name}
+		m.Data = []byte(name)
+		m.Header[headerObject] = []string{name}
 	}
+
+	// If the stored message has been purged meanwhile, to make room perhaps, the subject is empty.
 	err = b.publish(ctx, spared(m), jetstream.WithExpectLastSequencePerSubject(last))
-	if err = refusal(subject, err); last > 0 && errors.Is(err, errTaken) { // what was there may have made room
+	if err = refusal(subject, err); last > 0 && errors.Is(err, errTaken) {
 		err = b.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
 		err = refusal(subject, err)
 	}
-	if err == nil {
-		return digest, nil
-	}
-	if !errors.Is(err, errTaken) {
+
+	// If somebody else has stored it meanwhile, an object of this call is left to expire, or to
+	// Remove.
+
+	if err != nil && !errors.Is(err, errTaken) {
 		return "", err
 	}
-	// Somebody else stored it since; an object of ours is left to expire, or to Remove.
 	return digest, nil
 }
 
-// intact reports whether a stored blob is what its digest says; of an object, whether all of it is there: that it is damaged is found
-// when it is read.
-func (b *Bus) intact(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string) (bool, error) {
+// intact reports whether the bytes of a stored blob have its digest. Of an object it only checks
+// that all chunks are there; damage is found when it is read.
+func (b *Bus) intact(
+	ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string,
+) (bool, error) {
 	name := m.Header[headerObject]
 	if len(name) == 0 {
 		return wire.Digest(m.Data) == digest, nil
 	}
+
 	_, err := b.object(ctx, in, name[0])
 	if errors.Is(err, ErrLost) {
 		return false, nil
@@ -142,15 +164,20 @@ func (b *Bus) intact(ctx context.Context, in shelf, m *jetstream.RawStreamMsg, d
 	return err == nil, err
 }
 
-// renew has a blob younger than its stream's Times.Renew, by moving it to the end of the stream. An object moves with its pointer, and
-// that only in the first half of the object's life: false says that it has to be written again. Registered models do not age.
-func (b *Bus) renew(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (fresh bool, err error) {
+// renew makes a blob younger than its stream's Times.Renew by moving it to the end of the stream.
+// An object moves with the message that names it, but only in the first half of the object's life:
+// fresh is false if it has to be written again. Registered models do not expire.
+func (b *Bus) renew(
+	ctx context.Context, in shelf, m *jetstream.RawStreamMsg,
+) (fresh bool, err error) {
 	b.mu.Lock()
 	c := b.streams[in.stream].CachedInfo().Config
 	b.mu.Unlock()
+
 	if c.MaxAge == 0 || time.Since(m.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2) {
 		return true, nil
 	}
+
 	if name := m.Header[headerObject]; len(name) > 0 {
 		written, err := b.objectTime(ctx, in, name[0])
 		if errors.Is(err, ErrNotFound) || err == nil && time.Since(written) > c.MaxAge/2 {
@@ -160,22 +187,25 @@ func (b *Bus) renew(ctx context.Context, in shelf, m *jetstream.RawStreamMsg) (f
 			return false, err
 		}
 	}
+
 	err = b.publish(ctx, bare(m), jetstream.WithExpectLastSequencePerSubject(m.Sequence))
 	if err == nil {
 		return true, nil
 	}
-	if err = refusal(m.Subject, err); errors.Is(err, errTaken) { // somebody else renewed it, or it has just gone
+	// renewed by somebody else, or purged
+	if err = refusal(m.Subject, err); errors.Is(err, errTaken) {
 		return b.Has(ctx, in.stream, m.Subject)
 	}
 	return false, err
 }
 
-// objectTime is when an object was written. The error wraps ErrNotFound if there is none.
+// objectTime returns when an object was written. The error wraps ErrNotFound if there is none.
 func (b *Bus) objectTime(ctx context.Context, in shelf, name string) (time.Time, error) {
 	o, err := b.store(ctx, in.bucket)
 	if err != nil {
 		return time.Time{}, err
 	}
+
 	info, err := o.GetInfo(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return time.Time{}, fmt.Errorf("%w: object %s", ErrNotFound, name)
@@ -186,7 +216,8 @@ func (b *Bus) objectTime(ctx context.Context, in shelf, name string) (time.Time,
 	return info.ModTime, nil
 }
 
-// HasBlob reports whether the blob of a digest is there and sound, and renews it: it stays for a job that relies on it from now on.
+// HasBlob reports whether the blob of a digest is stored and sound, and renews it, so that it is
+// kept for a job that needs it from now on.
 func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
 	m, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
 	if errors.Is(err, ErrNotFound) {
@@ -195,14 +226,15 @@ func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	if sound, err := b.intact(ctx, blobs, m, digest); err != nil || !sound {
 		return false, err
 	}
 	return b.renew(ctx, blobs, m)
 }
 
-// GetBlob returns the blob of a digest, and checks that it is that. The error wraps ErrLost if it is not there, or not sound; then the
-// next PutBlob writes it anew.
+// GetBlob returns the blob of a digest, which it checks. The error wraps ErrLost if it is not
+// stored, or not sound; then the next PutBlob writes it again.
 func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
 	data, err := b.get(ctx, blobs, digest)
 	if errors.Is(err, ErrNotFound) {
@@ -211,12 +243,14 @@ func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
 	return data, err
 }
 
-// get reads what is stored under a digest. What turns out to be unreadable loses its place to whoever puts it next.
+// get returns the bytes of a digest. It deletes a message whose bytes cannot be read or are wrong,
+// so that they can be put again.
 func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {
 		return nil, err
 	}
+
 	data := m.Data
 	if name := m.Header[headerObject]; len(name) > 0 {
 		if data, err = b.getObject(ctx, in, name[0]); err != nil {
@@ -226,20 +260,25 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 			return nil, err
 		}
 	}
+
 	if got := wire.Digest(data); got != digest {
 		b.drop(ctx, in, m.Sequence)
-		return nil, fault.New(fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest, in.stream, digest, got)
+		return nil, fault.New(
+			fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest,
+			in.stream, digest, got,
+		)
 	}
 	return data, nil
 }
 
-// drop deletes one stored message. If that fails somebody else will find what is wrong with it.
+// drop deletes one stored message. If that fails somebody else will find the same.
 func (b *Bus) drop(ctx context.Context, in shelf, sequence uint64) {
 	if s, err := b.Stream(ctx, in.stream); err == nil {
 		s.DeleteMsg(ctx, sequence)
 	}
 }
 
+// store returns the handle of an object store; the first call asks the server for it.
 func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
 	b.mu.Lock()
 	o := b.objects[bucket]
@@ -247,31 +286,44 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 	if o != nil {
 		return o, nil
 	}
+
 	o, err := b.JS.ObjectStore(ctx, bucket)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
 	}
+
 	b.mu.Lock()
 	b.objects[bucket] = o
 	b.mu.Unlock()
 	return o, nil
 }
 
-func (b *Bus) putObject(ctx context.Context, in shelf, digest string, data []byte) (name string, err error) {
+// putObject writes data as an object with a new name, which begins with the digest.
+func (b *Bus) putObject(
+	ctx context.Context, in shelf, digest string, data []byte,
+) (name string, err error) {
 	o, err := b.store(ctx, in.bucket)
 	if err != nil {
 		return "", err
 	}
+
 	name = fmt.Sprintf("%s-%s", digest, nuid.Next())
-	meta := jetstream.ObjectMeta{Name: name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: b.chunk()}}
+	meta := jetstream.ObjectMeta{
+		Name: name,
+		Opts: &jetstream.ObjectMetaOptions{ChunkSize: b.chunk()},
+	}
 	chunks := "$O." + in.bucket + ".C."
 	if _, err := b.try(chunks); err != nil {
 		return "", err
 	}
+
 	if _, err = o.Put(ctx, meta, bytes.NewReader(data)); err == nil {
 		b.stored(chunks)
 		return name, nil
 	}
+
+	// Without an answer the stream may be storing nothing.
+
 	if !answered(err) && !errors.Is(err, context.Canceled) {
 		if err := b.probeObjects(ctx, in, chunks+name); errors.Is(err, ErrStorage) {
 			return "", err
@@ -280,13 +332,17 @@ func (b *Bus) putObject(ctx context.Context, in shelf, digest string, data []byt
 	return "", refusal("object "+name, err)
 }
 
-// probeObjects finds out whether the stream of an object store stores anything, by a chunk of no object that goes at once.
+// probeObjects finds out whether the stream of an object store stores anything, by a chunk that
+// belongs to no object and is purged at once.
 func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*storeWithin)
 	defer cancel()
-	if err := b.publish(ctx, &nats.Msg{Subject: subject, Data: make([]byte, probeBytes)}); err != nil {
+	if err := b.publish(
+		ctx, &nats.Msg{Subject: subject, Data: make([]byte, probeBytes)},
+	); err != nil {
 		return err
 	}
+
 	s, err := b.Stream(ctx, "OBJ_"+in.bucket)
 	if err != nil {
 		return err
@@ -294,15 +350,18 @@ func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error 
 	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
-// chunk is the size in which objects are cut: the client library's own, or less where the server takes less.
+// chunk returns the size of the chunks of an object: the client library's own, or less where the
+// server takes less.
 func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
 
-// object looks whether all chunks of an object are stored. The error wraps ErrLost if they are not.
+// object returns the description of an object all of whose chunks are stored. The error wraps
+// ErrLost if they are not.
 func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
 	o, err := b.store(ctx, in.bucket)
 	if err != nil {
 		return nil, err
 	}
+
 	info, err := o.GetInfo(ctx, name)
 	switch {
 	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
@@ -310,33 +369,44 @@ func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.Obj
 	case err != nil:
 		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
 	}
+
 	chunks := "$O." + in.bucket + ".C." + info.NUID
 	there, err := b.Subjects(ctx, "OBJ_"+in.bucket, chunks)
 	if err != nil {
 		return nil, err
 	}
 	if have := there[chunks]; have != uint64(info.Chunks) {
-		return nil, fault.New(fault.Infrastructure, "%w: object %s has %d of %d chunks", ErrLost, name, have, info.Chunks)
+		return nil, fault.New(
+			fault.Infrastructure, "%w: object %s has %d of %d chunks", ErrLost, name, have,
+			info.Chunks,
+		)
 	}
 	return info, nil
 }
 
+// getObject reads an object. The error wraps ErrLost if it is not there, or damaged.
 func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
 	info, err := b.object(ctx, in, name)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size > message.MaxBlob {
-		return nil, fault.New(fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name, info.Size, message.MaxBlob)
+		return nil, fault.New(
+			fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name,
+			info.Size, message.MaxBlob,
+		)
 	}
+
 	o, err := b.store(ctx, in.bucket)
 	if err != nil {
 		return nil, err
 	}
+
 	data, err := readObject(ctx, o, name, int(info.Size))
-	if damaged(err) && ctx.Err() == nil { // or broken off: who is not sure reads again
+	if damaged(err) && ctx.Err() == nil { // or broken off, which a second attempt tells
 		data, err = readObject(ctx, o, name, int(info.Size))
 	}
+
 	switch {
 	case ctx.Err() != nil:
 		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, ctx.Err())
@@ -353,24 +423,29 @@ func damaged(err error) bool {
 	return errors.Is(err, jetstream.ErrDigestMismatch) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// An object is read within leastRead, and a second more for so many bytes. Without a deadline the client library would give up after
-// 5 s, however large the object is.
+// An object is read within leastRead, and a second more for every readPerSecond bytes. Without a
+// deadline the client library would give up after 5 s, however large the object is.
 const (
 	leastRead     = 30 * time.Second
 	readPerSecond = 1 << 20
 )
 
-// readObject reads an object into one list of its size: GetBytes doubles a buffer until it is large enough.
-func readObject(ctx context.Context, o jetstream.ObjectStore, name string, size int) ([]byte, error) {
+// readObject reads an object into one slice of its size: GetBytes would double a buffer until it is
+// large enough.
+func readObject(
+	ctx context.Context, o jetstream.ObjectStore, name string, size int,
+) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, leastRead+time.Duration(size/readPerSecond)*time.Second)
 	defer cancel()
+
 	r, err := o.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+
 	var b bytes.Buffer
-	b.Grow(size + bytes.MinRead) // ReadFrom wants as much to see the end
+	b.Grow(size + bytes.MinRead) // ReadFrom needs as much to see the end
 	if _, err = b.ReadFrom(r); err == nil && b.Len() != size {
 		err = io.ErrUnexpectedEOF
 	}

@@ -1,5 +1,5 @@
-// Package bus is what client and pipeline share of NATS: the names of the streams, storing a message once, reading it
-// back, and payloads that are too large for a message.
+// Package bus is what client and pipeline share of NATS: the names of the streams, storing a
+// message once, reading it back, and payloads that are too large for a message.
 package bus
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Names of the streams.
+// Names of the streams and object stores.
 const (
 	StreamModel    = "BTN_MODEL"
 	StreamNetwork  = "BTN_NETWORK"
@@ -29,10 +29,11 @@ const (
 	BucketGraph    = "BTN_GRAPH"    // the same for registered models
 )
 
-// ErrNotFound: no message on the subject.
+// ErrNotFound: there is no message on the subject.
 var ErrNotFound = errors.New("bus: not found")
 
-// ErrFull: the stream has no room. Messages expire, so the same publish may succeed later.
+// ErrFull: the stream has no room. Messages are purged and expire, so the same publish may succeed
+// later.
 var ErrFull = errors.New("bus: stream is full")
 
 // ErrNoStream: no stream takes messages of this subject.
@@ -43,7 +44,8 @@ var ErrGone = errors.New("bus: the consumer is gone")
 
 // Missing reports whether an error says that a stream or a consumer does not exist.
 func Missing(err error) bool {
-	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+	return errors.Is(err, jetstream.ErrConsumerNotFound) ||
+		errors.Is(err, jetstream.ErrStreamNotFound) ||
 		errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
 }
 
@@ -52,19 +54,25 @@ type Bus struct {
 	NC *nats.Conn
 	JS jetstream.JetStream
 
-	storage storage
+	storage storage // which streams store nothing
+
 	mu      sync.Mutex
-	streams map[string]jetstream.Stream
-	objects map[string]jetstream.ObjectStore
+	streams map[string]jetstream.Stream      // handles by name, under mu
+	objects map[string]jetstream.ObjectStore // handles by bucket, under mu
 }
 
-// New returns a Bus over nc. It asks the server nothing yet.
+// New returns a Bus over nc. It does not ask the server anything.
 func New(nc *nats.Conn) (*Bus, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
-	return &Bus{NC: nc, JS: js, streams: map[string]jetstream.Stream{}, objects: map[string]jetstream.ObjectStore{}}, nil
+	return &Bus{
+		NC:      nc,
+		JS:      js,
+		streams: map[string]jetstream.Stream{},
+		objects: map[string]jetstream.ObjectStore{},
+	}, nil
 }
 
 // Stream returns a handle of a stream; the first call asks the server for it.
@@ -75,6 +83,7 @@ func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 	if s != nil {
 		return s, nil
 	}
+
 	s, err := b.JS.Stream(ctx, name)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -82,14 +91,15 @@ func (b *Bus) Stream(ctx context.Context, name string) (jetstream.Stream, error)
 		}
 		return nil, fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
 	}
+
 	b.mu.Lock()
 	b.streams[name] = s
 	b.mu.Unlock()
 	return s, nil
 }
 
-// Get returns the last message on a subject, its payload resolved. A subject with wildcards gets the last that matches.
-// The error wraps ErrNotFound if there is none.
+// Get returns the last message on a subject, with its payload resolved. A subject with wildcards
+// gets the last message that matches. The error wraps ErrNotFound if there is none.
 func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := b.getRaw(ctx, stream, subject)
 	if err != nil {
@@ -99,7 +109,7 @@ func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawSt
 	return m, err
 }
 
-// Raw is Get with the payload as it is stored.
+// Raw is Get with the payload as it is stored: of a large one the digest.
 func (b *Bus) Raw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	return b.getRaw(ctx, stream, subject)
 }
@@ -113,20 +123,26 @@ func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
 	return err == nil, err
 }
 
+// getRaw returns the last message on a subject as it is stored.
 func (b *Bus) getRaw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	s, err := b.Stream(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
+
 	m, err := s.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
 	}
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) { // deleted since the handle was had
+	// The stream may have been deleted since its handle was made.
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		if _, gone := b.JS.Stream(ctx, stream); errors.Is(gone, jetstream.ErrStreamNotFound) {
-			return nil, fault.New(fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, gone)
+			return nil, fault.New(
+				fault.Infrastructure, "%w: get %s: %w", ErrNoStream, subject, gone,
+			)
 		}
 	}
+
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: get %s: %w", subject, err)
 	}
@@ -134,12 +150,13 @@ func (b *Bus) getRaw(ctx context.Context, stream, subject string) (*jetstream.Ra
 }
 
 // Subjects lists the subjects of a stream that match filter, with the number of messages on each.
-// It asks the stream's leader and costs time in proportion to their number.
+// The stream's leader answers, in time proportional to the number of subjects.
 func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	s, err := b.Stream(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
+
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: subjects of %s: %w", filter, err)

@@ -52,7 +52,8 @@ func TestFirstMessageStays(t *testing.T) {
 	for _, storage := range []string{"", t.TempDir()} {
 		ctx, b := open(t, embedded.Options{Dir: storage})
 		for _, c := range []struct{ stream, subject string }{
-			{bus.StreamAnswer, wire.AnswerSubject("a")},               // refuses a second message by itself
+			// refuses a second message by itself
+			{bus.StreamAnswer, wire.AnswerSubject("a")},
 			{bus.StreamDead, message.DLQSubject("stage", "a")},        // would replace it
 			{bus.StreamNetwork, message.NetworkSubject(0, "a")},       // a work queue
 			{bus.StreamPartial, message.PartialSubject(0, "a", 1, 0)}, // refuses
@@ -76,17 +77,23 @@ func TestFirstMessageStays(t *testing.T) {
 func TestOnceUnderAWildcard(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	filter := wire.Prefix + "model.*.j"
-	earlier, err := b.OnceUnder(ctx, bus.StreamModel, msg(wire.ModelSubject(3, "j"), "first"), filter)
+	earlier, err := b.OnceUnder(
+		ctx, bus.StreamModel, msg(wire.ModelSubject(3, "j"), "first"), filter,
+	)
 	must(t, err)
 	if earlier != nil {
 		t.Fatal("taken")
 	}
-	earlier, err = b.OnceUnder(ctx, bus.StreamModel, msg(wire.ModelSubject(4, "j"), "second"), filter)
+	earlier, err = b.OnceUnder(
+		ctx, bus.StreamModel, msg(wire.ModelSubject(4, "j"), "second"), filter,
+	)
 	must(t, err)
 	if earlier == nil || earlier.Subject != wire.ModelSubject(3, "j") {
 		t.Errorf("earlier message %v", earlier)
 	}
-	if _, err := b.OnceUnder(ctx, bus.StreamModel, msg(wire.ModelSubject(4, "k"), "other job"), wire.Prefix+"model.*.k"); err != nil {
+	if _, err := b.OnceUnder(
+		ctx, bus.StreamModel, msg(wire.ModelSubject(4, "k"), "other job"), wire.Prefix+"model.*.k",
+	); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,7 +118,10 @@ func TestFullIsNotTaken(t *testing.T) {
 	if err != nil || earlier == nil {
 		t.Errorf("taken subject of a full stream: %v %v", earlier, err)
 	}
-	_, err = b.OnceAll(ctx, bus.StreamAnswer, []*nats.Msg{msg(wire.AnswerSubject("a"), "2"), msg(wire.AnswerSubject("c"), kilobyte)})
+	_, err = b.OnceAll(
+		ctx, bus.StreamAnswer,
+		[]*nats.Msg{msg(wire.AnswerSubject("a"), "2"), msg(wire.AnswerSubject("c"), kilobyte)},
+	)
 	if !errors.Is(err, bus.ErrFull) {
 		t.Errorf("full stream, several: %v", err)
 	}
@@ -165,11 +175,13 @@ func TestBlobs(t *testing.T) {
 	}
 	wait.Wait()
 	missing := wire.Digest([]byte("missing"))
-	if _, err := b.GetBlob(ctx, missing); !errors.Is(err, bus.ErrNotFound) || fault.CodeOf(err) != fault.Infrastructure {
+	if _, err := b.GetBlob(ctx, missing); !errors.Is(err, bus.ErrNotFound) ||
+		fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("missing blob: %v", err)
 	}
 	must(t, b.Put(ctx, msg(wire.BlobSubject(missing), "something else")))
-	if _, err := b.GetBlob(ctx, missing); err == nil || !strings.Contains(err.Error(), "has the digest") {
+	if _, err := b.GetBlob(ctx, missing); err == nil ||
+		!strings.Contains(err.Error(), "has the digest") {
 		t.Errorf("a blob that is not what its name says: %v", err)
 	}
 	_, err := b.PutBlob(ctx, []byte("missing"))
@@ -197,7 +209,8 @@ func TestBlobInUseDoesNotExpire(t *testing.T) {
 		must(t, err)
 		_, err = b.PutBlob(ctx, data)
 		must(t, err)
-		if m, err := s.GetLastMsgForSubject(ctx, wire.BlobSubject(digest)); err != nil || m.Sequence != first.Sequence {
+		if m, err := s.GetLastMsgForSubject(ctx, wire.BlobSubject(digest)); err != nil ||
+			m.Sequence != first.Sequence {
 			t.Errorf("a young blob was written again: %v", err)
 		}
 		time.Sleep(600 * time.Millisecond)
@@ -218,18 +231,21 @@ func TestGraphs(t *testing.T) {
 	for _, data := range [][]byte{small, large, small, large} {
 		digest, err := b.PutGraph(ctx, data)
 		must(t, err)
-		if got, err := b.GetGraph(ctx, digest); err != nil || !bytes.Equal(got, data) || digest != wire.Digest(data) {
+		if got, err := b.GetGraph(ctx, digest); err != nil || !bytes.Equal(got, data) ||
+			digest != wire.Digest(data) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
 	all, err := b.Graphs(ctx)
-	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != 5 || all[1].Bytes != 100000 ||
+	if err != nil || len(all) != 2 || all[0].Digest != wire.Digest(small) || all[0].Bytes != 5 ||
+		all[1].Bytes != 100000 ||
 		all[1].Time.IsZero() {
 		t.Errorf("%+v %v", all, err)
 	}
 	s, err := b.Stream(ctx, bus.StreamGraph)
 	must(t, err)
-	if c := s.CachedInfo().Config; c.MaxAge != 0 || c.Storage != jetstream.FileStorage || c.MaxBytes <= 0 || s.CachedInfo().State.Msgs > 2 {
+	if c := s.CachedInfo().Config; c.MaxAge != 0 || c.Storage != jetstream.FileStorage ||
+		c.MaxBytes <= 0 || s.CachedInfo().State.Msgs > 2 {
 		t.Errorf("%+v", c)
 	}
 	wrong := wire.Digest([]byte("wrong"))
@@ -292,7 +308,9 @@ func TestOversizedMessage(t *testing.T) {
 	if earlier == nil || string(earlier.Data) != big || earlier.Header.Get("Kept") != "yes" {
 		t.Errorf("earlier message: %v", earlier)
 	}
-	if _, err := b.Payload(ctx, nats.Header{"Btn-Blob": {"../../etc"}}, nil); fault.CodeOf(err) != fault.BadInput {
+	if _, err := b.Payload(
+		ctx, nats.Header{"Btn-Blob": {"../../etc"}}, nil,
+	); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("a blob that is none: %v", err)
 	}
 }

@@ -9,18 +9,33 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Connect connects to NATS the way workers want it: it reconnects for ever, and says so in the log.
+// Connect connects to NATS as workers need it: it reconnects without end, and logs that. log may be
+// nil.
 func Connect(url, name string, log *slog.Logger) (*nats.Conn, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	nc, err := nats.Connect(url, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("disconnected from NATS", "error", redact.Error(err, url)) }),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "url", redact.URL(nc.ConnectedUrl())) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("NATS", "error", redact.Error(err, url)) }),
+
+	nc, err := nats.Connect(
+		url,
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250*time.Millisecond),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			log.Warn("disconnected from NATS", "error", redact.Error(err, url))
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("reconnected to NATS", "url", redact.URL(nc.ConnectedUrl()))
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("NATS", "error", redact.Error(err, url))
+		}),
 	)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "pipeline: connect to NATS at %s: %w", redact.URL(url), redact.Error(err, url))
+		return nil, fault.New(
+			fault.Infrastructure, "pipeline: connect to NATS at %s: %w", redact.URL(url),
+			redact.Error(err, url),
+		)
 	}
 	return nc, nil
 }

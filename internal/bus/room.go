@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Names of the stages' consumers; those of one lane have its number after a dash.
+// Names of the stages' consumers. Those of one lane have its number after a dash.
 const (
 	ConsumerModel   = "reparam"
 	ConsumerNetwork = "learn"
@@ -23,8 +23,8 @@ const (
 	ConsumerPartial = "aggregate"
 )
 
-// MetadataBacklog is where the stream of models says how many jobs of one lane may wait before the first stage. Before each of the
-// next two a quarter as many messages may.
+// MetadataBacklog is the key under which the stream of models says how many jobs of one lane may
+// wait before the first stage. Before each of the next two a quarter as many messages may wait.
 const (
 	MetadataBacklog = "btn-backlog"
 	DefaultBacklog  = 4096
@@ -33,47 +33,53 @@ const (
 // ErrBusy: too many jobs of the tenant's lane wait already. It wraps ErrFull.
 var ErrBusy = fmt.Errorf("%w: too many jobs wait", ErrFull)
 
+// Times and numbers of Room.
 const (
-	roomFor   = time.Second           // how old what is known may be
-	roomRetry = 20 * time.Millisecond // pause before a lane without room is asked for again
-	roomAtOdd = 16                    // messages let through where the server does not say
+	roomFor = time.Second // for how long an answer of the server holds
+	// pause until the server is asked again about a lane without room
+	roomRetry = 20 * time.Millisecond
+	roomAtOdd = 16 // messages let through where the server does not answer
 )
 
-// Room counts what may still be published to one stage, lane by lane. What the server said is spent to its half before it is
-// asked again, so a quiet lane costs nothing and a crowded one is looked at often. Several publishers may together exceed the bound
-// by what each was told there was.
+// Room counts how many messages may still be published to one stage, lane by lane. Half of what the
+// server said may be spent before it is asked again, so a quiet lane costs nothing and a crowded
+// one is asked about often. Several publishers together may exceed the bound by what each was told.
 type Room struct {
-	b                *Bus
-	stream, consumer string
-	part             int // of the backlog
-	behind           []string
+	b        *Bus
+	stream   string
+	consumer string   // name over all lanes, or prefix of those of lanes
+	part     int      // the stage has 1/part of the backlog
+	behind   []string // streams that keep what becomes of the messages
 
 	mu     sync.Mutex
 	lanes  [wire.Lanes]laneRoom
-	single bool      // one consumer for all lanes
-	full   string    // one of the streams behind that is nearly full, by the last word
-	looked time.Time // when that was asked
+	single bool      // there is one consumer for all lanes
+	full   string    // a stream of behind that was nearly full, or ""
+	looked time.Time // when that was found out
 }
 
+// laneRoom is the room of one lane.
 type laneRoom struct {
-	left   int
-	at     time.Time // of the server's word
-	asking bool
+	left   int       // messages that may still be published
+	at     time.Time // of the server's answer
+	asking bool      // the server is being asked
 }
 
-// Room returns the room before the stage of a consumer, 1/part of the backlog. The first use asks the server.
+// Room returns the room before the stage of a consumer: 1/part of the backlog. The server is asked
+// at the first use.
 func (b *Bus) Room(stream, consumer string, part int) *Room {
 	return &Room{b: b, stream: stream, consumer: consumer, part: part}
 }
 
-// Behind names streams that keep what becomes of the messages. Where one of them is three quarters full there is no room: what is
-// accepted has to find its own there, however long it takes until then.
+// Behind names streams that keep what becomes of the messages. While one of them is three quarters
+// full there is no room: whatever is accepted will need room there.
 func (r *Room) Behind(streams ...string) *Room {
 	r.behind = streams
 	return r
 }
 
-// Closed returns what Enter would, if it is known without asking that there is no place.
+// Closed returns the error that Enter would return, if it is known without asking the server; else
+// nil.
 func (r *Room) Closed(lane int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,11 +89,13 @@ func (r *Room) Closed(lane int) error {
 	return nil
 }
 
-// Enter takes the place of one message. The error wraps ErrBusy if there is none, and ErrFull if a stream behind is nearly full.
+// Enter takes the place of one message. The error wraps ErrBusy if there is none, and ErrFull if a
+// stream behind is nearly full.
 func (r *Room) Enter(ctx context.Context, lane int) error {
 	r.mu.Lock()
 	l := r.lane(lane)
 	fresh := time.Since(l.at)
+
 	switch {
 	case l.left > 0:
 		l.left--
@@ -101,8 +109,10 @@ func (r *Room) Enter(ctx context.Context, lane int) error {
 		defer r.mu.Unlock()
 		return r.busy(lane)
 	}
+
 	r.mu.Unlock()
 	r.refresh(ctx, lane, nil)
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l = r.lane(lane)
@@ -113,16 +123,18 @@ func (r *Room) Enter(ctx context.Context, lane int) error {
 	return nil
 }
 
-// busy is why there is no room. The caller holds r.mu.
+// busy returns why there is no room. The caller holds r.mu.
 func (r *Room) busy(lane int) error {
 	if r.full != "" {
-		return fault.New(fault.Infrastructure, "%w: %s, nearly: what is answered makes room", ErrFull, r.full)
+		return fault.New(
+			fault.Infrastructure, "%w: %s, nearly: what is answered makes room", ErrFull, r.full,
+		)
 	}
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }
 
-// There reports whether there is room in a lane as far as is known, and has the server asked if there is none; then known is
-// called when it has said.
+// There reports whether there is room in a lane as far as is known. If there is none it has the
+// server asked, and known is called after the answer.
 func (r *Room) There(ctx context.Context, lane int, known func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,6 +142,7 @@ func (r *Room) There(ctx context.Context, lane int, known func()) bool {
 	if l.left > 0 {
 		return true
 	}
+
 	if !l.asking && time.Since(l.at) > roomRetry {
 		l.asking = true
 		go r.refresh(ctx, lane, known)
@@ -137,14 +150,14 @@ func (r *Room) There(ctx context.Context, lane int, known func()) bool {
 	return false
 }
 
-// Spend takes the places of n messages, whether they are there or not.
+// Spend takes the places of n messages, also if there are none.
 func (r *Room) Spend(lane, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lane(lane).left -= n
 }
 
-// lane is that of a number. The caller holds r.mu.
+// lane returns the room of a lane, or that of all lanes. The caller holds r.mu.
 func (r *Room) lane(lane int) *laneRoom {
 	if r.single || lane < 0 || lane >= len(r.lanes) {
 		lane = 0
@@ -152,10 +165,13 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server. Where it does not say, a few messages are let through: nothing may stand still for that.
+// refresh asks the server, and calls known, unless it is nil, when it has the answer. Where there
+// is none a few messages are let through, so that work goes on.
 func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+
+	// How many messages may come?
 	left := roomAtOdd
 	waiting, single, err := r.waiting(ctx, lane)
 	if err == nil {
@@ -165,38 +181,47 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 			if single {
 				left += backlog / r.part * (wire.Lanes - 1)
 			}
-			left -= max(left, 0) / 2 // others publish too
+			left -= max(left, 0) / 2 // for other publishers
 		}
 	}
+
+	// Are the streams behind full? Without an answer their refusal of a message decides.
 	r.mu.Lock()
-	full, old := r.full, time.Since(r.looked) > roomFor
+	full := r.full
+	old := time.Since(r.looked) > roomFor
 	r.mu.Unlock()
 	if old {
-		full, _ = r.fullBehind(ctx) // where the server does not say, its word on the message will do
+		full, _ = r.fullBehind(ctx)
 	}
 	if full != "" {
 		left = 0
 	}
+
 	r.mu.Lock()
 	if r.full = full; old {
 		r.looked = time.Now()
 	}
+
 	r.single = r.single || single
 	l := r.lane(lane)
-	l.left, l.at, l.asking = left, time.Now(), false
+	l.left = left
+	l.at = time.Now()
+	l.asking = false
 	r.mu.Unlock()
+
 	if known != nil {
 		known()
 	}
 }
 
-// fullBehind returns the first of the streams behind that is nearly full, or nothing.
+// fullBehind returns the first of the streams behind that is nearly full, or "".
 func (r *Room) fullBehind(ctx context.Context) (string, error) {
 	for _, name := range r.behind {
 		s, err := r.b.Stream(ctx, name)
 		if err != nil {
 			return "", err
 		}
+
 		info, err := s.Info(ctx)
 		if err != nil {
 			return "", fault.New(fault.Infrastructure, "bus: stream %s: %w", name, err)
@@ -208,30 +233,36 @@ func (r *Room) fullBehind(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// waiting is how many messages wait at the lane's consumer, or at the one for all lanes.
+// waiting returns how many messages wait at the lane's consumer, or at the one for all lanes
+// (single).
 func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err error) {
 	s, err := r.b.Stream(ctx, r.stream)
 	if err != nil {
 		return 0, false, err
 	}
+
 	c, err := s.Consumer(ctx, r.consumer+"-"+strconv.Itoa(max(lane, 0)))
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		single = true
 		c, err = s.Consumer(ctx, r.consumer)
 	}
 	if err != nil {
-		return 0, single, fault.New(fault.Infrastructure, "bus: consumer %s of stream %s: %w", r.consumer, r.stream, err)
+		return 0, single, fault.New(
+			fault.Infrastructure, "bus: consumer %s of stream %s: %w", r.consumer, r.stream, err,
+		)
 	}
 	return int(c.CachedInfo().NumPending), single, nil
 }
 
-// Backlog is how many jobs of one lane may wait before the first stage.
+// Backlog returns how many jobs of one lane may wait before the first stage.
 func (b *Bus) Backlog(ctx context.Context) (int, error) {
 	s, err := b.Stream(ctx, StreamModel)
 	if err != nil {
 		return 0, err
 	}
-	if n, err := strconv.Atoi(s.CachedInfo().Config.Metadata[MetadataBacklog]); err == nil && n > 0 {
+	if n, err := strconv.Atoi(
+		s.CachedInfo().Config.Metadata[MetadataBacklog],
+	); err == nil && n > 0 {
 		return n, nil
 	}
 	return DefaultBacklog, nil

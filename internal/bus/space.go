@@ -1,7 +1,7 @@
 package bus
 
-// What a stream needs so that old messages make room: where a time lies in it, its front removed in one call, a message moved to
-// its end.
+// What a stream needs so that old messages make room: where a time lies in it, its front removed in
+// one call, a message moved to its end.
 
 import (
 	"context"
@@ -20,31 +20,35 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MetadataKeepAtLeast is where streams say for how many milliseconds an answer is kept at least.
+// MetadataKeepAtLeast is the key under which streams say for how many milliseconds an answer is
+// kept at least.
 const MetadataKeepAtLeast = "btn-keep-at-least"
 
-// DefaultKeepAtLeast holds where a stream does not say.
+// DefaultKeepAtLeast is the value where a stream does not say.
 const DefaultKeepAtLeast = time.Minute
 
-// headerStored is on a model or a partial that was moved to the end of its stream: when it was stored first, in Unix milliseconds.
+// headerStored is the header of a model or a partial that was moved to the end of its stream: when
+// it was stored first, in Unix milliseconds.
 const headerStored = "Btn-Stored"
 
-// headerSpare is on what may be moved while its stream is full: then only what is not larger takes the place of the old one, and a
-// message that was moved says more. It is left out when a message moves.
+// headerSpare is a header without meaning, on messages that may be moved while their stream is
+// full. Then a message may be replaced only by one that is not larger, and a message that was moved
+// has one more header. Moving leaves this one out.
 const headerSpare = "Btn-Spare"
 
-// spared returns a message with that header.
+// spared returns m with headerSpare.
 func spared(m *nats.Msg) *nats.Msg {
 	m.Header[headerSpare] = []string{"room for what a message says that was moved"}
 	return m
 }
 
-// Times are those by which what is old makes room, from the least for which answers are kept.
+// Times says after what times messages may be purged. All follow from the least time for which
+// answers are kept.
 type Times struct {
 	Answers time.Duration // answers are kept at least
 	Grace   time.Duration // models of answered jobs are kept at least
 	Renew   time.Duration // a blob that is older is written again when a job needs it
-	Margin  time.Duration // between what a job stores and what is known to be older than the job
+	Margin  time.Duration // what a job stores may be older than the job by less than this
 }
 
 // TimesOf returns the times of a stream by its metadata.
@@ -53,15 +57,23 @@ func TimesOf(metadata map[string]string) Times {
 	if ms, err := strconv.ParseInt(metadata[MetadataKeepAtLeast], 10, 64); err == nil && ms > 0 {
 		keep = time.Duration(ms) * time.Millisecond
 	}
-	return Times{Answers: keep, Grace: min(keep, 15*time.Second), Renew: min(keep/2, 15*time.Second), Margin: min(keep/4, 15*time.Second)}
+
+	return Times{
+		Answers: keep,
+		Grace:   min(keep, 15*time.Second),
+		Renew:   min(keep/2, 15*time.Second),
+		Margin:  min(keep/4, 15*time.Second),
+	}
 }
 
-// StoredAt is when a message was stored first, by what the server says of it and the header of those that were moved.
+// StoredAt returns when a message was stored first: at, which the server says, or what the header
+// of a moved message says.
 func StoredAt(h nats.Header, at time.Time) time.Time {
 	v := h[headerStored]
 	if len(v) == 0 {
 		return at
 	}
+
 	ms, err := strconv.ParseInt(v[0], 10, 64)
 	if first := time.UnixMilli(ms); err == nil && first.Before(at) {
 		return first
@@ -72,16 +84,18 @@ func StoredAt(h nats.Header, at time.Time) time.Time {
 // Moved reports whether a message was moved to the end of its stream.
 func Moved(h nats.Header) bool { return len(h[headerStored]) > 0 }
 
-// Place is where a message is in its stream.
+// Place is the position of a message in its stream.
 type Place struct {
 	Sequence uint64
 	Subject  string
 	Time     time.Time // when it was stored there
 }
 
-// From returns the first message of a stream from a sequence on and not older than a time, whichever is given. The error wraps
-// ErrNotFound if there is none.
-func (b *Bus) From(ctx context.Context, stream string, sequence uint64, at time.Time) (Place, error) {
+// From returns the first message of a stream from a sequence on, or, with sequence 0, the first one
+// not older than a time. The error wraps ErrNotFound if there is none.
+func (b *Bus) From(
+	ctx context.Context, stream string, sequence uint64, at time.Time,
+) (Place, error) {
 	ask := struct {
 		Seq   uint64     `json:"seq,omitempty"`
 		Start *time.Time `json:"start_time,omitempty"`
@@ -90,21 +104,28 @@ func (b *Bus) From(ctx context.Context, stream string, sequence uint64, at time.
 	if sequence == 0 {
 		ask.Start = &at
 	}
+
 	body, err := json.Marshal(ask)
 	if err != nil {
 		return Place{}, fault.Wrap(fault.Internal, err)
 	}
+
 	m, err := b.NC.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, body)
 	if err != nil {
 		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
 	}
+
 	switch status := m.Header.Get("Status"); status {
 	case "":
 	case "404":
 		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
 	default:
-		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %s %s", stream, status, m.Header.Get("Description"))
+		return Place{}, fault.New(
+			fault.Infrastructure, "bus: look into %s: %s %s", stream, status,
+			m.Header.Get("Description"),
+		)
 	}
+
 	found, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
 		return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
@@ -128,20 +149,22 @@ func (b *Bus) PurgeTo(ctx context.Context, stream string, sequence uint64) error
 	return nil
 }
 
-// Last returns the last message on a subject, its payload as it is stored. The error wraps ErrNotFound if there is none.
+// Last returns the last message on a subject, its payload as it is stored. The error wraps
+// ErrNotFound if there is none.
 func (b *Bus) Last(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	return b.getRaw(ctx, stream, subject)
 }
 
-// MoveToEnd stores a message again at the end of its stream, in the place of the old one: the server does both at once, where a
-// subject holds one message and a new one takes the place of the old. (A rollup does it too, but may move the acknowledgement floors
-// of the stream's consumers beyond messages that wait: nats-server 2.15.2.) It moves nothing, and says so, if the message is not the
-// last one of its subject any more.
+// MoveToEnd stores a message again at the end of its stream, in the place of the old one. The
+// server does both at once, where a subject holds one message and a new one replaces it. (A rollup
+// would do so too, but may move the acknowledgement floors of the stream's consumers beyond
+// messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
+// not the last one of its subject any more.
 func (b *Bus) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
 	return b.again(ctx, m, m.Sequence)
 }
 
-// StoreAgain is MoveToEnd for a message that comes back if it has gone meanwhile.
+// StoreAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
 func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 	moved, err := b.again(ctx, m, m.Sequence)
 	if err == nil && !moved {
@@ -150,10 +173,14 @@ func (b *Bus) StoreAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 	return err
 }
 
-// again stores a message at the end of its stream if the last one of its subject has that sequence; 0: if there is none.
+// again stores a message at the end of its stream if the last one of its subject has that sequence,
+// or, with 0, if there is none.
 func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
 	msg := bare(m)
-	msg.Header[headerStored] = []string{strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10)}
+	msg.Header[headerStored] = []string{
+		strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10),
+	}
+
 	err := b.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(last))
 	if err == nil {
 		return true, nil
@@ -164,13 +191,17 @@ func (b *Bus) again(ctx context.Context, m *jetstream.RawStreamMsg, last uint64)
 	return false, err
 }
 
-// bare is a stored message as it was published, without what the server and the client library wrote into it.
+// bare returns a stored message as it was published, without the headers of the server, the client
+// library and this package's headerSpare.
 func bare(m *jetstream.RawStreamMsg) *nats.Msg {
 	h := maps.Clone(m.Header)
 	if h == nil {
 		h = nats.Header{}
 	}
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return name == headerSpare || strings.HasPrefix(name, "Nats-") })
+
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return name == headerSpare || strings.HasPrefix(name, "Nats-")
+	})
 	return &nats.Msg{Subject: m.Subject, Header: h, Data: slices.Clone(m.Data)}
 }
 
@@ -189,8 +220,8 @@ func (b *Bus) RenewPayload(ctx context.Context, h nats.Header) error {
 	return err
 }
 
-// DropObjects removes objects of blobs, the oldest first, until all together take no more than so many bytes. Only those go whose blob was
-// not stored or renewed since a time.
+// DropObjects removes objects of blobs, the oldest first, until all together have at most that many
+// bytes. It keeps those whose blob was stored or renewed since a time.
 func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) error {
 	o, err := b.store(ctx, BucketBlob)
 	if err != nil {
@@ -200,11 +231,16 @@ func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) er
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return fault.New(fault.Infrastructure, "bus: object store %s: %w", BucketBlob, err)
 	}
+
 	var all uint64
 	for _, info := range objects {
 		all += info.Size
 	}
-	slices.SortFunc(objects, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) })
+
+	slices.SortFunc(
+		objects, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) },
+	)
+
 	for _, info := range objects {
 		if all <= most {
 			return nil
@@ -220,16 +256,21 @@ func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) er
 	return nil
 }
 
-// dropObject removes an object and the blob that points to it, unless that is younger than a time.
-func (b *Bus) dropObject(ctx context.Context, o jetstream.ObjectStore, info *jetstream.ObjectInfo, before time.Time) (bool, error) {
+// dropObject removes an object and the blob that names it, unless one of them is younger than a
+// time.
+func (b *Bus) dropObject(
+	ctx context.Context, o jetstream.ObjectStore, info *jetstream.ObjectInfo, before time.Time,
+) (bool, error) {
 	if !info.ModTime.Before(before) {
 		return false, nil
 	}
+
 	digest, _, _ := strings.Cut(info.Name, "-")
 	pointer, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
+
 	if err == nil && slices.Contains(pointer.Header[headerObject], info.Name) {
 		if !pointer.Time.Before(before) {
 			return false, nil
@@ -238,17 +279,25 @@ func (b *Bus) dropObject(ctx context.Context, o jetstream.ObjectStore, info *jet
 		if err != nil {
 			return false, err
 		}
-		if err := s.DeleteMsg(ctx, pointer.Sequence); err != nil { // renewed just now, or the server will say so again
+		// It fails if the blob was renewed just now; or else the server will say so again.
+		if err := s.DeleteMsg(ctx, pointer.Sequence); err != nil {
 			return false, nil
 		}
 	}
-	// Delete begins with a message that says so, and in a full store there is no room for it until the chunks are gone.
+
+	// Delete begins with a message that marks the object as deleted. A full store has no room for
+	// it until the chunks are gone.
+
 	s, err := b.Stream(ctx, ObjectsBlob)
 	if err != nil {
 		return false, err
 	}
-	if err := s.Purge(ctx, jetstream.WithPurgeSubject("$O."+BucketBlob+".C."+info.NUID)); err != nil {
-		return false, fault.New(fault.Infrastructure, "bus: chunks of object %s: %w", info.Name, err)
+	if err := s.Purge(
+		ctx, jetstream.WithPurgeSubject("$O."+BucketBlob+".C."+info.NUID),
+	); err != nil {
+		return false, fault.New(
+			fault.Infrastructure, "bus: chunks of object %s: %w", info.Name, err,
+		)
 	}
 	if err := o.Delete(ctx, info.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return false, fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)

@@ -1,6 +1,7 @@
 package bus
 
-// A stream that answers but stores nothing: the server's disk is full, or was. It says nothing of it to those who publish.
+// A stream that answers but stores nothing: the server's disk is full, or was. It says nothing of
+// it to those who publish.
 
 import (
 	"context"
@@ -16,21 +17,27 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrStorage: the server answers, and does not say of what is published that it is stored. A stream of nats-server that could not write
-// stores nothing more, also when there is room again: that takes a restart. What it acknowledged is stored.
-var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? make room, then restart nats-server; " +
+// ErrStorage: the server answers requests, but does not acknowledge messages as stored. A stream of
+// nats-server that could not write stores nothing more until a restart, even if there is room
+// again. What it acknowledged is stored.
+var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? " +
+	"make room, then restart nats-server; " +
 	"what it accepted is not lost (a stream with replicas: or it has no majority)")
 
+// Times of finding out whether a stream stores anything.
 const (
-	storeWithin = 2 * time.Second // after so long without an answer the stream is asked whether it has passed a publish over
-	askEvery    = 500 * time.Millisecond
-	askWithin   = 5 * time.Second
-	storageFor  = time.Second      // how long what was found holds: publishes in that time fail at once
-	forgetAfter = 30 * time.Second // what nobody found again for so long is no longer said
+	storeWithin = 2 * time.Second // a publish without an answer for so long is suspicious
+	// pause between questions whether the stream has skipped it
+	askEvery  = 500 * time.Millisecond
+	askWithin = 5 * time.Second // for one question
+	// publishes fail at once for so long after one that was not stored
+	storageFor  = time.Second
+	forgetAfter = 30 * time.Second // what is not found again for so long is forgotten
 )
 
-// grace is how long after a later one a publish may be answered. The streams answer in the order in which messages
-// came; those of several replicas, and the subscriptions of this process, may be a little late.
+// grace is how much later than the answer to a later publish that to an earlier one may come.
+// Streams answer in the order in which messages came; those of several replicas, and the
+// subscriptions of this process, may be a little late.
 func grace(known bool) time.Duration {
 	if known {
 		return 200 * time.Millisecond
@@ -40,29 +47,38 @@ func grace(known bool) time.Duration {
 
 // storage remembers which streams store nothing.
 type storage struct {
-	mu         sync.Mutex
-	down       map[string]*stall
-	connection uint64 // reconnections so far: what was found before one holds no more
+	mu   sync.Mutex
+	down map[string]*stall // by group
+	// reconnections of the client; what was found before the last one does not hold
+	connection uint64
 }
 
-type stall struct{ found, until time.Time }
+// stall says that a stream stores nothing.
+type stall struct {
+	found time.Time
+	until time.Time // no publish is tried before
+}
 
-// group is the part of a subject that tells its stream.
+// group returns the part of a subject that identifies its stream.
 func group(subject string) string {
 	if rest, ours := strings.CutPrefix(subject, wire.Prefix); ours {
 		kind, _, _ := strings.Cut(rest, ".")
 		return kind
 	}
+
 	parts := strings.SplitN(subject, ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".") // of an object store: $O and its name
+	return strings.Join(parts[:min(2, len(parts))], ".") // of an object store: $O and the bucket
 }
 
-// stalls are the streams that store nothing, after a restart of the server none. The caller holds the mutex.
+// stalls returns the streams that store nothing. A reconnection, as after a restart of the server,
+// empties the list. The caller holds the mutex.
 func (b *Bus) stalls() map[string]*stall {
 	s := &b.storage
 	if again := b.NC.Stats().Reconnects; s.down == nil || again != s.connection {
-		s.down, s.connection = map[string]*stall{}, again
+		s.down = map[string]*stall{}
+		s.connection = again
 	}
+
 	for of, one := range s.down {
 		if time.Since(one.found) > forgetAfter {
 			delete(s.down, of)
@@ -71,10 +87,12 @@ func (b *Bus) stalls() map[string]*stall {
 	return s.down
 }
 
-// Storage returns ErrStorage, with what they hold, if there are streams of which was found that they store nothing.
+// Storage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is
+// known to do so.
 func (b *Bus) Storage() error {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
+
 	var which []string
 	for of := range b.stalls() {
 		which = append(which, of)
@@ -82,13 +100,19 @@ func (b *Bus) Storage() error {
 	if len(which) == 0 {
 		return nil
 	}
+
 	slices.Sort(which)
 	return stores(strings.Join(which, ", "))
 }
 
-func stores(which string) error { return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which) }
+// stores returns the error of streams that store nothing.
+func stores(
+	which string,
+) error {
+	return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, which)
+}
 
-// stored notes that a stream answers what is published, whatever it says.
+// stored notes that a stream answered a publish, whatever it answered.
 func (b *Bus) stored(subject string) {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
@@ -101,14 +125,17 @@ func (b *Bus) stored(subject string) {
 func (b *Bus) stalled(subject string) error {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
+
 	b.stalls()[group(subject)] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
 	return stores(group(subject))
 }
 
-// try reports whether a stream is known to store nothing, and returns an error if it has just been tried: one publish a second is.
+// try reports whether a stream is known to store nothing. It returns an error if that was tried
+// less than a second ago.
 func (b *Bus) try(subject string) (known bool, err error) {
 	b.storage.mu.Lock()
 	defer b.storage.mu.Unlock()
+
 	one := b.stalls()[group(subject)]
 	if one == nil {
 		return false, nil
@@ -116,19 +143,23 @@ func (b *Bus) try(subject string) (known bool, err error) {
 	if time.Now().Before(one.until) {
 		return true, stores(group(subject))
 	}
+
 	one.until = time.Now().Add(storageFor)
 	return true, nil
 }
 
-// watch returns a context that ends with ErrStorage as its cause when the stream of a subject has answered what was
-// published after this call, and not what is published until then. A server that is merely slow answers in the order
-// in which things come, so it is waited for.
+// watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
+// answers a message published later and has not answered what was published since this call. A
+// server that is merely slow answers in the order in which messages come, so it is waited for.
 func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
-	connection, after := b.NC.Stats().Reconnects, storeWithin
+
+	connection := b.NC.Stats().Reconnects
+	after := storeWithin
 	if known {
 		after = askEvery
 	}
+
 	timer := time.AfterFunc(after, func() {
 		for inner.Err() == nil {
 			if b.passes(inner, subject) && b.NC.Stats().Reconnects == connection {
@@ -147,6 +178,7 @@ func (b *Bus) watch(ctx context.Context, subject string, known bool) (context.Co
 	}
 }
 
+// pause waits for a time, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -154,28 +186,37 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// passes reports whether a stream answers a message that it cannot take: it would have to be the successor of one that never comes.
+// passes reports whether a stream answers a message that it cannot take, because it would have to
+// follow one that never comes.
 func (b *Bus) passes(ctx context.Context, subject string) bool {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	_, err := b.JS.PublishMsg(ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequence(1<<62), jetstream.WithRetryAttempts(0))
+
+	_, err := b.JS.PublishMsg(
+		ctx, &nats.Msg{Subject: subject}, jetstream.WithExpectLastSequence(1<<62),
+		jetstream.WithRetryAttempts(0),
+	)
+
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
 }
 
-// publish stores a message. Where the stream passes it over without a word its storage is at fault; while that is known nothing is tried,
-// but for one publish a second.
+// publish stores a message. If the stream skips it without an answer, its storage has failed; while
+// that is known publishes fail at once, except for one a second.
 func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	known, err := b.try(m.Subject)
 	if err != nil {
 		return err
 	}
+
 	inner, done := b.watch(ctx, m.Subject, known)
 	defer done()
+
 	_, err = b.JS.PublishMsg(inner, m, opts...)
 	if found := context.Cause(inner); err != nil && errors.Is(found, ErrStorage) {
 		return found
 	}
+
 	if answered(err) {
 		b.stored(m.Subject)
 	}
@@ -188,21 +229,24 @@ func answered(err error) bool {
 	return err == nil || errors.As(err, &api)
 }
 
+// The probe's message.
 const (
 	probeText  = "basetensor: does the server store anything?"
 	probeBytes = 4096 // the last page of a file may have room for less, also when the disk has none
 )
 
-// ProbeEvery is how often something is stored to see whether the server does, by all workers together.
+// ProbeEvery is the interval at which a probe is stored, by all workers together.
 const ProbeEvery = 4 * time.Second
 
-// Probe finds out whether the server stores anything, for those who have nothing to store: it puts a small blob in its own place, unless
-// somebody has done so lately. What it finds Storage says.
+// Probe finds out whether the server stores messages, for processes that have none to store: it
+// stores a small blob again, unless somebody has done so lately. Storage then returns what it
+// found.
 func (b *Bus) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := wire.BlobSubject(wire.Digest(data))
+
 	last, err := b.getRaw(ctx, StreamBlob, subject)
-	var sequence uint64
+	var sequence uint64 // of the last probe, 0 if there is none
 	switch {
 	case err == nil && time.Since(last.Time) < ProbeEvery && b.Storage() == nil:
 		return nil
@@ -211,8 +255,13 @@ func (b *Bus) Probe(ctx context.Context) error {
 	case !errors.Is(err, ErrNotFound):
 		return err
 	}
-	err = refusal(subject, b.publish(ctx, &nats.Msg{Subject: subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(sequence)))
-	if errors.Is(err, errTaken) { // somebody else did
+
+	err = b.publish(
+		ctx, &nats.Msg{Subject: subject, Data: data},
+		jetstream.WithExpectLastSequencePerSubject(sequence),
+	)
+	err = refusal(subject, err)
+	if errors.Is(err, errTaken) { // another process did
 		return nil
 	}
 	return err

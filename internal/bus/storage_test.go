@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A stream that answers later publishes and passes over earlier ones stores nothing; one that answers everything,
-// late and in order, is slow. The two are played by a subscriber, so that neither needs a full disk or a loaded
-// machine.
+// A stream that answers later publishes and passes over earlier ones stores nothing; one that
+// answers everything, late and in order, is slow. The two are played by a subscriber, so that
+// neither needs a full disk or a loaded machine.
 func TestSlowIsNotStalled(t *testing.T) {
 	ctx, b := open(t, embedded.Options{NoRedis: true})
 	const refused = `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"},"stream":"X","seq":0}`
