@@ -10,19 +10,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// chainNetwork is a network of 2·n legs: n pairwise factors as cores, n variables of two values as links.
+// chainNetwork is a network of 2·n legs: n pairwise factors as cores, n variables of two values as
+// links.
 func chainNetwork(n int) *btn.Network {
-	net := &btn.Network{Dims: make([]int, 2*n), Maps: make([]btn.Map, 2*n), Scale: scaled.One, Choice: btn.CoresAreFactors}
+	net := &btn.Network{
+		Dims:   make([]int, 2*n),
+		Maps:   make([]btn.Map, 2*n),
+		Scale:  scaled.One,
+		Choice: btn.CoresAreFactors,
+	}
 	for i := range net.Dims {
 		net.Dims[i], net.Maps[i].Kind = 2, btn.MapIdentity
 	}
 	for j := range n {
 		net.Cores = append(
 			net.Cores,
-			btn.Core{Legs: []int{2 * j, 2*j + 1}, T: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, float64(j)}}},
+			btn.Core{
+				Legs: []int{2 * j, 2*j + 1},
+				T:    &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, float64(j)}},
+			},
 		)
-		net.Links = append(net.Links, btn.Link{Legs: []int{2*j + 1, (2*j + 2) % (2 * n)},
-			T: &tensor.CP{Shape: []int{2, 2}, Weights: []float64{0.5, 1.5}, Vectors: [][]float64{nil, nil}}})
+		net.Links = append(net.Links, btn.Link{
+			Legs: []int{2*j + 1, (2*j + 2) % (2 * n)},
+			T: &tensor.CP{
+				Shape:   []int{2, 2},
+				Weights: []float64{0.5, 1.5},
+				Vectors: [][]float64{nil, nil},
+			},
+		})
 		net.Variables = append(net.Variables, btn.Variable{Domain: 2, Link: j})
 	}
 	return net

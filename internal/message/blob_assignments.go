@@ -6,13 +6,14 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// assignmentsBlob is what learning hands on: the plans of a job, each once, and per query which one answers it.
+// assignmentsBlob is the output of learning: the plans of a job, each written once, and per query
+// the plan that answers it.
 type assignmentsBlob struct {
 	Plans       []planBlob   `msgpack:"plans"`
 	Assignments []assignment `msgpack:"assignments"`
 }
 
-// assignment is a btn.Assignment.
+// assignment is a btn.Assignment with its plan by position.
 type assignment struct {
 	Plan        int              `msgpack:"plan"` // −1 where there is an error
 	Cache       string           `msgpack:"cache"`
@@ -30,7 +31,8 @@ type assignment struct {
 	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
 }
 
-// EncodeAssignments returns the bytes under whose Digest the assignments of a job, and their plans, are stored.
+// EncodeAssignments returns the bytes of a job's assignments with their plans. They are stored
+// under the digest of these bytes.
 func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 	var w assignmentsBlob
 	places := map[*btn.Plan]int{}
@@ -41,23 +43,39 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			if place, known = places[a.Plan]; !known {
 				plan, err := newPlan(a.Plan)
 				if err != nil {
-					return nil, under(fmt.Sprintf("%s.assignments[%d].plan", nameAssignments, i), err)
+					return nil, under(
+						fmt.Sprintf("%s.assignments[%d].plan", nameAssignments, i), err,
+					)
 				}
 				place = len(w.Plans)
 				places[a.Plan] = place
 				w.Plans = append(w.Plans, plan)
 			}
 		}
+
 		w.Assignments = append(w.Assignments, assignment{
-			Plan: place, Cache: a.Cache, LnLinks: a.LnLinks, Cost: a.Cost, Warnings: a.Warnings, Relearned: a.Relearned, Unsure: a.Unsure,
-			Over: a.Over, Event: a.Event, Hard: a.Hard, Joint: a.Joint, Propagation: a.Propagation, Messages: a.Messages, Error: a.Error,
+			Plan:        place,
+			Cache:       a.Cache,
+			LnLinks:     a.LnLinks,
+			Cost:        a.Cost,
+			Warnings:    a.Warnings,
+			Relearned:   a.Relearned,
+			Unsure:      a.Unsure,
+			Over:        a.Over,
+			Event:       a.Event,
+			Hard:        a.Hard,
+			Joint:       a.Joint,
+			Propagation: a.Propagation,
+			Messages:    a.Messages,
+			Error:       a.Error,
 		})
 	}
+
 	return encodeBlob(nameAssignments, &w)
 }
 
-// DecodeAssignments reads what EncodeAssignments wrote. Every assignment has a plan or an error. Its errors are those of
-// codec.Unmarshal.
+// DecodeAssignments decodes what EncodeAssignments wrote. Every assignment has a plan or an error.
+// Its errors are those of codec.Unmarshal.
 func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
 	var w assignmentsBlob
 	if err := unmarshal(nameAssignments, b, MaxBlob, &w); err != nil {
@@ -67,6 +85,7 @@ func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
 	return all, blame(nameAssignments, err)
 }
 
+// decode returns the assignments. Those of one plan share it.
 func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	plans := make([]*btn.Plan, len(w.Plans))
 	for i := range w.Plans {
@@ -75,6 +94,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			return nil, under(fmt.Sprintf("plans[%d]", i), err)
 		}
 	}
+
 	all := make([]btn.Assignment, len(w.Assignments))
 	for i, a := range w.Assignments {
 		place := fmt.Sprintf("assignments[%d]", i)
@@ -84,15 +104,28 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 		case a.Error != nil && a.Plan != -1:
 			return nil, invalid(place, "plan %d and an error", a.Plan)
 		}
+
 		if err := checkOver(a.Over, i, len(all)); err != nil {
 			return nil, under(place, err)
 		}
 		if err := checkErrorInfo(a.Error); err != nil {
 			return nil, under(place+".error", err)
 		}
+
 		all[i] = btn.Assignment{
-			Cache: a.Cache, LnLinks: a.LnLinks, Cost: a.Cost, Warnings: a.Warnings, Relearned: a.Relearned, Unsure: a.Unsure,
-			Over: a.Over, Event: a.Event, Hard: a.Hard, Joint: a.Joint, Propagation: a.Propagation, Messages: a.Messages, Error: a.Error,
+			Cache:       a.Cache,
+			LnLinks:     a.LnLinks,
+			Cost:        a.Cost,
+			Warnings:    a.Warnings,
+			Relearned:   a.Relearned,
+			Unsure:      a.Unsure,
+			Over:        a.Over,
+			Event:       a.Event,
+			Hard:        a.Hard,
+			Joint:       a.Joint,
+			Propagation: a.Propagation,
+			Messages:    a.Messages,
+			Error:       a.Error,
 		}
 		if a.Error == nil {
 			all[i].Plan = plans[a.Plan]

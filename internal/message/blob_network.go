@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// networkBlob is a btn.Network on the wire. Equal maps are written once.
+// networkBlob is an encoded btn.Network. Equal maps are written once.
 type networkBlob struct {
 	Dims    []int         `msgpack:"dims"`
 	Maps    []mapBlob     `msgpack:"maps,omitempty"`     // the distinct maps
@@ -27,6 +27,7 @@ type networkBlob struct {
 	Warnings []string `msgpack:"warnings,omitempty"`
 }
 
+// mapBlob is a btn.Map.
 type mapBlob struct {
 	Kind string    `msgpack:"kind"`
 	A    []float64 `msgpack:"a,omitempty"`
@@ -40,28 +41,46 @@ type piece struct {
 
 const nameNetwork = "network-blob"
 
-// EncodeNetwork returns the bytes under whose Digest a network is stored. Time and size are linear in the network's.
+// EncodeNetwork returns the bytes of a network, which is stored under their digest. Time and size
+// are linear in the network's.
 func EncodeNetwork(n *btn.Network) ([]byte, error) {
-	w := networkBlob{Dims: n.Dims, Cores: n.Cores, Links: n.Links, Scale: n.Scale, Choice: string(n.Choice), Warnings: n.Warnings}
+	w := networkBlob{
+		Dims:     n.Dims,
+		Cores:    n.Cores,
+		Links:    n.Links,
+		Scale:    n.Scale,
+		Choice:   string(n.Choice),
+		Warnings: n.Warnings,
+	}
+
 	if n.Maps != nil {
 		w.Maps, w.LegMaps = distinctMaps(n.Maps)
 	}
 	if n.Variables != nil {
-		w.Domains, w.Homes = make([]int, len(n.Variables)), make([]int, len(n.Variables))
+		w.Domains = make([]int, len(n.Variables))
+		w.Homes = make([]int, len(n.Variables))
 	}
 	for i, v := range n.Variables {
-		w.Domains[i], w.Homes[i] = v.Domain, v.Link
+		w.Domains[i] = v.Domain
+		w.Homes[i] = v.Link
 	}
 	return encodeBlob(nameNetwork, &w)
 }
 
+// distinctMaps returns the distinct maps, in the order of their first leg, and per leg the position
+// of its map. Maps are compared by the bits of their entries.
 func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
-	distinct, legs, seen := []mapBlob{}, make([]int, len(maps)), map[string]int{}
+	distinct := []mapBlob{}
+	legs := make([]int, len(maps))
+	seen := map[string]int{} // positions in distinct
+
 	for leg, m := range maps {
+		// Most networks have the identity on every leg, which needs no key.
 		if leg > 0 && m.Kind == maps[leg-1].Kind && m.A == nil && maps[leg-1].A == nil {
 			legs[leg] = legs[leg-1]
 			continue
 		}
+
 		key := string(m.Kind) + "\x00" + tableKey(m.A)
 		at, ok := seen[key]
 		if !ok {
@@ -74,7 +93,8 @@ func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 	return distinct, legs
 }
 
-// tableKey tells lists of floats apart by their bits, and nil from empty.
+// tableKey returns a key that distinguishes lists of floats by their bits, and nil from an empty
+// list.
 func tableKey(x []float64) string {
 	if x == nil {
 		return ""
@@ -89,9 +109,10 @@ func tableKey(x []float64) string {
 	return string(b)
 }
 
-// DecodeNetwork reads what EncodeNetwork wrote. It checks what keeps every later index in range: shapes and lengths, legs of
-// the right dimension, links of variables. That cores are disjoint and cover the legs is the network's own validation.
-// Legs with equal maps share one slice. Its errors are those of Decode.
+// DecodeNetwork decodes what EncodeNetwork wrote. It checks what keeps every later index in range:
+// shapes and lengths, legs of the right dimension, links of variables. Whether the cores are
+// disjoint and cover the legs is left to the network's own validation. Legs with equal maps share
+// one slice. Its errors are those of codec.Unmarshal.
 func DecodeNetwork(b []byte) (*btn.Network, error) {
 	var w networkBlob
 	err := unmarshal(nameNetwork, b, MaxBlob, &w)
@@ -102,24 +123,36 @@ func DecodeNetwork(b []byte) (*btn.Network, error) {
 	return n, blame(nameNetwork, err)
 }
 
+// decode returns the network, checked as DecodeNetwork says.
 func (w *networkBlob) decode() (*btn.Network, error) {
 	for leg, d := range w.Dims {
 		if d < 1 || d > math.MaxInt32 {
 			return nil, invalid(fmt.Sprintf("dims[%d]", leg), "%d values", d)
 		}
 	}
-	n := &btn.Network{Dims: w.Dims, Cores: w.Cores, Links: w.Links, Scale: w.Scale, Choice: btn.CoreChoice(w.Choice), Warnings: w.Warnings}
+
+	n := &btn.Network{
+		Dims:     w.Dims,
+		Cores:    w.Cores,
+		Links:    w.Links,
+		Scale:    w.Scale,
+		Choice:   btn.CoreChoice(w.Choice),
+		Warnings: w.Warnings,
+	}
+
 	if err := checkNumber(w.Scale); err != nil {
 		return nil, under("scale", err)
 	}
 	if err := w.decodeMaps(n); err != nil {
 		return nil, err
 	}
+
 	for i, c := range w.Cores {
 		if err := checkLegs(c.Legs, c.T.Dims(), w.Dims); err != nil {
 			return nil, under(fmt.Sprintf("cores[%d]", i), err)
 		}
 	}
+
 	for i, l := range w.Links {
 		if err := checkLegs(l.Legs, l.T.Dims(), w.Dims); err != nil {
 			return nil, under(fmt.Sprintf("links[%d]", i), err)
@@ -128,6 +161,7 @@ func (w *networkBlob) decode() (*btn.Network, error) {
 	return n, w.decodeVariables(n)
 }
 
+// decodeMaps sets the maps of n, one per leg, or none.
 func (w *networkBlob) decodeMaps(n *btn.Network) error {
 	if w.LegMaps == nil {
 		return nil
@@ -135,6 +169,7 @@ func (w *networkBlob) decodeMaps(n *btn.Network) error {
 	if len(w.LegMaps) != len(w.Dims) {
 		return invalid("leg_maps", "%d for %d legs", len(w.LegMaps), len(w.Dims))
 	}
+
 	n.Maps = make([]btn.Map, len(w.Dims))
 	for leg, at := range w.LegMaps {
 		if at < 0 || at >= len(w.Maps) {
@@ -142,7 +177,9 @@ func (w *networkBlob) decodeMaps(n *btn.Network) error {
 		}
 		m := w.Maps[at]
 		if d := w.Dims[leg]; m.A != nil && !isSquare(m.A, d) {
-			return invalid(fmt.Sprintf("leg_maps[%d]", leg), "a map of %d entries for %d values", len(m.A), d)
+			return invalid(
+				fmt.Sprintf("leg_maps[%d]", leg), "a map of %d entries for %d values", len(m.A), d,
+			)
 		}
 		n.Maps[leg] = btn.Map{Kind: btn.MapKind(m.Kind), A: m.A}
 	}
@@ -155,7 +192,7 @@ func isSquare(a []float64, d int) bool {
 	return ok && len(a) == n
 }
 
-// coreList and linkList are lists of pieces on the wire.
+// coreList and linkList are lists of cores and links, encoded as pieces.
 type (
 	coreList []btn.Core
 	linkList []btn.Link
@@ -163,12 +200,22 @@ type (
 
 // Encode writes the cores, one at a time.
 func (l *coreList) Encode(w *codec.Writer) error {
-	return under("cores", writePieces(w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
+	return under(
+		"cores",
+		writePieces(
+			w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T },
+		),
+	)
 }
 
 // Encode writes the links, one at a time.
 func (l *linkList) Encode(w *codec.Writer) error {
-	return under("links", writePieces(w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T }))
+	return under(
+		"links",
+		writePieces(
+			w, len(*l), func(i int) ([]int, tensor.Tensor) { return (*l)[i].Legs, (*l)[i].T },
+		),
+	)
 }
 
 // Decode reads n cores, one at a time.
@@ -177,7 +224,9 @@ func (l *coreList) Decode(r *codec.Reader, n int) error {
 		return err
 	}
 	*l = make(coreList, n)
-	return readPieces(r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Core{Legs: legs, T: t} })
+	return readPieces(
+		r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Core{Legs: legs, T: t} },
+	)
 }
 
 // Decode reads n links, one at a time.
@@ -186,14 +235,17 @@ func (l *linkList) Decode(r *codec.Reader, n int) error {
 		return err
 	}
 	*l = make(linkList, n)
-	return readPieces(r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Link{Legs: legs, T: t} })
+	return readPieces(
+		r, n, func(i int, legs []int, t tensor.Tensor) { (*l)[i] = btn.Link{Legs: legs, T: t} },
+	)
 }
 
-// writePieces writes n pieces, one at a time.
+// writePieces writes n pieces, one at a time: the encoded form of all tables together never exists.
 func writePieces(w *codec.Writer, n int, at func(i int) ([]int, tensor.Tensor)) error {
 	if err := w.ArrayLen(n); err != nil {
 		return err
 	}
+
 	p := new(piece)
 	for i := range n {
 		legs, t := at(i)
@@ -211,10 +263,12 @@ func writePieces(w *codec.Writer, n int, at func(i int) ([]int, tensor.Tensor)) 
 
 // readPieces reads n pieces, one at a time, and checks each by itself.
 func readPieces(r *codec.Reader, n int, put func(i int, legs []int, t tensor.Tensor)) error {
-	p, made := new(piece), new(form.Tensors)
+	p := new(piece)
+	made := new(form.Tensors) // what the decoded tensors take, which is bounded
 	for i := range n {
 		*p = piece{}
 		err := r.Value(p)
+
 		var t tensor.Tensor
 		if err == nil {
 			t, err = p.Table.Decode(made)
@@ -237,12 +291,15 @@ func checkLegs(legs, shape, dims []int) error {
 		case leg < 0 || leg >= len(dims):
 			return invalid("legs", "leg %d of %d", leg, len(dims))
 		case dims[leg] != shape[mode]:
-			return invalid("legs", "leg %d has %d values, mode %d has %d", leg, dims[leg], mode, shape[mode])
+			return invalid(
+				"legs", "leg %d has %d values, mode %d has %d", leg, dims[leg], mode, shape[mode],
+			)
 		}
 	}
 	return nil
 }
 
+// decodeVariables sets the variables of n: their domains and the links with their weights.
 func (w *networkBlob) decodeVariables(n *btn.Network) error {
 	if len(w.Domains) != len(w.Homes) {
 		return invalid("homes", "%d for %d variables", len(w.Homes), len(w.Domains))
@@ -250,6 +307,7 @@ func (w *networkBlob) decodeVariables(n *btn.Network) error {
 	if w.Domains == nil {
 		return nil
 	}
+
 	n.Variables = make([]btn.Variable, len(w.Domains))
 	for i, d := range w.Domains {
 		home := w.Homes[i]
@@ -259,14 +317,17 @@ func (w *networkBlob) decodeVariables(n *btn.Network) error {
 		case home < 0 || home >= len(w.Links):
 			return invalid(fmt.Sprintf("homes[%d]", i), "link %d of %d", home, len(w.Links))
 		case !hasTerms(w.Links[home].T, d):
-			return invalid(fmt.Sprintf("homes[%d]", i), "link %d has no weight per value of the variable", home)
+			return invalid(
+				fmt.Sprintf("homes[%d]", i), "link %d has no weight per value of the variable",
+				home,
+			)
 		}
 		n.Variables[i] = btn.Variable{Domain: d, Link: home}
 	}
 	return nil
 }
 
-// hasTerms reports whether t is in CP form with n terms.
+// hasTerms reports whether t is in CP form with n terms, one per value of a variable.
 func hasTerms(t tensor.Tensor, n int) bool {
 	cp, ok := t.(*tensor.CP)
 	return ok && len(cp.Weights) == n

@@ -1,7 +1,7 @@
 package message
 
-// Plans and assignments as bytes: what a cache keeps, and what tasks name. A new class of parts whose fields have msgpack tags needs
-// nothing here.
+// Plans and assignments as bytes: what a cache keeps, and what tasks name. A new class of parts
+// whose fields have msgpack tags needs nothing here.
 
 import (
 	"fmt"
@@ -15,12 +15,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
+// Names of the blobs in errors.
 const (
 	namePlan        = "plan-blob"
 	nameAssignments = "assignments-blob"
 )
 
-// planBlob is a btn.Plan. What parts have in common is written once, before the estimates.
+// planBlob is an encoded btn.Plan. What parts have in common is written once, before the estimates.
 type planBlob struct {
 	Method    string         `msgpack:"method"`
 	Accuracy  float64        `msgpack:"accuracy"`
@@ -30,7 +31,7 @@ type planBlob struct {
 	Estimates []estimateBlob `msgpack:"estimates,omitempty"`
 }
 
-// estimateBlob is a btn.Estimate.
+// estimateBlob is an encoded btn.Estimate.
 type estimateBlob struct {
 	Rule      string       `msgpack:"rule"`
 	Track     string       `msgpack:"track,omitempty"`
@@ -44,23 +45,24 @@ type estimateBlob struct {
 	Cost      btn.Cost     `msgpack:"cost"`
 }
 
-// partBlob is a part: its class, 1 + the place of what it has in common with others (0 for nothing), and its form.
+// partBlob is an encoded part.
 type partBlob struct {
-	class  string
+	class string
+	// 1 + the position in planBlob.Common of what the part has in common with others, 0 for nothing
 	common int
 	form   any // a pointer to the part itself, or to the form of its class
 }
 
-// commonBlob is what several parts point at: the class of one of them, and its form.
+// commonBlob is something that several parts point at.
 type commonBlob struct {
-	class string
+	class string // of the first of these parts
 	form  any
 }
 
-// partForm is how parts of some classes look as bytes, where that is not what they are.
+// partForm is the encoded form of parts of a class, where it is not the part itself.
 type partForm interface{ part() (btn.Part, error) }
 
-// partForms are the forms of classes that have tensors, polynomials or estimates.
+// partForms has the forms of classes that contain tensors, polynomials or estimates.
 var partForms = map[btn.Class]func() partForm{
 	btn.ClassRankOne:         func() partForm { return new(rankOneForm) },
 	btn.ClassCP:              func() partForm { return new(cpForm) },
@@ -83,6 +85,7 @@ type symmetricForm struct {
 	R   [][]float64 `msgpack:"r,omitempty"`
 }
 
+// Forms of btn.Product, its factors, and btn.Frame.
 type productForm struct {
 	Factors []factorForm `msgpack:"factors"`
 }
@@ -98,8 +101,8 @@ type frameForm struct {
 	Rotations [][]float64 `msgpack:"rotations,omitempty"`
 }
 
-// partList and commonList are written flat, [class, common, form, class, common, form, …] and [class, form, class, form, …]: what
-// follows a class depends on it.
+// partList and commonList are encoded flat, as [class, common, form, class, common, form, …] and
+// [class, form, class, form, …], because the type of a form depends on the class before it.
 type (
 	partList   []partBlob
 	commonList []commonBlob
@@ -110,6 +113,7 @@ func (l *partList) Encode(w *codec.Writer) error {
 	if err := w.ArrayLen(3 * len(*l)); err != nil {
 		return err
 	}
+
 	for i := range *l {
 		p := &(*l)[i]
 		for _, v := range []any{&p.class, &p.common, p.form} {
@@ -129,6 +133,7 @@ func (l *partList) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n/3, reflect.TypeFor[partBlob]()); err != nil {
 		return err
 	}
+
 	*l = make(partList, n/3)
 	for i := range *l {
 		if err := (*l)[i].read(r); err != nil {
@@ -138,12 +143,14 @@ func (l *partList) Decode(r *codec.Reader, n int) error {
 	return nil
 }
 
+// read decodes one part: its class, and then the form of that class.
 func (p *partBlob) read(r *codec.Reader) error {
 	for _, v := range []any{&p.class, &p.common} {
 		if err := r.Value(v); err != nil {
 			return err
 		}
 	}
+
 	class := btn.Class(p.class)
 	if form, ok := partForms[class]; ok {
 		p.form = form()
@@ -152,6 +159,7 @@ func (p *partBlob) read(r *codec.Reader) error {
 	} else {
 		return invalid("class", "%.40q is no class of this version", p.class)
 	}
+
 	if err := r.Charge(1, reflect.TypeOf(p.form).Elem()); err != nil {
 		return err
 	}
@@ -163,6 +171,7 @@ func (l *commonList) Encode(w *codec.Writer) error {
 	if err := w.ArrayLen(2 * len(*l)); err != nil {
 		return err
 	}
+
 	for i := range *l {
 		c := &(*l)[i]
 		if err := w.Value(&c.class); err != nil {
@@ -183,6 +192,7 @@ func (l *commonList) Decode(r *codec.Reader, n int) error {
 	if err := r.Charge(n/2, reflect.TypeFor[commonBlob]()); err != nil {
 		return err
 	}
+
 	*l = make(commonList, n/2)
 	for i := range *l {
 		if err := (*l)[i].read(r); err != nil {
@@ -192,21 +202,25 @@ func (l *commonList) Decode(r *codec.Reader, n int) error {
 	return nil
 }
 
+// read decodes the class, and then what parts of that class have in common.
 func (c *commonBlob) read(r *codec.Reader) error {
 	if err := r.Value(&c.class); err != nil {
 		return err
 	}
+
 	part, _ := btn.NewPart(btn.Class(c.class))
 	sharer, ok := part.(btn.Sharer)
 	if !ok {
 		return invalid("class", "%.40q has nothing in common with others", c.class)
 	}
+
 	common := sharer.Common()
 	if _, framed := common.(*btn.Frame); framed {
 		c.form = new(frameForm)
 	} else {
 		c.form = reflect.New(reflect.TypeOf(common).Elem()).Interface()
 	}
+
 	if err := r.Charge(1, reflect.TypeOf(c.form).Elem()); err != nil {
 		return err
 	}
@@ -222,8 +236,8 @@ func EncodePlan(p *btn.Plan) ([]byte, error) {
 	return encodeBlob(namePlan, &w)
 }
 
-// DecodePlan reads what EncodePlan wrote. It checks that lengths agree with one another; CheckPlan checks them against a network.
-// Its errors are those of codec.Unmarshal.
+// DecodePlan decodes what EncodePlan wrote. It checks that lengths agree with one another;
+// CheckPlan checks them against a network. Its errors are those of codec.Unmarshal.
 func DecodePlan(b []byte) (*btn.Plan, error) {
 	var w planBlob
 	if err := unmarshal(namePlan, b, MaxBlob, &w); err != nil {
@@ -233,17 +247,25 @@ func DecodePlan(b []byte) (*btn.Plan, error) {
 	return p, blame(namePlan, err)
 }
 
-// planWriter writes estimates, and collects what their parts have in common.
+// planWriter converts estimates, and collects what their parts have in common.
 type planWriter struct {
-	places map[any]int // by identity: 1 + place in common
+	places map[any]int // by identity: 1 + position in common
 	common commonList
 }
 
+// newPlan returns the encoded form of a plan.
 func newPlan(p *btn.Plan) (planBlob, error) {
 	if p == nil {
 		return planBlob{}, fmt.Errorf("%w: no plan", ErrInvalid)
 	}
-	w := planBlob{Method: string(p.Method), Accuracy: p.Accuracy, Warnings: p.Warnings, Messages: p.Messages}
+
+	w := planBlob{
+		Method:   string(p.Method),
+		Accuracy: p.Accuracy,
+		Warnings: p.Warnings,
+		Messages: p.Messages,
+	}
+
 	writer := planWriter{}
 	for k := range p.Estimates {
 		e, err := writer.estimate(&p.Estimates[k])
@@ -252,21 +274,33 @@ func newPlan(p *btn.Plan) (planBlob, error) {
 		}
 		w.Estimates = append(w.Estimates, e)
 	}
+
 	w.Common = writer.common
 	return w, nil
 }
 
+// estimate returns the encoded form of an estimate.
 func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
 	out := estimateBlob{
-		Rule: string(e.Rule), Track: e.Track, Level: e.Level, Slices: e.Slices, Lossless: e.Lossless,
-		Quality: e.Quality, Cost: e.Cost, Parts: make(partList, len(e.Parts)),
+		Rule:     string(e.Rule),
+		Track:    e.Track,
+		Level:    e.Level,
+		Slices:   e.Slices,
+		Lossless: e.Lossless,
+		Quality:  e.Quality,
+		Cost:     e.Cost,
+		Parts:    make(partList, len(e.Parts)),
 	}
+
 	if e.Alpha != nil {
-		out.AlphaMant, out.AlphaExp = make([]float64, len(e.Alpha)), make([]int64, len(e.Alpha))
+		out.AlphaMant = make([]float64, len(e.Alpha))
+		out.AlphaExp = make([]int64, len(e.Alpha))
 	}
 	for i, a := range e.Alpha {
-		out.AlphaMant[i], out.AlphaExp[i] = a.Mant, a.Exp
+		out.AlphaMant[i] = a.Mant
+		out.AlphaExp[i] = a.Exp
 	}
+
 	for i, part := range e.Parts {
 		var err error
 		if out.Parts[i], err = w.part(part); err != nil {
@@ -276,14 +310,17 @@ func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
 	return out, nil
 }
 
+// part returns the encoded form of a part.
 func (w *planWriter) part(part btn.Part) (partBlob, error) {
 	if part == nil {
 		return partBlob{}, fmt.Errorf("%w: no part", ErrInvalid)
 	}
+
 	out := partBlob{class: string(part.Class()), form: part}
 	if sharer, ok := part.(btn.Sharer); ok {
 		out.common = w.place(out.class, sharer.Common())
 	}
+
 	switch q := part.(type) {
 	case *btn.RankOne:
 		out.form = &rankOneForm{R: q.R}
@@ -309,7 +346,8 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 	return out, nil
 }
 
-// place returns 1 + the place of what parts have in common, 0 for nothing.
+// place returns 1 + the position of what parts have in common, to which it adds it, and 0 for
+// nothing.
 func (w *planWriter) place(class string, common any) int {
 	if reflect.ValueOf(common).IsNil() {
 		return 0
@@ -317,10 +355,16 @@ func (w *planWriter) place(class string, common any) int {
 	if at := w.places[common]; at > 0 {
 		return at
 	}
+
 	form := common
 	if frame, ok := common.(*btn.Frame); ok {
-		form = &frameForm{Closed: frame.Closed, Levels: newLevels(frame.Levels), Rotations: frame.Rotations}
+		form = &frameForm{
+			Closed:    frame.Closed,
+			Levels:    newLevels(frame.Levels),
+			Rotations: frame.Rotations,
+		}
 	}
+
 	w.common = append(w.common, commonBlob{class: class, form: form})
 	if w.places == nil {
 		w.places = map[any]int{}
@@ -329,8 +373,16 @@ func (w *planWriter) place(class string, common any) int {
 	return len(w.common)
 }
 
+// decode returns the plan. Frames, which have a form of their own, are made once for all parts that
+// share them.
 func (w *planBlob) decode() (*btn.Plan, error) {
-	p := &btn.Plan{Method: btn.Method(w.Method), Accuracy: w.Accuracy, Warnings: w.Warnings, Messages: w.Messages}
+	p := &btn.Plan{
+		Method:   btn.Method(w.Method),
+		Accuracy: w.Accuracy,
+		Warnings: w.Warnings,
+		Messages: w.Messages,
+	}
+
 	common := make([]any, len(w.Common))
 	for i := range w.Common {
 		common[i] = w.Common[i].form
@@ -344,6 +396,7 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 		}
 		common[i] = &btn.Frame{Closed: frame.Closed, Levels: levels, Rotations: frame.Rotations}
 	}
+
 	for k := range w.Estimates {
 		e, err := w.Estimates[k].decode(common)
 		if err != nil {
@@ -354,13 +407,24 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 	return p, nil
 }
 
+// decode returns the estimate, whose parts refer to common.
 func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
 	e := btn.Estimate{
-		Rule: btn.Rule(w.Rule), Track: w.Track, Level: w.Level, Slices: w.Slices, Lossless: w.Lossless, Quality: w.Quality, Cost: w.Cost,
-		Parts: make([]btn.Part, len(w.Parts)),
+		Rule:     btn.Rule(w.Rule),
+		Track:    w.Track,
+		Level:    w.Level,
+		Slices:   w.Slices,
+		Lossless: w.Lossless,
+		Quality:  w.Quality,
+		Cost:     w.Cost,
+		Parts:    make([]btn.Part, len(w.Parts)),
 	}
-	if len(w.AlphaMant) != len(w.AlphaExp) || w.AlphaMant != nil && len(w.AlphaMant) != len(w.Parts) {
-		return e, invalid("alpha_m", "%d and %d for %d parts", len(w.AlphaMant), len(w.AlphaExp), len(w.Parts))
+
+	if len(w.AlphaMant) != len(w.AlphaExp) || w.AlphaMant != nil &&
+		len(w.AlphaMant) != len(w.Parts) {
+		return e, invalid(
+			"alpha_m", "%d and %d for %d parts", len(w.AlphaMant), len(w.AlphaExp), len(w.Parts),
+		)
 	}
 	if w.AlphaMant != nil {
 		e.Alpha = make([]scaled.Number, len(w.AlphaMant))
@@ -368,6 +432,7 @@ func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
 	for i := range w.AlphaMant {
 		e.Alpha[i] = scaled.Number{Mant: w.AlphaMant[i], Exp: w.AlphaExp[i]}
 	}
+
 	for i := range w.Parts {
 		var err error
 		if e.Parts[i], err = w.Parts[i].decode(common); err != nil {
@@ -377,6 +442,7 @@ func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
 	return e, nil
 }
 
+// decode returns the part, with what it shares with others.
 func (p *partBlob) decode(common []any) (part btn.Part, err error) {
 	switch form := p.form.(type) {
 	case *productForm:
@@ -389,6 +455,7 @@ func (p *partBlob) decode(common []any) (part btn.Part, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	sharer, ok := part.(btn.Sharer)
 	switch {
 	case p.common == 0:

@@ -8,8 +8,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// CheckAssignments checks decoded assignments against the network they belong to, as far as lengths go: nothing that a contraction
-// indexes is out of range. Its error wraps ErrInvalid or btn.ErrPart and has the code bad_input. Time linear in the plans' size.
+// CheckAssignments checks decoded assignments against the network they belong to, as far as lengths
+// go: no index of a contraction is out of range. Its error wraps ErrInvalid or btn.ErrPart and has
+// the code bad_input. It takes time linear in the size of the plans.
 func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 	checked := map[*btn.Plan]bool{}
 	for i, a := range all {
@@ -20,6 +21,7 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 		if err := checkJointOf(n, a.Joint); err != nil {
 			return fault.Wrap(fault.BadInput, under(place, err))
 		}
+
 		if a.Plan == nil || checked[a.Plan] {
 			continue
 		}
@@ -43,7 +45,7 @@ func checkJointOf(n *btn.Network, set []int) error {
 	return checkJoint(set, domains)
 }
 
-// CheckPlan does for one plan what CheckAssignments does for a job.
+// CheckPlan checks one plan as CheckAssignments checks those of a job.
 func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	if !(p.Accuracy >= 0) || math.IsInf(p.Accuracy, 1) {
 		return invalid("accuracy", "%v nats", p.Accuracy)
@@ -51,10 +53,13 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	if len(p.Estimates) == 0 {
 		return invalid("estimates", "there is none")
 	}
+
 	for k := range p.Estimates {
 		e := &p.Estimates[k]
 		if (e.Quality == nil) != p.Grows() || e.Quality != nil && k > 0 {
-			return invalid(fmt.Sprintf("estimates[%d]", k), "one whose quality is known stands alone")
+			return invalid(
+				fmt.Sprintf("estimates[%d]", k), "one whose quality is known stands alone",
+			)
 		}
 		if err := checkEstimate(n, e); err != nil {
 			return under(fmt.Sprintf("estimates[%d]", k), err)
@@ -63,6 +68,7 @@ func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	return nil
 }
 
+// checkEstimate checks an estimate's fields, and its parts against the network and the rule.
 func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	switch {
 	case e.Rule != btn.Linear && e.Rule != btn.LogLinear:
@@ -78,6 +84,7 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 	case math.IsNaN(e.Level):
 		return invalid("level", "%v", e.Level)
 	}
+
 	for i, part := range e.Parts {
 		if part == nil {
 			return invalid(fmt.Sprintf("parts[%d]", i), "there is none")
@@ -85,9 +92,12 @@ func checkEstimate(n *btn.Network, e *btn.Estimate) error {
 		if err := part.Fits(n); err != nil {
 			return invalid(fmt.Sprintf("parts[%d]", i), "%v", err)
 		}
+
 		q, isRegions := part.(*btn.Regions)
 		if isRegions != (e.Rule == btn.LogLinear) {
-			return invalid(fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule)
+			return invalid(
+				fmt.Sprintf("parts[%d]", i), "class %s under the rule %s", part.Class(), e.Rule,
+			)
 		}
 		if isRegions && q.Slice.At >= e.Slices {
 			return invalid(fmt.Sprintf("parts[%d]", i), "slice %d of %d", q.Slice.At, e.Slices)

@@ -6,24 +6,25 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// DeadLetter is a message that a stage gave up on, and why.
+// DeadLetter records a message that a stage gave up, and the error.
 type DeadLetter struct {
 	Stage      string        `msgpack:"stage"`
 	Job        string        `msgpack:"job"`
 	Tenant     string        `msgpack:"tenant,omitempty"`
-	Subject    string        `msgpack:"subject"` // where the message was
+	Subject    string        `msgpack:"subject"` // of the message
 	Error      btn.ErrorInfo `msgpack:"error"`
-	Deliveries int           `msgpack:"deliveries"`
-	Payload    string        `msgpack:"payload"` // digest of the message's bytes
-	Time       int64         `msgpack:"time"`
+	Deliveries int           `msgpack:"deliveries"` // of the message until then
+	Payload    string        `msgpack:"payload"`    // digest of the message's bytes
+	Time       int64         `msgpack:"time"`       // of the record, Unix milliseconds
 }
 
-// Redrive asks reparam-worker to start a stored job again: it has no answer, and nothing of it is under way.
+// Redrive asks reparam-worker to start a stored job again, which has no answer and of which nothing
+// is under way.
 type Redrive struct {
 	Job    string `msgpack:"job"`
 	Tenant string `msgpack:"tenant,omitempty"`
 	Reason string `msgpack:"reason,omitempty"`
-	Time   int64  `msgpack:"time"`
+	Time   int64  `msgpack:"time"` // Unix milliseconds
 }
 
 // Name returns "dead-letter".
@@ -40,6 +41,7 @@ func (m *DeadLetter) Validate() error {
 	if err := checkErrorInfo(&m.Error); err != nil {
 		return under("error", err)
 	}
+
 	switch {
 	case !isToken(m.Stage):
 		return invalid("stage", "%q is no stage", m.Stage)

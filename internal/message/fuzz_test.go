@@ -62,7 +62,10 @@ func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(wire.Graph)) }
 func FuzzUnanswered(f *testing.F) { fuzzMessage(f, new(wire.Unanswered)) }
 
 // fuzzBlob is fuzzMessage for a pair of blob functions.
-func fuzzBlob[T any](f *testing.F, sample func(random) T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) {
+func fuzzBlob[T any](
+	f *testing.F, sample func(random) T, encode func(T) ([]byte, error),
+	decode func([]byte) (T, error),
+) {
 	seedHostile(f)
 	for seed := range uint64(20) {
 		b, err := encode(sample(random{rand.New(rand.NewPCG(seed, 2))}))
@@ -102,7 +105,8 @@ func FuzzAssignmentsBlob(f *testing.F) {
 	fuzzBlob(f, random.sampleAssignments, EncodeAssignments, DecodeAssignments)
 }
 
-// FuzzScan: what the scan lets pass, the library can read; so the scan is no weaker than the format.
+// FuzzScan: what the scan lets pass, the library can read; so the scan is no weaker than the
+// format.
 func FuzzScan(f *testing.F) {
 	seedHostile(f)
 	for _, s := range sampleMessages() {

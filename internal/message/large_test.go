@@ -21,7 +21,12 @@ func TestBoundsOfMessages(t *testing.T) {
 	if err := wire.Decode(b, &m); err != nil || m.UAI != long {
 		t.Errorf("a model of %d bytes: %v", len(b), err)
 	}
-	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{EvidenceFile: long}}}
+	n := &Network{
+		Job:     "a",
+		Digest:  digestA,
+		Blob:    digestB,
+		Queries: []query.Query{{EvidenceFile: long}},
+	}
 	if _, err := wire.Encode(n); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("a network message of 64 MiB: %v", err)
 	}

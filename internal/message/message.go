@@ -1,5 +1,6 @@
-// Package message has what only workers send each other: the messages from stage to stage, the blobs they keep, the subjects they
-// serve, and the checks of a job against its network. Any release may change them. What clients send and hear is in pkg/wire.
+// Package message has what only workers send each other: the messages from stage to stage, the
+// blobs they keep, the subjects they serve, and the checks of a job against its network. Any
+// release may change them. What clients send and hear is in pkg/wire.
 package message
 
 import (
@@ -12,23 +13,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// MaxBlob bounds the bytes of a network, a decomposition or a job.
+// MaxBlob is the largest size in bytes of an encoded network, plan or job.
 const MaxBlob = codec.MaxBytes
 
-// maxChunks bounds the chunks of one job.
+// maxChunks is the largest number of chunks of one job.
 const maxChunks = 1 << 20
 
-// ErrInvalid: the message is well formed, but what it says is wrong.
+// ErrInvalid: the message is well formed, but its content is not valid.
 var ErrInvalid = codec.ErrInvalid
 
-// What messages of workers have in common with those of clients.
+// Encoded forms that messages of workers and of clients have in common.
 type (
 	Tensor = form.Tensor
 	Levels = form.Levels
 	Scaled = form.Scaled
 )
 
-// Short names of the checks that every message and blob makes.
+// Short names of the checks that all messages and blobs make.
 var (
 	invalid        = codec.Invalid
 	under          = codec.Under
@@ -49,15 +50,19 @@ var (
 	checkNumber    = form.CheckNumber
 )
 
-// encodeBlob returns the bytes of a blob, if a reader will take as many.
+// encodeBlob returns the bytes of a blob, or an error if they are more than a reader takes.
 func encodeBlob(name string, v any) ([]byte, error) {
 	b, err := codec.Marshal(name, v, false)
 	if err == nil && len(b) > MaxBlob {
-		return nil, fault.Wrap(fault.OverBudget, under(name, fmt.Errorf("%w: %d bytes, at most %d", codec.ErrTooLarge, len(b), MaxBlob)))
+		return nil, fault.Wrap(
+			fault.OverBudget,
+			under(name, fmt.Errorf("%w: %d bytes, at most %d", codec.ErrTooLarge, len(b), MaxBlob)),
+		)
 	}
 	return b, err
 }
 
+// checkChunk checks that k is one of n chunks.
 func checkChunk(k, n int) error {
 	switch {
 	case n < 1 || n > maxChunks:
@@ -68,6 +73,7 @@ func checkChunk(k, n int) error {
 	return nil
 }
 
+// checkUnit checks that positions are not negative. Whether they exist depends on the plan.
 func checkUnit(u btn.Unit) error {
 	switch {
 	case u.Query < 0:
@@ -78,6 +84,7 @@ func checkUnit(u btn.Unit) error {
 	return nil
 }
 
+// checkValue checks that a value without an error consists of finite numbers.
 func checkValue(v btn.UnitValue) error {
 	if err := checkUnit(v.Unit); err != nil {
 		return err
@@ -85,6 +92,7 @@ func checkValue(v btn.UnitValue) error {
 	if v.Error != nil {
 		return under("x", checkErrorInfo(v.Error))
 	}
+
 	if err := checkNumber(v.Value.Z); err != nil {
 		return under("v", under("z", err))
 	}
@@ -106,7 +114,8 @@ func checkValue(v btn.UnitValue) error {
 	return nil
 }
 
-// NearestJob returns an id that is one for a text that may be none: its first 64 bytes, with _ in the place of what no id has.
+// NearestJob returns a valid job id for any text: its first 64 bytes, with _ in place of every byte
+// that no id has.
 func NearestJob(text string) string {
 	b := []byte(text[:min(len(text), form.MaxToken)])
 	for i := range b {
@@ -120,17 +129,21 @@ func NearestJob(text string) string {
 	return string(b)
 }
 
-// checkQueries checks the queries of a message after reparam-worker, which has turned evidence as text into lists.
+// checkQueries checks the queries of a message after reparam-worker, which has parsed evidence
+// given as text.
 func checkQueries(queries []query.Query) error {
 	for i := range queries {
 		if queries[i].Evid != "" {
-			return under(fmt.Sprintf("queries[%d]", i), invalid("evid", "evidence as text after reparam-worker"))
+			return under(
+				fmt.Sprintf("queries[%d]", i),
+				invalid("evid", "evidence as text after reparam-worker"),
+			)
 		}
 	}
 	return form.CheckQueries(nil, false, queries)
 }
 
-// checkOver checks what assignment i of so many is asked over.
+// checkOver checks the query that assignment i of so many is asked over.
 func checkOver(over, i, assignments int) error {
 	if err := query.CheckOver(over, i, assignments); err != nil {
 		return invalid("over", "%v", err)

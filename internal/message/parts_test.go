@@ -13,15 +13,28 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// twoParts is a network of two links of two legs each that no core joins, and its plan part by part.
+// twoParts is a network of two links of two legs each that no core joins, and its plan part by
+// part.
 func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
-	net := &btn.Network{Dims: []int{2, 2, 2, 2}, Scale: scaled.One, Choice: btn.CoresAreFactors, Variables: []btn.Variable{}}
+	net := &btn.Network{
+		Dims:      []int{2, 2, 2, 2},
+		Scale:     scaled.One,
+		Choice:    btn.CoresAreFactors,
+		Variables: []btn.Variable{},
+	}
 	factor := func(links ...int) btn.ProductFactor {
-		frame := &btn.Frame{Closed: true, Levels: countspace.Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}}}
+		frame := &btn.Frame{
+			Closed: true,
+			Levels: countspace.Levels{D: 2, Of: [][]uint8{{0, 1}, {0, 1}}},
+		}
 		s := countspace.Poly{Shape: []int{3}, Coef: scaled.FromFloats([]float64{1, 2, 3})}
 		return btn.ProductFactor{Links: links, Estimate: &btn.Estimate{
-			Rule: btn.Linear, Slices: 1, Alpha: []scaled.Number{scaled.One}, Parts: []btn.Part{&btn.SymmetryRankOne{Frame: frame, S: s}},
-			Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1}, Cost: btn.Cost{Flops: 7, Bytes: 192},
+			Rule:    btn.Linear,
+			Slices:  1,
+			Alpha:   []scaled.Number{scaled.One},
+			Parts:   []btn.Part{&btn.SymmetryRankOne{Frame: frame, S: s}},
+			Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
+			Cost:    btn.Cost{Flops: 7, Bytes: 192},
 		}}
 	}
 	for c := range 2 {
@@ -31,12 +44,22 @@ func twoParts() (*btn.Network, *btn.Plan, *btn.Product) {
 	for leg := range 4 {
 		net.Links = append(
 			net.Links,
-			btn.Link{Legs: []int{leg}, T: &tensor.CP{Shape: []int{2}, Weights: []float64{1, 1}, Vectors: [][]float64{nil}}},
+			btn.Link{
+				Legs: []int{leg},
+				T: &tensor.CP{
+					Shape:   []int{2},
+					Weights: []float64{1, 1},
+					Vectors: [][]float64{nil},
+				},
+			},
 		)
 	}
 	product := &btn.Product{Factors: []btn.ProductFactor{factor(0, 1), factor(2, 3)}}
 	return net, &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
-		Rule: btn.Linear, Slices: 1, Parts: []btn.Part{product}, Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
+		Rule:    btn.Linear,
+		Slices:  1,
+		Parts:   []btn.Part{product},
+		Quality: &btn.Quality{Exact: true, LnNormError: math.Inf(-1), ConditionGram: 1},
 	}}}, product
 }
 

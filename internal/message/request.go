@@ -10,7 +10,7 @@ import (
 
 // What a request on wire.InferSubject may leave out, and how long it waits.
 
-// looseModel is a wire.Request whose job's id may be absent.
+// looseModel is a wire.Request that may lack the job's id.
 type looseModel struct {
 	Job         string        `msgpack:"job,omitempty"`
 	Tenant      string        `msgpack:"tenant,omitempty"`
@@ -22,8 +22,9 @@ type looseModel struct {
 	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"`
 }
 
-// Patience is how long a request on wire.InferSubject waits for the answer: a second; with a deadline for that and a second
-// more, for the deadline is itself an answer; a minute at most.
+// Patience returns for how long a request on wire.InferSubject waits for the answer: a second; with
+// a deadline until that and a second more, because a passed deadline is an answer, too; a minute at
+// most.
 func Patience(deadlineMS int64) time.Duration {
 	const most = time.Minute
 	if deadlineMS <= 0 {
@@ -35,10 +36,12 @@ func Patience(deadlineMS int64) time.Duration {
 	return min(most, time.Duration(deadlineMS)*time.Millisecond+time.Second)
 }
 
-// DecodeRequest is Decode for a model message that may come without a job's id, or with an empty one: it then gets newJob's.
+// DecodeRequest is wire.Decode for a model message that may come without a job's id, or with an
+// empty one. It then gets the id that newJob returns.
 func DecodeRequest(b []byte, m *wire.Request, newJob func() string) error {
 	var loose looseModel
 	err := unmarshal(m.Name(), b, wire.MaxModel, &loose)
+
 	if *m = wire.Request(loose); err == nil {
 		if m.Job == "" {
 			m.Job = newJob()

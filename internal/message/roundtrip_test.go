@@ -107,7 +107,9 @@ func TestBlobsRoundTrip(t *testing.T) {
 				continue
 			}
 			if (gotAll[i].Plan == gotAll[0].Plan) != (a.Plan == all[0].Plan) {
-				t.Fatalf("seed %d: assignments 0 and %d do not share their plans as they did", seed, i)
+				t.Fatalf(
+					"seed %d: assignments 0 and %d do not share their plans as they did", seed, i,
+				)
 			}
 			b, err := EncodePlan(a.Plan)
 			if err != nil {
@@ -132,12 +134,16 @@ func TestPartsShareWhatTheyShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := EncodePlan(plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}, &btn.Slices{
-		Tree: tree,
-		From: 1,
-		To:   4,
-	}, &btn.CP{Frame: frame,
-		Tensor: &tensor.CP{Shape: []int{}, Weights: []float64{1}, Vectors: [][]float64{}}}))
+	all, err := EncodePlan(
+		plan(&btn.Slices{Tree: tree, To: 1}, &btn.RankOne{Frame: frame}, &btn.Slices{
+			Tree: tree,
+			From: 1,
+			To:   4,
+		}, &btn.CP{
+			Frame:  frame,
+			Tensor: &tensor.CP{Shape: []int{}, Weights: []float64{1}, Vectors: [][]float64{}},
+		}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,20 +155,28 @@ func TestPartsShareWhatTheyShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := got.Estimates[0].Parts
-	if p[0].(*btn.Slices).Tree != p[2].(*btn.Slices).Tree || p[1].(*btn.RankOne).Frame != p[3].(*btn.CP).Frame {
+	if p[0].(*btn.Slices).Tree != p[2].(*btn.Slices).Tree ||
+		p[1].(*btn.RankOne).Frame != p[3].(*btn.CP).Frame {
 		t.Error("parts do not share what they shared")
 	}
 }
 
-// A null is not an empty list: a nil vector is the identity or all ones, a nil map of a leg is the identity.
+// A null is not an empty list: a nil vector is the identity or all ones, a nil map of a leg is the
+// identity.
 func TestNilIsNotEmpty(t *testing.T) {
 	for i, n := range []*btn.Network{
 		{},
-		{Dims: []int{}, Maps: []btn.Map{}, Cores: []btn.Core{}, Links: nil, Variables: []btn.Variable{}},
+		{
+			Dims: []int{}, Maps: []btn.Map{}, Cores: []btn.Core{}, Links: nil,
+			Variables: []btn.Variable{},
+		},
 		{Dims: []int{1}, Cores: []btn.Core{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{2}, Vectors: [][]float64{nil}}}}},
 		{Dims: []int{1}, Cores: []btn.Core{{Legs: []int{0}, T: &tensor.CP{Shape: []int{1}, Weights: []float64{}, Vectors: [][]float64{{}}}}}},
-		{Dims: []int{1}, Maps: []btn.Map{{}}, Links: []btn.Link{{Legs: []int{0}, T: &tensor.SymmetryCP{Shape: []int{1},
-			Levels: countspace.Levels{D: 1, Of: [][]uint8{{0}}}, Terms: []tensor.SymmetryRankOne{}}}}},
+		{Dims: []int{1}, Maps: []btn.Map{{}}, Links: []btn.Link{{Legs: []int{0}, T: &tensor.SymmetryCP{
+			Shape:  []int{1},
+			Levels: countspace.Levels{D: 1, Of: [][]uint8{{0}}},
+			Terms:  []tensor.SymmetryRankOne{},
+		}}}},
 	} {
 		b, err := EncodeNetwork(n)
 		if err != nil {
@@ -178,9 +192,15 @@ func TestNilIsNotEmpty(t *testing.T) {
 // A term without vectors, which the native format has, is one of ones throughout.
 func TestTermWithoutVectors(t *testing.T) {
 	dims := []int{2, 3}
-	table := &tensor.SymmetryCP{Shape: dims, Levels: countspace.TwoLevels(dims),
-		Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: scaled.Vector{Mant: []float64{1, 2, 3}}}}}
-	m := &factorgraph.Model{Domains: dims, Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}}}
+	table := &tensor.SymmetryCP{
+		Shape:  dims,
+		Levels: countspace.TwoLevels(dims),
+		Terms:  []tensor.SymmetryRankOne{{Alpha: 1, S: scaled.Vector{Mant: []float64{1, 2, 3}}}},
+	}
+	m := &factorgraph.Model{
+		Domains: dims,
+		Factors: []factorgraph.Factor{{Scope: []int{0, 1}, Table: table}},
+	}
 	body, err := wire.NewModel(m)
 	if err != nil {
 		t.Fatal(err)
@@ -189,12 +209,14 @@ func TestTermWithoutVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := back.Factors[0].Table.(*tensor.SymmetryCP).Terms[0].R; len(r) != 2 || r[0] != nil || r[1] != nil {
+	if r := back.Factors[0].Table.(*tensor.SymmetryCP).Terms[0].R; len(r) != 2 ||
+		r[0] != nil || r[1] != nil {
 		t.Errorf("vectors %v", r)
 	}
 }
 
-// Thousands of legs with few distinct maps and level tables: they are written once, and shared again when read.
+// Thousands of legs with few distinct maps and level tables: they are written once, and shared
+// again when read.
 func TestSharedTablesAreWrittenOnce(t *testing.T) {
 	const legs = 5000
 	n := &btn.Network{Dims: make([]int, legs), Maps: make([]btn.Map, legs)}
@@ -210,7 +232,8 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if limit := 8*(legs+1) + 9*legs; len(b) > limit { // values, and a few bytes a leg for legs, dims, indices
+	// values, and a few bytes a leg for legs, dims, indices
+	if limit := 8*(legs+1) + 9*legs; len(b) > limit {
 		t.Errorf("%d bytes, expected at most %d", len(b), limit)
 	}
 	got, err := DecodeNetwork(b)
@@ -226,9 +249,20 @@ func TestSharedTablesAreWrittenOnce(t *testing.T) {
 func TestLibraryReadsOurBytes(t *testing.T) {
 	units := []btn.Unit{{Query: 3, Part: 1 << 20}, {Query: 3, Part: 3}}
 	want := Task{
-		Job: "j", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 200, N: 70000, Units: units,
-		Queries: []query.Query{{EvidenceFile: "f"}}, First: 3, Files: []string{"f", ""},
-		Memory: 1 << 50, Cost: 0.1, Stored: 1767225600000, Timings: map[string]float64{"x": 1.25},
+		Job:         "j",
+		Digest:      digestA,
+		NetworkBlob: digestB,
+		JobBlob:     digestA,
+		K:           200,
+		N:           70000,
+		Units:       units,
+		Queries:     []query.Query{{EvidenceFile: "f"}},
+		First:       3,
+		Files:       []string{"f", ""},
+		Memory:      1 << 50,
+		Cost:        0.1,
+		Stored:      1767225600000,
+		Timings:     map[string]float64{"x": 1.25},
 	}
 	b, err := wire.Encode(&want)
 	if err != nil {
@@ -238,15 +272,23 @@ func TestLibraryReadsOurBytes(t *testing.T) {
 	if err := msgpack.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the library reads %+v (%v), want %+v", got, err, want)
 	}
-	// And the other way round: what the library writes for a client in another language, plus our two common keys.
+	// And the other way round: what the library writes for a client in another language, plus our
+	// two common keys.
 	theirs, err := msgpack.Marshal(
-		map[string]any{"v": 1, "t": "cancel", "job": "j", "time": uint64(1767225600000), "later": []any{1, nil, map[string]any{"a": 1.5}}},
+		map[string]any{
+			"v":     1,
+			"t":     "cancel",
+			"job":   "j",
+			"time":  uint64(1767225600000),
+			"later": []any{1, nil, map[string]any{"a": 1.5}},
+		},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c wire.Cancel
-	if err := wire.Decode(theirs, &c); err != nil || c != (wire.Cancel{Job: "j", Time: 1767225600000}) {
+	if err := wire.Decode(theirs, &c); err != nil ||
+		c != (wire.Cancel{Job: "j", Time: 1767225600000}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -378,19 +420,26 @@ func TestEncodeRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := EncodeNetwork(&btn.Network{Cores: []btn.Core{{}}}); err == nil || !strings.Contains(
-		err.Error(), "cores[0]: wire: invalid message: a tensor of type <nil>",
-	) {
+	if _, err := EncodeNetwork(&btn.Network{Cores: []btn.Core{{}}}); err == nil ||
+		!strings.Contains(
+			err.Error(), "cores[0]: wire: invalid message: a tensor of type <nil>",
+		) {
 		t.Error(err)
 	}
-	if _, err := EncodeAssignments([]btn.Assignment{{}}); err == nil || !strings.Contains(err.Error(), "assignments[0].plan") {
+	if _, err := EncodeAssignments([]btn.Assignment{{}}); err == nil ||
+		!strings.Contains(err.Error(), "assignments[0].plan") {
 		t.Error(err)
 	}
 }
 
-// A file in another encoding can be sent; what it says is for its reader to refuse, and its digest survives the wire.
+// A file in another encoding can be sent; what it says is for its reader to refuse, and its digest
+// survives the wire.
 func TestTextThatIsNotUTF8(t *testing.T) {
-	m := &wire.Request{Job: "j", UAI: "MARKOV \xe9 2", Queries: []query.Query{{EvidenceFile: "\xff.evid"}}}
+	m := &wire.Request{
+		Job:     "j",
+		UAI:     "MARKOV \xe9 2",
+		Queries: []query.Query{{EvidenceFile: "\xff.evid"}},
+	}
 	b, err := wire.Encode(m)
 	if err != nil {
 		t.Fatal(err)
@@ -409,8 +458,15 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if received, err := got.Digest(); err != nil || received != sent {
 		t.Errorf("digest %s became %s (%v)", sent, received, err)
 	}
-	n := &Network{Job: "a", Digest: digestA, Blob: digestB, Queries: []query.Query{{}}, Timings: map[string]float64{"\xff": 1}}
-	if _, err := wire.Encode(n); fault.CodeOf(err) != fault.Internal || !strings.Contains(err.Error(), "is not UTF-8") {
+	n := &Network{
+		Job:     "a",
+		Digest:  digestA,
+		Blob:    digestB,
+		Queries: []query.Query{{}},
+		Timings: map[string]float64{"\xff": 1},
+	}
+	if _, err := wire.Encode(n); fault.CodeOf(err) != fault.Internal ||
+		!strings.Contains(err.Error(), "is not UTF-8") {
 		t.Error(err)
 	}
 	if _, err := wire.Encode(&wire.Request{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {

@@ -27,18 +27,42 @@ func sampleMessages() []wire.Message {
 	}
 	queries := []query.Query{{}, {Evidence: evidence, EvidenceFile: "a.evid"}}
 	timings := map[string]float64{"reparam": 1.5, "learn": 0, "queue": 1e6}
-	settings := btn.Settings{Method: btn.MethodExact, Components: 3, Maps: btn.MapOrthogonal, Cores: btn.CoresAreVariables,
-		Seed: math.MaxUint64, Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1}
+	settings := btn.Settings{
+		Method:      btn.MethodExact,
+		Components:  3,
+		Maps:        btn.MapOrthogonal,
+		Cores:       btn.CoresAreVariables,
+		Seed:        math.MaxUint64,
+		Memory:      1 << 40,
+		NonNegative: true,
+		LearnMaps:   true,
+		Sweeps:      7,
+		Starts:      1,
+	}
 	body, err := wire.NewModel(sampleModel())
 	if err != nil {
 		panic(err)
 	}
 	result := btn.Result{
-		Job: "job-1", Query: 1, Status: "ok", Exact: true, Method: btn.MethodExact, LogZ: pointer(-3.25), Log10Z: pointer(-1.5),
-		Components: 1, Residual: pointer(0.0), LnExplained: pointer(0.0), ConditionGram: pointer(1.0),
+		Job:                "job-1",
+		Query:              1,
+		Status:             "ok",
+		Exact:              true,
+		Method:             btn.MethodExact,
+		LogZ:               pointer(-3.25),
+		Log10Z:             pointer(-1.5),
+		Components:         1,
+		Residual:           pointer(0.0),
+		LnExplained:        pointer(0.0),
+		ConditionGram:      pointer(1.0),
 		Certificate:        &btn.Certificate{LnBound: -20, LnLower: pointer(-3.5), LnUpper: -3},
-		CancellationDigits: pointer(0.5), EvidenceFile: pointer("a.evid"), Warnings: []string{"an estimate"}, Cache: "miss",
-		Plan: &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128}, TimingsMS: timings}
+		CancellationDigits: pointer(0.5),
+		EvidenceFile:       pointer("a.evid"),
+		Warnings:           []string{"an estimate"},
+		Cache:              "miss",
+		Plan:               &btn.Cost{Width: 3, Log2Table: 4, Flops: 1e3, Bytes: 128},
+		TimingsMS:          timings,
+	}
 	failed := btn.Result{
 		Job:    "job-1",
 		Status: "error",
@@ -46,8 +70,19 @@ func sampleMessages() []wire.Message {
 		Cache:  "off",
 	}
 	return []wire.Message{
-		&wire.Request{Job: "job-1", UAI: "MARKOV\n1\n2\n0\n", Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}}},
-		&wire.Request{Job: strings.Repeat("J", 64), Tenant: "Käse & Co", Model: body, Queries: queries, Settings: settings, DeadlineMS: 60000},
+		&wire.Request{
+			Job:     "job-1",
+			UAI:     "MARKOV\n1\n2\n0\n",
+			Queries: []query.Query{{Evid: "1 0 1", EvidenceFile: "x.uai.evid"}},
+		},
+		&wire.Request{
+			Job:        strings.Repeat("J", 64),
+			Tenant:     "Käse & Co",
+			Model:      body,
+			Queries:    queries,
+			Settings:   settings,
+			DeadlineMS: 60000,
+		},
 		&Network{
 			Job:        "job-1",
 			Tenant:     "t",
@@ -59,17 +94,56 @@ func sampleMessages() []wire.Message {
 			DeadlineMS: 5,
 			Timings:    timings,
 		},
-		&Task{Job: "job-1", Tenant: "t", Digest: digestA, NetworkBlob: digestB, JobBlob: digestA, K: 2, N: 3, Units: []btn.Unit{
-			{Query: 1, Part: 70000}, {},
+		&Task{
+			Job:         "job-1",
+			Tenant:      "t",
+			Digest:      digestA,
+			NetworkBlob: digestB,
+			JobBlob:     digestA,
+			K:           2,
+			N:           3,
+			Units: []btn.Unit{
+				{Query: 1, Part: 70000}, {},
+			},
+			Queries:    queries,
+			Memory:     1 << 31,
+			Cost:       1e9,
+			Stored:     1767225600000,
+			DeadlineMS: 5,
+			Timings:    timings,
 		},
-			Queries: queries, Memory: 1 << 31, Cost: 1e9, Stored: 1767225600000, DeadlineMS: 5, Timings: timings},
-		&Partial{Job: "job-1", Digest: digestA, JobBlob: digestB, K: 0, N: 1, NumericKind: "0123456789abcdef", Files: []string{
-			"", "a.evid",
-		}, Stored: 1, Timings: timings,
+		&Partial{
+			Job:         "job-1",
+			Digest:      digestA,
+			JobBlob:     digestB,
+			K:           0,
+			N:           1,
+			NumericKind: "0123456789abcdef",
+			Files: []string{
+				"", "a.evid",
+			},
+			Stored:  1,
+			Timings: timings,
 			Values: []btn.UnitValue{
-				{Unit: btn.Unit{Query: 1, Part: 2}, Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12}},
-				{Unit: btn.Unit{Query: 0, Part: 2}, Error: &btn.ErrorInfo{Code: fault.OverBudget, Message: "needs 3 GiB", Stage: "contract"}}}},
-		&wire.Answer{Job: "job-1", Digest: digestA, Status: wire.StatusOK, Results: []btn.Result{failed, result}},
+				{
+					Unit:  btn.Unit{Query: 1, Part: 2},
+					Value: btn.Value{Z: scaled.Number{Mant: -1.5, Exp: -1 << 60}, Flops: 12},
+				},
+				{
+					Unit: btn.Unit{Query: 0, Part: 2},
+					Error: &btn.ErrorInfo{
+						Code:    fault.OverBudget,
+						Message: "needs 3 GiB",
+						Stage:   "contract",
+					},
+				}},
+		},
+		&wire.Answer{
+			Job:     "job-1",
+			Digest:  digestA,
+			Status:  wire.StatusOK,
+			Results: []btn.Result{failed, result},
+		},
 		&wire.Answer{
 			Job:    "job-1",
 			Tenant: "t",
@@ -77,15 +151,30 @@ func sampleMessages() []wire.Message {
 			Status: wire.StatusDeadline,
 			Error:  &btn.ErrorInfo{Code: fault.Deadline, Message: "passed", Stage: "learn"},
 		},
-		&wire.Progress{Job: "job-1", Stage: "contract", Done: 3, Total: 7, Text: "chunk 3", Time: 1767225600000},
+		&wire.Progress{
+			Job:   "job-1",
+			Stage: "contract",
+			Done:  3,
+			Total: 7,
+			Text:  "chunk 3",
+			Time:  1767225600000,
+		},
 		&wire.Cancel{Job: "job-1", Digest: digestA, Reason: "changed my mind", Time: 1767225600000},
 		&wire.Deadline{Job: "job-1", Tenant: "t", Digest: digestA, Time: 1767225600000},
-		&DeadLetter{Stage: "learn", Job: "job-1", Tenant: "t", Subject: NetworkSubject(3, "job-1"), Error: btn.ErrorInfo{
-			Code:    fault.Internal,
-			Message: "m",
+		&DeadLetter{
 			Stage:   "learn",
+			Job:     "job-1",
+			Tenant:  "t",
+			Subject: NetworkSubject(3, "job-1"),
+			Error: btn.ErrorInfo{
+				Code:    fault.Internal,
+				Message: "m",
+				Stage:   "learn",
+			},
+			Deliveries: 6,
+			Payload:    digestB,
+			Time:       1767225600000,
 		},
-			Deliveries: 6, Payload: digestB, Time: 1767225600000},
 		&wire.Graph{Model: body},
 		&wire.Graph{UAI: "MARKOV\n0\n0\n"},
 		&wire.Request{Job: "job-1", ModelDigest: digestA, Queries: []query.Query{{Evid: "0"}}},
@@ -103,14 +192,48 @@ func sampleMessages() []wire.Message {
 func sampleModel() *factorgraph.Model {
 	dims := []int{2, 3}
 	levels := countspace.TwoLevels(dims)
-	return &factorgraph.Model{Domains: []int{2, 3, 1}, Names: []string{"rain", "wet", "one"}, Bayes: true, Factors: []factorgraph.Factor{
-		{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
-		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, math.SmallestNonzeroFloat64}}},
-		{Scope: []int{0, 2}, Table: &tensor.CP{Shape: []int{2, 1}, Weights: []float64{1, -1}, Vectors: [][]float64{nil, {0.5, 0.25}}}},
-		{Scope: []int{0, 1}, Table: &tensor.Symmetric{Shape: dims, Levels: levels, Values: scaled.Vector{Mant: []float64{1, 0, 1}}}},
-		{Scope: []int{0, 1}, Table: &tensor.SymmetryCP{Shape: dims, Levels: levels, Terms: []tensor.SymmetryRankOne{
-			{Alpha: -2, S: scaled.Vector{Mant: []float64{1, 2, 3}, Exp: []int64{-9, 0, 1 << 40}}, R: [][]float64{nil, {1, 2, 3}}}}}},
-	}}
+	return &factorgraph.Model{
+		Domains: []int{2, 3, 1},
+		Names:   []string{"rain", "wet", "one"},
+		Bayes:   true,
+		Factors: []factorgraph.Factor{
+			{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
+			{
+				Scope: []int{1, 0},
+				Table: &tensor.Dense{
+					Shape: []int{3, 2},
+					Data:  []float64{1, 2, 3, 4, 5, math.SmallestNonzeroFloat64},
+				},
+			},
+			{
+				Scope: []int{0, 2},
+				Table: &tensor.CP{
+					Shape:   []int{2, 1},
+					Weights: []float64{1, -1},
+					Vectors: [][]float64{nil, {0.5, 0.25}},
+				},
+			},
+			{
+				Scope: []int{0, 1},
+				Table: &tensor.Symmetric{
+					Shape:  dims,
+					Levels: levels,
+					Values: scaled.Vector{Mant: []float64{1, 0, 1}},
+				},
+			},
+			{
+				Scope: []int{0, 1},
+				Table: &tensor.SymmetryCP{
+					Shape:  dims,
+					Levels: levels,
+					Terms: []tensor.SymmetryRankOne{
+						{
+							Alpha: -2, S: scaled.Vector{Mant: []float64{1, 2, 3}, Exp: []int64{-9, 0, 1 << 40}},
+							R: [][]float64{nil, {1, 2, 3}}}},
+				},
+			},
+		},
+	}
 }
 
 // random makes random values; nils and empties appear wherever the types allow.
@@ -203,7 +326,11 @@ func (r random) tensor(dims []int) tensor.Tensor {
 	case 2:
 		return &tensor.Symmetric{Shape: dims, Levels: l, Values: r.vector(box)}
 	}
-	t := &tensor.SymmetryCP{Shape: dims, Levels: l, Terms: make([]tensor.SymmetryRankOne, r.IntN(3))}
+	t := &tensor.SymmetryCP{
+		Shape:  dims,
+		Levels: l,
+		Terms:  make([]tensor.SymmetryRankOne, r.IntN(3)),
+	}
 	for i := range t.Terms {
 		t.Terms[i] = tensor.SymmetryRankOne{Alpha: r.float(), S: r.vector(box), R: r.rankOne(dims)}
 	}
@@ -281,7 +408,8 @@ func (r random) cost() btn.Cost {
 	}
 }
 
-// plan has one estimate whose quality is known, or several that judge each other. Parts of every class occur.
+// plan has one estimate whose quality is known, or several that judge each other. Parts of every
+// class occur.
 func (r random) plan(n *btn.Network) *btn.Plan {
 	p := &btn.Plan{Method: btn.MethodSymmetryCP}
 	if r.IntN(2) == 0 {
@@ -300,9 +428,21 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 		Masked:   true,
 		Accuracy: 1e-3,
 	}
-	sweep := &btn.TruncatedPlan{Family: btn.FamilySweep, Shape: digestB, Order: r.Perm(3), Position: r.Perm(3)}
+	sweep := &btn.TruncatedPlan{
+		Family:   btn.FamilySweep,
+		Shape:    digestB,
+		Order:    r.Perm(3),
+		Position: r.Perm(3),
+	}
 	for range 1 + r.IntN(4) {
-		e := btn.Estimate{Rule: btn.Linear, Track: "a track", Level: r.float(), Slices: 1, Lossless: r.IntN(2) == 0, Cost: r.cost()}
+		e := btn.Estimate{
+			Rule:     btn.Linear,
+			Track:    "a track",
+			Level:    r.float(),
+			Slices:   1,
+			Lossless: r.IntN(2) == 0,
+			Cost:     r.cost(),
+		}
 		var slice btn.Slice
 		if len(n.Variables) > 0 {
 			slice.Variables = []int{r.IntN(len(n.Variables))}
@@ -317,11 +457,24 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 			switch {
 			case regions:
 				from := r.Int64N(btn.WholeShare)
-				e.Parts = append(e.Parts, &btn.Regions{Kind: "loops", Size: r.IntN(9), Slice: slice, From: from, To: btn.WholeShare})
+				e.Parts = append(
+					e.Parts,
+					&btn.Regions{
+						Kind:  "loops",
+						Size:  r.IntN(9),
+						Slice: slice,
+						From:  from,
+						To:    btn.WholeShare,
+					},
+				)
 			case r.IntN(2) == 0:
-				e.Parts = append(e.Parts, &btn.Truncated{Along: tree, Bond: 1 + r.IntN(9), Slice: slice})
+				e.Parts = append(
+					e.Parts, &btn.Truncated{Along: tree, Bond: 1 + r.IntN(9), Slice: slice},
+				)
 			default:
-				e.Parts = append(e.Parts, &btn.Truncated{Along: sweep, Bond: 1 + r.IntN(9), Slice: slice})
+				e.Parts = append(
+					e.Parts, &btn.Truncated{Along: sweep, Bond: 1 + r.IntN(9), Slice: slice},
+				)
 			}
 		}
 		p.Estimates = append(p.Estimates, e)
@@ -331,8 +484,14 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 
 // known is an estimate whose quality is known, with products among its parts where wanted.
 func (r random) known(n *btn.Network, products bool) btn.Estimate {
-	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Cost: r.cost(), Quality: &btn.Quality{Exact: r.IntN(2) == 0, Residual: r.float(),
-		LnExplained: r.float(), LnNormB: r.float(), LnNormError: math.Inf(-1), ConditionGram: r.float()}}
+	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Cost: r.cost(), Quality: &btn.Quality{
+		Exact:         r.IntN(2) == 0,
+		Residual:      r.float(),
+		LnExplained:   r.float(),
+		LnNormB:       r.float(),
+		LnNormError:   math.Inf(-1),
+		ConditionGram: r.float(),
+	}}
 	frame := &btn.Frame{Closed: r.IntN(2) == 0}
 	if r.IntN(3) > 0 {
 		frame.Levels = r.levels(n.Dims)
@@ -355,8 +514,11 @@ func (r random) known(n *btn.Network, products bool) btn.Estimate {
 		Marginals: r.IntN(2) == 0,
 	}
 	groups := &btn.MarginalGroups{
-		Shape:  digestB,
-		Groups: []btn.MarginalGroup{{Keep: r.Perm(2), Indices: r.Perm(3), Tree: *tree}, {Indices: []int{}}},
+		Shape: digestB,
+		Groups: []btn.MarginalGroup{
+			{Keep: r.Perm(2), Indices: r.Perm(3), Tree: *tree},
+			{Indices: []int{}},
+		},
 	}
 	weights := r.IntN(3) > 0
 	for range 1 + r.IntN(5) {
@@ -368,7 +530,9 @@ func (r random) known(n *btn.Network, products bool) btn.Estimate {
 	return e
 }
 
-func (r random) part(n *btn.Network, frame *btn.Frame, tree *btn.Tree, groups *btn.MarginalGroups, products bool) btn.Part {
+func (r random) part(
+	n *btn.Network, frame *btn.Frame, tree *btn.Tree, groups *btn.MarginalGroups, products bool,
+) btn.Part {
 	switch k := r.IntN(9); {
 	case k == 0:
 		return &btn.RankOne{Frame: frame, R: r.rankOne(n.Dims)}
@@ -388,7 +552,10 @@ func (r random) part(n *btn.Network, frame *btn.Frame, tree *btn.Tree, groups *b
 		return product
 	case k >= 7 && frame.Levels.D > 0:
 		shape, size := box(frame.Levels)
-		s := &btn.SymmetryRankOne{Frame: frame, S: countspace.Poly{Shape: shape, Coef: r.finite(size)}}
+		s := &btn.SymmetryRankOne{
+			Frame: frame,
+			S:     countspace.Poly{Shape: shape, Coef: r.finite(size)},
+		}
 		if k == 8 {
 			s.R = r.rankOne(n.Dims)
 		}
@@ -407,7 +574,11 @@ func (r random) assignments(n *btn.Network) []btn.Assignment {
 			a.Cost, a.Warnings = pointer(r.cost()), []string{}
 		}
 		if r.IntN(4) == 0 {
-			a.Plan, a.Error = nil, &btn.ErrorInfo{Code: fault.OverBudget, Message: "too wide", Stage: "learn"}
+			a.Plan, a.Error = nil, &btn.ErrorInfo{
+				Code:    fault.OverBudget,
+				Message: "too wide",
+				Stage:   "learn",
+			}
 		}
 		all[q] = a
 	}

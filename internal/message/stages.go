@@ -7,56 +7,65 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Network goes from reparam-worker to learn-worker: the base tensor network by the digest of its blob, and the queries.
+// Network goes from reparam-worker to learn-worker. It names the base tensor network by the digest
+// of its blob, and has the queries.
 type Network struct {
-	Job        string             `msgpack:"job"`
-	Tenant     string             `msgpack:"tenant,omitempty"`
-	Digest     string             `msgpack:"digest"` // of the request
-	Blob       string             `msgpack:"blob"`   // of the stored network
-	Queries    []query.Query      `msgpack:"queries"`
-	Settings   btn.Settings       `msgpack:"settings,omitempty"`
-	Stored     int64              `msgpack:"stored"`                // when the model was stored, Unix milliseconds
+	Job      string        `msgpack:"job"`
+	Tenant   string        `msgpack:"tenant,omitempty"`
+	Digest   string        `msgpack:"digest"` // of the request
+	Blob     string        `msgpack:"blob"`   // of the stored network
+	Queries  []query.Query `msgpack:"queries"`
+	Settings btn.Settings  `msgpack:"settings,omitempty"`
+	// when the model was stored, Unix milliseconds
+	Stored     int64              `msgpack:"stored"`
 	DeadlineMS int64              `msgpack:"deadline_ms,omitempty"` // after Stored, 0: none
 	Timings    map[string]float64 `msgpack:"timings,omitempty"`     // milliseconds by stage
 }
 
-// Task goes from learn-worker to a contract-worker: chunk K of N, 0 ≤ K < N.
+// Task goes from learn-worker to a contract-worker: chunk K of N of the job's units, 0 ≤ K < N.
 type Task struct {
-	Job         string             `msgpack:"job"`
-	Tenant      string             `msgpack:"tenant,omitempty"`
-	Digest      string             `msgpack:"digest"`         // of the request
-	NetworkBlob string             `msgpack:"network_blob"`   // digest of the stored network
-	JobBlob     string             `msgpack:"job_blob"`       // digest of the encoded assignments, stored unless it is in Plan
-	Plan        []byte             `msgpack:"plan,omitempty"` // the encoded assignments of a job of one chunk, if it is small
-	K           int                `msgpack:"k"`
-	N           int                `msgpack:"n"`
-	Units       []btn.Unit         `msgpack:"units"`
-	Queries     []query.Query      `msgpack:"queries"`          // those of the request from First on that the units name; others may be empty
-	First       int                `msgpack:"first,omitempty"`  // position of the first of them in the request
-	Files       []string           `msgpack:"files,omitempty"`  // of the first chunk: evidence file per query of the request, if one has any
-	Memory      int64              `msgpack:"memory,omitempty"` // bytes for tables
-	Cost        float64            `msgpack:"cost,omitempty"`   // expected flops
-	Ends        []int              `msgpack:"ends,omitempty"`   // chunks after which the job may be answered already, ascending
-	Stored      int64              `msgpack:"stored"`
-	DeadlineMS  int64              `msgpack:"deadline_ms,omitempty"`
-	Timings     map[string]float64 `msgpack:"timings,omitempty"`
+	Job         string `msgpack:"job"`
+	Tenant      string `msgpack:"tenant,omitempty"`
+	Digest      string `msgpack:"digest"`       // of the request
+	NetworkBlob string `msgpack:"network_blob"` // digest of the stored network
+	// Digest of the encoded assignments, which are stored unless they are in Plan.
+	JobBlob string `msgpack:"job_blob"`
+	// The encoded assignments of a job of one chunk, if they are small.
+	Plan  []byte     `msgpack:"plan,omitempty"`
+	K     int        `msgpack:"k"`
+	N     int        `msgpack:"n"`
+	Units []btn.Unit `msgpack:"units"`
+	// The request's queries from First on, as far as the units name them; others may be empty.
+	Queries []query.Query `msgpack:"queries"`
+	// Position in the request of the first of Queries.
+	First int `msgpack:"first,omitempty"`
+	// Only of the first chunk: the evidence file per query of the request, if any query has one.
+	Files  []string `msgpack:"files,omitempty"`
+	Memory int64    `msgpack:"memory,omitempty"` // bytes for tables
+	Cost   float64  `msgpack:"cost,omitempty"`   // expected flops
+	// Numbers of first chunks with which the job may be answered, ascending.
+	Ends       []int              `msgpack:"ends,omitempty"`
+	Stored     int64              `msgpack:"stored"`
+	DeadlineMS int64              `msgpack:"deadline_ms,omitempty"`
+	Timings    map[string]float64 `msgpack:"timings,omitempty"`
 }
 
 // Partial goes from a contract-worker to the aggregator: the values of chunk K of N.
 type Partial struct {
-	Job         string             `msgpack:"job"`
-	Tenant      string             `msgpack:"tenant,omitempty"`
-	Digest      string             `msgpack:"digest"`
-	JobBlob     string             `msgpack:"job_blob"`
-	Plan        []byte             `msgpack:"plan,omitempty"` // as in the task
-	K           int                `msgpack:"k"`
-	N           int                `msgpack:"n"`
-	Values      []btn.UnitValue    `msgpack:"values"`
-	NumericKind string             `msgpack:"kind"`            // of the worker, see NumericKind
-	Files       []string           `msgpack:"files,omitempty"` // as in the task
-	Ends        []int              `msgpack:"ends,omitempty"`  // chunks after which the job may be answered already, ascending
-	Stored      int64              `msgpack:"stored,omitempty"`
-	Timings     map[string]float64 `msgpack:"timings,omitempty"`
+	Job         string          `msgpack:"job"`
+	Tenant      string          `msgpack:"tenant,omitempty"`
+	Digest      string          `msgpack:"digest"`
+	JobBlob     string          `msgpack:"job_blob"`
+	Plan        []byte          `msgpack:"plan,omitempty"` // as in the task
+	K           int             `msgpack:"k"`
+	N           int             `msgpack:"n"`
+	Values      []btn.UnitValue `msgpack:"values"`
+	NumericKind string          `msgpack:"kind"`            // of the worker, see NumericKind
+	Files       []string        `msgpack:"files,omitempty"` // as in the task
+	// As in the task.
+	Ends    []int              `msgpack:"ends,omitempty"`
+	Stored  int64              `msgpack:"stored,omitempty"`
+	Timings map[string]float64 `msgpack:"timings,omitempty"`
 }
 
 // Name returns "network".
@@ -85,19 +94,23 @@ func (m *Network) Validate() error {
 	if err := checkDigest("blob", m.Blob); err != nil {
 		return err
 	}
+
 	if len(m.Queries) == 0 {
 		return invalid("queries", "there is none")
 	}
+
 	if err := checkQueries(m.Queries); err != nil {
 		return err
 	}
+
 	if err := checkSettings(m.Settings); err != nil {
 		return err
 	}
 	return checkTimes(m.Stored, m.DeadlineMS, m.Timings)
 }
 
-// Validate checks ids, digests, that 0 ≤ K < N, that every unit names a query of the task, evidence and times.
+// Validate checks ids, digests, that 0 ≤ K < N, that every unit names a query of the task, evidence
+// and times.
 func (m *Task) Validate() error {
 	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
 		return err
@@ -111,20 +124,27 @@ func (m *Task) Validate() error {
 	if err := checkChunk(m.K, m.N); err != nil {
 		return err
 	}
+
 	for i, u := range m.Units {
 		if err := checkUnit(u); err != nil {
 			return under(fmt.Sprintf("units[%d]", i), err)
 		}
 		if u.Query < m.First || u.Query-m.First >= len(m.Queries) {
-			return invalid(fmt.Sprintf("units[%d].q", i), "query %d, the task has %d from %d", u.Query, len(m.Queries), m.First)
+			return invalid(
+				fmt.Sprintf("units[%d].q", i), "query %d, the task has %d from %d", u.Query,
+				len(m.Queries), m.First,
+			)
 		}
 	}
+
 	if err := checkQueries(m.Queries); err != nil {
 		return err
 	}
+
 	if err := checkEnds(m.Ends, m.N); err != nil {
 		return err
 	}
+
 	switch {
 	case m.First < 0:
 		return invalid("first", "query %d", m.First)
@@ -136,7 +156,8 @@ func (m *Task) Validate() error {
 	return checkTimes(m.Stored, m.DeadlineMS, m.Timings)
 }
 
-// Validate checks ids, digests, that 0 ≤ K < N, and that every value without an error is a finite, normalised number.
+// Validate checks ids, digests, that 0 ≤ K < N, and that every value without an error is a finite,
+// normalised number.
 func (m *Partial) Validate() error {
 	if err := checkRequest(m.Job, m.Tenant, m.Digest); err != nil {
 		return err
@@ -147,21 +168,26 @@ func (m *Partial) Validate() error {
 	if err := checkChunk(m.K, m.N); err != nil {
 		return err
 	}
+
 	if !isToken(m.NumericKind) {
 		return invalid("kind", "%q is no numeric kind", m.NumericKind)
 	}
+
 	if err := checkEnds(m.Ends, m.N); err != nil {
 		return err
 	}
+
 	for i, v := range m.Values {
 		if err := checkValue(v); err != nil {
 			return under(fmt.Sprintf("values[%d]", i), err)
 		}
 	}
+
 	return checkTimes(m.Stored, 0, m.Timings)
 }
 
-// checkEnds checks that the chunks after which a job may be answered are ascending and among n.
+// checkEnds checks that the numbers of first chunks with which a job may be answered are ascending
+// and at most n.
 func checkEnds(ends []int, n int) error {
 	for i, end := range ends {
 		if end < 1 || end > n || i > 0 && end <= ends[i-1] {

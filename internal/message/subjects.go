@@ -10,10 +10,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Kind is the third token of a subject: what travels there.
+// Kind is the third token of a subject: the kind of message on it.
 type Kind string
 
-// The kinds of subject, each with its tokens after btn.v1.
+// The kinds, each with its tokens after btn.v1.
 const (
 	KindModel    Kind = "model"    // model.<lane>.<job>
 	KindNetwork  Kind = "network"  // network.<lane>.<job>
@@ -23,7 +23,8 @@ const (
 	KindDone     Kind = "done"     // done.<job>: the answer, republished
 	KindProgress Kind = "progress" // progress.<job>
 	KindCancel   Kind = "cancel"   // cancel.<job>
-	KindTimer    Kind = "timer"    // timer.<lane>.<job>: holds a scheduled message until the deadline
+	// timer.<lane>.<job>: holds a scheduled message until the deadline
+	KindTimer    Kind = "timer"
 	KindDeadline Kind = "deadline" // deadline.<lane>.<job>: where the timer delivers it
 	KindRedrive  Kind = "redrive"  // redrive.<lane>.<job>
 	KindDLQ      Kind = "dlq"      // dlq.<stage>.<job>
@@ -32,10 +33,10 @@ const (
 	KindInfer    Kind = "infer"    // infer: request and reply, nothing is stored under it
 )
 
-// ErrSubject: a subject is not one of version 1.
+// ErrSubject: a text is not a subject of version 1.
 var ErrSubject = errors.New("wire: not a subject of version 1")
 
-// Subject is a subject taken apart. Which fields count depends on the kind.
+// Subject is a parsed subject. Which fields have a meaning depends on the kind.
 type Subject struct {
 	Kind   Kind
 	Lane   int
@@ -45,14 +46,20 @@ type Subject struct {
 	Digest string // blob, graph
 }
 
-// String returns the subject. It does not check the fields: ParseSubject(s.String()) does.
+// String returns the subject. It does not check the fields; ParseSubject(s.String()) does.
 func (s Subject) String() string {
 	head := wire.Prefix + string(s.Kind) + "."
 	switch s.Kind {
 	case KindModel, KindNetwork, KindTimer, KindDeadline, KindRedrive:
 		return head + strconv.Itoa(s.Lane) + "." + s.Job
 	case KindTask, KindPartial:
-		return head + strconv.Itoa(s.Lane) + "." + s.Job + "." + strconv.Itoa(s.N) + "." + strconv.Itoa(s.K)
+		return head + strconv.Itoa(
+			s.Lane,
+		) + "." + s.Job + "." + strconv.Itoa(
+			s.N,
+		) + "." + strconv.Itoa(
+			s.K,
+		)
 	case KindDLQ:
 		return head + s.Stage + "." + s.Job
 	case KindBlob, KindGraph:
@@ -63,22 +70,39 @@ func (s Subject) String() string {
 	return head + s.Job
 }
 
-// layouts are the tokens after a kind: l lane, j job, n chunks, k chunk, s stage, d digest.
+// layouts has the tokens after a kind, a letter each: l lane, j job, n number of chunks, k chunk, s
+// stage, d digest.
 var layouts = map[Kind]string{
-	KindModel: "lj", KindNetwork: "lj", KindTimer: "lj", KindDeadline: "lj", KindRedrive: "lj",
-	KindTask: "ljnk", KindPartial: "ljnk", KindAnswer: "j", KindDone: "j", KindProgress: "j", KindCancel: "j",
-	KindDLQ: "sj", KindBlob: "d", KindGraph: "d", KindInfer: "",
+	KindModel:    "lj",
+	KindNetwork:  "lj",
+	KindTimer:    "lj",
+	KindDeadline: "lj",
+	KindRedrive:  "lj",
+	KindTask:     "ljnk",
+	KindPartial:  "ljnk",
+	KindAnswer:   "j",
+	KindDone:     "j",
+	KindProgress: "j",
+	KindCancel:   "j",
+	KindDLQ:      "sj",
+	KindBlob:     "d",
+	KindGraph:    "d",
+	KindInfer:    "",
 }
 
-// ParseSubject takes a subject apart. Its error wraps ErrSubject and says which token is wrong.
+// ParseSubject parses a subject. Its error wraps ErrSubject and says which token is wrong.
 func ParseSubject(subject string) (Subject, error) {
 	bad := func(format string, args ...any) (Subject, error) {
-		return Subject{}, fmt.Errorf("%w: %.200q: %s", ErrSubject, subject, fmt.Sprintf(format, args...))
+		return Subject{}, fmt.Errorf(
+			"%w: %.200q: %s", ErrSubject, subject, fmt.Sprintf(format, args...),
+		)
 	}
+
 	rest, ok := strings.CutPrefix(subject, wire.Prefix)
 	if !ok {
 		return bad("it does not begin with %s", wire.Prefix)
 	}
+
 	tokens := strings.Split(rest, ".")
 	s := Subject{Kind: Kind(tokens[0])}
 	layout, known := layouts[s.Kind]
@@ -88,6 +112,7 @@ func ParseSubject(subject string) (Subject, error) {
 	if len(tokens) != 1+len(layout) {
 		return bad("%d tokens after the kind, %d expected", len(tokens)-1, len(layout))
 	}
+
 	for i, t := range tokens[1:] {
 		switch layout[i] {
 		case 'l':
@@ -112,33 +137,34 @@ func ParseSubject(subject string) (Subject, error) {
 	return s, nil
 }
 
-// decimal reads a number in the one form that String writes.
+// decimal parses a number, only in the form that String writes.
 func decimal(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == s
 }
 
-// NetworkSubject is where the network of a job waits.
+// NetworkSubject returns the subject of a job's network.
 func NetworkSubject(lane int, job string) string { return laned(KindNetwork, lane, job) }
 
-// RedriveSubject is where a job waits to be started again.
+// RedriveSubject returns the subject of the message that starts a job again.
 func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lane, job) }
 
-// TaskSubject is where chunk k of n waits.
+// TaskSubject returns the subject of chunk k of n of a job.
 func TaskSubject(lane int, job string, n, k int) string {
 	return Subject{Kind: KindTask, Lane: lane, Job: job, N: n, K: k}.String()
 }
 
-// PartialSubject is where the values of chunk k of n go.
+// PartialSubject returns the subject of the values of chunk k of n.
 func PartialSubject(lane int, job string, n, k int) string {
 	return Subject{Kind: KindPartial, Lane: lane, Job: job, N: n, K: k}.String()
 }
 
-// DLQSubject is where what a stage gave up on is kept.
+// DLQSubject returns the subject of the dead letters of a stage and job.
 func DLQSubject(stage, job string) string {
 	return Subject{Kind: KindDLQ, Stage: stage, Job: job}.String()
 }
 
+// laned returns a subject that has a lane and a job.
 func laned(k Kind, lane int, job string) string {
 	return Subject{Kind: k, Lane: lane, Job: job}.String()
 }
@@ -146,15 +172,16 @@ func laned(k Kind, lane int, job string) string {
 // Filter returns the subject filter of everything of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
-// Served returns the subjects of a kind that somebody serves, for a stream: of a kind with lanes those of every lane,
-// with as many tokens as ParseSubject wants. What else is published finds no stream, and its publisher learns that at
-// once.
+// Served returns the subjects of a kind that a stream takes: for a kind with lanes those of every
+// lane, with as many tokens as ParseSubject expects. A message on any other subject finds no
+// stream, and its publisher learns that at once.
 func Served(k Kind) []string {
 	layout := layouts[k]
 	rest := strings.Repeat(".*", len(layout))
 	if !strings.HasPrefix(layout, "l") {
 		return []string{wire.Prefix + string(k) + rest}
 	}
+
 	subjects := make([]string, wire.Lanes)
 	for lane := range subjects {
 		subjects[lane] = wire.Prefix + string(k) + "." + strconv.Itoa(lane) + rest[2:]
@@ -167,7 +194,8 @@ func LaneFilter(k Kind, lane int) string {
 	return wire.Prefix + string(k) + "." + strconv.Itoa(lane) + ".>"
 }
 
-// ChunksFilter returns the filter of all chunks of a job: btn.v1.<kind>.<lane>.<job>.> for tasks and partials.
+// ChunksFilter returns the filter of all chunks of a job: btn.v1.<kind>.<lane>.<job>.> for tasks
+// and partials.
 func ChunksFilter(k Kind, lane int, job string) string {
 	return wire.Prefix + string(k) + "." + strconv.Itoa(lane) + "." + job + ".>"
 }

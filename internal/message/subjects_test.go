@@ -89,7 +89,9 @@ func TestLane(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	got := Headers(&wire.Cancel{}, "j", digestA, "")
 	want := map[string][]string{
-		"content-type": {"application/msgpack"}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"},
+		"content-type": {
+			"application/msgpack",
+		}, "Btn-Schema": {"cancel"}, "Btn-Schema-Version": {"1"}, "Btn-Job": {"j"},
 		"Btn-Digest": {digestA},
 	}
 	if !reflect.DeepEqual(got, want) {

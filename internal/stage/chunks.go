@@ -8,23 +8,28 @@ import (
 	"github.com/basetensor/basetensor/internal/policy"
 )
 
-// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: those of the queries that need all their
-// values first, query by query and in the order of parts, then estimate by estimate those of the queries that grow. It always
-// returns at least one chunk, which may be empty, so that every job ends at the aggregator. ends are the numbers of first chunks
-// with which an estimate of every query is complete, ascending: nil where no query grows.
+// Chunks groups the units of a job into tasks of about policy.ChunkFlops operations: first those of
+// the queries that need all their values, query by query in the order of parts; then those of the
+// queries that grow, estimate by estimate. It returns at least one chunk, which may be empty, so
+// that every job reaches the aggregator. ends are the numbers of first chunks with which an
+// estimate of every query is complete, ascending: nil where no query grows.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
 }
 
-// ChunksAndCosts is Chunks with tasks of about so many operations each (0: policy.ChunkFlops; 1: every unit is a task), and what they are
-// expected to take, not counting marginals.
-func ChunksAndCosts(net *btn.Network, assignments []btn.Assignment, each float64) (chunks [][]btn.Unit, flops []float64, ends []int) {
+// ChunksAndCosts is Chunks with tasks of about each operations (0: policy.ChunkFlops; 1: every unit
+// is a task). flops is what they are expected to take, not counting marginals.
+func ChunksAndCosts(
+	net *btn.Network, assignments []btn.Assignment, each float64,
+) (chunks [][]btn.Unit, flops []float64, ends []int) {
 	if each == 0 {
 		each = policy.ChunkFlops
 	}
+
 	c := cutter{each: each, chunks: [][]btn.Unit{nil}, costs: []float64{0}}
 	longest := 0
+	// Queries that need all their values.
 	for q, a := range assignments {
 		switch {
 		case a.Error != nil:
@@ -33,21 +38,19 @@ func ChunksAndCosts(net *btn.Network, assignments []btn.Assignment, each float64
 		default:
 			e := &a.Plan.Estimates[0]
 			for i := range e.Parts {
-				var flops float64
-				if a.Cost != nil { // under this query's evidence
-					flops = a.Cost.Flops / float64(len(e.Parts))
-				} else {
-					flops = contract.Flops(net, e, i)
-				}
-				c.add(btn.Unit{Query: q, Part: i}, flops)
+				c.add(btn.Unit{Query: q, Part: i}, unitFlops(net, &a, e, i))
 			}
 		}
 	}
+
+	// Queries that grow: estimate k of all of them begins a new chunk.
 	first := make([]int, len(assignments)) // part of the next estimate
 	for k := range longest {
 		if len(c.chunks[len(c.chunks)-1]) > 0 {
-			c.chunks, c.costs = append(c.chunks, nil), append(c.costs, 0)
+			c.chunks = append(c.chunks, nil)
+			c.costs = append(c.costs, 0)
 		}
+
 		for q, a := range assignments {
 			if a.Error != nil || !a.Plan.Grows() || k >= len(a.Plan.Estimates) {
 				continue
@@ -63,18 +66,31 @@ func ChunksAndCosts(net *btn.Network, assignments []btn.Assignment, each float64
 	return c.chunks, c.costs, ends
 }
 
-// cutter fills one chunk after the other.
+// unitFlops returns the expected operations of part i: from the cost under the query's evidence
+// where that is known.
+func unitFlops(net *btn.Network, a *btn.Assignment, e *btn.Estimate, i int) float64 {
+	if a.Cost != nil {
+		return a.Cost.Flops / float64(len(e.Parts))
+	}
+	return contract.Flops(net, e, i)
+}
+
+// cutter fills one chunk after the other, up to about each operations.
 type cutter struct {
 	each   float64
 	chunks [][]btn.Unit
-	costs  []float64
+	costs  []float64 // operations per chunk
 }
 
+// add puts a unit into the last chunk, or into a new one if the last would exceed each.
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
 	if len(c.chunks[last]) > 0 && c.costs[last]+flops > c.each {
-		c.chunks, c.costs, last = append(c.chunks, nil), append(c.costs, 0), last+1
+		c.chunks = append(c.chunks, nil)
+		c.costs = append(c.costs, 0)
+		last++
 	}
+
 	c.chunks[last] = append(c.chunks[last], u)
 	c.costs[last] += flops
 }

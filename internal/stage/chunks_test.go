@@ -12,7 +12,13 @@ import (
 func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2, 2}}
 	for _, scope := range [][]int{{0, 1}, {1, 2}, {0, 2}} {
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{2, 1, 1, 2}}})
+		m.Factors = append(
+			m.Factors,
+			factorgraph.Factor{
+				Scope: scope,
+				Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{2, 1, 1, 2}},
+			},
+		)
 	}
 	net, err := Reparameterise(t.Context(), m, btn.Settings{})
 	if err != nil {
@@ -22,9 +28,15 @@ func TestChunksCoverEveryUnitOnceInOrder(t *testing.T) {
 	for i := range parts {
 		parts[i] = &btn.RankOne{Frame: &btn.Frame{}, R: make([][]float64, len(net.Dims))}
 	}
-	plan := &btn.Plan{Estimates: []btn.Estimate{{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{}}}}
+	plan := &btn.Plan{
+		Estimates: []btn.Estimate{
+			{Rule: btn.Linear, Slices: 1, Parts: parts, Quality: &btn.Quality{}},
+		},
+	}
 	heavy := &btn.Cost{Flops: 5 * policy.ChunkFlops} // of all five parts
-	chunks, _ := Chunks(net, []btn.Assignment{{Plan: plan}, {Error: &btn.ErrorInfo{}}, {Plan: plan, Cost: heavy}})
+	chunks, _ := Chunks(
+		net, []btn.Assignment{{Plan: plan}, {Error: &btn.ErrorInfo{}}, {Plan: plan, Cost: heavy}},
+	)
 	var units []btn.Unit
 	for _, c := range chunks {
 		units = append(units, c...)

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// Describe says what the queries that grow will take: a line per query, empty where none grows.
+// Describe says what the queries that grow will take: a line per query, or "" where none grows.
 func Describe(assignments []btn.Assignment) string {
 	var lines []string
 	for q, a := range assignments {
@@ -25,12 +25,16 @@ func Describe(assignments []btn.Assignment) string {
 	return strings.Join(lines, "\n")
 }
 
+// describePlan lists the plan's estimates and the most they take.
 func describePlan(p *btn.Plan) string {
 	var steps []string
 	flops, bytes := 0.0, 0.0
 	for k := range p.Estimates {
 		e := &p.Estimates[k]
-		flops, bytes = flops+e.Cost.Flops, max(bytes, e.Cost.Bytes)
+
+		flops += e.Cost.Flops
+		bytes = max(bytes, e.Cost.Bytes)
+
 		var r btn.EstimateResult
 		e.Parts[0].Describe(&r)
 		step := fmt.Sprintf("%s %d", r.Kind, r.Size)
@@ -40,11 +44,16 @@ func describePlan(p *btn.Plan) string {
 		case r.Family != btn.FamilyRegions:
 			step = fmt.Sprintf("%s χ=%d", r.Family, r.Bond)
 		}
+
 		if e.Slices > 1 {
 			step += fmt.Sprintf(" × %d slices", e.Slices)
 		}
+
 		steps = append(steps, step)
 	}
-	return fmt.Sprintf("%s; at most %.3g flops, %.3g MiB at a time, until the uncertainty is within %.2g nats",
-		strings.Join(steps, ", "), flops, bytes/(1<<20), p.Accuracy)
+
+	return fmt.Sprintf(
+		"%s; at most %.3g flops, %.3g MiB at a time, until the uncertainty is within %.2g nats",
+		strings.Join(steps, ", "), flops, bytes/(1<<20), p.Accuracy,
+	)
 }

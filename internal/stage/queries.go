@@ -8,8 +8,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Queries returns the queries with evidence that is text parsed, after query.Check. It leaves asked as it is.
-// Errors are those of query.Check, and those of uai.ReadEvidence with the query's position.
+// Queries returns the queries with evidence given as text parsed, and checked by query.Check. It
+// does not change asked. Errors are those of query.Check, and those of uai.ReadEvidence with the
+// query's position.
 func Queries(domains []int, asked []query.Query) ([]query.Query, error) {
 	queries := make([]query.Query, len(asked))
 	for i, q := range asked {

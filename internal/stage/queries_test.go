@@ -19,7 +19,9 @@ func TestQueriesReadText(t *testing.T) {
 		t.Errorf("asked became %+v", asked)
 	}
 	for _, text := range []string{"1 1 3", "1 2 0", "x"} {
-		if _, err := Queries([]int{2, 3}, []query.Query{{Evid: text}}); fault.CodeOf(err) != fault.BadInput {
+		if _, err := Queries(
+			[]int{2, 3}, []query.Query{{Evid: text}},
+		); fault.CodeOf(err) != fault.BadInput {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

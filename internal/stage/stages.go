@@ -1,5 +1,5 @@
-// Package stage has the four stages as plain calls: reparameterise, learn, contract, aggregate. pkg/infer calls them in a row, the
-// workers one each, and the answers have the same bits.
+// Package stage has the four stages as plain calls: reparameterise, learn, contract, aggregate.
+// pkg/infer calls them in a row, the workers one each, and the answers have the same bits.
 package stage
 
 import (
@@ -19,15 +19,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Reparameterise is the first stage: the model as a base tensor network (Lemma 1), without any evidence.
-// Maps are for symmetry-cp, which learns in them: what contracts B itself gets the identity, whatever the settings say. Z does
-// not depend on maps, and a table multiplied by one has lost what is 10^-16 of its largest entry.
-// Errors are the model's and carry fault.BadInput, or fault.Unsupported where its numbers are beyond what this version holds.
-func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
+// Reparameterise is the first stage: it writes the model as a base tensor network (Lemma 1),
+// without any evidence. Only method symmetry-cp, which learns in them, gets maps; the methods that
+// contract B itself get the identity, whatever the settings say, because Z does not depend on maps,
+// and a table multiplied by one loses entries below 10^-16 of its largest. Errors carry
+// fault.BadInput where the model is wrong, and fault.Unsupported where its numbers are beyond the
+// range of this version.
+func Reparameterise(
+	ctx context.Context, m *factorgraph.Model, s btn.Settings,
+) (*btn.Network, error) {
 	s = s.WithDefaults()
 	if s.Method != btn.MethodSymmetryCP {
 		s.Maps = btn.MapIdentity
 	}
+
 	net, err := reparameterise(ctx, m, s)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
@@ -41,77 +46,110 @@ func Reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (
 	return net, nil
 }
 
-func reparameterise(ctx context.Context, m *factorgraph.Model, s btn.Settings) (*btn.Network, error) {
+// reparameterise builds the network with the maps of the settings.
+func reparameterise(
+	ctx context.Context, m *factorgraph.Model, s btn.Settings,
+) (*btn.Network, error) {
 	if s.Maps == btn.MapBP {
 		return bp.Network(ctx, m, s.Cores, bp.Options{})
 	}
 	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
 }
 
-// Learn is the second stage: which plan answers each query, learned or taken from memo (nil: no memo).
-func Learn(ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo) ([]btn.Assignment, error) {
+// Learn is the second stage: it assigns each query the plan that answers it, learned or taken from
+// memo (nil: no memo).
+func Learn(
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo,
+) ([]btn.Assignment, error) {
 	return LearnKnown(ctx, net, queries, s, memo, &plan.Known{})
 }
 
 // LearnKnown is Learn for networks that may be known from earlier calls.
 func LearnKnown(
-	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo, known *plan.Known,
+	ctx context.Context, net *btn.Network, queries []query.Query, s btn.Settings, memo plan.Memo,
+	known *plan.Known,
 ) ([]btn.Assignment, error) {
 	return plan.AssignKnown(ctx, net, queries, s, memo, known)
 }
 
-// ContractOptions bound one worker's contraction.
+// ContractOptions are the bounds of one worker's contraction, and what it may reuse.
 type ContractOptions struct {
-	First   int   // the query of the request that is the first of those given
+	First   int   // position in the request of the first of the queries given
 	Memory  int64 // bytes for tables, 0 means btn.DefaultMemory
 	Threads int   // 0 means all processors
-	// Shared is what the calls for one job may hand on to each other, nil for nothing. Values are the same either way.
+
+	// Shared keeps intermediate results for the calls of one job; may be nil. Values do not depend
+	// on it.
 	Shared *problem.Shared
-	// Projectors remembers those of truncated trees, nil: they are learned each time. Values are the same either way.
+
+	// Projectors remembers those of truncated trees; nil: they are learned each time. Values do not
+	// depend on it.
 	Projectors problem.ProjectorMemo
 }
 
-// Contract is the third stage: the values of some units, each under its query's evidence, in the order given. What the units of a
-// query have in common, its simplified network above all, is made once.
-// A unit that cannot be computed carries its error; the error returned is the context's or an infrastructure failure.
+// Contract is the third stage: it computes the values of some units, each under its query's
+// evidence, in the order given. What successive units of a query have in common, its simplified
+// network above all, is made once. A unit that cannot be computed carries its error; the error
+// returned is the context's or an infrastructure failure.
 func Contract(
-	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, units []btn.Unit,
-	o ContractOptions,
+	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query,
+	units []btn.Unit, o ContractOptions,
 ) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(units))
 	var current *problem.Problem
-	of := -1
+	of := -1 // the query of current
+
 	for i, u := range units {
 		values[i].Unit = u
 		q := u.Query - o.First
 		if q < 0 || q >= len(queries) || u.Query < 0 || u.Query >= len(assignments) {
-			return nil, fault.New(fault.Internal, "stage: unit %d names query %d, there are %d from %d", i, u.Query, len(queries), o.First)
+			return nil, fault.New(
+				fault.Internal, "stage: unit %d names query %d, there are %d from %d", i, u.Query,
+				len(queries), o.First,
+			)
 		}
+
 		a := &assignments[u.Query]
 		var part btn.Part
 		if a.Plan != nil {
 			part, _ = a.Plan.Part(u.Part)
 		}
 		if part == nil {
-			return nil, fault.New(fault.Internal, "stage: unit %d names part %d of query %d, whose plan has none", i, u.Part, u.Query)
+			return nil, fault.New(
+				fault.Internal, "stage: unit %d names part %d of query %d, whose plan has none", i,
+				u.Part, u.Query,
+			)
 		}
+
 		if of != u.Query {
 			var err error
-			options := problem.Options{Memory: o.Memory, Threads: o.Threads, Projectors: o.Projectors}
-			if current, err = o.Shared.Problem(net, queries[q].Evidence, a.Messages, options); err != nil {
-				values[i].Error, of = errorInfo(err, query.StageContract), -1
+			options := problem.Options{
+				Memory:     o.Memory,
+				Threads:    o.Threads,
+				Projectors: o.Projectors,
+			}
+			if current, err = o.Shared.Problem(
+				net, queries[q].Evidence, a.Messages, options,
+			); err != nil {
+				values[i].Error = errorInfo(err, query.StageContract)
+				of = -1
 				continue
 			}
 			of = u.Query
 		}
-		value, err := contract.Part(ctx, current, part, problem.Want{Marginals: queries[q].Marginals, Joint: a.Joint})
+
+		value, err := contract.Part(
+			ctx, current, part, problem.Want{Marginals: queries[q].Marginals, Joint: a.Joint},
+		)
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
+
 		if err != nil {
 			values[i].Error = errorInfo(err, query.StageContract)
 			continue
 		}
+
 		if value.Marginals != nil {
 			value.Marginals.Domains = domains(net)
 		}
@@ -129,18 +167,25 @@ func domains(net *btn.Network) []int {
 	return d
 }
 
+// errorInfo returns an error as it stands in results.
 func errorInfo(err error, stage string) *btn.ErrorInfo {
 	return &btn.ErrorInfo{Code: fault.CodeOf(err), Message: err.Error(), Stage: stage}
 }
 
-// Aggregate is the last stage: one result per query from the values of all units, in any order (Lemma 5). A query that grows
-// needs those with which it has settled. evidenceFiles may be nil, or has one name per query, empty for none.
-func Aggregate(job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+// Aggregate is the last stage: it computes one result per query from the values of all units, in
+// any order (Lemma 5). A query that grows needs only the values with which it has settled.
+// evidenceFiles may be nil, or has one name per query, empty for none.
+func Aggregate(
+	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
+) []btn.Result {
 	return aggregate.Results(inputs(job, assignments, evidenceFiles, values))
 }
 
-// AggregateNow is Aggregate when no more values will come: queries that grow are answered with what is there.
-func AggregateNow(job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue) []btn.Result {
+// AggregateNow is Aggregate for values that no more will follow: queries that grow are answered
+// with these.
+func AggregateNow(
+	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
+) []btn.Result {
 	in := inputs(job, assignments, evidenceFiles, values)
 	for q := range in {
 		in[q].Deadline = true
@@ -148,7 +193,7 @@ func AggregateNow(job string, assignments []btn.Assignment, evidenceFiles []stri
 	return aggregate.Results(in)
 }
 
-// Settled reports whether the values there are suffice: no query needs any more.
+// Settled reports whether the values suffice: no query needs any more.
 func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	for _, in := range inputs("", assignments, nil, values) {
 		if !aggregate.Settled(in) {
@@ -158,13 +203,17 @@ func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	return true
 }
 
-func inputs(job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue) []aggregate.Input {
+// inputs distributes the values to their queries.
+func inputs(
+	job string, assignments []btn.Assignment, evidenceFiles []string, values []btn.UnitValue,
+) []aggregate.Input {
 	byQuery := make([][]btn.UnitValue, len(assignments))
 	for _, v := range values {
 		if v.Query >= 0 && v.Query < len(byQuery) {
 			byQuery[v.Query] = append(byQuery[v.Query], v)
 		}
 	}
+
 	in := make([]aggregate.Input, len(assignments))
 	for q := range assignments {
 		in[q] = aggregate.Input{Job: job, Query: q, Assignment: &assignments[q], Values: byQuery[q]}
@@ -175,7 +224,7 @@ func inputs(job string, assignments []btn.Assignment, evidenceFiles []string, va
 	return in
 }
 
-// Failed returns the results of a job none of whose queries has an answer, for the same reason.
+// Failed returns the results of a job none of whose queries has an answer, all for the same reason.
 func Failed(job string, queries int, err error, stage string) []btn.Result {
 	results := make([]btn.Result, queries)
 	for q := range results {
