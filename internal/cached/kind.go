@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 )
 
-// NumericKind names the arithmetic that the last bits of this process's numbers depend on: the processor's, and the vector instructions
-// that the kernels were built with.
+// NumericKind identifies the arithmetic on which the last bits of this process's numbers depend:
+// the processor's, and the vector instructions for which the kernels were built.
 func NumericKind() string {
 	if v := pairwise.Vector(); v != "" {
 		return message.NumericKind() + "-" + strings.ToLower(v)

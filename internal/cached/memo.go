@@ -1,5 +1,5 @@
-// Package cached has what workers keep in the cache, as values: decompositions, projectors of truncated trees, and the networks of
-// registered models.
+// Package cached has what workers keep in the cache, as values: decompositions, projectors of
+// truncated trees, and the networks of registered models.
 package cached
 
 import (
@@ -13,13 +13,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Memo remembers decompositions in a cache, as bytes: it is the plan.Memo of learn-worker.
+// Memo remembers plans in a cache, as bytes. It is the plan.Memo of learn-worker.
 type Memo struct{ Cache *cache.Cache }
 
-// Do returns the decomposition under key, or computes it and remembers it; where another worker was first, it returns what that one has
-// computed. An entry that was kept faithfully and yet
-// cannot be decoded, written by another version perhaps, is forgotten and computed anew.
-func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+// Do returns the plan under key, and whether it was remembered; else it computes the plan and
+// stores it. Where another worker was first it returns what that one has computed. A stored plan
+// that cannot be decoded, written by another version perhaps, is forgotten and computed again.
+func (m Memo) Do(
+	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	var plan *btn.Plan // set if this call computes
 	var own []byte
 	produce := func(ctx context.Context) ([]byte, error) {
@@ -30,33 +32,40 @@ func (m Memo) Do(ctx context.Context, key string, compute func(context.Context) 
 		own, err = message.EncodePlan(plan)
 		return own, fault.Wrap(fault.Internal, err)
 	}
+
 	b, hit, err := m.Cache.GetOrCompute(ctx, key, produce)
 	if err != nil {
 		return nil, false, err
 	}
+
 	if plan != nil && bytes.Equal(b, own) {
 		return plan, false, nil
 	}
+
 	if plan, err = message.DecodePlan(b); err == nil {
 		return plan, hit, nil
 	}
+
 	m.Cache.Forget(ctx, key)
 	plan, err = compute(ctx)
 	return plan, false, err
 }
 
-// Value says what a value of the cache holds, for people.
+// Value describes a value of the cache, for people.
 type Value struct {
-	Method     btn.Method `json:"method,omitempty"` // of a plan
+	// Of a plan.
+	Method     btn.Method `json:"method,omitempty"`
 	Exact      bool       `json:"exact,omitempty"`
 	Components int        `json:"components,omitempty"`
-	Plan       *btn.Cost  `json:"plan,omitempty"`
+	Plan       *btn.Cost  `json:"plan,omitempty"` // the cost of the first estimate
 	Warnings   []string   `json:"warnings,omitempty"`
-	Network    string     `json:"network,omitempty"` // of a registered model: the digest of its network's bytes
-	Variables  int        `json:"variables,omitempty"`
+
+	// Of a registered model.
+	Network   string `json:"network,omitempty"` // digest of its network's bytes
+	Variables int    `json:"variables,omitempty"`
 }
 
-// Describe reads a value that the cache has under key. Of kinds that it does not know it says nothing.
+// Describe decodes and describes the value under key. The description of an unknown kind is empty.
 func Describe(key string, value []byte) (*Value, error) {
 	switch cache.KindOf(key) {
 	case "decomposition":
@@ -68,18 +77,26 @@ func Describe(key string, value []byte) (*Value, error) {
 		if len(d.Estimates) > 0 {
 			cost = &d.Estimates[0].Cost
 		}
-		return &Value{Method: d.Method, Exact: d.Exact(), Components: d.Len(), Plan: cost, Warnings: d.Warnings}, nil
+		return &Value{
+			Method:     d.Method,
+			Exact:      d.Exact(),
+			Components: d.Len(),
+			Plan:       cost,
+			Warnings:   d.Warnings,
+		}, nil
 	case "network":
 		p, ok := DecodeNetwork(value)
 		if !ok {
-			return nil, fault.New(fault.BadInput, "pipeline: %s: not a network's digest and domains", key)
+			return nil, fault.New(
+				fault.BadInput, "pipeline: %s: not a network's digest and domains", key,
+			)
 		}
 		return &Value{Network: p.Blob, Variables: len(p.Domains)}, nil
 	}
 	return &Value{}, nil
 }
 
-// Overflow keeps among the blobs what is too large for Redis.
+// Overflow stores as blobs what is too large for Redis.
 type Overflow struct{ Bus *bus.Bus }
 
 // Get returns the blob of a digest.
@@ -87,7 +104,7 @@ func (o Overflow) Get(ctx context.Context, digest string) ([]byte, error) {
 	return o.Bus.GetBlob(ctx, digest)
 }
 
-// Put stores value under its digest.
+// Put stores value as a blob, under its own digest.
 func (o Overflow) Put(ctx context.Context, _ string, value []byte) error {
 	_, err := o.Bus.PutBlob(ctx, value)
 	return err

@@ -29,7 +29,10 @@ func TestMemoRemembersPlans(t *testing.T) {
 	}
 	along := func(order ...int) *btn.Plan {
 		return &btn.Plan{Method: btn.MethodExact, Estimates: []btn.Estimate{{
-			Rule: btn.Linear, Slices: 1, Alpha: []scaled.Number{{Mant: 1.5, Exp: 7}}, Parts: []btn.Part{&btn.Elimination{Order: order, Flops: 8}},
+			Rule:    btn.Linear,
+			Slices:  1,
+			Alpha:   []scaled.Number{{Mant: 1.5, Exp: 7}},
+			Parts:   []btn.Part{&btn.Elimination{Order: order, Flops: 8}},
 			Quality: &btn.Quality{Exact: true, ConditionGram: 1},
 		}}}
 	}
@@ -37,7 +40,8 @@ func TestMemoRemembersPlans(t *testing.T) {
 	computed := 0
 	compute := func(context.Context) (*btn.Plan, error) { computed++; return want, nil }
 	first := open()
-	for i, m := range []cached.Memo{first, first, open()} { // computed, from the process, from Redis
+	// computed, from the process, from Redis
+	for i, m := range []cached.Memo{first, first, open()} {
 		got, hit, err := m.Do(t.Context(), "key", compute)
 		if err != nil || hit != (i > 0) || !reflect.DeepEqual(got, want) {
 			t.Errorf("call %d: %+v, hit %v, %v", i, got, hit, err)
@@ -66,7 +70,9 @@ func TestMemoRemembersPlans(t *testing.T) {
 		t.Errorf("behind another worker: %+v, hit %v, %v", got, hit, err)
 	}
 	failure := errors.New("no plan")
-	if _, _, err := m.Do(t.Context(), "fails", func(context.Context) (*btn.Plan, error) { return nil, failure }); !errors.Is(err, failure) {
+	if _, _, err := m.Do(
+		t.Context(), "fails", func(context.Context) (*btn.Plan, error) { return nil, failure },
+	); !errors.Is(err, failure) {
 		t.Errorf("the computation's error: %v", err)
 	}
 	server.Close()

@@ -9,17 +9,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// NetworkVersion is part of every key of a network. It changes whenever the same model and settings may give another
-// network, or the same network other bytes.
+// NetworkVersion is part of every key of a network. It changes whenever the same model and settings
+// may give another network, or the same network other bytes.
 const NetworkVersion = "1"
 
-// Network is what reparam-worker needs of a model to pass its queries on.
+// Network is what reparam-worker needs to know about a model whose network is stored.
 type Network struct {
 	Blob    string // digest of the network's bytes
-	Domains []int
+	Domains []int  // number of values per variable
 }
 
-// NetworkKey is where the cache has a registered model's network: the digest and, hashed, the settings and the arithmetic.
+// NetworkKey returns the key of a registered model's network: its digest and, hashed, the settings
+// and the arithmetic.
 func NetworkKey(m *wire.Request) (string, error) {
 	settings, err := (&wire.Request{Settings: m.Settings}).Digest()
 	if err != nil {
@@ -28,7 +29,7 @@ func NetworkKey(m *wire.Request) (string, error) {
 	return cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind()), nil
 }
 
-// Encode is p as the cache keeps it: the digest, then the domains as varints.
+// Encode returns p as the cache keeps it: the digest in hexadecimal, then the domains as varints.
 func (p Network) Encode() []byte {
 	b := append(make([]byte, 0, len(p.Blob)+2*len(p.Domains)), p.Blob...)
 	for _, d := range p.Domains {
@@ -37,19 +38,21 @@ func (p Network) Encode() []byte {
 	return b
 }
 
-// DecodeNetwork reads what Encode wrote; false if it is something else.
+// DecodeNetwork decodes what Encode wrote; it returns false for anything else.
 func DecodeNetwork(b []byte) (Network, bool) {
 	n := len(wire.Digest(nil))
 	if len(b) < n || !form.IsDigest(string(b[:n])) {
 		return Network{}, false
 	}
+
 	p := Network{Blob: string(b[:n]), Domains: make([]int, 0, len(b)-n)}
 	for b = b[n:]; len(b) > 0; {
 		d, size := binary.Uvarint(b)
 		if size <= 0 || d < 1 || d > 1<<31 {
 			return Network{}, false
 		}
-		p.Domains, b = append(p.Domains, int(d)), b[size:]
+		p.Domains = append(p.Domains, int(d))
+		b = b[size:]
 	}
 	return p, true
 }

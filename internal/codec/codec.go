@@ -1,13 +1,14 @@
 // Package codec writes Go values as msgpack and reads them back from bytes that may be hostile.
 //
-// A message or blob is one msgpack map with string keys. Two keys are common to all: "t", its name, and "v", its major version.
-// Lists of floats are bin fields of little-endian float64, lists of integers are msgpack arrays. The same value always gives the same
-// bytes: fields in the order of their struct, free maps sorted by key.
+// A message or blob is one msgpack map with string keys. Two keys are common to all: "t", its name,
+// and "v", its major version. Lists of floats are bin fields of little-endian float64, lists of
+// integers are msgpack arrays. The same value always gives the same bytes: fields in the order of
+// their struct, free maps sorted by key.
 //
-// The reflection decoder of the msgpack library is not used for reading. On hostile bytes it allocates what a header
-// claims, wraps integers that do not fit and takes missing fields for zero. Unmarshal instead runs Scan, which is linear and
-// allocates nothing, and then reads field by field against the Go type, with an allowance of memory. Writing uses the
-// library's encoder.
+// The reflection decoder of the msgpack library is not used for reading. On hostile bytes it
+// allocates what a header claims, wraps integers that do not fit and takes missing fields for zero.
+// Unmarshal instead runs Scan, which is linear and allocates nothing, and then reads field by field
+// against the Go type, with an allowance of memory. Writing uses the library's encoder.
 package codec
 
 import (
@@ -19,21 +20,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Version is the major version of the messages. It grows by optional fields only; another major version is another subject.
+// Version is the major version of the messages. Within it only optional fields are added; another
+// major version has subjects of its own.
 const Version = 1
 
-// The keys that all messages have.
+// Keys that all messages have.
 const (
 	keyName    = "t"
 	keyVersion = "v"
 )
 
-// Invalid is the error of a field whose value is wrong. It wraps ErrInvalid.
+// Invalid returns the error of a field with a wrong value. It wraps ErrInvalid.
 func Invalid(name, format string, args ...any) error {
 	return &placed{name, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))}
 }
 
-// Blame gives a decoding error the name of what was decoded, and its code: unsupported for ErrVersion, else bad_input.
+// Blame adds the name of what was decoded to an error, and a code: unsupported for ErrVersion, else
+// bad_input.
 func Blame(name string, err error) error {
 	switch {
 	case err == nil:
@@ -44,12 +47,14 @@ func Blame(name string, err error) error {
 	return fault.Wrap(fault.BadInput, Under(name, err))
 }
 
-// CheckFinite looks for a NaN or Inf in what v points to, which JSON has not. The error wraps ErrInvalid and names the field.
+// CheckFinite returns an error if what v points to contains NaN or ±Inf, which JSON does not have.
+// The error wraps ErrInvalid and names the field.
 func CheckFinite(v any) error {
 	x := reflect.ValueOf(v).Elem()
 	return checkFinite(shapeOf(x.Type()), x)
 }
 
+// checkFinite is CheckFinite for a value with its shape.
 func checkFinite(s *shape, v reflect.Value) error {
 	switch s.form {
 	case formFloat:

@@ -10,32 +10,38 @@ import (
 	"github.com/basetensor/basetensor/internal/arena"
 )
 
-// Reader reads values against their shape. It trusts nothing that Scan has checked: both guard alone.
+// Reader decodes values by their shape. It checks everything that Scan has checked as well: each is
+// safe without the other.
 type Reader struct {
 	cursor
 	allowance int // bytes of memory that the rest of the message may still take
 
-	ints    arena.Slab[int] // lists are pieces of few long ones
+	// Many short lists are cut from few long ones.
+	ints    arena.Slab[int]
 	reals   arena.Slab[float64]
 	vectors arena.Slab[[]float64]
-	known   map[string]string // short strings that came before
+
+	known map[string]string // short strings that came before
 }
 
-// Unmarshal reads the message of this name into the struct that v points to.
+// Unmarshal decodes the message of this name into the struct that v points to. It takes memory of
+// at most 1 MiB and 32 times the message.
 func Unmarshal(name string, b []byte, limit int, v any) error {
 	if err := Scan(b, limit); err != nil {
 		return err
 	}
+
 	r := &Reader{cursor: cursor{b: b}, allowance: 1<<20 + 32*len(b)}
 	if err := r.envelope(name); err != nil {
 		return err
 	}
+
 	r.i = 0
 	value := reflect.ValueOf(v).Elem()
 	return r.read(shapeOf(value.Type()), value)
 }
 
-// envelope checks the common keys, wherever in the outermost map they stand.
+// envelope checks the common keys, at any position in the outermost map.
 func (r *Reader) envelope(name string) error {
 	h, err := r.next()
 	if err != nil {
@@ -44,8 +50,10 @@ func (r *Reader) envelope(name string) error {
 	if h.class != classMap {
 		return r.malformed("a message is a map, this is a %s", h.class)
 	}
+
 	var gotName string
-	version, hasVersion := int64(0), false
+	version := int64(0)
+	hasVersion := false
 	for range h.n {
 		key, err := r.key()
 		if err != nil {
@@ -63,13 +71,15 @@ func (r *Reader) envelope(name string) error {
 			if err != nil {
 				return Under(keyVersion, err)
 			}
-			version, hasVersion = int64(h.u), true
+			version = int64(h.u)
+			hasVersion = true
 		default:
 			if err := r.skip(MaxDepth); err != nil {
 				return err
 			}
 		}
 	}
+
 	switch {
 	case !hasVersion:
 		return Missing(keyVersion)
@@ -81,6 +91,7 @@ func (r *Reader) envelope(name string) error {
 	return nil
 }
 
+// expect reads the header of a value that must be of a class.
 func (r *Reader) expect(k class) (head, error) {
 	h, err := r.next()
 	if err == nil && h.class != k {
@@ -89,13 +100,13 @@ func (r *Reader) expect(k class) (head, error) {
 	return h, err
 }
 
-// Value reads the next value into what v points to.
+// Value decodes the next value into what v points to.
 func (r *Reader) Value(v any) error {
 	x := reflect.ValueOf(v).Elem()
 	return r.read(shapeOf(x.Type()), x)
 }
 
-// Charge takes n elements of t from the allowance, before they are made.
+// Charge subtracts n elements of type t from the memory allowance, before they are made.
 func (r *Reader) Charge(n int, t reflect.Type) error {
 	if size := int(t.Size()); size > 0 && n > r.allowance/size {
 		return fmt.Errorf("%w: at byte %d: %d elements of %d bytes", ErrTooLarge, r.i, n, size)
@@ -104,17 +115,21 @@ func (r *Reader) Charge(n int, t reflect.Type) error {
 	return nil
 }
 
+// read decodes the next value into v, whose shape is s. Null is the zero value of what may be nil.
 func (r *Reader) read(s *shape, v reflect.Value) error {
 	start := r.i
 	h, err := r.next()
 	if err != nil {
 		return err
 	}
+
 	if h.class == classNil && s.form >= formBytes && s.form != formStruct {
 		v.SetZero()
 		return nil
 	}
+
 	wrong := func(want string) error { return r.malformed("%s expected, not %s", want, h.class) }
+
 	switch s.form {
 	case formString:
 		if h.class != classString {
@@ -175,18 +190,20 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 	return nil
 }
 
-// The strings of which one copy serves all: names of kinds, of which a network has millions of a few.
+// Bounds of the strings of which one copy is shared: names of kinds, of which a network has
+// millions of a few.
 const (
-	mostKnown  = 64 // of them
-	knownBytes = 16 // of one
+	mostKnown  = 64 // number of strings
+	knownBytes = 16 // length of one
 )
 
-// text takes a string.
+// text reads a string of n bytes.
 func (r *Reader) text(n int) string {
 	b := r.take(n)
 	if s, ok := r.known[string(b)]; ok {
 		return s
 	}
+
 	s := string(b)
 	if len(s) <= knownBytes && len(r.known) < mostKnown {
 		if r.known == nil {
@@ -197,7 +214,7 @@ func (r *Reader) text(n int) string {
 	return s
 }
 
-// integer returns h as a value of the signed type t.
+// integer returns the integer of a header as a value of the signed type t.
 func (r *Reader) integer(h head, t reflect.Type) (int64, error) {
 	if h.class != classInt {
 		return 0, r.malformed("integer expected, not %s", h.class)
@@ -209,7 +226,7 @@ func (r *Reader) integer(h head, t reflect.Type) (int64, error) {
 	return x, nil
 }
 
-// number returns a float, or an integer that a float64 holds exactly.
+// number returns the float of a header, or an integer that a float64 holds exactly.
 func number(h head) (float64, bool) {
 	switch {
 	case h.class == classFloat:
@@ -222,6 +239,7 @@ func number(h head) (float64, bool) {
 	return float64(h.u), h.u <= 1<<53
 }
 
+// floats decodes a bin of little-endian float64 into a list.
 func (r *Reader) floats(h head, s *shape, v reflect.Value) error {
 	if h.class != classBin {
 		return r.malformed("bin of float64 expected, not %s", h.class)
@@ -232,11 +250,13 @@ func (r *Reader) floats(h head, s *shape, v reflect.Value) error {
 	if err := r.Charge(h.n/8, s.typ.Elem()); err != nil {
 		return err
 	}
+
 	b := r.take(h.n)
 	x := r.reals.Make(len(b) / 8)
 	for i := range x {
 		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 	}
+
 	if p, ok := v.Addr().Interface().(*[]float64); ok {
 		*p = x
 	} else {
@@ -245,6 +265,7 @@ func (r *Reader) floats(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
+// list decodes an array into a list.
 func (r *Reader) list(h head, s *shape, v reflect.Value) error {
 	if h.class != classArray {
 		return r.malformed("array expected, not %s", h.class)
@@ -252,15 +273,18 @@ func (r *Reader) list(h head, s *shape, v reflect.Value) error {
 	if err := r.Charge(h.n, s.typ.Elem()); err != nil {
 		return err
 	}
+
 	if p, ok := v.Addr().Interface().(*[]int); ok {
 		*p = r.ints.Make(h.n)
 		return r.integers(*p)
 	}
+
 	if p, ok := v.Addr().Interface().(*[][]float64); ok {
 		*p = r.vectors.Make(h.n)
 	} else {
 		v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
 	}
+
 	for i := range h.n {
 		err := error(nil)
 		if s.form == formSlice {
@@ -279,7 +303,7 @@ func (r *Reader) list(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// integers fills x.
+// integers decodes len(x) integers into x.
 func (r *Reader) integers(x []int) error {
 	for i := range x {
 		h, err := r.next()
@@ -297,6 +321,7 @@ func (r *Reader) integers(x []int) error {
 
 var intType = reflect.TypeFor[int]()
 
+// freeMap decodes a map with any string keys.
 func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {
 		return r.malformed("map expected, not %s", h.class)
@@ -304,6 +329,7 @@ func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
 	if err := r.Charge(h.n, s.elem.typ); err != nil {
 		return err
 	}
+
 	v.Set(reflect.MakeMapWithSize(s.typ, h.n))
 	for range h.n {
 		key, err := r.key()
@@ -319,17 +345,19 @@ func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// object reads a struct: unknown keys are passed over, a missing required one is an error.
+// object decodes a struct: unknown keys are skipped, and a missing required one is an error.
 func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {
 		return r.malformed("map expected, not %s", h.class)
 	}
+
 	var seen [MaxKeys]bool
 	for range h.n {
 		key, err := r.key()
 		if err != nil {
 			return err
 		}
+
 		k, known := s.byName[string(key)]
 		if !known {
 			if err := r.skip(MaxDepth); err != nil {
@@ -337,12 +365,14 @@ func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 			}
 			continue
 		}
+
 		seen[k] = true
 		f := &s.fields[k]
 		if err := r.read(f.shape, v.FieldByIndex(f.index)); err != nil {
 			return Under(f.name, err)
 		}
 	}
+
 	for k := range s.fields {
 		if !seen[k] && !s.fields[k].omit {
 			return Missing(s.fields[k].name)
@@ -351,7 +381,7 @@ func (r *Reader) object(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// placed is an error with the path of the field it is in.
+// placed is an error with the path of its field.
 type placed struct {
 	path string
 	err  error
@@ -360,12 +390,12 @@ type placed struct {
 func (p *placed) Error() string { return p.path + ": " + p.err.Error() }
 func (p *placed) Unwrap() error { return p.err }
 
-// Missing is the error of a required field that is not there.
+// Missing returns the error of a required field that is not there.
 func Missing(name string) error {
 	return &placed{name, fmt.Errorf("%w: required field is missing", ErrMalformed)}
 }
 
-// Under puts a field's name, or an element's [i], before the path of err.
+// Under puts a field's name, or an element's [i], before the path of an error.
 func Under(name string, err error) error {
 	p, ok := err.(*placed)
 	switch {

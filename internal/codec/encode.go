@@ -14,14 +14,15 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Writer writes values in the form of their shape. Canonical bytes take empty lists for absent ones.
+// Writer encodes values by their shape. Canonical bytes leave out empty lists of optional fields,
+// as if they were nil.
 type Writer struct {
 	enc       *msgpack.Encoder
 	canonical bool
-	scratch   []byte // of a list of floats
+	scratch   []byte // of the last list of floats, for the next one
 }
 
-// Marshal returns the bytes of the struct v points to, under its name and version.
+// Marshal returns the encoded struct that v points to, with its name and version.
 func Marshal(name string, v any, canonical bool) ([]byte, error) {
 	first := firstChunks.Get().(*[]byte)
 	defer firstChunks.Put(first)
@@ -33,36 +34,43 @@ func Marshal(name string, v any, canonical bool) ([]byte, error) {
 	return b.join(), nil
 }
 
-// ArrayLen begins a list of n elements.
+// ArrayLen begins an array of n elements.
 func (w *Writer) ArrayLen(n int) error { return w.enc.EncodeArrayLen(n) }
 
-// Value writes what v points to.
+// Value encodes what v points to.
 func (w *Writer) Value(v any) error {
 	x := reflect.ValueOf(v).Elem()
 	return w.write(shapeOf(x.Type()), x)
 }
 
-// firstChunks are chunks to begin with: most messages fit one, and leave a copy of their own length behind.
-var firstChunks = sync.Pool{New: func() any { b := make([]byte, 0, firstChunk); return &b }}
+// firstChunks are buffers to begin with: most messages fit into one, of which a copy of their
+// length is returned.
+var firstChunks = sync.Pool{New: func() any {
+	b := make([]byte, 0, firstChunk)
+	return &b
+}}
 
-// MarshalTo writes what marshal returns. to should be an io.ByteWriter, too.
+// MarshalTo writes what Marshal returns. to should be an io.ByteWriter as well.
 func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
-	w := &Writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}} // nil would be written as null
+	// a nil scratch would be encoded as null
+	w := &Writer{enc: msgpack.NewEncoder(to), canonical: canonical, scratch: []byte{}}
 	value := reflect.ValueOf(v).Elem()
 	return w.object(shapeOf(value.Type()), value, name)
 }
 
-// chunks is what was written, in chunks of growing size: nothing is copied before the end, and once then.
+// chunks is an io.Writer into chunks of growing size: bytes are copied once, at the end.
 type chunks struct {
 	full [][]byte
-	last []byte
+	last []byte // is being filled
 }
 
+// Sizes of the first and the largest chunk in bytes.
 const (
 	firstChunk = 64 << 10
 	mostChunk  = 4 << 20
 )
 
+// Write appends b.
 func (c *chunks) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(c.last)+len(b) > cap(c.last) {
@@ -75,6 +83,7 @@ func (c *chunks) Write(b []byte) (int, error) {
 	return n, nil
 }
 
+// WriteByte appends b.
 func (c *chunks) WriteByte(b byte) error {
 	if len(c.last) == cap(c.last) {
 		c.grow()
@@ -83,6 +92,7 @@ func (c *chunks) WriteByte(b byte) error {
 	return nil
 }
 
+// grow begins a new chunk of twice the size.
 func (c *chunks) grow() {
 	if len(c.last) > 0 {
 		c.full = append(c.full, c.last)
@@ -90,12 +100,13 @@ func (c *chunks) grow() {
 	c.last = make([]byte, 0, min(max(2*cap(c.last), firstChunk), mostChunk))
 }
 
-// join returns a copy of everything, and forgets it.
+// join returns a copy of all bytes, and forgets the full chunks.
 func (c *chunks) join() []byte {
 	n := len(c.last)
 	for _, b := range c.full {
 		n += len(b)
 	}
+
 	out := make([]byte, 0, n)
 	for i, b := range c.full {
 		out = append(out, b...)
@@ -104,6 +115,7 @@ func (c *chunks) join() []byte {
 	return append(out, c.last...)
 }
 
+// write encodes v, whose shape is s.
 func (w *Writer) write(s *shape, v reflect.Value) error {
 	switch s.form {
 	case formString:
@@ -119,9 +131,11 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 	case formStruct:
 		return w.object(s, v, "")
 	}
+
 	if v.IsNil() {
 		return w.enc.EncodeNil()
 	}
+
 	switch s.form {
 	case formBytes:
 		return w.enc.EncodeBytes(v.Bytes())
@@ -156,7 +170,8 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 	return w.write(s.elem, v.Elem()) // formPointer
 }
 
-// object writes a struct, its absent fields left out. An outermost one has a name and gets the common keys.
+// object encodes a struct without its absent fields. An outermost one has a name, and the common
+// keys.
 func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 	n := 0
 	for i := range s.fields {
@@ -164,17 +179,21 @@ func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 			n++
 		}
 	}
+
 	if name != "" {
 		n += 2
 	}
+
 	if err := w.enc.EncodeMapLen(n); err != nil {
 		return err
 	}
+
 	if name != "" {
 		if err := w.enc.EncodeMulti(keyName, name, keyVersion, int(Version)); err != nil {
 			return err
 		}
 	}
+
 	for i := range s.fields {
 		f := &s.fields[i]
 		if w.absent(f, v) {
@@ -190,6 +209,8 @@ func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 	return nil
 }
 
+// absent reports whether a field of v is left out: an optional one with the zero value. In
+// canonical bytes an empty list, and a struct all of whose fields are absent, are left out as well.
 func (w *Writer) absent(f *field, v reflect.Value) bool {
 	if !f.omit {
 		return false
@@ -198,6 +219,7 @@ func (w *Writer) absent(f *field, v reflect.Value) bool {
 	if w.canonical && x.Kind() == reflect.Slice {
 		return x.Len() == 0
 	}
+
 	if w.canonical && f.shape.form == formStruct {
 		for i := range f.shape.fields {
 			if g := &f.shape.fields[i]; !w.absent(g, x) {
@@ -209,6 +231,7 @@ func (w *Writer) absent(f *field, v reflect.Value) bool {
 	return x.IsZero()
 }
 
+// freeMap encodes a map with its keys in order, so that equal maps have equal bytes.
 func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 	if v.Len() > MaxKeys {
 		return fmt.Errorf("%w: a map of %d keys, at most %d", ErrInvalid, v.Len(), MaxKeys)
@@ -216,6 +239,7 @@ func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 	if err := w.enc.EncodeMapLen(v.Len()); err != nil {
 		return err
 	}
+
 	keys := v.MapKeys()
 	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
 	for _, k := range keys {
@@ -232,6 +256,7 @@ func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 	return nil
 }
 
+// appendFloats appends the little-endian bytes of a list of floats.
 func appendFloats(b []byte, v reflect.Value) []byte {
 	for i := range v.Len() {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Index(i).Float()))

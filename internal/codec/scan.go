@@ -9,17 +9,19 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// The bounds of every message and blob.
+// Bounds of all messages and blobs.
 const (
-	MaxDepth = 16      // containers inside one another, the outermost included
+	MaxDepth = 16      // nested arrays and maps, the outermost included
 	MaxKeys  = 64      // keys of one map
-	MaxBytes = 1 << 30 // bytes of the largest
+	MaxBytes = 1 << 30 // size of a message or blob
 )
 
 var (
-	// ErrMalformed: the bytes are not a message: not msgpack, of a wrong type, or without a required field.
+	// ErrMalformed: the bytes are not a message: not msgpack, of a wrong type, or without a
+	// required field.
 	ErrMalformed = errors.New("wire: malformed message")
-	// ErrTooLarge: the message is larger than its bound, or decodes to more memory than its size allows.
+	// ErrTooLarge: the message is larger than its bound, or decodes to more memory than its size
+	// allows.
 	ErrTooLarge = errors.New("wire: message too large")
 	// ErrVersion: the message has a major version that this program does not read.
 	ErrVersion = errors.New("wire: unknown version")
@@ -27,13 +29,15 @@ var (
 	ErrInvalid = errors.New("wire: invalid message")
 )
 
-// Scan checks that b is exactly one msgpack value that is safe to decode: at most limit bytes, at most MaxDepth
-// containers deep, every declared length within the bytes that remain, maps with at most MaxKeys distinct string keys,
-// strings in UTF-8, no extension types, nothing after the value. Time O(len(b)); it allocates only to report an error.
+// Scan checks that b is exactly one msgpack value that is safe to decode: at most limit bytes, at
+// most MaxDepth containers deep, every declared length within the bytes that remain, maps with at
+// most MaxKeys distinct string keys, strings in UTF-8, no extension types, nothing after the value.
+// Time O(len(b)); it allocates only to report an error.
 func Scan(b []byte, limit int) error {
 	if len(b) > limit {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), limit)
 	}
+
 	c := cursor{b: b}
 	if err := c.skip(MaxDepth); err != nil {
 		return err
@@ -44,8 +48,8 @@ func Scan(b []byte, limit int) error {
 	return nil
 }
 
-// Part returns the bytes of one value of a message's outermost map, nil if it has none. The message must have been decoded
-// without an error. It shares b's memory.
+// Part returns the bytes of one value of a message's outermost map, or nil if the key is not there.
+// The message must have been decoded without an error. The result shares b's memory.
 func Part(b []byte, key string) []byte {
 	r := &Reader{cursor: cursor{b: b}}
 	h, err := r.next()
@@ -86,7 +90,8 @@ var classNames = [...]string{"null", "bool", "integer", "float", "string", "bin"
 
 func (c class) String() string { return classNames[c] }
 
-// head is the header of a value: its class, its length (string, bin: bytes; array: elements; map: pairs) or its value.
+// head is the header of a value: its class, and its length (string, bin: bytes; array: elements;
+// map: pairs) or its value.
 type head struct {
 	class class
 	n     int
@@ -94,35 +99,40 @@ type head struct {
 	neg   bool   // integers: u is below zero
 }
 
-// cursor reads headers from b; no length it returns reaches beyond b.
+// cursor reads headers from b. No length that it returns reaches beyond b.
 type cursor struct {
 	b []byte
-	i int
+	i int // position of the next byte
 }
 
+// malformed returns an error at the present position.
 func (c *cursor) malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrMalformed, c.i, fmt.Sprintf(format, args...))
 }
 
-// be reads n ≤ 8 bytes, big-endian.
+// be reads an integer of n ≤ 8 bytes, big-endian.
 func (c *cursor) be(n int) (uint64, error) {
 	if len(c.b)-c.i < n {
 		return 0, c.malformed("the message ends inside a value")
 	}
+
 	var u uint64
 	for _, x := range c.b[c.i : c.i+n] {
 		u = u<<8 | uint64(x)
 	}
+
 	c.i += n
 	return u, nil
 }
 
-// next reads one header and checks its length against what remains. Strings and bins are left to be read or skipped.
+// next reads one header and checks its length against the remaining bytes. The bytes of strings and
+// bins are left to be read or skipped.
 func (c *cursor) next() (head, error) {
 	code, err := c.be(1)
 	if err != nil {
 		return head{}, err
 	}
+
 	x := byte(code)
 	switch {
 	case x <= msgpcode.PosFixedNumHigh:
@@ -136,6 +146,7 @@ func (c *cursor) next() (head, error) {
 	case msgpcode.IsFixedString(x):
 		return c.sized(classString, uint64(x&msgpcode.FixedStrMask), 1)
 	}
+
 	switch x {
 	case msgpcode.Nil:
 		return head{class: classNil}, nil
@@ -151,7 +162,8 @@ func (c *cursor) next() (head, error) {
 		return head{class: classInt, u: uint64(s), neg: s < 0}, err
 	case msgpcode.Float:
 		u, err := c.be(4)
-		return head{class: classFloat, u: math.Float64bits(float64(math.Float32frombits(uint32(u))))}, err
+		x := float64(math.Float32frombits(uint32(u)))
+		return head{class: classFloat, u: math.Float64bits(x)}, err
 	case msgpcode.Double:
 		u, err := c.be(8)
 		return head{class: classFloat, u: u}, err
@@ -168,6 +180,7 @@ func (c *cursor) next() (head, error) {
 	return head{}, c.malformed("code 0x%02x: extension types have no place here", x)
 }
 
+// prefixed reads a length of width bytes.
 func (c *cursor) prefixed(k class, width int, least uint64) (head, error) {
 	n, err := c.be(width)
 	if err != nil {
@@ -176,7 +189,7 @@ func (c *cursor) prefixed(k class, width int, least uint64) (head, error) {
 	return c.sized(k, n, least)
 }
 
-// sized checks a declared length: n items of at least least bytes each.
+// sized checks a declared length against the remaining bytes: n items of at least least bytes each.
 func (c *cursor) sized(k class, n, least uint64) (head, error) {
 	if rest := uint64(len(c.b) - c.i); n*least > rest { // n < 2³², no overflow
 		return head{}, c.malformed("a %s of %d where %d bytes remain", k, n, rest)
@@ -190,7 +203,7 @@ func (c *cursor) take(n int) []byte {
 	return c.b[c.i-n : c.i : c.i]
 }
 
-// skip passes one value that may be depth containers deep.
+// skip skips one value that may have depth nested arrays and maps.
 func (c *cursor) skip(depth int) error {
 	h, err := c.next()
 	if err != nil {
@@ -219,23 +232,28 @@ func (c *cursor) skip(depth int) error {
 	return nil
 }
 
-// skipPairs passes the pairs of a map. At most MaxKeys keys keep the search for duplicates linear in the bytes.
+// skipPairs skips the pairs of a map. Because there are at most MaxKeys keys the search for
+// duplicates is linear in the bytes.
 func (c *cursor) skipPairs(n, depth int) error {
 	if n > MaxKeys {
 		return c.malformed("a map of %d keys, at most %d", n, MaxKeys)
 	}
+
 	var from, to [MaxKeys]uint32 // MaxBytes < 2³²
 	for k := range n {
 		key, err := c.key()
 		if err != nil {
 			return err
 		}
-		from[k], to[k] = uint32(c.i-len(key)), uint32(c.i)
+		from[k] = uint32(c.i - len(key))
+		to[k] = uint32(c.i)
+
 		for j := range k {
 			if string(c.b[from[j]:to[j]]) == string(key) {
 				return c.malformed("key %q twice in one map", key)
 			}
 		}
+
 		if err := c.skip(depth); err != nil {
 			return err
 		}
@@ -243,7 +261,7 @@ func (c *cursor) skipPairs(n, depth int) error {
 	return nil
 }
 
-// key reads a map's key.
+// key reads the key of a map's pair.
 func (c *cursor) key() ([]byte, error) {
 	h, err := c.next()
 	if err != nil {
@@ -252,6 +270,7 @@ func (c *cursor) key() ([]byte, error) {
 	if h.class != classString {
 		return nil, c.malformed("a map's key is a %s, not a string", h.class)
 	}
+
 	key := c.take(h.n)
 	if !utf8.Valid(key) {
 		return nil, c.malformed("a key that is not UTF-8")

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// form is how a Go type looks on the wire.
+// form is the encoded form of a Go type.
 type form byte
 
 const (
@@ -26,8 +26,8 @@ const (
 	formStreamed // array: see Streamed
 )
 
-// Streamed is a list that is written and read element by element, so that what an element looks like on the wire is never
-// there for all of them at once. Methods of pointers.
+// Streamed is implemented by pointers to lists that are encoded and decoded element by element, so
+// that the encoded form never exists for all elements at once. It is an array.
 type Streamed interface {
 	Encode(w *Writer) error
 	Decode(r *Reader, n int) error // n elements
@@ -35,26 +35,27 @@ type Streamed interface {
 
 var streamedType = reflect.TypeFor[Streamed]()
 
-// shape is a Go type compiled for reading and writing.
+// shape is a Go type prepared for encoding and decoding.
 type shape struct {
 	form   form
 	typ    reflect.Type
-	elem   *shape // slices, maps, pointers
-	fields []field
-	byName map[string]int
+	elem   *shape         // of slices, maps, pointers
+	fields []field        // of structs
+	byName map[string]int // positions in fields
 }
 
 // field is one key of a struct. A field with omitempty may be absent; all others are required.
 type field struct {
 	name  string
-	index []int
+	index []int // for reflect.Value.FieldByIndex
 	shape *shape
-	omit  bool
+	omit  bool // may be absent
 }
 
 var shapes sync.Map // reflect.Type → *shape
 
-// shapeOf compiles t once. It panics on a type that no message can have: a mistake in this program, not in data.
+// shapeOf returns the shape of t, which is prepared once. It panics on a type that no message can
+// have: that is an error of this program, not of data.
 func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
@@ -63,7 +64,8 @@ func shapeOf(t reflect.Type) *shape {
 	return s.(*shape)
 }
 
-// compile reads the struct tags of tag. A struct that has json tags only, and all below it, is keyed by those.
+// compile prepares a type by the struct tags named tag. A struct that has json tags only, with all
+// below it, is keyed by those.
 func compile(t reflect.Type, tag string) *shape {
 	s := &shape{typ: t}
 	if reflect.PointerTo(t).Implements(streamedType) {
@@ -89,7 +91,9 @@ func compile(t reflect.Type, tag string) *shape {
 			s.form = formBytes
 		case reflect.Float64:
 			s.form = formFloats
-			if tag == "json" { // what is keyed as in JSON is also read by people and other languages: plain numbers
+			// Values keyed as in JSON are also read by people and other languages, so these are
+			// plain numbers.
+			if tag == "json" {
 				s.form, s.elem = formSlice, compile(t.Elem(), tag)
 			}
 		case reflect.Int, reflect.Int64:
@@ -108,6 +112,7 @@ func compile(t reflect.Type, tag string) *shape {
 			tag = "json"
 		}
 		s.addFields(t, nil, tag)
+
 		s.byName = make(map[string]int, len(s.fields))
 		for i, f := range s.fields {
 			if _, twice := s.byName[f.name]; twice {
@@ -132,11 +137,13 @@ func tagged(t reflect.Type, tag string) bool {
 	return false
 }
 
+// addFields adds the fields of t, which is at that index, and those of structs embedded in it.
 func (s *shape) addFields(t reflect.Type, at []int, tag string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(append([]int(nil), at...), i)
 		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
+
 		switch {
 		case f.Anonymous && name == "":
 			s.addFields(f.Type, index, tag)
@@ -144,7 +151,9 @@ func (s *shape) addFields(t reflect.Type, at []int, tag string) {
 		case name == "":
 			panic(fmt.Sprintf("codec: field %s of %v has no key", f.Name, t))
 		default:
-			s.fields = append(s.fields, field{name, index, compile(f.Type, tag), options == "omitempty"})
+			s.fields = append(
+				s.fields, field{name, index, compile(f.Type, tag), options == "omitempty"},
+			)
 		}
 	}
 }

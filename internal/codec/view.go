@@ -13,8 +13,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// View returns a message or blob as JSON for people and schemas: maps become objects with their keys in order, bin fields
-// base64 strings, and the floats that JSON does not have the strings "NaN", "+Inf", "-Inf". The bytes are scanned first.
+// View returns a message or blob as JSON, for people and schemas: maps become objects with their
+// keys in order, bin fields base64 strings, and the floats that JSON does not have the strings
+// "NaN", "+Inf", "-Inf". It scans the bytes first.
 func View(b []byte) ([]byte, error) {
 	if err := Scan(b, MaxBytes); err != nil {
 		return nil, Blame("view", err)
@@ -26,11 +27,13 @@ func View(b []byte) ([]byte, error) {
 	return v.out.Bytes(), nil
 }
 
+// viewer writes JSON for the values that its cursor reads.
 type viewer struct {
 	cursor
 	out bytes.Buffer
 }
 
+// value writes the next value.
 func (v *viewer) value() error {
 	h, err := v.next()
 	if err != nil {
@@ -87,6 +90,7 @@ func (v *viewer) value() error {
 	return nil
 }
 
+// float writes a number, or a string if JSON does not have it.
 func (v *viewer) float(x float64) error {
 	if !finite(x) {
 		return v.text(strconv.FormatFloat(x, 'g', -1, 64))
@@ -96,14 +100,16 @@ func (v *viewer) float(x float64) error {
 	return err
 }
 
+// text writes a string.
 func (v *viewer) text(s string) error {
 	b, err := json.Marshal(s)
 	v.out.Write(b)
 	return err
 }
 
-// FromView returns the msgpack bytes of a JSON view of what m points to, the inverse of View: strings become bin, and
-// numbers floats, where m's fields are. It converts only; whether the message is right is for Decode to say.
+// FromView returns the msgpack bytes of a JSON view of what m points to, the inverse of View:
+// strings become bin, and numbers floats, where m's fields are. It converts only; Unmarshal checks
+// the result.
 func FromView(m any, doc []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -111,22 +117,26 @@ func FromView(m any, doc []byte) ([]byte, error) {
 	if err := d.Decode(&x); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrMalformed, err)
 	}
+
 	var buf bytes.Buffer
 	err := fromView(msgpack.NewEncoder(&buf), shapeOf(reflect.TypeOf(m).Elem()), x)
 	return buf.Bytes(), err
 }
 
-// fromView writes x in the form s asks for; where x does not fit, or s is nil, in the form that x has.
+// fromView encodes x in the form of s, or in its own form where it does not fit or s is nil.
 func fromView(enc *msgpack.Encoder, s *shape, x any) error {
 	for s != nil && s.form == formPointer {
 		s = s.elem
 	}
+
 	switch x := x.(type) {
 	case json.Number:
-		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil && !(s != nil && s.form == formFloat) {
+		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil &&
+			!(s != nil && s.form == formFloat) {
 			return enc.EncodeInt(n)
 		}
-		if n, err := strconv.ParseUint(x.String(), 10, 64); err == nil && !(s != nil && s.form == formFloat) {
+		if n, err := strconv.ParseUint(x.String(), 10, 64); err == nil &&
+			!(s != nil && s.form == formFloat) {
 			return enc.EncodeUint(n)
 		}
 		f, err := x.Float64()
@@ -156,6 +166,7 @@ func fromView(enc *msgpack.Encoder, s *shape, x any) error {
 	return enc.Encode(x) // null, true, false
 }
 
+// fromText encodes a string, as a bin or a float where s is one.
 func fromText(enc *msgpack.Encoder, s *shape, x string) error {
 	switch {
 	case s == nil:
@@ -170,15 +181,18 @@ func fromText(enc *msgpack.Encoder, s *shape, x string) error {
 	return enc.EncodeString(x)
 }
 
+// fromObject encodes a map with its keys in order.
 func fromObject(enc *msgpack.Encoder, s *shape, x map[string]any) error {
 	keys := make([]string, 0, len(x))
 	for k := range x {
 		keys = append(keys, k)
 	}
 	sort.Strings(keys)
+
 	if err := enc.EncodeMapLen(len(x)); err != nil {
 		return err
 	}
+
 	for _, k := range keys {
 		var elem *shape
 		if s != nil && s.form == formMap {
@@ -188,6 +202,7 @@ func fromObject(enc *msgpack.Encoder, s *shape, x map[string]any) error {
 				elem = s.fields[i].shape
 			}
 		}
+
 		if err := enc.EncodeString(k); err != nil {
 			return err
 		}

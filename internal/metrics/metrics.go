@@ -14,20 +14,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// The outcomes of a request for an immediate answer, as counted.
+// Outcomes of a request for an immediate answer, as counted.
 const (
 	Answered = "answered"
 	Pending  = "pending"
 	Refused  = "refused"
 )
 
-// What the sweeper does, as counted.
+// Actions of the sweeper, as counted.
 const (
 	SweptRedrive = "redrive" // a job was started again
 	SweptSum     = "sum"     // a job's partials were summed
 )
 
-// Metrics counts what the stages of a process do. A nil *Metrics counts nothing.
+// Metrics counts what the stages of a process do. The counting methods of a nil *Metrics do
+// nothing.
 type Metrics struct {
 	registry   *prometheus.Registry
 	messages   *prometheus.CounterVec
@@ -44,49 +45,86 @@ type Metrics struct {
 	rooms      roomMetrics
 
 	mu    sync.Mutex
-	ready []func() error
+	ready []func() error // under mu
 }
 
-// New returns Metrics with a registry of its own, for a process that runs these stages; none: all four. Counters whose labels are
-// known are there from the start, at 0: an alarm on a counter that appears with its first event misses that event.
+// New returns Metrics with a registry of its own, for a process that runs these stages, or all four
+// if none is named. Counters whose labels are known exist from the start, at 0: an alarm on a
+// counter that appears with its first event misses that event.
 func New(stages ...string) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels)
+		return prometheus.NewCounterVec(
+			prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels,
+		)
 	}
+
 	m := &Metrics{
 		registry:   prometheus.NewRegistry(),
 		messages:   counter("messages_total", "Messages delivered.", "stage"),
 		redelivery: counter("redeliveries_total", "Messages delivered again.", "stage"),
-		outcomes:   counter("outcomes_total", "What became of messages: done, held, later, retry, failed, dead.", "stage", "outcome"),
-		conflicts:  counter("conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage"),
-		hung:       counter("hung_total", "Handlers that were given up because they did not return after their context had ended.", "stage"),
-		swept:      counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
+		outcomes: counter(
+			"outcomes_total", "What became of messages: done, held, later, retry, failed, dead.",
+			"stage", "outcome",
+		),
+		conflicts: counter(
+			"conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage",
+		),
+		hung: counter(
+			"hung_total",
+			"Handlers that were given up because they did not return after their context had ended.",
+			"stage",
+		),
+		swept: counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "basetensor", Name: "message_seconds", Help: "Time from delivery to acknowledgement.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
+			Namespace: "basetensor",
+			Name:      "message_seconds",
+			Help:      "Time from delivery to acknowledgement.",
+			Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
 		}, []string{"stage"}),
 	}
+
 	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: "basetensor", Name: "request_seconds", Help: "Time of requests for an immediate answer: answered, pending, refused.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
+		Namespace: "basetensor",
+		Name:      "request_seconds",
+		Help:      "Time of requests for an immediate answer: answered, pending, refused.",
+		Buckets:   prometheus.ExponentialBuckets(0.0005, 4, 10),
 	}, []string{"outcome"})
+
 	m.stalled = prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "basetensor", Name: "storage_stalled", Help: "1 while the NATS server answers and stores nothing, else 0.",
+		Namespace: "basetensor",
+		Name:      "storage_stalled",
+		Help:      "1 while the NATS server answers and stores nothing, else 0.",
 	})
+
 	m.stalls = prometheus.NewCounter(prometheus.CounterOpts{
-		Namespace: "basetensor", Name: "storage_stalled_total", Help: "How often the NATS server was found to store nothing.",
+		Namespace: "basetensor",
+		Name:      "storage_stalled_total",
+		Help:      "How often the NATS server was found to store nothing.",
 	})
-	m.registry.MustRegister(m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts, m.swept, m.seconds, m.requests, m.hung,
-		&m.caches, &m.rooms,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "basetensor", Name: "lost_goroutines", Help: "Handlers that were given up and have not returned since.",
-		}, func() float64 { return float64(hop.LostGoroutines()) }),
-		telemetry.BuildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	m.registry.MustRegister(
+		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
+		m.swept, m.seconds, m.requests, m.hung,
+		&m.caches, &m.rooms, lostGoroutines(),
+		telemetry.BuildInfo(),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+
 	if len(stages) == 0 {
 		stages = stage.Names()
 	}
 	m.start(stages)
 	return m
+}
+
+// lostGoroutines is a gauge of the handlers that were given up.
+func lostGoroutines() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "basetensor",
+		Name:      "lost_goroutines",
+		Help:      "Handlers that were given up and have not returned since.",
+	}, func() float64 { return float64(hop.LostGoroutines()) })
 }
 
 // start makes the counters of the stages, at 0.
@@ -95,10 +133,12 @@ func (m *Metrics) start(stages []string) {
 		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts, m.hung} {
 			c.WithLabelValues(name)
 		}
+
 		for _, outcome := range hop.Outcomes() {
 			m.outcomes.WithLabelValues(name, outcome)
 		}
 		m.seconds.WithLabelValues(name)
+
 		switch name {
 		case query.StageReparam:
 			for _, outcome := range []string{Answered, Pending, Refused} {
@@ -112,10 +152,10 @@ func (m *Metrics) start(stages []string) {
 	}
 }
 
-// Registry holds the metrics.
+// Registry returns the registry of the metrics.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Ready returns nil if the stages of Run can do their work, else why not.
+// Ready returns nil if the stages of Run can do their work, else an error that says why not.
 func (m *Metrics) Ready() error {
 	m.mu.Lock()
 	ready := m.ready
@@ -123,10 +163,10 @@ func (m *Metrics) Ready() error {
 	if len(ready) == 0 {
 		return errors.New("pipeline: not running yet")
 	}
-	return ready[0]() // all stages of a process share the connection
+	return ready[0]() // one for all: the stages of a process share the connection
 }
 
-// Watch has Ready ask these.
+// Watch sets the checks of Ready.
 func (m *Metrics) Watch(ready []func() error) {
 	if m == nil {
 		return
@@ -163,7 +203,7 @@ func (m *Metrics) Hang(stage string) {
 	}
 }
 
-// Storage notes that the server stores nothing, or does again.
+// Storage notes that the server stores nothing, or that it does so again.
 func (m *Metrics) Storage(stalled bool) {
 	switch {
 	case m == nil:

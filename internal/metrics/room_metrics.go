@@ -18,19 +18,25 @@ type roomMetrics struct {
 }
 
 var (
-	roomSeconds = prometheus.NewDesc("basetensor_room_seconds",
-		"Seconds until clients are refused if nothing more could go and jobs came at the present rate.", []string{"stream"}, nil)
-	roomBytes = prometheus.NewDesc("basetensor_room_bytes",
-		"Bytes of a stream: used, held (of these, what cannot go yet) and limit.", []string{"stream", "what"}, nil)
+	roomSeconds = prometheus.NewDesc(
+		"basetensor_room_seconds",
+		"Seconds until clients are refused if nothing more could go and jobs came at the present rate.",
+		[]string{"stream"}, nil,
+	)
+	roomBytes = prometheus.NewDesc(
+		"basetensor_room_bytes",
+		"Bytes of a stream: used, held (of these, what cannot go yet) and limit.",
+		[]string{"stream", "what"}, nil,
+	)
 )
 
-// Describe sends the descriptions; prometheus calls it.
+// Describe implements prometheus.Collector.
 func (m *roomMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- roomSeconds
 	to <- roomBytes
 }
 
-// Collect sends the values; prometheus calls it.
+// Collect implements prometheus.Collector.
 func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +48,7 @@ func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Rooms takes what a keeper measured.
+// Rooms takes what a keeper has measured.
 func (m *Metrics) Rooms(rooms map[string]streams.Room) {
 	if m == nil {
 		return
@@ -52,21 +58,27 @@ func (m *Metrics) Rooms(rooms map[string]streams.Room) {
 	m.rooms.rooms = rooms
 }
 
-// Room says in a line for how long the streams have room at the present rate; empty where no aggregator of this process knows.
+// Room says in a line for how long the streams have room at the present rate; "" where no
+// aggregator of this process has measured it.
 func (m *Metrics) Room() string {
 	m.rooms.mu.Lock()
 	defer m.rooms.mu.Unlock()
 	if len(m.rooms.rooms) == 0 {
 		return ""
 	}
-	least, where := math.Inf(1), ""
+
+	least := math.Inf(1)
+	where := ""
 	for name, r := range m.rooms.rooms {
 		if r.Seconds < least || r.Seconds == least && name < where {
-			least, where = r.Seconds, name
+			least = r.Seconds
+			where = name
 		}
 	}
 	if math.IsInf(least, 1) {
 		return "room: no jobs come"
 	}
-	return fmt.Sprintf("room: %.0f s at the present rate if nothing were answered (%s)", least, where)
+	return fmt.Sprintf(
+		"room: %.0f s at the present rate if nothing were answered (%s)", least, where,
+	)
 }
