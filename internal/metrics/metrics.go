@@ -25,6 +25,7 @@ const (
 const (
 	SweptRedrive = "redrive" // a job was started again
 	SweptSum     = "sum"     // a job's partials were summed
+	SweptCarried = "carried" // a job that takes long was moved to the end of the streams
 )
 
 // Metrics counts what the stages of a process do. The counting methods of a nil *Metrics do
@@ -145,7 +146,7 @@ func (m *Metrics) start(stages []string) {
 				m.requests.WithLabelValues(outcome)
 			}
 		case query.StageAggregate:
-			for _, action := range []string{SweptRedrive, SweptSum} {
+			for _, action := range []string{SweptRedrive, SweptSum, SweptCarried} {
 				m.swept.WithLabelValues(action)
 			}
 		}

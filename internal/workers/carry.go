@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
@@ -52,7 +53,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 	}
 
 	w.Log.Debug("a job that takes long made room", "job", job, "lane", lane)
-	w.metrics.Sweep("carried")
+	w.metrics.Sweep(metrics.SweptCarried)
 	return true, nil
 }
 
