@@ -24,7 +24,8 @@ var (
 	ErrNotFound = bus.ErrNotFound
 	// ErrFull: the server has no room for the job. It may have later.
 	ErrFull = bus.ErrFull
-	// ErrStorage: the server answers, and stores nothing: its disk is full, or was. It takes room and a restart of nats-server.
+	// ErrStorage: the server answers, and stores nothing: its disk is full, or was. It takes room
+	// and a restart of nats-server.
 	ErrStorage = bus.ErrStorage
 	// ErrBusy: too many jobs of the tenant's lane wait already. It wraps ErrFull.
 	ErrBusy = bus.ErrBusy
@@ -44,9 +45,16 @@ type Client struct {
 
 // Connect connects to NATS at url.
 func Connect(url string, options ...nats.Option) (*Client, error) {
-	nc, err := nats.Connect(url, append([]nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}, options...)...)
+	nc, err := nats.Connect(
+		url,
+		append(
+			[]nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)},
+			options...)...)
 	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "client: connect to NATS at %s: %w", redact.URL(url), redact.Error(err, url))
+		return nil, fault.New(
+			fault.Infrastructure, "client: connect to NATS at %s: %w", redact.URL(url),
+			redact.Error(err, url),
+		)
 	}
 	c, err := New(nc)
 	if err != nil {
@@ -57,16 +65,18 @@ func Connect(url string, options ...nats.Option) (*Client, error) {
 	return c, nil
 }
 
-// New returns a Client over a connection, which stays the caller's to close.
+// New returns a Client over a connection, which the caller closes.
 func New(nc *nats.Conn) (*Client, error) {
 	b, err := bus.New(nc)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{
-		nc:   nc,
-		bus:  b,
-		room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob),
+		nc:  nc,
+		bus: b,
+		room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(
+			bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob,
+		),
 	}, nil
 }
 
@@ -77,14 +87,18 @@ func (c *Client) Close() {
 	}
 }
 
-// Submit stores a model for the pipeline and returns the digest of the request. Submitting the same request again, under the
-// same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in whatever lane,
-// ErrBusy if too many jobs of the tenant's lane wait, and ErrFull if the server has no room for the job or, soon, for answers.
+// Submit stores a model for the pipeline and returns the digest of the request. Submitting the same
+// request again, under the same id, is no new job. The error wraps ErrJobTaken if the id belongs to
+// another request, in whatever lane, ErrBusy if too many jobs of the tenant's lane wait, and
+// ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	lane := wire.Lane(m.Tenant)
+	// A client without room is refused before its model is encoded, because it will ask again and
+	// again.
 	if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
-		return "", err // before anything is encoded: who is refused asks again, and again
+		return "", err
 	}
+
 	b, err := wire.Encode(&m)
 	if err != nil {
 		if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
@@ -92,26 +106,33 @@ func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err
 		}
 		return "", err
 	}
+
 	if digest, err = m.Digest(); err != nil {
 		return "", err
 	}
 	if done, err := c.answered(ctx, m.Job, digest); err != nil || done {
 		return digest, err
 	}
+
 	if err := c.room.Enter(ctx, lane); err != nil && !c.stored(ctx, m.Job) {
 		return "", err
 	}
+
 	msg := &nats.Msg{
-		Subject: wire.ModelSubject(lane, m.Job), Header: message.Headers(&m, m.Job, digest, m.Tenant), Data: b,
+		Subject: wire.ModelSubject(lane, m.Job),
+		Header:  message.Headers(&m, m.Job, digest, m.Tenant),
+		Data:    b,
 	}
 	addTrace(ctx, msg.Header)
 	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, modelOf(m.Job))
 	if err != nil {
 		return "", err
 	}
+
 	if earlier == nil {
 		return digest, c.startTimer(ctx, lane, &m, digest)
 	}
+
 	var first wire.Request
 	if err := wire.Decode(earlier.Data, &first); err == nil {
 		if d, err := first.Digest(); err == nil && d == digest {
@@ -121,8 +142,9 @@ func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
 }
 
-// answered reports whether the same request has its answer, and returns an error that wraps ErrJobTaken if another
-// has. An answer outlives its model, and its job's id is not free before it is gone.
+// answered reports whether the same request has its answer, and returns an error that wraps
+// ErrJobTaken if another has. An answer outlives its model, and its job's id is not free before it
+// is gone.
 func (c *Client) answered(ctx context.Context, job, digest string) (bool, error) {
 	m, err := c.bus.Last(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, ErrNotFound) {
@@ -146,7 +168,8 @@ func (c *Client) answered(ctx context.Context, job, digest string) (bool, error)
 
 type traceKey struct{}
 
-// WithTrace returns ctx with a W3C trace context, the headers traceparent and tracestate, which Submit and Infer give to the job.
+// WithTrace returns ctx with a W3C trace context, the headers traceparent and tracestate, which
+// Submit and Infer give to the job.
 func WithTrace(ctx context.Context, headers map[string][]string) context.Context {
 	return context.WithValue(ctx, traceKey{}, headers)
 }
@@ -164,12 +187,14 @@ func addTrace(ctx context.Context, h nats.Header) {
 // mostLooks is how many jobs that are refused are looked for at the server in a second.
 const mostLooks = 100
 
-// stored reports whether a job that would be refused is stored already: submitting it again is no new job. So that refusals are no
-// load it does not look for all of them; who is refused for that reason has to ask again, as anybody who is refused.
+// stored reports whether a job that would be refused is stored already: submitting it again is no
+// new job. So that refusals are no load it does not look for all of them; who is refused for that
+// reason has to ask again, as anybody who is refused.
 func (c *Client) stored(ctx context.Context, job string) bool {
 	c.mu.Lock()
 	if time.Since(c.since) > time.Second {
-		c.since, c.looks = time.Now(), 0
+		c.since = time.Now()
+		c.looks = 0
 	}
 	c.looks++
 	look := c.looks <= mostLooks && wire.ValidJob(job)
@@ -181,14 +206,16 @@ func (c *Client) stored(ctx context.Context, job string) bool {
 	return err == nil && has
 }
 
-// startTimer sets the timer of a job with a deadline. The first worker sets it again, by the server's clock; until then this
-// one ends the job even if there is no such worker.
+// startTimer sets the timer of a job with a deadline. The first worker sets it again, by the
+// server's clock; until then this one ends the job even if there is no such worker.
 func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
 	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() {
 		return nil // what is too long is refused by the worker, which knows how long jobs are kept
 	}
 	at := time.Now().UnixMilli() + m.DeadlineMS
-	return c.bus.Timer(ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at})
+	return c.bus.Timer(
+		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at},
+	)
 }
 
 // longestTimer is longer than any pipeline keeps its jobs.
@@ -217,10 +244,12 @@ func decodeAnswer(b []byte) (*wire.Answer, error) {
 	return &a, nil
 }
 
-// Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the job. The error wraps ErrUnknownJob if
-// the job is not stored (any more), and ErrNotSetUp if there is no stream for it.
+// Wait returns the job's answer as soon as there is one. A deadline of ctx ends the wait, not the
+// job. The error wraps ErrUnknownJob if the job is not stored (any more), and ErrNotSetUp if there
+// is no stream for it.
 //
-// It listens to the republished answer and never to the answer's own subject, where refused ones pass too.
+// It listens to the republished answer and never to the answer's own subject, where refused ones
+// pass too.
 func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 	return c.WaitTelling(ctx, job, nil)
 }

@@ -47,7 +47,12 @@ func open(t *testing.T) (context.Context, *embedded.Stack, *nats.Conn, *client.C
 
 func answer(t *testing.T, nc *nats.Conn, job, status, message string) {
 	t.Helper()
-	a := &wire.Answer{Job: job, Digest: wire.Digest(nil), Status: status, Error: &btn.ErrorInfo{Code: fault.Internal, Message: message}}
+	a := &wire.Answer{
+		Job:    job,
+		Digest: wire.Digest(nil),
+		Status: status,
+		Error:  &btn.ErrorInfo{Code: fault.Internal, Message: message},
+	}
 	b, err := wire.Encode(a)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +104,9 @@ func TestJobIds(t *testing.T) {
 	for _, job := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("x", 65), "ü"} {
 		for what, err := range map[string]error{
 			"submit": func() error {
-				_, err := c.Submit(ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}})
+				_, err := c.Submit(
+					ctx, wire.Request{Job: job, UAI: coin, Queries: []query.Query{{}}},
+				)
 				return err
 			}(),
 			"wait":   func() error { _, err := c.Wait(ctx, job); return err }(),
@@ -150,7 +157,9 @@ func Example() {
 		return
 	}
 	model := "MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n"
-	if _, err := c.Submit(ctx, wire.Request{Job: "example", UAI: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}}); err != nil {
+	if _, err := c.Submit(
+		ctx, wire.Request{Job: "example", UAI: model, Queries: []query.Query{{}, {Evid: "1 0 1"}}},
+	); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Watch calls f with the job's progress until stop is called. Progress is for people: some may be lost.
-// f is called from one goroutine at a time.
+// Watch calls f with the job's progress until stop is called. Progress is for people: some may be
+// lost. f is called from one goroutine at a time.
 func (c *Client) Watch(job string, f func(wire.Progress)) (stop func(), err error) {
 	if err := checkJob(job); err != nil {
 		return nil, err
@@ -29,7 +29,8 @@ func (c *Client) Watch(job string, f func(wire.Progress)) (stop func(), err erro
 	return func() { sub.Unsubscribe() }, nil
 }
 
-// Cancel asks that a job end without a result. A job that has its answer keeps it; the answer says which it was.
+// Cancel asks that a job end without a result. A job that has its answer keeps it; the answer says
+// which it was.
 func (c *Client) Cancel(ctx context.Context, job, reason string) error {
 	if err := checkJob(job); err != nil {
 		return err
@@ -39,6 +40,14 @@ func (c *Client) Cancel(ctx context.Context, job, reason string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.bus.Once(ctx, bus.StreamControl, &nats.Msg{Subject: wire.CancelSubject(job), Header: message.Headers(m, job, "", ""), Data: b})
+	_, err = c.bus.Once(
+		ctx,
+		bus.StreamControl,
+		&nats.Msg{
+			Subject: wire.CancelSubject(job),
+			Header:  message.Headers(m, job, "", ""),
+			Data:    b,
+		},
+	)
 	return err
 }

@@ -39,6 +39,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]message.Dead
 	if err != nil {
 		return nil, err
 	}
+
 	letters := make([]message.DeadLetter, 0, len(subjects))
 	for subject := range subjects {
 		m, err := c.bus.Get(ctx, bus.StreamDead, subject)
@@ -48,12 +49,14 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]message.Dead
 		if err != nil {
 			return nil, err
 		}
+
 		var l message.DeadLetter
 		if err := wire.Decode(m.Data, &l); err != nil {
 			l = unreadable(m, err)
 		}
 		letters = append(letters, l)
 	}
+
 	sort.Slice(letters, func(i, j int) bool {
 		a, b := &letters[i], &letters[j]
 		if a.Time != b.Time {
@@ -67,8 +70,13 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]message.Dead
 // unreadable is a dead letter in place of a message that is none: it must not hide the others.
 func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 	l := message.DeadLetter{
-		Subject: m.Subject, Payload: wire.Digest(m.Data), Time: m.Time.UnixMilli(),
-		Error: btn.ErrorInfo{Code: fault.BadInput, Message: "client: this is no dead letter: " + err.Error()},
+		Subject: m.Subject,
+		Payload: wire.Digest(m.Data),
+		Time:    m.Time.UnixMilli(),
+		Error: btn.ErrorInfo{
+			Code:    fault.BadInput,
+			Message: "client: this is no dead letter: " + err.Error(),
+		},
 	}
 	if s, err := message.ParseSubject(m.Subject); err == nil {
 		l.Stage, l.Job = s.Stage, s.Job
@@ -76,10 +84,11 @@ func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 	return l
 }
 
-// Replay starts a failed job again from its stored model, which goes to the end of its stream, after the cause has
-// been removed: its error answer, its dead letters and whatever is left of it between the stages are deleted. It is
-// the one place where an answer goes away before its time. The error wraps ErrNotFound if the model is gone, and
-// ErrNotReplayable if the job was answered, cancelled or past its deadline.
+// Replay starts a failed job again from its stored model, which goes to the end of its stream,
+// after the cause has been removed: its error answer, its dead letters and whatever is left of it
+// between the stages are deleted. It is the one place where an answer goes away before its time.
+// The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered,
+// cancelled or past its deadline.
 func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := checkJob(job); err != nil {
 		return err
@@ -101,9 +110,10 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	return c.bus.StoreAgain(ctx, model)
 }
 
-// purge deletes what is left of a failed job. Its messages in the queues are deleted too, and after its answer: a worker that
-// has seen the answer, or has just written it, still has to take the message in its hands out of the queue. That message would
-// stand in the way of the replay's own, which counts as stored while its place is taken, and then go.
+// purge deletes what is left of a failed job. Its messages in the queues are deleted too, and after
+// its answer: a worker that has seen the answer, or has just written it, still has to take the
+// message in its hands out of the queue. That message would stand in the way of the replay's own,
+// which counts as stored while its place is taken, and then go.
 func (c *Client) purge(ctx context.Context, lane int, job string) error {
 	for _, left := range []struct{ stream, filter string }{
 		{bus.StreamControl, message.RedriveSubject(lane, job)},

@@ -16,7 +16,8 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// PendingError says that a request's job is stored, and not answered yet: go on with Wait, or Cancel it. It has the code deadline.
+// PendingError says that a request's job is stored, and not answered yet: go on with Wait, or
+// Cancel it. It has the code deadline.
 type PendingError struct {
 	Job    string
 	Digest string // of the request
@@ -33,10 +34,11 @@ func (e *PendingError) Unwrap() error {
 // replyAfter is how much longer than the job may take its reply is waited for.
 const replyAfter = 10 * time.Second
 
-// Infer asks for the answer in one request: reparam-worker submits the job and waits for it, for a second or, with a deadline
-// in m, for that. An m without a job's id gets one. The error is a *PendingError if it takes longer, wraps ErrJobTaken if the
-// id belongs to another request, and ErrFull if there is no room, or too many wait already. Asking again under the same id is
-// always safe. The end of ctx does not end the job: Cancel does, which needs its id.
+// Infer asks for the answer in one request: reparam-worker submits the job and waits for it, for a
+// second or, with a deadline in m, for that. An m without a job's id gets one. The error is a
+// *PendingError if it takes longer, wraps ErrJobTaken if the id belongs to another request, and
+// ErrFull if there is no room, or too many wait already. Asking again under the same id is always
+// safe. The end of ctx does not end the job: Cancel does, which needs its id.
 func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error) {
 	if m.Job == "" {
 		m.Job = nuid.Next()
@@ -45,12 +47,14 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 	if err != nil {
 		return nil, err
 	}
+
 	h := nats.Header(message.Headers(&m, m.Job, "", m.Tenant))
 	addTrace(ctx, h)
 	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: wire.InferSubject, Header: h, Data: b})
 	if err != nil {
 		return nil, err
 	}
+
 	inner, cancel := context.WithTimeout(ctx, message.Patience(m.DeadlineMS)+replyAfter)
 	defer cancel()
 	reply, err := c.nc.RequestMsgWithContext(inner, msg)
@@ -58,18 +62,26 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("client: request for job %s: %w", m.Job, ctx.Err())
 	case errors.Is(err, nats.ErrNoResponders):
-		return nil, fault.New(fault.Infrastructure, "client: no reparam-worker offers %s: %w", wire.InferSubject, err)
+		return nil, fault.New(
+			fault.Infrastructure, "client: no reparam-worker offers %s: %w", wire.InferSubject, err,
+		)
 	case err != nil:
-		return nil, fault.New(fault.Infrastructure, "client: request for job %s (asking again under this id is safe): %w", m.Job, err)
+		return nil, fault.New(
+			fault.Infrastructure,
+			"client: request for job %s (asking again under this id is safe): %w", m.Job, err,
+		)
 	}
+
 	data, err := c.bus.Payload(ctx, reply.Header, reply.Data)
 	if err != nil {
 		return nil, err
 	}
+
 	a, u, err := wire.DecodeReply(data)
 	if err != nil || u == nil {
 		return a, err
 	}
+
 	switch reply.Header.Get(micro.ErrorCodeHeader) {
 	case wire.ReplyPending:
 		return nil, &PendingError{u.Job, u.Digest, u.Error.Message}

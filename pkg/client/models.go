@@ -20,8 +20,9 @@ type RegisteredModel struct {
 	Time   time.Time // since when
 }
 
-// PutModel registers a model and returns its digest, for ModelDigest in requests. Registering it again changes nothing. It
-// stays until RemoveModel. The error wraps ErrFull if there is no room for it.
+// PutModel registers a model and returns its digest, for ModelDigest in requests. Registering it
+// again changes nothing. It stays until RemoveModel. The error wraps ErrFull if there is no room
+// for it.
 func (c *Client) PutModel(ctx context.Context, g *wire.Graph) (digest string, err error) {
 	b, _, err := wire.EncodeGraph(g)
 	if err != nil {
@@ -68,8 +69,9 @@ func (c *Client) StatModel(ctx context.Context, digest string) (RegisteredModel,
 	return RegisteredModel(s), unregistered(digest, err)
 }
 
-// RemoveModel removes a registered model. Jobs that name it and are not under way fail, once workers do not remember it: for
-// as long as they do they answer. The error wraps ErrNotFound if there is none.
+// RemoveModel removes a registered model. Jobs that name it and are not under way fail, once
+// workers do not remember it: for as long as they do they answer. The error wraps ErrNotFound if
+// there is none.
 func (c *Client) RemoveModel(ctx context.Context, digest string) error {
 	if err := checkModel(digest); err != nil {
 		return err
@@ -79,14 +81,20 @@ func (c *Client) RemoveModel(ctx context.Context, digest string) error {
 
 func checkModel(digest string) error {
 	if !form.IsDigest(digest) {
-		return fault.New(fault.BadInput, "client: model digest %.80q is not 64 lower-case hexadecimal digits", digest)
+		return fault.New(
+			fault.BadInput, "client: model digest %.80q is not 64 lower-case hexadecimal digits",
+			digest,
+		)
 	}
 	return nil
 }
 
 func unregistered(digest string, err error) error {
 	if errors.Is(err, ErrNotFound) {
-		return fault.New(fault.BadInput, "client: no model is registered under the digest %s: %w", digest, ErrNotFound)
+		return fault.New(
+			fault.BadInput, "client: no model is registered under the digest %s: %w", digest,
+			ErrNotFound,
+		)
 	}
 	return err
 }

@@ -43,7 +43,8 @@ func TestModelsComeAndGo(t *testing.T) {
 		_, err := c.Model(ctx, d)
 		_, statErr := c.StatModel(ctx, d)
 		for _, err := range []error{err, statErr, c.RemoveModel(ctx, d)} {
-			if fault.CodeOf(err) != fault.BadInput || errors.Is(err, client.ErrNotFound) != (d == digest) {
+			if fault.CodeOf(err) != fault.BadInput ||
+				errors.Is(err, client.ErrNotFound) != (d == digest) {
 				t.Errorf("%q: %v", d, err)
 			}
 		}
@@ -92,7 +93,8 @@ func ExampleClient_Infer() {
 	}
 	question := wire.Request{ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 1"}}}
 	answer, err := c.Infer(ctx, question)
-	for ; err != nil && strings.Contains(err.Error(), "no reparam-worker"); answer, err = c.Infer(ctx, question) {
+	for ; err != nil &&
+		strings.Contains(err.Error(), "no reparam-worker"); answer, err = c.Infer(ctx, question) {
 		// the workers are still starting
 	}
 	var pending *client.PendingError

@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bounds of what waits for the function of Results. What exceeds them is lost to it, and still to be had from Answer.
+// Bounds of what waits for the function of Results. What exceeds them is lost to it, and still to
+// be had from Answer.
 const (
 	pendingResults = 1 << 20
 	pendingBytes   = 512 << 20
@@ -21,14 +22,18 @@ const (
 // flushTimeout is how long the server is given to take the subscription.
 const flushTimeout = 10 * time.Second
 
-// Results calls f with every answer from now on whose job is wanted (nil: all), until stop is called: one subscription in
-// place of one per job. An answer that cannot be read comes as the error, with its job's id. f is called from one goroutine at
-// a time. Answers may be lost with the connection, or if f is slow: ask Answer for those that do not come.
+// Results calls f with every answer from now on whose job is wanted (nil: all), until stop is
+// called: one subscription in place of one per job. An answer that cannot be read comes as the
+// error, with its job's id. f is called from one goroutine at a time. Answers may be lost with the
+// connection, or if f is slow: ask Answer for those that do not come.
 //
-// It listens to the republished answers and never to the answers' own subjects, where refused ones pass too. When it returns
-// the server knows of the subscription: no answer to a job submitted later is missed.
+// It listens to the republished answers and never to the answers' own subjects, where refused ones
+// pass too. When it returns the server knows of the subscription: no answer to a job submitted
+// later is missed.
 func (c *Client) Results(
-	ctx context.Context, wanted func(job string) bool, f func(job string, a *wire.Answer, err error),
+	ctx context.Context, wanted func(job string) bool, f func(
+		job string, a *wire.Answer, err error,
+	),
 ) (stop func(), err error) {
 	head := len(wire.DoneSubject(""))
 	sub, err := c.nc.Subscribe(message.Filter(message.KindDone), func(m *nats.Msg) {

@@ -20,7 +20,10 @@ func TestResultsOfManyJobs(t *testing.T) {
 	}
 	got := make(chan result, 100)
 	stop, err := c.Results(
-		context.WithoutCancel(ctx), func(job string) bool { return strings.HasPrefix(job, "mine-") },
+		context.WithoutCancel(
+			ctx,
+		),
+		func(job string) bool { return strings.HasPrefix(job, "mine-") },
 		func(job string, a *wire.Answer, err error) { got <- result{job, a, err} },
 	)
 	if err != nil {
@@ -29,15 +32,19 @@ func TestResultsOfManyJobs(t *testing.T) {
 	const jobs = 20
 	for i := range jobs {
 		answer(t, nc, fmt.Sprintf("mine-%d", i), wire.StatusError, fmt.Sprint(i))
-		answer(t, nc, fmt.Sprintf("mine-%d", i), wire.StatusError, "second") // refused, and never seen
+		// refused, and never seen
+		answer(t, nc, fmt.Sprintf("mine-%d", i), wire.StatusError, "second")
 		answer(t, nc, fmt.Sprintf("other-%d", i), wire.StatusError, "")
 	}
-	if err := nc.PublishMsg(&nats.Msg{Subject: wire.DoneSubject("mine-broken"), Data: []byte("nonsense")}); err != nil {
+	if err := nc.PublishMsg(
+		&nats.Msg{Subject: wire.DoneSubject("mine-broken"), Data: []byte("nonsense")},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for i := range jobs {
 		r := <-got
-		if r.err != nil || r.job != fmt.Sprintf("mine-%d", i) || r.a.Job != r.job || r.a.Error.Message != fmt.Sprint(i) {
+		if r.err != nil || r.job != fmt.Sprintf("mine-%d", i) || r.a.Job != r.job ||
+			r.a.Error.Message != fmt.Sprint(i) {
 			t.Errorf("result %d: %+v", i, r)
 		}
 	}

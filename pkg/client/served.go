@@ -16,15 +16,20 @@ import (
 )
 
 var (
-	// ErrUnknownJob: neither the job nor an answer of it is stored: it never was, it has expired, or it was lost with its stream.
-	ErrUnknownJob = errors.New("client: the job is unknown: it is not stored, nor is an answer of it")
-	// ErrNoWorkers: no worker asks for the messages of the job's lane. The job is stored, and answered as soon as there are workers.
+	// ErrUnknownJob: neither the job nor an answer of it is stored: it never was, it has expired,
+	// or it was lost with its stream.
+	ErrUnknownJob = errors.New(
+		"client: the job is unknown: it is not stored, nor is an answer of it",
+	)
+	// ErrNoWorkers: no worker asks for the messages of the job's lane. The job is stored, and
+	// answered as soon as there are workers.
 	ErrNoWorkers = errors.New("client: nobody serves the job's lane")
 	// ErrNotSetUp: the server has no streams for jobs: `btn setup` has not been run.
 	ErrNotSetUp = bus.ErrNoStream
 )
 
-// stages are the workers through which every job passes, with the stream and the consumers from which they take it.
+// stages are the workers through which every job passes, with the stream and the consumers from
+// which they take it.
 var stages = []struct{ worker, stream, consumer string }{
 	{query.StageReparam, bus.StreamModel, bus.ConsumerModel},
 	{query.StageLearn, bus.StreamNetwork, bus.ConsumerNetwork},
@@ -32,7 +37,8 @@ var stages = []struct{ worker, stream, consumer string }{
 	{query.StageAggregate, bus.StreamPartial, bus.ConsumerPartial},
 }
 
-// notLong is how many looks in a row must find that nobody asks for a lane while others are served: a busy worker asks lane after lane.
+// notLong is how many looks in a row must find that nobody asks for a lane while others are served:
+// a busy worker asks lane after lane.
 const notLong = 3
 
 // quiet finds out why a job has no answer.
@@ -51,7 +57,8 @@ func (q *quiet) look(ctx context.Context) error {
 	case errors.Is(err, bus.ErrNoStream):
 		return err
 	case errors.Is(err, ErrNotFound):
-		answered, err := q.c.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job)) // in this order: a model goes after its answer has come
+		// in this order: a model goes after its answer has come
+		answered, err := q.c.bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
 		if err == nil && !answered {
 			return fault.New(fault.BadInput, "%w: %s", ErrUnknownJob, q.job)
 		}
@@ -59,18 +66,22 @@ func (q *quiet) look(ctx context.Context) error {
 	case err != nil:
 		return nil // the server is away: it may come back
 	}
+
 	if q.tell == nil {
 		return nil
 	}
+
 	subject, err := message.ParseSubject(m.Subject)
 	if err != nil {
 		return nil
 	}
+
 	nobody, err := q.c.served(ctx, subject.Lane)
 	if err == nil {
 		q.unasked = 0
 		return nil
 	}
+
 	if q.unasked++; (nobody || q.unasked >= notLong) && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)
@@ -78,9 +89,9 @@ func (q *quiet) look(ctx context.Context) error {
 	return nil
 }
 
-// Served returns nil if workers of all four stages ask for the messages of a tenant's lane, or work on some, else
-// which do not. The error wraps ErrNoWorkers or ErrNotSetUp. A worker that is busy with other lanes may seem not to
-// serve this one for a moment.
+// Served returns nil if workers of all four stages ask for the messages of a tenant's lane, or work
+// on some, else which do not. The error wraps ErrNoWorkers or ErrNotSetUp. A worker that is busy
+// with other lanes may seem not to serve this one for a moment.
 func (c *Client) Served(ctx context.Context, tenant string) error {
 	_, err := c.served(ctx, wire.Lane(tenant))
 	return err
@@ -93,11 +104,13 @@ func (c *Client) served(ctx context.Context, lane int) (nobody bool, err error) 
 		if err != nil {
 			return true, err
 		}
+
 		names := []string{stage.consumer + "-" + strconv.Itoa(lane)}
 		for other := range wire.Lanes {
 			names = append(names, stage.consumer+"-"+strconv.Itoa(other))
 		}
 		names = append(names, stage.consumer)
+
 		missing, others := 0, false
 		mine := false
 		for i, name := range names {
@@ -110,30 +123,42 @@ func (c *Client) served(ctx context.Context, lane int) (nobody bool, err error) 
 				return false, nil // not known
 			}
 			info := consumer.CachedInfo()
-			if asked := info.NumWaiting > 0 || info.NumAckPending > 0; asked && (i == 0 || i == len(names)-1) {
+			if asked := info.NumWaiting > 0 || info.NumAckPending > 0; asked &&
+				(i == 0 || i == len(names)-1) {
 				mine = true
 				break
 			} else if asked {
 				others = true
 			}
 		}
+
 		switch {
 		case mine:
 		case missing == len(names):
-			return true, fault.New(fault.Infrastructure, "%w: stream %s has no consumers", ErrNotSetUp, stage.stream)
+			return true, fault.New(
+				fault.Infrastructure, "%w: stream %s has no consumers", ErrNotSetUp, stage.stream,
+			)
 		case others:
-			return false, fault.New(fault.Infrastructure, "%w: no %s takes jobs of lane %d; there are some for other lanes",
-				ErrNoWorkers, stage.worker, lane)
+			return false, fault.New(
+				fault.Infrastructure,
+				"%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers,
+				stage.worker, lane,
+			)
 		default:
-			return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker)
+			return true, fault.New(
+				fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker,
+			)
 		}
 	}
 	return false, nil
 }
 
-// WaitTelling is Wait, and calls tell when a second has passed without an answer and nobody serves the job, again when the reason is
-// another. The errors that tell gets wrap ErrNoWorkers or ErrNotSetUp; the wait goes on, since workers may come.
-func (c *Client) WaitTelling(ctx context.Context, job string, tell func(error)) (*wire.Answer, error) {
+// WaitTelling is Wait, and calls tell when a second has passed without an answer and nobody serves
+// the job, again when the reason is another. The errors that tell gets wrap ErrNoWorkers or
+// ErrNotSetUp; the wait goes on, since workers may come.
+func (c *Client) WaitTelling(
+	ctx context.Context, job string, tell func(error),
+) (*wire.Answer, error) {
 	if err := checkJob(job); err != nil {
 		return nil, err
 	}

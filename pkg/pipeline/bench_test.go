@@ -17,7 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A job of almost no work: what the pipeline itself costs. One at a time for the latency, many for the throughput.
+// A job of almost no work: what the pipeline itself costs. One at a time for the latency, many for
+// the throughput.
 func BenchmarkTrivialJob(b *testing.B) {
 	for _, storage := range []string{"memory", "files"} {
 		b.Run(storage, func(b *testing.B) {
@@ -50,7 +51,12 @@ func BenchmarkTrivialJob(b *testing.B) {
 			var id atomic.Int64
 			job := func(b *testing.B) time.Duration {
 				began := time.Now()
-				w := wire.Request{Job: fmt.Sprintf("b%d", id.Add(1)), Model: body, Queries: []query.Query{{}}, Settings: btn.Settings{Seed: 1}}
+				w := wire.Request{
+					Job:      fmt.Sprintf("b%d", id.Add(1)),
+					Model:    body,
+					Queries:  []query.Query{{}},
+					Settings: btn.Settings{Seed: 1},
+				}
 				if _, err := c.Submit(b.Context(), w); err != nil {
 					b.Error(err)
 				}

@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// sample returns a metric's value, or a histogram's count, where all its labels are among the values given.
+// sample returns a metric's value, or a histogram's count, where all its labels are among the
+// values given.
 func (r *rig) sample(m *metrics.Metrics, name string, values ...string) float64 {
 	r.t.Helper()
 	families, err := m.Registry().Gather()
@@ -26,7 +27,9 @@ func (r *rig) sample(m *metrics.Metrics, name string, values ...string) float64 
 				fits = fits && given[l.GetValue()]
 			}
 			if fits {
-				return x.GetCounter().GetValue() + x.GetGauge().GetValue() + float64(x.GetHistogram().GetSampleCount())
+				return x.GetCounter().GetValue() + x.GetGauge().GetValue() + float64(
+					x.GetHistogram().GetSampleCount(),
+				)
 			}
 		}
 	}
@@ -42,7 +45,9 @@ func TestCacheAndRequestMetrics(t *testing.T) {
 	digest := r.register(grid(t, 2, 3, 1))
 	const jobs = 5
 	for range jobs {
-		a, err := r.patiently(wire.Request{ModelDigest: digest, Queries: []query.Query{{}}, DeadlineMS: 20000})
+		a, err := r.patiently(
+			wire.Request{ModelDigest: digest, Queries: []query.Query{{}}, DeadlineMS: 20000},
+		)
 		if err != nil || a.Status != wire.StatusOK {
 			t.Fatal(a, err)
 		}

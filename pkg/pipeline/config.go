@@ -1,7 +1,9 @@
-// Package pipeline runs the stages on NATS: Setup makes the streams and consumers once, Run works in as many processes as there are.
+// Package pipeline runs the stages on NATS: Setup makes the streams and consumers once, Run works
+// in as many processes as there are.
 //
-// The promises, whatever process dies when: every stored job gets exactly one answer; the answer has the same bits
-// however many workers there were; nothing that a message says brings a worker down.
+// The promises, whatever process dies when: every stored job gets exactly one answer; the answer
+// has the same bits however many workers there were; nothing that a message says brings a worker
+// down.
 package pipeline
 
 import (
@@ -20,15 +22,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Stage is one of the four workers, by its name in errors, logs, timings, progress and dead letters.
+// Stage is one of the four workers, by its name in errors, logs, timings, progress and dead
+// letters.
 type Stage string
 
 // The stages, in the order a job passes them.
 const (
-	StageReparam   Stage = query.StageReparam   // model → network
-	StageLearn     Stage = query.StageLearn     // network → decompositions, tasks
-	StageContract  Stage = query.StageContract  // task → values of its components
-	StageAggregate Stage = query.StageAggregate // values → the answer; also cancels, deadlines and the sweeper
+	StageReparam  Stage = query.StageReparam  // model → network
+	StageLearn    Stage = query.StageLearn    // network → decompositions, tasks
+	StageContract Stage = query.StageContract // task → values of its components
+	// values → the answer; also cancels, deadlines and the sweeper
+	StageAggregate Stage = query.StageAggregate
 )
 
 // Stages returns all four.
@@ -36,18 +40,25 @@ func Stages() []Stage { return []Stage{StageReparam, StageLearn, StageContract, 
 
 // Config configures Setup and Run. The zero value works: NATS on this machine, no cache, all lanes.
 type Config struct {
-	NC    *nats.Conn // connection to use; nil: Run connects to URL and closes the connection at its end
-	URL   string     // of NATS, default nats://127.0.0.1:4222
-	Redis string     // URL of the cache; empty: everything is learned anew
+	// connection to use; nil: Run connects to URL and closes the connection at its end
+	NC    *nats.Conn
+	URL   string // of NATS, default nats://127.0.0.1:4222
+	Redis string // URL of the cache; empty: everything is learned anew
 
-	Lanes       []int // lanes to serve, not with OneConsumer; empty: all of them
-	Concurrency int   // messages of one stage worked on at a time; 0: 1 for contract, 4 for the others
-	Threads     int   // threads of one contraction, default 1: more contract workers are better than wider ones
-	Requests    int   // requests for an immediate answer that wait at a time in this process, default 1024
-	Memory      int64 // bytes of tables of one message, whatever the request allows; 0: the request decides
+	Lanes []int // lanes to serve, not with OneConsumer; empty: all of them
+	// messages of one stage processed at a time; 0: 4, for contract 8 of which one is large, or as
+	// many as there are processors if those are more
+	Concurrency int
+	// threads of one contraction, default 1: more contract workers are better than wider ones
+	Threads int
+	// requests for an immediate answer that wait at a time in this process, default 1024
+	Requests int
+	// bytes of tables of one message, whatever the request allows; 0: the request decides
+	Memory int64
 
-	// ChunkFlops is about how many operations learn-worker gives one task; 0: some 100 ms of one core. All learn-workers must have the
-	// same: a job that two of them cut differently is contracted twice.
+	// ChunkFlops is about how many operations learn-worker gives one task; 0: some 100 ms of one
+	// core. All learn-workers must have the same: a job that two of them cut differently is
+	// contracted twice.
 	ChunkFlops float64
 
 	Logger  *slog.Logger     // nil: no logs
@@ -55,42 +66,51 @@ type Config struct {
 
 	// MaxDeliveries is how often a message is tried before its job fails, default 5.
 	MaxDeliveries int
-	// Ceiling is the longest that one message may be worked on, default 15 minutes. Then its job fails as over budget.
+	// Ceiling is the longest that one message may be worked on, default 15 minutes. Then its job
+	// fails as over budget.
 	Ceiling time.Duration
-	// Overdue is how long a handler may go on after its context ended (ceiling, cancel, deadline, drain), default 10 seconds. Then it is given
-	// up: its message becomes a dead letter, its job an error, its slot is free, its goroutine is lost.
+	// Overdue is how long a handler may go on after its context ended (ceiling, cancel, deadline,
+	// drain), default 10 seconds. Then it is given up: its message becomes a dead letter, its job
+	// an error, its slot is free, its goroutine is lost.
 	Overdue time.Duration
-	// Hung, if set, is told of handlers that were given up. A worker process ends itself then; a library must not.
+	// Hung, if set, is told of handlers that were given up. A worker process ends itself then; a
+	// library must not.
 	Hung func(*hop.HungError)
-	// Drain is how long Run waits at its end for messages in work, default 30 seconds. What is left goes to another worker.
+	// Drain is how long Run waits at its end for messages in work, default 30 seconds. What is left
+	// goes to another worker.
 	Drain time.Duration
-	// Heartbeat is how often a worker says that it still works, and looks whether its job is over; default 1 second.
+	// Heartbeat is how often a worker says that it still works, and looks whether its job is over;
+	// default 1 second.
 	Heartbeat time.Duration
-	// SweepAfter is the age at which a job without answer is looked after, default 5 seconds; negative: never.
+	// SweepAfter is the age at which a job without answer is looked after, default 5 seconds;
+	// negative: never.
 	SweepAfter time.Duration
 
 	// What follows is read by Setup only.
 
 	// InMemory keeps streams in the server's memory instead of files.
 	InMemory bool
-	// OneConsumer makes one consumer over all lanes of a kind instead of one per lane: tenants are served in the order in which
-	// their jobs came, and no worker can serve some lanes only.
+	// OneConsumer makes one consumer over all lanes of a kind instead of one per lane: tenants are
+	// served in the order in which their jobs came, and no worker can serve some lanes only.
 	OneConsumer bool
-	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in files and 4 GiB in
-	// memory; streams that exist keep theirs.
+	// MaxBytes is the room for all streams together. 0: what the server allows, at most 16 GiB in
+	// files and 4 GiB in memory; streams that exist keep theirs.
 	MaxBytes int64
-	// Backlog is how many jobs of one lane may wait before the first stage; then more are refused at the publisher. Before the
-	// next two stages a quarter as many messages of a lane may wait; then the stage before lets the lane rest. 0: what was set up
-	// before, or 4096.
+	// Backlog is how many jobs of one lane may wait before the first stage; then more are refused
+	// at the publisher. Before the next two stages a quarter as many messages of a lane may wait;
+	// then the stage before lets the lane rest. 0: what was set up before, or 4096.
 	Backlog int
-	// Keep is how long models and answers are kept at most, default 24 hours. It bounds the longest deadline.
+	// Keep is how long models and answers are kept at most, default 24 hours. It bounds the longest
+	// deadline.
 	Keep time.Duration
-	// KeepAtLeast is how long answers are kept at least: the oldest go earlier than Keep when room is needed, and new jobs are refused
-	// rather than an answer of less than this age is lost. 0: what was set up before, or a minute.
+	// KeepAtLeast is how long answers are kept at least: the oldest go earlier than Keep when room
+	// is needed, and new jobs are refused rather than an answer of less than this age is lost. 0:
+	// what was set up before, or a minute.
 	KeepAtLeast time.Duration
 	// Replicas of every stream, default 1.
 	Replicas int
-	// AckWait is after what silence a message goes to another worker, default 4 seconds. Heartbeat must be well below.
+	// AckWait is after what silence a message goes to another worker, default 4 seconds. Heartbeat
+	// must be well below.
 	AckWait time.Duration
 
 	// hook is called before a stage works on a message; tests make it panic, block or count.
@@ -123,7 +143,9 @@ func (c Config) withDefaults() Config {
 		value *time.Duration
 		def   time.Duration
 	}{
-		{&c.Ceiling, 15 * time.Minute}, {&c.Drain, 30 * time.Second}, {&c.Overdue, 10 * time.Second}, {&c.Heartbeat, time.Second},
+		{
+			&c.Ceiling, 15 * time.Minute}, {&c.Drain, 30 * time.Second}, {&c.Overdue,
+			10 * time.Second}, {&c.Heartbeat, time.Second},
 		{&c.SweepAfter, 5 * time.Second}, {&c.AckWait, 4 * time.Second},
 	} {
 		if *d.value == 0 {
@@ -147,9 +169,10 @@ func (c Config) streams() streams.Config {
 	}
 }
 
-// Setup creates the streams and consumers that are missing and brings the others up to date. It may be called at any
-// time, by any number of processes. Streams that exist keep their size unless Config.MaxBytes is given. Without it the room
-// is halved from 16 GiB (4 GiB in memory) until the server reserves it.
+// Setup creates the streams and consumers that are missing and brings the others up to date. It may
+// be called at any time, by any number of processes. Streams that exist keep their size unless
+// Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
+// server reserves it.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -188,14 +211,18 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Ceiling < 0 || c.Overdue < 0 || c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 || c.MaxBytes < 0 ||
+	if c.Ceiling < 0 || c.Overdue < 0 || c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 ||
+		c.MaxBytes < 0 ||
 		c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || c.KeepAtLeast < 0 || !(c.ChunkFlops >= 0) {
 		return fmt.Errorf(
 			"pipeline: negative ceiling, concurrency, threads, memory, bytes, deliveries, requests, backlog, time to keep or operations of a task",
 		)
 	}
 	if c.Keep > 0 && c.KeepAtLeast > c.Keep {
-		return fmt.Errorf("pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
+		return fmt.Errorf(
+			"pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast,
+			c.Keep,
+		)
 	}
 	return nil
 }

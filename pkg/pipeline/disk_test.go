@@ -19,14 +19,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A full disk switches JetStream off until nats-server is restarted. That is found within 5 s, said with what to do, and nothing that was
-// accepted is lost.
+// A full disk switches JetStream off until nats-server is restarted. That is found within 5 s, said
+// with what to do, and nothing that was accepted is lost.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", dir,
+	).CombinedOutput(); err != nil {
 		t.Skipf("mounting a small disk is not permitted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
@@ -71,7 +73,9 @@ func TestFullDisk(t *testing.T) {
 			continue
 		}
 		t.Logf("%d jobs accepted, then after %v: %v", len(accepted), time.Since(began), err)
-		if !errors.Is(err, client.ErrStorage) || !strings.Contains(err.Error(), "restart nats-server") || time.Since(began) > 5*time.Second {
+		if !errors.Is(err, client.ErrStorage) || !strings.Contains(
+			err.Error(), "restart nats-server",
+		) || time.Since(began) > 5*time.Second {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}
 		break
@@ -91,13 +95,20 @@ func TestFullDisk(t *testing.T) {
 	watching := withConn(quick, theirs)
 	watching.Metrics = metrics
 	go func() { ended <- pipeline.Run(idle, watching, pipeline.StageLearn) }()
-	await(t, "idle workers are not ready", func() bool { return errors.Is(metrics.Ready(), client.ErrStorage) })
-	await(t, "the metric", func() bool { return gathered(t, metrics, "basetensor_storage_stalled") == 1 })
+	await(
+		t, "idle workers are not ready",
+		func() bool { return errors.Is(metrics.Ready(), client.ErrStorage) },
+	)
+	await(
+		t, "the metric",
+		func() bool { return gathered(t, metrics, "basetensor_storage_stalled") == 1 },
+	)
 	if n := gathered(t, metrics, "basetensor_storage_stalled_total"); n != 1 {
 		t.Errorf("found %v times", n)
 	}
 	began := time.Now()
-	if _, err := remote.Submit(ctx, w); !errors.Is(err, client.ErrStorage) || time.Since(began) > time.Second {
+	if _, err := remote.Submit(ctx, w); !errors.Is(err, client.ErrStorage) ||
+		time.Since(began) > time.Second {
 		t.Errorf("the next one, after %v: %v", time.Since(began), err)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -142,8 +142,15 @@ func (r *rig) tasks(p infer.Request) (tasks []*message.Task, want []btn.Result) 
 	}
 	for k, u := range units {
 		tasks = append(tasks, &message.Task{
-			Job: p.Job, Digest: wire.Digest([]byte(p.Job)), NetworkBlob: wire.Digest(netBytes), JobBlob: wire.Digest(jobBytes),
-			K: k, N: len(units), Units: []btn.Unit{u}, Queries: queries, Memory: btn.DefaultMemory,
+			Job:         p.Job,
+			Digest:      wire.Digest([]byte(p.Job)),
+			NetworkBlob: wire.Digest(netBytes),
+			JobBlob:     wire.Digest(jobBytes),
+			K:           k,
+			N:           len(units),
+			Units:       []btn.Unit{u},
+			Queries:     queries,
+			Memory:      btn.DefaultMemory,
 		})
 	}
 	want, err = infer.Run(r.ctx, p, nil)

@@ -21,12 +21,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// failed waits for the job's answer and checks that it is an error of this code whose message has this text.
+// failed waits for the job's answer and checks that it is an error of this code whose message has
+// this text.
 func (r *rig) failed(job, status string, code fault.Code, text string) *wire.Answer {
 	r.t.Helper()
 	a := r.wait(job)
-	if a.Status != status || a.Error == nil || a.Error.Code != code || !strings.Contains(a.Error.Message, text) {
-		r.t.Errorf("job %s: status %s, error %+v; want %s, %s, %q", job, a.Status, a.Error, status, code, text)
+	if a.Status != status || a.Error == nil || a.Error.Code != code ||
+		!strings.Contains(a.Error.Message, text) {
+		r.t.Errorf(
+			"job %s: status %s, error %+v; want %s, %s, %q", job, a.Status, a.Error, status, code,
+			text,
+		)
 	}
 	return a
 }
@@ -58,13 +63,17 @@ func TestGarbageOnEverySubject(t *testing.T) {
 		a := r.failed(job, wire.StatusError, fault.BadInput, "malformed")
 		letters, err := r.client.DeadLettersOf(r.ctx, job)
 		r.must(err)
-		if len(letters) != 1 || letters[0].Subject != subject || letters[0].Payload != wire.Digest(garbage) || letters[0].Stage != a.Error.Stage {
+		if len(letters) != 1 || letters[0].Subject != subject ||
+			letters[0].Payload != wire.Digest(garbage) || letters[0].Stage != a.Error.Stage {
 			t.Errorf("%s: dead letters %+v", job, letters)
 		}
 	}
-	// Nobody's job ends by garbage where it is only talked about, and no job can be named on a subject without one.
+	// Nobody's job ends by garbage where it is only talked about, and no job can be named on a
+	// subject without one.
 	for _, subject := range []string{
-		wire.CancelSubject("g-model2"), wire.DeadlineSubject(0, "g-model2"), message.RedriveSubject(0, "g-model2"),
+		wire.CancelSubject("g-model2"), wire.DeadlineSubject(0, "g-model2"), message.RedriveSubject(
+			0, "g-model2",
+		),
 		wire.Prefix + "task.0.j$b.1.0", wire.Prefix + "partial.0.j$b.1.0",
 	} {
 		r.publish(subject, garbage)
@@ -111,18 +120,26 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%s: %d results for %d queries", job, len(a.Results), len(c.m.Queries))
 		}
 	}
-	m := wire.Request{Job: "invalid", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n", Queries: asked, Settings: btn.Settings{Maps: "spiral"}}
-	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "spiral") {
+	m := wire.Request{
+		Job:      "invalid",
+		UAI:      "MARKOV\n1\n2\n1\n1 0\n2\n1 1\n",
+		Queries:  asked,
+		Settings: btn.Settings{Maps: "spiral"},
+	}
+	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput ||
+		!strings.Contains(err.Error(), "spiral") {
 		t.Errorf("invalid settings: %v", err)
 	}
 	m.Job, m.Settings.Maps = "no.dots*please", ""
-	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "no.dots") {
+	if _, err := r.client.Submit(r.ctx, m); fault.CodeOf(err) != fault.BadInput ||
+		!strings.Contains(err.Error(), "no.dots") {
 		t.Errorf("invalid id: %v", err)
 	}
 	r.works("after")
 }
 
-// A message that fails every worker ends its job after five deliveries, is kept as a dead letter, and can be replayed.
+// A message that fails every worker ends its job after five deliveries, is kept as a dead letter,
+// and can be replayed.
 func TestPanicInAStage(t *testing.T) {
 	t.Parallel()
 	for _, stage := range pipeline.Stages() {
@@ -147,7 +164,8 @@ func TestPanicInAStage(t *testing.T) {
 			}
 			letters, err := r.client.DeadLetters(r.ctx)
 			r.must(err)
-			if len(letters) != 1 || letters[0].Job != "poison" || letters[0].Stage != string(stage) || letters[0].Deliveries != 5 {
+			if len(letters) != 1 || letters[0].Job != "poison" ||
+				letters[0].Stage != string(stage) || letters[0].Deliveries != 5 {
 				t.Fatalf("dead letters %+v", letters)
 			}
 			mended.Store(true)
@@ -179,7 +197,9 @@ func TestWorkersThatDie(t *testing.T) {
 		began, die := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		_, kill := r.run(
-			quick.WithHook(func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die }),
+			quick.WithHook(
+				func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die },
+			),
 			pipeline.StageContract,
 		)
 		select {
@@ -209,8 +229,15 @@ func TestKilledWorker(t *testing.T) {
 			}
 			began, die := make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			_, kill := r.run(quick.WithHook(func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die }), stage)
-			w, p := request(t, "survivor", grid(t, 3, 3, 5), btn.Settings{}, factorgraph.Evidence{}, observe(1))
+			_, kill := r.run(
+				quick.WithHook(
+					func(pipeline.Stage, message.Subject) { once.Do(func() { close(began) }); <-die },
+				),
+				stage,
+			)
+			w, p := request(
+				t, "survivor", grid(t, 3, 3, 5), btn.Settings{}, factorgraph.Evidence{}, observe(1),
+			)
 			want, err := infer.Run(r.ctx, p, nil)
 			r.must(err)
 			r.submit(w)
@@ -228,7 +255,8 @@ func TestKilledWorker(t *testing.T) {
 	}
 }
 
-// Work that takes longer than AckWait is not given to another worker, and a worker does not work for ever.
+// Work that takes longer than AckWait is not given to another worker, and a worker does not work
+// for ever.
 func TestHeartbeatAndCeiling(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -254,8 +282,8 @@ func TestHeartbeatAndCeiling(t *testing.T) {
 		}
 	}), pipeline.Stages()...)
 	w, _ = request(
-		t, "endless", heavy(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{}, factorgraph.Evidence{},
-		factorgraph.Evidence{}, factorgraph.Evidence{},
+		t, "endless", heavy(t), btn.Settings{Method: btn.MethodExact}, factorgraph.Evidence{},
+		factorgraph.Evidence{}, factorgraph.Evidence{}, factorgraph.Evidence{},
 	)
 	r2.submit(w)
 	r2.failed("endless", wire.StatusError, fault.OverBudget, "ceiling of 100ms")

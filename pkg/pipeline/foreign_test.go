@@ -22,10 +22,18 @@ func TestDeadlineOfAnotherRequest(t *testing.T) {
 	w, _ := request(t, "mine", grid(t, 2, 2, 1), btn.Settings{})
 	digest := r.submit(w)
 	past := time.Now().Add(-time.Minute).UnixMilli()
-	r.send(wire.DeadlineSubject(0, "mine"), &wire.Deadline{Job: "mine", Digest: wire.Digest([]byte("another")), Time: past})
-	r.send(wire.DeadlineSubject(0, "nobody"), &wire.Deadline{Job: "nobody", Digest: digest, Time: past})
+	r.send(
+		wire.DeadlineSubject(0, "mine"),
+		&wire.Deadline{Job: "mine", Digest: wire.Digest([]byte("another")), Time: past},
+	)
+	r.send(
+		wire.DeadlineSubject(0, "nobody"),
+		&wire.Deadline{Job: "nobody", Digest: digest, Time: past},
+	)
 	r.run(quick, pipeline.StageAggregate)
-	r.eventually("the deadlines are taken up", func() bool { return r.messages("BTN_DEADLINE") == 0 })
+	r.eventually(
+		"the deadlines are taken up", func() bool { return r.messages("BTN_DEADLINE") == 0 },
+	)
 	for _, job := range []string{"mine", "nobody"} {
 		if a, err := r.client.Answer(r.ctx, job); !errors.Is(err, client.ErrNotFound) {
 			t.Errorf("job %s was ended: %+v, %v", job, a, err)

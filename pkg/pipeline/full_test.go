@@ -15,8 +15,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What is accepted finds room for its answer: jobs are refused before the stream of answers is full, and one that was under way
-// meanwhile waits for room and is answered.
+// What is accepted finds room for its answer: jobs are refused before the stream of answers is
+// full, and one that was under way meanwhile waits for room and is answered.
 func TestFullAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -33,14 +33,19 @@ func TestFullAnswers(t *testing.T) {
 	fill := func(from, to uint64) {
 		for i := from; i < to; i++ {
 			b, err := wire.Encode(&wire.Answer{
-				Job: fmt.Sprintf("old-%d", i), Digest: wire.Digest(nil), Status: wire.StatusError,
-				Error: &btn.ErrorInfo{Code: fault.Internal, Message: "given up", Stage: "test"},
+				Job:    fmt.Sprintf("old-%d", i),
+				Digest: wire.Digest(nil),
+				Status: wire.StatusError,
+				Error:  &btn.ErrorInfo{Code: fault.Internal, Message: "given up", Stage: "test"},
 			})
 			r.must(err)
-			if _, err := r.js.Publish(r.ctx, wire.AnswerSubject(fmt.Sprintf("old-%d", i)), b); err != nil {
+			if _, err := r.js.Publish(
+				r.ctx, wire.AnswerSubject(fmt.Sprintf("old-%d", i)), b,
+			); err != nil {
 				return // full
 			}
-			if info, err := answers.Info(r.ctx); err != nil || to < 1000 && info.State.Bytes > 16_000 {
+			if info, err := answers.Info(r.ctx); err != nil || to < 1000 &&
+				info.State.Bytes > 16_000 {
 				r.must(err)
 				return
 			}
@@ -50,7 +55,8 @@ func TestFullAnswers(t *testing.T) {
 	other, err := client.New(r.nc)
 	r.must(err)
 	w.Job = "late"
-	if _, err := other.Submit(r.ctx, w); !errors.Is(err, client.ErrFull) || errors.Is(err, client.ErrBusy) {
+	if _, err := other.Submit(r.ctx, w); !errors.Is(err, client.ErrFull) ||
+		errors.Is(err, client.ErrBusy) {
 		t.Errorf("submitted to nearly full answers: %v", err)
 	}
 	fill(1000, 10_000)

@@ -22,7 +22,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// hanging is a configuration in which a stage ignores its context on jobs that are called hang-…, until release is called.
+// hanging is a configuration in which a stage ignores its context on jobs that are called hang-…,
+// until release is called.
 func hanging(t *testing.T, c pipeline.Config, stage pipeline.Stage) (pipeline.Config, func()) {
 	block := make(chan struct{})
 	var once sync.Once
@@ -35,8 +36,9 @@ func hanging(t *testing.T, c pipeline.Config, stage pipeline.Stage) (pipeline.Co
 	}), release
 }
 
-// A handler that ignores the end of its context is given up, in every stage: its message is a dead letter, its job an error, its slot is
-// free, and its goroutine is counted until it returns. The process goes on.
+// A handler that ignores the end of its context is given up, in every stage: its message is a dead
+// letter, its job an error, its slot is free, and its goroutine is counted until it returns. The
+// process goes on.
 func TestHandlersThatDoNotReturn(t *testing.T) {
 	for _, stage := range pipeline.Stages() {
 		t.Run(string(stage), func(t *testing.T) {
@@ -51,18 +53,23 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			w, _ := request(t, "hang", grid(t, 2, 2, 1), btn.Settings{})
 			w.Tenant = "ann"
 			r.submit(w)
-			a := r.failed("hang", wire.StatusError, fault.Internal, "did not return within 100ms after its context ended")
+			a := r.failed(
+				"hang", wire.StatusError, fault.Internal,
+				"did not return within 100ms after its context ended",
+			)
 			if a.Error.Stage != string(stage) {
 				t.Errorf("stage %s", a.Error.Stage)
 			}
 			letters, err := r.client.DeadLettersOf(r.ctx, "hang")
 			r.must(err)
-			if len(letters) != 1 || letters[0].Stage != string(stage) || letters[0].Deliveries != 1 || letters[0].Tenant != "ann" {
+			if len(letters) != 1 || letters[0].Stage != string(stage) ||
+				letters[0].Deliveries != 1 || letters[0].Tenant != "ann" {
 				t.Errorf("dead letters %+v", letters)
 			}
 			r.eventually("the process is told", func() bool { return told.Load() != nil })
 			e := told.Load()
-			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != string(stage) || e.Took < c.Ceiling ||
+			if e.Job != "hang" || e.Tenant != "ann" || e.Stage != string(stage) ||
+				e.Took < c.Ceiling ||
 				fault.CodeOf(e) != fault.Internal || e.Subject != letters[0].Subject {
 				t.Errorf("told %+v", e)
 			}
@@ -77,7 +84,9 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 			}
 			r.works("beside") // its only slot is free again
 			release()
-			r.eventually("the goroutine comes back", func() bool { return hop.LostGoroutines() == before })
+			r.eventually(
+				"the goroutine comes back", func() bool { return hop.LostGoroutines() == before },
+			)
 			r.works("after")
 			stop()
 			if n := r.messages("BTN_ANSWER"); n != 3 {
@@ -111,8 +120,9 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 	r.failed("hang", wire.StatusError, fault.Internal, "did not return")
 }
 
-// The four-hang test: messages that never end, as many as there are slots and more, hold up no other tenant, long before any of them is
-// given up. Heavy tasks, of which a worker takes one at a time, hold up no other heavy ones either.
+// The four-hang test: messages that never end, as many as there are slots and more, hold up no
+// other tenant, long before any of them is given up. Heavy tasks, of which a worker takes one at a
+// time, hold up no other heavy ones either.
 func TestOtherTenantsPassThoseThatHang(t *testing.T) {
 	costly, err := generate.Complete(19, generate.Ising{Delta: 0.3, Seed: 1})
 	if err != nil {
@@ -135,7 +145,8 @@ func TestOtherTenantsPassThoseThatHang(t *testing.T) {
 	}
 }
 
-// othersPass has eight jobs of a tenant hang in a stage, and two of a tenant of every other lane answered meanwhile.
+// othersPass has eight jobs of a tenant hang in a stage, and two of a tenant of every other lane
+// answered meanwhile.
 func othersPass(t *testing.T, stage pipeline.Stage, m *factorgraph.Model) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	c, _ := hanging(t, quick, stage)

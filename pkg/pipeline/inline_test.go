@@ -16,8 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Requests that carry one model again and again, among others that differ from it in the last bit of one entry, in the settings,
-// or in their form only: every answer is its own model's, and the same model has one network.
+// Requests that carry one model again and again, among others that differ from it in the last bit
+// of one entry, in the settings, or in their form only: every answer is its own model's, and the
+// same model has one network.
 func TestCarriedModelsAreToldApart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)

@@ -30,7 +30,8 @@ func TestOneIdOneRequest(t *testing.T) {
 		t.Errorf("digests %s and %s", digest, again)
 	}
 	other, _ := request(t, "same", grid(t, 2, 2, 2), btn.Settings{})
-	if _, err := r.client.Submit(r.ctx, other); !errors.Is(err, client.ErrJobTaken) || fault.CodeOf(err) != fault.BadInput {
+	if _, err := r.client.Submit(r.ctx, other); !errors.Is(err, client.ErrJobTaken) ||
+		fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("another model under the same id: %v", err)
 	}
 	other.Tenant = "somebody else" // in another lane
@@ -49,7 +50,12 @@ func TestOneIdOneRequest(t *testing.T) {
 	}
 	// An answer is not replaced, by no publisher.
 	b, err := wire.Encode(
-		&wire.Answer{Job: "same", Digest: digest, Status: wire.StatusCancelled, Error: &btn.ErrorInfo{Code: fault.Cancelled}},
+		&wire.Answer{
+			Job:    "same",
+			Digest: digest,
+			Status: wire.StatusCancelled,
+			Error:  &btn.ErrorInfo{Code: fault.Cancelled},
+		},
 	)
 	r.must(err)
 	if _, err := r.js.Publish(r.ctx, wire.AnswerSubject("same"), b); err == nil {
@@ -60,12 +66,16 @@ func TestOneIdOneRequest(t *testing.T) {
 	}
 }
 
-// Two requests that got the same id past the client, in two lanes, are not mixed: one is answered, the other a dead letter.
+// Two requests that got the same id past the client, in two lanes, are not mixed: one is answered,
+// the other a dead letter.
 func TestRequestsAreNotMixed(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	digests := map[string]string{}
 	for lane, seed := range map[int]uint64{1: 1, 2: 2} {
-		w, p := request(t, "twice", grid(t, 3, 3, seed), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
+		w, p := request(
+			t, "twice", grid(t, 3, 3, seed),
+			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+		)
 		want, err := infer.Run(r.ctx, p, nil)
 		r.must(err)
 		digest, err := w.Digest()
@@ -78,8 +88,11 @@ func TestRequestsAreNotMixed(t *testing.T) {
 	if want := digests[a.Digest]; want == "" || plain(t, a.Results) != want {
 		t.Errorf("answer to %s:\n%s\nwant\n%s", a.Digest, plain(t, a.Results), want)
 	}
-	r.eventually("the other request is a dead letter", func() bool { return r.messages("BTN_DLQ") > 0 })
-	if letters, err := r.client.DeadLettersOf(r.ctx, "twice"); err != nil || letters[0].Error.Code != fault.BadInput {
+	r.eventually(
+		"the other request is a dead letter", func() bool { return r.messages("BTN_DLQ") > 0 },
+	)
+	if letters, err := r.client.DeadLettersOf(r.ctx, "twice"); err != nil ||
+		letters[0].Error.Code != fault.BadInput {
 		t.Errorf("%+v %v", letters, err)
 	}
 }
@@ -140,7 +153,10 @@ func TestCancelStopsWork(t *testing.T) {
 			close(began)
 		}
 	}), pipeline.Stages()...)
-	w, _ := request(t, "cancelled", heavy(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 3)...)
+	w, _ := request(
+		t, "cancelled", heavy(t), btn.Settings{Method: btn.MethodExact},
+		make([]factorgraph.Evidence, 3)...,
+	)
 	r.submit(w)
 	<-began
 	r.must(r.client.Cancel(r.ctx, "cancelled", "changed my mind"))
@@ -213,7 +229,8 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// Partials that were acknowledged without an answer, by whatever accident, are summed by the sweeper.
+// Partials that were acknowledged without an answer, by whatever accident, are summed by the
+// sweeper.
 func TestSweeperSums(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -238,11 +255,15 @@ func TestSweeperSums(t *testing.T) {
 	}
 }
 
-// The aggregation is rebuilt from what is stored: after every partial another aggregator takes over, some by murder.
+// The aggregation is rebuilt from what is stored: after every partial another aggregator takes
+// over, some by murder.
 func TestAggregatorRestarts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	_, p := request(t, "rebuilt", grid(t, 2, 3, 11), btn.Settings{Method: btn.MethodSymmetryCP, Components: 6, Sweeps: 2, Starts: 1})
+	_, p := request(
+		t, "rebuilt", grid(t, 2, 3, 11),
+		btn.Settings{Method: btn.MethodSymmetryCP, Components: 6, Sweeps: 2, Starts: 1},
+	)
 	tasks, want := r.tasks(p)
 	r.run(quick, pipeline.StageContract)
 	for k, m := range tasks {
@@ -266,7 +287,10 @@ func TestAggregatorRestarts(t *testing.T) {
 
 func TestTwoNumericKinds(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
-	_, p := request(t, "kinds", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
+	_, p := request(
+		t, "kinds", grid(t, 2, 2, 1),
+		btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+	)
 	tasks, _ := r.tasks(p)
 	if len(tasks) != 2 {
 		t.Fatalf("%d tasks, want 2", len(tasks))
@@ -274,14 +298,24 @@ func TestTwoNumericKinds(t *testing.T) {
 	r.run(quick, pipeline.StageContract, pipeline.StageAggregate)
 	r.send(message.TaskSubject(0, "kinds", 2, 0), tasks[0])
 	other := &message.Partial{
-		Job: "kinds", Digest: tasks[1].Digest, JobBlob: tasks[1].JobBlob, K: 1, N: 2, NumericKind: "another-processor",
-		Values: []btn.UnitValue{{Unit: tasks[1].Units[0]}},
+		Job:         "kinds",
+		Digest:      tasks[1].Digest,
+		JobBlob:     tasks[1].JobBlob,
+		K:           1,
+		N:           2,
+		NumericKind: "another-processor",
+		Values:      []btn.UnitValue{{Unit: tasks[1].Units[0]}},
 	}
 	r.send(message.PartialSubject(0, "kinds", 2, 1), other)
 	r.failed("kinds", wire.StatusError, fault.Unsupported, workers.ErrNumericKinds.Error())
-	_, p = request(t, "digests", grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
+	_, p = request(
+		t, "digests", grid(t, 2, 2, 1),
+		btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+	)
 	tasks, _ = r.tasks(p)
-	other.Job, other.NumericKind, other.Digest = "digests", message.NumericKind(), wire.Digest([]byte("another request"))
+	other.Job, other.NumericKind, other.Digest = "digests", message.NumericKind(), wire.Digest(
+		[]byte("another request"),
+	)
 	r.send(message.PartialSubject(0, "digests", 2, 1), other)
 	r.send(message.TaskSubject(0, "digests", 2, 0), tasks[0])
 	r.failed("digests", wire.StatusError, fault.BadInput, workers.ErrDigests.Error())
@@ -298,7 +332,9 @@ func TestOversizedNetwork(t *testing.T) {
 	}
 	m := &factorgraph.Model{
 		Domains: dims,
-		Factors: []factorgraph.Factor{{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: dims, Data: table}}},
+		Factors: []factorgraph.Factor{
+			{Scope: []int{0, 1, 2}, Table: &tensor.Dense{Shape: dims, Data: table}},
+		},
 	}
 	w, p := request(t, "large", m, btn.Settings{}, factorgraph.Evidence{}, observe(3))
 	want, err := infer.Run(r.ctx, p, nil)
@@ -342,7 +378,8 @@ func TestFullStream(t *testing.T) {
 	first, p := request(t, "first", grid(t, 2, 2, 1), btn.Settings{})
 	second, _ := request(t, "second", grid(t, 2, 2, 1), btn.Settings{})
 	r.submit(first)
-	if _, err := r.client.Submit(r.ctx, second); !errors.Is(err, client.ErrFull) || fault.CodeOf(err) != fault.Infrastructure {
+	if _, err := r.client.Submit(r.ctx, second); !errors.Is(err, client.ErrFull) ||
+		fault.CodeOf(err) != fault.Infrastructure {
 		t.Errorf("a full stream: %v", err)
 	}
 	r.submit(first) // the same job, although the stream is full

@@ -11,15 +11,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A grid whose model and network both go through the object store, by regions: the rungs' tasks share what they stand on, and
-// the answer is that of the four functions in a row, bit for bit.
+// A grid whose model and network both go through the object store, by regions: the rungs' tasks
+// share what they stand on, and the answer is that of the four functions in a row, bit for bit.
 func TestLargeGridByRegions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("9,000 variables take a second")
 	}
 	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 18}, quick)
 	r.run(quick, pipeline.Stages()...)
-	w, p := request(t, "large", grid(t, 30, 300, 3), btn.Settings{Method: btn.MethodRegions, Budget: 2e8})
+	w, p := request(
+		t, "large", grid(t, 30, 300, 3), btn.Settings{Method: btn.MethodRegions, Budget: 2e8},
+	)
 	if b, err := wire.Encode(&w); err != nil || len(b) < 1<<20 {
 		t.Fatalf("a model of %d bytes, %v", len(b), err)
 	}
@@ -31,14 +33,22 @@ func TestLargeGridByRegions(t *testing.T) {
 	if got.Status != "ok" || want.Status != "ok" {
 		t.Fatalf("%+v, infer %+v", got.Error, want.Error)
 	}
-	if math.Float64bits(*got.LogZ) != math.Float64bits(*want.LogZ) || len(got.Estimates) != len(want.Estimates) {
-		t.Errorf("ln Z %v of %d estimates, infer %v of %d", *got.LogZ, len(got.Estimates), *want.LogZ, len(want.Estimates))
+	if math.Float64bits(*got.LogZ) != math.Float64bits(*want.LogZ) ||
+		len(got.Estimates) != len(want.Estimates) {
+		t.Errorf(
+			"ln Z %v of %d estimates, infer %v of %d", *got.LogZ, len(got.Estimates), *want.LogZ,
+			len(want.Estimates),
+		)
 	}
 	n := len(got.Estimates)
 	if n < 3 {
 		t.Fatalf("%d sizes of windows", n)
 	}
-	if last, before := got.Estimates[n-1], got.Estimates[n-2]; math.Abs(*last.LogZ-*before.LogZ) > 0.05 {
-		t.Errorf("windows %d and %d: ln Z %v and %v", before.Size, last.Size, *before.LogZ, *last.LogZ)
+	if last, before := got.Estimates[n-1], got.Estimates[n-2]; math.Abs(
+		*last.LogZ-*before.LogZ,
+	) > 0.05 {
+		t.Errorf(
+			"windows %d and %d: ln Z %v and %v", before.Size, last.Size, *before.LogZ, *last.LogZ,
+		)
 	}
 }

@@ -47,10 +47,16 @@ func TestFairShare(t *testing.T) {
 				w.Job, w.Tenant = fmt.Sprintf("flood-%d", i), tenants[0]
 				r.submit(w)
 			}
-			r.eventually("the flood waits before the stage", func() bool { return r.messages(waits) == flood })
+			r.eventually(
+				"the flood waits before the stage",
+				func() bool { return r.messages(waits) == flood },
+			)
 			w.Job, w.Tenant = "quiet", tenants[1]
 			r.submit(w)
-			r.eventually("so does the quiet tenant's job", func() bool { return r.messages(waits) == flood+1 })
+			r.eventually(
+				"so does the quiet tenant's job",
+				func() bool { return r.messages(waits) == flood+1 },
+			)
 			r.run(quick.WithHook(func(s pipeline.Stage, _ message.Subject) {
 				if s == stage {
 					time.Sleep(10 * time.Millisecond)
@@ -93,7 +99,10 @@ func TestNothingIsHoarded(t *testing.T) {
 		r.submit(w)
 		jobs = append(jobs, w.Job)
 	}
-	r.eventually("four jobs are done while the fifth is held", func() bool { return r.messages("BTN_ANSWER") == 4 })
+	r.eventually(
+		"four jobs are done while the fifth is held",
+		func() bool { return r.messages("BTN_ANSWER") == 4 },
+	)
 	release()
 	for _, job := range jobs {
 		if a := r.wait(job); a.Status != wire.StatusOK {
@@ -166,7 +175,8 @@ func TestCrowdedLane(t *testing.T) {
 		}
 		accepted = append(accepted, w.Job)
 	}
-	if !errors.Is(refusal, client.ErrBusy) || !errors.Is(refusal, client.ErrFull) || fault.CodeOf(refusal) != fault.Infrastructure {
+	if !errors.Is(refusal, client.ErrBusy) || !errors.Is(refusal, client.ErrFull) ||
+		fault.CodeOf(refusal) != fault.Infrastructure {
 		t.Errorf("refused with %v", refusal)
 	}
 	if n := len(accepted); n < 8 || n > 16 {
@@ -187,7 +197,8 @@ func TestCrowdedLane(t *testing.T) {
 	r.wait("later")
 }
 
-// More than the stages can take: what is accepted is answered, also where streams are full, and soon; the rest is refused.
+// More than the stages can take: what is accepted is answered, also where streams are full, and
+// soon; the rest is refused.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
 	narrow := quick
@@ -222,7 +233,8 @@ func TestBackpressure(t *testing.T) {
 			t.Error(err)
 		default:
 			wait.Go(func() {
-				if a, err := r.client.Wait(r.ctx, fmt.Sprintf("press-%d", i)); err != nil || a.Status != wire.StatusOK {
+				if a, err := r.client.Wait(r.ctx, fmt.Sprintf("press-%d", i)); err != nil ||
+					a.Status != wire.StatusOK {
 					t.Errorf("job %d: %v %v", i, a, err)
 				}
 				took := time.Since(began)

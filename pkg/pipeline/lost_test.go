@@ -34,8 +34,14 @@ func (r *rig) objects() (names []string) {
 }
 
 // damages are what may happen to an object under a pointer that stays.
-var damages = map[string]func(r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string){
-	"deleted": func(r *rig, o jetstream.ObjectStore, _ jetstream.Stream, name string) { r.must(o.Delete(r.ctx, name)) },
+var damages = map[string]func(
+	r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string,
+){
+	"deleted": func(
+		r *rig, o jetstream.ObjectStore, _ jetstream.Stream, name string,
+	) {
+		r.must(o.Delete(r.ctx, name))
+	},
 	"without a chunk": func(r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string) {
 		info, err := o.GetInfo(r.ctx, name)
 		r.must(err)
@@ -43,7 +49,9 @@ var damages = map[string]func(r *rig, o jetstream.ObjectStore, chunks jetstream.
 		r.must(err)
 		r.must(chunks.DeleteMsg(r.ctx, last.Sequence))
 	},
-	"with another chunk": func(r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string) {
+	"with another chunk": func(
+		r *rig, o jetstream.ObjectStore, chunks jetstream.Stream, name string,
+	) {
 		info, err := o.GetInfo(r.ctx, name)
 		r.must(err)
 		subject := "$O.BTN_BLOB.C." + info.NUID
@@ -55,7 +63,8 @@ var damages = map[string]func(r *rig, o jetstream.ObjectStore, chunks jetstream.
 	},
 }
 
-// damage does one of them to every object but that of a request, which nobody but its sender can make again.
+// damage does one of them to every object but that of a request, which nobody but its sender can
+// make again.
 func (r *rig) damage(kind string, request *wire.Request) {
 	r.t.Helper()
 	payload, err := wire.Encode(request)
@@ -64,7 +73,10 @@ func (r *rig) damage(kind string, request *wire.Request) {
 	r.must(err)
 	chunks, err := r.js.Stream(r.ctx, "OBJ_BTN_BLOB")
 	r.must(err)
-	names := slices.DeleteFunc(r.objects(), func(name string) bool { return strings.HasPrefix(name, wire.Digest(payload)) })
+	names := slices.DeleteFunc(
+		r.objects(),
+		func(name string) bool { return strings.HasPrefix(name, wire.Digest(payload)) },
+	)
 	if len(names) == 0 {
 		r.t.Fatal("nothing is in the object store")
 	}
@@ -73,8 +85,9 @@ func (r *rig) damage(kind string, request *wire.Request) {
 	}
 }
 
-// An object that is lost or damaged under a live pointer costs the time to make it again: the job in whose way it is, at whichever stage,
-// and every later one of the same model are answered, with the same bits.
+// An object that is lost or damaged under a live pointer costs the time to make it again: the job
+// in whose way it is, at whichever stage, and every later one of the same model are answered, with
+// the same bits.
 func TestLostObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large models")
@@ -88,7 +101,12 @@ func TestLostObjects(t *testing.T) {
 				r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 13}, quick)
 				watching := quick
 				watching.SweepAfter = 300 * time.Millisecond
-				settings := btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 1, Starts: 1}
+				settings := btn.Settings{
+					Method:     btn.MethodSymmetryCP,
+					Components: 2,
+					Sweeps:     1,
+					Starts:     1,
+				}
 				w, p := request(t, "first", grid(t, 5, 5, 3), settings)
 				want, err := infer.Run(r.ctx, p, nil)
 				r.must(err)
@@ -96,7 +114,9 @@ func TestLostObjects(t *testing.T) {
 				before := quick
 				before.SweepAfter = -1
 				stop, _ := r.run(before, stages[:reached+1]...)
-				r.eventually("what is before the damage", func() bool { return r.messages(stream) > 0 })
+				r.eventually(
+					"what is before the damage", func() bool { return r.messages(stream) > 0 },
+				)
 				if stream == "BTN_PARTIAL" {
 					r.eventually("all partials", func() bool { return r.messages("BTN_TASK") == 0 })
 				}

@@ -17,8 +17,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Streams and consumers that are deleted under load are made again by the workers, which go on: every job that is still stored is answered
-// once and right, and who waits for one that is not learns that.
+// Streams and consumers that are deleted under load are made again by the workers, which go on:
+// every job that is still stored is answered once and right, and who waits for one that is not
+// learns that.
 func TestDeletedUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many servers")
@@ -29,9 +30,10 @@ func TestDeletedUnderLoad(t *testing.T) {
 		"BTN_DEADLINE", "BTN_GRAPH", "OBJ_BTN_BLOB",
 	}
 	lane := fmt.Sprintf("-%d", wire.Lane(""))
-	deletions = append(deletions,
-		"BTN_MODEL/reparam"+lane, "BTN_CONTROL/redrive"+lane, "BTN_NETWORK/learn"+lane, "BTN_TASK/contract"+lane, "BTN_PARTIAL/aggregate"+lane,
-		"BTN_DEADLINE/deadline", "BTN_CONTROL/cancel", "BTN_MODEL/sweep",
+	deletions = append(
+		deletions, "BTN_MODEL/reparam"+lane, "BTN_CONTROL/redrive"+lane, "BTN_NETWORK/learn"+lane,
+		"BTN_TASK/contract"+lane, "BTN_PARTIAL/aggregate"+lane, "BTN_DEADLINE/deadline",
+		"BTN_CONTROL/cancel", "BTN_MODEL/sweep",
 	)
 	for _, what := range deletions {
 		t.Run(what, func(t *testing.T) {
@@ -46,7 +48,10 @@ func TestDeletedUnderLoad(t *testing.T) {
 			const jobs = 40
 			for i := range jobs {
 				w.Job = fmt.Sprintf("job-%d", i)
-				r.eventually("submitted "+w.Job, func() bool { _, err := r.client.Submit(r.ctx, w); return err == nil })
+				r.eventually(
+					"submitted "+w.Job,
+					func() bool { _, err := r.client.Submit(r.ctx, w); return err == nil },
+				)
 				if i != jobs/2 {
 					continue
 				}
@@ -59,7 +64,8 @@ func TestDeletedUnderLoad(t *testing.T) {
 			for i := range jobs {
 				job := fmt.Sprintf("job-%d", i)
 				a, err := r.client.Wait(r.ctx, job)
-				for ; errors.Is(err, client.ErrNotSetUp); a, err = r.client.Wait(r.ctx, job) { // until it is made again
+				// until it is made again
+				for ; errors.Is(err, client.ErrNotSetUp); a, err = r.client.Wait(r.ctx, job) {
 					time.Sleep(10 * time.Millisecond)
 				}
 				if errors.Is(err, client.ErrUnknownJob) && what == "BTN_MODEL" {
@@ -100,8 +106,8 @@ func TestWorkersWaitForSetup(t *testing.T) {
 	r.works("then")
 }
 
-// Consumers that are made anew do not replay what is answered, what is set up again keeps answers for as long as
-// before, and `btn setup` takes what workers made.
+// Consumers that are made anew do not replay what is answered, what is set up again keeps answers
+// for as long as before, and `btn setup` takes what workers made.
 func TestMadeAnewWithoutReplay(t *testing.T) {
 	t.Parallel()
 	setup := quick

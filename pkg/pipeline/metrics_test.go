@@ -23,16 +23,20 @@ func TestCountersStartAtZero(t *testing.T) {
 				labels += "," + l.GetValue()
 			}
 			series[f.GetName()][labels] = true
-			if n := m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount()); n != 0 && f.GetName()[:3] == "bas" {
+			if n := m.GetCounter().GetValue() + float64(
+				m.GetHistogram().GetSampleCount(),
+			); n != 0 && f.GetName()[:3] == "bas" {
 				t.Errorf("%s%s starts at %v", f.GetName(), labels, n)
 			}
 		}
 	}
 	want := map[string][]string{
-		"basetensor_swept_total":          {",redrive", ",sum"},
-		"basetensor_request_seconds":      {",answered", ",pending", ",refused"},
-		"basetensor_cache_failures_total": {",corrupt", ",error", ",refused", ",skipped", ",too_large"},
-		"basetensor_cache_stored_total":   {""},
+		"basetensor_swept_total":     {",redrive", ",sum"},
+		"basetensor_request_seconds": {",answered", ",pending", ",refused"},
+		"basetensor_cache_failures_total": {
+			",corrupt", ",error", ",refused", ",skipped", ",too_large",
+		},
+		"basetensor_cache_stored_total": {""},
 		"basetensor_cache_hits_total": {
 			",decomposition,process", ",decomposition,redis", ",network,redis", ",messages,process", ",projectors,redis",
 		},
@@ -48,7 +52,9 @@ func TestCountersStartAtZero(t *testing.T) {
 			want["basetensor_"+name] = append(want["basetensor_"+name], ","+string(stage))
 		}
 		for _, outcome := range []string{"done", "held", "later", "retry", "failed", "dead"} {
-			want["basetensor_outcomes_total"] = append(want["basetensor_outcomes_total"], ","+outcome+","+string(stage))
+			want["basetensor_outcomes_total"] = append(
+				want["basetensor_outcomes_total"], ","+outcome+","+string(stage),
+			)
 		}
 	}
 	for name, labels := range want {

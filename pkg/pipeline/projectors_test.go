@@ -37,14 +37,22 @@ func TestProjectorsAreRemembered(t *testing.T) {
 		return &cached.Projectors{Cache: c, Most: most}
 	}
 	want := &compressed.Projectors{
-		Bond:  1,
-		Pairs: []compressed.Projector{{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5}},
+		Bond: 1,
+		Pairs: []compressed.Projector{
+			{Rows: 2, Cols: 1, Left: []float64{1, 2}, Right: []float64{3, 4}, Residual: 0.5},
+		},
 	}
 	computed := 0
-	compute := func(context.Context) (*compressed.Projectors, error) { computed++; return want, nil }
+	compute := func(
+		context.Context,
+	) (*compressed.Projectors, error) {
+		computed++
+		return want, nil
+	}
 	ask := func(p *cached.Projectors, key string, times int) {
 		t.Helper()
-		if got, err := p.Do(t.Context(), key, compute); err != nil || !reflect.DeepEqual(got, want) || computed != times {
+		if got, err := p.Do(t.Context(), key, compute); err != nil ||
+			!reflect.DeepEqual(got, want) || computed != times {
 			t.Errorf("%s: %+v, %v, computed %d times, not %d", key, got, err, computed, times)
 		}
 	}
@@ -69,7 +77,8 @@ func TestProjectorsAreRemembered(t *testing.T) {
 	ask(down, "c", 6)
 }
 
-// along is a plan with one tree for the model and bonds 8 and 16, as a search would make it, in no time.
+// along is a plan with one tree for the model and bonds 8 and 16, as a search would make it, in no
+// time.
 func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	t.Helper()
 	net, err := stage.Reparameterise(context.Background(), m, s)
@@ -80,7 +89,9 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, cost, err := compressed.Search(t.Context(), p.Hypergraph(), compressed.SearchOptions{Bond: 16, Seed: 1, Moves: 1 << 22})
+	tree, cost, err := compressed.Search(
+		t.Context(), p.Hypergraph(), compressed.SearchOptions{Bond: 16, Seed: 1, Moves: 1 << 22},
+	)
 	if err != nil || cost.Projectors == 0 {
 		t.Fatalf("%+v, %v", cost, err)
 	}
@@ -92,13 +103,24 @@ func along(t *testing.T, m *factorgraph.Model, s btn.Settings) *btn.Plan {
 	for _, w := range tree.Merges {
 		merges = append(merges, w[:]...)
 	}
-	along := &btn.TruncatedPlan{Family: btn.FamilyTree, Shape: p.Shape(), Tree: [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges},
-		Masked: true, Accuracy: s.Accuracy}
+	along := &btn.TruncatedPlan{
+		Family:   btn.FamilyTree,
+		Shape:    p.Shape(),
+		Tree:     [][]int{{tree.Tables}, tree.Hosts, tree.Copies, wires, merges},
+		Masked:   true,
+		Accuracy: s.Accuracy,
+	}
 	plan := &btn.Plan{Method: btn.MethodTruncated, Accuracy: s.Accuracy}
 	for _, bond := range []int{8, 16} {
 		plan.Estimates = append(plan.Estimates, btn.Estimate{
-			Rule: btn.Linear, Track: "tree 0", Level: math.Log2(float64(bond)), Slices: 1, Lossless: true,
-			Parts: []btn.Part{&btn.Truncated{Along: along, Bond: bond}}, Cost: btn.Cost{Flops: 1e8, Bytes: 1e6}})
+			Rule:     btn.Linear,
+			Track:    "tree 0",
+			Level:    math.Log2(float64(bond)),
+			Slices:   1,
+			Lossless: true,
+			Parts:    []btn.Part{&btn.Truncated{Along: along, Bond: bond}},
+			Cost:     btn.Cost{Flops: 1e8, Bytes: 1e6},
+		})
 	}
 	return plan
 }
@@ -109,19 +131,24 @@ type planned struct {
 	key  string
 }
 
-func (p *planned) Do(_ context.Context, key string, _ func(context.Context) (*btn.Plan, error)) (*btn.Plan, bool, error) {
+func (p *planned) Do(
+	_ context.Context, key string, _ func(context.Context) (*btn.Plan, error),
+) (*btn.Plan, bool, error) {
 	p.key = key
 	return p.plan, true, nil
 }
 
-// Queries with other evidence: the plan is a hit, estimates say that projectors were reused or why not, and the answers have the
-// bits of plain calls, with a cold cache, a warm one, in another order, and alone.
+// Queries with other evidence: the plan is a hit, estimates say that projectors were reused or why
+// not, and the answers have the bits of plain calls, with a cold cache, a warm one, in another
+// order, and alone.
 func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
 	m := grid(t, 18, 24, 1)
 	s := btn.Settings{Method: btn.MethodTruncated, Accuracy: 1e-7}
-	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(1, 0, 0, 1, 1, 0)
+	few, two, many := observe(1), factorgraph.Observe(map[int]int{100: 1, 200: 0}), observe(
+		1, 0, 0, 1, 1, 0,
+	)
 	known := &planned{plan: along(t, m, s)}
 	_, p := request(t, "reuse-0", m, s, few, two, many)
 	want, err := infer.Run(r.ctx, p, known)
@@ -135,7 +162,8 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 			if e.Reused {
 				reused++
 			}
-			if q == 2 && e.Relearned != "6 observations, at most 4" || !e.Reused && e.Relearned == "" {
+			if q == 2 && e.Relearned != "6 observations, at most 4" || !e.Reused &&
+				e.Relearned == "" {
 				t.Errorf("query %d: %+v", q, e)
 			}
 		}
@@ -146,7 +174,9 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: guard}) // stored it must be
 	r.must(err)
 	defer store.Close()
-	_, _, err = cached.Memo{Cache: store}.Do(r.ctx, known.key, func(context.Context) (*btn.Plan, error) { return known.plan, nil })
+	_, _, err = cached.Memo{Cache: store}.Do(
+		r.ctx, known.key, func(context.Context) (*btn.Plan, error) { return known.plan, nil },
+	)
 	r.must(err)
 	r.run(quick, pipeline.Stages()...)
 	for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1}} {
@@ -154,14 +184,17 @@ func TestProjectorsReusedThroughThePipeline(t *testing.T) {
 		for _, q := range order {
 			ev = append(ev, []factorgraph.Evidence{few, two, many}[q])
 		}
-		// A busy machine may not hear from the cache in time; the plan is then searched, and is another one.
+		// A busy machine may not hear from the cache in time; the plan is then searched, and is
+		// another one.
 		var a *wire.Answer
 		var w wire.Request
 		for attempt := 0; ; attempt++ {
 			w, _ = request(t, fmt.Sprintf("reuse-%d-%d", i, attempt), m, s, ev...)
 			r.submit(w)
 			a = r.wait(w.Job)
-			if !slices.ContainsFunc(a.Results, func(x btn.Result) bool { return x.Cache != "hit" }) {
+			if !slices.ContainsFunc(
+				a.Results, func(x btn.Result) bool { return x.Cache != "hit" },
+			) {
 				break
 			}
 			if attempt == 4 {

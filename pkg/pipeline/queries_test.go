@@ -16,8 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Random evidence on one known model, in jobs of fifty after a first query: everything but that one hits the cache, and every
-// answer has the bits of one without a cache. BTN_QUERIES is how many queries; 500 without.
+// Random evidence on one known model, in jobs of fifty after a first query: everything but that one
+// hits the cache, and every answer has the bits of one without a cache. BTN_QUERIES is how many
+// queries; 500 without.
 func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 	t.Parallel()
 	total := 500
@@ -39,8 +40,12 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 1))
 	random := func() factorgraph.Evidence {
 		var ev factorgraph.Evidence
-		for _, v := range slices.Sorted(slices.Values(rng.Perm(len(m.Domains))[:rng.IntN(len(m.Domains)+1)])) {
-			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])})
+		for _, v := range slices.Sorted(
+			slices.Values(rng.Perm(len(m.Domains))[:rng.IntN(len(m.Domains)+1)]),
+		) {
+			ev.Hard = append(
+				ev.Hard, factorgraph.Observation{Var: v, Value: rng.IntN(m.Domains[v])},
+			)
 		}
 		return ev
 	}

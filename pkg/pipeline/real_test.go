@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A real nats-server, configured as in a deployment, is killed and started again while jobs pass: every one of them is
-// answered, and answered right.
+// A real nats-server, configured as in a deployment, is killed and started again while jobs pass:
+// every one of them is answered, and answered right.
 func TestServerIsKilledUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")

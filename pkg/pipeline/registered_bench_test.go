@@ -18,8 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Alarm asked by value and by digest, as a job and as a request, one query and fifty: the median of one at a time, what
-// reparam-worker takes of it, and jobs per second of many.
+// Alarm asked by value and by digest, as a job and as a request, one query and fifty: the median of
+// one at a time, what reparam-worker takes of it, and jobs per second of many.
 func BenchmarkAlarm(b *testing.B) {
 	must := func(err error) {
 		if err != nil {
@@ -49,9 +49,15 @@ func BenchmarkAlarm(b *testing.B) {
 			for _, way := range []string{"job", "request"} {
 				ask := func() (took time.Duration, reparam float64) {
 					n := id.Add(1)
-					w := wire.Request{Job: fmt.Sprintf("b%d", n), DeadlineMS: 30000, Queries: make([]query.Query, queries)}
+					w := wire.Request{
+						Job:        fmt.Sprintf("b%d", n),
+						DeadlineMS: 30000,
+						Queries:    make([]query.Query, queries),
+					}
 					for q := range w.Queries {
-						w.Queries[q].Evidence = factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: (int(n) + q) % 37}}}
+						w.Queries[q].Evidence = factorgraph.Evidence{
+							Hard: []factorgraph.Observation{{Var: (int(n) + q) % 37}},
+						}
 					}
 					if by == "digest" {
 						w.ModelDigest = digest

@@ -41,7 +41,8 @@ func byDigest(w wire.Request, digest string) wire.Request {
 	return w
 }
 
-// A job that names its model has the answer of a job that carries it, bit for bit, first and later, whatever its settings.
+// A job that names its model has the answer of a job that carries it, bit for bit, first and later,
+// whatever its settings.
 func TestModelByDigest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
@@ -52,7 +53,9 @@ func TestModelByDigest(t *testing.T) {
 		t.Errorf("registered twice: %s and %s", digest, again)
 	}
 	for i, s := range []btn.Settings{
-		{}, {Cores: query.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP, Sweeps: 2, Starts: 1},
+		{}, {Cores: query.CoresAreVariables}, {Method: btn.MethodSymmetryCP, Maps: btn.MapBP,
+			Sweeps: 2, Starts: 1,
+		},
 	} {
 		w, p := request(t, fmt.Sprintf("value-%d", i), m, s, observe(1, 0), observe())
 		want, err := infer.Run(r.ctx, p, nil)
@@ -101,7 +104,8 @@ func TestUnknownDigest(t *testing.T) {
 		job := "job-" + digest[:8]
 		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}}})
 		a := r.wait(job)
-		if a.Status != wire.StatusError || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, says) {
+		if a.Status != wire.StatusError || a.Error.Code != fault.BadInput ||
+			!strings.Contains(a.Error.Message, says) {
 			t.Errorf("%s: %+v, want %q", a.Status, a.Error, says)
 		}
 	}
@@ -115,11 +119,20 @@ func TestUnknownDigest(t *testing.T) {
 	}
 	_, err = r.client.PutModel(r.ctx, g)
 	r.must(err)
-	r.submit(wire.Request{Job: "late", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}, {Evid: "1 7 1"}}})
-	if a := r.wait("late"); a.Status != wire.StatusError || !strings.Contains(a.Error.Message, "query 1") {
+	r.submit(
+		wire.Request{
+			Job:         "late",
+			ModelDigest: digest,
+			Queries:     []query.Query{{Evid: "1 0 1"}, {Evid: "1 7 1"}},
+		},
+	)
+	if a := r.wait("late"); a.Status != wire.StatusError ||
+		!strings.Contains(a.Error.Message, "query 1") {
 		t.Errorf("evidence out of range: %+v", a)
 	}
-	r.submit(wire.Request{Job: "right", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}}})
+	r.submit(
+		wire.Request{Job: "right", ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 1"}}},
+	)
 	if a := r.wait("right"); a.Status != wire.StatusOK || !near(*a.Results[0].LogZ, -1.3862943611) {
 		t.Errorf("%+v", a)
 	}
@@ -130,8 +143,8 @@ const coinText = "MARKOV\n1\n2\n1\n1 0\n2\n0.75 0.25\n"
 
 func near(x, want float64) bool { return x-want < 1e-9 && want-x < 1e-9 }
 
-// A known model is not built again: jobs are answered after it was removed, by this worker and, through Redis, by another. A
-// network that is gone is built again, from the model.
+// A known model is not built again: jobs are answered after it was removed, by this worker and,
+// through Redis, by another. A network that is gone is built again, from the model.
 func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
@@ -140,7 +153,13 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	r.must(err)
 	ask := func(job, status string) {
 		t.Helper()
-		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 0 0"}}})
+		r.submit(
+			wire.Request{
+				Job:         job,
+				ModelDigest: digest,
+				Queries:     []query.Query{{}, {Evid: "1 0 0"}},
+			},
+		)
 		if a := r.wait(job); a.Status != status {
 			t.Errorf("%s: %s %v", job, a.Status, a.Error)
 		}
@@ -150,7 +169,8 @@ func TestKnownModelIsNotBuiltAgain(t *testing.T) {
 	r.must(err)
 	defer store.Close()
 	for i := 0; ; i++ { // Redis has a tenth of a second to take it, which a busy machine may miss
-		if entries, err := store.Entries(r.ctx, "btn:v1:network:"); err == nil && len(entries) == 1 {
+		if entries, err := store.Entries(r.ctx, "btn:v1:network:"); err == nil &&
+			len(entries) == 1 {
 			break
 		}
 		stop()
@@ -193,11 +213,24 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 	store, err := cache.Open(r.stack.RedisURL(), cache.Options{Timeout: 5 * time.Second})
 	r.must(err)
 	defer store.Close()
-	garbage := []string{"", "x", strings.Repeat("z", 64), wire.Digest(nil) + "\x80", wire.Digest(nil) + "\x00", wire.Digest(nil) + "\x02\x02"}
+	garbage := []string{
+		"",
+		"x",
+		strings.Repeat("z", 64),
+		wire.Digest(nil) + "\x80",
+		wire.Digest(nil) + "\x00",
+		wire.Digest(nil) + "\x02\x02",
+	}
 	for i, value := range garbage {
 		stop, _ := r.run(quick, pipeline.Stages()...)
 		job := fmt.Sprintf("job-%d", i)
-		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{}, {Evid: "1 3 0"}}})
+		r.submit(
+			wire.Request{
+				Job:         job,
+				ModelDigest: digest,
+				Queries:     []query.Query{{}, {Evid: "1 3 0"}},
+			},
+		)
 		if a := r.wait(job); a.Status != wire.StatusOK {
 			t.Errorf("after %q: %v", garbage[max(i-1, 0)], a.Error)
 		}
@@ -206,7 +239,9 @@ func TestUnreadableNetworkEntry(t *testing.T) {
 		r.must(err)
 		for _, e := range entries {
 			store.Put(r.ctx, e.Key, []byte(value))
-			if _, err := cached.Describe(e.Key, []byte(value)); (err == nil) != (i == len(garbage)-1) {
+			if _, err := cached.Describe(
+				e.Key, []byte(value),
+			); (err == nil) != (i == len(garbage)-1) {
 				t.Errorf("%q: %v", value, err)
 			}
 		}
@@ -236,17 +271,22 @@ func TestRegisteredModelSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// A model that differs in the last bit of one entry is another model, and never answered from what is known of the first.
+// A model that differs in the last bit of one entry is another model, and never answered from what
+// is known of the first.
 func TestAnotherEntryIsAnotherModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{}, quick)
 	r.run(quick, pipeline.Stages()...)
 	z := map[float64]bool{}
 	for i, entry := range []string{"0.75", "0.7500000000000001"} {
-		digest, err := r.client.PutModel(r.ctx, &wire.Graph{UAI: strings.Replace(coinText, "0.75", entry, 1)})
+		digest, err := r.client.PutModel(
+			r.ctx, &wire.Graph{UAI: strings.Replace(coinText, "0.75", entry, 1)},
+		)
 		r.must(err)
 		job := fmt.Sprintf("job-%d", i)
-		r.submit(wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 0"}}})
+		r.submit(
+			wire.Request{Job: job, ModelDigest: digest, Queries: []query.Query{{Evid: "1 0 0"}}},
+		)
 		a := r.wait(job)
 		if a.Status != wire.StatusOK || !near(*a.Results[0].LogZ, -0.2876820725) {
 			t.Fatalf("%s: %+v", job, a)
@@ -258,8 +298,8 @@ func TestAnotherEntryIsAnotherModel(t *testing.T) {
 	}
 }
 
-// The networks that caches name were made by this version of the code: where a model's network comes out otherwise, the version in
-// their keys has to change with it.
+// The networks that caches name were made by this version of the code: where a model's network
+// comes out otherwise, the version in their keys has to change with it.
 func TestNetworksKeepTheirVersion(t *testing.T) {
 	f, err := os.Open("../../examples/asia.uai")
 	if err != nil {
@@ -270,7 +310,8 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{}) // no arithmetic: the same on every processor
+	// no arithmetic: the same on every processor
+	net, err := stage.Reparameterise(context.Background(), m, btn.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,8 +322,8 @@ func TestNetworksKeepTheirVersion(t *testing.T) {
 	const version, digest = "1", "61187a42ee561e76b5579b012d422fe357e9c4310d7ca509fa61e3ef087cf7b6"
 	if got := wire.Digest(b); got != digest || cached.NetworkVersion != version {
 		t.Errorf(
-			"the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here", got,
-			cached.NetworkVersion,
+			"the network of asia.uai is %s under version %s: a new one needs a new networkVersion, and both belong here",
+			got, cached.NetworkVersion,
 		)
 	}
 }

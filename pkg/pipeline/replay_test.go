@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A worker that gives a message up stores the answer first and takes the message out of its queue then. A replay in between
-// must not take that message for its own.
+// A worker that gives a message up stores the answer first and takes the message out of its queue
+// then. A replay in between must not take that message for its own.
 func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 	t.Parallel()
 	for _, at := range []struct {
@@ -26,8 +26,15 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 	}{
 		{"BTN_CONTROL", "redrive", nil, pipeline.Stages()},
 		{"BTN_NETWORK", "learn", []pipeline.Stage{pipeline.StageReparam}, pipeline.Stages()[1:]},
-		{"BTN_TASK", "contract", []pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn}, pipeline.Stages()[2:]},
-		{"BTN_PARTIAL", "aggregate", []pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, pipeline.Stages()[3:]},
+		{
+			"BTN_TASK", "contract", []pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn},
+			pipeline.Stages()[2:],
+		},
+		{
+			"BTN_PARTIAL", "aggregate",
+			[]pipeline.Stage{pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract},
+			pipeline.Stages()[3:],
+		},
 	} {
 		t.Run(at.consumer, func(t *testing.T) {
 			t.Parallel()
@@ -40,27 +47,43 @@ func TestReplayBeforeTheFailedMessageIsGone(t *testing.T) {
 			}
 			digest := r.submit(w)
 			lane := wire.Lane(w.Tenant)
-			if len(at.before) == 0 { // a job that was started again, its model long out of the queue
+			// a job that was started again, its model long out of the queue
+			if len(at.before) == 0 {
 				r.must(r.take("BTN_MODEL", "reparam").Term())
-				r.send(message.RedriveSubject(lane, "again"), &message.Redrive{Job: "again", Reason: "test", Time: 1})
+				r.send(
+					message.RedriveSubject(lane, "again"),
+					&message.Redrive{Job: "again", Reason: "test", Time: 1},
+				)
 			}
 			failed := r.take(at.stream, at.consumer)
 			r.send(wire.AnswerSubject("again"), &wire.Answer{
-				Job: "again", Digest: digest, Status: wire.StatusError,
-				Error: &btn.ErrorInfo{Code: fault.Internal, Message: "given up", Stage: at.consumer},
+				Job:    "again",
+				Digest: digest,
+				Status: wire.StatusError,
+				Error: &btn.ErrorInfo{
+					Code:    fault.Internal,
+					Message: "given up",
+					Stage:   at.consumer,
+				},
 			})
 			r.must(r.client.Replay(r.ctx, "again"))
 			if len(at.before) > 0 { // the replay is on its way as far as it comes
-				r.eventually("the replay is taken up", func() bool { return r.messages("BTN_CONTROL") == 0 })
+				r.eventually(
+					"the replay is taken up", func() bool { return r.messages("BTN_CONTROL") == 0 },
+				)
 			}
 			if at.consumer == "contract" {
-				r.eventually("the network is learned", func() bool { return r.messages("BTN_NETWORK") == 0 })
+				r.eventually(
+					"the network is learned", func() bool { return r.messages("BTN_NETWORK") == 0 },
+				)
 			}
 			r.must(failed.TermWithReason("given up"))
 			r.must(r.nc.FlushWithContext(r.ctx))
 			r.run(quick, at.after...)
 			a := r.wait("again")
-			if got, want := plain(t, a.Results), plain(t, want); a.Status != wire.StatusOK || got != want {
+			if got, want := plain(
+				t, a.Results,
+			), plain(t, want); a.Status != wire.StatusOK || got != want {
 				t.Errorf("replayed: status %s, got\n%s\nwant\n%s", a.Status, got, want)
 			}
 		})

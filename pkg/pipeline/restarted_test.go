@@ -12,7 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// A job that was replayed is looked after like any other: what is lost of it is made again, and its message goes with its answer.
+// A job that was replayed is looked after like any other: what is lost of it is made again, and its
+// message goes with its answer.
 func TestReplayedJobIsLookedAfter(t *testing.T) {
 	t.Parallel()
 	watching := quick
@@ -27,15 +28,25 @@ func TestReplayedJobIsLookedAfter(t *testing.T) {
 			digest := r.submit(w)
 			r.must(r.take("BTN_MODEL", "reparam").Term()) // the first run is over, and failed
 			r.send(wire.AnswerSubject("replayed"), &wire.Answer{
-				Job: "replayed", Digest: digest, Status: wire.StatusError,
-				Error: &btn.ErrorInfo{Code: fault.Internal, Message: "given up", Stage: "learn-worker"},
+				Job:    "replayed",
+				Digest: digest,
+				Status: wire.StatusError,
+				Error: &btn.ErrorInfo{
+					Code:    fault.Internal,
+					Message: "given up",
+					Stage:   "learn-worker",
+				},
 			})
 			r.must(r.client.Replay(r.ctx, "replayed"))
 			stop, _ := r.run(watching, pipeline.StageReparam)
-			r.eventually("the replay's network", func() bool { return r.messages("BTN_NETWORK") == 1 })
+			r.eventually(
+				"the replay's network", func() bool { return r.messages("BTN_NETWORK") == 1 },
+			)
 			if lost == "BTN_TASK" {
 				learn, _ := r.run(watching, pipeline.StageLearn)
-				r.eventually("the replay's task", func() bool { return r.messages("BTN_TASK") == 1 })
+				r.eventually(
+					"the replay's task", func() bool { return r.messages("BTN_TASK") == 1 },
+				)
 				learn()
 			}
 			stop()
@@ -46,7 +57,9 @@ func TestReplayedJobIsLookedAfter(t *testing.T) {
 			if got, want := plain(t, r.wait("replayed").Results), plain(t, want); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
-			r.eventually("the message is gone", func() bool { return r.messages("BTN_CONTROL") == 0 })
+			r.eventually(
+				"the message is gone", func() bool { return r.messages("BTN_CONTROL") == 0 },
+			)
 		})
 	}
 }

@@ -31,17 +31,27 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "8") // these tests wait more than they compute
-	// Putting an object starts a goroutine of the client library that reads a channel which is taken away at the end of
-	// the put. Where it comes to that too late it waits for ever (nats.go 1.55, newAsyncReply and CleanupPublisher).
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
+	// Putting an object starts a goroutine of the client library that reads a channel which is
+	// taken away at the end of the put. Where it comes to that too late it waits for ever (nats.go
+	// 1.55, newAsyncReply and CleanupPublisher).
+	goleak.VerifyTestMain(
+		m,
+		goleak.IgnoreAnyFunction(
+			"github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect",
+		),
+	)
 }
 
 // quick makes what takes seconds in operation take tenths of a second.
 var quick = pipeline.Config{
-	AckWait: 300 * time.Millisecond, Heartbeat: 50 * time.Millisecond, SweepAfter: -1, Drain: 5 * time.Second,
+	AckWait:    300 * time.Millisecond,
+	Heartbeat:  50 * time.Millisecond,
+	SweepAfter: -1,
+	Drain:      5 * time.Second,
 }
 
-// guard is how long a test may take before it is given up: it waits for conditions, and this is no measure of any.
+// guard is how long a test may take before it is given up: it waits for conditions, and this is no
+// measure of any.
 const guard = 5 * time.Minute
 
 // rig is an embedded server with a client on it. Workers are started by the tests.
@@ -89,7 +99,8 @@ func logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// run starts workers with a connection of their own. stop drains them; kill takes their connection away first.
+// run starts workers with a connection of their own. stop drains them; kill takes their connection
+// away first.
 func (r *rig) run(c pipeline.Config, stages ...pipeline.Stage) (stop, kill func()) {
 	r.t.Helper()
 	connect, work := func() (*nats.Conn, error) { return bus.Connect(r.url, "worker", logger()) }, pipeline.Run
@@ -149,15 +160,15 @@ func (r *rig) wait(job string) *wire.Answer {
 	return a
 }
 
-// stillEvery is how often it is looked whether anything moves, and stillLooks how often nothing may have: a machine that is busy looks more
-// slowly, too.
+// stillEvery is how often it is looked whether anything moves, and stillLooks how often nothing may
+// have: a machine that is busy looks more slowly, too.
 const (
 	stillEvery = time.Second
 	stillLooks = 30
 )
 
-// idler returns a function that reports whether nothing has come into any stream or left it in the last stillLooks calls. Blobs do not
-// count: workers with nothing to do store one now and then.
+// idler returns a function that reports whether nothing has come into any stream or left it in the
+// last stillLooks calls. Blobs do not count: workers with nothing to do store one now and then.
 func (r *rig) idler() func() bool {
 	last, still := "", 0
 	return func() bool {
@@ -215,7 +226,8 @@ func (r *rig) eventually(what string, f func() bool) {
 
 // request is a wire.Request and what infer takes for the same.
 func request(
-	t *testing.T, job string, m *factorgraph.Model, s btn.Settings, evidence ...factorgraph.Evidence,
+	t *testing.T, job string, m *factorgraph.Model, s btn.Settings,
+	evidence ...factorgraph.Evidence,
 ) (wire.Request, infer.Request) {
 	t.Helper()
 	body, err := wire.NewModel(m)
@@ -244,7 +256,8 @@ func grid(t *testing.T, rows, cols int, seed uint64) *factorgraph.Model {
 	return m
 }
 
-// plain are the results without what may differ from run to run. The JSON of a float64 tells its bits.
+// plain are the results without what may differ from run to run. The JSON of a float64 tells its
+// bits.
 func plain(t *testing.T, results []btn.Result) string {
 	t.Helper()
 	out := make([]btn.Result, len(results))

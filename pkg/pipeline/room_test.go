@@ -61,8 +61,8 @@ func (r *rig) bytes(stream string) (used uint64, most int64) {
 	return info.State.Bytes, info.Config.MaxBytes
 }
 
-// pass sends jobs through the pipeline until so many bytes of models have passed, each with a model of its own, waits for every
-// answer and compares it. Who is refused asks again.
+// pass sends jobs through the pipeline until so many bytes of models have passed, each with a model
+// of its own, waits for every answer and compares it. Who is refused asks again.
 func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 	r.t.Helper()
 	var sent, jobs, answered atomic.Int64
@@ -73,7 +73,10 @@ func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 		go func() {
 			defer all.Done()
 			for i := 0; sent.Load() < bytes; i++ {
-				w, p := request(r.t, fmt.Sprintf("%s-%d-%d", name, sender, i), grid(r.t, 4, 4, uint64(i*4+sender)), btn.Settings{})
+				w, p := request(
+					r.t, fmt.Sprintf("%s-%d-%d", name, sender, i),
+					grid(r.t, 4, 4, uint64(i*4+sender)), btn.Settings{},
+				)
 				b, err := wire.Encode(&w)
 				if err != nil {
 					r.t.Error(err)
@@ -87,7 +90,8 @@ func (r *rig) pass(name string, bytes int64, midway func(done float64)) {
 					return
 				}
 				want, err := infer.Run(r.ctx, p, nil)
-				if err != nil || a.Status != wire.StatusOK || plain(r.t, a.Results) != plain(r.t, want) {
+				if err != nil || a.Status != wire.StatusOK ||
+					plain(r.t, a.Results) != plain(r.t, want) {
 					r.t.Errorf("%s: %v %s %v", w.Job, err, a.Status, a.Error)
 				}
 				answered.Add(1)
@@ -155,16 +159,25 @@ func (r *rig) sequence(stream, subject string) uint64 {
 	return m.Sequence
 }
 
-// beginLong submits a job of four chunks, of which workers with the configuration that it returns hold the first until finish is called.
-func (r *rig) beginLong(c pipeline.Config) (w wire.Request, want []btn.Result, held pipeline.Config, finish func()) {
+// beginLong submits a job of four chunks, of which workers with the configuration that it returns
+// hold the first until finish is called.
+func (r *rig) beginLong(
+	c pipeline.Config,
+) (w wire.Request, want []btn.Result, held pipeline.Config, finish func()) {
 	r.t.Helper()
-	w, p := request(r.t, "long", grid(r.t, 4, 4, 1), btn.Settings{}, observe(0), observe(1), observe(0, 1), observe(1, 1))
+	w, p := request(
+		r.t, "long", grid(r.t, 4, 4, 1), btn.Settings{}, observe(0), observe(1), observe(0, 1),
+		observe(1, 1),
+	)
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)
 	c.ChunkFlops, c.MaxDeliveries = 1, 1000
 	stop, _ := r.run(c, pipeline.StageReparam, pipeline.StageLearn)
 	r.submit(w)
-	r.eventually("the long job's tasks", func() bool { return r.messages("BTN_TASK") == 4 && r.messages("BTN_NETWORK") == 0 })
+	r.eventually(
+		"the long job's tasks",
+		func() bool { return r.messages("BTN_TASK") == 4 && r.messages("BTN_NETWORK") == 0 },
+	)
 	stop()
 	c.ChunkFlops = 0
 	done := make(chan struct{})
@@ -177,8 +190,9 @@ func (r *rig) beginLong(c pipeline.Config) (w wire.Request, want []btn.Result, h
 	}), finish
 }
 
-// The room passes, or with BTN_ROOM=1 five times the room, in files and on a real server, while aggregators are killed and a job that takes
-// long is under way. Every job is answered once and right, the one that takes long too, and the streams stay in their bounds.
+// The room passes, or with BTN_ROOM=1 five times the room, in files and on a real server, while
+// aggregators are killed and a job that takes long is under way. Every job is answered once and
+// right, the one that takes long too, and the streams stay in their bounds.
 func TestWhatIsAnsweredMakesRoom(t *testing.T) {
 	t.Parallel()
 	times := int64(1)
@@ -219,7 +233,8 @@ func TestWhatIsAnsweredMakesRoom(t *testing.T) {
 				t.Errorf("the long job's model is where it was, at %d", first)
 			}
 			finish()
-			if a := r.wait(long.Job); a.Status != wire.StatusOK || plain(t, a.Results) != plain(t, want) {
+			if a := r.wait(long.Job); a.Status != wire.StatusOK ||
+				plain(t, a.Results) != plain(t, want) {
 				t.Errorf("the long job: %s %v", a.Status, a.Error)
 			}
 			if n := twice(); n > 0 {
@@ -229,8 +244,8 @@ func TestWhatIsAnsweredMakesRoom(t *testing.T) {
 	}
 }
 
-// Answers are kept for as long as was promised while streams are emptied for younger ones, and a job that is submitted again meanwhile is
-// not done again.
+// Answers are kept for as long as was promised while streams are emptied for younger ones, and a
+// job that is submitted again meanwhile is not done again.
 func TestAnswersStayForTheirTime(t *testing.T) {
 	t.Parallel()
 	c := narrow
@@ -283,8 +298,8 @@ func TestAnswersStayForTheirTime(t *testing.T) {
 	}
 }
 
-// As many jobs as are accepted wait before workers come, with room for the networks of some of them: all are answered once, and then
-// there is room for more.
+// As many jobs as are accepted wait before workers come, with room for the networks of some of
+// them: all are answered once, and then there is room for more.
 func TestFullBacklogDrains(t *testing.T) {
 	t.Parallel()
 	c := narrow
@@ -311,7 +326,8 @@ func TestFullBacklogDrains(t *testing.T) {
 		r.must(err)
 		if _, refusal = r.client.Submit(r.ctx, w); refusal == nil {
 			all.Go(func() {
-				if a, err := r.client.Wait(r.ctx, w.Job); err != nil || a.Status != wire.StatusOK || plain(t, a.Results) != plain(t, want) {
+				if a, err := r.client.Wait(r.ctx, w.Job); err != nil || a.Status != wire.StatusOK ||
+					plain(t, a.Results) != plain(t, want) {
 					t.Errorf("%s: %+v %v", w.Job, a, err)
 				}
 			})
@@ -331,7 +347,8 @@ func TestFullBacklogDrains(t *testing.T) {
 	}
 }
 
-// What exceeds the server's max_payload makes room in the object store as the rest does in the streams.
+// What exceeds the server's max_payload makes room in the object store as the rest does in the
+// streams.
 func TestObjectsMakeRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 12 << 10}, narrow)

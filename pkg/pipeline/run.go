@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run runs one or several stages until ctx ends, then finishes the messages in work and returns nil. It returns an error
-// if it cannot start, or if the connection to NATS is closed for good. Setup must have been called once before, by anybody.
+// Run runs one or several stages until ctx ends, then finishes the messages in work and returns
+// nil. It returns an error if it cannot start, or if the connection to NATS is closed for good.
+// Setup must have been called once before, by anybody.
 func Run(ctx context.Context, c Config, stages ...Stage) error {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -31,20 +32,27 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		}
 		defer nc.Close()
 	}
+
 	b, err := bus.New(nc)
 	if err != nil {
 		return err
 	}
 	// in this process only without a Redis
-	store, err := cache.Open(c.Redis, cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger})
+	store, err := cache.Open(
+		c.Redis, cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger},
+	)
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
 	defer store.Close()
 	c.Metrics.WatchCache(store)
-	defer beside(ctx, func(context.Context) { _ = store.Probe(ctx) })() // logs at once what would else be logged when the first job comes
+	// logs at once what would else be logged when the first job comes
+	defer beside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
+
 	watching, unwatch := context.WithCancel(ctx)
-	defer beside(watching, func(ctx context.Context) { workers.WatchStorage(ctx, b, c.Logger, c.Metrics) })()
+	defer beside(
+		watching, func(ctx context.Context) { workers.WatchStorage(ctx, b, c.Logger, c.Metrics) },
+	)()
 	defer unwatch()
 	defer workers.SpareHeap(len(stages))()
 
@@ -53,9 +61,18 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	grace := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
 	defer grace()
 	g, soft := errgroup.WithContext(ctx)
+
 	host := workers.NewHost(workers.Host{
-		Settings: c.workers(), Bus: b, Log: c.Logger, Metrics: c.Metrics, Cache: store, Redis: c.Redis != "", Hard: hard, Soft: soft,
+		Settings: c.workers(),
+		Bus:      b,
+		Log:      c.Logger,
+		Metrics:  c.Metrics,
+		Cache:    store,
+		Redis:    c.Redis != "",
+		Hard:     hard,
+		Soft:     soft,
 	})
+
 	var ready []func() error
 	for _, stage := range stages {
 		w, err := host.Worker(string(stage))
@@ -67,6 +84,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		ready = append(ready, w.Ready)
 	}
 	c.Metrics.Watch(ready)
+
 	err = g.Wait()
 	if ctx.Err() != nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The server refuses what nobody would ever take: a lane that does not exist, in whatever form, and subjects with a token too many or too
-// few. Who publishes it learns that at once.
+// The server refuses what nobody would ever take: a lane that does not exist, in whatever form, and
+// subjects with a token too many or too few. Who publishes it learns that at once.
 func TestStreamsTakeWhatIsServed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -91,7 +91,8 @@ func TestModelsUnderNoId(t *testing.T) {
 		})
 		var a wire.Answer
 		r.must(wire.Decode(m.Data, &a))
-		if a.Job != message.NearestJob(id) || a.Status != wire.StatusError || a.Error.Code != fault.BadInput ||
+		if a.Job != message.NearestJob(id) || a.Status != wire.StatusError ||
+			a.Error.Code != fault.BadInput ||
 			!strings.Contains(a.Error.Message, "[A-Za-z0-9_-]{1,64}") {
 			t.Errorf("%s: %+v", id, a)
 		}
@@ -99,7 +100,8 @@ func TestModelsUnderNoId(t *testing.T) {
 			t.Errorf("%s: dead letters %v %v", id, letters, err)
 		}
 	}
-	r.publish(wire.ModelSubject(3, "*"), b) // a literal one: it has no subject of its own to be answered on
+	// a literal one: it has no subject of its own to be answered on
+	r.publish(wire.ModelSubject(3, "*"), b)
 	r.eventually("the dead letter of *", func() bool {
 		letters, err := r.client.DeadLettersOf(r.ctx, "_")
 		return err == nil && len(letters) == 1

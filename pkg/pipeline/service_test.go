@@ -30,15 +30,16 @@ import (
 func (r *rig) patiently(m wire.Request) (*wire.Answer, error) {
 	for {
 		a, err := r.client.Infer(r.ctx, m)
-		if err == nil || !strings.Contains(err.Error(), "no reparam-worker offers") || r.ctx.Err() != nil {
+		if err == nil || !strings.Contains(err.Error(), "no reparam-worker offers") ||
+			r.ctx.Err() != nil {
 			return a, err
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// A request has the answer that a job has, bit for bit, by value and by digest; without an id it gets one, and under an id it
-// is that job.
+// A request has the answer that a job has, bit for bit, by value and by digest; without an id it
+// gets one, and under an id it is that job.
 func TestRequestAndReply(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -72,7 +73,8 @@ func TestRequestAndReply(t *testing.T) {
 	}
 	other := w
 	other.Queries = other.Queries[:1]
-	if _, err := r.client.Infer(r.ctx, other); !errors.Is(err, client.ErrJobTaken) || fault.CodeOf(err) != fault.BadInput {
+	if _, err := r.client.Infer(r.ctx, other); !errors.Is(err, client.ErrJobTaken) ||
+		fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("another request under the same id: %v", err)
 	}
 	// A model that is wrong has an answer that says so, as it has on the job's path.
@@ -87,19 +89,25 @@ func TestRequestsPassTheirTraceOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.Stages()...)
-	trace := map[string][]string{wire.HeaderTraceParent: {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Other": {"x"}}
+	trace := map[string][]string{
+		wire.HeaderTraceParent: {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+		"Other":                {"x"},
+	}
 	plain := r.ctx
 	r.ctx = client.WithTrace(plain, trace)
 	_, err := r.patiently(wire.Request{Job: "traced", UAI: coinText, Queries: []query.Query{{}}})
 	r.must(err)
-	_, err = r.client.Submit(r.ctx, wire.Request{Job: "traced-too", UAI: coinText, Queries: []query.Query{{}}})
+	_, err = r.client.Submit(
+		r.ctx, wire.Request{Job: "traced-too", UAI: coinText, Queries: []query.Query{{}}},
+	)
 	r.must(err)
 	s, err := r.js.Stream(plain, "BTN_MODEL")
 	r.must(err)
 	for _, job := range []string{"traced", "traced-too"} {
 		m, err := s.GetLastMsgForSubject(plain, wire.ModelSubject(wire.Lane(""), job))
 		r.must(err)
-		if got := m.Header[wire.HeaderTraceParent]; len(got) != 1 || got[0] != trace[wire.HeaderTraceParent][0] || m.Header["Other"] != nil {
+		if got := m.Header[wire.HeaderTraceParent]; len(got) != 1 ||
+			got[0] != trace[wire.HeaderTraceParent][0] || m.Header["Other"] != nil {
 			t.Errorf("%s: headers %v", job, m.Header)
 		}
 	}
@@ -153,7 +161,8 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	release := r.blocked(quick)
 	_, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}})
 	var pending *client.PendingError
-	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !form.IsDigest(pending.Digest) || fault.CodeOf(err) != fault.Deadline ||
+	if !errors.As(err, &pending) || !wire.ValidJob(pending.Job) || !form.IsDigest(pending.Digest) ||
+		fault.CodeOf(err) != fault.Deadline ||
 		!strings.Contains(err.Error(), "no answer within 1s; the job goes on") {
 		t.Fatalf("%v", err)
 	}
@@ -161,20 +170,26 @@ func TestRequestThatTakesLonger(t *testing.T) {
 	if a := r.wait(pending.Job); a.Status != wire.StatusOK || a.Digest != pending.Digest {
 		t.Errorf("%+v", a)
 	}
-	a, err := r.client.Infer(r.ctx, wire.Request{Job: pending.Job, UAI: coinText, Queries: []query.Query{{}}})
+	a, err := r.client.Infer(
+		r.ctx, wire.Request{Job: pending.Job, UAI: coinText, Queries: []query.Query{{}}},
+	)
 	if err != nil || a.Status != wire.StatusOK {
 		t.Errorf("asked again: %v %v", a, err)
 	}
 }
 
-// A deadline of the message is waited for, and answered as such; a cancel ends a request as it ends a job.
+// A deadline of the message is waited for, and answered as such; a cancel ends a request as it ends
+// a job.
 func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.blocked(quick)
 	began := time.Now()
-	a, err := r.patiently(wire.Request{Job: "hurry", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500})
-	if took := time.Since(began); err != nil || a.Status != wire.StatusDeadline || took < 1400*time.Millisecond {
+	a, err := r.patiently(
+		wire.Request{Job: "hurry", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 1500},
+	)
+	if took := time.Since(began); err != nil || a.Status != wire.StatusDeadline ||
+		took < 1400*time.Millisecond {
 		t.Errorf("%v %v after %v", a, err, took)
 	}
 	type reply struct {
@@ -183,12 +198,21 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	}
 	came := make(chan reply)
 	go func() {
-		a, err := r.client.Infer(r.ctx, wire.Request{Job: "unwanted", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
+		a, err := r.client.Infer(
+			r.ctx,
+			wire.Request{
+				Job:        "unwanted",
+				UAI:        coinText,
+				Queries:    []query.Query{{}},
+				DeadlineMS: 20000,
+			},
+		)
 		came <- reply{a, err}
 	}()
 	r.eventually("the job is stored", func() bool { return r.messages("BTN_MODEL") == 2 })
 	r.must(r.client.Cancel(r.ctx, "unwanted", "nobody wants it"))
-	if x := <-came; x.err != nil || x.a.Status != wire.StatusCancelled || x.a.Error.Message != "nobody wants it" {
+	if x := <-came; x.err != nil || x.a.Status != wire.StatusCancelled ||
+		x.a.Error.Message != "nobody wants it" {
 		t.Errorf("%+v %v", x.a, x.err)
 	}
 	for ms, want := range map[int64]time.Duration{0: time.Second, 300: 1300 * time.Millisecond, 3600e3: time.Minute, 1 << 60: time.Minute} {
@@ -198,7 +222,8 @@ func TestDeadlineAndCancelOfRequests(t *testing.T) {
 	}
 }
 
-// Many requests at a time are all answered, and leave nothing behind (see TestMain); those above the bound are refused at once.
+// Many requests at a time are all answered, and leave nothing behind (see TestMain); those above
+// the bound are refused at once.
 func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -211,7 +236,8 @@ func TestManyRequests(t *testing.T) {
 		wait.Go(func() {
 			w := w
 			w.DeadlineMS = 50000
-			if a, err := r.client.Infer(r.ctx, w); err != nil || a.Status != wire.StatusOK || *a.Results[0].LogZ != *want.Results[0].LogZ {
+			if a, err := r.client.Infer(r.ctx, w); err != nil || a.Status != wire.StatusOK ||
+				*a.Results[0].LogZ != *want.Results[0].LogZ {
 				t.Errorf("%v %v", a, err)
 			}
 		})
@@ -225,12 +251,14 @@ func TestManyRequests(t *testing.T) {
 	if len(stats.Endpoints) == 1 {
 		r.must(json.Unmarshal(stats.Endpoints[0].Data, &data))
 	}
-	if len(stats.Endpoints) != 1 || stats.Endpoints[0].NumRequests != 101 || stats.Endpoints[0].Subject != "btn.v1.infer" ||
+	if len(stats.Endpoints) != 1 || stats.Endpoints[0].NumRequests != 101 ||
+		stats.Endpoints[0].Subject != "btn.v1.infer" ||
 		data["answered"] != 101 || data["waiting"] != 0 {
 		t.Errorf("stats: %s", reply.Data)
 	}
 	stop()
-	if _, err := r.client.Infer(r.ctx, w); err == nil || fault.CodeOf(err) != fault.Infrastructure ||
+	if _, err := r.client.Infer(r.ctx, w); err == nil ||
+		fault.CodeOf(err) != fault.Infrastructure ||
 		!strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("without a worker: %v", err)
 	}
@@ -241,12 +269,20 @@ func TestManyRequests(t *testing.T) {
 	var mu sync.Mutex
 	for i := range 6 {
 		wait.Go(func() {
-			_, err := r.patiently(wire.Request{Job: fmt.Sprintf("crowd-%d", i), UAI: coinText, Queries: []query.Query{{}}})
+			_, err := r.patiently(
+				wire.Request{
+					Job:     fmt.Sprintf("crowd-%d", i),
+					UAI:     coinText,
+					Queries: []query.Query{{}},
+				},
+			)
 			var pending *client.PendingError
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case errors.Is(err, client.ErrFull) && strings.Contains(err.Error(), "2 requests wait already"):
+			case errors.Is(err, client.ErrFull) && strings.Contains(
+				err.Error(), "2 requests wait already",
+			):
 				full++
 			case !errors.As(err, &pending):
 				t.Errorf("%v", err)
@@ -265,13 +301,22 @@ func TestServiceDrains(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	gate := make(chan struct{})
 	r.run(
-		quick.WithHook(func(pipeline.Stage, message.Subject) { <-gate }), pipeline.StageLearn, pipeline.StageContract,
+		quick.WithHook(
+			func(pipeline.Stage, message.Subject) { <-gate },
+		), pipeline.StageLearn, pipeline.StageContract,
 		pipeline.StageAggregate,
 	)
 	stop, _ := r.run(quick, pipeline.StageReparam)
 	came := make(chan error, 1)
 	go func() {
-		_, err := r.patiently(wire.Request{Job: "taken", UAI: coinText, Queries: []query.Query{{}}, DeadlineMS: 20000})
+		_, err := r.patiently(
+			wire.Request{
+				Job:        "taken",
+				UAI:        coinText,
+				Queries:    []query.Query{{}},
+				DeadlineMS: 20000,
+			},
+		)
 		came <- err
 	}()
 	r.eventually("the job is stored", func() bool { return r.messages("BTN_MODEL") == 1 })
@@ -290,7 +335,8 @@ func TestServiceDrains(t *testing.T) {
 		t.Error(err)
 	}
 	<-stopped
-	if a, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}}); err != nil || a.Status != wire.StatusOK {
+	if a, err := r.patiently(wire.Request{UAI: coinText, Queries: []query.Query{{}}}); err != nil ||
+		a.Status != wire.StatusOK {
 		t.Errorf("%v %v", a, err)
 	}
 }
@@ -311,7 +357,8 @@ func TestLargeRequests(t *testing.T) {
 	}
 }
 
-// Against a real nats-server: requests by value and by digest, before and after every worker and the server were started again.
+// Against a real nats-server: requests by value and by digest, before and after every worker and
+// the server were started again.
 func TestRequestsOnARealServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real nats-server")
@@ -357,7 +404,10 @@ func TestRequestsOnARealServer(t *testing.T) {
 		if round == 1 {
 			server.Kill()
 			r.must(server.Restart())
-			r.eventually("connected again", func() bool { return nc.IsConnected() && streams.Healthy(ctx, nc) == nil })
+			r.eventually(
+				"connected again",
+				func() bool { return nc.IsConnected() && streams.Healthy(ctx, nc) == nil },
+			)
 		}
 	}
 }

@@ -91,17 +91,21 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 	c.OneConsumer = true
 	r.must(pipeline.Setup(r.ctx, r.nc, c))
 	c.NC, c.Lanes = r.nc, []int{3}
-	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil || !strings.Contains(err.Error(), "btn setup") {
+	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil ||
+		!strings.Contains(err.Error(), "btn setup") {
 		t.Errorf("lanes without consumers: %v", err)
 	}
 	c.Lanes = []int{16}
-	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil || !strings.Contains(err.Error(), "lane 16") {
+	if err := pipeline.Run(r.ctx, c, pipeline.StageLearn); err == nil ||
+		!strings.Contains(err.Error(), "lane 16") {
 		t.Errorf("no such lane: %v", err)
 	}
 	if err := pipeline.Run(r.ctx, quick, "brewing"); err == nil {
 		t.Error("no such stage: no error")
 	}
-	if err := pipeline.Run(r.ctx, pipeline.Config{URL: "nats://127.0.0.1:1"}, pipeline.StageLearn); err == nil {
+	if err := pipeline.Run(
+		r.ctx, pipeline.Config{URL: "nats://127.0.0.1:1"}, pipeline.StageLearn,
+	); err == nil {
 		t.Error("no server: no error")
 	}
 }
@@ -117,7 +121,10 @@ func TestDrain(t *testing.T) {
 	finish.Add(1)
 	c := quick
 	c.Concurrency = 2
-	stop, _ := r.run(c.WithHook(func(_ pipeline.Stage, s message.Subject) { began <- s.Job; finish.Wait() }), pipeline.StageReparam)
+	stop, _ := r.run(
+		c.WithHook(func(_ pipeline.Stage, s message.Subject) { began <- s.Job; finish.Wait() }),
+		pipeline.StageReparam,
+	)
 	jobs := []string{"a", "b", "c", "d", "e"}
 	w, _ := request(t, "", grid(t, 2, 2, 1), btn.Settings{})
 	for _, job := range jobs {
@@ -164,7 +171,8 @@ func TestSecondQueryHitsTheCache(t *testing.T) {
 			t.Errorf("query %d: got\n%s\nwant\n%s", i, got, want)
 		}
 	}
-	// Another learn-worker, with an empty memory, finds it in Redis; without a Redis it is learned anew.
+	// Another learn-worker, with an empty memory, finds it in Redis; without a Redis it is learned
+	// anew.
 	w, _ := request(t, "cached-3", m, settings, factorgraph.Evidence{})
 	r.submit(w)
 	if a := r.wait("cached-3"); a.Results[0].Cache != "hit" {
@@ -193,11 +201,16 @@ func TestProgressMetricsAndHealth(t *testing.T) {
 	r.must(err)
 	defer stop()
 	r.must(r.nc.Flush())
-	w, _ := request(t, "watched", heavy(t), btn.Settings{Method: btn.MethodExact}, make([]factorgraph.Evidence, 6)...)
+	w, _ := request(
+		t, "watched", heavy(t), btn.Settings{Method: btn.MethodExact},
+		make([]factorgraph.Evidence, 6)...,
+	)
 	r.submit(w)
 	r.wait("watched")
 	for _, s := range pipeline.Stages() {
-		r.eventually("progress of "+string(s), func() bool { _, ok := stages.Load(string(s)); return ok })
+		r.eventually(
+			"progress of "+string(s), func() bool { _, ok := stages.Load(string(s)); return ok },
+		)
 	}
 	r.must(c.Metrics.Ready())
 	families, err := c.Metrics.Registry().Gather()
@@ -271,7 +284,12 @@ func TestSetupFitsTheServer(t *testing.T) {
 	t.Logf("limit %d MiB, reserved %d MiB", r.stack.MemoryLimit()>>20, info.ReservedMemory>>20)
 	_, err = r.js.CreateStream(
 		r.ctx,
-		jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}, Storage: jetstream.MemoryStorage, MaxBytes: taken},
+		jetstream.StreamConfig{
+			Name:     "OTHER",
+			Subjects: []string{"other"},
+			Storage:  jetstream.MemoryStorage,
+			MaxBytes: taken,
+		},
 	)
 	r.must(err)
 	c.MaxBytes = 0

@@ -36,7 +36,10 @@ func conflicts(t *testing.T, m *metrics.Metrics) (n float64) {
 // Every stage may run twice on the same input: nothing changes, and nothing is found to differ.
 func TestEveryStageTwice(t *testing.T) {
 	r := newRig(t, embedded.Options{}, quick)
-	_, p := request(t, "twice", grid(t, 3, 3, 6), btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 2, Starts: 1})
+	_, p := request(
+		t, "twice", grid(t, 3, 3, 6),
+		btn.Settings{Method: btn.MethodSymmetryCP, Sweeps: 2, Starts: 1},
+	)
 	want, err := infer.Run(r.ctx, p, nil)
 	r.must(err)
 	w, _ := request(t, "twice", p.Model, p.Settings)
@@ -56,9 +59,15 @@ func TestEveryStageTwice(t *testing.T) {
 	r.must(err)
 
 	stop, _ = r.run(c, pipeline.StageLearn)
-	r.eventually("a task", func() bool { return r.messages("BTN_TASK") == 1 && r.messages("BTN_NETWORK") == 0 })
-	r.publish(network.Subject, network.Data) // learned again, out of the cache this time, while its task is still there
-	r.eventually("the network is learned again", func() bool { return r.messages("BTN_NETWORK") == 0 })
+	r.eventually(
+		"a task",
+		func() bool { return r.messages("BTN_TASK") == 1 && r.messages("BTN_NETWORK") == 0 },
+	)
+	// learned again, out of the cache this time, while its task is still there
+	r.publish(network.Subject, network.Data)
+	r.eventually(
+		"the network is learned again", func() bool { return r.messages("BTN_NETWORK") == 0 },
+	)
 	stop()
 
 	r.run(c, pipeline.Stages()...)
@@ -82,7 +91,8 @@ func TestEveryStageTwice(t *testing.T) {
 	}
 }
 
-// Chunks of one job may name two plans if these differ in whether they were remembered, and in nothing else.
+// Chunks of one job may name two plans if these differ in whether they were remembered, and in
+// nothing else.
 func TestPlansOfOneJob(t *testing.T) {
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
 	r.run(quick, pipeline.StageContract, pipeline.StageAggregate)
@@ -90,7 +100,10 @@ func TestPlansOfOneJob(t *testing.T) {
 		"remembered": func(a *btn.Assignment) { a.Cache = "hit" },
 		"different":  func(a *btn.Assignment) { a.Plan.Estimates[0].Alpha[0] = a.Plan.Estimates[0].Alpha[0].Neg() },
 	} {
-		_, p := request(t, job, grid(t, 2, 2, 1), btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1})
+		_, p := request(
+			t, job, grid(t, 2, 2, 1),
+			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
+		)
 		tasks, want := r.tasks(p)
 		if len(tasks) != 2 {
 			t.Fatalf("%d tasks, want 2", len(tasks))

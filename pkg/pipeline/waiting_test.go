@@ -13,7 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Who waits in vain is told why: nobody works, or not at that stage, or not for that lane. The wait goes on, and ends with the answer.
+// Who waits in vain is told why: nobody works, or not at that stage, or not for that lane. The wait
+// goes on, and ends with the answer.
 func TestWaitingTellsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -76,7 +77,8 @@ func TestWaitingForNothing(t *testing.T) {
 		t.Errorf("a job that was lost: %v", err)
 	}
 	r.must(r.js.DeleteStream(r.ctx, "BTN_MODEL"))
-	if err := wait(); !errors.Is(err, client.ErrNotSetUp) || !strings.Contains(err.Error(), "btn setup") {
+	if err := wait(); !errors.Is(err, client.ErrNotSetUp) ||
+		!strings.Contains(err.Error(), "btn setup") {
 		t.Errorf("no stream: %v", err)
 	}
 }

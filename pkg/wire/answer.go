@@ -11,7 +11,8 @@ import (
 
 // The states in which a job ends.
 const (
-	StatusOK        = query.StatusOK    //  every query has its result, some perhaps an error of their own
+	//  every query has its result, some perhaps an error of their own
+	StatusOK        = query.StatusOK
 	StatusError     = query.StatusError // the job failed as a whole
 	StatusCancelled = "cancelled"       // somebody cancelled it
 	StatusDeadline  = "deadline"        // its deadline passed
@@ -19,19 +20,21 @@ const (
 
 // Answer ends a job. There is exactly one per job: the first that was stored.
 type Answer struct {
-	Job     string         `msgpack:"job"`
-	Tenant  string         `msgpack:"tenant,omitempty"`
-	Digest  string         `msgpack:"digest"` // of the request
-	Status  string         `msgpack:"status"`
-	Error   *btn.ErrorInfo `msgpack:"error,omitempty"`   // unless the status is ok
-	Results []btn.Result   `msgpack:"results,omitempty"` // keyed as in JSON, null where a field does not apply
+	Job    string         `msgpack:"job"`
+	Tenant string         `msgpack:"tenant,omitempty"`
+	Digest string         `msgpack:"digest"` // of the request
+	Status string         `msgpack:"status"`
+	Error  *btn.ErrorInfo `msgpack:"error,omitempty"` // unless the status is ok
+	// keyed as in JSON, null where a field does not apply
+	Results []btn.Result `msgpack:"results,omitempty"`
 }
 
 // Name returns "answer".
 func (*Answer) Name() string { return "answer" }
 
-// Validate checks ids, digest and status; that an error is there exactly when the status is not ok; and that every result
-// can be printed as JSON: it belongs to the job, its status is "ok" or "error", and it has no NaN or Inf.
+// Validate checks ids, digest and status; that an error is there exactly when the status is not ok;
+// and that every result can be printed as JSON: it belongs to the job, its status is "ok" or
+// "error", and it has no NaN or Inf.
 func (m *Answer) Validate() error {
 	if err := form.CheckRequest(m.Job, m.Tenant, m.Digest); err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Version is the major version of the messages. It grows by optional fields only; another major version is another subject.
+// Version is the major version of the messages. It grows by optional fields only; another major
+// version is another subject.
 const Version = codec.Version
 
 // The bounds of messages.
@@ -18,9 +19,11 @@ const (
 )
 
 var (
-	// ErrMalformed: the bytes are not a message: not msgpack, of a wrong type, or without a required field.
+	// ErrMalformed: the bytes are not a message: not msgpack, of a wrong type, or without a
+	// required field.
 	ErrMalformed = codec.ErrMalformed
-	// ErrTooLarge: the message is larger than its bound, or decodes to more memory than its size allows.
+	// ErrTooLarge: the message is larger than its bound, or decodes to more memory than its size
+	// allows.
 	ErrTooLarge = codec.ErrTooLarge
 	// ErrVersion: the message has a major version that this program does not read.
 	ErrVersion = codec.ErrVersion
@@ -28,18 +31,20 @@ var (
 	ErrInvalid = codec.ErrInvalid
 )
 
-// Message is one of the messages of version 1: a pointer to one of the structs of this package, or of those that only
-// workers send each other.
+// Message is one of the messages of version 1: a pointer to one of the structs of this package, or
+// of those that only workers send each other.
 type Message interface {
-	// Name is the message's name on the wire and in the header Btn-Schema: "model", "network", "task" …
+	// Name is the message's name on the wire and in the header Btn-Schema: "model", "network",
+	// "task" …
 	Name() string
 	// Validate checks what the message says; the error wraps ErrInvalid and names the field.
 	Validate() error
 }
 
-// Encode returns the bytes of m. The same value always gives the same bytes. An m that is not valid is not encoded.
-// What is not UTF-8 in a string goes out as U+FFFD, so that a message quoting someone's bytes can still be sent.
-// The error has a fault code: bad_input for a Request, which people make; internal for all others, whose maker is a stage.
+// Encode returns the bytes of m. The same value always gives the same bytes. An m that is not valid
+// is not encoded. What is not UTF-8 in a string goes out as U+FFFD, so that a message quoting
+// someone's bytes can still be sent. The error has a fault code: bad_input for a Request, which
+// people make; internal for all others, whose maker is a stage.
 func Encode(m Message) ([]byte, error) {
 	err := m.Validate()
 	var b []byte
@@ -68,9 +73,9 @@ func maxBytes(m Message) int {
 	return MaxMessage
 }
 
-// Decode reads b into m, which must point to a zero value, and validates it. The error wraps ErrMalformed, ErrTooLarge,
-// ErrVersion or ErrInvalid, names the field, and has the fault code unsupported (version) or bad_input.
-// It never panics, and takes memory in proportion to len(b).
+// Decode reads b into m, which must point to a zero value, and validates it. The error wraps
+// ErrMalformed, ErrTooLarge, ErrVersion or ErrInvalid, names the field, and has the fault code
+// unsupported (version) or bad_input. It never panics, and takes memory in proportion to len(b).
 func Decode(b []byte, m Message) error {
 	err := codec.Unmarshal(m.Name(), b, maxBytes(m), m)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Graph is a registered model: a factor graph without a job, kept under the SHA-256 of its bytes, which requests then name.
-// The graph is either Model or UAI, never both.
+// Graph is a registered model: a factor graph without a job, kept under the SHA-256 of its bytes,
+// which requests then name. The graph is either Model or UAI, never both.
 type Graph struct {
 	Model *Model `msgpack:"model,omitempty"`
 	UAI   string `msgpack:"uai,omitempty"` // the text of a .uai file
@@ -30,8 +30,8 @@ func (g *Graph) Name() string { return "graph" }
 // Validate checks what Request.Validate checks of the graph.
 func (g *Graph) Validate() error { return checkSource(g.Model, g.UAI, nil) }
 
-// EncodeGraph returns the bytes to register and their digest. Lists that are empty are taken as absent. The error has the
-// code bad_input.
+// EncodeGraph returns the bytes to register and their digest. Lists that are empty are taken as
+// absent. The error has the code bad_input.
 func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 	if err = g.Validate(); err == nil {
 		b, err = codec.Marshal(g.Name(), g, true)
@@ -45,8 +45,8 @@ func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 	return b, Digest(b), nil
 }
 
-// checkSource checks that exactly one of the sources of a factor graph is given, and a native one's scopes, shapes and
-// lengths. A nil digest is a source that the message does not have.
+// checkSource checks that exactly one of the sources of a factor graph is given, and a native one's
+// scopes, shapes and lengths. A nil digest is a source that the message does not have.
 func checkSource(m *Model, uai string, digest *string) error {
 	named := digest != nil && *digest != ""
 	switch {

@@ -1,6 +1,7 @@
 package wire
 
-// The headers of a message. They repeat what routing and people need without decoding; the payload is what counts.
+// The headers of a message. They repeat what routing and people need without decoding; the payload
+// is what counts.
 const (
 	HeaderContentType   = "content-type" // always ContentType
 	HeaderSchema        = "Btn-Schema"   // Message.Name

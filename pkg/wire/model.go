@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Request is what upstream publishes for reparam-worker: a factor graph and the queries on it. The graph is exactly one of
-// Model, UAI, and the digest of a registered Graph.
+// Request is what upstream publishes for reparam-worker: a factor graph and the queries on it. The
+// graph is exactly one of Model, UAI, and the digest of a registered Graph.
 type Request struct {
 	Job         string        `msgpack:"job"`
 	Tenant      string        `msgpack:"tenant,omitempty"`
@@ -26,7 +26,8 @@ type Request struct {
 	ModelDigest string        `msgpack:"model_digest,omitempty"` // of a registered Graph
 	Queries     []query.Query `msgpack:"queries"`                // at least one
 	Settings    btn.Settings  `msgpack:"settings,omitempty"`
-	DeadlineMS  int64         `msgpack:"deadline_ms,omitempty"` // milliseconds after the message was stored, 0: none
+	// milliseconds after the message was stored, 0: none
+	DeadlineMS int64 `msgpack:"deadline_ms,omitempty"`
 }
 
 // Model is a factor graph on the wire.
@@ -46,8 +47,8 @@ type Factor struct {
 // Name returns "model".
 func (m *Request) Name() string { return "model" }
 
-// Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths. What the UAI text says is
-// for its reader to check.
+// Validate checks the job's id, the queries and, of a model in Model, scopes, shapes and lengths.
+// What the UAI text says is for its reader to check.
 func (m *Request) Validate() error {
 	if err := form.CheckJob(m.Job, m.Tenant); err != nil {
 		return err
@@ -66,7 +67,10 @@ func (m *Request) Validate() error {
 	}
 	for i := range m.Queries {
 		if m.Queries[i].Evid != "" && m.Model != nil {
-			return codec.Under(fmt.Sprintf("queries[%d]", i), codec.Invalid("evid", "evidence as text needs a model in uai, or a registered one"))
+			return codec.Under(
+				fmt.Sprintf("queries[%d]", i),
+				codec.Invalid("evid", "evidence as text needs a model in uai, or a registered one"),
+			)
 		}
 	}
 	if m.Model == nil {
@@ -75,9 +79,10 @@ func (m *Request) Validate() error {
 	return form.CheckQueries(m.Model.Domains, true, m.Queries)
 }
 
-// Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with every setting
-// written out and empty lists taken as absent. Two submissions of one digest are the same job. A request that names its
-// model by digest and one that carries the same model are two requests.
+// Digest identifies the job's content: SHA-256, in 64 hexadecimal digits, of everything in m, with
+// every setting written out and empty lists taken as absent. Two submissions of one digest are the
+// same job. A request that names its model by digest and one that carries the same model are two
+// requests.
 func (m *Request) Digest() (string, error) {
 	c := *m
 	c.Settings = m.Settings.WithDefaults()
@@ -97,7 +102,12 @@ var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
 // NewModel returns m as it goes on the wire. It shares m's slices.
 func NewModel(m *factorgraph.Model) (*Model, error) {
-	b := &Model{Domains: m.Domains, Names: m.Names, Bayes: m.Bayes, Factors: make([]Factor, len(m.Factors))}
+	b := &Model{
+		Domains: m.Domains,
+		Names:   m.Names,
+		Bayes:   m.Bayes,
+		Factors: make([]Factor, len(m.Factors)),
+	}
 	for j, f := range m.Factors {
 		t, err := form.NewTensor(f.Table)
 		if err != nil {
@@ -108,13 +118,18 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 	return b, nil
 }
 
-// Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition), shapes and lengths.
-// It shares b's slices. Entries are checked to be finite.
+// Decode returns the factor graph, after checking domains, names, scopes (in range, no repetition),
+// shapes and lengths. It shares b's slices. Entries are checked to be finite.
 func (b *Model) Decode() (*factorgraph.Model, error) {
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	m := &factorgraph.Model{Domains: b.Domains, Names: b.Names, Bayes: b.Bayes, Factors: make([]factorgraph.Factor, len(b.Factors))}
+	m := &factorgraph.Model{
+		Domains: b.Domains,
+		Names:   b.Names,
+		Bayes:   b.Bayes,
+		Factors: make([]factorgraph.Factor, len(b.Factors)),
+	}
 	var made form.Tensors
 	for j := range b.Factors {
 		t, err := b.Factors[j].Table.Decode(&made)
@@ -145,8 +160,8 @@ func (b *Model) check() error {
 	return nil
 }
 
-// NewRequest returns a request for m with the queries given, or for its ln Z alone, under no id and by default settings. It shares m's
-// slices. Errors have the code bad_input.
+// NewRequest returns a request for m with the queries given, or for its ln Z alone, under no id and
+// by default settings. It shares m's slices. Errors have the code bad_input.
 func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 	body, err := NewModel(m)
 	if err != nil {
@@ -158,14 +173,16 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 	return Request{Model: body, Queries: queries}, nil
 }
 
-// check checks the factor against the domains. mark is unique to the factor; last[i] is the mark of the last factor that
-// had variable i.
+// check checks the factor against the domains. mark is unique to the factor; last[i] is the mark of
+// the last factor that had variable i.
 func (f *Factor) check(domains, last []int, mark int) error {
 	if err := f.Table.Check(); err != nil {
 		return codec.Under("table", err)
 	}
 	if len(f.Scope) != len(f.Table.Shape) {
-		return codec.Invalid("scope", "%d variables, the table has %d", len(f.Scope), len(f.Table.Shape))
+		return codec.Invalid(
+			"scope", "%d variables, the table has %d", len(f.Scope), len(f.Table.Shape),
+		)
 	}
 	for p, i := range f.Scope {
 		switch {
@@ -174,7 +191,10 @@ func (f *Factor) check(domains, last []int, mark int) error {
 		case last[i] == mark:
 			return codec.Invalid("scope", "variable %d twice", i)
 		case f.Table.Shape[p] != domains[i]:
-			return codec.Invalid("table", "mode %d has %d values, variable %d has %d", p, f.Table.Shape[p], i, domains[i])
+			return codec.Invalid(
+				"table", "mode %d has %d values, variable %d has %d", p, f.Table.Shape[p], i,
+				domains[i],
+			)
 		}
 		last[i] = mark
 	}

@@ -1,6 +1,7 @@
 package wire
 
-// Asking for an answer at once, on one subject: what comes in without a job's id, and what goes back without an answer.
+// Asking for an answer at once, on one subject: what comes in without a job's id, and what goes
+// back without an answer.
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
@@ -12,7 +13,8 @@ import (
 // The states of a request that has no answer.
 const (
 	StatusPending = "pending" // the job is stored and will be answered, on the job's path
-	StatusRefused = "refused" // the job was not stored; or, where the error is infrastructure, perhaps not
+	// the job was not stored; or, where the error is infrastructure, perhaps not
+	StatusRefused = "refused"
 )
 
 // What the header Nats-Service-Error-Code of a reply without an answer says.
@@ -20,14 +22,18 @@ const (
 	ReplyBadRequest = "400" // the request cannot be read
 	ReplyTaken      = "409" // the job's id belongs to another request
 	ReplyFailed     = "500" // infrastructure
-	ReplyNoRoom     = "503" // the stream of models is full, too many requests wait, or the worker is stopping: ask again later
-	ReplyPending    = "504" // not in time; the job goes on
+	// the stream of models is full, too many requests wait, or the worker is stopping: ask again
+	// later
+	ReplyNoRoom  = "503"
+	ReplyPending = "504" // not in time; the job goes on
 )
 
-// Unanswered is what a request on InferSubject gets where there is no answer in time: why, and which job to go on with.
+// Unanswered is what a request on InferSubject gets where there is no answer in time: why, and
+// which job to go on with.
 type Unanswered struct {
-	Job    string        `msgpack:"job,omitempty"`    // absent if the request could not be read
-	Digest string        `msgpack:"digest,omitempty"` // of the request; absent unless the status is pending
+	Job string `msgpack:"job,omitempty"` // absent if the request could not be read
+	// of the request; absent unless the status is pending
+	Digest string        `msgpack:"digest,omitempty"`
 	Status string        `msgpack:"status"`
 	Error  btn.ErrorInfo `msgpack:"error"`
 }

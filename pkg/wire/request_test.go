@@ -20,11 +20,15 @@ func TestReplies(t *testing.T) {
 		return b
 	}
 	e := btn.ErrorInfo{Code: fault.Deadline}
-	a, u, err := DecodeReply(encode(&Answer{Job: "j", Digest: digestA, Status: StatusError, Error: &e}))
+	a, u, err := DecodeReply(
+		encode(&Answer{Job: "j", Digest: digestA, Status: StatusError, Error: &e}),
+	)
 	if err != nil || u != nil || a.Job != "j" {
 		t.Errorf("%v %v %v", a, u, err)
 	}
-	a, u, err = DecodeReply(encode(&Unanswered{Job: "j", Digest: digestA, Status: StatusPending, Error: e}))
+	a, u, err = DecodeReply(
+		encode(&Unanswered{Job: "j", Digest: digestA, Status: StatusPending, Error: e}),
+	)
 	if err != nil || a != nil || u.Job != "j" || u.Status != StatusPending {
 		t.Errorf("%v %v %v", a, u, err)
 	}
@@ -41,7 +45,16 @@ func TestDigestOfGraph(t *testing.T) {
 			Model: &Model{
 				Domains: []int{1},
 				Names:   names,
-				Factors: []Factor{{Scope: []int{0}, Table: form.Tensor{Kind: form.KindDense, Shape: []int{1}, Data: []float64{entry}}}},
+				Factors: []Factor{
+					{
+						Scope: []int{0},
+						Table: form.Tensor{
+							Kind:  form.KindDense,
+							Shape: []int{1},
+							Data:  []float64{entry},
+						},
+					},
+				},
 			},
 		}
 	}

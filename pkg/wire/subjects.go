@@ -10,14 +10,16 @@ import (
 // Prefix begins every subject of version 1.
 const Prefix = "btn.v1."
 
-// Lanes is the number of lanes: a consumer can select by subject only, so tenants are spread over lanes from the start.
+// Lanes is the number of lanes: a consumer can select by subject only, so tenants are spread over
+// lanes from the start.
 const Lanes = 16
 
 // InferSubject is where a request gets its answer as the reply.
 const InferSubject = Prefix + "infer"
 
-// Lane returns the lane of a tenant, 0 ≤ lane < Lanes: the first byte of its name's SHA-256, modulo Lanes.
-// (The low bits of a multiplicative hash such as FNV depend on the low bits of the letters only: names fall into few lanes.)
+// Lane returns the lane of a tenant, 0 ≤ lane < Lanes: the first byte of its name's SHA-256, modulo
+// Lanes. (The low bits of a multiplicative hash such as FNV depend on the low bits of the letters
+// only: names fall into few lanes.)
 func Lane(tenant string) int {
 	sum := sha256.Sum256([]byte(tenant))
 	return int(sum[0]) % Lanes
@@ -54,5 +56,6 @@ func laned(kind string, lane int, job string) string {
 	return Prefix + kind + strconv.Itoa(lane) + "." + job
 }
 
-// ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}. Dots and wildcards would break the subjects.
+// ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}. Dots and wildcards would break
+// the subjects.
 func ValidJob(id string) bool { return form.IsToken(id) }
