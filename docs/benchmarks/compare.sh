@@ -5,14 +5,14 @@
 #
 #     git worktree add ../base main && docs/benchmarks/compare.sh ../base .
 #
-# Ten rounds of 130 benchmarks take about half an hour of a machine that does nothing else. Twice is better than once: of many benchmarks one in twenty differs by chance.
+# Ten rounds of 190 benchmarks take about three quarters of an hour of a machine that does nothing else. Twice is better than once: of many benchmarks one in twenty differs by chance.
 # BENCH the benchmarks (a regular expression), BENCHTIME of each per round (300ms), LOADTIME of each load per round (5s; 0s: none), RENAME a sed
 # expression that gives packages that have moved one name ('s/^pkg: tree$/pkg: pairwise/;s/internal\/learn$/internal\/frobenius/'), OUT the folder for what is written (base.txt, head.txt).
 set -eu
 [ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 base=$(cd "$1" && pwd) head=$(cd "$2" && pwd) rounds=${3:-10}
-bench=${BENCH:-'^Benchmark(Alarm|Merge|Chain|Kernel|Marginals|ProductTwoLevels|ProductThreeLevels|Dot|OneLeg|SVD|QR|Mul|MinFill)$'}
+bench=${BENCH:-'^Benchmark(Alarm|Merge|Chain|Kernel|Marginals|ProductTwoLevels|ProductThreeLevels|Dot|OneLeg|SVD|QR|Mul|MinFill|Program|Regions|Plan)$'}
 benchtime=${BENCHTIME:-300ms} loadtime=${LOADTIME:-5s} rename=${RENAME:-} out=${OUT:-$(mktemp -d)}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)

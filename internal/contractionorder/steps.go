@@ -58,8 +58,19 @@ const (
 // that no other table has.
 // Memory: the scopes of the live tables. Time: per bucket of k tables O(k²·width).
 func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
+	return walk(ctx, h, order, false, yield)
+}
+
+// WalkPlainly is Walk with one step per index: all tables that have it, however many, are multiplied
+// in the sequence of their numbers, and it alone is summed.
+func WalkPlainly(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
+	return walk(ctx, h, order, true, yield)
+}
+
+func walk(ctx context.Context, h Hypergraph, order []int, plain bool, yield func(*Step) bool) error {
 	order = Restrict(order, h)
 	w := &walker{
+		plain: plain,
 		pace:  pace.New(ctx),
 		order: order,
 		pos:   make([]int32, len(h.Dims)),
@@ -77,13 +88,19 @@ func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool
 	}
 
 	w.buckets = make([][]node, len(order))
+	entries := 0
+	for _, e := range h.Edges {
+		entries += len(e)
+	}
+	scopes := make([]int32, 0, entries)
 	for id, e := range h.Edges {
-		scope := make([]int32, 0, len(e))
+		from := len(scopes)
 		for _, v := range e {
 			if w.pos[v] >= 0 {
-				scope = append(scope, w.pos[v])
+				scopes = append(scopes, w.pos[v])
 			}
 		}
+		scope := scopes[from:len(scopes):len(scopes)]
 		slices.Sort(scope)
 		if !w.place(node{id: id, scope: scope, size: w.size(scope)}) {
 			return w.pace.Err()
@@ -99,6 +116,16 @@ func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool
 		}
 	}
 	return w.pace.Err()
+}
+
+// Reach extends marks of the tensors of a hypergraph to the outputs of steps: an output is marked
+// where one of its inputs is.
+func Reach(marked []bool, steps []*Step) []bool {
+	marked = slices.Clip(marked)
+	for _, s := range steps {
+		marked = append(marked, slices.ContainsFunc(s.In, func(t int) bool { return marked[t] }))
+	}
+	return marked
 }
 
 // node is a live table: its scope as sorted positions in the order.
@@ -119,11 +146,14 @@ func bySize(x, y node) int {
 
 // walker carries one Walk.
 type walker struct {
+	plain   bool // nothing is merged beforehand
 	pace    *pace.Pace
 	order   []int
 	pos     []int32   // index → position
 	dim     []float64 // dimension by position
 	buckets [][]node  // live tables by the smallest position of their scope
+	scope   []int32   // of a bucket, as it is made
+	rest    []int32   // and what it is made of
 	next    int       // number of the next step's output
 	yield   func(*Step) bool
 }
@@ -148,7 +178,7 @@ func (w *walker) place(n node) bool {
 	}
 
 	b := &w.buckets[n.scope[0]]
-	if n.size >= pileUp {
+	if n.size >= pileUp && !w.plain {
 		for i, t := range *b {
 			if slices.Equal(t.scope, n.scope) {
 				var ok bool
@@ -156,6 +186,9 @@ func (w *walker) place(n node) bool {
 				return ok
 			}
 		}
+	}
+	if *b == nil {
+		*b = make([]node, 0, 4)
 	}
 	*b = append(*b, n)
 	return true
@@ -166,48 +199,57 @@ func (w *walker) emit(in []node, scope []int32, sum int) (node, bool) {
 	n := node{id: w.next, scope: scope[sum:]}
 	w.next++
 	n.size = w.size(n.scope)
+	list := make([]int, 0, len(in)+len(scope))
+	for _, t := range in {
+		list = append(list, t.id)
+	}
+	for _, p := range scope {
+		list = append(list, w.order[p])
+	}
+
+	of := list[len(in):]
 	s := &Step{
-		In:   make([]int, len(in)),
-		Sum:  w.indices(scope[:sum]),
-		Out:  w.indices(n.scope),
+		In:   list[:len(in):len(in)],
+		Sum:  of[:sum:sum],
+		Out:  of[sum:],
 		Full: w.size(scope),
 		Size: n.size,
-	}
-	for i, t := range in {
-		s.In[i] = t.id
 	}
 	return n, w.yield(s)
 }
 
-// indices returns the indices at positions of the order.
-func (w *walker) indices(scope []int32) []int {
-	out := make([]int, len(scope))
-	for i, p := range scope {
-		out[i] = w.order[p]
-	}
-	return out
-}
-
 // bucket eliminates position p, and following positions that only its tables have.
 func (w *walker) bucket(p int, b []node) bool {
-	b, ok := w.mergeEqual(b)
-	if !ok {
-		return false
-	}
-
-	var scope []int32
-	for _, t := range b {
-		if w.pace.Over(int64(len(scope) + len(t.scope))) {
+	ok := true
+	if !w.plain {
+		if b, ok = w.mergeEqual(b); !ok {
 			return false
 		}
-		scope = union(scope, t.scope)
+	}
+	w.scope = w.scope[:0]
+	for _, t := range b {
+		if w.pace.Over(int64(len(w.scope) + len(t.scope))) {
+			return false
+		}
+		w.rest = appendUnion(w.rest[:0], w.scope, t.scope)
+		w.scope, w.rest = w.rest, w.scope
 	}
 
-	if b, ok = w.mergeSmall(b, w.size(scope)); !ok {
-		return false
+	scope := slices.Clone(w.scope)
+	run := 1
+	if !w.plain {
+		if b, ok = w.mergeSmall(b, w.size(scope)); !ok {
+			return false
+		}
+		run = w.run(p, scope)
 	}
+	n, ok := w.emit(b, scope, run)
+	return ok && w.place(n)
+}
 
-	// The run of following positions that no other table has, while the output stays long.
+// run is how many positions of a scope, from p on, are summed in one step: those that no other table
+// has, while the output stays long.
+func (w *walker) run(p int, scope []int32) int {
 	run := 1
 	left := w.size(scope[1:])
 	summed := w.dim[p]
@@ -219,9 +261,7 @@ func (w *walker) bucket(p int, b []node) bool {
 		left, summed = left/d, summed*d
 		run++
 	}
-
-	n, ok := w.emit(b, scope, run)
-	return ok && w.place(n)
+	return run
 }
 
 // mergeEqual multiplies tables of the same scope, MaxOperands at a time.
@@ -309,8 +349,9 @@ func (w *walker) unionSize(a, b []int32, limit float64) float64 {
 }
 
 // union merges two sorted lists.
-func union(a, b []int32) []int32 {
-	out := make([]int32, 0, len(a)+len(b))
+func union(a, b []int32) []int32 { return appendUnion(make([]int32, 0, len(a)+len(b)), a, b) }
+
+func appendUnion(out, a, b []int32) []int32 {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]

@@ -16,7 +16,7 @@ import (
 func TestWalkIsAContraction(t *testing.T) {
 	const seed = 6
 	rng := rand.New(rand.NewPCG(seed, 6))
-	for round := range 300 {
+	for round := range 450 {
 		h := random(rng, 1+rng.IntN(12), rng.IntN(25))
 		order := contractionorder.Restrict(rng.Perm(len(h.Dims)), h)
 		live := map[int][]int{}
@@ -29,7 +29,15 @@ func TestWalkIsAContraction(t *testing.T) {
 		peak = entries
 		next := len(h.Edges)
 		summed := map[int]bool{}
-		contractionorder.Walk(t.Context(), h, order, func(s *contractionorder.Step) bool {
+		plain := round%3 == 0
+		walk := contractionorder.Walk
+		if plain {
+			walk = contractionorder.WalkPlainly
+		}
+		walk(t.Context(), h, order, func(s *contractionorder.Step) bool {
+			if plain && (len(s.Sum) != 1 || !slices.IsSorted(s.In)) {
+				t.Fatalf("seed %d, round %d: plain step %+v", seed, round, s)
+			}
 			var scope []int
 			for _, in := range s.In {
 				if _, ok := live[in]; !ok {
@@ -85,6 +93,9 @@ func TestWalkIsAContraction(t *testing.T) {
 				}
 			}
 		}
+		if plain {
+			continue
+		}
 		plan := orders.Evaluate(h, order)
 		if math.Abs(plan.Flops-flops) > 1e-9*flops || plan.Bytes != 8*peak {
 			t.Fatalf("seed %d, round %d: plan %+v, walked %v flops and %v bytes",
@@ -108,6 +119,15 @@ func size(h contractionorder.Hypergraph, scope []int) float64 {
 		s *= float64(h.Dims[v])
 	}
 	return s
+}
+
+// TestReach: what is made of a marked table, through any number of steps, is marked.
+func TestReach(t *testing.T) {
+	steps := []*contractionorder.Step{{In: []int{0, 1}}, {In: []int{2}}, {In: []int{4, 3}}, {In: []int{5}}}
+	got := contractionorder.Reach([]bool{false, false, true}, steps)
+	if want := []bool{false, false, true, false, true, true, true}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // TestWalkStops: yield ends the walk.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compiled"
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -21,7 +22,7 @@ type Program struct {
 	dims    []int
 	leaves  []leaf
 	weights []weights
-	steps   []step
+	steps   *compiled.Program
 	scale   scaled.Number // of the tables, without the network's own
 	above   bool          // all entries are above 0
 	forth   btn.Cost      // of Contract
@@ -39,7 +40,6 @@ type leaf struct {
 	low    int       // every entry but 0 is 2^low or more in size
 	hosted []int     // weights multiplied in
 	ready  *weighed  // with the weights that net has without evidence; nil: they need the general way
-	read   bool      // its derivative is needed
 }
 
 // weighed is a leaf with weights multiplied in: data·2^exp.
@@ -66,14 +66,6 @@ type place struct {
 	values         []int // nil: all
 	index          int
 	leaf, inner    int // leaf −1: the only value has all
-}
-
-// step is out[o] = Σ_s Π_k in_k[at_k[o, s]].
-type step struct {
-	in         []int     // tables: leaves first, then the outputs of the steps in sequence
-	at         [][]int32 // per input, the sum fastest
-	size, sums int
-	need       []bool // per input: its derivative leads to a marginal
 }
 
 // Compile prepares net, without evidence, for order. It says no where the general way is better or has something to say:
@@ -109,7 +101,7 @@ func Compile(net *btn.Network, order []int, flops float64) (*Program, bool) {
 		return nil, false
 	}
 	p.both = tape.plan()
-	p.compile(h, tape)
+	p.steps = compiled.New(h, tape.steps, tape.need[:len(p.leaves)])
 	p.placeMarginals(apart, net)
 	p.price()
 	p.weighAll(net)
@@ -123,36 +115,6 @@ func (p *Program) Plan(marginals bool) btn.Cost {
 		return p.both
 	}
 	return p.forth
-}
-
-// compile lists the offsets of every step.
-func (p *Program) compile(h contractionorder.Hypergraph, tape *tape) {
-	for k := range p.leaves {
-		p.leaves[k].read = tape.need[k]
-	}
-	stride := make([]int, len(p.dims))
-	scope := func(k int) []int {
-		if k < len(h.Edges) {
-			return h.Edges[k]
-		}
-		return tape.steps[k-len(h.Edges)].Out
-	}
-	for _, s := range tape.steps {
-		c := step{in: s.In, size: int(s.Size), sums: int(s.Full / s.Size)}
-		for _, k := range s.In {
-			of := scope(k)
-			sumproduct.Strides(stride, p.dims, of)
-			at := sumproduct.Offsets(make([]int32, 0, int(s.Full)), p.dims, s.Out, stride)
-			for _, i := range s.Sum {
-				at = sumproduct.Spread(at, p.dims[i], stride[i])
-			}
-			for _, i := range of {
-				stride[i] = 0
-			}
-			c.at, c.need = append(c.at, at), append(c.need, tape.need[k])
-		}
-		p.steps = append(p.steps, c)
-	}
 }
 
 // placeMarginals says where every variable's marginals are read.
@@ -180,15 +142,9 @@ func (p *Program) placeMarginals(apart *lower.Template, net *btn.Network) {
 
 // price puts the bytes of the program and of a run into the plans.
 func (p *Program) price() {
-	numbers, offsets := 0, 0
+	numbers, offsets := p.steps.Entries, int(p.steps.Flops) // an offset per operand and term, or fewer
 	for _, l := range p.leaves {
 		numbers += 3 * len(l.data)
-	}
-	for _, s := range p.steps {
-		numbers += s.size
-		for _, at := range s.at {
-			offsets += len(at)
-		}
 	}
 	p.forth.Bytes = float64(8*numbers + 4*offsets)
 	p.both.Bytes = float64(16*numbers + 4*offsets)

@@ -4,7 +4,6 @@ package einsum
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
-	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
@@ -32,23 +31,19 @@ func (p *Program) backward(w *space) bool {
 		w.none[t] = true
 	}
 	w.seed()
-	for n := len(p.steps) - 1; n >= 0; n-- {
-		s, out := &p.steps[n], len(p.leaves)+n
+	for n := len(p.steps.Steps) - 1; n >= 0; n-- {
+		s, out := &p.steps.Steps[n], len(p.leaves)+n
 		if w.none[out] {
 			continue
 		}
-		for i, k := range s.in {
-			if !s.need[i] {
-				continue
-			}
-			if w.backLow[out]+w.lowest(s, i) < deepest {
+		for i := range s.In {
+			if s.In[i].Needed && w.backLow[out]+w.lowest(s, i) < deepest {
 				return false
 			}
-			clear(w.back[k])
 		}
-		s.back(w.data, w.back, w.back[out])
-		for i, k := range s.in {
-			if s.need[i] && !w.settleBack(k, w.backExp[out]-w.shift[out]) {
+		p.steps.Backward(&w.Memory, n)
+		for i := range s.In {
+			if s.In[i].Needed && !w.settleBack(s.In[i].Table, w.backExp[out]-w.shift[out]) {
 				return false
 			}
 		}
@@ -67,80 +62,23 @@ func (w *space) seed() {
 	f = scaled.One
 	for i := len(w.numbers) - 1; i >= 0; i-- {
 		seed, t := w.seeds[i].Mul(f), w.tables[i]
-		w.back[t][0], w.backExp[t], w.backLow[t], w.none[t] = seed.Mant, seed.Exp, 0, seed.IsZero()
+		w.Back[t][0], w.backExp[t], w.backLow[t], w.none[t] = seed.Mant, seed.Exp, 0, seed.IsZero()
 		f = f.Mul(w.numbers[i])
 	}
 }
 
 // settleBack is settle for a derivative with an exponent, which a leaf's is multiplied with its entries.
 func (w *space) settleBack(t int, exp int64) bool {
-	top, low, _ := scaled.Extent(w.back[t])
+	top, low, _ := scaled.Extent(w.Back[t])
 	if top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := scaled.Rescale(w.back[t], uint64(top+1023)<<52)
+		n := scaled.Rescale(w.Back[t], uint64(top+1023)<<52)
 		exp, low = exp+n.Exp, low-int(n.Exp)
 	}
 	w.backExp[t], w.backLow[t], w.none[t] = exp, low, false
-	return t >= w.leaves || w.low[t]+low >= deepest
-}
-
-// back adds to the derivatives by the inputs of a step, from the one by its output d. Those that nobody needs are passed over.
-func (s *step) back(tables, back [][]float64, d []float64) {
-	switch {
-	case len(s.in) == 1:
-		s.backOne(back[s.in[0]], d)
-	case len(s.in) == 2 && s.need[0] && s.need[1]:
-		s.backTwo(tables[s.in[0]], tables[s.in[1]], back[s.in[0]], back[s.in[1]], d)
-	default:
-		s.backMany(tables, back, d)
-	}
-}
-
-func (s *step) backOne(da, d []float64) {
-	ia := s.at[0]
-	for _, g := range d {
-		for _, i := range ia[:s.sums] {
-			da[i] += g
-		}
-		ia = ia[s.sums:]
-	}
-}
-
-func (s *step) backTwo(a, b, da, db, d []float64) {
-	ia, ib := s.at[0], s.at[1]
-	for _, g := range d {
-		row := ib[:s.sums]
-		for k, i := range ia[:s.sums] {
-			j := row[k]
-			da[i] += float64(g * b[j])
-			db[j] += float64(g * a[i])
-		}
-		ia, ib = ia[s.sums:], ib[s.sums:]
-	}
-}
-
-func (s *step) backMany(tables, back [][]float64, d []float64) {
-	var entry, before [contractionorder.MaxOperands]float64
-	at := 0
-	for _, g := range d {
-		for range s.sums {
-			f := g
-			for k, t := range s.in {
-				entry[k], before[k] = tables[t][s.at[k][at]], f
-				f *= entry[k]
-			}
-			f = 1
-			for k := len(s.in) - 1; k >= 0; k-- {
-				if s.need[k] {
-					back[s.in[k]][s.at[k][at]] += float64(before[k] * f)
-				}
-				f *= entry[k]
-			}
-			at++
-		}
-	}
+	return t >= len(w.own) || w.low[t]+low >= deepest
 }
 
 // read adds t[y]·∂Z/∂t[y] up by the value that y has at a variable's index.
@@ -156,7 +94,7 @@ func (p *Program) read(w *space, q *place, z scaled.Number, into []scaled.Number
 		case q.leaf < 0:
 			*m = z
 		case !w.none[q.leaf]:
-			t, by := w.data[q.leaf], w.back[q.leaf]
+			t, by := w.Tables[q.leaf], w.Back[q.leaf]
 			sum := 0.0
 			for at := k * q.inner; at < len(t); at += q.inner * dim {
 				for j := at; j < at+q.inner; j++ {

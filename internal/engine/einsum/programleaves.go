@@ -67,7 +67,7 @@ func (p *Program) weighAll(net *btn.Network) {
 	for t := range p.leaves {
 		w.exp = 0
 		if l := &p.leaves[t]; len(l.hosted) > 0 && p.weigh(net, w, t) {
-			l.ready = &weighed{data: w.data[t], low: w.low[t], exp: w.exp, shift: w.shift[t]}
+			l.ready = &weighed{data: w.Tables[t], low: w.low[t], exp: w.exp, shift: w.shift[t]}
 		}
 	}
 }

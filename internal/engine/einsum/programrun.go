@@ -4,21 +4,20 @@ package einsum
 
 import (
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/compiled"
 	"github.com/basetensor/basetensor/internal/lower"
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // space is what one run of a program writes.
 type space struct {
-	leaves  int
-	data    [][]float64 // by table: leaves, then outputs
+	compiled.Memory
 	own     [][]float64 // by leaf: where weights are multiplied in
 	low     []int       // by table: every entry but 0 is 2^low or more in size
 	shift   []int64     // by table: exponent of the power of two it was divided by
-	back    [][]float64 // by table: derivative of Z
-	backLow []int
-	backExp []int64 // by table
-	none    []bool  // by table: its derivative is 0
+	backLow []int       // by table, of the derivative of Z
+	backExp []int64     // by table
+	none    []bool      // by table: its derivative is 0
 	weights []float64
 	numbers []scaled.Number // factors of Z that are tables of one entry
 	tables  []int           // and whose they are
@@ -28,46 +27,25 @@ type space struct {
 }
 
 func newSpace(p *Program) *space {
-	tables := len(p.leaves) + len(p.steps)
-	w := &space{
-		leaves:  len(p.leaves),
-		own:     make([][]float64, len(p.leaves)),
-		data:    make([][]float64, tables),
-		low:     make([]int, tables),
-		shift:   make([]int64, tables),
-		back:    make([][]float64, tables),
-		backLow: make([]int, tables),
-		backExp: make([]int64, tables),
-		none:    make([]bool, tables),
-	}
-
-	total, widest := 0, 1
-	for _, l := range p.leaves {
-		total += len(l.data)
-	}
-	for _, s := range p.steps {
-		total += s.size
-	}
+	tables, widest := len(p.leaves)+len(p.steps.Steps), 1
 	for _, d := range p.dims {
 		widest = max(widest, d)
 	}
-	w.weights = make([]float64, widest)
-	floats := make([]float64, 2*total)
-	take := func(n int) (out []float64) {
-		out, floats = floats[:n:n], floats[n:]
-		return out
+	w := &space{
+		own:     make([][]float64, len(p.leaves)),
+		low:     make([]int, tables),
+		shift:   make([]int64, tables),
+		backLow: make([]int, tables),
+		backExp: make([]int64, tables),
+		none:    make([]bool, tables),
+		weights: make([]float64, widest),
 	}
+	w.Prepare(p.steps, true)
 	for t, l := range p.leaves {
-		w.data[t], w.back[t] = l.data, nil
+		w.Tables[t] = l.data
 		if len(l.hosted) > 0 {
-			w.own[t] = take(len(l.data))
+			w.own[t] = make([]float64, len(l.data))
 		}
-		if l.read {
-			w.back[t] = take(len(l.data))
-		}
-	}
-	for n, s := range p.steps {
-		w.data[len(p.leaves)+n], w.back[len(p.leaves)+n] = take(s.size), take(s.size)
 	}
 	return w
 }
@@ -140,7 +118,7 @@ func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
 		case len(l.hosted) == 0:
 			w.low[t] = l.low
 		case l.ready != nil && p.unchanged(net, l):
-			w.data[t], w.low[t], w.shift[t] = l.ready.data, l.ready.low, l.ready.shift
+			w.Tables[t], w.low[t], w.shift[t] = l.ready.data, l.ready.low, l.ready.shift
 			w.exp += l.ready.exp
 		case !p.weigh(net, w, t):
 			return scaled.Number{}, false
@@ -155,14 +133,14 @@ func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
 			w.base = w.base.Mul(scaled.FromFloat(lower.WeightsAt(net, of.link)[x]))
 		}
 	}
-	for n := range p.steps {
-		s, out := &p.steps[n], len(p.leaves)+n
+	for n := range p.steps.Steps {
+		s, out := &p.steps.Steps[n], len(p.leaves)+n
 		if low := w.lowest(s, -1); low < deepest {
 			return scaled.Number{}, false
 		}
-		s.run(w.data, w.data[out])
-		if s.size == 1 {
-			w.numbers, w.tables = append(w.numbers, scaled.FromFloat(w.data[out][0])), append(w.tables, out)
+		p.steps.Forward(&w.Memory, n)
+		if s.Size == 1 {
+			w.numbers, w.tables = append(w.numbers, scaled.FromFloat(w.Tables[out][0])), append(w.tables, out)
 		} else if !w.settle(out) {
 			return scaled.Number{}, false
 		}
@@ -176,11 +154,11 @@ func (p *Program) forward(net *btn.Network, w *space) (scaled.Number, bool) {
 }
 
 // lowest returns the exponent below which no product of entries of a step's inputs is, but 0; input but is left out.
-func (w *space) lowest(s *step, but int) int {
+func (w *space) lowest(s *compiled.Step, but int) int {
 	low := 0
-	for i, k := range s.in {
+	for i := range s.In {
 		if i != but {
-			low += w.low[k]
+			low += w.low[s.In[i].Table]
 		}
 	}
 	return low
@@ -199,7 +177,7 @@ func (p *Program) unchanged(net *btn.Network, l *leaf) bool {
 // weigh multiplies the weights of variables into their leaf.
 func (p *Program) weigh(net *btn.Network, w *space, t int) bool {
 	l := &p.leaves[t]
-	w.data[t], w.low[t] = w.own[t], l.low
+	w.Tables[t], w.low[t] = w.own[t], l.low
 	copy(w.own[t], l.data)
 	for _, v := range l.hosted {
 		if !w.multiply(t, &p.weights[v], lower.WeightsAt(net, p.weights[v].link)) {
@@ -230,7 +208,7 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 	if w.low[t] += low; w.low[t] < deepest {
 		return false
 	}
-	data := w.data[t]
+	data := w.Tables[t]
 	for at := 0; at < len(data); {
 		for _, f := range own {
 			if f == 1 {
@@ -247,65 +225,14 @@ func (w *space) multiply(t int, of *weights, all []float64) bool {
 
 // settle looks at a table that was computed, and divides it by a power of two where products could leave the range of float64.
 func (w *space) settle(t int) bool {
-	top, low, _ := scaled.Extent(w.data[t])
+	top, low, _ := scaled.Extent(w.Tables[t])
 	if top >= 1024 {
 		return false
 	}
 	if top < -margin || top >= margin {
-		n := scaled.Rescale(w.data[t], uint64(top+1023)<<52)
+		n := scaled.Rescale(w.Tables[t], uint64(top+1023)<<52)
 		w.exp, w.shift[t], low = w.exp+n.Exp, n.Exp, low-int(n.Exp)
 	}
 	w.low[t] = low
 	return true
-}
-
-// run computes the output of a step.
-func (s *step) run(tables [][]float64, out []float64) {
-	switch len(s.in) {
-	case 1:
-		a, ia := tables[s.in[0]], s.at[0]
-		for o := range out {
-			sum := 0.0
-			for _, i := range ia[:s.sums] {
-				sum += a[i]
-			}
-			out[o], ia = sum, ia[s.sums:]
-		}
-	case 2:
-		a, b := tables[s.in[0]], tables[s.in[1]]
-		ia, ib := s.at[0], s.at[1]
-		for o := range out {
-			sum := 0.0
-			row := ib[:s.sums]
-			for k, i := range ia[:s.sums] {
-				sum += float64(a[i] * b[row[k]])
-			}
-			out[o], ia, ib = sum, ia[s.sums:], ib[s.sums:]
-		}
-	case 3:
-		a, b, c := tables[s.in[0]], tables[s.in[1]], tables[s.in[2]]
-		ia, ib, ic := s.at[0], s.at[1], s.at[2]
-		for o := range out {
-			sum := 0.0
-			second, third := ib[:s.sums], ic[:s.sums]
-			for k, i := range ia[:s.sums] {
-				sum += float64(a[i] * b[second[k]] * c[third[k]])
-			}
-			out[o], ia, ib, ic = sum, ia[s.sums:], ib[s.sums:], ic[s.sums:]
-		}
-	default:
-		at := 0
-		for o := range out {
-			sum := 0.0
-			for range s.sums {
-				f := 1.0
-				for k, t := range s.in {
-					f *= tables[t][s.at[k][at]]
-				}
-				sum += f
-				at++
-			}
-			out[o] = sum
-		}
-	}
 }

@@ -22,7 +22,7 @@ const (
 // nothing. It keeps no network alive. It may be used by several goroutines.
 type Programs struct {
 	bounds sync.Once
-	known  memo.LRU[programKey, *compiled]
+	known  memo.LRU[programKey, *remembered]
 }
 
 // programKey is a network, by identity, and a hash of an order.
@@ -31,8 +31,8 @@ type programKey struct {
 	order uint64
 }
 
-// compiled is the answer of Compile for a network and an order.
-type compiled struct {
+// remembered is the answer of Compile for a network and an order.
+type remembered struct {
 	order   []int
 	mu      sync.Mutex
 	done    bool
@@ -48,7 +48,7 @@ func (p *Programs) Of(net *btn.Network, order []int) (*Program, bool) {
 	key := programKey{weak.Make(net), hash(order)}
 	c, ok := p.known.Get(key)
 	if !ok {
-		c = p.known.Add(key, &compiled{order: order}, 0)
+		c = p.known.Add(key, &remembered{order: order}, 0)
 	}
 	if !slices.Equal(c.order, order) { // two orders of one hash
 		return Compile(net, order, policy.ProgramFlops)

@@ -37,8 +37,7 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, sc
 	}); err != nil {
 		return nil, err
 	}
-	tables := len(h.Edges) + len(t.steps)
-	t.shift, t.need = make([]int64, tables), make([]bool, tables)
+	t.shift, t.need = make([]int64, len(h.Edges)+len(t.steps)), make([]bool, len(h.Edges))
 	reader, least := slices.Repeat([]int{noTable}, len(h.Dims)), make([]float64, len(h.Dims))
 	for k, scope := range h.Edges {
 		size := t.size(scope)
@@ -55,11 +54,7 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, sc
 			t.need[k] = true
 		}
 	}
-	for n, s := range t.steps {
-		for _, k := range s.In {
-			t.need[len(h.Edges)+n] = t.need[len(h.Edges)+n] || t.need[k]
-		}
-	}
+	t.need = contractionorder.Reach(t.need, t.steps)
 	return t, nil
 }
 

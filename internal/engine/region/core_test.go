@@ -99,9 +99,9 @@ func TestBytes(t *testing.T) {
 	}
 	w := newWorker(t.Context(), f.g, p.y)
 	legs, _ := f.source.region(0, w)
-	if _, prog := w.ratio(legs); f.Bytes != 8*float64(prog.buffer) || f.Flops != prog.flops {
+	if _, prog := w.ratio(legs, false); f.Bytes != 8*float64(prog.Entries) || f.Flops != prog.Flops {
 		t.Errorf("%d entries, %v bytes predicted; %v flops, %v predicted",
-			prog.buffer, f.Bytes, prog.flops, f.Flops)
+			prog.Entries, f.Bytes, prog.Flops, f.Flops)
 	}
 }
 

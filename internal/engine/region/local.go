@@ -5,6 +5,8 @@ package region
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/basetensor/basetensor/internal/contractionorder"
 )
 
 // local numbers the indices and tables of a region by first appearance. Its arrays over the graph
@@ -76,9 +78,9 @@ func (l *local) describe() {
 
 func (l *local) legs(t int) []int32 { return l.leg[l.start[t]:l.start[t+1]] }
 
-// scopes returns the scopes of the tables in numbers of the region. It reads the key, where they are
-// kept.
-func (l *local) scopes() [][]int {
+// shape returns the dimensions of a region and the scopes of its tables, in numbers of the region. It
+// reads the key, where they are kept.
+func (l *local) shape() contractionorder.Hypergraph {
 	rest := l.key
 	next := func() int {
 		v, n := binary.Uvarint(rest)
@@ -97,5 +99,5 @@ func (l *local) scopes() [][]int {
 		}
 	}
 
-	return scopes
+	return contractionorder.Hypergraph{Dims: l.dims, Edges: scopes}
 }

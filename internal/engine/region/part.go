@@ -113,8 +113,8 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 // add adds α ln (Z_r / Z_BP) and α (Z_r / Z_BP − 1) of one region, and its marginals if they are
 // wanted.
 func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
-	ratio, prog := w.ratio(legs)
-	part.Flops += prog.flops
+	ratio, prog := w.ratio(legs, marginals)
+	part.Flops += prog.Flops
 	a := float64(alpha)
 	if !math.IsNaN(ratio) && !math.IsInf(ratio, 0) {
 		part.Linear.add(a * (ratio - 1))
@@ -127,9 +127,9 @@ func (part *Part) add(w *worker, legs []int32, alpha int64, marginals bool) {
 
 	part.LnZ.add(a * math.Log(ratio))
 	if marginals {
-		part.Flops += (marginalFlops - 1) * prog.flops
-		w.backward(prog, w.tables, w.beliefs, func(v int, marginal []float64) {
-			if !w.note(w.index[v], marginal, a) {
+		part.Flops += (marginalFlops - 1) * prog.Flops
+		prog.marginals(&w.Memory, func(i int, marginal []float64) {
+			if !w.note(w.index[i], marginal, a) {
 				part.Negative++
 			}
 		})

@@ -5,21 +5,22 @@ package region
 import (
 	"context"
 	"math"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/compiled"
 )
 
 // worker contracts regions. With y nil it prices them only.
 type worker struct {
 	ctx context.Context // of its current user
 	*local
-	machine
+	compiled.Memory
 	y        *gauge
 	cut      *cutter
 	legs     []int32 // of the current region, where it is made up on the spot
 	prices   map[string]cost
 	programs map[string]*program
-	cached   int // entries of offsets of all programs
-	tables   [][]float64
-	beliefs  [][]float64
+	cached   int         // entries of offsets of all programs
 	logs     [][]float64 // by index: what the marginals come to; see note
 	noted    []int32
 	parts    [][]float64 // contracted tables, by position among the region's tables
@@ -45,19 +46,11 @@ func (w *worker) program() *program {
 	if p, ok := w.programs[string(w.key)]; ok {
 		return p
 	}
-	scopes := w.scopes()
-	order, _, err := price(context.Background(), w.dims, scopes) // narrow, and priced before
+	p, err := newProgram(context.Background(), w.shape())
 	if err != nil {
 		panic(err) // a context without an end
 	}
-	p := compile(w.dims, scopes, order)
-	size := 0
-	for _, s := range p.steps {
-		for _, op := range s.in {
-			size += len(op.inner) + len(op.outer) + 16
-		}
-	}
-
+	size := p.Offsets + 16*len(p.Steps)
 	if w.cached += size; w.cached > maxCached {
 		clear(w.programs)
 		w.cached = size
@@ -66,18 +59,19 @@ func (w *worker) program() *program {
 	return p
 }
 
-// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it.
-func (w *worker) ratio(legs []int32) (float64, *program) {
+// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it, which may
+// go on with the marginals.
+func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	w.build(legs)
 	p := w.program()
-	w.tables, w.beliefs = w.tables[:0], w.beliefs[:0]
-	for _, i := range w.index {
-		w.beliefs = append(w.beliefs, w.y.belief[i])
+	w.Prepare(p.Program, marginals)
+	for n, i := range w.index {
+		w.Tables[n] = w.y.belief[i]
 	}
 	for t := range w.table {
-		w.tables = append(w.tables, w.tableOf(t))
+		w.Tables[len(w.index)+t] = w.tableOf(t)
 	}
-	return w.forward(p, w.tables, w.beliefs), p
+	return p.value(&w.Memory), p
 }
 
 // tableOf returns ρ of a table of the region, its legs outside the region summed out.
@@ -96,7 +90,7 @@ func (w *worker) tableOf(t int) []float64 {
 		size *= g.dims[g.index[leg]]
 	}
 
-	out := fit(w.parts[t], size)
+	out := slices.Grow(w.parts[t][:0], size)[:size]
 	clear(out)
 	w.parts[t] = out
 	w.sumOut(out, rho, first, last, legs)
@@ -139,7 +133,7 @@ func (w *worker) cost(legs []int32) cost {
 	if c, ok := w.prices[string(w.key)]; ok {
 		return c
 	}
-	_, c, err := price(w.ctx, w.dims, w.scopes())
+	c, err := price(w.ctx, w.shape())
 	if err != nil {
 		return cost{log2: math.Inf(1)} // whoever goes on looks at the context
 	}
