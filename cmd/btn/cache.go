@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -33,14 +34,19 @@ type cacheCmd struct {
 // redisFlag is the server of commands that look into the cache.
 type redisFlag struct {
 	Redis string `name:"redis" help:"URL of Redis." default:"redis://127.0.0.1:6379" placeholder:"URL"`
+
+	AsRedis connect.Redis `embed:"" group:"connection"`
 }
 
 // lookTimeout is patient where workers are not: nobody's answer waits.
 const lookTimeout = 5 * time.Second
 
 func (r *redisFlag) open() (*cache.Cache, error) {
-	c, err := cache.Open(r.Redis, cache.Options{Timeout: lookTimeout, Logger: slog.New(slog.DiscardHandler)})
-	return c, fault.Wrap(fault.BadInput, err)
+	client, err := r.AsRedis.Client(r.Redis, cache.Tune(lookTimeout))
+	if err != nil {
+		return nil, err
+	}
+	return cache.On(client, r.Redis, cache.Options{Timeout: lookTimeout, Logger: slog.New(slog.DiscardHandler)}), nil
 }
 
 // cacheLsCmd lists the entries of the cache.

@@ -30,7 +30,7 @@ type dlqListCmd struct {
 
 // Run prints a line per dead letter.
 func (c *dlqListCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ type dlqShowCmd struct {
 
 // Run prints the dead letters of a job as indented JSON.
 func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ type dlqReplayCmd struct {
 
 // Run starts the job again.
 func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}

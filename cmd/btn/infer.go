@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/telemetry"
@@ -30,6 +31,8 @@ type inferCmd struct {
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
 	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
+
+	AsNATS connect.NATS `embed:"" group:"connection"`
 }
 
 // Validate refuses two forms of output at once; kong calls it.
@@ -128,7 +131,7 @@ type asked struct {
 
 // ask reads the model and the queries.
 func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (asked, error) {
-	m, queries, err := c.load(ctx, t, c.NATS)
+	m, queries, err := c.load(ctx, t, natsFlag{c.NATS, c.AsNATS})
 	if err != nil {
 		return asked{}, err
 	}
@@ -216,7 +219,7 @@ func (c *inferCmd) answer(
 // connect reaches running workers, or starts the embedded stack.
 func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Client, func(), error) {
 	if c.NATS != "" {
-		remote, err := client.Connect(c.NATS)
+		remote, err := dial(c.NATS, c.AsNATS)
 		if err != nil {
 			return nil, nil, err
 		}

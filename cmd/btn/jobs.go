@@ -7,6 +7,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -15,7 +16,21 @@ import (
 
 // natsFlag is the server of commands that speak to running workers.
 type natsFlag struct {
-	NATS string `name:"nats" help:"URL of the NATS server." default:"nats://127.0.0.1:4222" placeholder:"URL"`
+	NATS string `name:"nats" help:"${nats_help}" default:"nats://127.0.0.1:4222" placeholder:"URL"`
+
+	AsNATS connect.NATS `embed:"" group:"connection"`
+}
+
+// dial connects to the server.
+func (f natsFlag) dial() (*client.Client, error) { return dial(f.NATS, f.AsNATS) }
+
+// dial connects to a NATS server as whom the flags say.
+func dial(url string, as connect.NATS) (*client.Client, error) {
+	options, err := as.Options()
+	if err != nil {
+		return nil, err
+	}
+	return client.Connect(url, options...)
 }
 
 // submitCmd submits a job and does not wait.
@@ -28,7 +43,7 @@ type submitCmd struct {
 
 // Run submits and prints the job's id.
 func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
-	m, queries, err := c.load(ctx, t, c.NATS)
+	m, queries, err := c.load(ctx, t, c.natsFlag)
 	if err != nil {
 		return err
 	}
@@ -41,7 +56,7 @@ func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	}
 
 	message.Tenant, message.DeadlineMS = c.Tenant, milliseconds(c.deadline())
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -63,7 +78,7 @@ type watchCmd struct {
 
 // Run waits for the answer and prints it as infer does.
 func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -128,7 +143,7 @@ type cancelCmd struct {
 
 // Run cancels and prints how the job ended: a job that had its answer keeps it.
 func (c *cancelCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}

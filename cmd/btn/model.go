@@ -47,7 +47,7 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return fault.Wrap(fault.BadInput, err)
 	}
 
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ type modelLsCmd struct {
 
 // Run prints a line per model.
 func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ type registered struct {
 // Run prints one model.
 func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	digest := strings.TrimPrefix(c.Digest, byDigest)
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ type modelRmCmd struct {
 
 // Run removes models, up to the first that is not there.
 func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
-	remote, err := client.Connect(c.NATS)
+	remote, err := c.dial()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/exact"
 	"github.com/basetensor/basetensor/internal/frobenius"
@@ -26,6 +27,8 @@ type planCmd struct {
 	Within time.Duration `help:"${plan_within}" default:"8s" placeholder:"D"`
 	NATS   string        `name:"nats" help:"NATS server of a registered model." placeholder:"URL"`
 	JSON   bool          `name:"json" help:"One JSON object per query."`
+
+	AsNATS connect.NATS `embed:"" group:"connection"`
 }
 
 // forecast is what a query would take.
@@ -97,7 +100,7 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	reading, cancel := context.WithDeadline(ctx, until.Add(c.late()))
 	defer cancel()
 	p, err = promptly(reading, func() (p planned, err error) {
-		p.model, p.queries, err = c.load(reading, t, c.NATS)
+		p.model, p.queries, err = c.load(reading, t, natsFlag{c.NATS, c.AsNATS})
 		return p, err
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {

@@ -12,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/policy"
-	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -145,12 +144,12 @@ func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// load reads the model and the queries: a registered model from the server at url.
+// load reads the model and the queries: a registered model from the server.
 func (r *requestFlags) load(
-	ctx context.Context, t *console.Terminal, url string,
+	ctx context.Context, t *console.Terminal, server natsFlag,
 ) (*factorgraph.Model, []query.Query, error) {
 	open := t.Opener(ctx)
-	m, err := r.loadModel(ctx, open, url)
+	m, err := r.loadModel(ctx, open, server)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,18 +175,18 @@ func (r *requestFlags) load(
 	return m, queries, err
 }
 
-// loadModel reads the model from its file, or fetches a registered one from the server at url.
+// loadModel reads the model from its file, or fetches a registered one from the server.
 func (r *requestFlags) loadModel(
-	ctx context.Context, open console.Opener, url string,
+	ctx context.Context, open console.Opener, server natsFlag,
 ) (*factorgraph.Model, error) {
 	digest, registered := strings.CutPrefix(r.Model, byDigest)
 	if !registered {
 		return console.LoadModel(open, r.Model)
 	}
-	if url == "" {
+	if server.NATS == "" {
 		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)
 	}
-	remote, err := client.Connect(url)
+	remote, err := server.dial()
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,11 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 
 // try sets up, and says what rate the room sustains.
 func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, err error) {
-	nc, err := bus.Connect(c.NATS, "btn-setup", logger)
+	options, err := c.AsNATS.Options()
+	if err != nil {
+		return "", err
+	}
+	nc, err := bus.Connect(c.NATS, "btn-setup", logger, options...)
 	if err != nil {
 		return "", err
 	}

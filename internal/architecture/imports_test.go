@@ -55,6 +55,7 @@ var service = []string{
 	"internal/cached",
 	"internal/codec",
 	"internal/config",
+	"internal/connect",
 	"internal/form",
 	"internal/hop",
 	"internal/message",

@@ -10,14 +10,13 @@ import (
 )
 
 // Connect connects to NATS as workers need it: it reconnects without end, and logs that. log may be
-// nil.
-func Connect(url, name string, log *slog.Logger) (*nats.Conn, error) {
+// nil. The options say who it is.
+func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.Conn, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 
-	nc, err := nats.Connect(
-		url,
+	options = append(options,
 		nats.Name(name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250*time.Millisecond),
@@ -31,6 +30,7 @@ func Connect(url, name string, log *slog.Logger) (*nats.Conn, error) {
 			log.Warn("NATS", "error", redact.Error(err, url))
 		}),
 	)
+	nc, err := nats.Connect(url, options...)
 	if err != nil {
 		return nil, fault.New(
 			fault.Infrastructure, "pipeline: connect to NATS at %s: %w", redact.URL(url),

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/redact"
 )
@@ -49,8 +50,8 @@ const overflowTimeout = 5 * time.Second
 // Cache is safe for concurrent use. Values are shared: callers must not change what they put in or get.
 type Cache struct {
 	o       Options
-	redis   *redis.Client // nil: in the process only
-	address string        // of Redis, without a password
+	redis   redis.UniversalClient // nil: in the process only
+	address string                // of Redis, without a password
 	breaker breaker
 	hot     *hot
 	flights flights
@@ -59,31 +60,53 @@ type Cache struct {
 	closing sync.Once
 }
 
-// Open returns a cache on the Redis at url (redis://, rediss://, unix://), without connecting. The empty url gives a cache
-// that remembers in the process only. The only error is a url that cannot be read.
+// Open returns a cache on the Redis at a URL that connect.Redis reads, without connecting. The empty url gives a cache that remembers in
+// the process only. The only error is a url that cannot be read.
 func Open(url string, o Options) (*Cache, error) {
-	o = o.withDefaults()
-	c := &Cache{o: o, hot: newHot(o.Hot), states: states{log: o.Logger}, breaker: breaker{now: time.Now}}
 	if url == "" {
-		return c, nil
+		return On(nil, "", o), nil
 	}
-	r, err := redis.ParseURL(url)
+	client, err := connect.Redis{}.Client(url, Tune(o.Timeout))
 	if err != nil {
-		return nil, fmt.Errorf("cache: url of Redis: %w", redact.Error(err, url))
+		return nil, err
 	}
-	// With go-redis's defaults a stopped Redis costs 10 s a call: five dials, three retries, and deadlines not looked at.
-	r.DialTimeout, r.ReadTimeout, r.WriteTimeout, r.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout
-	r.ContextTimeoutEnabled = true
-	r.MaxRetries = -1
-	r.DialerRetries = 1
-	// no HELLO, no pushed messages: nothing here needs them
-	r.Protocol = 2
-	// a new connection costs no round trip of its own
-	r.DisableIdentity = true
-	r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // Valkey does not know them
+	return On(client, url, o), nil
+}
+
+// On returns a cache on a client that Tune has tuned, and that Close closes. The url stands for it in the log. A nil client gives a cache
+// that remembers in the process only.
+func On(client redis.UniversalClient, url string, o Options) *Cache {
+	o = o.withDefaults()
 	redis.SetLogger(quiet{o.Logger})
-	c.redis, c.address = redis.NewClient(r), redact.URL(url)
-	return c, nil
+	return &Cache{
+		o:       o,
+		hot:     newHot(o.Hot),
+		states:  states{log: o.Logger},
+		breaker: breaker{now: time.Now},
+		redis:   client,
+		address: redact.URL(url),
+	}
+}
+
+// Tune has a call to Redis end within a timeout, 0 for that of Options. With go-redis's defaults a stopped Redis costs 10 s a call: five
+// dials, three retries, and deadlines not looked at.
+func Tune(timeout time.Duration) connect.Tune {
+	timeout = Options{Timeout: timeout}.withDefaults().Timeout
+	return func(r *redis.Options) {
+		r.DialTimeout = timeout
+		r.ReadTimeout = timeout
+		r.WriteTimeout = timeout
+		r.PoolTimeout = timeout
+		r.ContextTimeoutEnabled = true
+		r.MaxRetries = -1
+		r.DialerRetries = 1
+
+		// no HELLO, no pushed messages: nothing here needs them, and Valkey does not know them all
+		r.Protocol = 2
+		r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		// a new connection costs no round trip of its own
+		r.DisableIdentity = true
+	}
 }
 
 func (o Options) withDefaults() Options {

@@ -265,7 +265,7 @@ func TestHotEntries(t *testing.T) {
 }
 
 func TestOpenRefusesOnlyBadURLs(t *testing.T) {
-	if _, err := Open("http://x", Options{}); err == nil || !strings.Contains(err.Error(), "cache: url of Redis") {
+	if _, err := Open("http://x", Options{}); err == nil || !strings.Contains(err.Error(), "connect: Redis") {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,15 +64,28 @@ func (c *Cache) keys(ctx context.Context, prefix string) ([]string, error) {
 	if c.redis == nil {
 		return nil, errNoRedis
 	}
+	var mu sync.Mutex // the nodes of a cluster are asked at the same time
 	var keys []string
-	it := c.redis.Scan(ctx, 0, globEscape.Replace(prefix)+"*", 1000).Iterator()
-	for it.Next(ctx) {
-		if k := it.Val(); strings.HasPrefix(k, prefix) {
-			keys = append(keys, k)
+	scan := func(ctx context.Context, node redis.Cmdable) error {
+		it := node.Scan(ctx, 0, globEscape.Replace(prefix)+"*", 1000).Iterator()
+		for it.Next(ctx) {
+			if k := it.Val(); strings.HasPrefix(k, prefix) {
+				mu.Lock()
+				keys = append(keys, k)
+				mu.Unlock()
+			}
 		}
+		return it.Err()
+	}
+
+	var err error
+	if cluster, ok := c.redis.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return scan(ctx, node) })
+	} else {
+		err = scan(ctx, c.redis)
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys), failed(it.Err()) // a key may come twice
+	return slices.Compact(keys), failed(err) // a key may come twice
 }
 
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
@@ -140,8 +154,16 @@ func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err 
 		return 0, errNoRedis
 	}
 	for batch := range slices.Chunk(keys, 256) {
-		n, err := c.redis.Del(ctx, batch...).Result()
-		removed += n
+		gone := make([]*redis.IntCmd, len(batch))
+		_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error { // one by one: a cluster has them on many nodes
+			for i, k := range batch {
+				gone[i] = p.Del(ctx, k)
+			}
+			return nil
+		})
+		for _, n := range gone {
+			removed += n.Val()
+		}
 		if err != nil {
 			return removed, failed(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/connect"
+	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/internal/telemetry"
 )
 
@@ -28,8 +30,11 @@ type Common struct {
 
 // Servers holds the flags of commands that talk to running servers.
 type Servers struct {
-	NATS  string `name:"nats" help:"URL of the NATS server." default:"nats://127.0.0.1:4222" placeholder:"URL" env:"BTN_NATS"`
+	NATS  string `name:"nats" help:"${nats_help}" default:"nats://127.0.0.1:4222" placeholder:"URL" env:"BTN_NATS"`
 	Redis string `name:"redis" help:"${redis_help}" default:"redis://127.0.0.1:6379/0" placeholder:"URL" env:"BTN_REDIS"`
+
+	AsNATS  connect.NATS  `embed:"" group:"connection"`
+	AsRedis connect.Redis `embed:"" group:"connection"`
 }
 
 // helpTexts are the help of flags whose tags would be long.
@@ -37,7 +42,9 @@ var helpTexts = kong.Vars{
 	"config_help":     `JSON file of settings: flag names as keys, e.g. {"log-level": "debug"}. Flags and environment win over it.`,
 	"log_level_help":  "Least level that is logged: debug, info, warn or error.",
 	"log_format_help": "Form of the log lines on standard error: text or json.",
-	"redis_help":      "URL of the Redis server that caches decompositions; 'off' for none.",
+	"nats_help":       "URL of the NATS server; those of several servers of a cluster with commas.",
+	"redis_help": "URL of the Redis server that caches decompositions; 'off' for none. Sentinels: ?master_name=NAME&addr=HOST:PORT; " +
+		"a cluster: ?cluster=true.",
 }
 
 // Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
@@ -48,6 +55,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 		kong.Vars{"log_level": "info", "log_format": "text"},
 		helpTexts,
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.ExplicitGroups([]kong.Group{{Key: "connection", Title: "Who this process is to the servers, and whom it believes:"}}),
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),
 	}, options...)
@@ -67,7 +75,21 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
+	if arg := withPassword(args); arg != "" {
+		fmt.Fprintf(stderr, "%s: whoever lists processes sees the password in %s: give it in the environment, in a settings file "+
+			"or in a file of its own\n", parser.Model.Name, redact.Text(arg))
+	}
 	return ctx, nil
+}
+
+// withPassword returns the argument with a password or a token in a URL, if there is one.
+func withPassword(args []string) string {
+	for _, arg := range args {
+		if redact.Text(arg) != arg {
+			return arg
+		}
+	}
+	return ""
 }
 
 // configFile finds --config among args, or BTN_CONFIG, and reads it. Nil without either.

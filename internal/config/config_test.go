@@ -84,6 +84,27 @@ func TestWrongSettingsAreUsageErrors(t *testing.T) {
 	}
 }
 
+// A secret in an argument is warned of, without being told.
+func TestSecretsOnTheCommandLine(t *testing.T) {
+	t.Setenv("BTN_REDIS", "redis://worker:s3cret@127.0.0.1") // not in the list of processes
+	for arg, warned := range map[string]bool{
+		"--nats=nats://bob:s3cret@127.0.0.1":                          true,
+		"--nats=nats://127.0.0.1":                                     false,
+		"--nats=nats://s3cret@127.0.0.1,nats://bob:s3cret@[::1]:4222": true,
+		"--redis=redis://127.0.0.1?password=s3cret":                   true,
+		"--nats-password-file=/s3cret@":                               false,
+	} {
+		var s settings
+		var out, log bytes.Buffer
+		if _, err := Parse(&s, []string{arg}, &out, &log, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "lists processes"); got != warned || strings.Contains(log.String(), "s3cret") {
+			t.Errorf("%s: %q, want a warning: %v", arg, &log, warned)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	for text, want := range map[string]Size{
 		"1B": 1, "512 B": 512, "1024": 1024, "2GiB": 2 << 30, "64MB": 64e6, "1.5 KiB": 1536, "3G": 3 << 30, "1e4": 10000,

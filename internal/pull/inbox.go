@@ -33,7 +33,7 @@ type Inbox struct {
 // Open subscribes to the answers of consumers of a stream. They come in the channel, and what
 // exceeds its capacity is lost.
 func Open(b *bus.Bus, stream string, into chan *nats.Msg) (*Inbox, error) {
-	in := &Inbox{bus: b, stream: stream, prefix: nats.NewInbox() + ".", into: into}
+	in := &Inbox{bus: b, stream: stream, prefix: b.NC.NewInbox() + ".", into: into}
 	var err error
 	if in.sub, err = b.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
 		return nil, fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", stream, err)

@@ -146,6 +146,16 @@ func (p *process) Log() string {
 	return string(b)
 }
 
+// FreePort returns a loopback port that nothing listens on, for a server that a test starts at once.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
 // freePort returns a loopback port that nothing listens on.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

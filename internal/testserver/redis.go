@@ -77,6 +77,36 @@ func StartRedis(o RedisOptions) (*RedisServer, error) {
 	return s, s.start()
 }
 
+// Sentinel starts a sentinel that watches a Redis under a name, and has one user with a password beside the default one. It returns the
+// sentinel's URL.
+func Sentinel(t testing.TB, name string, watched *RedisServer, user, password string) string {
+	t.Helper()
+	path, env, err := FindRedis()
+	if err != nil {
+		attach(t, &process{}, err)
+	}
+	host, port, err := net.SplitHostPort(watched.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, dir := FreePort(t), t.TempDir()
+	config := filepath.Join(dir, "sentinel.conf")
+	text := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %q\nuser %s on >%s ~* &* +@all\nuser default on nopass ~* &* +@all\n"+
+		"sentinel monitor %s %s %s 1\n", own, dir, user, password, name, host, port)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	addr := net.JoinHostPort("127.0.0.1", own)
+	p := &process{
+		name: "redis-sentinel", path: path, args: []string{config, "--sentinel"}, env: env,
+		log:    filepath.Join(dir, "sentinel.log"),
+		answer: func() error { return exchange(addr, "PING\r\n", "+PONG") },
+	}
+	attach(t, p, p.start())
+	return "redis://" + addr
+}
+
 // identify compares the process id that the server at our address gives with the one we started.
 func (s *RedisServer) identify() error {
 	c, err := net.DialTimeout("tcp", s.Addr, time.Second)

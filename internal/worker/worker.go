@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -13,11 +14,15 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/nats-io/nats.go"
+	"github.com/redis/go-redis/v9"
 )
 
 // flags are the settings of a worker. All four take all of them, so that they can share a settings file, an environment and a script; a
@@ -95,10 +100,6 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		return config.ExitCode(err)
 	}
 	logger := telemetry.Logger(stderr, f.LogLevel, f.LogFormat).With("worker", string(stage))
-	redis := f.Redis
-	if redis == "off" {
-		redis = ""
-	}
 	metrics := metrics.New(string(stage))
 	if f.HTTP != "" {
 		server, err := telemetry.Serve(f.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
@@ -109,11 +110,21 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		defer server.Close()
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
+	if f.Redis == "off" {
+		f.Redis = ""
+	}
+	nc, store, err := f.dial(stage, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
+	defer nc.Close()
 	ctx, hang := context.WithCancelCause(ctx)
 	defer hang(nil)
 	err = pipeline.Run(ctx, configure(pipeline.Config{
-		URL:         f.NATS,
-		Redis:       redis,
+		NC:          nc,
+		Redis:       f.Redis,
+		RedisClient: store,
 		Lanes:       f.Lanes,
 		Concurrency: f.Concurrency,
 		Threads:     f.Threads,
@@ -132,4 +143,23 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	}
 	logger.Info("drained")
 	return config.ExitOK
+}
+
+// dial connects to NATS, and makes a client of Redis, nil where there is none.
+func (f *flags) dial(stage pipeline.Stage, logger *slog.Logger) (*nats.Conn, redis.UniversalClient, error) {
+	options, err := f.AsNATS.Options()
+	if err != nil {
+		return nil, nil, err
+	}
+	var store redis.UniversalClient
+	if f.Redis != "" {
+		if store, err = f.AsRedis.Client(f.Redis, cache.Tune(0)); err != nil {
+			return nil, nil, err
+		}
+	}
+	nc, err := bus.Connect(f.NATS, "basetensor-"+string(stage), logger, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nc, store, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/redis/go-redis/v9"
 )
 
 // Stage is one of the four workers, by its name in errors, logs, timings, progress and dead
@@ -44,6 +45,9 @@ type Config struct {
 	NC    *nats.Conn
 	URL   string // of NATS, default nats://127.0.0.1:4222
 	Redis string // URL of the cache; empty: everything is learned anew
+	// RedisClient is the cache's connection, for a Redis that wants more than a URL says. Run closes
+	// it. Logs call it what Redis says.
+	RedisClient redis.UniversalClient
 
 	Lanes []int // lanes to serve, not with OneConsumer; empty: all of them
 	// messages of one stage processed at a time; 0: 4, for contract 8 of which one is large, or as

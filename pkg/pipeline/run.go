@@ -9,7 +9,6 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/workers"
-	"github.com/basetensor/basetensor/pkg/fault"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -38,11 +37,12 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		return err
 	}
 	// in this process only without a Redis
-	store, err := cache.Open(
-		c.Redis, cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger},
-	)
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
+	remember := cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger}
+	store := cache.On(c.RedisClient, c.Redis, remember)
+	if c.RedisClient == nil {
+		if store, err = cache.Open(c.Redis, remember); err != nil {
+			return err
+		}
 	}
 	defer store.Close()
 	c.Metrics.WatchCache(store)
@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		Log:      c.Logger,
 		Metrics:  c.Metrics,
 		Cache:    store,
-		Redis:    c.Redis != "",
+		Redis:    c.Redis != "" || c.RedisClient != nil,
 		Hard:     hard,
 		Soft:     soft,
 	})

@@ -1,0 +1,88 @@
+package connect
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// secret reads a password or a token: the file's text without the end of its last line.
+func secret(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	s := strings.TrimRight(string(text), "\r\n")
+	if s == "" {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return s, nil
+}
+
+// certificates are the files of one side's TLS, and what its flags begin with.
+type certificates struct {
+	ca, cert, key string
+	flags         string
+}
+
+func (c certificates) check() error {
+	if (c.cert == "") != (c.key == "") {
+		return fmt.Errorf("%s-cert and %s-key belong together", c.flags, c.flags)
+	}
+	if c.ca != "" {
+		if _, err := c.pool(); err != nil {
+			return fmt.Errorf("%s-ca: %w", c.flags, err)
+		}
+	}
+	if c.cert != "" {
+		if _, err := c.pair(); err != nil {
+			return fmt.Errorf("%s-cert and %s-key: %w", c.flags, c.flags, err)
+		}
+	}
+	return nil
+}
+
+// pool are the certificates that are believed, nil for the system's.
+func (c certificates) pool() (*x509.CertPool, error) {
+	if c.ca == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificates", c.ca)
+	}
+	return pool, nil
+}
+
+// pair is the certificate that this side shows.
+func (c certificates) pair() (tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	var path *os.PathError
+	if err != nil && !errors.As(err, &path) { // the library's own words may quote what it read
+		return pair, fmt.Errorf("%s and %s are no certificate and its key", c.cert, c.key)
+	}
+	return pair, err
+}
+
+// config is the TLS configuration for a server of that name; the name of the server that is dialled where it is empty.
+func (c certificates) config(server string) (*tls.Config, error) {
+	pool, err := c.pool()
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: server}
+	if c.cert != "" {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := c.pair()
+			return &pair, err
+		}
+	}
+	return config, nil
+}

@@ -1,0 +1,120 @@
+// Package connect says who a process is to NATS and Redis, and whom it believes there: credentials, keys and certificates, from files
+// only. What a file says is read again for every connection, so that secrets change without a restart.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// NATS is how a process presents itself to NATS. At most one of Creds, NKey, User and TokenFile is given; without them the URL says who it
+// is. Its tags are those of the commands' flags.
+type NATS struct {
+	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
+	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seed; btn keys makes such."`
+	User         string `name:"nats-user" placeholder:"NAME" help:"User of NATS, whose password is in --nats-password-file."`
+	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with that password."`
+	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with a token."`
+	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Start of the subjects of replies, where permissions want one."`
+
+	TLS  bool   `name:"nats-tls" help:"Refuse a connection without TLS. The files below imply it."`
+	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
+	Cert string `name:"nats-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
+	Key  string `name:"nats-key" placeholder:"FILE" help:"The key of --nats-cert (PEM)."`
+}
+
+// Options returns what nats.Connect is given. Errors are fault.BadInput, name the flag and its file, and quote nothing of what a file
+// holds.
+func (n NATS) Options() ([]nats.Option, error) {
+	if err := n.check(); err != nil {
+		return nil, fault.New(fault.BadInput, "connect: %w", err)
+	}
+	var options []nats.Option
+
+	switch {
+	case n.Creds != "":
+		options = append(options, nats.UserCredentials(n.Creds))
+	case n.NKey != "":
+		option, err := nats.NkeyOptionFromSeed(n.NKey)
+		if err != nil {
+			return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %s has no seed of a user", n.NKey)
+		}
+		options = append(options, option)
+	case n.User != "":
+		options = append(options, nats.UserInfoHandler(func() (user, password string) {
+			password, _ = secret(n.PasswordFile) // if it is gone the server says who it refuses
+			return n.User, password
+		}))
+	case n.TokenFile != "":
+		options = append(options, nats.TokenHandler(func() string {
+			token, _ := secret(n.TokenFile)
+			return token
+		}))
+	}
+	if n.Inbox != "" {
+		options = append(options, nats.CustomInboxPrefix(n.Inbox))
+	}
+
+	if n.TLS || n.CA != "" || n.Cert != "" {
+		options = append(options, nats.Secure())
+	}
+	if n.CA != "" {
+		options = append(options, nats.RootCAs(n.CA))
+	}
+	if n.Cert != "" {
+		options = append(options, nats.ClientCert(n.Cert, n.Key))
+	}
+	return options, nil
+}
+
+// check refuses settings that contradict each other, and files that are not there or hold something else.
+func (n NATS) check() error {
+	ways := 0
+	for _, given := range []string{n.Creds, n.NKey, n.User, n.TokenFile} {
+		if given != "" {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return errors.New("one of --nats-creds, --nats-nkey, --nats-user and --nats-token-file at most")
+	case (n.User == "") != (n.PasswordFile == ""):
+		return errors.New("--nats-user and --nats-password-file belong together")
+	}
+
+	if n.Creds != "" {
+		if err := checkCreds(n.Creds); err != nil {
+			return fmt.Errorf("--nats-creds: %w", err)
+		}
+	}
+	for flag, file := range map[string]string{"--nats-password-file": n.PasswordFile, "--nats-token-file": n.TokenFile} {
+		if file == "" {
+			continue
+		}
+		if _, err := secret(file); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
+}
+
+// checkCreds reports whether a file has what nats.UserCredentials reads of it: a JWT and a seed.
+func checkCreds(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if jwt, err := nkeys.ParseDecoratedJWT(text); err != nil || strings.Count(jwt, ".") != 2 {
+		return fmt.Errorf("%s has no JWT", file)
+	}
+	if _, err := nkeys.ParseDecoratedNKey(text); err != nil {
+		return fmt.Errorf("%s has no seed", file)
+	}
+	return nil
+}

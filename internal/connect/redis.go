@@ -1,0 +1,181 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/redis/go-redis/v9"
+)
+
+// Redis is how a process presents itself to Redis. The zero value presents what the URL says. Its tags are those of the commands' flags.
+type Redis struct {
+	User                 string `name:"redis-user" placeholder:"NAME" help:"User of Redis (ACL); the default user without it."`
+	PasswordFile         string `name:"redis-password-file" placeholder:"FILE" help:"File with the password."`
+	SentinelUser         string `name:"redis-sentinel-user" placeholder:"NAME" help:"User of the sentinels."`
+	SentinelPasswordFile string `name:"redis-sentinel-password-file" placeholder:"FILE" help:"File with the sentinels' password."`
+
+	CA   string `name:"redis-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
+	Cert string `name:"redis-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
+	Key  string `name:"redis-key" placeholder:"FILE" help:"The key of --redis-cert (PEM)."`
+}
+
+// Tune changes what every connection of a client has: timeouts, retries, protocol.
+type Tune func(*redis.Options)
+
+// Client returns a client of the Redis at a URL, without connecting:
+//
+//	redis://HOST:PORT/DB, unix://PATH                        one server; rediss:// with TLS
+//	redis://HOST:PORT?master_name=NAME&addr=HOST:PORT…       sentinels, and the name of what they watch
+//	redis://HOST:PORT?addr=HOST:PORT…, …?cluster=true        nodes of a cluster
+//
+// Other parameters are those of redis.ParseURL. Errors are fault.BadInput and quote no secret.
+func (r Redis) Client(address string, tune Tune) (redis.UniversalClient, error) {
+	client, err := r.client(address, tune)
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, address))
+	}
+	return client, nil
+}
+
+func (r Redis) client(address string, tune Tune) (redis.UniversalClient, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, redact.ErrURL
+	}
+	query := u.Query()
+	master, others, cluster := query.Get("master_name"), query["addr"], query.Get("cluster")
+	for _, own := range []string{"master_name", "addr", "cluster"} {
+		query.Del(own)
+	}
+	if u.RawQuery = query.Encode(); u.Scheme == "unix" {
+		u.RawPath = ""
+	}
+
+	o, err := redis.ParseURL(u.String())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.present(o); err != nil {
+		return nil, err
+	}
+	if tune != nil {
+		tune(o)
+	}
+	switch {
+	case cluster != "" && cluster != "true" && cluster != "false":
+		return nil, fmt.Errorf("cluster=%s: it is true or false", cluster)
+	case cluster == "true" && master != "":
+		return nil, errors.New("cluster and master_name are two ways: give one")
+	case master == "" && cluster != "true" && len(others) == 0:
+		return redis.NewClient(o), nil
+	case o.Network == "unix":
+		return nil, errors.New("sentinels and clusters have no unix sockets")
+	}
+
+	many := universal(o)
+	many.Addrs = append([]string{o.Addr}, others...)
+	many.MasterName = master
+	many.IsClusterMode = master == ""
+	if o.TLSConfig != nil && len(many.Addrs) > 1 {
+		many.TLSConfig.ServerName = "" // each node has a name of its own
+	}
+	if many.IsClusterMode && o.DB != 0 {
+		return nil, errors.New("a cluster has no databases: leave the number out")
+	}
+	if master != "" {
+		many.SentinelUsername = r.SentinelUser
+		if r.SentinelPasswordFile != "" {
+			if many.SentinelPassword, err = secret(r.SentinelPasswordFile); err != nil {
+				return nil, fmt.Errorf("--redis-sentinel-password-file: %w", err)
+			}
+		}
+	}
+	return redis.NewUniversalClient(many), nil
+}
+
+// present puts user, password and certificates into the options of a client.
+func (r Redis) present(o *redis.Options) error {
+	files := certificates{r.CA, r.Cert, r.Key, "--redis"}
+	switch err := files.check(); {
+	case err != nil:
+		return err
+	case o.TLSConfig == nil && (r.CA != "" || r.Cert != ""):
+		return errors.New("--redis-ca and --redis-cert are for TLS: the URL begins with rediss:// then")
+	case r.User != "" && r.PasswordFile == "":
+		return errors.New("--redis-user has its password in --redis-password-file")
+	}
+	if o.TLSConfig != nil {
+		config, err := files.config(o.TLSConfig.ServerName)
+		if err != nil {
+			return err
+		}
+		o.TLSConfig = config
+	}
+
+	if r.PasswordFile != "" {
+		if o.Password != "" {
+			return errors.New("a password in the URL and --redis-password-file: give one")
+		}
+		if _, err := secret(r.PasswordFile); err != nil {
+			return fmt.Errorf("--redis-password-file: %w", err)
+		}
+		user := r.User
+		if user == "" {
+			user = o.Username
+		}
+		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
+			password, err := secret(r.PasswordFile)
+			return user, password, err
+		}
+	}
+	return nil
+}
+
+// universal is what a client of several servers is given of the options of one.
+func universal(o *redis.Options) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		ClientName:                 o.ClientName,
+		DB:                         o.DB,
+		Protocol:                   o.Protocol,
+		Username:                   o.Username,
+		Password:                   o.Password,
+		CredentialsProviderContext: o.CredentialsProviderContext,
+		MaxRetries:                 o.MaxRetries,
+		MinRetryBackoff:            o.MinRetryBackoff,
+		MaxRetryBackoff:            o.MaxRetryBackoff,
+		DialTimeout:                o.DialTimeout,
+		DialerRetries:              o.DialerRetries,
+		DialerRetryTimeout:         o.DialerRetryTimeout,
+		ReadTimeout:                o.ReadTimeout,
+		WriteTimeout:               o.WriteTimeout,
+		ContextTimeoutEnabled:      o.ContextTimeoutEnabled,
+		PoolFIFO:                   o.PoolFIFO,
+		PoolSize:                   o.PoolSize,
+		MaxConcurrentDials:         o.MaxConcurrentDials,
+		PoolTimeout:                o.PoolTimeout,
+		MinIdleConns:               o.MinIdleConns,
+		MaxIdleConns:               o.MaxIdleConns,
+		MaxActiveConns:             o.MaxActiveConns,
+		ConnMaxIdleTime:            o.ConnMaxIdleTime,
+		ConnMaxLifetime:            o.ConnMaxLifetime,
+		ConnMaxLifetimeJitter:      o.ConnMaxLifetimeJitter,
+		TLSConfig:                  o.TLSConfig,
+		DisableIdentity:            o.DisableIdentity,
+		IdentitySuffix:             o.IdentitySuffix,
+		MaintNotificationsConfig:   o.MaintNotificationsConfig,
+	}
+}
+
+// Hosts are the servers that a URL names, without secrets, for logs.
+func Hosts(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return redact.URL(address)
+	}
+	return strings.Join(append([]string{u.Host}, u.Query()["addr"]...), ",")
+}
