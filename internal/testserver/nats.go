@@ -48,8 +48,20 @@ func NATS(t testing.TB, o NATSOptions) *NATSServer {
 // StartNATS starts a nats-server and waits until it and JetStream are ready. The caller ends it with
 // Stop or Kill. The error wraps ErrUnavailable where the program cannot be built.
 func StartNATS(o NATSOptions) (*NATSServer, error) {
+	s, err := newNATS(o)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.start()
+}
+
+// newNATS is a nats-server on free ports that is not started.
+func newNATS(o NATSOptions) (*NATSServer, error) {
 	path, err := FindNATS()
 	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.StoreDir, 0o755); err != nil {
 		return nil, err
 	}
 	args, err := configure(o)
@@ -77,7 +89,7 @@ func StartNATS(o NATSOptions) (*NATSServer, error) {
 		log:    filepath.Join(o.StoreDir, "nats.log"),
 		answer: s.healthy,
 	}
-	return s, s.start()
+	return s, nil
 }
 
 // storeLine is the line of a configuration file that says where JetStream stores.

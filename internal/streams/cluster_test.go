@@ -1,0 +1,46 @@
+package streams_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/streams"
+	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/nats-io/nats.go"
+)
+
+// Streams on a cluster keep their replicas when setup is run again without a word about them, and change them both ways when asked.
+func TestSetupOfACluster(t *testing.T) {
+	t.Parallel()
+	cluster := testserver.NATSCluster(t, 3, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
+	nc, err := nats.Connect(cluster.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replicas := func() (all []int) {
+		for s := range b.JS.ListStreams(ctx).Info() {
+			all = append(all, s.Config.Replicas)
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+
+	for _, step := range []struct{ asked, want int }{{3, 3}, {0, 3}, {1, 1}, {0, 1}, {3, 3}} {
+		if err := streams.Setup(ctx, nc, streams.Config{Replicas: step.asked, MaxBytes: 1 << 30}); err != nil {
+			t.Fatalf("setup with %d replicas: %v", step.asked, err)
+		}
+		if got := replicas(); !slices.Equal(got, []int{step.want}) {
+			t.Errorf("after setup with %d replicas the streams have %v, want %d", step.asked, got, step.want)
+		}
+	}
+}
