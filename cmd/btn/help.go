@@ -57,6 +57,7 @@ var helpTexts = kong.Vars{
 	"up_keep_at_least": "How long answers are kept at least: the oldest go earlier than --keep when " +
 		"room is needed, " +
 		"and new jobs are refused rather than a younger one is lost; 0: as it is, or 1m.",
+	"setup_keep": "How long models and answers are kept at most; it bounds the longest deadline. 0: as it is, or 24h.",
 	"setup_one_consumer": "One consumer for all lanes in place of one per lane: tenants are served " +
 		"first come, first " +
 		"served; stop running workers first.",

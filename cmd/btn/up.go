@@ -82,8 +82,8 @@ type setupCmd struct {
 	natsFlag
 	OneConsumer bool          `help:"${setup_one_consumer}"`
 	Backlog     int           `help:"${setup_backlog}" default:"0"`
-	Replicas    int           `help:"Replicas of every stream." default:"1"`
-	Keep        time.Duration `help:"How long models and answers are kept at most; it bounds the longest deadline." default:"24h"`
+	Replicas    int           `help:"Replicas of every stream, in a cluster; 0: as it is, or 1." default:"0"`
+	Keep        time.Duration `help:"${setup_keep}" default:"0s"`
 	KeepAtLeast time.Duration `help:"${up_keep_at_least}" default:"0s"`
 	MaxBytes    config.Size   `help:"Room for all streams together; without it what the server allows, at most 16 GiB." placeholder:"SIZE"`
 	Wait        time.Duration `help:"Keep trying to reach the server for this long." default:"0s"`

@@ -3,6 +3,7 @@ package streams_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,12 +36,27 @@ func TestSetupOfACluster(t *testing.T) {
 		return slices.Compact(all)
 	}
 
-	for _, step := range []struct{ asked, want int }{{3, 3}, {0, 3}, {1, 1}, {0, 1}, {3, 3}} {
-		if err := streams.Setup(ctx, nc, streams.Config{Replicas: step.asked, MaxBytes: 1 << 30}); err != nil {
+	for i, step := range []struct{ asked, want int }{{0, 1}, {3, 3}, {0, 3}, {1, 1}, {0, 1}, {3, 3}} {
+		c := streams.Config{Replicas: step.asked}
+		if i == 0 {
+			c.MaxBytes, c.Keep = 1<<30, time.Hour
+		}
+		if err := streams.Setup(ctx, nc, c); err != nil {
 			t.Fatalf("setup with %d replicas: %v", step.asked, err)
 		}
 		if got := replicas(); !slices.Equal(got, []int{step.want}) {
 			t.Errorf("after setup with %d replicas the streams have %v, want %d", step.asked, got, step.want)
 		}
+	}
+
+	s, err := b.JS.Stream(ctx, bus.StreamAnswer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := s.CachedInfo().Config; is.MaxAge != time.Hour || is.MaxBytes != 4*(1<<30/48) {
+		t.Errorf("answers are kept for %v in %d bytes, and nobody asked for that", is.MaxAge, is.MaxBytes)
+	}
+	if err := streams.Setup(ctx, nc, streams.Config{KeepAtLeast: 2 * time.Hour}); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("longer at least than at most: %v", err)
 	}
 }

@@ -17,11 +17,11 @@ type Config struct {
 	// Number of jobs of one lane that may wait before the first stage; 0: as set up before, or
 	// 4096.
 	Backlog int
-	// For how long models and answers are kept at most, default 24 hours.
+	// For how long models and answers are kept at most; 0: as set up before, or 24 hours.
 	Keep time.Duration
 	// For how long answers are kept at least; 0: as set up before, or a minute.
 	KeepAtLeast time.Duration
-	// Replicas of every stream, default 1.
+	// Replicas of every stream; 0: as set up before, or 1.
 	Replicas int
 	// The silence after which a message is delivered to another worker, default 4 seconds.
 	AckWait time.Duration

@@ -26,10 +26,16 @@ const (
 // Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
 // server reserves it.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
-	c = c.WithDefaults()
 	js, err := jetstream.New(nc)
+	if err == nil {
+		c, err = asBefore(ctx, js, c)
+	}
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
+	}
+	c = c.WithDefaults()
+	if c.KeepAtLeast > c.Keep {
+		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
 	}
 
 	room := c.MaxBytes
@@ -67,6 +73,31 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		}
 	}
 	return nil
+}
+
+// asBefore fills in what c leaves open from the streams that there are: replicas, and how long things are kept. Where the number of replicas
+// was being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
+func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, error) {
+	replicas := c.Replicas
+	for _, like := range topology(c.WithDefaults()) {
+		s, err := js.Stream(ctx, like.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return c, fmt.Errorf("stream %s: %w", like.Name, err)
+		}
+
+		is := s.CachedInfo().Config
+		if c.Replicas == 0 {
+			replicas = max(replicas, is.Replicas)
+		}
+		if like.Name == bus.StreamModel && c.Keep == 0 {
+			c.Keep = is.MaxAge
+		}
+	}
+	c.Replicas = replicas
+	return c, nil
 }
 
 // setupTries is the number of attempts to set up consumers that others make or delete at the same
@@ -126,15 +157,20 @@ func setupStreams(
 	return created, nil
 }
 
-// setupObjects creates an object store if it is missing, or changes its size if resize says so.
+// setupObjects creates an object store if it is missing, or changes its replicas, and its size if resize says so.
 func setupObjects(
 	ctx context.Context, js jetstream.JetStream, c Config, o objectStore, room int64, resize bool,
 ) (fresh bool, err error) {
 	s, err := js.Stream(ctx, o.stream)
-	if err == nil && resize {
+	if err == nil {
 		have := s.CachedInfo().Config
-		have.MaxBytes = o.MaxBytes * (room / shares)
-		_, err = js.UpdateStream(ctx, have)
+		if resize {
+			have.MaxBytes = o.MaxBytes * (room / shares)
+		}
+		if resize || have.Replicas != o.Replicas {
+			have.Replicas = o.Replicas
+			_, err = js.UpdateStream(ctx, have)
+		}
 	}
 
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -150,7 +186,8 @@ func setupObjects(
 }
 
 // setupStream creates a stream, or updates what may be updated: an existing one keeps its storage
-// and retention, and options that were set up before and are not given now.
+// and retention, and options that were set up before and are not given now. One that is written asynchronously cannot get replicas: it is
+// made anew, empty, and the sweeper has the jobs begin again that were on their way through it.
 func setupStream(
 	ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool,
 ) (fresh bool, err error) {
@@ -180,6 +217,14 @@ func setupStream(
 		want.MaxBytes = have.MaxBytes
 	}
 
+	if want.Replicas > 1 && have.PersistMode == jetstream.AsyncPersistMode {
+		want.PersistMode = jetstream.DefaultPersistMode
+		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return false, err
+		}
+		_, err = js.CreateStream(ctx, want)
+		return false, err
+	}
 	_, err = js.UpdateStream(ctx, want)
 	return false, err
 }

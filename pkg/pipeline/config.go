@@ -104,14 +104,14 @@ type Config struct {
 	// at the publisher. Before the next two stages a quarter as many messages of a lane may wait;
 	// then the stage before lets the lane rest. 0: what was set up before, or 4096.
 	Backlog int
-	// Keep is how long models and answers are kept at most, default 24 hours. It bounds the longest
-	// deadline.
+	// Keep is how long models and answers are kept at most. It bounds the longest deadline. 0: what
+	// was set up before, or 24 hours.
 	Keep time.Duration
 	// KeepAtLeast is how long answers are kept at least: the oldest go earlier than Keep when room
 	// is needed, and new jobs are refused rather than an answer of less than this age is lost. 0:
 	// what was set up before, or a minute.
 	KeepAtLeast time.Duration
-	// Replicas of every stream, default 1.
+	// Replicas of every stream. 0: what was set up before, or 1. More need a cluster of as many servers.
 	Replicas int
 	// AckWait is after what silence a message goes to another worker, default 4 seconds. Heartbeat
 	// must be well below.
@@ -136,12 +136,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxDeliveries == 0 {
 		c.MaxDeliveries = 5
-	}
-	if c.Keep == 0 {
-		c.Keep = 24 * time.Hour
-	}
-	if c.Replicas == 0 {
-		c.Replicas = 1
 	}
 	for _, d := range []struct {
 		value *time.Duration
@@ -220,12 +214,6 @@ func (c Config) check() error {
 		c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || c.KeepAtLeast < 0 || !(c.ChunkFlops >= 0) {
 		return fmt.Errorf(
 			"pipeline: negative ceiling, concurrency, threads, memory, bytes, deliveries, requests, backlog, time to keep or operations of a task",
-		)
-	}
-	if c.Keep > 0 && c.KeepAtLeast > c.Keep {
-		return fmt.Errorf(
-			"pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast,
-			c.Keep,
 		)
 	}
 	return nil
