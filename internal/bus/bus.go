@@ -131,6 +131,9 @@ func (b *Bus) getRaw(ctx context.Context, stream, subject string) (*jetstream.Ra
 	}
 
 	m, err := s.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) && b.inCluster() {
+		return b.lastFromLeader(ctx, stream, subject)
+	}
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
 	}

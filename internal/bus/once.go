@@ -98,7 +98,9 @@ func (b *Bus) onceBatch(
 		return err
 	}
 
-	inner, done := b.watch(ctx, msgs[0].Subject, known)
+	bounded, cancel := b.attempt(ctx)
+	defer cancel()
+	inner, done := b.watch(bounded, msgs[0].Subject, known)
 	defer done()
 
 	futures := make([]jetstream.PubAckFuture, len(msgs))
@@ -130,7 +132,7 @@ func (b *Bus) onceBatch(
 		if err = refusal(msgs[i].Subject, err); err == nil {
 			continue
 		}
-		if !errors.Is(err, errTaken) {
+		if !errors.Is(err, errTaken) && !(b.inCluster() && passing(err)) {
 			return err
 		}
 		if earlier[i], err = b.Once(ctx, stream, msgs[i]); err != nil {
@@ -178,8 +180,12 @@ var errTaken = errors.New("bus: subject is taken")
 // Error codes of the server.
 const (
 	codeWrongLastSequence = jetstream.JSErrCodeStreamWrongLastSequence // 10071
+	// 10164: a message of the subject is on its way to the replicas
+	codeInFlight = jetstream.JSErrCodeStreamWrongLastSequenceConstant
 	// a full stream, and a full subject
 	codeStoreFailed = 10077
+	// a cluster is choosing a leader
+	codeNoLeader = 10008
 )
 
 // refusal returns the error of a publish as one of this package: errTaken or ErrFull, among others.

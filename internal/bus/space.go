@@ -118,7 +118,14 @@ func (b *Bus) From(
 	switch status := m.Header.Get("Status"); status {
 	case "":
 	case "404":
-		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
+		if !b.inCluster() {
+			return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
+		}
+		m, err := b.fromLeader(ctx, stream, body)
+		if err != nil {
+			return Place{}, fault.New(fault.Infrastructure, "bus: look into %s: %w", stream, err)
+		}
+		return Place{m.Sequence, m.Subject, m.Time}, nil
 	default:
 		return Place{}, fault.New(
 			fault.Infrastructure, "bus: look into %s: %s %s", stream, status,

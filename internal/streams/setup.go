@@ -75,7 +75,8 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return nil
 }
 
-// asBefore fills in what c leaves open from the streams that there are: replicas, and how long things are kept. Where the number of replicas
+// asBefore fills in what c leaves open from the streams that there are: replicas, and how long things are kept. Where
+// the number of replicas
 // was being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
 func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, error) {
 	replicas := c.Replicas

@@ -248,7 +248,8 @@ var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cance
 
 // consumers returns the configurations of the feed's consumers.
 //
-// They have as many replicas as their stream, whatever that is. MaxDeliver is unlimited: at a limit the server would keep the message and tell nobody, so the
+// They have as many replicas as their stream, whatever that is. MaxDeliver is unlimited: at a limit the server would
+// keep the message and tell nobody, so the
 // worker counts attempts. There is no BackOff, because its first step would replace AckWait.
 func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 	one := jetstream.ConsumerConfig{
