@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -25,7 +26,34 @@ const (
 // number of processes may call it at any time. Streams that exist keep their size unless
 // Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
 // server reserves it.
+//
+// A cluster that is choosing a leader is waited for, half a minute at most. What was interrupted is finished by the next call.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
+	for until := time.Now().Add(leaderPatience); ; {
+		err := setup(ctx, nc, c)
+		if !unavailable(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(leaderPause):
+		}
+	}
+}
+
+const (
+	leaderPatience = 30 * time.Second
+	leaderPause    = 200 * time.Millisecond
+)
+
+// unavailable reports whether a cluster has no leader yet for what was asked.
+func unavailable(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == 10008
+}
+
+func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	js, err := jetstream.New(nc)
 	if err == nil {
 		c, err = asBefore(ctx, js, c)
