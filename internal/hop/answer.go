@@ -174,7 +174,10 @@ func (l *Loop) Fail(d *Message, err error) error {
 	info := l.Info(err)
 	digest := d.Digest
 	if digest == "" {
-		digest = l.digestOf(ctx, d)
+		var unread error
+		if digest, unread = l.digestOf(ctx, d); unread != nil {
+			return unread
+		}
 	}
 
 	a := &wire.Answer{
@@ -201,20 +204,24 @@ func (l *Loop) Info(err error) btn.ErrorInfo {
 }
 
 // digestOf returns the digest of the request of a message that does not carry it: that of the
-// stored model if it can be read, else that of the message's bytes.
-func (l *Loop) digestOf(ctx context.Context, d *Message) string {
-	if m, err := l.Bus.Get(
-		ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job),
-	); err == nil {
-		var model wire.Request
-		if wire.Decode(m.Data, &model) == nil {
-			if digest, err := model.Digest(); err == nil {
-				return digest
-			}
-		}
-		return wire.Digest(m.Data)
+// stored model if there is one, else that of the message's bytes. It returns an error if the model
+// may be there and could not be fetched: with another digest the answer would be another request's.
+func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
+	m, err := l.Bus.Get(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	switch {
+	case errors.Is(err, bus.ErrNotFound), errors.Is(err, bus.ErrLost):
+		return wire.Digest(d.Data), nil
+	case err != nil:
+		return "", err
 	}
-	return wire.Digest(d.Data)
+
+	var model wire.Request
+	if wire.Decode(m.Data, &model) == nil {
+		if digest, err := model.Digest(); err == nil {
+			return digest, nil
+		}
+	}
+	return wire.Digest(m.Data), nil
 }
 
 // bury gives a message up: it writes a dead letter, then the job's answer if that is wanted, and

@@ -11,12 +11,13 @@ import (
 // variables are a gigabyte.
 const keepShared = 5 * time.Second
 
-// shared keeps intermediate results for the tasks of one worker. It drops them when no task has
-// ended or begun for keepShared.
+// shared keeps intermediate results for the tasks of one worker. It drops them when no task has been
+// in work for keepShared.
 type shared struct {
 	problem.Shared
-	mu    sync.Mutex
-	timer *time.Timer
+	mu     sync.Mutex
+	inWork int
+	timer  *time.Timer // that drops them; it runs while no task is in work
 }
 
 // hold returns the intermediate results for a task that begins; end is to be called when it has
@@ -25,10 +26,20 @@ func (s *shared) hold() (of *problem.Shared, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	if s.timer == nil {
+	s.inWork++
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	return &s.Shared, s.end
+}
+
+// end notes that a task has ended.
+func (s *shared) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.inWork--
+	if s.inWork == 0 {
 		s.timer = time.AfterFunc(keepShared, s.Drop)
 	}
-
-	s.timer.Stop()
-	return &s.Shared, func() { s.timer.Reset(keepShared) }
 }

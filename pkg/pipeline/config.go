@@ -17,6 +17,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/workers"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -209,12 +210,27 @@ func (c Config) check() error {
 			return fmt.Errorf("pipeline: lane %d: lanes are 0 to %d", lane, wire.Lanes-1)
 		}
 	}
-	if c.Ceiling < 0 || c.Overdue < 0 || c.Concurrency < 0 || c.Threads < 0 || c.Memory < 0 ||
-		c.MaxBytes < 0 ||
-		c.MaxDeliveries < 0 || c.Requests < 0 || c.Backlog < 0 || c.KeepAtLeast < 0 || !(c.ChunkFlops >= 0) {
-		return fmt.Errorf(
-			"pipeline: negative ceiling, concurrency, threads, memory, bytes, deliveries, requests, backlog, time to keep or operations of a task",
-		)
+	for what, value := range map[string]float64{
+		"ceiling":              float64(c.Ceiling),
+		"overdue":              float64(c.Overdue),
+		"drain":                float64(c.Drain),
+		"heartbeat":            float64(c.Heartbeat),
+		"acknowledgement wait": float64(c.AckWait),
+		"time to keep":         float64(c.Keep),
+		"least time to keep":   float64(c.KeepAtLeast),
+		"replicas":             float64(c.Replicas),
+		"concurrency":          float64(c.Concurrency),
+		"threads":              float64(c.Threads),
+		"memory":               float64(c.Memory),
+		"room":                 float64(c.MaxBytes),
+		"deliveries":           float64(c.MaxDeliveries),
+		"requests":             float64(c.Requests),
+		"backlog":              float64(c.Backlog),
+		"operations of a task": c.ChunkFlops,
+	} {
+		if !(value >= 0) {
+			return fault.New(fault.BadInput, "pipeline: %s is negative", what)
+		}
 	}
 	return nil
 }

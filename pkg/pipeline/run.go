@@ -73,15 +73,16 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		Soft:     soft,
 	})
 
-	var ready []func() error
-	for _, stage := range stages {
-		w, err := host.Worker(string(stage))
-		if err != nil {
-			giveUp()
+	all := make([]*workers.Worker, len(stages))
+	ready := make([]func() error, len(stages))
+	for i, stage := range stages {
+		if all[i], err = host.Worker(string(stage)); err != nil {
 			return err
 		}
+		ready[i] = all[i].Ready
+	}
+	for _, w := range all {
 		g.Go(w.Run)
-		ready = append(ready, w.Ready)
 	}
 	c.Metrics.Watch(ready)
 

@@ -1,0 +1,61 @@
+package hop_test
+
+import (
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// A job's digest is its model's, or that of the message if it has none; a model that cannot be fetched
+// now may be there, and gives no digest.
+func TestDigestOfAJob(t *testing.T) {
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	nc, err := stack.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote, err := client.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wire.Request{
+		Job: "stored", UAI: "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n", Queries: []query.Query{{}},
+	}
+	if _, err := remote.Submit(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	want, err := w.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	l := &hop.Loop{Bus: b}
+	of := func(job string) (string, error) {
+		subject := message.Subject{Kind: message.KindNetwork, Lane: wire.Lane(""), Job: job}
+		return hop.DigestOf(l, t.Context(), &hop.Message{Subject: subject, Data: []byte("bytes")})
+	}
+	if got, err := of("stored"); got != want || err != nil {
+		t.Errorf("a stored job: %s, want %s: %v", got, want, err)
+	}
+	if got, err := of("unknown"); got != wire.Digest([]byte("bytes")) || err != nil {
+		t.Errorf("an unknown job: %s, %v", got, err)
+	}
+	nc.Close()
+	if got, err := of("stored"); err == nil {
+		t.Errorf("a job that cannot be fetched: %s", got)
+	}
+}
