@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
@@ -54,7 +55,8 @@ type Bus struct {
 	NC *nats.Conn
 	JS jetstream.JetStream
 
-	storage storage // which streams store nothing
+	storage   storage     // which streams store nothing
+	clustered atomic.Bool // see inCluster
 
 	mu      sync.Mutex
 	streams map[string]jetstream.Stream      // handles by name, under mu
@@ -67,12 +69,14 @@ func New(nc *nats.Conn) (*Bus, error) {
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
-	return &Bus{
+	b := &Bus{
 		NC:      nc,
 		JS:      js,
 		streams: map[string]jetstream.Stream{},
 		objects: map[string]jetstream.ObjectStore{},
-	}, nil
+	}
+	b.inCluster() // for the time when the connection is lost
+	return b, nil
 }
 
 // Stream returns a handle of a stream; the first call asks the server for it.
@@ -124,7 +128,20 @@ func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
 }
 
 // getRaw returns the last message on a subject as it is stored.
-func (b *Bus) getRaw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+func (b *Bus) getRaw(
+	ctx context.Context, stream, subject string,
+) (m *jetstream.RawStreamMsg, err error) {
+	err = b.persist(ctx, func(ctx context.Context) error {
+		m, err = b.getOnce(ctx, stream, subject)
+		return err
+	})
+	return m, err
+}
+
+// getOnce is one attempt of getRaw.
+func (b *Bus) getOnce(
+	ctx context.Context, stream, subject string,
+) (*jetstream.RawStreamMsg, error) {
 	s, err := b.Stream(ctx, stream)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,69 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// inCluster reports whether the server is one of several, so that streams may have replicas.
-func (b *Bus) inCluster() bool { return b.NC.ConnectedClusterName() != "" }
+// inCluster reports whether the server is one of several, so that streams may have replicas. While
+// there is no connection, that is what the last one was to.
+func (b *Bus) inCluster() bool {
+	if b.clustered.Load() {
+		return true
+	}
+	if b.NC.ConnectedClusterName() == "" {
+		return false
+	}
+	b.clustered.Store(true)
+	return true
+}
+
+const (
+	patience      = 20 * time.Second // a new leader is chosen within 10 s
+	attemptWithin = 3 * time.Second  // what a leader took with it is never answered
+	retryEvery    = 50 * time.Millisecond
+)
+
+// persist calls a function that asks a stream. In a cluster it calls it again while the stream has no
+// leader, for patience or as long as ctx allows; each call has attemptWithin.
+func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) error {
+	if !b.inCluster() {
+		return ask(ctx)
+	}
+	for until := time.Now().Add(patience); ; pause(ctx, retryEvery) {
+		one, cancel := b.attempt(ctx)
+		err := ask(one)
+		cancel()
+		if err == nil || ctx.Err() != nil || !passing(err) || time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// attempt bounds one question in a cluster: the leader that it was sent to may be no more.
+func (b *Bus) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !b.inCluster() {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, attemptWithin)
+}
+
+// passing reports whether a question failed by what a cluster gets over by itself: a leader is being
+// chosen, or was lost with what was on its way (which looks as if nothing were stored), or another
+// message of the subject is on its way.
+func passing(err error) bool {
+	var api *jetstream.APIError
+	switch {
+	case errors.Is(err, ErrNoStream):
+		return false
+	case errors.As(err, &api):
+		return api.ErrorCode == codeInFlight || api.ErrorCode == codeNoLeader
+	}
+	for _, one := range []error{
+		jetstream.ErrNoStreamResponse, nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded, ErrStorage,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
 
 // fromLeader asks the leader of a stream for a message, as the server's API puts the question. The error wraps ErrNotFound if there
 // is none.

@@ -6,6 +6,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -201,53 +202,20 @@ func (b *Bus) passes(ctx context.Context, subject string) bool {
 	return errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
 }
 
-// publish stores a message. In a cluster it tries again while the stream chooses a leader, for
-// patience or as long as ctx allows: every message here says what its subject may hold, so one that
-// was stored without an answer is found to be there.
+// publish stores a message. In a cluster it persists: every message here says what its subject may
+// hold, so one that was stored without an answer is found to be there.
 func (b *Bus) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
-	for until := time.Now().Add(patience); ; pause(ctx, retryEvery) {
-		one, cancel := b.attempt(ctx)
-		err := b.publishOnce(one, m, opts...)
-		cancel()
-		if err == nil || ctx.Err() != nil || !b.inCluster() || !passing(err) || time.Now().After(until) {
-			return err
-		}
-		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+	return b.persist(ctx, func(ctx context.Context) error {
+		err := b.publishOnce(ctx, m, opts...)
+		if b.inCluster() && errors.Is(err, jetstream.ErrNoStreamResponse) {
 			// Either its stream has no leader, or no stream takes the subject.
 			_, unknown := b.JS.StreamNameBySubject(ctx, m.Subject)
 			if errors.Is(unknown, jetstream.ErrStreamNotFound) {
-				return err
+				return fmt.Errorf("%w: %w", ErrNoStream, err)
 			}
 		}
-	}
-}
-
-const (
-	patience      = 20 * time.Second // a new leader is chosen within 10 s
-	attemptWithin = 3 * time.Second  // what a leader took with it is never answered
-	retryEvery    = 50 * time.Millisecond
-)
-
-// attempt bounds one publish in a cluster: the leader that it was sent to may be no more.
-func (b *Bus) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !b.inCluster() {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, attemptWithin)
-}
-
-// passing reports whether a publish failed by what a cluster gets over by itself: a leader is being
-// chosen, or was lost with what was on its way (which looks as if nothing were stored), or another
-// message of the subject is on its way.
-func passing(err error) bool {
-	var api *jetstream.APIError
-	switch {
-	case errors.As(err, &api):
-		return api.ErrorCode == codeInFlight || api.ErrorCode == codeNoLeader
-	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, ErrStorage):
-		return true
-	}
-	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+		return err
+	})
 }
 
 // publishOnce is one attempt. If the stream skips the message without an answer, its storage has

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -49,13 +50,15 @@ func StartCluster(n int, o NATSOptions) (*Cluster, error) {
 		routes = append(routes, "nats://"+net.JoinHostPort("127.0.0.1", port))
 	}
 
+	// A name of its own: clusters that were given each other's ports must not become one.
+	name := "basetensor-" + rand.Text()
 	var all errgroup.Group // at once: none is ready before most are there
 	for i := range n {
 		own := o
 		own.StoreDir = filepath.Join(o.StoreDir, fmt.Sprint("server-", i))
 		own.Args = append([]string{
 			"--server_name", fmt.Sprint("server-", i),
-			"--cluster_name", "basetensor",
+			"--cluster_name", name,
 			"--cluster", routes[i],
 			"--routes", strings.Join(routes, ","),
 		}, o.Args...)

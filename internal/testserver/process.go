@@ -8,6 +8,7 @@ package testserver
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -156,15 +157,39 @@ func FreePort(t testing.TB) string {
 	return port
 }
 
-// freePort returns a loopback port that nothing listens on.
+// freePort returns a loopback port that nothing listens on and that it has not returned before. It is
+// below those that the system gives to whoever connects: a dialler that tries again until a server is
+// there could be given the server's own port.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	given.mu.Lock()
+	defer given.mu.Unlock()
+	var last error
+	for range 1000 {
+		port := strconv.Itoa(lowestPort + rand.IntN(highestPort-lowestPort))
+		if given.ports[port] {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			last = err
+			continue
+		}
+		given.ports[port] = true
+		return port, l.Close()
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+	return "", fmt.Errorf("testserver: no free port: %w", last)
 }
+
+const (
+	lowestPort  = 12000
+	highestPort = 32000
+)
+
+// given are the ports that freePort has returned.
+var given = struct {
+	mu    sync.Mutex
+	ports map[string]bool
+}{ports: map[string]bool{}}
 
 // attach ties a started server to a test: it skips, fails, or is killed at the end and shows its log
 // if the test failed.
