@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -169,13 +168,4 @@ func universal(o *redis.Options) *redis.UniversalOptions {
 		IdentitySuffix:             o.IdentitySuffix,
 		MaintNotificationsConfig:   o.MaintNotificationsConfig,
 	}
-}
-
-// Hosts are the servers that a URL names, without secrets, for logs.
-func Hosts(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
-		return redact.URL(address)
-	}
-	return strings.Join(append([]string{u.Host}, u.Query()["addr"]...), ",")
 }

@@ -15,7 +15,7 @@ import (
 
 // ErrMemory is wrapped by the error of a search that found no slices
 // for which a contraction fits the memory; its code is fault.OverBudget.
-var ErrMemory = errors.New("ordering: over the memory budget")
+var ErrMemory = errors.New("contractionorder: over the memory budget")
 
 // Options of a search. The zero value works.
 type Options struct {

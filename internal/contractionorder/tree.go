@@ -9,7 +9,7 @@ import (
 
 // ErrTree is wrapped by the errors of trees that contradict
 // themselves or the hypergraph they are used with.
-var ErrTree = errors.New("ordering: invalid tree")
+var ErrTree = errors.New("contractionorder: invalid tree")
 
 // Tree is a binary contraction tree in static single assignment form: tables 0 … Leaves−1 are the
 // edges of the hypergraph in their order, and Merges[k] = {i, j} makes table Leaves+k out of tables

@@ -18,15 +18,15 @@ import (
 var (
 	// ErrOverBudget is wrapped by the errors of contractions and expressions
 	// that need more memory than allowed; their code is fault.OverBudget.
-	ErrOverBudget = errors.New("einsum: over the memory budget")
+	ErrOverBudget = errors.New("sumproduct: over the memory budget")
 	// ErrExpression is wrapped by the errors of expressions and orders that contradict themselves.
-	ErrExpression = errors.New("einsum: invalid expression")
+	ErrExpression = errors.New("sumproduct: invalid expression")
 	// ErrNotFinite says that an entry left the range of
 	// float64 although tables carry exponents, or was NaN.
-	ErrNotFinite = errors.New("einsum: entry is not finite")
+	ErrNotFinite = errors.New("sumproduct: entry is not finite")
 	// ErrSpan says that the terms of a total span more than float64 holds,
 	// and what was computed is not the total.
-	ErrSpan = errors.New("einsum: the entries span more than float64 holds")
+	ErrSpan = errors.New("sumproduct: the entries span more than float64 holds")
 )
 
 // Expression is Scale · Σ_x Π_t Tables[t][x]: a sum over all indices of a product of dense tables.
