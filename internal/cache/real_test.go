@@ -51,6 +51,41 @@ func TestAnswersAreTheSameWhateverRedisDoes(t *testing.T) {
 	}
 }
 
+// A user of Redis who may do what docs/operating.md says, and nothing more, may do all that a cache does.
+func TestWhatTheUserOfRedisMayDo(t *testing.T) {
+	s := testserver.Redis(t, testserver.RedisOptions{Config: config, Args: []string{
+		"--user", "worker", "on", ">s3cret", "~btn:*", "-@all",
+		"+get", "+getrange", "+set", "+del", "+exists", "+eval", "+ping", "+scan", "+strlen", "+pttl", "+object",
+	}})
+	var l logs
+	c := open(t, "redis://worker:s3cret@"+s.Addr, Options{Logger: l.logger(), Timeout: 5 * time.Second})
+	if err := c.Probe(ctx); err != nil {
+		t.Fatal(err)
+	}
+	key := "btn:v1:test"
+	compute := func(context.Context) ([]byte, error) { return []byte("value"), nil }
+	for i, want := range []bool{false, true} {
+		if _, hit, err := c.GetOrCompute(ctx, key, compute); err != nil || hit != want {
+			t.Errorf("call %d: hit %v, want %v: %v", i, hit, want, err)
+		}
+	}
+	if entries, err := c.Entries(ctx, "btn:"); err != nil || len(entries) != 1 || entries[0].Idle < 0 {
+		t.Errorf("entries: %+v, %v", entries, err)
+	}
+	if _, value, _, err := c.Show(ctx, key); err != nil || string(value) != "value" {
+		t.Errorf("show: %q, %v", value, err)
+	}
+	if n, err := c.Remove(ctx, key); err != nil || n != 1 {
+		t.Errorf("removed %d, %v", n, err)
+	}
+	if n := l.count("NOPERM"); n > 0 {
+		t.Errorf("refused %d times", n)
+	}
+	if c.Put(ctx, "other", []byte("value")); l.count("NOPERM") == 0 {
+		t.Error("a key of somebody else was written, or nobody was told that it was not")
+	}
+}
+
 // awaitHit asks until the breaker has let a call try.
 func awaitHit(t *testing.T, c *Cache) {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 // is. Its tags are those of the commands' flags.
 type NATS struct {
 	Creds        string `name:"nats-creds" placeholder:"FILE" help:"A user's JWT and seed, in one file as nsc writes it."`
-	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seed; btn keys makes such."`
+	NKey         string `name:"nats-nkey" placeholder:"FILE" help:"File with a user's nkey seed."`
 	User         string `name:"nats-user" placeholder:"NAME" help:"User of NATS, whose password is in --nats-password-file."`
 	PasswordFile string `name:"nats-password-file" placeholder:"FILE" help:"File with that password."`
 	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with a token."`
