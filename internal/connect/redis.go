@@ -33,60 +33,37 @@ type Tune func(*redis.Options)
 //	redis://HOST:PORT?addr=HOST:PORT…, …?cluster=true        nodes of a cluster
 //
 // Other parameters are those of redis.ParseURL. Errors are fault.BadInput and quote no secret.
-func (r Redis) Client(address string, tune Tune) (redis.UniversalClient, error) {
-	client, err := r.client(address, tune)
+func (r Redis) Client(url string, tune Tune) (redis.UniversalClient, error) {
+	client, err := r.client(url, tune)
 	if err != nil {
-		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, address))
+		return nil, fault.New(fault.BadInput, "connect: Redis: %w", redact.Error(err, url))
 	}
 	return client, nil
 }
 
-func (r Redis) client(address string, tune Tune) (redis.UniversalClient, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, redact.ErrURL
-	}
-	query := u.Query()
-	master, others, cluster := query.Get("master_name"), query["addr"], query.Get("cluster")
-	for _, own := range []string{"master_name", "addr", "cluster"} {
-		query.Del(own)
-	}
-	if u.RawQuery = query.Encode(); u.Scheme == "unix" {
-		u.RawPath = ""
-	}
-
-	o, err := redis.ParseURL(u.String())
+func (r Redis) client(text string, tune Tune) (redis.UniversalClient, error) {
+	at, err := readAddress(text)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.present(o); err != nil {
+	if err := r.present(at.first); err != nil {
 		return nil, err
 	}
 	if tune != nil {
-		tune(o)
+		tune(at.first)
 	}
-	switch {
-	case cluster != "" && cluster != "true" && cluster != "false":
-		return nil, fmt.Errorf("cluster=%s: it is true or false", cluster)
-	case cluster == "true" && master != "":
-		return nil, errors.New("cluster and master_name are two ways: give one")
-	case master == "" && cluster != "true" && len(others) == 0:
-		return redis.NewClient(o), nil
-	case o.Network == "unix":
-		return nil, errors.New("sentinels and clusters have no unix sockets")
+	if at.master == "" && !at.cluster {
+		return redis.NewClient(at.first), nil
 	}
 
-	many := universal(o)
-	many.Addrs = append([]string{o.Addr}, others...)
-	many.MasterName = master
-	many.IsClusterMode = master == ""
-	if o.TLSConfig != nil && len(many.Addrs) > 1 {
-		many.TLSConfig.ServerName = "" // each node has a name of its own
+	many := universal(at.first)
+	many.Addrs = append([]string{at.first.Addr}, at.others...)
+	many.MasterName = at.master
+	many.IsClusterMode = at.cluster
+	if many.TLSConfig != nil && len(at.others) > 0 {
+		many.TLSConfig.ServerName = "" // each has a name of its own
 	}
-	if many.IsClusterMode && o.DB != 0 {
-		return nil, errors.New("a cluster has no databases: leave the number out")
-	}
-	if master != "" {
+	if at.master != "" {
 		many.SentinelUsername = r.SentinelUser
 		if r.SentinelPasswordFile != "" {
 			if many.SentinelPassword, err = secret(r.SentinelPasswordFile); err != nil {
@@ -95,6 +72,48 @@ func (r Redis) client(address string, tune Tune) (redis.UniversalClient, error) 
 		}
 	}
 	return redis.NewUniversalClient(many), nil
+}
+
+// address is what a URL says: one server, sentinels that watch a master, or nodes of a cluster.
+type address struct {
+	first   *redis.Options
+	others  []string // HOST:PORT
+	master  string
+	cluster bool
+}
+
+func readAddress(text string) (at address, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return at, redact.ErrURL
+	}
+	query := u.Query()
+	at.master = query.Get("master_name")
+	at.others = query["addr"]
+	cluster := query.Get("cluster")
+	at.cluster = cluster == "true" || at.master == "" && len(at.others) > 0
+
+	for _, own := range []string{"master_name", "addr", "cluster"} {
+		query.Del(own)
+	}
+	u.RawQuery = query.Encode()
+	if at.first, err = redis.ParseURL(u.String()); err != nil {
+		return at, err
+	}
+
+	switch {
+	case cluster != "" && cluster != "true" && cluster != "false":
+		return at, fmt.Errorf("cluster=%s: it is true or false", cluster)
+	case cluster == "true" && at.master != "":
+		return at, errors.New("cluster and master_name are two ways: give one")
+	case cluster == "false" && at.cluster:
+		return at, errors.New("cluster=false, and yet several nodes")
+	case at.first.Network == "unix" && (at.cluster || at.master != ""):
+		return at, errors.New("sentinels and clusters have no unix sockets")
+	case at.cluster && at.first.DB != 0:
+		return at, errors.New("a cluster has no databases: leave the number out")
+	}
+	return at, nil
 }
 
 // present puts user, password and certificates into the options of a client.
