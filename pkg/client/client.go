@@ -43,13 +43,11 @@ type Client struct {
 	since time.Time
 }
 
-// Connect connects to NATS at url.
+// Connect connects to NATS at url; those of several servers of a cluster with commas. The options
+// say who the client is, where the server asks: credentials, certificates.
 func Connect(url string, options ...nats.Option) (*Client, error) {
-	nc, err := nats.Connect(
-		url,
-		append(
-			[]nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)},
-			options...)...)
+	own := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
+	nc, err := nats.Connect(url, append(own, options...)...)
 	if err != nil {
 		return nil, fault.New(
 			fault.Infrastructure, "client: connect to NATS at %s: %w", redact.URL(url),

@@ -31,9 +31,9 @@ const flushTimeout = 10 * time.Second
 // pass too. When it returns the server knows of the subscription: no answer to a job submitted
 // later is missed.
 func (c *Client) Results(
-	ctx context.Context, wanted func(job string) bool, f func(
-		job string, a *wire.Answer, err error,
-	),
+	ctx context.Context,
+	wanted func(job string) bool,
+	f func(job string, a *wire.Answer, err error),
 ) (stop func(), err error) {
 	head := len(wire.DoneSubject(""))
 	sub, err := c.nc.Subscribe(message.Filter(message.KindDone), func(m *nats.Msg) {

@@ -105,36 +105,12 @@ func (c *Client) served(ctx context.Context, lane int) (nobody bool, err error) 
 			return true, err
 		}
 
-		names := []string{stage.consumer + "-" + strconv.Itoa(lane)}
-		for other := range wire.Lanes {
-			names = append(names, stage.consumer+"-"+strconv.Itoa(other))
-		}
-		names = append(names, stage.consumer)
-
-		missing, others := 0, false
-		mine := false
-		for i, name := range names {
-			consumer, err := s.Consumer(ctx, name)
-			if errors.Is(err, jetstream.ErrConsumerNotFound) {
-				missing++
-				continue
-			}
-			if err != nil {
-				return false, nil // not known
-			}
-			info := consumer.CachedInfo()
-			if asked := info.NumWaiting > 0 || info.NumAckPending > 0; asked &&
-				(i == 0 || i == len(names)-1) {
-				mine = true
-				break
-			} else if asked {
-				others = true
-			}
-		}
-
+		mine, others, none, err := asked(ctx, s, stage.consumer, lane)
 		switch {
+		case err != nil:
+			return false, nil // not known
 		case mine:
-		case missing == len(names):
+		case none:
 			return true, fault.New(
 				fault.Infrastructure, "%w: stream %s has no consumers", ErrNotSetUp, stage.stream,
 			)
@@ -151,6 +127,41 @@ func (c *Client) served(ctx context.Context, lane int) (nobody bool, err error) 
 		}
 	}
 	return false, nil
+}
+
+// asked reports whether workers ask for messages of a lane, or of another, at a stage's consumers, or
+// work on some; none if there are no consumers.
+func asked(
+	ctx context.Context, s jetstream.Stream, stage string, lane int,
+) (mine, others, none bool, err error) {
+	own := stage + "-" + strconv.Itoa(lane)
+	names := []string{own}
+	for other := range wire.Lanes {
+		names = append(names, stage+"-"+strconv.Itoa(other))
+	}
+	names = append(names, stage) // the one for all lanes
+
+	none = true
+	for _, name := range names {
+		consumer, err := s.Consumer(ctx, name)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, false, false, err
+		}
+
+		none = false
+		info := consumer.CachedInfo()
+		switch {
+		case info.NumWaiting == 0 && info.NumAckPending == 0:
+		case name == own || name == stage:
+			return true, others, false, nil
+		default:
+			others = true
+		}
+	}
+	return false, others, none, nil
 }
 
 // WaitTelling is Wait, and calls tell when a second has passed without an answer and nobody serves
