@@ -88,7 +88,6 @@ func (f *refinement) move(v int32) {
 		f.count[from][e]--
 		f.count[to][e]++
 		f.updateGains(e, v, from)
-		f.moves += int64(4 * len(f.g.nets[e]))
 	}
 
 	f.gain[v] = f.gainOf(v)
