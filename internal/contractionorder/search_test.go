@@ -222,12 +222,15 @@ func TestSearchBeatsMinFillOnGrids(t *testing.T) {
 // write here.
 func TestSearchIsTheSameEverywhere(t *testing.T) {
 	h := grid(18, 18, 2)
-	for memory, digest := range map[int64]string{0: "977c8681cbb3865b",
-		1 << 20: "00b4678c5d534609"} {
+	for memory, elsewhere := range map[int64]struct {
+		digest string
+		moves  int64 // what is counted otherwise ends other searches elsewhere
+	}{0: {"977c8681cbb3865b", 44483234}, 1 << 20: {"00b4678c5d534609", 49651258}} {
 		o := contractionorder.Options{Seed: 7, Memory: memory, Moves: 4e7}
 		one := search(t, h, o)
-		if got := digestOf(one); got != digest {
-			t.Errorf("memory %d: the plan has digest %s, elsewhere %s", memory, got, digest)
+		if got := digestOf(one); got != elsewhere.digest || one.Moves != elsewhere.moves {
+			t.Errorf("memory %d: the plan has digest %s after %d moves, elsewhere %+v",
+				memory, got, one.Moves, elsewhere)
 		}
 		for o.Threads = range 3 {
 			if again := search(t, h, o); !reflect.DeepEqual(one, again) {
