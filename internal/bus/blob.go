@@ -140,7 +140,6 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 
 	// If somebody else has stored it meanwhile, an object of this call is left to expire, or to
 	// Remove.
-
 	if err != nil && !errors.Is(err, errTaken) {
 		return "", err
 	}
