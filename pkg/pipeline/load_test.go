@@ -253,7 +253,7 @@ func TestBackpressure(t *testing.T) {
 		t.Errorf("%d refused, %d answered", refused, answered)
 	}
 	// The backlog, what the stages hold, and what was accepted before the backlog was looked at again:
-	// 90 to 130. Without a bound the last one waits for some 370.
+	// 90 to 180. Without a bound the last one waits for some 370.
 	if most > 240 {
 		t.Errorf("an accepted job waited for %d others", most)
 	}
