@@ -3,7 +3,6 @@ package aggregate
 // How far an approximate answer is to be trusted: from what its estimates say about each other.
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -421,98 +420,4 @@ func (g *sequence) marginalChange(p [][]float64) *float64 {
 		}
 	}
 	return finite(change)
-}
-
-// warnings says in words what a number would hide.
-func (g *sequence) warnings(a *btn.Assignment) []string {
-	var out []string
-	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	failed := 0
-	dropped := int64(0)
-	for i := range g.estimates {
-		if g.estimates[i].LogZ == nil {
-			failed++
-		}
-		for _, v := range g.estimates[i].parts {
-			if v.Region != nil {
-				dropped += v.Region.NonPositive
-			}
-		}
-	}
-
-	if failed > 0 {
-		warn(
-			"%d of %d estimates failed: a total at or below 0, or no room for it", failed,
-			len(g.estimates),
-		)
-	}
-	if dropped > 0 {
-		warn(
-			"%d regions were left out because their ratio to belief propagation came out at or below 0",
-			dropped,
-		)
-	}
-
-	if g.best < 0 {
-		return out
-	}
-	if g.ended == endedDeadline {
-		warn("the deadline came before the estimates settled: this is the best one so far")
-	}
-
-	switch u := g.uncertainty; {
-	case g.unsure:
-		warn(
-			"the entries of the model span more than float64 holds side by side: terms may be lost, " +
-				"and nothing is known " +
-				"of the quality of this estimate",
-		)
-	case u == nil && len(g.estimates) > 1+failed && g.plateau(g.estimates[g.best]):
-		warn(
-			"regions of constraints do not change with their size: " +
-				"nothing is known of the quality of this estimate",
-		)
-	case u == nil:
-		warn("this is a single estimate, and nothing is known of its quality")
-	case g.ended != endedSettled:
-		warn(
-			"the estimates still move: by about %.2g nats, more than the accuracy asked for (%.2g)",
-			*u, a.Plan.Accuracy,
-		)
-	}
-
-	if p := a.Propagation; p != nil {
-		out = append(out, propagationWarnings(p, g.estimates[g.best])...)
-	}
-	return out
-}
-
-// propagationWarnings says what belief propagation found that the estimate does not show.
-func propagationWarnings(p *btn.Propagation, best *estimate) []string {
-	var out []string
-	if !p.Converged && best.isLogLinear() {
-		out = append(
-			out,
-			fmt.Sprintf(
-				"belief propagation did not converge (last change %.2g): regions stand on messages "+
-					"that still move",
-				p.Change,
-			),
-		)
-	}
-
-	if len(p.Phases) > 1 {
-		out = append(
-			out,
-			fmt.Sprintf(
-				"competing phases: belief propagation has %d fixed points, ln Z from %.6g to %.6g; "+
-					"regions correct only the one they stand on",
-				len(p.Phases),
-				p.Phases[len(p.Phases)-1],
-				p.Phases[0],
-			),
-		)
-	}
-
-	return out
 }

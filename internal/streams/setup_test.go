@@ -8,26 +8,13 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/streams"
-	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Setup goes on where a worker makes a consumer between setup's look at it and its creation, with
 // another start.
 func TestSetupWhileOthersMend(t *testing.T) {
-	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	nc, err := s.Connect("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bus.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := connected(t)
 	stream, err := b.Stream(t.Context(), bus.StreamPartial)
 	if err != nil {
 		t.Fatal(err)

@@ -13,22 +13,35 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// connected is a connection to an embedded server with all streams, which ends with the test.
+func connected(t *testing.T) *bus.Bus {
+	t.Helper()
+	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	nc, err := s.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // Where the acknowledgement floor of the sweeper stands still, answered jobs above it are passed up
 // to the first without answer, and only those that should have been swept.
 func TestStandingFloorIsPassed(t *testing.T) {
+	b := connected(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
-	must(err)
-	defer s.Close()
-	nc, err := s.Connect("test")
-	must(err)
-	b, err := bus.New(nc)
-	must(err)
 
 	const answered = 5
 	for i := range answered + 1 {
@@ -70,19 +83,13 @@ func TestStandingFloorIsPassed(t *testing.T) {
 // What a keeper found answered says nothing about the models of a stream that was made anew, whose
 // sequences begin again: they would be purged without answer.
 func TestWatermarkOfAStreamMadeAnew(t *testing.T) {
+	b := connected(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
-	must(err)
-	defer s.Close()
-	nc, err := s.Connect("test")
-	must(err)
-	b, err := bus.New(nc)
-	must(err)
 	store := func(job string, answered bool) {
 		model := &nats.Msg{Subject: wire.ModelSubject(3, job), Data: []byte("a model")}
 		_, err := b.Once(t.Context(), bus.StreamModel, model)
