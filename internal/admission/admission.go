@@ -1,0 +1,104 @@
+// Package admission says what a job may take: limits per job by the class of its tenant, and a rate
+// of work per tenant. A request is refused by lower bounds of its cost as soon as it is read, and by
+// the price of its plan before anything of it is contracted.
+package admission
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// Limits are what one job of a class may take, and how fast a tenant may spend. 0 is no limit.
+type Limits struct {
+	FlopsPerJob      float64 `json:"flops_per_job"`       // of all contractions
+	BytesPerJob      float64 `json:"bytes_per_job"`       // at a time, in one worker
+	PartsPerJob      float64 `json:"parts_per_job"`       // components × queries
+	LearnFlopsPerJob float64 `json:"learn_flops_per_job"` // of learning a decomposition
+	FlopsPerSecond   float64 `json:"flops_per_second"`    // of all jobs of a tenant, on the average
+	Burst            float64 `json:"burst"`               // flops that may be spent at once beyond that
+	WaitSeconds      float64 `json:"wait_seconds"`        // longest wait for the rate, then refused
+}
+
+// Default is the class of tenants that no file names: nine hours of a core per job, no rate.
+func Default() Limits {
+	return Limits{
+		FlopsPerJob:      1e14,
+		BytesPerJob:      64 << 30,
+		PartsPerJob:      1e6,
+		LearnFlopsPerJob: 1e13,
+		WaitSeconds:      600,
+	}
+}
+
+// fields lists the limits with their names in the file.
+func (l *Limits) fields() []field {
+	return []field{
+		{"flops_per_job", l.FlopsPerJob},
+		{"bytes_per_job", l.BytesPerJob},
+		{"parts_per_job", l.PartsPerJob},
+		{"learn_flops_per_job", l.LearnFlopsPerJob},
+		{"flops_per_second", l.FlopsPerSecond},
+		{"burst", l.Burst},
+		{"wait_seconds", l.WaitSeconds},
+	}
+}
+
+type field struct {
+	name  string
+	value float64
+}
+
+// check refuses limits that mean nothing.
+func (l *Limits) check() error {
+	for _, f := range l.fields() {
+		if !(f.value >= 0) || math.IsInf(f.value, 1) {
+			return fmt.Errorf("%s is %v: 0 (no limit) or more", f.name, f.value)
+		}
+	}
+	if l.Burst > 0 && l.FlopsPerSecond == 0 {
+		return fmt.Errorf("burst without flops_per_second")
+	}
+	return nil
+}
+
+// Cost is what a job takes, or a bound of it.
+type Cost struct {
+	Flops      float64
+	Bytes      float64
+	Parts      float64
+	LearnFlops float64
+}
+
+// Known says how a cost is known, in the words of a refusal.
+type Known string
+
+// How a cost is known.
+const (
+	ByRequest Known = "the request asks for at least"
+	ByPlan    Known = "the plan takes"
+)
+
+// Admit returns nil, or an error with the code over_budget that names the cost, the limit and the
+// setting.
+func (l *Limits) Admit(class string, c Cost, known Known) error {
+	for _, is := range []struct {
+		name        string
+		cost, limit float64
+		unit        string
+	}{
+		{"parts_per_job", c.Parts, l.PartsPerJob, "components (over all queries)"},
+		{"bytes_per_job", c.Bytes, l.BytesPerJob, "bytes"},
+		{"learn_flops_per_job", c.LearnFlops, l.LearnFlopsPerJob, "flops of learning"},
+		{"flops_per_job", c.Flops, l.FlopsPerJob, "flops"},
+	} {
+		if is.limit > 0 && is.cost > is.limit {
+			return fault.New(
+				fault.OverBudget, "admission: %s %.4g %s, %s of class %q is %.4g", known, is.cost,
+				is.unit, is.name, class, is.limit,
+			)
+		}
+	}
+	return nil
+}
