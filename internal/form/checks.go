@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
@@ -41,9 +42,27 @@ func IsDigest(s string) bool {
 	return len(s) == digestLen
 }
 
+// Owner returns the tenant who owns a job: what its id has before a dot. Ids without a dot have no owner.
+func Owner(job string) string {
+	owner, _, _ := strings.Cut(job, ".")
+	if len(owner) == len(job) {
+		return ""
+	}
+	return owner
+}
+
+// IsJob reports whether id is a job's id: a token, or its owner's name and a token with a dot between them.
+func IsJob(id string) bool {
+	owner, name, owned := strings.Cut(id, ".")
+	return IsToken(owner) && (!owned || IsToken(name))
+}
+
 func CheckJob(job, tenant string) error {
-	if !IsToken(job) {
-		return codec.Invalid("job", "%.80q is not [A-Za-z0-9_-]{1,64}", job)
+	if !IsJob(job) {
+		return codec.Invalid("job", "%.80q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job)
+	}
+	if owner := Owner(job); owner != "" && tenant != "" && tenant != owner {
+		return codec.Invalid("tenant", "%.80q, and the job is owned by %s", tenant, owner)
 	}
 	if len(tenant) > maxTenant {
 		return codec.Invalid("tenant", "%d bytes, at most %d", len(tenant), maxTenant)

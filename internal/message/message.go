@@ -5,6 +5,7 @@ package message
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/codec"
@@ -115,8 +116,16 @@ func checkValue(v btn.UnitValue) error {
 }
 
 // NearestJob returns a valid job id for any text: its first 64 bytes, with _ in place of every byte
-// that no id has.
+// that no id has. What a valid owner's name and a dot begin stays the owner's.
 func NearestJob(text string) string {
+	if owner, rest, owned := strings.Cut(text, "."); owned && isToken(owner) {
+		return owner + "." + nearestToken(rest)
+	}
+	return nearestToken(text)
+}
+
+// nearestToken is NearestJob of a text without an owner.
+func nearestToken(text string) string {
 	b := []byte(text[:min(len(text), form.MaxToken)])
 	for i := range b {
 		if !isToken(string(b[i])) {

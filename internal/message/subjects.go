@@ -3,6 +3,7 @@ package message
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // Kind is the third token of a subject: the kind of message on it.
 type Kind string
 
-// The kinds, each with its tokens after btn.v1.
+// The kinds, each with its tokens after btn.v1. A <job> or <digest> that a tenant owns is two tokens, the owner's name first.
 const (
 	KindModel    Kind = "model"    // model.<lane>.<job>
 	KindNetwork  Kind = "network"  // network.<lane>.<job>
@@ -30,7 +31,8 @@ const (
 	KindDLQ      Kind = "dlq"      // dlq.<stage>.<job>
 	KindBlob     Kind = "blob"     // blob.<digest>
 	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
-	KindInfer    Kind = "infer"    // infer: request and reply, nothing is stored under it
+	// infer, infer.<owner>: request and reply, nothing is stored under it
+	KindInfer Kind = "infer"
 )
 
 // ErrSubject: a text is not a subject of version 1.
@@ -43,6 +45,7 @@ type Subject struct {
 	Job    string
 	N, K   int    // task, partial: chunk K of N
 	Stage  string // dlq
+	Owner  string // of the job, the blob, the registered model or the request; "" if it is nobody's
 	Digest string // blob, graph
 }
 
@@ -63,8 +66,14 @@ func (s Subject) String() string {
 	case KindDLQ:
 		return head + s.Stage + "." + s.Job
 	case KindBlob, KindGraph:
+		if s.Owner != "" {
+			head += s.Owner + "."
+		}
 		return head + s.Digest
 	case KindInfer:
+		if s.Owner != "" {
+			return wire.InferSubjectOf(s.Owner)
+		}
 		return wire.InferSubject
 	}
 	return head + s.Job
@@ -109,6 +118,16 @@ func ParseSubject(subject string) (Subject, error) {
 	if !known {
 		return bad("unknown kind")
 	}
+	at := strings.IndexAny(layout, "jd") // where an owner may be
+	if s.Kind == KindInfer {
+		at = 0
+	}
+	if at >= 0 && len(tokens) == 2+len(layout) {
+		if s.Owner = tokens[1+at]; !form.IsToken(s.Owner) {
+			return bad("token %q", s.Owner)
+		}
+		tokens = slices.Delete(tokens, 1+at, 2+at)
+	}
 	if len(tokens) != 1+len(layout) {
 		return bad("%d tokens after the kind, %d expected", len(tokens)-1, len(layout))
 	}
@@ -124,7 +143,9 @@ func ParseSubject(subject string) (Subject, error) {
 			s.K, ok = decimal(t)
 			ok = ok && s.N <= maxChunks && s.K < s.N
 		case 'j':
-			s.Job, ok = t, form.IsToken(t)
+			if s.Job, ok = t, form.IsToken(t); s.Owner != "" {
+				s.Job = s.Owner + "." + t
+			}
 		case 's':
 			s.Stage, ok = t, form.IsToken(t)
 		case 'd':
@@ -173,20 +194,30 @@ func laned(k Kind, lane int, job string) string {
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
 // Served returns the subjects of a kind that a stream takes: for a kind with lanes those of every
-// lane, with as many tokens as ParseSubject expects. A message on any other subject finds no
-// stream, and its publisher learns that at once.
+// lane, with as many tokens as ParseSubject expects, without an owner and with one. A message on any
+// other subject finds no stream, and its publisher learns that at once.
 func Served(k Kind) []string {
 	layout := layouts[k]
 	rest := strings.Repeat(".*", len(layout))
 	if !strings.HasPrefix(layout, "l") {
-		return []string{wire.Prefix + string(k) + rest}
+		open := wire.Prefix + string(k) + rest
+		return []string{open, open + ".*"}
 	}
 
-	subjects := make([]string, wire.Lanes)
-	for lane := range subjects {
-		subjects[lane] = wire.Prefix + string(k) + "." + strconv.Itoa(lane) + rest[2:]
+	var subjects []string
+	for lane := range wire.Lanes {
+		open := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + rest[2:]
+		subjects = append(subjects, open, open+".*")
 	}
 	return subjects
+}
+
+// AnyLane matches the model of a job whatever its lane. One that has an owner can be in one lane only.
+func AnyLane(job string) string {
+	if owner := wire.Owner(job); owner != "" {
+		return wire.ModelSubject(wire.Lane(owner), job)
+	}
+	return wire.Prefix + string(KindModel) + ".*." + job
 }
 
 // LaneFilter returns the filter of one lane of a kind that has lanes: btn.v1.<kind>.<lane>.>
@@ -194,8 +225,8 @@ func LaneFilter(k Kind, lane int) string {
 	return wire.Prefix + string(k) + "." + strconv.Itoa(lane) + ".>"
 }
 
-// ChunksFilter returns the filter of all chunks of a job: btn.v1.<kind>.<lane>.<job>.> for tasks
-// and partials.
+// ChunksFilter returns the filter of all chunks of a job: btn.v1.<kind>.<lane>.<job>.*.* for tasks
+// and partials. (A filter that ended in > would match the jobs of a tenant with the name of the job.)
 func ChunksFilter(k Kind, lane int, job string) string {
-	return wire.Prefix + string(k) + "." + strconv.Itoa(lane) + "." + job + ".>"
+	return wire.Prefix + string(k) + "." + strconv.Itoa(lane) + "." + job + ".*.*"
 }

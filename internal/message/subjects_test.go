@@ -27,7 +27,17 @@ func TestSubjects(t *testing.T) {
 		wire.BlobSubject(digestA):     {Kind: KindBlob, Digest: digestA},
 		wire.GraphSubject(digestA):    {Kind: KindGraph, Digest: digestA},
 		wire.InferSubject:             {Kind: KindInfer},
-		"btn.v1.task.4.job.1048576.0": {Kind: KindTask, Lane: 4, Job: "job", N: 1 << 20},
+
+		wire.ModelSubject(3, "acme.a"):          {Kind: KindModel, Lane: 3, Owner: "acme", Job: "acme.a"},
+		TaskSubject(3, "acme.a", 64, 63):        {Kind: KindTask, Lane: 3, Owner: "acme", Job: "acme.a", N: 64, K: 63},
+		wire.AnswerSubject("acme.a"):            {Kind: KindAnswer, Owner: "acme", Job: "acme.a"},
+		DLQSubject("learn", "acme.a"):           {Kind: KindDLQ, Stage: "learn", Owner: "acme", Job: "acme.a"},
+		wire.BlobSubject("acme." + digestA):     {Kind: KindBlob, Owner: "acme", Digest: digestA},
+		wire.GraphSubject("acme." + digestA):    {Kind: KindGraph, Owner: "acme", Digest: digestA},
+		wire.InferSubjectOf("acme"):             {Kind: KindInfer, Owner: "acme"},
+		wire.DeadlineSubject(2, "acme.a-1"):     {Kind: KindDeadline, Lane: 2, Owner: "acme", Job: "acme.a-1"},
+		PartialSubject(1, "acme.partial", 2, 0): {Kind: KindPartial, Lane: 1, Owner: "acme", Job: "acme.partial", N: 2},
+		"btn.v1.task.4.job.1048576.0":           {Kind: KindTask, Lane: 4, Job: "job", N: 1 << 20},
 	} {
 		got, err := ParseSubject(subject)
 		if err != nil || got != want || got.String() != subject {
@@ -38,7 +48,7 @@ func TestSubjects(t *testing.T) {
 		t.Error(s)
 	}
 	if Filter(KindDone) != "btn.v1.done.>" || LaneFilter(KindTask, 3) != "btn.v1.task.3.>" ||
-		ChunksFilter(KindPartial, 3, "j") != "btn.v1.partial.3.j.>" {
+		ChunksFilter(KindPartial, 3, "j") != "btn.v1.partial.3.j.*.*" {
 		t.Error(Filter(KindDone), LaneFilter(KindTask, 3), ChunksFilter(KindPartial, 3, "j"))
 	}
 }
@@ -47,7 +57,10 @@ func TestParseSubjectRefuses(t *testing.T) {
 	for subject, says := range map[string]string{
 		"btn.v2.model.1.a":                       "does not begin with btn.v1.",
 		"btn.v1.nothing.a":                       "unknown kind",
-		"btn.v1.model.1.a.b":                     "3 tokens after the kind, 2 expected",
+		"btn.v1.model.1.a.b.c":                   "4 tokens after the kind, 2 expected",
+		"btn.v1.model.1.a$.b":                    `token "a$"`,
+		"btn.v1.model.1.a.b$":                    `token "b$"`,
+		"btn.v1.blob.*." + digestA:               `token "*"`,
 		"btn.v1.model.16.a":                      `token "16"`,
 		"btn.v1.model.-1.a":                      `token "-1"`,
 		"btn.v1.model.01.a":                      `token "01"`,
@@ -57,7 +70,7 @@ func TestParseSubjectRefuses(t *testing.T) {
 		"btn.v1.task.1.a.x.0":                    `token "x"`,
 		"btn.v1.blob.ab":                         `token "ab"`,
 		"btn.v1.graph.ab":                        `token "ab"`,
-		"btn.v1.infer.a":                         "1 tokens after the kind, 0 expected",
+		"btn.v1.infer.a.b":                       "2 tokens after the kind, 0 expected",
 		"btn.v1.task.1.a.99999999999999999999.0": "token",
 	} {
 		_, err := ParseSubject(subject)

@@ -109,7 +109,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 // whatever lane. The error wraps bus.ErrNotFound if there is none. A model that cannot be read has
 // the digest of its bytes.
 func (w *Aggregate) submitted(ctx context.Context, job string) (digest, tenant string, err error) {
-	stored, err := w.Bus.Get(ctx, bus.StreamModel, anyLane(job))
+	stored, err := w.Bus.Get(ctx, bus.StreamModel, message.AnyLane(job))
 	if err != nil {
 		return "", "", err
 	}
@@ -122,11 +122,8 @@ func (w *Aggregate) submitted(ctx context.Context, job string) (digest, tenant s
 	if digest, err = m.Digest(); err != nil {
 		return "", "", fault.Wrap(fault.Internal, err)
 	}
-	return digest, m.Tenant, nil
+	return digest, wire.TenantOf(m.Job, m.Tenant), nil
 }
-
-// anyLane matches the model of a job whatever its lane.
-func anyLane(job string) string { return wire.Prefix + string(message.KindModel) + ".*." + job }
 
 // ignoreForeign drops hop.ErrForeign: a timer or a cancel of a request whose job was taken by
 // another ends nothing.

@@ -46,17 +46,9 @@ func (w *Reparam) moved(ctx context.Context, d *hop.Message) error {
 	}
 
 	var m wire.Request
-	if err := d.Decode(&m); err != nil {
+	if err := identify(d, &m); err != nil {
 		return err
 	}
-	digest, err := m.Digest()
-	if err != nil {
-		return fault.Wrap(fault.BadInput, err)
-	}
-
-	d.Digest = digest
-	d.Tenant = m.Tenant
-	d.Queries = len(m.Queries)
 	return w.deadline(ctx, d, stored, m.DeadlineMS)
 }
 
@@ -128,24 +120,36 @@ func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redriv
 	return err
 }
 
-// reparameterise turns the model in d.Data, which was stored at that time, into a network and
-// passes it on.
-func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored time.Time) error {
-	var m wire.Request
-	if err := d.Decode(&m); err != nil {
+// identify decodes the request in d.Data and notes in d whose it is: of a job with an owner, whom the subject names, never of
+// anybody whom the payload names. The request must be in its tenant's lane.
+func identify(d *hop.Message, m *wire.Request) error {
+	if err := d.Decode(m); err != nil {
 		return err
 	}
 	if m.Job != d.Subject.Job {
 		return d.Mismatch("job", m.Job, d.Subject.Job)
 	}
-
 	digest, err := m.Digest()
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
 	d.Digest = digest
-	d.Tenant = m.Tenant
+	d.Tenant = wire.TenantOf(m.Job, m.Tenant)
 	d.Queries = len(m.Queries)
+	if lane := wire.Lane(d.Tenant); lane != d.Subject.Lane {
+		return d.Mismatch("lane", lane, d.Subject.Lane)
+	}
+	return nil
+}
+
+// reparameterise turns the model in d.Data, which was stored at that time, into a network and
+// passes it on.
+func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored time.Time) error {
+	var m wire.Request
+	if err := identify(d, &m); err != nil {
+		return err
+	}
+	digest := d.Digest
 
 	// Only a model that may have been delivered before can have its answer.
 	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
@@ -166,7 +170,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 
 	out := &message.Network{
 		Job:        m.Job,
-		Tenant:     m.Tenant,
+		Tenant:     d.Tenant,
 		Digest:     digest,
 		Blob:       blob,
 		Queries:    queries,

@@ -69,10 +69,12 @@ func (w *Reparam) serve(ctx context.Context) error {
 			w.Log.Warn("service", "error", err)
 		},
 	})
-	if err == nil {
-		err = offered.AddEndpoint(
-			"infer", micro.HandlerFunc(s.take), micro.WithEndpointSubject(wire.InferSubject),
-		)
+	for name, subject := range map[string]string{
+		"infer": wire.InferSubject, "infer-owned": wire.InferSubjectOf("*"),
+	} {
+		if err == nil {
+			err = offered.AddEndpoint(name, micro.HandlerFunc(s.take), micro.WithEndpointSubject(subject))
+		}
 	}
 	if err != nil {
 		if offered != nil {
@@ -163,8 +165,8 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		return
 	}
 
-	var m wire.Request
-	if err := message.DecodeRequest(data, &m, nuid.Next); err != nil {
+	m, err := requestOf(r.Subject(), data)
+	if err != nil {
 		s.refuse(r, began, "", wire.ReplyBadRequest, err)
 		return
 	}
@@ -201,6 +203,25 @@ func (s *service) infer(r micro.Request, began time.Time) {
 		Status: wire.StatusPending,
 		Error:  btn.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
 	})
+}
+
+// requestOf decodes a request. On an owner's subject its job is the owner's: an id without an owner gets this one, another's is refused.
+func requestOf(subject string, data []byte) (m wire.Request, err error) {
+	on, err := message.ParseSubject(subject)
+	if err != nil {
+		return m, fault.Wrap(fault.BadInput, err)
+	}
+	fresh := nuid.Next
+	if on.Owner != "" {
+		fresh = func() string { return on.Owner + "." + nuid.Next() }
+	}
+	if err := message.DecodeRequest(data, &m, fresh); err != nil {
+		return m, err
+	}
+	if owner := wire.Owner(m.Job); owner != on.Owner {
+		return m, fault.New(fault.BadInput, "pipeline: job %s is asked for on %s, which is not its owner's", m.Job, subject)
+	}
+	return m, nil
 }
 
 // replyCode returns the service error code of a request that was not submitted.

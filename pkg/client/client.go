@@ -90,7 +90,7 @@ func (c *Client) Close() {
 // another request, in whatever lane, ErrBusy if too many jobs of the tenant's lane wait, and
 // ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
-	lane := wire.Lane(m.Tenant)
+	lane := wire.LaneOf(m.Job, m.Tenant)
 	// A client without room is refused before its model is encoded, because it will ask again and
 	// again.
 	if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {
@@ -122,7 +122,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err
 		Data:    b,
 	}
 	addTrace(ctx, msg.Header)
-	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, modelOf(m.Job))
+	earlier, err := c.bus.OnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
 	if err != nil {
 		return "", err
 	}
@@ -200,7 +200,7 @@ func (c *Client) stored(ctx context.Context, job string) bool {
 	if !look {
 		return false
 	}
-	has, err := c.bus.Has(ctx, bus.StreamModel, modelOf(job))
+	has, err := c.bus.Has(ctx, bus.StreamModel, message.AnyLane(job))
 	return err == nil && has
 }
 
@@ -218,9 +218,6 @@ func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, dige
 
 // longestTimer is longer than any pipeline keeps its jobs.
 const longestTimer = 366 * 24 * time.Hour
-
-// modelOf matches the model of a job in any lane.
-func modelOf(job string) string { return wire.Prefix + string(message.KindModel) + ".*." + job }
 
 // Answer returns the job's answer. The error wraps ErrNotFound while there is none.
 func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {
@@ -254,7 +251,7 @@ func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 
 func checkJob(job string) error {
 	if !wire.ValidJob(job) {
-		return fault.New(fault.BadInput, "client: job %.80q is not [A-Za-z0-9_-]{1,64}", job)
+		return fault.New(fault.BadInput, "client: job %.80q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestWaitTimesOut(t *testing.T) {
 
 func TestJobIds(t *testing.T) {
 	ctx, _, _, c := open(t)
-	for _, job := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("x", 65), "ü"} {
+	for _, job := range []string{"", "a.b.c", "a.", ".b", "*", ">", "a b", strings.Repeat("x", 65), "ü"} {
 		for what, err := range map[string]error{
 			"submit": func() error {
 				_, err := c.Submit(

@@ -31,6 +31,14 @@ func (e *PendingError) Unwrap() error {
 	return &fault.Error{Code: fault.Deadline, Err: errors.New(e.Reason)}
 }
 
+// inferSubject is where a job's answer is asked for as the reply.
+func inferSubject(job string) string {
+	if owner := wire.Owner(job); owner != "" {
+		return wire.InferSubjectOf(owner)
+	}
+	return wire.InferSubject
+}
+
 // replyAfter is how much longer than the job may take its reply is waited for.
 const replyAfter = 10 * time.Second
 
@@ -50,7 +58,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 
 	h := nats.Header(message.Headers(&m, m.Job, "", m.Tenant))
 	addTrace(ctx, h)
-	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: wire.InferSubject, Header: h, Data: b})
+	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: inferSubject(m.Job), Header: h, Data: b})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +71,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		return nil, fmt.Errorf("client: request for job %s: %w", m.Job, ctx.Err())
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fault.New(
-			fault.Infrastructure, "client: no reparam-worker offers %s: %w", wire.InferSubject, err,
+			fault.Infrastructure, "client: no reparam-worker offers %s: %w", inferSubject(m.Job), err,
 		)
 	case err != nil:
 		return nil, fault.New(

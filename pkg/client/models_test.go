@@ -61,7 +61,7 @@ func TestInferWithoutWorkers(t *testing.T) {
 		!strings.Contains(err.Error(), "no reparam-worker offers btn.v1.infer") {
 		t.Errorf("%v", err)
 	}
-	m.Job = "a.b"
+	m.Job = "a.b.c"
 	if _, err := c.Infer(ctx, m); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("%v", err)
 	}

@@ -52,7 +52,7 @@ type quiet struct {
 
 // look is called about every other second without an answer. Its error ends the wait.
 func (q *quiet) look(ctx context.Context) error {
-	m, err := q.c.bus.Raw(ctx, bus.StreamModel, modelOf(q.job))
+	m, err := q.c.bus.Raw(ctx, bus.StreamModel, message.AnyLane(q.job))
 	switch {
 	case errors.Is(err, bus.ErrNoStream):
 		return err

@@ -1,0 +1,87 @@
+package pipeline_test
+
+// Jobs that a tenant owns: their ids and subjects have the owner's name.
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Jobs of two owners and of none under the same name are three jobs, answered apart, and whose they are the subject says.
+func TestOwnedJobs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, pipeline.Stages()...)
+	jobs := []string{"acme.one", "globex.one", "one", "acme", "acme.acme"}
+	want := map[string]*wire.Answer{}
+	for i, job := range jobs {
+		w, _ := request(t, job, grid(t, 3, 3, uint64(i)), btn.Settings{Components: 3})
+		r.submit(w)
+		want[job] = nil
+	}
+	seen := map[float64]string{}
+	for _, job := range jobs {
+		a := r.wait(job)
+		if a.Job != job || a.Status != wire.StatusOK || a.Tenant != wire.Owner(job) {
+			t.Fatalf("%s: %+v", job, a)
+		}
+		if other, twice := seen[*a.Results[0].LogZ]; twice {
+			t.Errorf("%s has the answer of %s", job, other)
+		}
+		seen[*a.Results[0].LogZ] = job
+	}
+	w, _ := request(t, "acme.asked", grid(t, 2, 2, 1), btn.Settings{})
+	if a, err := r.client.Infer(r.ctx, w); err != nil || a.Job != "acme.asked" || a.Tenant != "acme" {
+		t.Errorf("request and reply: %+v %v", a, err)
+	}
+}
+
+// A request whose payload names another tenant than its subject, another job or another lane has no effect on anybody else.
+func TestForeignOwners(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	r.run(quick, pipeline.Stages()...)
+	w, _ := request(t, "acme.mine", grid(t, 2, 2, 1), btn.Settings{})
+	foreign := func(job string, lane int) {
+		b, err := wire.Encode(&w)
+		r.must(err)
+		r.publish(wire.ModelSubject(lane, job), b)
+	}
+	w.Tenant = "globex"
+	if _, err := r.client.Submit(r.ctx, w); fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), "owned by acme") {
+		t.Errorf("another's tenant: %v", err)
+	}
+	w.Tenant = ""
+	foreign("globex.mine", wire.Lane("globex")) // acme's request under a subject of globex
+	foreign("acme.mine", (wire.Lane("acme")+1)%wire.Lanes)
+	for job, says := range map[string]string{"globex.mine": "job", "acme.mine": "lane"} {
+		a := r.wait(job)
+		if a.Job != job || a.Status != wire.StatusError || a.Error.Code != fault.BadInput || !strings.Contains(a.Error.Message, says) {
+			t.Errorf("%s: %+v %v", job, a, a.Error)
+		}
+	}
+	w.Job = "acme.asked"
+	b, err := wire.Encode(&w)
+	r.must(err)
+	for _, subject := range []string{wire.InferSubject, wire.InferSubjectOf("globex")} {
+		reply, err := r.nc.Request(subject, b, guard)
+		r.must(err)
+		if _, u, err := wire.DecodeReply(reply.Data); err != nil || u == nil || u.Error.Code != fault.BadInput {
+			t.Errorf("asked for on %s: %+v %v", subject, u, err)
+		}
+	}
+	letters, err := r.client.DeadLettersOf(r.ctx, "globex.mine")
+	if err != nil || len(letters) != 1 || letters[0].Subject != wire.ModelSubject(wire.Lane("globex"), "globex.mine") {
+		t.Errorf("%+v %v", letters, err)
+	}
+	if got := message.NearestJob("acme.b d.e"); got != "acme.b_d_e" {
+		t.Error(got)
+	}
+}
