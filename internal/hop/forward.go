@@ -28,6 +28,10 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 		}
 	}
 
+	if d.stamp != "" {
+		h[message.HeaderWork] = []string{d.stamp}
+	}
+
 	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil
 }
 

@@ -48,6 +48,9 @@ type Loop struct {
 
 	// Rebuilds counts the jobs that were started again for something that was lost.
 	Rebuilds Rebuilds
+
+	// Meter measures what messages of the intakes that are Metered cost this process.
+	Meter Meter
 }
 
 // Options bound the work on one message.
@@ -70,6 +73,10 @@ type Metrics interface {
 	Settled(stage, outcome string, took time.Duration)
 	Hang(stage string)
 	Conflict(stage string)
+
+	// Worked tells of a message of a Metered intake: how long it had waited, unless it was
+	// delivered before, how long it was in work, and what was done.
+	Worked(stage string, w Work)
 }
 
 // Intake describes how the messages of one kind are processed.
@@ -79,6 +86,7 @@ type Intake struct {
 	Patient bool // no limit of deliveries, time or failures
 	Watches bool // no limit of deliveries: messages come back until their job has its answer
 	Untold  bool // no progress is published when processing begins
+	Metered bool // the messages are the stage's proper work, of which the Meter and histograms tell
 }
 
 // Process takes one message from delivery to acknowledgement, whatever it holds. A handler that
@@ -104,8 +112,10 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	ctx, cancel := context.WithCancelCause(l.Hard)
 	stop := l.heartbeat(ctx, d, cancel, in)
 	subject := d.Subject
+	metered := l.metered(d, in)
 	guard := l.watch(ctx, d, began, func(cause error) {
 		stop()
+		metered.abandon()
 		l.quarantine(d, subject, time.Since(began), cause)
 		free()
 	})
@@ -128,6 +138,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	}
 
 	stop()
+	metered.end(began, err == nil && (asked == Done || asked == Held))
 	cause := context.Cause(ctx)
 	cancel(nil)
 

@@ -44,6 +44,9 @@ type Metrics struct {
 	stalls     prometheus.Counter
 	caches     cacheMetrics
 	rooms      roomMetrics
+	loads      loadMetrics
+	flops      *prometheus.CounterVec
+	busy       *prometheus.CounterVec
 
 	mu    sync.Mutex
 	ready []func() error // under mu
@@ -75,6 +78,8 @@ func New(stages ...string) *Metrics {
 			"Handlers that were given up because they did not return after their context had ended.",
 			"stage",
 		),
+		flops: counter("flops_total", "Flops of the tasks that were contracted, as they were expected.", "stage"),
+		busy:  counter("busy_seconds_total", "Time in which any message of the stage was in work.", "stage"),
 		swept: counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "basetensor",
@@ -106,7 +111,7 @@ func New(stages ...string) *Metrics {
 	m.registry.MustRegister(
 		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
 		m.swept, m.seconds, m.requests, m.hung,
-		&m.caches, &m.rooms, lostGoroutines(),
+		m.flops, m.busy, &m.caches, &m.rooms, &m.loads, lostGoroutines(),
 		telemetry.BuildInfo(),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -139,12 +144,15 @@ func (m *Metrics) start(stages []string) {
 			m.outcomes.WithLabelValues(name, outcome)
 		}
 		m.seconds.WithLabelValues(name)
+		m.busy.WithLabelValues(name)
 
 		switch name {
 		case query.StageReparam:
 			for _, outcome := range []string{Answered, Pending, Refused} {
 				m.requests.WithLabelValues(outcome)
 			}
+		case query.StageContract:
+			m.flops.WithLabelValues(name)
 		case query.StageAggregate:
 			for _, action := range []string{SweptRedrive, SweptSum, SweptCarried} {
 				m.swept.WithLabelValues(action)

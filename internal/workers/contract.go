@@ -84,6 +84,8 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
+	d.Flops = m.Cost
+
 	out := &message.Partial{
 		Job:         m.Job,
 		Tenant:      m.Tenant,

@@ -130,7 +130,7 @@ func (h *Host) reparam(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Models,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.model)},
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(r.model), Metered: true},
 			prefetch: 2,
 			parallel: 4,
 			room:     next,
@@ -161,7 +161,7 @@ func (h *Host) learn(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Networks,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(l.network)},
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(l.network), Metered: true},
 			prefetch: 2,
 			parallel: 4,
 			room:     next,
@@ -184,7 +184,7 @@ func (h *Host) contract(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Tasks,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true},
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true, Metered: true},
 			prefetch: 1,
 			parallel: 8,
 			heavy:    heavy,
@@ -203,7 +203,7 @@ func (h *Host) aggregate(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Partials,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial)},
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.tallies.partial), Metered: true},
 			prefetch: short,
 			parallel: 4,
 		},
@@ -235,6 +235,17 @@ func (h *Host) aggregate(w *Worker) {
 		Tell:       h.Metrics.Rooms,
 	}
 	w.beside = append(w.beside, a.keeper.Watch)
+	if h.Metrics != nil {
+		backlog := &streams.Backlog{
+			Bus:   h.Bus,
+			Log:   w.loop.Log,
+			Usual: usual,
+			Own:   w.loop.Meter.Work,
+			Tell:  h.Metrics.Backlog,
+			Fills: h.Metrics.Fills,
+		}
+		w.beside = append(w.beside, backlog.Watch)
+	}
 	w.intakes = append(w.intakes, &intake{
 		Feed:     streams.Sweeps,
 		Intake:   hop.Intake{Handler: hop.HandlerFunc(a.sweep), Patient: true},

@@ -3,7 +3,6 @@ package workers
 import (
 	"context"
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -164,7 +163,7 @@ func (w *Learn) publishTasks(
 		if msgs[k], err = hop.NewMsg(subject, tasks[k], d); err != nil {
 			return err
 		}
-		msgs[k].Header[headerCost] = []string{strconv.FormatFloat(tasks[k].Cost, 'g', 3, 64)}
+		msgs[k].Header[message.HeaderCost] = []string{message.FormatCost(tasks[k].Cost)}
 	}
 
 	w.next.Spend(d.Subject.Lane, len(msgs))

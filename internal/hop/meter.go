@@ -1,0 +1,106 @@
+package hop
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/message"
+)
+
+// Meter measures what the messages of a stage cost a process. While n messages are in work each of
+// them is charged 1/n of the time that passes, so that all charges together are the time in which
+// there was any work, however many slots or processors there are.
+type Meter struct {
+	mu      sync.Mutex
+	n       int       // messages in work
+	at      time.Time // of the last change of n
+	each    float64   // seconds that one message would have been charged if it had always been there
+	small   tally
+	large   tally
+	stamped time.Time // when stamp last said something
+}
+
+// tally sums over the last meterOver seconds of charges, older ones exponentially less.
+type tally struct{ count, flops, seconds float64 }
+
+// meterOver is the time constant of what a Meter forgets, in seconds of charges.
+const meterOver = 30
+
+// add adds a message.
+func (t *tally) add(flops, seconds float64) {
+	keep := math.Exp(-seconds / meterOver)
+	t.count = keep*t.count + 1
+	t.flops = keep*t.flops + flops
+	t.seconds = keep*t.seconds + seconds
+}
+
+// pass charges the messages in work with the time since the last change. The caller holds m.mu.
+func (m *Meter) pass(now time.Time) {
+	if m.n > 0 {
+		m.each += now.Sub(m.at).Seconds() / float64(m.n)
+	}
+	m.at = now
+}
+
+// begin notes that work on a message begins. The value it returns is for end.
+func (m *Meter) begin() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pass(time.Now())
+	m.n++
+	return m.each
+}
+
+// end notes that work on a message ends, and returns the seconds that it is charged. A message
+// whose work came to nothing says nothing about others.
+func (m *Meter) end(begun, flops float64, worked bool) (seconds float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pass(time.Now())
+	m.n--
+	seconds = m.each - begun
+	switch {
+	case !worked:
+	case flops > message.SmallFlops:
+		m.large.add(flops, seconds)
+	default:
+		m.small.add(flops, seconds)
+	}
+	return seconds
+}
+
+// Work returns what messages have cost lately.
+func (m *Meter) Work() message.Work {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.work()
+}
+
+// work is Work for a caller that holds m.mu.
+func (m *Meter) work() (w message.Work) {
+	if m.small.count > 0 {
+		w.Seconds = m.small.seconds / m.small.count
+	}
+	if m.large.seconds > 0 {
+		w.Flops = m.large.flops / m.large.seconds
+	}
+	return w
+}
+
+// stampEvery is how often a stage of a process says what messages cost it: often enough to be
+// among the last partials of a busy system, rarely enough to cost nothing.
+const stampEvery = 100 * time.Millisecond
+
+// stamp returns the header of outputs that says what messages cost this stage and those before it;
+// "": nothing new is to be said.
+func (m *Meter) stamp(before, stage string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := m.work()
+	if w == (message.Work{}) || time.Since(m.stamped) < stampEvery {
+		return before
+	}
+	m.stamped = time.Now()
+	return message.FormatWork(before, stage, w)
+}
