@@ -1,0 +1,356 @@
+// Package deploy holds the tests of the folder deploy: manifests against schemas and policies, what they start, and the image.
+package deploy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/yaml"
+)
+
+const folder = "../../deploy/kubernetes/"
+
+// overlays are what can be applied; prometheus is the production overlay with the other way to scale.
+var overlays = []string{"single", "production", "prometheus"}
+
+// object is one of the cluster.
+type object struct {
+	kind, name string
+	yaml       []byte
+}
+
+// build returns the objects of an overlay.
+func build(t *testing.T, overlay string) []object {
+	t.Helper()
+	path := folder + overlay
+	if overlay == "prometheus" {
+		path = t.TempDir()
+		text, err := os.ReadFile(folder + "production/kustomization.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		absolute, err := filepath.Abs(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// a kustomization names other folders by relative paths only
+		relative, err := filepath.Rel(path, absolute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.ReplaceAll(string(text), "../components/keda", "../components/keda-prometheus")
+		changed = strings.ReplaceAll(changed, "- ../", "- "+relative+"/")
+		if err := os.WriteFile(filepath.Join(path, "kustomization.yaml"), []byte(changed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone // the servers' files are those of deploy/
+	all, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), path)
+	if err != nil {
+		t.Fatalf("%s: %v", overlay, err)
+	}
+	var list []object
+	for _, r := range all.Resources() {
+		text, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, object{r.GetKind(), r.GetName(), text})
+	}
+	return list
+}
+
+// decoder reads the kinds of Kubernetes itself; a field that they do not have is an error.
+var decoder = func() runtime.Decoder {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+}()
+
+// typed returns an object of the overlay's as its type, or nil if it is not Kubernetes' own.
+func (o object) typed(t *testing.T) runtime.Object {
+	t.Helper()
+	if o.kind == "ScaledObject" {
+		return nil
+	}
+	x, _, err := decoder.Decode(o.yaml, nil, nil)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", o.kind, o.name, err, o.yaml)
+	}
+	return x
+}
+
+// template returns the pod that an object makes, if it makes one.
+func template(x runtime.Object) *corev1.PodTemplateSpec {
+	switch x := x.(type) {
+	case *appsv1.Deployment:
+		return &x.Spec.Template
+	case *appsv1.StatefulSet:
+		return &x.Spec.Template
+	case *batchv1.Job:
+		return &x.Spec.Template
+	}
+	return nil
+}
+
+// Every object has only the fields that its kind has, and all it must have.
+func TestManifestsHaveTheirSchemas(t *testing.T) {
+	kubernetes, scaled := schemas(t)
+	for _, overlay := range overlays {
+		for _, o := range build(t, overlay) {
+			o.typed(t)
+			schema := scaled
+			if o.kind != "ScaledObject" {
+				schema = kubernetes(o)
+			}
+			if schema == nil {
+				continue // reported
+			}
+			var value any
+			if err := yaml.Unmarshal(o.yaml, &value); err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(value); err != nil {
+				t.Errorf("%s: %s %s: %v", overlay, o.kind, o.name, err)
+			}
+		}
+	}
+}
+
+// The schemas refuse what they should.
+func TestSchemasRefuse(t *testing.T) {
+	kubernetes, scaled := schemas(t)
+	for _, c := range []struct{ kind, old, new string }{
+		{"Deployment", "readinessProbe", "readynessProbe"},
+		{"Deployment", "replicas: 1", "replicas: one"},
+		{"PodDisruptionBudget", "matchLabels", "matchlabels"},
+		{"Job", "template:", "templates:"},
+		{"ScaledObject", "triggers:", "trigger:"},
+		{"ScaledObject", "maxReplicaCount: 20", "maxReplicaCount: many"},
+	} {
+		refused := false
+		for _, o := range slices.Concat(build(t, "single"), build(t, "production")) {
+			text := bytes.Replace(o.yaml, []byte(c.old), []byte(c.new), 1)
+			if o.kind != c.kind || bytes.Equal(text, o.yaml) {
+				continue
+			}
+			schema := scaled
+			if o.kind != "ScaledObject" {
+				schema = kubernetes(o)
+			}
+			var value any
+			if err := yaml.Unmarshal(text, &value); err != nil {
+				t.Fatal(err)
+			}
+			refused = refused || schema == nil || schema.Validate(value) != nil
+			if schema == nil {
+				refused = true // reported as a skip
+			}
+		}
+		if !refused {
+			t.Errorf("%s with %q is accepted", c.kind, c.new)
+		}
+	}
+}
+
+// schemas returns the schema of an object of Kubernetes, and that of KEDA's ScaledObject, nil where KEDA's module cannot be had.
+func schemas(t *testing.T) (kubernetes func(object) *jsonschema.Schema, scaled *jsonschema.Schema) {
+	t.Helper()
+	definitions := map[string]any{}
+	for name := range openapi.Schema().Definitions {
+		text, err := openapi.Schema().Definitions[name].MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		definitions[name] = strict(t, text)
+	}
+	definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"] = map[string]any{"type": []any{"string", "number"}}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("kubernetes.json", map[string]any{"definitions": definitions}); err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]*jsonschema.Schema{}
+	kubernetes = func(o object) *jsonschema.Schema {
+		for name, d := range definitions {
+			for _, gvk := range kinds(d) {
+				if gvk != version(o)+" "+o.kind {
+					continue
+				}
+				if compiled[name] == nil {
+					schema, err := compiler.Compile("kubernetes.json#/definitions/" + name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					compiled[name] = schema
+				}
+				return compiled[name]
+			}
+		}
+		t.Fatalf("no schema of %s %s", version(o), o.kind)
+		return nil
+	}
+	return kubernetes, kedaSchema(t)
+}
+
+// version is the apiVersion of an object.
+func version(o object) string {
+	var head struct{ APIVersion string }
+	if yaml.Unmarshal(o.yaml, &head) != nil {
+		return ""
+	}
+	return head.APIVersion
+}
+
+// kinds lists the kinds that a definition describes.
+func kinds(definition any) (list []string) {
+	all, _ := definition.(map[string]any)["x-kubernetes-group-version-kind"].([]any)
+	for _, k := range all {
+		k := k.(map[string]any)
+		list = append(list, strings.TrimPrefix(k["group"].(string)+"/"+k["version"].(string)+" "+k["kind"].(string), "/"))
+	}
+	return list
+}
+
+// strict reads a schema and closes every object in it; what may be a number or a text becomes both.
+func strict(t *testing.T, text []byte) any {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if v["properties"] != nil && v["additionalProperties"] == nil && v["x-kubernetes-preserve-unknown-fields"] == nil {
+				v["additionalProperties"] = false
+			}
+			if v["format"] == "int-or-string" {
+				v["type"] = []any{"string", "integer"}
+			}
+			for _, x := range v {
+				walk(x)
+			}
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		}
+	}
+	walk(value)
+	return value
+}
+
+// keda is the module that the schema of ScaledObjects is read from, and the sum of its files.
+const (
+	keda    = "github.com/kedacore/keda/v2@v2.19.0"
+	kedaSum = "h1:IP3iMTwr9HkaAwPtLnhngPv74LghMf7ubLrsGLQo52M="
+)
+
+// kedaSchema reads KEDA's definition of ScaledObjects from its module, which nothing here is built from.
+func kedaSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "download", "-json", keda)
+	cmd.Dir = t.TempDir() // outside of any module
+	out, err := cmd.Output()
+	var module struct{ Dir, Sum, Error string }
+	if err := errors.Join(err, json.Unmarshal(out, &module)); err != nil || module.Error != "" {
+		t.Skipf("no schema of ScaledObjects: %v %s", err, module.Error)
+	}
+	if module.Sum != kedaSum {
+		t.Fatalf("%s has the sum %s, want %s", keda, module.Sum, kedaSum)
+	}
+	text, err := os.ReadFile(filepath.Join(module.Dir, "config/crd/bases/keda.sh_scaledobjects.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Name   string
+				Schema struct{ OpenAPIV3Schema json.RawMessage }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &definition); err != nil || len(definition.Spec.Versions) != 1 {
+		t.Fatalf("%s: %v", keda, err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("keda.json", strict(t, definition.Spec.Versions[0].Schema.OpenAPIV3Schema)); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("keda.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// Every pod keeps to the pod security standard "restricted", has a root file system that cannot be written, no token of the cluster, and an account.
+func TestPodsAreRestricted(t *testing.T) {
+	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, overlay := range overlays {
+		for _, o := range build(t, overlay) {
+			pod := template(o.typed(t))
+			if pod == nil {
+				continue
+			}
+			level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+			for _, result := range checks.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec) {
+				if !result.Allowed {
+					t.Errorf("%s: %s: %s: %s", overlay, o.name, result.ForbiddenReason, result.ForbiddenDetail)
+				}
+			}
+			if pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken {
+				t.Errorf("%s: %s gets a token", overlay, o.name)
+			}
+			for _, c := range pod.Spec.Containers {
+				if c.SecurityContext == nil || c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
+					t.Errorf("%s: %s may write its root", overlay, o.name)
+				}
+				request, limit := c.Resources.Requests.Memory().Value(), c.Resources.Limits.Memory().Value()
+				if request == 0 || limit == 0 {
+					t.Errorf("%s: %s has no request or no limit of memory", overlay, o.name)
+				}
+				// GOMEMLIMIT is the request: what Go does not count needs room below the limit
+				for _, e := range c.Env {
+					if e.Name == "GOMEMLIMIT" && (e.ValueFrom == nil || e.ValueFrom.ResourceFieldRef.Resource != "requests.memory" ||
+						10*request > 9*limit+limit/10) {
+						t.Errorf("%s: %s: GOMEMLIMIT is %d of %d bytes", overlay, o.name, request, limit)
+					}
+				}
+			}
+		}
+	}
+}

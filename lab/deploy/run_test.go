@@ -1,0 +1,344 @@
+package deploy
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/nats-io/nkeys"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// bin is the folder of the built commands.
+var bin string
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = os.MkdirTemp("", "basetensor-deploy-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(bin)
+	os.Exit(code)
+}
+
+// built builds the five commands of the image once.
+var built = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "build", "-C", "../..", "-o", bin+"/", "./cmd/...").CombinedOutput()
+})
+
+// commands builds the commands, or skips with -short.
+func commands(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the commands: not with -short")
+	}
+	if out, err := built(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+}
+
+// pod is one that an overlay makes, with what its environment is.
+type pod struct {
+	name string
+	spec corev1.PodSpec
+	env  map[string]string
+}
+
+// pods returns what an overlay's deployments of our image and its job start.
+func pods(t *testing.T, overlay string) (list []pod) {
+	t.Helper()
+	settings := map[string]*corev1.ConfigMap{}
+	objects := build(t, overlay)
+	for _, o := range objects {
+		if m, ok := o.typed(t).(*corev1.ConfigMap); ok {
+			settings[m.Name] = m
+		}
+	}
+	for _, o := range objects {
+		template := template(o.typed(t))
+		if template == nil || !strings.HasPrefix(template.Spec.Containers[0].Image, "basetensor:") {
+			continue
+		}
+		c := template.Spec.Containers[0]
+		p := pod{o.name, template.Spec, map[string]string{}}
+		for _, from := range c.EnvFrom {
+			if settings[from.ConfigMapRef.Name] == nil {
+				t.Fatalf("%s: no ConfigMap %s", o.name, from.ConfigMapRef.Name)
+			}
+			for k, v := range settings[from.ConfigMapRef.Name].Data {
+				p.env[k] = v
+			}
+		}
+		for _, e := range c.Env {
+			p.env[e.Name] = e.Value
+			if e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil {
+				p.env[e.Name] = fmt.Sprint(c.Resources.Requests.Memory().Value())
+			}
+		}
+		list = append(list, p)
+	}
+	if len(list) != 5 {
+		t.Fatalf("%s has %d kinds of pods, want the four workers and setup", overlay, len(list))
+	}
+	return list
+}
+
+// Every variable of a pod and every argument is a flag of the command that it starts.
+func TestSettingsAreFlags(t *testing.T) {
+	commands(t)
+	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
+	help := func(args ...string) []string {
+		out, err := exec.Command(filepath.Join(bin, args[0]), append(args[1:], "--help")...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return flag.FindAllString(string(out), -1)
+	}
+	var ofWorkers []string // the four take the same, and show what matters to each
+	for _, name := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator"} {
+		ofWorkers = append(ofWorkers, help(name)...)
+	}
+	ofSetup := help("btn", "setup")
+	for _, overlay := range overlays {
+		for _, p := range pods(t, overlay) {
+			known := ofWorkers
+			if p.name == "setup" {
+				known = slices.Concat(ofWorkers, ofSetup) // what it shares with workers means nothing to it
+				for _, arg := range p.spec.Containers[0].Args {
+					if strings.HasPrefix(arg, "--") && !slices.Contains(ofSetup, arg) {
+						t.Errorf("%s: setup has no %s", overlay, arg)
+					}
+				}
+			}
+			for key := range p.env {
+				name, ok := strings.CutPrefix(key, "BTN_")
+				if name = "--" + strings.ReplaceAll(strings.ToLower(name), "_", "-"); ok && !slices.Contains(known, name) {
+					t.Errorf("%s: %s: %s is no flag", overlay, p.name, key)
+				}
+			}
+		}
+	}
+}
+
+// node plays what a node does with pods: it starts their commands with their environment and their files, and asks their probes.
+type node struct {
+	t     *testing.T
+	start func(p pod, env []string, files map[string]string) *exec.Cmd
+	files map[string]string // of secrets: secret/file
+	local func(string) string
+}
+
+// running is a pod's process.
+type running struct {
+	pod
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	port string
+	done chan error
+}
+
+func (n node) run(p pod) *running {
+	n.t.Helper()
+	r := &running{pod: p, log: &bytes.Buffer{}, port: testserver.FreePort(n.t), done: make(chan error, 1)}
+	files := map[string]string{} // path in the pod: path here
+	for _, v := range p.spec.Volumes {
+		for _, m := range p.spec.Containers[0].VolumeMounts {
+			for name, path := range n.files {
+				if secret, file, _ := strings.Cut(name, "/"); m.Name == v.Name && v.Secret != nil && secret == v.Secret.SecretName {
+					files[m.MountPath+"/"+file] = path
+				}
+			}
+		}
+	}
+	var env []string
+	for k, v := range p.env {
+		if strings.HasPrefix(v, "/etc/basetensor/") && files[v] == "" {
+			n.t.Errorf("%s: %s is %s, which no volume has", p.name, k, v)
+		}
+		if k == "BTN_HTTP" {
+			v = "127.0.0.1:" + r.port
+		}
+		env = append(env, k+"="+n.local(v))
+	}
+	r.cmd = n.start(p, env, files)
+	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	if err := r.cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	n.t.Cleanup(func() {
+		r.cmd.Process.Kill()
+		if n.t.Failed() {
+			n.t.Logf("%s:\n%s", p.name, r.log)
+		}
+	})
+	return r
+}
+
+// ready asks a probe until it is content, or as often as it may fail.
+func (r *running) ready(t *testing.T, probe *corev1.Probe) {
+	t.Helper()
+	for range 600 {
+		answer, err := http.Get("http://127.0.0.1:" + r.port + probe.HTTPGet.Path)
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case err := <-r.done:
+			t.Fatalf("%s has ended: %v", r.name, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	t.Fatalf("%s: %s is not content", r.name, probe.HTTPGet.Path)
+}
+
+// serve starts the pods of an overlay, has a model answered, and ends them as a node does.
+func (n node) serve(overlay string, infer *exec.Cmd) {
+	t := n.t
+	t.Helper()
+	var workers []*running
+	for _, p := range pods(t, overlay) {
+		r := n.run(p)
+		if p.name != "setup" {
+			workers = append(workers, r)
+			continue
+		}
+		if err := <-r.done; err != nil {
+			t.Fatalf("setup: %v\n%s", err, r.log)
+		}
+	}
+	for _, r := range workers {
+		c := r.spec.Containers[0]
+		r.ready(t, c.StartupProbe)
+		r.ready(t, c.LivenessProbe)
+		r.ready(t, c.ReadinessProbe)
+	}
+	out, err := infer.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("ln Z")) {
+		t.Fatalf("%v: %v\n%s", infer.Args, err, out)
+	}
+	for _, r := range workers {
+		r.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for _, r := range workers {
+		select {
+		case err := <-r.done:
+			if err != nil {
+				t.Errorf("%s: %v", r.name, err)
+			}
+		case <-time.After(time.Duration(*r.spec.TerminationGracePeriodSeconds) * time.Second):
+			t.Errorf("%s is still there when its grace ends", r.name)
+		}
+	}
+}
+
+// program starts a pod's command out of a folder instead of an image; the files of its volumes are found in its environment.
+func program(p pod, env []string, files map[string]string) *exec.Cmd {
+	c := p.spec.Containers[0]
+	name := "btn" // the image's entry point
+	if len(c.Command) > 0 {
+		name = filepath.Base(c.Command[0])
+	}
+	cmd := exec.Command(filepath.Join(bin, name), c.Args...)
+	for i, e := range env {
+		for path, here := range files {
+			if strings.HasSuffix(e, "="+path) {
+				env[i] = strings.TrimSuffix(e, path) + here
+			}
+		}
+	}
+	cmd.Env = env
+	return cmd
+}
+
+// What the overlay for trying starts answers a model, on servers with the files that it gives them.
+func TestSingleServes(t *testing.T) {
+	commands(t)
+	redis := testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf"})
+	nats := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
+	n := node{t: t, start: program, local: strings.NewReplacer("nats://nats:4222", nats.URL, "redis://redis:6379", redis.URL).Replace}
+	n.serve("single", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "../../examples/asia.uai"))
+}
+
+// What the production overlay starts answers a model, with its secrets as files: an nkey per role, TLS, a user of Redis.
+func TestProductionServes(t *testing.T) {
+	commands(t)
+	certificates := testserver.NewCertificates(t)
+	dir := t.TempDir()
+	write := func(name string, text []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	files := map[string]string{
+		"servers/nats-ca.pem": certificates.CA, "servers/redis-ca.pem": certificates.CA,
+		"servers/redis-password": write("redis-password", []byte("s3cret\n")),
+	}
+	var users []string
+	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "setup", "client"} {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed, err := pair.Seed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, err := pair.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		users = append(users, "{ nkey: "+public+" }")
+		files["nats-"+role+"/nkey"] = write(role, seed)
+	}
+	text, err := os.ReadFile("../../deploy/nats-server.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = fmt.Appendf(text, "\ntls { cert_file: %q, key_file: %q }\nauthorization { users: [ %s ] }\n",
+		certificates.ServerCert, certificates.ServerKey, strings.Join(users, ", "))
+	nats := testserver.NATS(t, testserver.NATSOptions{Config: write("nats-server.conf", text)})
+	port := testserver.FreePort(t)
+	testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf", Args: []string{
+		"--tls-port", port, "--tls-ca-cert-file", certificates.CA, "--tls-cert-file", certificates.ServerCert,
+		"--tls-key-file", certificates.ServerKey, "--tls-auth-clients", "no",
+		"--user", "basetensor", "on", ">s3cret", "~btn:*", "+@all",
+	}})
+	local := func(s string) string {
+		if strings.HasPrefix(s, "nats://") {
+			return nats.URL
+		}
+		return strings.ReplaceAll(s, "redis.caching.svc:6379", "127.0.0.1:"+port)
+	}
+	// one server here: the job's three replicas are not to be had
+	start := func(p pod, env []string, mounted map[string]string) *exec.Cmd {
+		cmd := program(p, env, mounted)
+		if i := slices.Index(cmd.Args, "--replicas"); i >= 0 {
+			cmd.Args = slices.Delete(cmd.Args, i, i+2)
+		}
+		if i := slices.Index(cmd.Args, "--max-bytes"); i >= 0 {
+			cmd.Args[i+1] = "1GiB"
+		}
+		return cmd
+	}
+	n := node{t: t, start: start, files: files, local: local}
+	n.serve("production", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "--nats-ca", certificates.CA,
+		"--nats-nkey", files["nats-client/nkey"], "../../examples/asia.uai"))
+}
