@@ -202,8 +202,8 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{object{"job": nil}, wire.ErrMalformed, "task.job"},
 		{object{"job": 7}, wire.ErrMalformed, "task.job: wire: malformed message: at byte"},
 		{
-			object{"job": "a.b"}, wire.ErrInvalid,
-			`task.job: wire: invalid message: "a.b" is not [A-Za-z0-9_-]{1,64}`,
+			object{"job": "a.b.c"}, wire.ErrInvalid,
+			`task.job: wire: invalid message: "a.b.c" is not [A-Za-z0-9_-]{1,64}`,
 		},
 		{object{"job": "a*"}, wire.ErrInvalid, "task.job"},
 		{object{"job": ""}, wire.ErrInvalid, "task.job"},

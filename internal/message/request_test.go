@@ -38,7 +38,7 @@ func TestRequestWithoutJob(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for says, b := range map[string][]byte{
-		`model.job: wire: invalid message: "a.b"`: request(map[string]any{"job": "a.b"}),
+		`model.job: wire: invalid message: "a.b.c"`: request(map[string]any{"job": "a.b.c"}),
 		"model.uai: wire: malformed message": {
 			0x83, 0xa1, 't', 0xa5, 'm', 'o', 'd', 'e', 'l', 0xa1, 'v', 1, 0xa3, 'u', 'a', 'i', 1,
 		},

@@ -406,7 +406,7 @@ func TestEncodeRefuses(t *testing.T) {
 		many[fmt.Sprint(i)] = 1
 	}
 	for want, m := range map[string]wire.Message{
-		`network.job`: &Network{Job: "a.b"},
+		`network.job`: &Network{Job: "a.b.c"},
 		`timings: wire: invalid message: 65 stages, at most 64`: &Network{
 			Job:     "a",
 			Digest:  digestA,
@@ -469,7 +469,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 		!strings.Contains(err.Error(), "is not UTF-8") {
 		t.Error(err)
 	}
-	if _, err := wire.Encode(&wire.Request{Job: "a.b"}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := wire.Encode(&wire.Request{Job: "a.b.c"}); fault.CodeOf(err) != fault.BadInput {
 		t.Error(err)
 	}
 }
