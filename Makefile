@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build lint fuzz bench bench-models race acceptance chaos truth goldens deps figures help
+.PHONY: test build lint fuzz bench bench-models race acceptance chaos faults truth goldens deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -63,6 +63,11 @@ acceptance: deps ## the end-to-end tests alone: the built commands, real servers
 
 chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts (a minute)
 	BTN_CHAOS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run TestChaos ./internal/acceptance
+
+# Runs add up in docs/benchmarks/faults.csv. FAULTFLAGS="--class pause,hole --seed 100 --for 30m", "--cluster", "--old COMMIT", …: btnlab faults --help
+FAULTFLAGS ?=
+faults: deps ## jobs while workers and servers are killed, paused, cut off and worse: docs/benchmarks/faults.md (ten minutes; FAULTFLAGS)
+	$(GO) run -C lab ./cmd/btnlab faults --root .. --out ../docs/benchmarks/faults.csv $(FAULTFLAGS)
 
 TRUTH_SEED ?= 1
 truth: ## 20,000 wild and 20,000 tame models at random by every method, against exact arithmetic (seed: TRUTH_SEED=1)

@@ -54,7 +54,7 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 
 		v.Jobs++
 		v.Queries += len(request.Queries)
-		if err != nil || !same(results, rec.answer.Results) {
+		if err != nil || !Same(results, rec.answer.Results) {
 			if v.Wrong++; v.First == "" {
 				v.First = rec.job.message.Job
 			}
@@ -70,8 +70,8 @@ func (o *Outcome) Verify(ctx context.Context) (*Verification, error) {
 	return v, nil
 }
 
-// same compares results by their bytes, timings and the cache's word left out.
-func same(a, b []btn.Result) bool {
+// Same compares results by their bytes, timings and the cache's word left out.
+func Same(a, b []btn.Result) bool {
 	if len(a) == 0 || len(a) != len(b) {
 		return false
 	}

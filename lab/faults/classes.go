@@ -1,0 +1,311 @@
+package faults
+
+// The classes of faults.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// class is a kind of faults.
+type class struct {
+	name  string
+	about string        // for people
+	goal  time.Duration // of the 99th percentile of recoveries; 0: none was set
+
+	strike   func(ctx context.Context, b *batch) error // makes one fault, and returns when it is over
+	every    time.Duration                             // about so long between two
+	parallel int                                       // at the same time
+	dear     float64                                   // how many others one counts for; 0: one
+
+	cluster bool // several servers only
+	single  bool // one server only
+	alone   bool // a stack of its own
+	two     bool // two versions
+	clock   bool // workers with another clock
+	room    int64
+	answers bool // answers may be deleted
+	models  bool // models may be deleted
+	prepare func(folder string) error
+	clean   func(folder string)
+}
+
+// weight is the share of the configured number of faults that a batch has.
+func (c *class) weight() float64 {
+	if c.dear == 0 {
+		return 1
+	}
+	return 1 / c.dear
+}
+
+// Recovery goals.
+const (
+	workerGoal = 5 * time.Second
+	leaderGoal = 10 * time.Second
+)
+
+// classes are all there are.
+var classes = slices.Concat(workerClasses, wireClasses, serverClasses, redisClasses, storedClasses, mixedClasses)
+
+// find returns a class by its name, nil if there is none.
+func find(name string) *class {
+	for _, c := range classes {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// choose returns the classes of these names, or all that can be run.
+func choose(names []string, cluster bool) ([]*class, error) {
+	var list []*class
+	for _, name := range names {
+		c := find(name)
+		switch {
+		case c == nil:
+			return nil, fmt.Errorf("faults: no class %q; there are %s", name, strings.Join(Classes(), ", "))
+		case c.cluster && !cluster || c.single && cluster:
+			return nil, fmt.Errorf("faults: class %s: is not for %d servers", name, map[bool]int{false: 1, true: 3}[cluster])
+		}
+		list = append(list, c)
+	}
+	if len(names) > 0 {
+		return list, nil
+	}
+	for _, c := range classes {
+		if !(c.cluster && !cluster || c.single && cluster) {
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// Classes returns the names of all classes.
+func Classes() []string {
+	names := make([]string, len(classes))
+	for i, c := range classes {
+		names[i] = c.name
+	}
+	return names
+}
+
+// armedFor is how long a message is waited for at whose point a worker is to be killed.
+const armedFor = 10 * time.Second
+
+var workerClasses = []*class{
+	{
+		name: "kill-fetched", about: "SIGKILL of a worker that was given a message a moment ago", goal: workerGoal,
+		every: 700 * time.Millisecond, parallel: 3, strike: killAt(fetched),
+	},
+	{
+		name: "kill-published", about: "SIGKILL when the stream has stored a worker's message, and the worker has not heard of it",
+		goal: workerGoal, every: 700 * time.Millisecond, parallel: 3, strike: killAt(published),
+	},
+	{
+		name: "kill-acking", about: "SIGKILL when a worker acknowledges a message; the server does not hear of it", goal: workerGoal,
+		every: 700 * time.Millisecond, parallel: 3, strike: killAt(acking),
+	},
+	{
+		name: "pause", about: "SIGSTOP of a worker, SIGCONT after 0.3 to 7 s", goal: workerGoal,
+		every: time.Second, parallel: 3, strike: pauseWorker,
+	},
+	{
+		name: "memory", about: "the kernel kills a worker for lack of memory: its control group has less than it holds", goal: workerGoal,
+		every: 1500 * time.Millisecond, parallel: 2, strike: starve,
+	},
+	{
+		name: "stop", about: "SIGTERM of a worker, which finishes what it has", goal: workerGoal,
+		every: 700 * time.Millisecond, parallel: 3, strike: stopWorker,
+	},
+}
+
+// killAt kills a worker when a message is at a point.
+func killAt(at point) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		w, over := b.victim()
+		defer over()
+		think := b.between(0, 3*time.Millisecond)
+		fired := w.nats.arm(at, func() {
+			if at == fetched {
+				time.Sleep(think) // it may have begun
+			}
+			s := b.begin("%s", w)
+			b.l.holds(s, w.nats.holds(false))
+			w.signal(syscall.SIGKILL)
+		})
+		select {
+		case <-fired:
+		case <-ctx.Done():
+		case <-time.After(armedFor):
+			if w.nats.disarm() {
+				return nil // nothing came: no fault
+			}
+			<-fired
+		}
+		return nil
+	}
+}
+
+// pauseWorker stops a worker for a while.
+func pauseWorker(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	for_ := b.between(300*time.Millisecond, 7*time.Second)
+	s := b.begin("%s for %v", w, for_.Round(time.Millisecond))
+	w.signal(syscall.SIGSTOP)
+	pause(ctx, for_)
+	b.l.holds(s, w.nats.holds(false))
+	w.signal(syscall.SIGCONT)
+	return nil
+}
+
+// stopWorker ends a worker in good order.
+func stopWorker(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	s := b.begin("%s", w)
+	b.l.holds(s, w.nats.holds(false))
+	w.replace(w.command[0])
+	return nil
+}
+
+var wireClasses = []*class{
+	{
+		name: "cut", about: "a worker's connections to NATS are closed", goal: workerGoal,
+		every: 700 * time.Millisecond, parallel: 3, strike: cut,
+	},
+	{
+		name: "hole", about: "a worker's connections to NATS become a black hole for good; new ones get no answer for 0 to 3 s",
+		goal: workerGoal, every: time.Second, parallel: 3, strike: hole,
+	},
+	{
+		name: "half-open", about: "a worker's connections to NATS end on its side and stay open on the server's, or nothing comes down them",
+		goal: workerGoal, every: time.Second, parallel: 3, strike: halfOpen,
+	},
+	{
+		name: "delay", about: "all that passes between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s", goal: workerGoal,
+		every: time.Second, parallel: 3, strike: delay,
+	},
+	{
+		name: "slow", about: "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s", goal: workerGoal,
+		every: time.Second, parallel: 3, strike: slow,
+	},
+	{
+		name: "twice", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker pass twice", goal: workerGoal,
+		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.twice += n }),
+	},
+	{
+		name: "swap", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker change places with what follows",
+		goal: workerGoal, every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.swap += n }),
+	},
+	{
+		name: "replay", about: "up to 16 messages that a worker published seconds ago are published again", goal: workerGoal,
+		every: 700 * time.Millisecond, parallel: 1, strike: replay,
+	},
+}
+
+func cut(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	s := b.begin("%s", w)
+	b.l.holds(s, w.nats.holds(false))
+	w.nats.cut()
+	return nil
+}
+
+// settleFor is how long connections that are lost for one side are left so: longer than a message is another worker's.
+const settleFor = 6 * time.Second
+
+func hole(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	refuse := b.between(0, 3*time.Second)
+	s := b.begin("%s, new connections after %v", w, refuse.Round(time.Millisecond))
+	w.nats.swallow()
+	pause(ctx, refuse)
+	w.nats.admit()
+	pause(ctx, settleFor-refuse)
+	b.l.holds(s, w.nats.holds(false))
+	w.nats.bury()
+	return nil
+}
+
+func halfOpen(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	ended := b.draw(2) == 0
+	s := b.begin("%s, ended on its side: %v", w, ended)
+	w.nats.halve(ended)
+	pause(ctx, settleFor)
+	b.l.holds(s, w.nats.holds(false))
+	w.nats.bury()
+	return nil
+}
+
+func delay(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	by, for_ := b.between(20*time.Millisecond, 800*time.Millisecond), b.between(time.Second, 4*time.Second)
+	s := b.begin("%s by %v for %v", w, by.Round(time.Millisecond), for_.Round(time.Millisecond))
+	w.nats.set(func(g *gate) { g.delay = by })
+	pause(ctx, for_)
+	b.l.holds(s, w.nats.holds(false))
+	w.nats.set(func(g *gate) { g.delay = 0 })
+	return nil
+}
+
+func slow(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	rate, for_ := 1000+b.draw(15000), b.between(time.Second, 6*time.Second)
+	s := b.begin("%s, %d bytes/s for %v", w, rate, for_.Round(time.Millisecond))
+	w.nats.set(func(g *gate) { g.rate = rate })
+	pause(ctx, for_)
+	b.l.holds(s, w.nats.holds(false))
+	w.nats.set(func(g *gate) { g.rate = 0 })
+	return nil
+}
+
+// disorderly has a worker's messages pass twice or in another order.
+func disorderly(set func(g *gate, n int)) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		w, over := b.victim()
+		defer over()
+		n := 4 + b.draw(17)
+		s := b.begin("%s, %d", w, n)
+		w.nats.set(func(g *gate) { set(g, n) })
+		pause(ctx, 500*time.Millisecond)
+		b.l.holds(s, w.nats.holds(false))
+		return nil
+	}
+}
+
+// replay publishes again what a worker published earlier, in another order, and over another connection.
+func replay(ctx context.Context, b *batch) error {
+	w, over := b.victim()
+	defer over()
+	all := w.nats.recent()
+	n := min(len(all), 1+b.draw(16))
+	if n == 0 {
+		return nil
+	}
+	s := b.begin("%s, %d of the last %d", w, n, len(all))
+	held := map[string]time.Time{}
+	for range n {
+		one := all[b.draw(len(all))]
+		held[one.job()] = time.Now()
+		if err := b.s.nc.PublishMsg(one.message()); err != nil {
+			return err
+		}
+	}
+	b.l.holds(s, held)
+	return b.s.nc.FlushTimeout(5 * time.Second)
+}
+
+var errNoGroups = errors.New("faults: control groups of memory (version 1, below /sys/fs/cgroup/memory) are not permitted here")

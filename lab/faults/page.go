@@ -1,0 +1,151 @@
+package faults
+
+// The page of results, from all rows there are.
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/lab/bench"
+)
+
+// String is a row as a line.
+func (r Row) String() string {
+	verdict := "good"
+	if r.Bad() {
+		verdict = fmt.Sprintf("%d lost, %d doubled, %d wrong, %d other", r.Lost, r.Doubled, r.Wrong, r.Other)
+	}
+	return fmt.Sprintf("%-14s %-7s seed %-4d %4d faults, %5d jobs in %3.0f s; held up %4d; recovery p50 %s p99 %s max %s ms; usual p50 %s ms: %s",
+		r.Class, r.Servers, r.Seed, r.Faults, r.Jobs, r.Took.Seconds(), r.Held, ms(quantile(r.Recover, 0.5)), ms(quantile(r.Recover, 0.99)),
+		ms(quantile(r.Recover, 1)), ms(r.Usual[0]), verdict)
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond)) }
+
+// sum is what the rows of a class add up to.
+type sum struct {
+	batches, jobs, faults, lost, doubled, wrong, other, held, again int
+	recoveries                                                      []time.Duration
+}
+
+func (s *sum) add(r Row) {
+	s.batches++
+	s.jobs += r.Jobs
+	s.faults += r.Faults
+	s.lost += r.Lost
+	s.doubled += r.Doubled
+	s.wrong += r.Wrong
+	s.other += r.Other
+	s.held += r.Held
+	s.again += r.Again
+	s.recoveries = append(s.recoveries, r.Recover...)
+}
+
+// WritePage writes the page beside a file of rows: FILE.md for FILE.csv.
+func WritePage(path, versions string) error {
+	rows, err := Read(path)
+	if err != nil {
+		return err
+	}
+	page := strings.TrimSuffix(path, filepath.Ext(path)) + ".md"
+	if versions == "" {
+		versions = versionsOf(page)
+	}
+	file, err := os.Create(page)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w := bufio.NewWriter(file)
+
+	sums, total := map[[2]string]*sum{}, &sum{}
+	for _, r := range rows {
+		key := [2]string{r.Class, r.Servers}
+		if sums[key] == nil {
+			sums[key] = &sum{}
+		}
+		sums[key].add(r)
+		total.add(r)
+	}
+
+	fmt.Fprintf(w, "# Benchmark: faults\n\n")
+	fmt.Fprintf(w, "**%d faults over %d jobs: %d lost, %d doubled, %d wrong, %d batches with anything else.**\n\n", total.faults, total.jobs,
+		total.lost, total.doubled, total.wrong, total.other)
+	fmt.Fprintf(w, "- machine: %s\n", machine())
+	fmt.Fprintf(w, "- measured: %s to %s\n", rows[0].Began.UTC().Format(time.DateTime), rows[len(rows)-1].Began.UTC().Format(time.DateTime))
+	fmt.Fprintf(w, "%s%s\n", versionsMark, versions)
+	fmt.Fprintf(w, "- command: `make faults` (flags in FAULTFLAGS; `btnlab faults --help`); runs add up in [%s](%s)\n\n", filepath.Base(path), filepath.Base(path))
+	w.WriteString(explanation)
+
+	for _, servers := range []string{"single", "cluster"} {
+		var list []*class
+		for _, c := range classes {
+			if sums[[2]string{c.name, servers}] != nil {
+				list = append(list, c)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		title := map[string]string{"single": "One nats-server", "cluster": "Three nats-servers, streams with three replicas"}[servers]
+		fmt.Fprintf(w, "\n## %s\n\n", title)
+		w.WriteString("| class | faults | jobs | lost, doubled, wrong, other | jobs held up | recovery p50 / p99 / max ms | goal p99 |\n|---|--:|--:|--:|--:|--:|--:|\n")
+		for _, c := range list {
+			s := sums[[2]string{c.name, servers}]
+			slices.Sort(s.recoveries)
+			goal, recovery := "", "–"
+			if c.goal > 0 {
+				goal = ms(c.goal)
+			}
+			if len(s.recoveries) > 0 {
+				recovery = ms(quantile(s.recoveries, 0.5)) + " / " + ms(quantile(s.recoveries, 0.99)) + " / " + ms(quantile(s.recoveries, 1))
+			}
+			fmt.Fprintf(w, "| %s | %d | %d | %d, %d, %d, %d | %d | %s | %s |\n", c.name, s.faults, s.jobs, s.lost, s.doubled, s.wrong, s.other,
+				s.held, recovery, goal)
+		}
+	}
+
+	w.WriteString("\n## Classes\n\n| class | what |\n|---|---|\n")
+	for _, c := range classes {
+		fmt.Fprintf(w, "| %s | %s |\n", c.name, c.about)
+	}
+	return w.Flush()
+}
+
+const explanation = `Two processes of each worker, each behind proxies of its own to NATS and Redis, are started again 0.1 s after they end. Jobs of four
+tenants come at 20 a second: exact, learned, sliced over several tasks, above max_payload (64 KiB here), of registered models, with deadlines that
+hold and that do not, cancelled under way, wrong. Faults are drawn from a seed and overlap, but one worker of each role is always left alone.
+
+Every answer was compared bit by bit with the computation in the loading process, except of jobs whose deadline passes; *doubled* is a second
+answer, or one that was told of and is not the stored one. *Other* is a work queue that was not empty 30 s after the last answer, or a process that lived
+and has more goroutines, open files or resident memory. *Held up* are jobs of which the struck worker had a message at the time (of servers:
+all that were under way). *Recovery* is from the fault, or from when the worker got the message if that was later, to the answer of the last of those; where another
+fault then hit the same job its time counts from that one. Of servers that come back it is from when they did, of everything else from when
+the fault began.
+`
+
+// versionsMark begins the page's line of the servers.
+const versionsMark = "- servers: "
+
+// versionsOf is what an earlier page says.
+func versionsOf(page string) string {
+	text, _ := os.ReadFile(page)
+	for line := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(line, versionsMark); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return "not known"
+}
+
+// machine says where this was.
+func machine() string {
+	m := bench.ThisMachine()
+	m.Load = ""
+	return m.String()
+}

@@ -1,0 +1,165 @@
+// Package faults runs the workers as they are deployed, as processes that talk to real servers through proxies, strikes them and
+// the servers with faults drawn from a seed, and finds out whether every job got exactly one answer, with the right bits, and how
+// soon.
+package faults
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what is run.
+type Options struct {
+	Root     string   // of the source
+	Bin      string   // folder of the workers and btn
+	Old      string   // folder of the same of an earlier version; empty: no rolling upgrades
+	Helper   []string // program and arguments that run a worker with another clock: a stage and a duration follow
+	Classes  []string
+	Seed     uint64
+	Batches  int           // 0: until For is over
+	For      time.Duration // at most an hour
+	Faults   int           // of a batch
+	Jobs     int           // of a batch at least
+	Rate     float64       // jobs a second
+	Cluster  bool
+	LogLevel string // of the workers
+	Keep     string // folder for what is written; it stays when something is wrong
+	Log      func(format string, args ...any)
+}
+
+// Run runs batches of the classes in turn and calls done with each. It returns an error if the harness failed, and what
+// servers there were.
+func Run(ctx context.Context, o Options, done func(Row) error) (versions string, err error) {
+	list, err := choose(o.Classes, o.Cluster)
+	if err != nil {
+		return "", err
+	}
+	list = slices.DeleteFunc(list, func(c *class) bool {
+		return len(o.Classes) == 0 && (c.two && o.Old == "" || c.clock && len(o.Helper) == 0)
+	})
+
+	end := time.Now().Add(o.For)
+	r := &runner{o: o}
+	defer func() { r.leave(err == nil) }()
+	for i := 0; ctx.Err() == nil; i++ {
+		if o.Batches > 0 && i == o.Batches*len(list) || o.Batches == 0 && time.Now().After(end) {
+			break
+		}
+		row, err := r.batch(ctx, list[i%len(list)], o.Seed+uint64(i/len(list)))
+		if err != nil {
+			return r.versions, err
+		}
+		if err := done(row); err != nil {
+			return r.versions, err
+		}
+	}
+	return r.versions, ctx.Err()
+}
+
+// runner runs one batch after the other on one stack, as long as that is sound.
+type runner struct {
+	o        Options
+	s        *stack
+	kind     string // of the stack
+	before   map[*worker]size
+	number   int
+	versions string
+	bad      bool
+}
+
+// batch runs one batch.
+func (r *runner) batch(ctx context.Context, c *class, seed uint64) (Row, error) {
+	row := Row{Class: c.name, Seed: seed, Began: time.Now(), Servers: "single"}
+	if r.o.Cluster {
+		row.Servers = "cluster"
+	}
+	if err := r.ready(ctx, c); err != nil {
+		return row, err
+	}
+	b := &batch{s: r.s, class: c, log: r.o.Log}
+	faults := max(1, int(float64(r.o.Faults)*c.weight()))
+	jobs := max(10, int(float64(r.o.Jobs)*c.weight()))
+	v, err := b.run(ctx, seed, faults, jobs, r.o.Rate)
+	if err != nil {
+		r.bad = true
+		return row, err
+	}
+	if !c.alone {
+		after, err := r.s.sizes(ctx)
+		if err != nil {
+			return row, err
+		}
+		for _, text := range grown(r.before, after) {
+			v.problem("grown: %s", text)
+		}
+		for w, one := range after {
+			if r.before[w].pid != one.pid {
+				r.before[w] = one
+			}
+		}
+	}
+	row.note(b, v, time.Since(row.Began))
+	if len(v.problems) > 0 || c.alone {
+		r.bad = r.bad || len(v.problems) > 0
+		r.leave(len(v.problems) == 0)
+	}
+	return row, nil
+}
+
+// ready makes a stack for the class, unless there is one.
+func (r *runner) ready(ctx context.Context, c *class) (err error) {
+	kind := "common"
+	if c.alone {
+		kind = c.name
+	}
+	if r.s != nil && r.kind == kind {
+		return nil
+	}
+	r.leave(true)
+	r.number++
+	folder := filepath.Join(r.o.Keep, fmt.Sprintf("stack-%d", r.number))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if c.prepare != nil {
+		if err := c.prepare(folder); err != nil {
+			return err
+		}
+	}
+	if r.s, err = newStack(ctx, r.o, folder, c.room); err != nil {
+		return err
+	}
+	r.kind, r.versions = kind, r.s.versions()
+	r.before, err = r.s.sizes(ctx)
+	return err
+}
+
+// leave ends the stack; its folder is kept if something was wrong.
+func (r *runner) leave(good bool) {
+	if r.s == nil {
+		return
+	}
+	r.s.close()
+	if kind := find(r.kind); kind != nil && kind.clean != nil {
+		kind.clean(r.s.folder)
+	}
+	if good && !r.bad {
+		os.RemoveAll(r.s.folder)
+	}
+	r.s = nil
+}
+
+// Replay is the command that runs a row's batch again.
+func (o Options) Replay(row Row) string {
+	text := fmt.Sprintf("btnlab faults --class %s --seed %d --batches 1 --faults %d --jobs %d --rate %g",
+		row.Class, row.Seed, o.Faults, o.Jobs, o.Rate)
+	if row.Servers == "cluster" {
+		text += " --cluster"
+	}
+	return strings.TrimSpace(text)
+}

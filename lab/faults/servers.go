@@ -1,0 +1,3 @@
+package faults
+
+var serverClasses, redisClasses, storedClasses, mixedClasses []*class
