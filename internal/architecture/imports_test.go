@@ -62,6 +62,7 @@ var service = []string{
 	"internal/message",
 	"internal/metrics",
 	"internal/pull",
+	"internal/seal",
 	"internal/streams",
 	"internal/telemetry",
 	"internal/worker",
@@ -161,7 +162,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 257
+const surface = 259
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}
