@@ -31,10 +31,12 @@ type Options struct {
 	MaxValue int            // bytes; larger values go to Overflow; default 4 MiB
 	Hot      int64          // bytes of entries kept in the process, default 64 MiB, negative: none
 	Overflow Overflow       // where large values go; nil: they are not cached
-	Secret   []byte         // keys the check of every entry, against whoever can write to Redis; nil: a plain checksum
-	LockTTL  time.Duration  // after this, a worker that has begun to compute is taken for dead; default 30 s
-	LockWait time.Duration  // longest wait for another worker's result, default 5 s, negative: never wait
-	Logger   *slog.Logger   // default slog.Default()
+	// Secrets are the keys of the check of every entry, against whoever can write to Redis: the first seals, all of them open. Nil, or
+	// none: a plain checksum.
+	Secrets  func() [][]byte
+	LockTTL  time.Duration // after this, a worker that has begun to compute is taken for dead; default 30 s
+	LockWait time.Duration // longest wait for another worker's result, default 5 s, negative: never wait
+	Logger   *slog.Logger  // default slog.Default()
 }
 
 // Overflow stores values that are too large for Redis, under the SHA-256 of their bytes in hexadecimal digits. A value that
@@ -137,6 +139,9 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.Secrets == nil {
+		o.Secrets = func() [][]byte { return nil }
+	}
 	return o
 }
 
@@ -213,7 +218,7 @@ func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 
 // open verifies an entry and returns its value, from the overflow store if that is where it is.
 func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, error) {
-	where, payload, err := unseal(c.o.Secret, key, entry)
+	where, payload, err := unseal(c.o.Secrets(), key, entry)
 	if err != nil || where == here {
 		return payload, err
 	}
@@ -247,7 +252,7 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 	entry := []byte(nil)
 	switch {
 	case len(value) <= c.o.MaxValue:
-		entry = seal(c.o.Secret, key, here, value)
+		entry = seal(c.o.Secrets(), key, here, value)
 	case c.o.Overflow == nil:
 		c.stats.tooLarge.Add(1)
 		return nil, false
@@ -260,7 +265,7 @@ func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte
 			return nil, false
 		}
 		c.stats.overflowed.Add(1)
-		entry = seal(c.o.Secret, key, elsewhere, []byte(name))
+		entry = seal(c.o.Secrets(), key, elsewhere, []byte(name))
 	}
 	stored := false
 	done := c.call(ctx, func(ctx context.Context) (err error) {

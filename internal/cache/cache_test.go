@@ -157,14 +157,47 @@ func TestCorruptEntriesAreMisses(t *testing.T) {
 func TestSecretKeepsForgersOut(t *testing.T) {
 	r := mini(t)
 	url := "redis://" + r.Addr()
-	open(t, url, Options{Secret: []byte("theirs")}).Put(ctx, "k", []byte("forged"))
-	if v, ok := open(t, url, Options{Secret: []byte("ours")}).Get(ctx, "k"); ok {
-		t.Errorf("took %q", v)
+	for name, forger := range map[string]Options{
+		"another key":   {Secrets: secrets("theirs")},
+		"the empty key": {Secrets: secrets("")},
+		"no key":        {},
+	} {
+		r.FlushAll()
+		open(t, url, forger).Put(ctx, "k", []byte("forged"))
+		c := open(t, url, Options{Secrets: secrets("ours")})
+		if v, ok := c.Get(ctx, "k"); ok || c.Stats().Corrupt != 1 {
+			t.Errorf("%s: took %q, %+v", name, v, c.Stats())
+		}
+		// A true entry takes its place.
+		c.Put(ctx, "k", []byte("true"))
+		if v, ok := open(t, url, Options{Secrets: secrets("ours")}).Get(ctx, "k"); !ok || string(v) != "true" {
+			t.Errorf("%s: %q, %v", name, v, ok)
+		}
 	}
-	open(t, url, Options{}).Put(ctx, "k", []byte("forged"))
-	if v, ok := open(t, url, Options{Secret: []byte("ours")}).Get(ctx, "k"); ok {
-		t.Errorf("took %q", v)
+}
+
+// The first secret seals, all of them open: entries outlive a change of keys.
+func TestSecretsRotate(t *testing.T) {
+	r := mini(t)
+	url := "redis://" + r.Addr()
+	open(t, url, Options{Secrets: secrets("new", "old")}).Put(ctx, "k", []byte("v"))
+	for _, c := range []struct {
+		with  []string
+		opens bool
+	}{{[]string{"new"}, true}, {[]string{"old", "new"}, true}, {[]string{"old"}, false}} {
+		v, ok := open(t, url, Options{Secrets: secrets(c.with...)}).Get(ctx, "k")
+		if ok != c.opens || ok && string(v) != "v" {
+			t.Errorf("with %v: %q, %v", c.with, v, ok)
+		}
 	}
+}
+
+func secrets(of ...string) func() [][]byte {
+	var all [][]byte
+	for _, s := range of {
+		all = append(all, []byte(s))
+	}
+	return func() [][]byte { return all }
 }
 
 // store is an overflow store in memory.

@@ -51,7 +51,11 @@ const (
 // errEntry: an entry is not what Put stored under its key.
 var errEntry = errors.New("cache: entry does not match its key and checksum")
 
-func seal(secret []byte, key string, where place, payload []byte) []byte {
+func seal(secrets [][]byte, key string, where place, payload []byte) []byte {
+	var secret []byte
+	if len(secrets) > 0 {
+		secret = secrets[0]
+	}
 	entry := make([]byte, headerSize, headerSize+len(payload))
 	copy(entry, magic)
 	entry[4], entry[5] = layout, byte(where)
@@ -60,17 +64,25 @@ func seal(secret []byte, key string, where place, payload []byte) []byte {
 	return append(entry, payload...)
 }
 
-// unseal returns an entry's payload if every bit is as seal wrote it, for this key.
-func unseal(secret []byte, key string, entry []byte) (place, []byte, error) {
+// unseal returns an entry's payload if every bit is as seal wrote it, for this key and under one of the secrets.
+func unseal(secrets [][]byte, key string, entry []byte) (place, []byte, error) {
 	if len(entry) < headerSize || !bytes.HasPrefix(entry, []byte(magic)) || entry[4] != layout ||
 		binary.LittleEndian.Uint64(entry[8:]) != uint64(len(entry)-headerSize) {
 		return 0, nil, errEntry
 	}
 	payload := entry[headerSize:len(entry):len(entry)]
-	if !hmac.Equal(entry[16:headerSize], check(secret, key, entry[4:16], payload)) || entry[5] > byte(elsewhere) {
+	if entry[5] > byte(elsewhere) {
 		return 0, nil, errEntry
 	}
-	return place(entry[5]), payload, nil
+	if len(secrets) == 0 {
+		secrets = [][]byte{nil}
+	}
+	for _, secret := range secrets {
+		if hmac.Equal(entry[16:headerSize], check(secret, key, entry[4:16], payload)) {
+			return place(entry[5]), payload, nil
+		}
+	}
+	return 0, nil, errEntry
 }
 
 func check(secret []byte, key string, header, payload []byte) []byte {

@@ -135,7 +135,7 @@ func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, el
 	if err != nil {
 		return e, nil, "", failed(err)
 	}
-	where, payload, err := unseal(c.o.Secret, key, raw)
+	where, payload, err := unseal(c.o.Secrets(), key, raw)
 	switch {
 	case err != nil:
 		return e, nil, "", err
