@@ -21,6 +21,7 @@ import (
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
 	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -36,17 +37,26 @@ type redisFlag struct {
 	Redis string `name:"redis" help:"URL of Redis." default:"redis://127.0.0.1:6379" placeholder:"URL"`
 
 	AsRedis connect.Redis `embed:"" group:"connection"`
+	Signing seal.Flags    `embed:"" group:"connection"`
 }
 
 // lookTimeout is patient where workers are not: nobody's answer waits.
 const lookTimeout = 5 * time.Second
 
 func (r *redisFlag) open() (*cache.Cache, error) {
+	keys, err := r.Signing.Open(nil)
+	if err != nil {
+		return nil, err
+	}
 	client, err := r.AsRedis.Client(r.Redis, cache.Tune(lookTimeout))
 	if err != nil {
 		return nil, err
 	}
-	return cache.On(client, r.Redis, cache.Options{Timeout: lookTimeout, Logger: slog.New(slog.DiscardHandler)}), nil
+	return cache.On(client, r.Redis, cache.Options{
+		Timeout: lookTimeout,
+		Secrets: keys.Secrets,
+		Logger:  slog.New(slog.DiscardHandler),
+	}), nil
 }
 
 // cacheLsCmd lists the entries of the cache.

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/client"
@@ -32,7 +33,8 @@ type inferCmd struct {
 	JSON    bool   `name:"json" help:"One JSON object per query, one line each (schemas/result.schema.json)."`
 	Format  string `help:"text for people, uai for a PR solution file, with --mar for a MAR one." enum:"text,uai" default:"text"`
 
-	AsNATS connect.NATS `embed:"" group:"connection"`
+	AsNATS  connect.NATS `embed:"" group:"connection"`
+	Signing seal.Flags   `embed:"" group:"connection"`
 }
 
 // Validate refuses two forms of output at once; kong calls it.
@@ -131,7 +133,7 @@ type asked struct {
 
 // ask reads the model and the queries.
 func (c *inferCmd) ask(ctx context.Context, t *console.Terminal, job string) (asked, error) {
-	m, queries, err := c.load(ctx, t, natsFlag{c.NATS, c.AsNATS})
+	m, queries, err := c.load(ctx, t, natsFlag{c.NATS, c.AsNATS, c.Signing})
 	if err != nil {
 		return asked{}, err
 	}
@@ -219,7 +221,7 @@ func (c *inferCmd) answer(
 // connect reaches running workers, or starts the embedded stack.
 func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Client, func(), error) {
 	if c.NATS != "" {
-		remote, err := dial(c.NATS, c.AsNATS)
+		remote, err := natsFlag{c.NATS, c.AsNATS, c.Signing}.dial()
 		if err != nil {
 			return nil, nil, err
 		}

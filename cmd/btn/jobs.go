@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -18,19 +19,29 @@ import (
 type natsFlag struct {
 	NATS string `name:"nats" help:"${nats_help}" default:"nats://127.0.0.1:4222" placeholder:"URL"`
 
-	AsNATS connect.NATS `embed:"" group:"connection"`
+	AsNATS  connect.NATS `embed:"" group:"connection"`
+	Signing seal.Flags   `embed:"" group:"connection"`
 }
 
-// dial connects to the server.
-func (f natsFlag) dial() (*client.Client, error) { return dial(f.NATS, f.AsNATS) }
-
-// dial connects to a NATS server as whom the flags say.
-func dial(url string, as connect.NATS) (*client.Client, error) {
-	options, err := as.Options()
+// dial connects to the server as whom the flags say. With message keys the client believes signed
+// answers only.
+func (f natsFlag) dial() (*client.Client, error) {
+	options, err := f.AsNATS.Options()
 	if err != nil {
 		return nil, err
 	}
-	return client.Connect(url, options...)
+	if err := f.Signing.Check(); err != nil {
+		return nil, err
+	}
+	remote, err := client.Connect(f.NATS, options...)
+	if err != nil || f.Signing.MessageKeys == "" {
+		return remote, err
+	}
+	if err := remote.MessageKeys(f.Signing.MessageKeys, f.Signing.AcceptUnsigned); err != nil {
+		remote.Close()
+		return nil, err
+	}
+	return remote, nil
 }
 
 // submitCmd submits a job and does not wait.

@@ -100,7 +100,7 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	reading, cancel := context.WithDeadline(ctx, until.Add(c.late()))
 	defer cancel()
 	p, err = promptly(reading, func() (p planned, err error) {
-		p.model, p.queries, err = c.load(reading, t, natsFlag{c.NATS, c.AsNATS})
+		p.model, p.queries, err = c.load(reading, t, natsFlag{NATS: c.NATS, AsNATS: c.AsNATS})
 		return p, err
 	})
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {

@@ -47,18 +47,36 @@ func (b *Bus) AnswerOr(
 			return nil, err
 		}
 
-		timer := time.NewTimer(pause)
+		m, err := b.heard(ctx, job, done, pause)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("bus: wait for job %s: %w", job, err)
+		case m != nil:
+			return b.Payload(ctx, m.Header, m.Data)
+		}
+		if err := quiet(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// heard returns the republished answer if it comes within a time, else nil. It does not hear forged
+// ones.
+func (b *Bus) heard(
+	ctx context.Context, job string, done <-chan *nats.Msg, within time.Duration,
+) (*nats.Msg, error) {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	for {
 		select {
 		case m := <-done:
-			timer.Stop()
-			return b.Payload(ctx, m.Header, m.Data)
-		case <-timer.C:
-			if err := quiet(ctx); err != nil {
-				return nil, err
+			if b.GenuineDone(job, m) {
+				return m, nil
 			}
+		case <-timer.C:
+			return nil, nil
 		case <-ctx.Done():
-			timer.Stop()
-			return nil, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
+			return nil, ctx.Err()
 		}
 	}
 }

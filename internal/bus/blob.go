@@ -26,14 +26,15 @@ const (
 // message.
 const envelope = 4096
 
-// Fit returns m, or, if its payload exceeds the server's limit, a message with the digest of a blob
-// that holds it.
+// Fit returns m as it is published: signed, if it is internal. If its payload exceeds the server's
+// limit, it is a message with the digest of a blob that holds it.
 func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
 	}
 
 	if int64(len(m.Data))+envelope <= b.NC.MaxPayload() {
+		b.sign(m, m.Subject)
 		return m, nil
 	}
 
@@ -47,6 +48,7 @@ func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		named.Header[k] = v
 	}
 	named.Header[headerBlob] = []string{digest}
+	b.sign(named, named.Subject)
 	return named, nil
 }
 

@@ -55,6 +55,7 @@ type Bus struct {
 	NC *nats.Conn
 	JS jetstream.JetStream
 
+	guard     Guard       // set before anything else is done
 	storage   storage     // which streams store nothing
 	clustered atomic.Bool // see inCluster
 
@@ -127,7 +128,7 @@ func (b *Bus) Has(ctx context.Context, stream, subject string) (bool, error) {
 	return err == nil, err
 }
 
-// getRaw returns the last message on a subject as it is stored.
+// getRaw returns the last message on a subject as it is stored. One that is forged counts as not stored.
 func (b *Bus) getRaw(
 	ctx context.Context, stream, subject string,
 ) (m *jetstream.RawStreamMsg, err error) {
@@ -135,7 +136,10 @@ func (b *Bus) getRaw(
 		m, err = b.getOnce(ctx, stream, subject)
 		return err
 	})
-	return m, err
+	if err != nil {
+		return nil, err
+	}
+	return b.believed(ctx, stream, m)
 }
 
 // getOnce is one attempt of getRaw.

@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/telemetry"
 )
 
@@ -35,6 +36,7 @@ type Servers struct {
 
 	AsNATS  connect.NATS  `embed:"" group:"connection"`
 	AsRedis connect.Redis `embed:"" group:"connection"`
+	Signing seal.Flags    `embed:"" group:"connection"`
 }
 
 // helpTexts are the help of flags whose tags would be long.
@@ -54,6 +56,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 		kong.DefaultEnvars(EnvPrefix),
 		kong.Vars{"log_level": "info", "log_format": "text"},
 		helpTexts,
+		kong.Vars(seal.Help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.ExplicitGroups([]kong.Group{{Key: "connection", Title: "Who this process is to the servers, and whom it believes:"}}),
 		kong.Writers(stdout, stderr),

@@ -104,6 +104,11 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 		return true
 	}
 
+	if !l.Bus.Genuine(msg.Subject, msg.Header, msg.Data) {
+		l.Bus.Forged(l.Hard, msg)
+		return true
+	}
+
 	switch d.Subject.Kind {
 	case message.KindCancel, message.KindDeadline, message.KindRedrive:
 		d.Silent = true

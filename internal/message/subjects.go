@@ -35,6 +35,25 @@ const (
 	KindInfer Kind = "infer"
 )
 
+// Internal reports whether messages of a kind are written by workers only, for workers or as the
+// answer: these are signed. A timer is signed as the deadline that it delivers.
+func Internal(k Kind) bool { return slices.Contains(Internals, k) }
+
+// Internals are the kinds that Internal reports.
+var Internals = []Kind{
+	KindNetwork, KindTask, KindPartial, KindAnswer, KindDeadline, KindRedrive, KindDLQ,
+}
+
+// KindOf returns the kind of a subject, whatever follows it; "" for one that is not of version 1.
+func KindOf(subject string) Kind {
+	rest, _ := strings.CutPrefix(subject, wire.Prefix)
+	if len(rest) == len(subject) {
+		return ""
+	}
+	kind, _, _ := strings.Cut(rest, ".")
+	return Kind(kind)
+}
+
 // ErrSubject: a text is not a subject of version 1.
 var ErrSubject = errors.New("wire: not a subject of version 1")
 

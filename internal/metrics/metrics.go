@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -40,6 +41,7 @@ type Metrics struct {
 	swept      *prometheus.CounterVec
 	requests   *prometheus.HistogramVec
 	hung       *prometheus.CounterVec
+	forged     *prometheus.CounterVec
 	stalled    prometheus.Gauge
 	stalls     prometheus.Counter
 	caches     cacheMetrics
@@ -80,6 +82,10 @@ func New(stages ...string) *Metrics {
 		),
 		flops: counter("flops_total", "Flops of the tasks that were contracted, as they were expected.", "stage"),
 		busy:  counter("busy_seconds_total", "Time in which any message of the stage was in work.", "stage"),
+		forged: counter(
+			"forged_total",
+			"Messages of workers that no worker signed, or for another subject or time.", "kind",
+		),
 		swept: counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "basetensor",
@@ -110,7 +116,7 @@ func New(stages ...string) *Metrics {
 
 	m.registry.MustRegister(
 		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
-		m.swept, m.seconds, m.requests, m.hung,
+		m.swept, m.seconds, m.requests, m.hung, m.forged,
 		m.flops, m.busy, &m.caches, &m.rooms, &m.loads, lostGoroutines(),
 		telemetry.BuildInfo(),
 		collectors.NewGoCollector(),
@@ -121,6 +127,9 @@ func New(stages ...string) *Metrics {
 		stages = stage.Names()
 	}
 	m.start(stages)
+	for _, kind := range message.Internals {
+		m.forged.WithLabelValues(string(kind))
+	}
 	return m
 }
 
@@ -209,6 +218,13 @@ func (m *Metrics) Settled(stage string, outcome string, took time.Duration) {
 func (m *Metrics) Hang(stage string) {
 	if m != nil {
 		m.hung.WithLabelValues(stage).Inc()
+	}
+}
+
+// Forged counts a message of a kind that no worker signed.
+func (m *Metrics) Forged(kind message.Kind) {
+	if m != nil {
+		m.forged.WithLabelValues(string(kind)).Inc()
 	}
 }
 

@@ -113,6 +113,9 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	if f.Redis == "off" {
 		f.Redis = ""
 	}
+	if f.Signing.MessageKeys == "" {
+		logger.Warn("messages are not signed (--message-keys): whoever may write to NATS can forge answers")
+	}
 	nc, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
@@ -125,6 +128,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		NC:          nc,
 		Redis:       f.Redis,
 		RedisClient: store,
+		MessageKeys: f.Signing.MessageKeys, AcceptUnsigned: f.Signing.AcceptUnsigned,
 		Lanes:       f.Lanes,
 		Concurrency: f.Concurrency,
 		Threads:     f.Threads,

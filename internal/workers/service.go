@@ -48,14 +48,10 @@ type service struct {
 
 // serve offers the service until ctx ends, then waits for the requests that it has taken.
 func (w *Reparam) serve(ctx context.Context) error {
-	own, err := client.New(w.Bus.NC)
-	if err != nil {
-		return err
-	}
 	s := &service{
 		Loop:    w.Loop,
 		metrics: w.metrics,
-		client:  own,
+		client:  client.On(w.Bus),
 		slots:   make(chan struct{}, w.requests),
 	}
 

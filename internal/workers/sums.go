@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -68,9 +69,11 @@ func (w *sums) stored(ctx context.Context, key chunks) (map[int]bool, error) {
 }
 
 // fetch reads the first count partials of a job, in the order of their chunks. The error wraps
-// bus.ErrNotFound if one is missing.
+// bus.ErrNotFound if some are missing; by then all have been looked at, so that none that is forged
+// is listed any more.
 func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Partial, error) {
 	partials := make([]*message.Partial, count)
+	var missing atomic.Pointer[error]
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
@@ -79,6 +82,10 @@ func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Par
 			m, err := w.Bus.Get(
 				ctx, bus.StreamPartial, message.PartialSubject(key.lane, key.job, key.n, k),
 			)
+			if errors.Is(err, bus.ErrNotFound) {
+				missing.Store(&err)
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -100,7 +107,13 @@ func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Par
 			return nil
 		})
 	}
-	return partials, g.Wait()
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := missing.Load(); err != nil {
+		return nil, *err
+	}
+	return partials, nil
 }
 
 // sum turns the partials of a whole job into its answer (Lemma 5) and stores it.

@@ -271,17 +271,23 @@ func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error
 	}
 
 	for n, have := range stored {
-		if n == have {
-			return w.sumChunks(ctx, chunks{lane, job, n})
+		if n != have {
+			continue
+		}
+		if ended, err := w.sumChunks(ctx, chunks{lane, job, n}); err != nil || ended {
+			return ended, err
 		}
 	}
 	return false, nil
 }
 
-// sumChunks sums a job by its partials, all of which are stored. An error of the job itself is its
-// answer; lost blobs are made anew if they have not been yet.
+// sumChunks sums a job by its partials, all of which are listed. It does nothing if some are gone or
+// forged. An error of the job itself is its answer; lost blobs are made anew if they have not been yet.
 func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error) {
 	partials, err := w.fetch(ctx, key, key.n)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

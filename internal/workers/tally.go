@@ -244,7 +244,6 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 		}
 	}
 
-	counted := full
 	if !full {
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err
@@ -252,8 +251,9 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 	}
 
 	partials, err := t.w.fetch(ctx, j.key, j.key.n)
-	if errors.Is(err, bus.ErrNotFound) && counted {
-		// Counted here once, and gone since: a job that is started again begins with no partials.
+	if errors.Is(err, bus.ErrNotFound) {
+		// Counted or listed once, and gone since: a job that is started again begins with no
+		// partials, and forged ones go when they are read.
 		t.recount(j)
 		if full, err = t.stored(ctx, j); err != nil || !full {
 			return false, err

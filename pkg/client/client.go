@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -69,13 +70,30 @@ func New(nc *nats.Conn) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return On(b), nil
+}
+
+// On returns a Client over what workers of this module have of a connection.
+func On(b *bus.Bus) *Client {
 	return &Client{
-		nc:  nc,
+		nc:  b.NC,
 		bus: b,
 		room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(
 			bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob,
 		),
-	}, nil
+	}
+}
+
+// MessageKeys has the client believe only answers that workers signed with a key of the file, which
+// is read again when it changes. It is called before anything else. With acceptUnsigned, answers that
+// are not signed are believed too. Without keys the client believes every answer.
+func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
+	keys, err := seal.Open(file, acceptUnsigned, nil)
+	if err != nil {
+		return err
+	}
+	c.bus.Guard(bus.Guard{Keys: keys})
+	return nil
 }
 
 // Close closes the connection if Connect made it.
@@ -211,7 +229,7 @@ func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, dige
 		return nil // what is too long is refused by the worker, which knows how long jobs are kept
 	}
 	at := time.Now().UnixMilli() + m.DeadlineMS
-	return c.bus.Timer(
+	return c.bus.FirstTimer(
 		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at},
 	)
 }

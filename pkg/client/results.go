@@ -41,6 +41,9 @@ func (c *Client) Results(
 		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
 			return
 		}
+		if !c.bus.GenuineDone(job, m) {
+			return
+		}
 		data, err := c.bus.Payload(ctx, m.Header, m.Data)
 		if err != nil {
 			f(job, nil, err)

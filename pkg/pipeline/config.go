@@ -50,6 +50,12 @@ type Config struct {
 	// it. Logs call it what Redis says.
 	RedisClient redis.UniversalClient
 
+	// MessageKeys is a file of keys that sign what workers write for each other, and the answers; it
+	// is read again when it changes. Empty: nothing is signed, and everything is believed.
+	MessageKeys string
+	// AcceptUnsigned has unsigned messages believed too, for the time in which keys are introduced.
+	AcceptUnsigned bool
+
 	Lanes []int // lanes to serve, not with OneConsumer; empty: all of them
 	// messages of one stage processed at a time; 0: 4, for contract 8 of which one is large, or as
 	// many as there are processors if those are more

@@ -8,6 +8,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/workers"
 	"golang.org/x/sync/errgroup"
 )
@@ -36,8 +37,18 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 	if err != nil {
 		return err
 	}
+	keys, err := seal.Flags{MessageKeys: c.MessageKeys, AcceptUnsigned: c.AcceptUnsigned}.Open(c.Logger)
+	if err != nil {
+		return err
+	}
+	b.Guard(bus.Guard{Keys: keys, Remove: true, Forged: workers.Forged(c.Logger, c.Metrics)})
+
 	// in this process only without a Redis
-	remember := cache.Options{Overflow: cached.Overflow{Bus: b}, Logger: c.Logger}
+	remember := cache.Options{
+		Overflow: cached.Overflow{Bus: b},
+		Secrets:  keys.Secrets,
+		Logger:   c.Logger,
+	}
 	store := cache.On(c.RedisClient, c.Redis, remember)
 	if c.RedisClient == nil {
 		if store, err = cache.Open(c.Redis, remember); err != nil {
