@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if bin, err = os.MkdirTemp("", "basetensor-deploy-"); err != nil {
 		panic(err)
 	}
+	if out, err := exec.Command("go", "tool", "-C", "../..", "-n", "nats-server").Output(); err == nil && os.Getenv("BTN_NATS_SERVER") == "" {
+		os.Setenv("BTN_NATS_SERVER", strings.TrimSpace(string(out))) // a tool of the module above
+	}
 	code := m.Run()
 	os.RemoveAll(bin)
 	os.Exit(code)
