@@ -126,6 +126,11 @@ func template(x runtime.Object) *corev1.PodTemplateSpec {
 	case *appsv1.Deployment:
 		return &x.Spec.Template
 	case *appsv1.StatefulSet:
+		for _, claim := range x.Spec.VolumeClaimTemplates { // its controller gives the pod a volume for each
+			volume := corev1.Volume{Name: claim.Name}
+			volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name}
+			x.Spec.Template.Spec.Volumes = append(x.Spec.Template.Spec.Volumes, volume)
+		}
 		return &x.Spec.Template
 	case *batchv1.Job:
 		return &x.Spec.Template
