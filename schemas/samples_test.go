@@ -66,6 +66,7 @@ var messages = []func() wire.Message{
 	func() wire.Message { return new(wire.Deadline) },
 	func() wire.Message { return new(message.DeadLetter) },
 	func() wire.Message { return new(message.Redrive) },
+	func() wire.Message { return new(message.End) },
 	func() wire.Message { return new(wire.Graph) },
 	func() wire.Message { return new(wire.Unanswered) },
 }

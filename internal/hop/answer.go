@@ -78,7 +78,7 @@ func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored in
 }
 
 // Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
-// another request's.
+// another request's. Only the loop that Answers may call it.
 func (l *Loop) Answer(ctx context.Context, a *wire.Answer) error {
 	b, err := wire.Encode(a)
 	if err != nil {
@@ -191,10 +191,52 @@ func (l *Loop) Fail(d *Message, err error) error {
 		a.Results = l.Results(a.Job, d.Queries, err, l.Stage)
 	}
 
-	err = l.Answer(ctx, a)
-	if errors.Is(err, ErrForeign) {
-		return nil
+	return l.End(ctx, d.Subject.Lane, a, "")
+}
+
+// End ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
+// waits under an id that is none gets it under that id. It does nothing if the job has another request's answer.
+func (l *Loop) End(ctx context.Context, lane int, a *wire.Answer, under string) error {
+	b, err := wire.Encode(a)
+	if err != nil {
+		return err
 	}
+	if !l.Answers {
+		return l.askToEnd(ctx, lane, &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under})
+	}
+
+	if under != "" {
+		_, err := l.Bus.Once(ctx, bus.StreamAnswer, &nats.Msg{
+			Subject: wire.AnswerSubject(under),
+			Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
+			Data:    b,
+		})
+		return err
+	}
+
+	if err := l.Answer(ctx, a); !errors.Is(err, ErrForeign) {
+		return err
+	}
+	return nil
+}
+
+// AskForSum asks the stage that Answers to answer a job with the sum of its partials.
+func (l *Loop) AskForSum(ctx context.Context, lane int, job string) error {
+	return l.askToEnd(ctx, lane, &message.End{Job: job})
+}
+
+// askToEnd stores a message for the stage that Answers. A job has one such message at a time, the first.
+func (l *Loop) askToEnd(ctx context.Context, lane int, m *message.End) error {
+	m.Time = time.Now().UnixMilli()
+	b, err := wire.Encode(m)
+	if err != nil {
+		return err
+	}
+	_, err = l.Bus.Once(ctx, bus.StreamControl, &nats.Msg{
+		Subject: message.EndSubject(lane, m.Job),
+		Header:  message.Headers(m, m.Job, "", m.Tenant),
+		Data:    b,
+	})
 	return err
 }
 

@@ -40,6 +40,9 @@ type Loop struct {
 	// Results returns those of a job that fails with err in a stage, one per query.
 	Results func(job string, queries int, err error, stage string) []btn.Result
 
+	// Answers: this stage writes the answers of jobs; the others ask it to.
+	Answers bool
+
 	// FromClients: messages come from clients, who wait for an answer even under an invalid id.
 	FromClients bool
 
@@ -110,7 +113,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	}
 
 	switch d.Subject.Kind {
-	case message.KindCancel, message.KindDeadline, message.KindRedrive:
+	case message.KindCancel, message.KindDeadline, message.KindRedrive, message.KindEnd:
 		d.Silent = true
 	}
 

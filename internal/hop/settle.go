@@ -11,7 +11,6 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go"
 )
 
 // settle decides what becomes of a message: it is acknowledged or delivered again, or its job ends
@@ -150,24 +149,10 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 	}
 
 	info := l.Info(err)
-	a := &wire.Answer{
+	return l.End(ctx, 0, &wire.Answer{
 		Job:    d.Subject.Job,
 		Digest: wire.Digest(d.Data),
 		Status: wire.StatusError,
 		Error:  &info,
-	}
-	b, err := wire.Encode(a)
-	if err != nil {
-		return err
-	}
-	_, err = l.Bus.Once(
-		ctx,
-		bus.StreamAnswer,
-		&nats.Msg{
-			Subject: wire.AnswerSubject(id),
-			Header:  message.Headers(a, a.Job, a.Digest, ""),
-			Data:    b,
-		},
-	)
-	return err
+	}, id)
 }

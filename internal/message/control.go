@@ -27,6 +27,19 @@ type Redrive struct {
 	Time   int64  `msgpack:"time"` // Unix milliseconds
 }
 
+// End asks the aggregator, which alone writes answers, to end a job: with the error that a stage found, or, without an answer, with
+// the sum of its partials, which are all stored.
+type End struct {
+	Job    string `msgpack:"job"`
+	Tenant string `msgpack:"tenant,omitempty"`
+	Answer []byte `msgpack:"answer,omitempty"` // an answer message, encoded
+	Under  string `msgpack:"under,omitempty"`  // the id that the client waits under, where that is none
+	Time   int64  `msgpack:"time"`             // Unix milliseconds
+}
+
+// Name returns "end".
+func (*End) Name() string { return "end" }
+
 // Name returns "dead-letter".
 func (*DeadLetter) Name() string { return "dead-letter" }
 
@@ -51,6 +64,14 @@ func (m *DeadLetter) Validate() error {
 		return invalid("deliveries", "%d", m.Deliveries)
 	}
 	if err := checkDigest("payload", m.Payload); err != nil {
+		return err
+	}
+	return checkTimes(m.Time, 0, nil)
+}
+
+// Validate checks ids and the time.
+func (m *End) Validate() error {
+	if err := checkJob(m.Job, m.Tenant); err != nil {
 		return err
 	}
 	return checkTimes(m.Time, 0, nil)

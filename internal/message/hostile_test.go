@@ -503,6 +503,8 @@ func TestValidateNamesTheField(t *testing.T) {
 			"subject: wire: invalid message: is empty",
 		},
 		{&Redrive{Job: "j", Time: -1}, "time"},
+		{&End{Job: "j", Time: -1}, "time"},
+		{&End{Job: "j$"}, "job"},
 		{&wire.Graph{}, "model: wire: invalid message: neither model nor uai is given"},
 		{&wire.Graph{Model: &wire.Model{Domains: []int{0}}}, "model.domains[0]"},
 		{

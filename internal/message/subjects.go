@@ -28,6 +28,7 @@ const (
 	KindTimer    Kind = "timer"
 	KindDeadline Kind = "deadline" // deadline.<lane>.<job>: where the timer delivers it
 	KindRedrive  Kind = "redrive"  // redrive.<lane>.<job>
+	KindEnd      Kind = "end"      // end.<lane>.<job>
 	KindDLQ      Kind = "dlq"      // dlq.<stage>.<job>
 	KindBlob     Kind = "blob"     // blob.<digest>
 	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
@@ -41,7 +42,8 @@ func Internal(k Kind) bool { return slices.Contains(Internals, k) }
 
 // Internals are the kinds that Internal reports.
 var Internals = []Kind{
-	KindNetwork, KindTask, KindPartial, KindAnswer, KindDeadline, KindRedrive, KindDLQ,
+	KindNetwork, KindTask, KindPartial, KindAnswer, KindDeadline, KindRedrive, KindEnd,
+	KindDLQ,
 }
 
 // KindOf returns the kind of a subject, whatever follows it; "" for one that is not of version 1.
@@ -72,7 +74,7 @@ type Subject struct {
 func (s Subject) String() string {
 	head := wire.Prefix + string(s.Kind) + "."
 	switch s.Kind {
-	case KindModel, KindNetwork, KindTimer, KindDeadline, KindRedrive:
+	case KindModel, KindNetwork, KindTimer, KindDeadline, KindRedrive, KindEnd:
 		return head + strconv.Itoa(s.Lane) + "." + s.Job
 	case KindTask, KindPartial:
 		return head + strconv.Itoa(
@@ -106,6 +108,7 @@ var layouts = map[Kind]string{
 	KindTimer:    "lj",
 	KindDeadline: "lj",
 	KindRedrive:  "lj",
+	KindEnd:      "lj",
 	KindTask:     "ljnk",
 	KindPartial:  "ljnk",
 	KindAnswer:   "j",
@@ -188,6 +191,9 @@ func NetworkSubject(lane int, job string) string { return laned(KindNetwork, lan
 
 // RedriveSubject returns the subject of the message that starts a job again.
 func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lane, job) }
+
+// EndSubject returns the subject of the message that asks the aggregator to end a job.
+func EndSubject(lane int, job string) string { return laned(KindEnd, lane, job) }
 
 // TaskSubject returns the subject of chunk k of n of a job.
 func TaskSubject(lane int, job string, n, k int) string {

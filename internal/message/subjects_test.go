@@ -22,6 +22,7 @@ func TestSubjects(t *testing.T) {
 		wire.CancelSubject("a"):       {Kind: KindCancel, Job: "a"},
 		wire.TimerSubject(2, "a"):     {Kind: KindTimer, Lane: 2, Job: "a"},
 		wire.DeadlineSubject(2, "a"):  {Kind: KindDeadline, Lane: 2, Job: "a"},
+		EndSubject(2, "a"):            {Kind: KindEnd, Lane: 2, Job: "a"},
 		RedriveSubject(2, "a"):        {Kind: KindRedrive, Lane: 2, Job: "a"},
 		DLQSubject("learn", "a"):      {Kind: KindDLQ, Stage: "learn", Job: "a"},
 		wire.BlobSubject(digestA):     {Kind: KindBlob, Digest: digestA},

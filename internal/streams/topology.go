@@ -139,8 +139,8 @@ func topology(c Config) []jetstream.StreamConfig {
 
 	control := queue(
 		kept(
-			bus.StreamControl, "jobs to cancel, jobs to start again", 1, message.KindCancel,
-			message.KindRedrive,
+			bus.StreamControl, "jobs to cancel, to end, to start again", 1, message.KindCancel,
+			message.KindRedrive, message.KindEnd,
 		),
 	)
 	control.DiscardNewPerSubject = false
@@ -234,6 +234,12 @@ var (
 		kind:    message.KindCancel,
 		pending: 8192,
 	}
+	Ends = Feed{
+		Stream:  bus.StreamControl,
+		Name:    "end",
+		kind:    message.KindEnd,
+		pending: 8192,
+	}
 	Sweeps = Feed{
 		Stream:  bus.StreamModel,
 		Name:    "sweep",
@@ -244,7 +250,7 @@ var (
 )
 
 // feeds lists all feeds, for setup and mending.
-var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Sweeps}
+var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Ends, Sweeps}
 
 // consumers returns the configurations of the feed's consumers.
 //

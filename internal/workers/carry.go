@@ -165,7 +165,7 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 }
 
 // begun reports whether anything of a job is stored after reparam.
-func (w *sums) begun(ctx context.Context, lane int, job string) (bool, error) {
+func (w trail) begun(ctx context.Context, lane int, job string) (bool, error) {
 	if busy, err := w.between(ctx, lane, job); err != nil || busy {
 		return busy, err
 	}

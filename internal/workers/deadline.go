@@ -112,6 +112,42 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 	}))
 }
 
+// ends ends a job that another stage has found to be over: with that stage's error, or with the sum of its partials.
+func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	var m message.End
+	if err := d.Decode(&m); err != nil {
+		return hop.Done, err
+	}
+	d.Tenant = m.Tenant
+	if m.Job != d.Subject.Job {
+		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
+	}
+
+	if len(m.Answer) == 0 {
+		has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job))
+		if err == nil && !has {
+			_, err = w.sumStored(ctx, d.Subject.Lane, m.Job)
+		}
+		return hop.Done, err
+	}
+
+	var a wire.Answer
+	if err := wire.Decode(m.Answer, &a); err != nil {
+		d.Broken = true
+		return hop.Done, err
+	}
+	d.Digest = a.Digest
+	switch {
+	case a.Job != m.Job:
+		return hop.Done, d.Mismatch("the answer of job", a.Job, m.Job)
+	case a.Status == wire.StatusOK:
+		return hop.Done, d.Mismatch("an answer", a.Status, "an error")
+	case m.Under != "" && message.NearestJob(m.Under) != m.Job:
+		return hop.Done, d.Mismatch("an answer under", m.Under, m.Job)
+	}
+	return hop.Done, w.End(ctx, d.Subject.Lane, &a, m.Under)
+}
+
 // submitted returns the digest and the tenant of the request that is stored under a job's id, in
 // whatever lane. The error wraps bus.ErrNotFound if there is none. A model that cannot be read has
 // the digest of its bytes.

@@ -90,6 +90,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 		Soft:        h.Soft,
 		Mend:        w.mender.Mend,
 		Results:     stage.Failed,
+		Answers:     name == query.StageAggregate,
 		FromClients: name == query.StageReparam,
 	}
 
@@ -111,14 +112,15 @@ func (h *Host) Worker(name string) (*Worker, error) {
 
 // sums returns the part of a worker that turns partials into answers.
 func (h *Host) sums(w *Worker) *sums {
-	return &sums{Loop: w.loop, plans: h.plans, metrics: h.Metrics}
+	return &sums{trail: trail{w.loop}, plans: h.plans, metrics: h.Metrics}
 }
 
 // reparam gives w the intakes of reparam-worker: models, and those that are to be started again.
 func (h *Host) reparam(w *Worker) {
 	next := h.Bus.Room(bus.StreamNetwork, bus.ConsumerNetwork, 4)
 	r := &Reparam{
-		sums:       h.sums(w),
+		trail:      trail{w.loop},
+		metrics:    h.Metrics,
 		cache:      h.Cache,
 		blobs:      h.blobs,
 		inline:     h.inline,
@@ -192,7 +194,7 @@ func (h *Host) contract(w *Worker) {
 	}
 }
 
-// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, and with SweepAfter
+// aggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends, and with SweepAfter
 // the stored models.
 func (h *Host) aggregate(w *Worker) {
 	a := &Aggregate{sums: h.sums(w), sweepAfter: h.SweepAfter}
@@ -216,6 +218,12 @@ func (h *Host) aggregate(w *Worker) {
 		{
 			Feed:     streams.Cancels,
 			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.cancelled)},
+			prefetch: short,
+			parallel: 1,
+		},
+		{
+			Feed:     streams.Ends,
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(a.ends)},
 			prefetch: short,
 			parallel: 1,
 		},

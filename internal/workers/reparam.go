@@ -9,13 +9,15 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
 // Reparam turns models into networks, and answers requests for an immediate answer.
 type Reparam struct {
-	*sums
+	trail
+	metrics    *metrics.Metrics
 	cache      *cache.Cache // of the networks of registered models
 	blobs      *storedBlobs
 	inline     *inline

@@ -65,11 +65,11 @@ func (w *Reparam) serve(ctx context.Context) error {
 			w.Log.Warn("service", "error", err)
 		},
 	})
-	for name, subject := range map[string]string{
-		"infer": wire.InferSubject, "infer-owned": wire.InferSubjectOf("*"),
+	for _, endpoint := range [][2]string{
+		{"infer", wire.InferSubject}, {"infer-owned", wire.InferSubjectOf("*")},
 	} {
 		if err == nil {
-			err = offered.AddEndpoint(name, micro.HandlerFunc(s.take), micro.WithEndpointSubject(subject))
+			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]))
 		}
 	}
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/stage"
@@ -31,10 +30,9 @@ var (
 	ErrPlans = errors.New("pipeline: partials of different decompositions")
 )
 
-// sums turns the partials of jobs into answers. Aggregator does so, and reparam-worker for jobs
-// that are started again.
+// sums turns the partials of jobs into answers.
 type sums struct {
-	*hop.Loop
+	trail
 	plans   *decoded[[]btn.Assignment]
 	metrics *metrics.Metrics
 }

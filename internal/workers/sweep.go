@@ -156,8 +156,11 @@ func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, e
 	return w.between(ctx, lane, job)
 }
 
+// trail finds out how far a job is, by what is stored of it.
+type trail struct{ *hop.Loop }
+
 // between reports whether a network or a task of the job waits or is being processed.
-func (w *sums) between(ctx context.Context, lane int, job string) (bool, error) {
+func (w trail) between(ctx context.Context, lane int, job string) (bool, error) {
 	has, err := w.Bus.Has(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
 	if err != nil || has {
 		return has, err
@@ -231,16 +234,43 @@ func (w *Aggregate) drive(ctx context.Context, lane int, job string) error {
 }
 
 // stalled reports whether a job has come to a halt: it has no answer, no message of it is under way
-// after reparam, and its partials do not make an answer.
-func (w *sums) stalled(ctx context.Context, lane int, job string) (bool, error) {
+// after reparam, and its partials do not make an answer. If they do, the aggregator is asked for it.
+func (w trail) stalled(ctx context.Context, lane int, job string) (bool, error) {
 	if has, err := w.Bus.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job)); err != nil || has {
 		return false, err
 	}
 	if busy, err := w.between(ctx, lane, job); err != nil || busy {
 		return false, err
 	}
-	summed, err := w.sumStored(ctx, lane, job)
-	return !summed, err
+	all, err := w.complete(ctx, lane, job)
+	if err != nil || len(all) == 0 {
+		return err == nil, err
+	}
+	return false, w.AskForSum(ctx, lane, job)
+}
+
+// complete returns into how many chunks a job was cut whose partials are all listed, for each time that it was cut.
+func (w trail) complete(ctx context.Context, lane int, job string) (all []int, err error) {
+	subjects, err := w.Bus.Subjects(
+		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	stored := map[int]int{}
+	for s := range subjects {
+		if p, err := message.ParseSubject(s); err == nil {
+			stored[p.N]++
+		}
+	}
+
+	for n, have := range stored {
+		if n == have {
+			all = append(all, n)
+		}
+	}
+	return all, nil
 }
 
 // passes reports whether an error tells nothing about the job: this worker stops, or the server
@@ -256,24 +286,11 @@ func passes(err error) bool {
 // sumStored sums a job whose partials are all stored, and reports whether it has, or has ended the
 // job with an error.
 func (w *sums) sumStored(ctx context.Context, lane int, job string) (bool, error) {
-	subjects, err := w.Bus.Subjects(
-		ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job),
-	)
+	all, err := w.complete(ctx, lane, job)
 	if err != nil {
 		return false, err
 	}
-
-	stored := map[int]int{}
-	for s := range subjects {
-		if p, err := message.ParseSubject(s); err == nil {
-			stored[p.N]++
-		}
-	}
-
-	for n, have := range stored {
-		if n != have {
-			continue
-		}
+	for _, n := range all {
 		if ended, err := w.sumChunks(ctx, chunks{lane, job, n}); err != nil || ended {
 			return ended, err
 		}

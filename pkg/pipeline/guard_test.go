@@ -117,6 +117,7 @@ func TestDrainEndsWhatDoesNotReturn(t *testing.T) {
 	if !errors.As(hung, &e) || e.Job != "hang" {
 		t.Errorf("told %v", hung)
 	}
+	r.run(quick, pipeline.StageAggregate) // which is asked to end the job
 	r.failed("hang", wire.StatusError, fault.Internal, "did not return")
 }
 

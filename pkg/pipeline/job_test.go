@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -76,6 +77,9 @@ func TestRequestsAreNotMixed(t *testing.T) {
 			t, "twice", grid(t, 3, 3, seed),
 			btn.Settings{Method: btn.MethodSymmetryCP, Components: 2, Sweeps: 2, Starts: 1},
 		)
+		for i := 0; wire.Lane(w.Tenant) != lane; i++ {
+			w.Tenant = fmt.Sprint("tenant", i)
+		}
 		want, err := infer.Run(r.ctx, p, nil)
 		r.must(err)
 		digest, err := w.Digest()
