@@ -78,8 +78,9 @@ func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored in
 }
 
 // Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
-// another request's. Only the loop that Answers may call it.
-func (l *Loop) Answer(ctx context.Context, a *wire.Answer) error {
+// another request's. The job's model was stored at the time asked; zero: that is not known. Only the
+// loop that Answers may call it.
+func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
@@ -91,8 +92,8 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer) error {
 	}
 
 	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
-	if err == nil && earlier == nil && l.Ended != nil {
-		l.Ended(a.Job)
+	if err == nil && earlier == nil {
+		l.tell(ctx, a, asked)
 	}
 
 	if err != nil || earlier == nil {
@@ -191,18 +192,25 @@ func (l *Loop) Fail(d *Message, err error) error {
 		a.Results = l.Results(a.Job, d.Queries, err, l.Stage)
 	}
 
-	return l.End(ctx, d.Subject.Lane, a, "")
+	return l.End(ctx, d.Subject.Lane, a, "", d.Asked)
 }
 
 // End ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
-// waits under an id that is none gets it under that id. It does nothing if the job has another request's answer.
-func (l *Loop) End(ctx context.Context, lane int, a *wire.Answer, under string) error {
+// waits under an id that is none gets it under that id. It does nothing if the job has another request's answer. The job's model was
+// stored at the time asked; zero: that is not known.
+func (l *Loop) End(
+	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
+) error {
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
 	}
 	if !l.Answers {
-		return l.askToEnd(ctx, lane, &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under})
+		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under}
+		if !asked.IsZero() {
+			m.Stored = asked.UnixMilli()
+		}
+		return l.askToEnd(ctx, lane, m)
 	}
 
 	if under != "" {
@@ -214,7 +222,7 @@ func (l *Loop) End(ctx context.Context, lane int, a *wire.Answer, under string) 
 		return err
 	}
 
-	if err := l.Answer(ctx, a); !errors.Is(err, ErrForeign) {
+	if err := l.Answer(ctx, a, asked); !errors.Is(err, ErrForeign) {
 		return err
 	}
 	return nil

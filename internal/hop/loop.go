@@ -76,6 +76,7 @@ type Metrics interface {
 	Settled(stage, outcome string, took time.Duration)
 	Hang(stage string)
 	Conflict(stage string)
+	Answered(Ended)
 
 	// Worked tells of a message of a Metered intake: how long it had waited, unless it was
 	// delivered before, how long it was in work, and what was done.

@@ -29,6 +29,8 @@ type Message struct {
 	Attempt int    // 1 for the first delivery
 	Stored  time.Time
 
+	Asked time.Time // when the job's model was stored, as soon as it is known
+
 	Digest  string // of the request, as soon as it is known
 	Tenant  string
 	Queries int     // number of the request's queries, 0 if it is not known

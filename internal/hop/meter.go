@@ -19,6 +19,7 @@ type Meter struct {
 	small   tally
 	large   tally
 	stamped time.Time // when stamp last said something
+	said    message.Work
 }
 
 // tally sums over the last meterOver seconds of charges, older ones exponentially less.
@@ -89,7 +90,8 @@ func (m *Meter) work() (w message.Work) {
 }
 
 // stampEvery is how often a stage of a process says what messages cost it: often enough to be
-// among the last partials of a busy system, rarely enough to cost nothing.
+// among the last partials of a busy system, rarely enough to cost nothing. What it measures for the
+// first time it says at once: nothing else may come.
 const stampEvery = 100 * time.Millisecond
 
 // stamp returns the header of outputs that says what messages cost this stage and those before it;
@@ -98,9 +100,11 @@ func (m *Meter) stamp(before, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.work()
-	if w == (message.Work{}) || time.Since(m.stamped) < stampEvery {
+	news := w.Seconds > 0 && m.said.Seconds == 0 || w.Flops > 0 && m.said.Flops == 0
+	if w == (message.Work{}) || time.Since(m.stamped) < stampEvery && !news {
 		return before
 	}
 	m.stamped = time.Now()
+	m.said = w
 	return message.FormatWork(before, stage, w)
 }

@@ -13,6 +13,7 @@ type Work struct {
 	Took    time.Duration // from its delivery until its output was stored
 	Flops   float64       // as they were expected, of work that came to an end
 	Charged float64       // seconds of this process, see Meter
+	Trace   string        // id of the trace; "" where nobody records one
 }
 
 // metered follows one message through the work on it.

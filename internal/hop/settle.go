@@ -154,5 +154,5 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 		Digest: wire.Digest(d.Data),
 		Status: wire.StatusError,
 		Error:  &info,
-	}, id)
+	}, id, d.Stored)
 }

@@ -34,6 +34,7 @@ type End struct {
 	Tenant string `msgpack:"tenant,omitempty"`
 	Answer []byte `msgpack:"answer,omitempty"` // an answer message, encoded
 	Under  string `msgpack:"under,omitempty"`  // the id that the client waits under, where that is none
+	Stored int64  `msgpack:"stored,omitempty"` // when the job's model was, Unix milliseconds
 	Time   int64  `msgpack:"time"`             // Unix milliseconds
 }
 
@@ -73,6 +74,9 @@ func (m *DeadLetter) Validate() error {
 func (m *End) Validate() error {
 	if err := checkJob(m.Job, m.Tenant); err != nil {
 		return err
+	}
+	if m.Stored < 0 {
+		return invalid("stored", "%d ms", m.Stored)
 	}
 	return checkTimes(m.Time, 0, nil)
 }

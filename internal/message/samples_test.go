@@ -184,7 +184,7 @@ func sampleMessages() []wire.Message {
 			Status: wire.StatusPending,
 			Error:  btn.ErrorInfo{Code: fault.Deadline, Message: "later", Stage: "reparam-worker"},
 		},
-		&End{Job: "job-1", Tenant: "t", Answer: []byte{0x80}, Under: "job$1", Time: 1767225600000},
+		&End{Job: "job-1", Tenant: "t", Answer: []byte{0x80}, Under: "job$1", Stored: 1767225599000, Time: 1767225600000},
 		&End{Job: "job-1", Time: 1767225600000},
 		&Redrive{Job: "job-1", Tenant: "t", Reason: "no answer for 30 s", Time: 1767225600000},
 	}

@@ -5,7 +5,6 @@ package metrics
 import (
 	"sync"
 
-	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -81,15 +80,4 @@ func (m *Metrics) Fills(fills map[string]streams.Fill) {
 	m.loads.mu.Lock()
 	defer m.loads.mu.Unlock()
 	m.loads.fills = fills
-}
-
-// Worked counts work of a stage.
-func (m *Metrics) Worked(stage string, w hop.Work) {
-	if m == nil {
-		return
-	}
-	if stage == streams.Priced {
-		m.flops.WithLabelValues(stage).Add(w.Flops)
-	}
-	m.busy.WithLabelValues(stage).Add(w.Charged)
 }

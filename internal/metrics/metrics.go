@@ -47,8 +47,7 @@ type Metrics struct {
 	caches     cacheMetrics
 	rooms      roomMetrics
 	loads      loadMetrics
-	flops      *prometheus.CounterVec
-	busy       *prometheus.CounterVec
+	jobs       jobMetrics
 
 	mu    sync.Mutex
 	ready []func() error // under mu
@@ -58,35 +57,28 @@ type Metrics struct {
 // if none is named. Counters whose labels are known exist from the start, at 0: an alarm on a
 // counter that appears with its first event misses that event.
 func New(stages ...string) *Metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(
-			prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels,
-		)
-	}
-
 	m := &Metrics{
 		registry:   prometheus.NewRegistry(),
-		messages:   counter("messages_total", "Messages delivered.", "stage"),
-		redelivery: counter("redeliveries_total", "Messages delivered again.", "stage"),
-		outcomes: counter(
+		messages:   newCounter("messages_total", "Messages delivered.", "stage"),
+		redelivery: newCounter("redeliveries_total", "Messages delivered again.", "stage"),
+		outcomes: newCounter(
 			"outcomes_total", "What became of messages: done, held, later, retry, failed, dead.",
 			"stage", "outcome",
 		),
-		conflicts: counter(
+		conflicts: newCounter(
 			"conflicts_total", "Outputs that differ from an earlier one of the same work.", "stage",
 		),
-		hung: counter(
+		hung: newCounter(
 			"hung_total",
 			"Handlers that were given up because they did not return after their context had ended.",
 			"stage",
 		),
-		flops: counter("flops_total", "Flops of the tasks that were contracted, as they were expected.", "stage"),
-		busy:  counter("busy_seconds_total", "Time in which any message of the stage was in work.", "stage"),
-		forged: counter(
+		jobs: newJobMetrics(),
+		forged: newCounter(
 			"forged_total",
 			"Messages of workers that no worker signed, or for another subject or time.", "kind",
 		),
-		swept: counter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
+		swept: newCounter("swept_total", "Stalled jobs that the sweeper took up.", "action"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "basetensor",
 			Name:      "message_seconds",
@@ -117,11 +109,13 @@ func New(stages ...string) *Metrics {
 	m.registry.MustRegister(
 		m.stalled, m.stalls, m.messages, m.redelivery, m.outcomes, m.conflicts,
 		m.swept, m.seconds, m.requests, m.hung, m.forged,
-		m.flops, m.busy, &m.caches, &m.rooms, &m.loads, lostGoroutines(),
+		&m.caches, &m.rooms, &m.loads, lostGoroutines(),
 		telemetry.BuildInfo(),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+
+	m.jobs.register(m.registry)
 
 	if len(stages) == 0 {
 		stages = stage.Names()
@@ -131,6 +125,13 @@ func New(stages ...string) *Metrics {
 		m.forged.WithLabelValues(string(kind))
 	}
 	return m
+}
+
+// newCounter returns counters with labels.
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(
+		prometheus.CounterOpts{Namespace: "basetensor", Name: name, Help: help}, labels,
+	)
 }
 
 // lostGoroutines is a gauge of the handlers that were given up.
@@ -153,15 +154,13 @@ func (m *Metrics) start(stages []string) {
 			m.outcomes.WithLabelValues(name, outcome)
 		}
 		m.seconds.WithLabelValues(name)
-		m.busy.WithLabelValues(name)
+		m.jobs.start(name)
 
 		switch name {
 		case query.StageReparam:
 			for _, outcome := range []string{Answered, Pending, Refused} {
 				m.requests.WithLabelValues(outcome)
 			}
-		case query.StageContract:
-			m.flops.WithLabelValues(name)
 		case query.StageAggregate:
 			for _, action := range []string{SweptRedrive, SweptSum, SweptCarried} {
 				m.swept.WithLabelValues(action)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,8 +14,9 @@ import (
 
 // roomMetrics shows the rooms that a keeper measured last.
 type roomMetrics struct {
-	mu    sync.Mutex
-	rooms map[string]streams.Room
+	mu     sync.Mutex
+	rooms  map[string]streams.Room
+	oldest time.Duration
 }
 
 var (
@@ -28,18 +30,26 @@ var (
 		"Bytes of a stream: used, held (of these, what cannot go yet) and limit.",
 		[]string{"stream", "what"}, nil,
 	)
+	oldestJob = prometheus.NewDesc(
+		"basetensor_oldest_job_seconds", "Age of the oldest job that has no answer; 0: there is none.",
+		nil, nil,
+	)
 )
 
 // Describe implements prometheus.Collector.
 func (m *roomMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- roomSeconds
 	to <- roomBytes
+	to <- oldestJob
 }
 
 // Collect implements prometheus.Collector.
 func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.rooms != nil {
+		to <- prometheus.MustNewConstMetric(oldestJob, prometheus.GaugeValue, m.oldest.Seconds())
+	}
 	for name, r := range m.rooms {
 		to <- prometheus.MustNewConstMetric(roomSeconds, prometheus.GaugeValue, r.Seconds, name)
 		for what, bytes := range map[string]float64{"used": r.Used, "held": r.Held, "limit": r.Limit} {
@@ -49,13 +59,14 @@ func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 }
 
 // Rooms takes what a keeper has measured.
-func (m *Metrics) Rooms(rooms map[string]streams.Room) {
+func (m *Metrics) Rooms(rooms map[string]streams.Room, oldest time.Duration) {
 	if m == nil {
 		return
 	}
 	m.rooms.mu.Lock()
 	defer m.rooms.mu.Unlock()
 	m.rooms.rooms = rooms
+	m.rooms.oldest = oldest
 }
 
 // Room says in a line for how long the streams have room at the present rate; "" where no

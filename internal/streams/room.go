@@ -51,8 +51,11 @@ var grown = []string{
 type Keeper struct {
 	Bus        *bus.Bus
 	Log        *slog.Logger
-	SweepAfter time.Duration         // the age at which a job is looked after; negative: never
-	Tell       func(map[string]Room) // is called after every look; may be nil
+	SweepAfter time.Duration // the age at which a job is looked after; negative: never
+
+	// Tell is called after every look, with the age of the oldest job that has no answer; it may be
+	// nil.
+	Tell func(rooms map[string]Room, oldest time.Duration)
 
 	rates map[string]*rate
 	// All models up to this sequence were found answered, perhaps above the sweeper's floor, in the
@@ -397,7 +400,7 @@ func (k *Keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, 
 	k.mu.Unlock()
 
 	if k.Tell != nil {
-		k.Tell(k.measure(spaces, w))
+		k.Tell(k.measure(spaces, w), w.asked.Sub(w.oldest))
 	}
 }
 

@@ -35,6 +35,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 	d.Digest = m.Digest
 	d.Tenant = m.Tenant
+	d.Asked = storedAt(m.Stored)
 	switch {
 	case m.Job != d.Subject.Job:
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)

@@ -44,8 +44,8 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 		return hop.Done, ignoreForeign(err)
 	}
 
-	digest, _, err := w.submitted(ctx, m.Job)
-	if errors.Is(err, bus.ErrNotFound) || err == nil && digest != m.Digest {
+	of, err := w.submitted(ctx, m.Job)
+	if errors.Is(err, bus.ErrNotFound) || err == nil && of.digest != m.Digest {
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
 		)
@@ -69,7 +69,7 @@ func (w *Aggregate) expired(ctx context.Context, d *hop.Message) (hop.Outcome, e
 			),
 			Stage: w.Stage,
 		},
-	}))
+	}, of.asked))
 }
 
 // cancelled ends a job that somebody cancelled, unless it has its answer.
@@ -82,7 +82,7 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	digest, tenant, err := w.submitted(ctx, m.Job)
+	of, err := w.submitted(ctx, m.Job)
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Info("nothing to cancel", "job", m.Job)
 		return hop.Done, nil
@@ -91,9 +91,10 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, err
 	}
 
-	d.Digest = digest
-	d.Tenant = tenant
-	if m.Digest != "" && m.Digest != digest {
+	d.Digest = of.digest
+	d.Tenant = of.tenant
+	d.Asked = of.asked
+	if m.Digest != "" && m.Digest != of.digest {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil
 	}
@@ -105,11 +106,11 @@ func (w *Aggregate) cancelled(ctx context.Context, d *hop.Message) (hop.Outcome,
 
 	return hop.Done, ignoreForeign(w.Answer(ctx, &wire.Answer{
 		Job:    m.Job,
-		Tenant: tenant,
-		Digest: digest,
+		Tenant: of.tenant,
+		Digest: of.digest,
 		Status: wire.StatusCancelled,
 		Error:  &btn.ErrorInfo{Code: fault.Cancelled, Message: reason, Stage: w.Stage},
-	}))
+	}, of.asked))
 }
 
 // ends ends a job that another stage has found to be over: with that stage's error, or with the sum of its partials.
@@ -145,27 +146,37 @@ func (w *Aggregate) ends(ctx context.Context, d *hop.Message) (hop.Outcome, erro
 	case m.Under != "" && message.NearestJob(m.Under) != m.Job:
 		return hop.Done, d.Mismatch("an answer under", m.Under, m.Job)
 	}
-	return hop.Done, w.End(ctx, d.Subject.Lane, &a, m.Under)
+	return hop.Done, w.End(ctx, d.Subject.Lane, &a, m.Under, storedAt(m.Stored))
 }
 
-// submitted returns the digest and the tenant of the request that is stored under a job's id, in
-// whatever lane. The error wraps bus.ErrNotFound if there is none. A model that cannot be read has
-// the digest of its bytes.
-func (w *Aggregate) submitted(ctx context.Context, job string) (digest, tenant string, err error) {
+// submission is what is known of a stored request.
+type submission struct {
+	digest string
+	tenant string
+	asked  time.Time // when its model was stored
+}
+
+// submitted returns what is known of the request that is stored under a job's id, in whatever lane.
+// The error wraps bus.ErrNotFound if there is none. A model that cannot be read has the digest of
+// its bytes.
+func (w *Aggregate) submitted(ctx context.Context, job string) (submission, error) {
 	stored, err := w.Bus.Get(ctx, bus.StreamModel, message.AnyLane(job))
 	if err != nil {
-		return "", "", err
+		return submission{}, err
 	}
+	s := submission{asked: bus.StoredAt(stored.Header, stored.Time)}
 
 	var m wire.Request
 	if wire.Decode(stored.Data, &m) != nil {
-		return wire.Digest(stored.Data), "", nil
+		s.digest = wire.Digest(stored.Data)
+		return s, nil
 	}
 
-	if digest, err = m.Digest(); err != nil {
-		return "", "", fault.Wrap(fault.Internal, err)
+	if s.digest, err = m.Digest(); err != nil {
+		return submission{}, fault.Wrap(fault.Internal, err)
 	}
-	return digest, wire.TenantOf(m.Job, m.Tenant), nil
+	s.tenant = wire.TenantOf(m.Job, m.Tenant)
+	return s, nil
 }
 
 // ignoreForeign drops hop.ErrForeign: a timer or a cancel of a request whose job was taken by

@@ -38,6 +38,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 	d.Digest = m.Digest
 	d.Tenant = m.Tenant
+	d.Asked = storedAt(m.Stored)
 	d.Queries = len(m.Queries)
 	if m.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)

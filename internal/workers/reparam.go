@@ -28,6 +28,7 @@ type Reparam struct {
 
 // model turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
 func (w *Reparam) model(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+	d.Asked = bus.StoredAt(d.Raw.Header, d.Stored)
 	if bus.Moved(d.Raw.Header) {
 		return hop.Done, w.moved(ctx, d)
 	}
@@ -111,11 +112,13 @@ func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redriv
 	again := *d
 	again.Data = m.Data
 	again.Silent = false
-	err = w.reparameterise(ctx, &again, bus.StoredAt(m.Header, m.Time))
+	again.Asked = bus.StoredAt(m.Header, m.Time)
+	err = w.reparameterise(ctx, &again, again.Asked)
 
 	d.Data = again.Data
 	d.Digest = again.Digest
 	d.Tenant = again.Tenant
+	d.Asked = again.Asked
 	d.Queries = again.Queries
 	d.Broken = again.Broken
 	d.Silent = false

@@ -224,7 +224,15 @@ func (w *sums) finish(
 		Status:  wire.StatusOK,
 		Results: results,
 	}
-	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a) })
+	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })
+}
+
+// storedAt returns the time that messages carry in Unix milliseconds; zero where they carry none.
+func storedAt(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
 }
 
 // timings returns the milliseconds per stage, those of contraction summed over the chunks.

@@ -324,5 +324,6 @@ func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error
 		Subject: message.Subject{Kind: message.KindPartial, Lane: key.lane, Job: key.job},
 		Digest:  partials[0].Digest,
 		Tenant:  partials[0].Tenant,
+		Asked:   storedAt(partials[0].Stored),
 	}, err)
 }

@@ -71,6 +71,7 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	}
 	d.Digest = p.Digest
 	d.Tenant = p.Tenant
+	d.Asked = storedAt(p.Stored)
 	switch {
 	case p.Job != d.Subject.Job:
 		return hop.Done, d.Mismatch("job", p.Job, d.Subject.Job)

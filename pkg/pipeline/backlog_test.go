@@ -67,7 +67,7 @@ func TestBacklog(t *testing.T) {
 	c.Metrics = metrics.New(string(pipeline.StageAggregate))
 	r.run(c, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
 
-	const small, large = 12, 3
+	const small, large = 12, 5
 	jobs := func(round int) {
 		for i := range small {
 			m, _ := request(t, fmt.Sprintf("small-%d-%d", round, i), grid(t, 3, 3, uint64(i)), btn.Settings{})
