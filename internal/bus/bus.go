@@ -176,12 +176,14 @@ func (b *Bus) getOnce(
 // Subjects lists the subjects of a stream that match filter, with the number of messages on each.
 // The stream's leader answers, in time proportional to the number of subjects.
 func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
-	s, err := b.Stream(ctx, stream)
-	if err != nil {
-		return nil, err
-	}
-
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	var info *jetstream.StreamInfo
+	err := b.persist(ctx, func(ctx context.Context) error {
+		s, err := b.Stream(ctx, stream)
+		if err == nil {
+			info, err = s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: subjects of %s: %w", filter, err)
 	}

@@ -9,6 +9,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// A server that leaves so many pings unanswered is lost: the connection may have become one that
+// nothing comes down, of which neither side is told.
+const (
+	pingEvery = time.Second
+	mostPings = 2
+)
+
 // Connect connects to NATS as workers need it: it reconnects without end, and logs that. log may be
 // nil. The options say who it is.
 func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.Conn, error) {
@@ -20,6 +27,8 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.
 		nats.Name(name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250*time.Millisecond),
+		nats.PingInterval(pingEvery),
+		nats.MaxPingsOutstanding(mostPings),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			log.Warn("disconnected from NATS", "error", redact.Error(err, url))
 		}),

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -34,19 +35,56 @@ const (
 	retryEvery    = 50 * time.Millisecond
 )
 
-// persist calls a function that asks a stream. In a cluster it calls it again while the stream has no
-// leader, for patience or as long as ctx allows; each call has attemptWithin.
+// persist calls a function that asks a stream. It calls it again at once when the connection was lost
+// meanwhile, with the question or its answer, and there is another one. In a cluster it also does while
+// the stream has no leader, for patience or as long as ctx allows; each call has attemptWithin.
 func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) error {
-	if !b.inCluster() {
-		return ask(ctx)
-	}
-	for until := time.Now().Add(patience); ; pause(ctx, retryEvery) {
+	for until := time.Now().Add(patience); ; {
 		one, cancel := b.attempt(ctx)
-		err := ask(one)
+		connected, done := b.connected(one)
+		err := ask(connected)
+		lost := errors.Is(context.Cause(connected), errReconnected)
+		done()
 		cancel()
-		if err == nil || ctx.Err() != nil || !passing(err) || time.Now().After(until) {
+		if err == nil || ctx.Err() != nil || time.Now().After(until) || !lost && !(b.inCluster() && passing(err)) {
 			return err
 		}
+		if !lost {
+			pause(ctx, retryEvery)
+		}
+	}
+}
+
+// errReconnected: the connection was lost while an answer was waited for, and there is another one.
+var errReconnected = errors.New("bus: connected again")
+
+// lookAgain is the interval at which a question that waits looks whether its connection was lost.
+const lookAgain = 100 * time.Millisecond
+
+// connected returns a context that ends, with errReconnected as its cause, when there is another
+// connection than now.
+func (b *Bus) connected(ctx context.Context) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	connection := b.NC.Stats().Reconnects
+
+	var mu sync.Mutex // held while the timer is set
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(lookAgain, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case inner.Err() != nil:
+		case b.NC.Stats().Reconnects != connection:
+			cancel(errReconnected)
+		default:
+			timer.Reset(lookAgain)
+		}
+	})
+	return inner, func() {
+		timer.Stop()
+		cancel(nil)
 	}
 }
 

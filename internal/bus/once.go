@@ -132,7 +132,7 @@ func (b *Bus) onceBatch(
 		if err = refusal(msgs[i].Subject, err); err == nil {
 			continue
 		}
-		if !errors.Is(err, errTaken) && !(b.inCluster() && passing(err)) {
+		if !errors.Is(err, errTaken) && !errors.Is(err, nats.ErrDisconnected) && !(b.inCluster() && passing(err)) {
 			return err
 		}
 		if earlier[i], err = b.Once(ctx, stream, msgs[i]); err != nil {

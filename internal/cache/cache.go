@@ -34,7 +34,7 @@ type Options struct {
 	// Secrets are the keys of the check of every entry, against whoever can write to Redis: the first seals, all of them open. Nil, or
 	// none: a plain checksum.
 	Secrets  func() [][]byte
-	LockTTL  time.Duration // after this, a worker that has begun to compute is taken for dead; default 30 s
+	LockTTL  time.Duration // after this without a sign of it, a worker that computes is taken for dead; default 1 s
 	LockWait time.Duration // longest wait for another worker's result, default 5 s, negative: never wait
 	Logger   *slog.Logger  // default slog.Default()
 }
@@ -131,7 +131,7 @@ func (o Options) withDefaults() Options {
 		o.Hot = 64 << 20
 	}
 	if o.LockTTL <= 0 {
-		o.LockTTL = 30 * time.Second
+		o.LockTTL = time.Second
 	}
 	if o.LockWait == 0 {
 		o.LockWait = 5 * time.Second

@@ -82,7 +82,11 @@ func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
 			return nothing
 		}
 		if taken {
-			return func() { c.unlock(ctx, name, token) }
+			stop := c.renew(ctx, name, token)
+			return func() {
+				stop()
+				c.unlock(ctx, name, token)
+			}
 		}
 		if there > 0 || c.o.LockWait < 0 || time.Now().After(deadline) {
 			return nothing
@@ -92,6 +96,29 @@ func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
 			return nothing
 		case <-time.After(pause):
 		}
+	}
+}
+
+// renewScript gives the lock its time anew if it still holds our token.
+const renewScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2]) end return 0`
+
+// renew says that this worker still computes, until stop is called: the lock of one that dies is free soon.
+func (c *Cache) renew(ctx context.Context, name, token string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var beat func()
+	beat = func() {
+		if ctx.Err() != nil {
+			return
+		}
+		c.call(ctx, func(ctx context.Context) error {
+			return c.redis.Eval(ctx, renewScript, []string{name}, token, c.o.LockTTL.Milliseconds()).Err()
+		})
+		time.AfterFunc(c.o.LockTTL/4, beat)
+	}
+	timer := time.AfterFunc(c.o.LockTTL/4, beat)
+	return func() {
+		cancel()
+		timer.Stop()
 	}
 }
 

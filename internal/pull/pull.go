@@ -24,9 +24,11 @@ import (
 
 const (
 	// pullExpiry is how long a request for messages waits at the server. One without an answer for
-	// lostAfter longer is lost.
-	pullExpiry = 10 * time.Second
-	lostAfter  = 2 * time.Second
+	// lostAfter longer is lost. It is not longer than a message waits for its acknowledgement: the
+	// requests of a worker that has fallen silent take a message once, and are gone when it is
+	// delivered again.
+	pullExpiry = 2 * time.Second
+	lostAfter  = time.Second
 
 	// lookLost is how long a request that does not wait may take.
 	lookLost = time.Second

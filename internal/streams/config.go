@@ -37,7 +37,7 @@ func (c Config) WithDefaults() Config {
 		c.Replicas = 1
 	}
 	if c.AckWait == 0 {
-		c.AckWait = 4 * time.Second
+		c.AckWait = 2 * time.Second
 	}
 	return c
 }

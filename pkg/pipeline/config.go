@@ -91,7 +91,7 @@ type Config struct {
 	// goes to another worker.
 	Drain time.Duration
 	// Heartbeat is how often a worker says that it still works, and looks whether its job is over;
-	// default 1 second.
+	// default half a second.
 	Heartbeat time.Duration
 	// SweepAfter is the age at which a job without answer is looked after, default 5 seconds;
 	// negative: never.
@@ -120,7 +120,7 @@ type Config struct {
 	KeepAtLeast time.Duration
 	// Replicas of every stream. 0: what was set up before, or 1. More need a cluster of as many servers.
 	Replicas int
-	// AckWait is after what silence a message goes to another worker, default 4 seconds. Heartbeat
+	// AckWait is after what silence a message goes to another worker, default 2 seconds. Heartbeat
 	// must be well below.
 	AckWait time.Duration
 
@@ -150,8 +150,8 @@ func (c Config) withDefaults() Config {
 	}{
 		{
 			&c.Ceiling, 15 * time.Minute}, {&c.Drain, 30 * time.Second}, {&c.Overdue,
-			10 * time.Second}, {&c.Heartbeat, time.Second},
-		{&c.SweepAfter, 5 * time.Second}, {&c.AckWait, 4 * time.Second},
+			10 * time.Second}, {&c.Heartbeat, 500 * time.Millisecond},
+		{&c.SweepAfter, 5 * time.Second}, {&c.AckWait, 2 * time.Second},
 	} {
 		if *d.value == 0 {
 			*d.value = d.def
