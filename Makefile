@@ -57,6 +57,7 @@ bench-models: ## every reference model against its solution: docs/benchmarks/exa
 figures: ## the figures of docs/ anew, from the CSV files beside them; nothing is measured
 	$(GO) run -C lab ./cmd/btnlab evaluate all --redraw --out ../docs/evaluation
 	$(GO) run -C lab ./cmd/btnlab bench --redraw ../docs/benchmarks/exact.csv
+	$(GO) run -C lab ./cmd/btnlab scale --policy ../deploy/kubernetes/components/keda/scaled.yaml --redraw --out ../docs/benchmarks/autoscale
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
 	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/acceptance

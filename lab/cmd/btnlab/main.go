@@ -20,6 +20,7 @@ type cli struct {
 	Evaluate evaluateCmd `cmd:"" help:"Run the experiments on generated models: how good the methods are, and what they say of it."`
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
+	Scale    scaleCmd    `cmd:"" help:"Start and end processes as a cluster's autoscaler would, by a ScaledObject and the real metric."`
 	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
 
