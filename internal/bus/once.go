@@ -15,6 +15,9 @@ import (
 // for it.
 const attempts = 4
 
+// mostForged is how many forged messages Once removes from its subject before it gives up.
+const mostForged = 100
+
 // maxPipelined bounds the number of publishes of OnceAll that wait for their acknowledgement.
 const maxPipelined = 256
 
@@ -48,7 +51,7 @@ func (b *Bus) OnceUnder(
 		expect = jetstream.WithExpectLastSequenceForSubject(0, filter)
 	}
 
-	for range attempts {
+	for tried, forged := 0, 0; tried < attempts && forged < mostForged; {
 		err = b.publish(ctx, m, expect)
 		if err == nil {
 			return nil, nil
@@ -58,13 +61,18 @@ func (b *Bus) OnceUnder(
 		}
 
 		earlier, getErr := b.Get(ctx, stream, filter)
-		if !errors.Is(getErr, ErrNotFound) {
+		switch {
+		case !errors.Is(getErr, ErrNotFound):
 			return earlier, getErr
+		case errors.Is(getErr, errForged):
+			forged++
+		default:
+			tried++
 		}
 	}
 	return nil, fault.New(
-		fault.Infrastructure, "bus: publish %s: refused %d times, and then nothing was there: %w",
-		m.Subject, attempts, err,
+		fault.Infrastructure, "bus: publish %s: refused again and again, and then nothing was there: %w",
+		m.Subject, err,
 	)
 }
 

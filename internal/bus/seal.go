@@ -63,7 +63,7 @@ func (b *Bus) believed(ctx context.Context, stream string, m *jetstream.RawStrea
 		return m, nil
 	}
 	b.removeForged(ctx, stream, m.Sequence)
-	return nil, fmt.Errorf("%w: %s (what is there is forged)", ErrNotFound, m.Subject)
+	return nil, fmt.Errorf("%w: %s", errForged, m.Subject)
 }
 
 // removeForged deletes a stored message that is forged. If that fails somebody else will find the same.
@@ -77,6 +77,9 @@ func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) 
 		s.DeleteMsg(ctx, sequence)
 	}
 }
+
+// errForged: what is stored on a subject is forged. It counts as not stored.
+var errForged = fmt.Errorf("%w (what is there is forged)", ErrNotFound)
 
 const removeWithin = 5 * time.Second
 
