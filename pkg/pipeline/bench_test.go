@@ -18,9 +18,9 @@ import (
 )
 
 // A job of almost no work: what the pipeline itself costs. One at a time for the latency, many for
-// the throughput.
+// the throughput; signed is in memory, with keys.
 func BenchmarkTrivialJob(b *testing.B) {
-	for _, storage := range []string{"memory", "files"} {
+	for _, storage := range []string{"memory", "signed", "files"} {
 		b.Run(storage, func(b *testing.B) {
 			o := embedded.Options{}
 			if storage == "files" {
@@ -31,7 +31,11 @@ func BenchmarkTrivialJob(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			go s.Run(context.WithoutCancel(b.Context()), pipeline.Config{})
+			var config pipeline.Config
+			if storage == "signed" {
+				config.MessageKeys = keyFile(b, "", 1)
+			}
+			go s.Run(context.WithoutCancel(b.Context()), config)
 			nc, err := s.Connect("bench")
 			if err != nil {
 				b.Fatal(err)
@@ -39,6 +43,11 @@ func BenchmarkTrivialJob(b *testing.B) {
 			c, err := client.New(nc)
 			if err != nil {
 				b.Fatal(err)
+			}
+			if storage == "signed" {
+				if err := c.MessageKeys(config.MessageKeys, false); err != nil {
+					b.Fatal(err)
+				}
 			}
 			m, err := generate.Grid(2, 2, generate.Ising{Delta: 0.5})
 			if err != nil {
