@@ -101,8 +101,8 @@ func forgerOf(t *testing.T, r *rig) *forger {
 	return f
 }
 
-// messages are the forger's in the name of a job, of some kinds: the whole of its work on its own model, a deadline that has passed, a
-// redrive and a dead letter.
+// messages are the forger's in the name of a job, of some kinds: the whole of its work on its own model, a deadline that has passed, an
+// end, a redrive and a dead letter.
 func (f *forger) messages(job, digest string, kinds ...message.Kind) (forged []*nats.Msg) {
 	lane := wire.Lane("")
 	add := func(subject string, m wire.Message) {
@@ -151,6 +151,11 @@ func (f *forger) messages(job, digest string, kinds ...message.Kind) (forged []*
 		}
 	}
 	add(wire.DeadlineSubject(lane, job), &wire.Deadline{Job: job, Digest: digest, Time: 1})
+	failed, err := wire.Encode(&wire.Answer{
+		Job: job, Digest: digest, Status: wire.StatusError, Error: &btn.ErrorInfo{Code: fault.Internal, Message: "forged"},
+	})
+	f.r.must(err)
+	add(message.EndSubject(lane, job), &message.End{Job: job, Answer: failed, Time: 1})
 	add(message.RedriveSubject(lane, job), &message.Redrive{Job: job, Time: 1})
 	add(message.DLQSubject("learn-worker", job), &message.DeadLetter{
 		Job: job, Stage: "learn-worker", Subject: "x", Payload: wire.Digest(nil), Time: 1,
@@ -233,6 +238,11 @@ func TestForgedBefore(t *testing.T) {
 		w, _ := several(t, job, model)
 		digest := r.submit(w)
 		f.write(job, digest, kinds...)
+		if c.MessageKeys == "" && (kinds[0] == message.KindDeadline || kinds[0] == message.KindEnd) {
+			stop, _ := r.run(c, pipeline.StageAggregate) // which is first, then
+			r.wait(job)
+			stop()
+		}
 		stop, _ := r.run(c, pipeline.Stages()...)
 		defer stop()
 		a := r.wait(job)
@@ -242,6 +252,7 @@ func TestForgedBefore(t *testing.T) {
 
 	alone := []message.Kind{
 		message.KindNetwork, message.KindTask, message.KindPartial, message.KindAnswer, message.KindDeadline,
+		message.KindEnd,
 	}
 	for _, kind := range alone {
 		c := sealed(t, "")
@@ -362,7 +373,7 @@ func TestForgedUnderLoad(t *testing.T) {
 	r.run(c, pipeline.Stages()...)
 	r.run(c, pipeline.Stages()...)
 
-	const jobs = 20
+	const jobs = 10
 	var done, writing sync.WaitGroup
 	over := make(chan struct{})
 	for i := range jobs {
@@ -375,7 +386,7 @@ func TestForgedUnderLoad(t *testing.T) {
 				select {
 				case <-over:
 					return
-				case <-time.After(5 * time.Millisecond):
+				case <-time.After(20 * time.Millisecond):
 					r.nc.PublishMsg(all[k%len(all)])
 				}
 			}
