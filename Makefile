@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build lint fuzz bench bench-models race acceptance chaos faults truth goldens deps figures help
+.PHONY: test build image lint fuzz bench bench-models race acceptance chaos faults truth goldens deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -22,6 +22,10 @@ deps: ## find or install redis-server, build nats-server; says clearly what it c
 build: ## the six commands, into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
 	$(GO) build -C lab -trimpath -o ../bin/ ./cmd/...
+
+VERSION ?= devel
+image: ## the container image, as an OCI layout in bin/image, with its bill of materials bin/image.cdx.json (VERSION=v1.2.3); no engine needed
+	$(GO) run -C lab ./image/build -version $(VERSION)
 
 lint: ## gofmt, go vet, staticcheck (checks and reasons in staticcheck.conf), deadcode (exceptions and reasons in .ci/deadcode.txt)
 	@test -z "$$(gofmt -l cmd pkg internal lab schemas examples)" || { gofmt -l cmd pkg internal lab schemas examples; echo "not gofmt'ed"; exit 1; }

@@ -281,6 +281,12 @@ func TestSingleServes(t *testing.T) {
 // What the production overlay starts answers a model, with its secrets as files: an nkey per role, TLS, a user of Redis.
 func TestProductionServes(t *testing.T) {
 	commands(t)
+	production(t, bin, program)
+}
+
+// production starts the pods of the production overlay that way, on servers with TLS and credentials, and asks with the btn of a folder.
+func production(t *testing.T, bin string, how func(pod, []string, map[string]string) *exec.Cmd) {
+	t.Helper()
 	certificates := testserver.NewCertificates(t)
 	dir := t.TempDir()
 	write := func(name string, text []byte) string {
@@ -332,14 +338,15 @@ func TestProductionServes(t *testing.T) {
 	}
 	// one server here: the job's three replicas are not to be had
 	start := func(p pod, env []string, mounted map[string]string) *exec.Cmd {
-		cmd := program(p, env, mounted)
-		if i := slices.Index(cmd.Args, "--replicas"); i >= 0 {
-			cmd.Args = slices.Delete(cmd.Args, i, i+2)
+		args := slices.Clone(p.spec.Containers[0].Args)
+		if i := slices.Index(args, "--replicas"); i >= 0 {
+			args = slices.Delete(args, i, i+2)
 		}
-		if i := slices.Index(cmd.Args, "--max-bytes"); i >= 0 {
-			cmd.Args[i+1] = "1GiB"
+		if i := slices.Index(args, "--max-bytes"); i >= 0 {
+			args[i+1] = "1GiB"
 		}
-		return cmd
+		p.spec.Containers[0].Args = args
+		return how(p, env, mounted)
 	}
 	n := node{t: t, start: start, files: files, local: local}
 	n.serve("production", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "--nats-ca", certificates.CA,
