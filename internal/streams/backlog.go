@@ -243,7 +243,7 @@ func (k *Backlog) readTasks(ctx context.Context, last uint64) error {
 			return nil
 		}
 		for _, m := range batch {
-			if cost, says := message.Cost(m.Header); says {
+			if cost, says := message.Cost(m.Header); says && k.Bus.Genuine(m.Subject, m.Header, m.Data) {
 				k.costs[m.Subject] = cost
 			}
 			k.read = m.Sequence
@@ -289,6 +289,9 @@ func (k *Backlog) readWork(ctx context.Context) error {
 	// Of flops per second the mean is that of seconds per flop.
 	var sums = map[string]struct{ seconds, saidSeconds, perFlop, saidFlops float64 }{}
 	for _, m := range last {
+		if !k.Bus.Genuine(m.Subject, m.Header, m.Data) {
+			continue
+		}
 		for stage, w := range message.ParseWork(m.Header.Get(message.HeaderWork)) {
 			s := sums[stage]
 			if w.Seconds > 0 {

@@ -1,0 +1,128 @@
+package bus_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+// signed returns a Bus with a key, over the connection of another one, and what it found forged.
+func signed(t *testing.T, b *bus.Bus, remove bool) (*bus.Bus, *[]message.Kind) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "keys")
+	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
+	must(t, os.WriteFile(file, []byte(key), 0o600))
+	keys, err := seal.Open(file, false, nil)
+	must(t, err)
+	own, err := bus.New(b.NC)
+	must(t, err)
+	found := &[]message.Kind{}
+	own.Guard(bus.Guard{
+		Keys: keys, Remove: remove, Forged: func(k message.Kind, _ string) { *found = append(*found, k) },
+	})
+	return own, found
+}
+
+// What is forged counts as not stored; who may remove it stores the true message in its place, one by one or many at once.
+func TestForgedIsNotThere(t *testing.T) {
+	ctx, forger := open(t, embedded.Options{})
+	reader, _ := signed(t, forger, false)
+	b, found := signed(t, forger, true)
+	for stream, subject := range map[string]string{
+		bus.StreamAnswer:   wire.AnswerSubject("a"),
+		bus.StreamNetwork:  message.NetworkSubject(0, "a"),
+		bus.StreamTask:     message.TaskSubject(0, "a", 2, 1),
+		bus.StreamPartial:  message.PartialSubject(0, "a", 2, 1),
+		bus.StreamControl:  message.RedriveSubject(0, "a"),
+		bus.StreamDeadline: wire.DeadlineSubject(0, "a"),
+		bus.StreamDead:     message.DLQSubject("stage", "a"),
+	} {
+		must(t, forger.Put(ctx, msg(subject, "forged")))
+		for range 2 {
+			if _, err := reader.Get(ctx, stream, subject); !errors.Is(err, bus.ErrNotFound) {
+				t.Errorf("%s: %v", subject, err)
+			}
+		}
+		if has, err := forger.Has(ctx, stream, subject); err != nil || !has {
+			t.Errorf("%s: a mere reader removed it: %v", subject, err)
+		}
+		earlier, err := b.Once(ctx, stream, msg(subject, "true"))
+		if err != nil || earlier != nil {
+			t.Errorf("%s: %v, %v", subject, earlier, err)
+		}
+		m, err := reader.Get(ctx, stream, subject)
+		if err != nil || string(m.Data) != "true" {
+			t.Errorf("%s: %v, %v", subject, m, err)
+		}
+	}
+	if len(*found) != 7 {
+		t.Errorf("found %v", *found)
+	}
+
+	// many at once, every other one forged
+	var all []*nats.Msg
+	for k := range 10 {
+		all = append(all, msg(message.TaskSubject(0, "many", 10, k), "true"))
+		if k%2 == 0 {
+			must(t, forger.Put(ctx, msg(message.TaskSubject(0, "many", 10, k), "forged")))
+		}
+	}
+	for range 2 { // again: all are there, and true
+		_, err := b.OnceAll(ctx, bus.StreamTask, all)
+		must(t, err)
+	}
+	if len(*found) != 12 {
+		t.Errorf("found %v", *found)
+	}
+}
+
+// A message keeps its signature when it moves to the end of its stream, and the blob that is its payload is signed with it.
+func TestSignaturesLast(t *testing.T) {
+	ctx, forger := open(t, embedded.Options{MaxPayload: 64 << 10})
+	b, found := signed(t, forger, true)
+	subject := message.PartialSubject(0, "a", 1, 0)
+	large := bytes.Repeat([]byte("large "), 32<<10)
+	for _, data := range [][]byte{[]byte("small"), large} {
+		_, err := b.Once(ctx, bus.StreamPartial, &nats.Msg{Subject: subject, Data: data})
+		must(t, err)
+		m, err := b.Last(ctx, bus.StreamPartial, subject)
+		must(t, err)
+		if bus.Named(m.Header) != (len(data) > 64<<10) {
+			t.Fatalf("%d bytes: headers %v", len(data), m.Header)
+		}
+		if moved, err := b.MoveToEnd(ctx, m); err != nil || !moved {
+			t.Fatalf("not moved: %v", err)
+		}
+		last, err := b.Get(ctx, bus.StreamPartial, subject)
+		must(t, err)
+		if last.Sequence <= m.Sequence || !bytes.Equal(last.Data, data) {
+			t.Errorf("%d bytes at %d, were %d at %d", len(last.Data), last.Sequence, len(data), m.Sequence)
+		}
+
+		// the same data, with a blob in its place or another one
+		other, err := forger.PutBlob(ctx, []byte("another"))
+		must(t, err)
+		last, err = b.Last(ctx, bus.StreamPartial, subject)
+		must(t, err)
+		swapped := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: last.Data}
+		swapped.Header[seal.Header] = last.Header[seal.Header]
+		swapped.Header["Btn-Blob"] = []string{other}
+		must(t, forger.Put(ctx, swapped))
+		if _, err := b.Get(ctx, bus.StreamPartial, subject); !errors.Is(err, bus.ErrNotFound) {
+			t.Errorf("another blob in its place: %v", err)
+		}
+	}
+	if len(*found) != 2 {
+		t.Errorf("found %v", *found)
+	}
+}
