@@ -4,7 +4,6 @@ package acceptance
 // deploy/.
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -26,16 +25,21 @@ import (
 // deployment is a running system of child processes.
 type deployment struct {
 	nats, redis string
+	env         []string // more of the workers' environment
 	workers     map[string]*exec.Cmd
+	logs        map[string]*output
 }
 
-// deploy starts servers and workers; contractors is the number of contract workers.
-func deploy(t *testing.T, contractors int) *deployment {
+// deploy starts servers and workers; contractors is the number of contract workers. The workers have
+// env in their environment.
+func deploy(t *testing.T, contractors int, env ...string) *deployment {
 	t.Helper()
 	needBinaries(t)
 	redis := testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf"})
 	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	d := &deployment{nats: server.URL, redis: redis.URL, workers: map[string]*exec.Cmd{}}
+	d := &deployment{
+		nats: server.URL, redis: redis.URL, env: env, workers: map[string]*exec.Cmd{}, logs: map[string]*output{},
+	}
 	if out, code := command(t, "btn", "setup", "--nats", d.nats, "--wait", "10s"); code != 0 {
 		t.Fatalf("btn setup: exit code %d\n%s", code, out)
 	}
@@ -54,8 +58,10 @@ func (d *deployment) start(t *testing.T, program, name string) {
 	cmd := exec.Command(filepath.Join(bin, program))
 	cmd.Env = append(os.Environ(), "BTN_NATS="+d.nats, "BTN_REDIS="+d.redis, "BTN_LOG_LEVEL=warn",
 		"BTN_LOG_FORMAT=json")
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.Env = append(cmd.Env, d.env...)
+	log := &output{}
+	d.logs[name] = log
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,73 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/config"
+)
+
+// The four commands sign what they write, by their environment; btn believes it with the same keys, and not with others. Nobody tells a
+// key.
+func TestBinariesSign(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, of byte) (path, key string) {
+		key = base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{of}, 32))
+		path = filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("# for tests\n"+key+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path, key
+	}
+	ours, key := file("ours", 1)
+	theirs, _ := file("theirs", 2)
+	d := deploy(t, 1, "BTN_MESSAGE_KEYS="+ours)
+	model := []string{"../../examples/grid8x8.uai", "--method", "symmetry-cp", "--components", "2", "--sweeps", "2"}
+	want := (*deployment)(nil).infer(t, model...)
+	sameBits(t, "with the keys", d.infer(t, append(model, "--message-keys", ours)...), want)
+	sameBits(t, "without", d.infer(t, model...), want)
+
+	// An answer that others signed is none.
+	late := append([]string{"infer", "--json", "--nats", d.nats, "--deadline", "2s", "--message-keys", theirs}, model...)
+	if out, code := command(t, "btn", late...); code == 0 {
+		t.Errorf("an answer of other keys was believed: %s", out)
+	}
+
+	// Entries of the cache open with the same keys.
+	out, code := command(t, "btn", "cache", "ls", "--json", "--redis", d.redis)
+	_, entry, _ := strings.Cut(out, `"key":"`)
+	entry, _, found := strings.Cut(entry, `"`)
+	if code != 0 || !found {
+		t.Fatalf("btn cache ls: exit code %d, %s", code, out)
+	}
+	for flags, want := range map[string]int{ours: config.ExitOK, theirs: config.ExitBadInput, "": config.ExitBadInput} {
+		args := []string{"cache", "show", entry, "--redis", d.redis}
+		if flags != "" {
+			args = append(args, "--message-keys", flags)
+		}
+		if out, code := command(t, "btn", args...); code != want {
+			t.Errorf("btn cache show with keys %q: exit code %d, want %d: %s", flags, code, want, out)
+		}
+	}
+
+	for name, log := range d.logs {
+		if text := log.String(); strings.Contains(text, "not signed") || strings.Contains(text, key) {
+			t.Errorf("%s says\n%s", name, text)
+		}
+	}
+	d.env = nil
+	d.start(t, "contract-worker", "without")
+	d.logs["without"].has(t, "messages are not signed")
+	for _, bad := range [][]string{
+		{"--message-keys", filepath.Join(dir, "none")}, {"--message-keys", dir}, {"--accept-unsigned"},
+	} {
+		args := append([]string{"--nats", d.nats, "--redis", "off"}, bad...)
+		if _, code := command(t, "contract-worker", args...); code != config.ExitBadInput {
+			t.Errorf("contract-worker %v: exit code %d", bad, code)
+		}
+	}
+}
