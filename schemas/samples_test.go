@@ -67,6 +67,7 @@ var messages = []func() wire.Message{
 	func() wire.Message { return new(message.DeadLetter) },
 	func() wire.Message { return new(message.Redrive) },
 	func() wire.Message { return new(message.End) },
+	func() wire.Message { return new(message.Room) },
 	func() wire.Message { return new(wire.Graph) },
 	func() wire.Message { return new(wire.Unanswered) },
 }

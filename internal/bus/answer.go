@@ -52,7 +52,7 @@ func (b *Bus) AnswerOr(
 		case err != nil:
 			return nil, fmt.Errorf("bus: wait for job %s: %w", job, err)
 		case m != nil:
-			return b.Payload(ctx, m.Header, m.Data)
+			return b.Payload(ctx, wire.Owner(job), m.Header, m.Data)
 		}
 		if err := quiet(ctx); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -27,8 +28,13 @@ const (
 const envelope = 4096
 
 // Fit returns m as it is published: signed, if it is internal. If its payload exceeds the server's
-// limit, it is a message with the digest of a blob that holds it.
+// limit, it is a message with the digest of a blob that holds it, which is its job's owner's.
 func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+	return b.FitFor(ctx, message.OwnerOf(m.Subject), m)
+}
+
+// FitFor is Fit for a subject that does not say whose the message is.
+func (b *Bus) FitFor(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
 	}
@@ -38,7 +44,7 @@ func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 		return m, nil
 	}
 
-	digest, err := b.PutBlob(ctx, m.Data)
+	digest, err := b.put(ctx, blobs.of(owner), m.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -52,32 +58,47 @@ func (b *Bus) Fit(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	return named, nil
 }
 
-// Payload returns the payload of a message: its data, or the blob that its header names.
-func (b *Bus) Payload(ctx context.Context, h nats.Header, data []byte) ([]byte, error) {
+// Payload returns the payload of a message: its data, or the blob that its header names, of the owner of its job.
+func (b *Bus) Payload(ctx context.Context, owner string, h nats.Header, data []byte) ([]byte, error) {
 	name := h[headerBlob]
 	if len(name) == 0 {
 		return data, nil
 	}
-	if _, err := message.ParseSubject(wire.BlobSubject(name[0])); err != nil {
+	if !form.IsDigest(name[0]) {
 		return nil, fault.New(
 			fault.BadInput, "bus: header %s: %.80q is no digest", headerBlob, name[0],
 		)
 	}
-	return b.GetBlob(ctx, name[0])
+	return b.getBlob(ctx, owner, name[0])
 }
 
 // shelf is a place for bytes under their digest: a stream with a message per digest and, for what
-// exceeds the server's limit, an object store.
+// exceeds the server's limit, an object store; of an owner's shelf pieces in the same stream.
 type shelf struct {
-	stream  string
-	bucket  string
-	subject func(digest string) string
+	stream string
+	bucket string
+	place  func(digest string) string
+	owner  string // the tenant whose it is; "": everybody's
 }
 
 var (
-	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject}    // are purged when no job needs them
-	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject} // are kept until they are removed
+	blobs  = shelf{StreamBlob, BucketBlob, wire.BlobSubject, ""}    // are purged when no job needs them
+	graphs = shelf{StreamGraph, BucketGraph, wire.GraphSubject, ""} // are kept until they are removed
 )
+
+// of returns an owner's shelf.
+func (s shelf) of(owner string) shelf {
+	s.owner = owner
+	return s
+}
+
+// subject returns where the bytes of a digest are.
+func (s shelf) subject(digest string) string {
+	if s.owner != "" {
+		digest = s.owner + "." + digest
+	}
+	return s.place(digest)
+}
 
 var (
 	// ErrDigest: the bytes stored under a digest have another digest.
@@ -124,7 +145,13 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 	}
 
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: data}
-	if int64(len(data))+envelope > b.NC.MaxPayload() {
+	switch most := b.NC.MaxPayload() - envelope; {
+	case int64(len(data)) <= most:
+	case in.owner != "":
+		if m, err = b.putPieces(ctx, in, m, int(most)); err != nil {
+			return "", err
+		}
+	default:
 		name, err := b.putObject(ctx, in, digest, data)
 		if err != nil {
 			return "", err
@@ -153,6 +180,9 @@ func (b *Bus) put(ctx context.Context, in shelf, data []byte) (digest string, er
 func (b *Bus) intact(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg, digest string,
 ) (bool, error) {
+	if len(m.Header[headerPieces]) > 0 {
+		return b.intactPieces(ctx, in, m)
+	}
 	name := m.Header[headerObject]
 	if len(name) == 0 {
 		return wire.Digest(m.Data) == digest, nil
@@ -171,14 +201,24 @@ func (b *Bus) intact(
 func (b *Bus) renew(
 	ctx context.Context, in shelf, m *jetstream.RawStreamMsg,
 ) (fresh bool, err error) {
-	b.mu.Lock()
-	c := b.streams[in.stream].CachedInfo().Config
-	b.mu.Unlock()
+	if b.owner != "" {
+		return in.stream == StreamGraph, nil // an owner does not see how old is too old
+	}
+	s, err := b.Stream(ctx, in.stream)
+	if err != nil {
+		return false, err
+	}
+	c := s.CachedInfo().Config
 
 	if c.MaxAge == 0 || time.Since(m.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2) {
 		return true, nil
 	}
 
+	if len(m.Header[headerPieces]) > 0 {
+		if fresh, err := b.renewPieces(ctx, in, m); err != nil || !fresh {
+			return false, err
+		}
+	}
 	if name := m.Header[headerObject]; len(name) > 0 {
 		written, err := b.objectTime(ctx, in, name[0])
 		if errors.Is(err, ErrNotFound) || err == nil && time.Since(written) > c.MaxAge/2 {
@@ -220,7 +260,12 @@ func (b *Bus) objectTime(ctx context.Context, in shelf, name string) (time.Time,
 // HasBlob reports whether the blob of a digest is stored and sound, and renews it, so that it is
 // kept for a job that needs it from now on.
 func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
-	m, err := b.getRaw(ctx, StreamBlob, wire.BlobSubject(digest))
+	return b.has(ctx, blobs, digest)
+}
+
+// has is HasBlob for a shelf.
+func (b *Bus) has(ctx context.Context, in shelf, digest string) (bool, error) {
+	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -228,16 +273,21 @@ func (b *Bus) HasBlob(ctx context.Context, digest string) (bool, error) {
 		return false, err
 	}
 
-	if sound, err := b.intact(ctx, blobs, m, digest); err != nil || !sound {
+	if sound, err := b.intact(ctx, in, m, digest); err != nil || !sound {
 		return false, err
 	}
-	return b.renew(ctx, blobs, m)
+	return b.renew(ctx, in, m)
 }
 
 // GetBlob returns the blob of a digest, which it checks. The error wraps ErrLost if it is not
 // stored, or not sound; then the next PutBlob writes it again.
 func (b *Bus) GetBlob(ctx context.Context, digest string) ([]byte, error) {
-	data, err := b.get(ctx, blobs, digest)
+	return b.getBlob(ctx, "", digest)
+}
+
+// getBlob is GetBlob of an owner's blob.
+func (b *Bus) getBlob(ctx context.Context, owner, digest string) ([]byte, error) {
+	data, err := b.get(ctx, blobs.of(owner), digest)
 	if errors.Is(err, ErrNotFound) {
 		err = fault.New(fault.Infrastructure, "%w: blob %.16s…: %w", ErrLost, digest, err)
 	}
@@ -253,6 +303,14 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 	}
 
 	data := m.Data
+	if len(m.Header[headerPieces]) > 0 {
+		if data, err = b.getPieces(ctx, in, m.Data); err != nil {
+			if errors.Is(err, ErrLost) {
+				b.drop(ctx, in, m.Sequence)
+			}
+			return nil, err
+		}
+	}
 	if name := m.Header[headerObject]; len(name) > 0 {
 		if data, err = b.getObject(ctx, in, name[0]); err != nil {
 			if errors.Is(err, ErrLost) {
@@ -274,6 +332,9 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 
 // drop deletes one stored message. If that fails somebody else will find the same.
 func (b *Bus) drop(ctx context.Context, in shelf, sequence uint64) {
+	if b.owner != "" {
+		return // what is put again takes its place
+	}
 	if s, err := b.Stream(ctx, in.stream); err == nil {
 		s.DeleteMsg(ctx, sequence)
 	}

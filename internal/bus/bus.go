@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -56,6 +57,7 @@ type Bus struct {
 	JS jetstream.JetStream
 
 	guard     Guard       // set before anything else is done
+	owner     string      // see As
 	storage   storage     // which streams store nothing
 	clustered atomic.Bool // see inCluster
 
@@ -110,7 +112,7 @@ func (b *Bus) Get(ctx context.Context, stream, subject string) (*jetstream.RawSt
 	if err != nil {
 		return nil, err
 	}
-	m.Data, err = b.Payload(ctx, m.Header, m.Data)
+	m.Data, err = b.Payload(ctx, message.OwnerOf(m.Subject), m.Header, m.Data)
 	return m, err
 }
 
@@ -146,6 +148,9 @@ func (b *Bus) getRaw(
 func (b *Bus) getOnce(
 	ctx context.Context, stream, subject string,
 ) (*jetstream.RawStreamMsg, error) {
+	if b.owner != "" {
+		return b.getOwned(ctx, stream, subject)
+	}
 	s, err := b.Stream(ctx, stream)
 	if err != nil {
 		return nil, err
@@ -176,6 +181,9 @@ func (b *Bus) getOnce(
 // Subjects lists the subjects of a stream that match filter, with the number of messages on each.
 // The stream's leader answers, in time proportional to the number of subjects.
 func (b *Bus) Subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	if b.owner != "" {
+		return nil, fault.New(fault.BadInput, "bus: a tenant's user cannot list what is in %s", stream)
+	}
 	var info *jetstream.StreamInfo
 	err := b.persist(ctx, func(ctx context.Context) error {
 		s, err := b.Stream(ctx, stream)

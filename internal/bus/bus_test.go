@@ -231,7 +231,7 @@ func TestGraphs(t *testing.T) {
 	for _, data := range [][]byte{small, large, small, large} {
 		digest, err := b.PutGraph(ctx, data)
 		must(t, err)
-		if got, err := b.GetGraph(ctx, digest); err != nil || !bytes.Equal(got, data) ||
+		if got, err := b.GetGraph(ctx, "", digest); err != nil || !bytes.Equal(got, data) ||
 			digest != wire.Digest(data) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
@@ -250,21 +250,21 @@ func TestGraphs(t *testing.T) {
 	}
 	wrong := wire.Digest([]byte("wrong"))
 	must(t, b.Put(ctx, msg(wire.GraphSubject(wrong), "other")))
-	if _, err := b.GetGraph(ctx, wrong); !errors.Is(err, bus.ErrDigest) {
+	if _, err := b.GetGraph(ctx, "", wrong); !errors.Is(err, bus.ErrDigest) {
 		t.Errorf("bytes that are not their digest's: %v", err)
 	}
 	for range 2 {
 		_, err = b.PutGraph(ctx, []byte("wrong"))
 		must(t, err)
 	}
-	if got, err := b.GetGraph(ctx, wrong); err != nil || string(got) != "wrong" {
+	if got, err := b.GetGraph(ctx, "", wrong); err != nil || string(got) != "wrong" {
 		t.Errorf("%q %v", got, err)
 	}
 	must(t, b.RemoveGraph(ctx, wire.Digest(large)))
 	if err := b.RemoveGraph(ctx, wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("removed twice: %v", err)
 	}
-	if _, err := b.GetGraph(ctx, wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
+	if _, err := b.GetGraph(ctx, "", wire.Digest(large)); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("removed: %v", err)
 	}
 	o, err := b.JS.ObjectStore(ctx, bus.BucketGraph)
@@ -274,7 +274,7 @@ func TestGraphs(t *testing.T) {
 	}
 	_, err = b.PutGraph(ctx, large)
 	must(t, err)
-	if got, err := b.GetGraph(ctx, wire.Digest(large)); err != nil || !bytes.Equal(got, large) {
+	if got, err := b.GetGraph(ctx, "", wire.Digest(large)); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("registered again: %d bytes, %v", len(got), err)
 	}
 }
@@ -308,10 +308,10 @@ func TestOversizedMessage(t *testing.T) {
 	if earlier == nil || string(earlier.Data) != big || earlier.Header.Get("Kept") != "yes" {
 		t.Errorf("earlier message: %v", earlier)
 	}
-	if _, err := b.Payload(
-		ctx, nats.Header{"Btn-Blob": {"../../etc"}}, nil,
-	); fault.CodeOf(err) != fault.BadInput {
-		t.Errorf("a blob that is none: %v", err)
+	for _, none := range []string{"../../etc", "globex." + wire.Digest(nil)} {
+		if _, err := b.Payload(ctx, "", nats.Header{"Btn-Blob": {none}}, nil); fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%s is no blob: %v", none, err)
+		}
 	}
 }
 

@@ -18,22 +18,37 @@ import (
 
 // Stored describes what is registered under a digest.
 type Stored struct {
+	Owner  string // the tenant whose it is; "": everybody's
 	Digest string
 	Bytes  uint64
 	Time   time.Time // when it was stored
 }
 
-// PutGraph registers a model's bytes under their digest, which it returns. A model that is
-// registered already is left as it is. The error wraps ErrFull if there is no room.
+// PutGraph registers a model's bytes under their digest, which it returns: for everybody, or as a
+// tenant's user for the tenant. A model that is registered already is left as it is. The error wraps
+// ErrFull if there is no room.
 func (b *Bus) PutGraph(ctx context.Context, data []byte) (digest string, err error) {
-	return b.put(ctx, graphs, data)
+	return b.put(ctx, graphs.of(b.owner), data)
 }
 
-// GetGraph returns the bytes of a registered model. The error wraps ErrNotFound if there is none,
+// shelvesOf returns where an owner's jobs find registered models: the owner's own, and everybody's.
+func shelvesOf(owner string) []shelf {
+	if owner == "" {
+		return []shelf{graphs}
+	}
+	return []shelf{graphs.of(owner), graphs}
+}
+
+// GetGraph returns the bytes of a model that an owner's jobs may name. The error wraps ErrNotFound if there is none,
 // ErrLost if they are gone or damaged, and ErrDigest if somebody registered other bytes under this
 // digest; then it may be registered again.
-func (b *Bus) GetGraph(ctx context.Context, digest string) ([]byte, error) {
-	return b.get(ctx, graphs, digest)
+func (b *Bus) GetGraph(ctx context.Context, owner, digest string) (data []byte, err error) {
+	for _, in := range shelvesOf(owner) {
+		if data, err = b.get(ctx, in, digest); !errors.Is(err, ErrNotFound) {
+			break
+		}
+	}
+	return data, err
 }
 
 // Graphs lists what is registered, oldest first. It takes time proportional to the bytes of all of
@@ -51,7 +66,7 @@ func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
 			continue // a subject that no request can name
 		}
 
-		one, err := b.Graph(ctx, s.Digest)
+		one, err := b.describe(ctx, graphs.of(s.Owner), s.Digest)
 		if errors.Is(err, ErrNotFound) {
 			continue // removed since
 		}
@@ -70,30 +85,47 @@ func (b *Bus) Graphs(ctx context.Context) ([]Stored, error) {
 	return all, nil
 }
 
-// Graph describes what is registered under a digest. The error wraps ErrNotFound if nothing is.
-func (b *Bus) Graph(ctx context.Context, digest string) (Stored, error) {
-	m, err := b.getRaw(ctx, StreamGraph, wire.GraphSubject(digest))
+// Graph describes what is registered under a digest for a tenant's user or for everybody. The error wraps ErrNotFound if nothing is.
+func (b *Bus) Graph(ctx context.Context, digest string) (one Stored, err error) {
+	for _, in := range shelvesOf(b.owner) {
+		if one, err = b.describe(ctx, in, digest); !errors.Is(err, ErrNotFound) {
+			break
+		}
+	}
+	return one, err
+}
+
+// describe describes what a shelf holds under a digest.
+func (b *Bus) describe(ctx context.Context, in shelf, digest string) (Stored, error) {
+	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {
 		return Stored{}, err
 	}
 
-	s := Stored{Digest: digest, Bytes: uint64(len(m.Data)), Time: m.Time}
-	if name := m.Header[headerObject]; len(name) > 0 {
-		info, err := b.object(ctx, graphs, name[0])
-		if errors.Is(err, ErrLost) { // the model may be registered again
-			return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, wire.GraphSubject(digest))
+	s := Stored{Owner: in.owner, Digest: digest, Bytes: uint64(len(m.Data)), Time: m.Time}
+	switch name := m.Header[headerObject]; {
+	case len(m.Header[headerPieces]) > 0:
+		var data []byte
+		data, err = b.getPieces(ctx, in, m.Data)
+		s.Bytes = uint64(len(data))
+	case len(name) > 0:
+		var info *jetstream.ObjectInfo
+		if info, err = b.object(ctx, in, name[0]); err == nil {
+			s.Bytes = info.Size
 		}
-		if err != nil {
-			return Stored{}, err
-		}
-		s.Bytes = info.Size
 	}
-	return s, nil
+	if errors.Is(err, ErrLost) { // the model may be registered again
+		return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, in.subject(digest))
+	}
+	return s, err
 }
 
 // RemoveGraph removes a registered model, and every object that was ever written for it. The error
-// wraps ErrNotFound if there is none.
+// wraps ErrNotFound if there is none. A tenant's user cannot remove anything.
 func (b *Bus) RemoveGraph(ctx context.Context, digest string) error {
+	if b.owner != "" {
+		return fault.New(fault.BadInput, "bus: a tenant's user cannot remove what is registered: operators can")
+	}
 	s, err := b.Stream(ctx, StreamGraph)
 	if err != nil {
 		return err

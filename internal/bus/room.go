@@ -71,6 +71,11 @@ func (b *Bus) Room(stream, consumer string, part int) *Room {
 	return &Room{b: b, stream: stream, consumer: consumer, part: part}
 }
 
+// ModelRoom returns the room for jobs.
+func (b *Bus) ModelRoom() *Room {
+	return b.Room(StreamModel, ConsumerModel, 1).Behind(StreamModel, StreamAnswer, StreamPartial, StreamBlob)
+}
+
 // Behind names streams that keep what becomes of the messages. While one of them is three quarters
 // full there is no room: whatever is accepted will need room there.
 func (r *Room) Behind(streams ...string) *Room {
@@ -172,6 +177,11 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	defer cancel()
 
 	// How many messages may come?
+	if r.b.owner != "" {
+		left, full := r.b.askRoom(ctx, lane)
+		r.told(lane, left, full, known)
+		return
+	}
 	left := roomAtOdd
 	waiting, single, err := r.waiting(ctx, lane)
 	if err == nil {
@@ -212,6 +222,35 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	if known != nil {
 		known()
 	}
+}
+
+// told notes what a worker says of the room.
+func (r *Room) told(lane, left int, full string, known func()) {
+	r.mu.Lock()
+	r.full = full
+	r.looked = time.Now()
+	l := r.lane(lane)
+	l.left = left
+	l.at = time.Now()
+	l.asking = false
+	r.mu.Unlock()
+
+	if known != nil {
+		known()
+	}
+}
+
+// Left returns how many messages may be published in a lane, and which stream behind is full, by what was known at most roomFor ago.
+func (r *Room) Left(ctx context.Context, lane int) (left int, full string) {
+	r.mu.Lock()
+	old := time.Since(r.lane(lane).at) > roomFor
+	r.mu.Unlock()
+	if old {
+		r.refresh(ctx, lane, nil)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(0, r.lane(lane).left), r.full
 }
 
 // fullBehind returns the first of the streams behind that is nearly full, or "".

@@ -218,12 +218,12 @@ const ObjectsBlob = "OBJ_" + BucketBlob
 // Named reports whether a message's payload is a blob.
 func Named(h nats.Header) bool { return len(h[headerBlob]) > 0 }
 
-// RenewPayload renews the blob that is a message's payload, if it has one.
-func (b *Bus) RenewPayload(ctx context.Context, h nats.Header) error {
+// RenewPayload renews the blob that is a message's payload, if it has one: that of its job's owner.
+func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
 	if !Named(h) {
 		return nil
 	}
-	_, err := b.HasBlob(ctx, h[headerBlob][0])
+	_, err := b.has(ctx, blobs.of(owner), h[headerBlob][0])
 	return err
 }
 

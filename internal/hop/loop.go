@@ -193,7 +193,7 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	}()
 
 	if !in.Headers {
-		if d.Data, err = l.Bus.Payload(ctx, d.Raw.Header, d.Raw.Data); err != nil {
+		if d.Data, err = l.Bus.Payload(ctx, d.Subject.Owner, d.Raw.Header, d.Raw.Data); err != nil {
 			d.Broken = fault.CodeOf(err) == fault.BadInput
 			return Done, err
 		}

@@ -41,6 +41,27 @@ type End struct {
 // Name returns "end".
 func (*End) Name() string { return "end" }
 
+// Room is a worker's word to those who may not ask the server: how many jobs a lane takes, and who works.
+type Room struct {
+	Left     int    `msgpack:"left"`               // jobs that may be submitted to the lane now
+	Full     string `msgpack:"full,omitempty"`     // a stream that is nearly full: nothing is taken
+	Unserved string `msgpack:"unserved,omitempty"` // why the lane's jobs wait, if that was asked for
+}
+
+// AskServed is the payload of a request that asks whether the lane is served, too.
+const AskServed = "served"
+
+// Name returns "room".
+func (*Room) Name() string { return "room" }
+
+// Validate checks the number.
+func (m *Room) Validate() error {
+	if m.Left < 0 || m.Left > math.MaxInt32 {
+		return invalid("left", "%d", m.Left)
+	}
+	return nil
+}
+
 // Name returns "dead-letter".
 func (*DeadLetter) Name() string { return "dead-letter" }
 

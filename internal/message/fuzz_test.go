@@ -57,6 +57,7 @@ func FuzzProgress(f *testing.F)   { fuzzMessage(f, new(wire.Progress)) }
 func FuzzCancel(f *testing.F)     { fuzzMessage(f, new(wire.Cancel)) }
 func FuzzDeadline(f *testing.F)   { fuzzMessage(f, new(wire.Deadline)) }
 func FuzzDeadLetter(f *testing.F) { fuzzMessage(f, new(DeadLetter)) }
+func FuzzRoom(f *testing.F)       { fuzzMessage(f, new(Room)) }
 func FuzzEnd(f *testing.F)        { fuzzMessage(f, new(End)) }
 func FuzzRedrive(f *testing.F)    { fuzzMessage(f, new(Redrive)) }
 func FuzzGraph(f *testing.F)      { fuzzMessage(f, new(wire.Graph)) }

@@ -504,6 +504,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		},
 		{&Redrive{Job: "j", Time: -1}, "time"},
 		{&End{Job: "j", Time: -1}, "time"},
+		{&Room{Left: -1}, "left"},
 		{&End{Job: "j$"}, "job"},
 		{&wire.Graph{}, "model: wire: invalid message: neither model nor uai is given"},
 		{&wire.Graph{Model: &wire.Model{Domains: []int{0}}}, "model.domains[0]"},

@@ -32,6 +32,7 @@ const (
 	KindDLQ      Kind = "dlq"      // dlq.<stage>.<job>
 	KindBlob     Kind = "blob"     // blob.<digest>
 	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
+	KindRoom     Kind = "room"     // room.<lane>: request and reply, nothing is stored under it
 	// infer, infer.<owner>: request and reply, nothing is stored under it
 	KindInfer Kind = "infer"
 )
@@ -54,6 +55,15 @@ func KindOf(subject string) Kind {
 	}
 	kind, _, _ := strings.Cut(rest, ".")
 	return Kind(kind)
+}
+
+// OwnerOf returns the owner of what is on a subject, "" if it is nobody's or no subject of version 1.
+func OwnerOf(subject string) string {
+	s, err := ParseSubject(subject)
+	if err != nil {
+		return ""
+	}
+	return s.Owner
 }
 
 // ErrSubject: a text is not a subject of version 1.
@@ -86,6 +96,8 @@ func (s Subject) String() string {
 		)
 	case KindDLQ:
 		return head + s.Stage + "." + s.Job
+	case KindRoom:
+		return head + strconv.Itoa(s.Lane)
 	case KindBlob, KindGraph:
 		if s.Owner != "" {
 			head += s.Owner + "."
@@ -118,6 +130,7 @@ var layouts = map[Kind]string{
 	KindDLQ:      "sj",
 	KindBlob:     "d",
 	KindGraph:    "d",
+	KindRoom:     "l",
 	KindInfer:    "",
 }
 
@@ -191,6 +204,9 @@ func NetworkSubject(lane int, job string) string { return laned(KindNetwork, lan
 
 // RedriveSubject returns the subject of the message that starts a job again.
 func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lane, job) }
+
+// RoomSubject is where workers are asked about a lane.
+func RoomSubject(lane int) string { return Subject{Kind: KindRoom, Lane: lane}.String() }
 
 // EndSubject returns the subject of the message that asks the aggregator to end a job.
 func EndSubject(lane int, job string) string { return laned(KindEnd, lane, job) }

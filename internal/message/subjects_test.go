@@ -27,6 +27,7 @@ func TestSubjects(t *testing.T) {
 		DLQSubject("learn", "a"):      {Kind: KindDLQ, Stage: "learn", Job: "a"},
 		wire.BlobSubject(digestA):     {Kind: KindBlob, Digest: digestA},
 		wire.GraphSubject(digestA):    {Kind: KindGraph, Digest: digestA},
+		RoomSubject(15):               {Kind: KindRoom, Lane: 15},
 		wire.InferSubject:             {Kind: KindInfer},
 
 		wire.ModelSubject(3, "acme.a"):          {Kind: KindModel, Lane: 3, Owner: "acme", Job: "acme.a"},

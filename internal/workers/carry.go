@@ -39,7 +39,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 		return false, err
 	}
 
-	if err := w.Bus.RenewPayload(ctx, model.Header); err != nil {
+	if err := w.Bus.RenewPayload(ctx, wire.Owner(job), model.Header); err != nil {
 		return false, err
 	}
 	if err := w.carryQueued(ctx, lane, job); err != nil {
@@ -64,7 +64,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 	m, err := w.Bus.Get(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
 	var network message.Network
 	if err == nil && wire.Decode(m.Data, &network) == nil {
-		if err := w.renew(ctx, m.Header, network.Blob); err != nil {
+		if err := w.renew(ctx, wire.Owner(job), m.Header, network.Blob); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 		if len(task.Plan) > 0 {
 			blobs = blobs[:1]
 		}
-		if err := w.renew(ctx, m.Header, blobs...); err != nil {
+		if err := w.renew(ctx, wire.Owner(job), m.Header, blobs...); err != nil {
 			return err
 		}
 		if !bus.Named(m.Header) {
@@ -110,8 +110,8 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 
 // renew renews the blob that holds a message's payload, if one does, and the blobs of the given
 // digests. HasBlob renews what it finds.
-func (w *Aggregate) renew(ctx context.Context, h nats.Header, blobs ...string) error {
-	if err := w.Bus.RenewPayload(ctx, h); err != nil {
+func (w *Aggregate) renew(ctx context.Context, owner string, h nats.Header, blobs ...string) error {
+	if err := w.Bus.RenewPayload(ctx, owner, h); err != nil {
 		return err
 	}
 
@@ -144,13 +144,13 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 			return err
 		}
 
-		if err := w.Bus.RenewPayload(ctx, m.Header); err != nil {
+		if err := w.Bus.RenewPayload(ctx, wire.Owner(job), m.Header); err != nil {
 			return err
 		}
 		if first && !bus.Named(m.Header) {
 			var p message.Partial
 			if wire.Decode(m.Data, &p) == nil && len(p.Plan) == 0 {
-				if err := w.renew(ctx, nil, p.JobBlob); err != nil {
+				if err := w.renew(ctx, "", nil, p.JobBlob); err != nil {
 					return err
 				}
 			}

@@ -104,7 +104,7 @@ func (w *Reparam) remember(
 	// Several callers of one key share one computation; built is what this call has computed.
 	var built *cached.Network
 	compute := func(ctx context.Context) ([]byte, error) {
-		model, err := w.registered(ctx, m.ModelDigest)
+		model, err := w.registered(ctx, wire.Owner(m.Job), m.ModelDigest)
 		if err != nil {
 			return nil, err
 		}
@@ -145,8 +145,8 @@ func deref(p *cached.Network) cached.Network {
 
 // registered reads a registered model. A digest without a model, or with one that cannot be read,
 // is bad input of the request.
-func (w *Reparam) registered(ctx context.Context, digest string) (*factorgraph.Model, error) {
-	data, err := w.Bus.GetGraph(ctx, digest)
+func (w *Reparam) registered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
+	data, err := w.Bus.GetGraph(ctx, owner, digest)
 	switch {
 	case errors.Is(err, bus.ErrNotFound):
 		return nil, fault.New(

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
@@ -71,6 +73,11 @@ func (w *Reparam) serve(ctx context.Context) error {
 		if err == nil {
 			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]))
 		}
+	}
+	if err == nil {
+		room := w.Bus.ModelRoom()
+		err = offered.AddEndpoint("room", micro.HandlerFunc(func(r micro.Request) { go s.room(r, room) }),
+			micro.WithEndpointSubject(wire.Prefix+"room.*"))
 	}
 	if err != nil {
 		if offered != nil {
@@ -151,11 +158,37 @@ func (s *service) take(r micro.Request) {
 	}()
 }
 
+// room answers those who may not ask the server themselves how many jobs a lane takes, and who works.
+func (s *service) room(r micro.Request, models *bus.Room) {
+	lane, err := strconv.Atoi(r.Subject()[strings.LastIndexByte(r.Subject(), '.')+1:])
+	if err != nil || lane < 0 || lane >= wire.Lanes {
+		r.Error(wire.ReplyBadRequest, "no such lane", nil)
+		return
+	}
+
+	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	defer cancel()
+	var m message.Room
+	m.Left, m.Full = models.Left(ctx, lane)
+	if string(r.Data()) == message.AskServed {
+		if _, err := s.Bus.Served(ctx, lane); err != nil {
+			m.Unserved = s.Info(err).Message
+		}
+	}
+
+	b, err := wire.Encode(&m)
+	if err != nil {
+		s.Log.Error("cannot encode a reply", "error", err)
+		return
+	}
+	s.Bus.NC.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: message.Headers(&m, "", "", ""), Data: b})
+}
+
 // infer submits the request and waits for its answer.
 func (s *service) infer(r micro.Request, began time.Time) {
 	submit, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
 	defer cancel()
-	data, err := s.Bus.Payload(submit, nats.Header(r.Headers()), r.Data())
+	data, err := s.Bus.Payload(submit, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
 	if err != nil {
 		s.refuse(r, began, "", replyCode(err), err)
 		return
@@ -279,7 +312,7 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
 	defer cancel()
 
-	m, err := s.Bus.Fit(ctx, &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	m, err := s.Bus.FitFor(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
 	if err == nil {
 		err = s.Bus.NC.PublishMsg(m)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nuid"
 )
 
 // Ask submits a factor graph with queries, or for its ln Z alone, and waits for the answer, which
@@ -23,7 +22,7 @@ func (c *Client) Ask(
 	if err != nil {
 		return nil, err
 	}
-	request.Job = nuid.Next()
+	request.Job = c.NewJob()
 	if _, err := c.Submit(ctx, request); err != nil {
 		return nil, err
 	}

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
 )
 
 var (
@@ -76,11 +78,9 @@ func New(nc *nats.Conn) (*Client, error) {
 // On returns a Client over what workers of this module have of a connection.
 func On(b *bus.Bus) *Client {
 	return &Client{
-		nc:  b.NC,
-		bus: b,
-		room: b.Room(bus.StreamModel, bus.ConsumerModel, 1).Behind(
-			bus.StreamModel, bus.StreamAnswer, bus.StreamPartial, bus.StreamBlob,
-		),
+		nc:   b.NC,
+		bus:  b,
+		room: b.ModelRoom(),
 	}
 }
 
@@ -96,6 +96,33 @@ func (c *Client) MessageKeys(file string, acceptUnsigned bool) error {
 	return nil
 }
 
+// As says that the connection is a tenant's user, who may submit jobs of that owner only, and read what is
+// said of them. It is called before anything else. The client then asks for nothing that only workers and
+// operators may know.
+func (c *Client) As(tenant string) error {
+	if !form.IsToken(tenant) {
+		return fault.New(fault.BadInput, "client: tenant %.80q is not [A-Za-z0-9_-]{1,64}", tenant)
+	}
+	c.bus.As(tenant)
+	return nil
+}
+
+// NewJob returns a job's id that nobody else has, of the tenant of As.
+func (c *Client) NewJob() string {
+	if owner := c.bus.Owner(); owner != "" {
+		return owner + "." + nuid.Next()
+	}
+	return nuid.Next()
+}
+
+// mine returns an error if a job is not one of the tenant of As, whose user the server would tell nothing.
+func (c *Client) mine(job string) error {
+	if owner := c.bus.Owner(); owner != "" && wire.Owner(job) != owner {
+		return fault.New(fault.BadInput, "client: job %.130q is not owned by %s, whose user this is", job, owner)
+	}
+	return nil
+}
+
 // Close closes the connection if Connect made it.
 func (c *Client) Close() {
 	if c.owned {
@@ -108,6 +135,9 @@ func (c *Client) Close() {
 // another request, in whatever lane, ErrBusy if too many jobs of the tenant's lane wait, and
 // ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
+	if err := c.mine(m.Job); err != nil {
+		return "", err
+	}
 	lane := wire.LaneOf(m.Job, m.Tenant)
 	// A client without room is refused before its model is encoded, because it will ask again and
 	// again.
@@ -225,8 +255,8 @@ func (c *Client) stored(ctx context.Context, job string) bool {
 // startTimer sets the timer of a job with a deadline. The first worker sets it again, by the
 // server's clock; until then this one ends the job even if there is no such worker.
 func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
-	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() {
-		return nil // what is too long is refused by the worker, which knows how long jobs are kept
+	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || c.bus.Owner() != "" {
+		return nil // a tenant's user sets no timers; what is too long is refused by the worker, which knows how long jobs are kept
 	}
 	at := time.Now().UnixMilli() + m.DeadlineMS
 	return c.bus.FirstTimer(
@@ -239,7 +269,7 @@ const longestTimer = 366 * 24 * time.Hour
 
 // Answer returns the job's answer. The error wraps ErrNotFound while there is none.
 func (c *Client) Answer(ctx context.Context, job string) (*wire.Answer, error) {
-	if err := checkJob(job); err != nil {
+	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
 	m, err := c.bus.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
@@ -267,9 +297,12 @@ func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 	return c.WaitTelling(ctx, job, nil)
 }
 
-func checkJob(job string) error {
+// checkJob returns an error if that is no job's id, or not one of the tenant of As.
+func (c *Client) checkJob(job string) error {
 	if !wire.ValidJob(job) {
-		return fault.New(fault.BadInput, "client: job %.80q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job)
+		return fault.New(
+			fault.BadInput, "client: job %.130q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job,
+		)
 	}
-	return nil
+	return c.mine(job)
 }

@@ -14,7 +14,7 @@ import (
 // Watch calls f with the job's progress until stop is called. Progress is for people: some may be
 // lost. f is called from one goroutine at a time.
 func (c *Client) Watch(job string, f func(wire.Progress)) (stop func(), err error) {
-	if err := checkJob(job); err != nil {
+	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
 	sub, err := c.nc.Subscribe(wire.ProgressSubject(job), func(m *nats.Msg) {
@@ -32,7 +32,7 @@ func (c *Client) Watch(job string, f func(wire.Progress)) (stop func(), err erro
 // Cancel asks that a job end without a result. A job that has its answer keeps it; the answer says
 // which it was.
 func (c *Client) Cancel(ctx context.Context, job, reason string) error {
-	if err := checkJob(job); err != nil {
+	if err := c.checkJob(job); err != nil {
 		return err
 	}
 	m := &wire.Cancel{Job: job, Reason: reason, Time: time.Now().UnixMilli()}

@@ -24,7 +24,7 @@ func (c *Client) DeadLetters(ctx context.Context) ([]message.DeadLetter, error) 
 
 // DeadLettersOf returns those of one job. The error wraps ErrNotFound if there is none.
 func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]message.DeadLetter, error) {
-	if err := checkJob(job); err != nil {
+	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
 	letters, err := c.deadLetters(ctx, message.DLQSubject("*", job))
@@ -90,7 +90,7 @@ func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 // The error wraps ErrNotFound if the model is gone, and ErrNotReplayable if the job was answered,
 // cancelled or past its deadline.
 func (c *Client) Replay(ctx context.Context, job string) error {
-	if err := checkJob(job); err != nil {
+	if err := c.checkJob(job); err != nil {
 		return err
 	}
 	model, err := c.bus.Last(ctx, bus.StreamModel, message.AnyLane(job))

@@ -13,7 +13,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
-	"github.com/nats-io/nuid"
 )
 
 // PendingError says that a request's job is stored, and not answered yet: go on with Wait, or
@@ -49,7 +48,9 @@ const replyAfter = 10 * time.Second
 // safe. The end of ctx does not end the job: Cancel does, which needs its id.
 func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error) {
 	if m.Job == "" {
-		m.Job = nuid.Next()
+		m.Job = c.NewJob()
+	} else if err := c.mine(m.Job); err != nil {
+		return nil, err
 	}
 	b, err := wire.Encode(&m)
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		)
 	}
 
-	data, err := c.bus.Payload(ctx, reply.Header, reply.Data)
+	data, err := c.bus.Payload(ctx, wire.Owner(m.Job), reply.Header, reply.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 // RegisteredModel says what is registered under a digest.
 type RegisteredModel struct {
+	Owner  string // the tenant whose it is; "": everybody's
 	Digest string
 	Bytes  uint64    // of the registered message
 	Time   time.Time // since when
@@ -36,7 +37,7 @@ func (c *Client) Model(ctx context.Context, digest string) (*wire.Graph, error) 
 	if err := checkModel(digest); err != nil {
 		return nil, err
 	}
-	b, err := c.bus.GetGraph(ctx, digest)
+	b, err := c.bus.GetGraph(ctx, c.bus.Owner(), digest)
 	if err != nil {
 		return nil, unregistered(digest, err)
 	}

@@ -36,7 +36,11 @@ func (c *Client) Results(
 	f func(job string, a *wire.Answer, err error),
 ) (stop func(), err error) {
 	head := len(wire.DoneSubject(""))
-	sub, err := c.nc.Subscribe(message.Filter(message.KindDone), func(m *nats.Msg) {
+	filter := message.Filter(message.KindDone)
+	if owner := c.bus.Owner(); owner != "" {
+		filter = wire.DoneSubject(owner + ".*")
+	}
+	sub, err := c.nc.Subscribe(filter, func(m *nats.Msg) {
 		job := m.Subject[min(head, len(m.Subject)):]
 		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
 			return
@@ -44,7 +48,7 @@ func (c *Client) Results(
 		if !c.bus.GenuineDone(job, m) {
 			return
 		}
-		data, err := c.bus.Payload(ctx, m.Header, m.Data)
+		data, err := c.bus.Payload(ctx, wire.Owner(job), m.Header, m.Data)
 		if err != nil {
 			f(job, nil, err)
 			return

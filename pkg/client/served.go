@@ -5,14 +5,11 @@ package client
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 var (
@@ -23,19 +20,10 @@ var (
 	)
 	// ErrNoWorkers: no worker asks for the messages of the job's lane. The job is stored, and
 	// answered as soon as there are workers.
-	ErrNoWorkers = errors.New("client: nobody serves the job's lane")
+	ErrNoWorkers = bus.ErrNoWorkers
 	// ErrNotSetUp: the server has no streams for jobs: `btn setup` has not been run.
 	ErrNotSetUp = bus.ErrNoStream
 )
-
-// stages are the workers through which every job passes, with the stream and the consumers from
-// which they take it.
-var stages = []struct{ worker, stream, consumer string }{
-	{query.StageReparam, bus.StreamModel, bus.ConsumerModel},
-	{query.StageLearn, bus.StreamNetwork, bus.ConsumerNetwork},
-	{query.StageContract, bus.StreamTask, bus.ConsumerTask},
-	{query.StageAggregate, bus.StreamPartial, bus.ConsumerPartial},
-}
 
 // notLong is how many looks in a row must find that nobody asks for a lane while others are served:
 // a busy worker asks lane after lane.
@@ -76,7 +64,7 @@ func (q *quiet) look(ctx context.Context) error {
 		return nil
 	}
 
-	nobody, err := q.c.served(ctx, subject.Lane)
+	nobody, err := q.c.bus.Served(ctx, subject.Lane)
 	if err == nil {
 		q.unasked = 0
 		return nil
@@ -93,75 +81,8 @@ func (q *quiet) look(ctx context.Context) error {
 // on some, else which do not. The error wraps ErrNoWorkers or ErrNotSetUp. A worker that is busy
 // with other lanes may seem not to serve this one for a moment.
 func (c *Client) Served(ctx context.Context, tenant string) error {
-	_, err := c.served(ctx, wire.Lane(tenant))
+	_, err := c.bus.Served(ctx, wire.Lane(tenant))
 	return err
-}
-
-// served is Served of a lane; nobody if not even another lane of the stage is served.
-func (c *Client) served(ctx context.Context, lane int) (nobody bool, err error) {
-	for _, stage := range stages {
-		s, err := c.bus.Stream(ctx, stage.stream)
-		if err != nil {
-			return true, err
-		}
-
-		mine, others, none, err := asked(ctx, s, stage.consumer, lane)
-		switch {
-		case err != nil:
-			return false, nil // not known
-		case mine:
-		case none:
-			return true, fault.New(
-				fault.Infrastructure, "%w: stream %s has no consumers", ErrNotSetUp, stage.stream,
-			)
-		case others:
-			return false, fault.New(
-				fault.Infrastructure,
-				"%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers,
-				stage.worker, lane,
-			)
-		default:
-			return true, fault.New(
-				fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker,
-			)
-		}
-	}
-	return false, nil
-}
-
-// asked reports whether workers ask for messages of a lane, or of another, at a stage's consumers, or
-// work on some; none if there are no consumers.
-func asked(
-	ctx context.Context, s jetstream.Stream, stage string, lane int,
-) (mine, others, none bool, err error) {
-	own := stage + "-" + strconv.Itoa(lane)
-	names := []string{own}
-	for other := range wire.Lanes {
-		names = append(names, stage+"-"+strconv.Itoa(other))
-	}
-	names = append(names, stage) // the one for all lanes
-
-	none = true
-	for _, name := range names {
-		consumer, err := s.Consumer(ctx, name)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			continue
-		}
-		if err != nil {
-			return false, false, false, err
-		}
-
-		none = false
-		info := consumer.CachedInfo()
-		switch {
-		case info.NumWaiting == 0 && info.NumAckPending == 0:
-		case name == own || name == stage:
-			return true, others, false, nil
-		default:
-			others = true
-		}
-	}
-	return false, others, none, nil
 }
 
 // WaitTelling is Wait, and calls tell when a second has passed without an answer and nobody serves
@@ -170,7 +91,7 @@ func asked(
 func (c *Client) WaitTelling(
 	ctx context.Context, job string, tell func(error),
 ) (*wire.Answer, error) {
-	if err := checkJob(job); err != nil {
+	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
 	q := &quiet{c: c, job: job, tell: tell}
