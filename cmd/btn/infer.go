@@ -16,12 +16,15 @@ import (
 	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/internal/tracing"
+	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // inferCmd answers queries to a model, in this process or by the workers of a server.
@@ -159,10 +162,17 @@ func (c *inferCmd) answer(
 		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", a.queries[0].EvidenceFile)
 	}
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
+	provider, flush, err := export.Traces(ctx, "btn", logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer flush()
+	ctx, end := tracing.Root(ctx, provider, "infer")
+	defer func() { end(err) }()
 	if c.NATS == "" {
 		t.CheckRedis(ctx, c.Redis)
 	}
-	remote, closeRemote, err := c.connect(ctx, logger)
+	remote, closeRemote, err := c.connect(ctx, logger, provider)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,7 +229,9 @@ func (c *inferCmd) answer(
 }
 
 // connect reaches running workers, or starts the embedded stack.
-func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Client, func(), error) {
+func (c *inferCmd) connect(
+	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider,
+) (*client.Client, func(), error) {
 	if c.NATS != "" {
 		remote, err := natsFlag{c.NATS, c.AsNATS, c.Signing}.dial()
 		if err != nil {
@@ -232,6 +244,7 @@ func (c *inferCmd) connect(ctx context.Context, logger *slog.Logger) (*client.Cl
 		Redis:   c.Redis,
 		Threads: c.Threads,
 		Drain:   console.Drain,
+		Tracing: provider,
 	})
 	if err != nil {
 		return nil, nil, err

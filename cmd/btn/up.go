@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/pipeline"
@@ -38,6 +39,11 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	metrics := metrics.New()
 	t.CheckRedis(ctx, c.Redis)
+	provider, flush, err := export.Traces(ctx, "basetensor", logger)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	s, err := console.StartStack(ctx, logger,
 		embedded.Options{
 			Dir:       c.Dir,
@@ -49,7 +55,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 			NoRedis:   c.Redis != "",
 		},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
-			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics})
+			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tracing: provider})
 
 	if err != nil {
 		return err

@@ -65,6 +65,8 @@ var service = []string{
 	"internal/seal",
 	"internal/streams",
 	"internal/telemetry",
+	"internal/tracing",
+	"internal/tracing/export",
 	"internal/worker",
 	"internal/workers",
 	"pkg/client",
@@ -308,6 +310,19 @@ func TestWorkersLinkNoServer(t *testing.T) {
 		} {
 			if d[server] {
 				t.Errorf("%s links %s", cmd, server)
+			}
+		}
+	}
+}
+
+// TestOnlyCommandsExportTraces: the exporter of OpenTelemetry brings gRPC. Whoever imports the pipeline or the client gets the
+// interface alone.
+func TestOnlyCommandsExportTraces(t *testing.T) {
+	for pkg, want := range map[string]bool{"pkg/client": false, "pkg/pipeline": false, "pkg/embedded": false, "cmd/aggregator": true} {
+		d := deps(t, pkg)
+		for _, heavy := range []string{"go.opentelemetry.io/otel/sdk/trace", "google.golang.org/grpc"} {
+			if d[heavy] != want {
+				t.Errorf("%s depends on %s: %v", pkg, heavy, d[heavy])
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/digest"
 	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/internal/tracing"
 )
 
 // Options of a cache. The zero value of a field means its default.
@@ -183,16 +184,30 @@ func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
 
 // look is Get without counting a miss: GetOrCompute looks twice.
 func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
+	ctx, span := tracing.Child(ctx, "cache")
+	value, where := c.find(ctx, key)
+	if span.IsRecording() {
+		span.SetAttributes(
+			tracing.Kind.String(KindOf(key)), tracing.Where.String(where), tracing.Hit.Bool(where != ""),
+		)
+	}
+	span.End()
+	return value, where != ""
+}
+
+// find returns the value under key and where it was: process or redis, or "".
+func (c *Cache) find(ctx context.Context, key string) (value []byte, where string) {
 	if value, ok := c.hot.Get(key); ok {
 		c.stats.hit(key, true)
-		return value, true
+		return value, "process"
 	}
 	value, ok := c.read(ctx, key)
-	if ok {
-		c.stats.hit(key, false)
-		c.hot.put(key, value)
+	if !ok {
+		return nil, ""
 	}
-	return value, ok
+	c.stats.hit(key, false)
+	c.hot.put(key, value)
+	return value, "redis"
 }
 
 // read returns the value that Redis has under key, if it can be trusted.

@@ -9,9 +9,11 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // WriteTimeout bounds the writing of terminal answers and dead letters, which outlive the work's
@@ -80,7 +82,16 @@ func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored in
 // Answer stores a terminal answer, unless one is stored already. It returns ErrForeign if that is
 // another request's. The job's model was stored at the time asked; zero: that is not known. Only the
 // loop that Answers may call it.
-func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
+func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
+		var span trace.Span
+		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
+			tracing.Job.String(a.Job), tracing.Stage.String(l.Stage),
+			tracing.Method.String(methodOf(a.Results)), tracing.Outcome.String(outcomeOf(a)),
+		))
+		defer func() { tracing.End(span, err) }()
+	}
+
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
@@ -90,6 +101,7 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) erro
 		Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
 		Data:    b,
 	}
+	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
 	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)
 	if err == nil && earlier == nil {
@@ -169,7 +181,7 @@ func statusOf(code fault.Code) string {
 // Fail ends the job of a message with an error. It does nothing if the job has another request's
 // answer.
 func (l *Loop) Fail(d *Message, err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
+	ctx, cancel := context.WithTimeout(d.within(context.Background()), WriteTimeout)
 	defer cancel()
 
 	info := l.Info(err)
@@ -240,11 +252,13 @@ func (l *Loop) askToEnd(ctx context.Context, lane int, m *message.End) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Bus.Once(ctx, bus.StreamControl, &nats.Msg{
+	msg := &nats.Msg{
 		Subject: message.EndSubject(lane, m.Job),
 		Header:  message.Headers(m, m.Job, "", m.Tenant),
 		Data:    b,
-	})
+	}
+	tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
+	_, err = l.Bus.Once(ctx, bus.StreamControl, msg)
 	return err
 }
 

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Ended is what is told of a job whose answer this process stored.
@@ -72,7 +74,7 @@ func outcomeOf(a *wire.Answer) string {
 }
 
 // tell tells that this process stored an answer, of a job whose model was stored at that time.
-func (l *Loop) tell(_ context.Context, a *wire.Answer, asked time.Time) {
+func (l *Loop) tell(ctx context.Context, a *wire.Answer, asked time.Time) {
 	if l.Ended != nil {
 		l.Ended(a.Job)
 	}
@@ -83,5 +85,6 @@ func (l *Loop) tell(_ context.Context, a *wire.Answer, asked time.Time) {
 		Took:    max(0, time.Since(asked)),
 		Timed:   !asked.IsZero(),
 		Results: a.Results,
+		Trace:   tracing.ID(trace.SpanContextFromContext(ctx)),
 	})
 }

@@ -22,12 +22,7 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	}
 
 	h := message.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
-	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
-		if v := d.Raw.Header[name]; len(v) > 0 {
-			h[name] = v
-		}
-	}
-
+	d.carry(h)
 	if d.stamp != "" {
 		h[message.HeaderWork] = []string{d.stamp}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Loop is what the handlers of one stage in one process have in common.
@@ -51,6 +52,9 @@ type Loop struct {
 
 	// Rebuilds counts the jobs that were started again for something that was lost.
 	Rebuilds Rebuilds
+
+	// Tracer makes the spans; nil: nobody records any.
+	Tracer trace.Tracer
 
 	// Meter measures what messages of the intakes that are Metered cost this process.
 	Meter Meter
@@ -119,6 +123,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	}
 
 	ctx, cancel := context.WithCancelCause(l.Hard)
+	ctx = l.follow(ctx, d, in)
 	stop := l.heartbeat(ctx, d, cancel, in)
 	subject := d.Subject
 	metered := l.metered(d, in)
@@ -153,6 +158,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 
 	outcome := l.settle(d, in, asked, err, cause)
 	took := time.Since(began)
+	d.left(outcome, err)
 	l.Metrics.Settled(l.Stage, outcome.name, took)
 	l.logOutcome(d, outcome, err, took)
 	return true

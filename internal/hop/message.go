@@ -9,6 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Reasons for which work is stopped or a message is given up. None of them reaches a client.
@@ -33,11 +35,13 @@ type Message struct {
 
 	Digest  string // of the request, as soon as it is known
 	Tenant  string
-	Queries int     // number of the request's queries, 0 if it is not known
-	Broken  bool    // the message could not be decoded, or contradicts its subject
-	Silent  bool    // an error of the message does not end the job
-	Flops   float64 // of the work that was done, as they were expected
-	stamp   string  // what messages cost this stage and those before, for the outputs' headers
+	Queries int         // number of the request's queries, 0 if it is not known
+	Broken  bool        // the message could not be decoded, or contradicts its subject
+	Silent  bool        // an error of the message does not end the job
+	Flops   float64     // of the work that was done, as they were expected
+	span    trace.Span  // of the work; nil where nobody records it
+	trace   nats.Header // has the trace in place of those of Raw; may be nil
+	stamp   string      // what messages cost this stage and those before, for the outputs' headers
 }
 
 // Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is

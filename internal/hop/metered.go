@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/fault"
 )
 
 // Work is what is told of a message that was a stage's proper work.
@@ -45,6 +46,7 @@ func passable(value string) string {
 func (m *metered) abandon() {
 	if m != nil {
 		m.l.Meter.end(m.begun, 0, false)
+		m.d.left(Dead, fault.New(fault.Internal, "pipeline: the handler was given up"))
 	}
 }
 
@@ -63,5 +65,6 @@ func (m *metered) end(began time.Time, worked bool) {
 		Took:    time.Since(began),
 		Flops:   flops,
 		Charged: m.l.Meter.end(m.begun, flops, worked),
+		Trace:   m.d.traceID(),
 	})
 }

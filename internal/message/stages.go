@@ -66,6 +66,9 @@ type Partial struct {
 	Ends    []int              `msgpack:"ends,omitempty"`
 	Stored  int64              `msgpack:"stored,omitempty"`
 	Timings map[string]float64 `msgpack:"timings,omitempty"`
+
+	// Header is that of the message, where it was read from its stream.
+	Header map[string][]string `msgpack:"-"`
 }
 
 // Name returns "network".

@@ -20,6 +20,7 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/telemetry"
+	"github.com/basetensor/basetensor/internal/tracing/export"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
@@ -116,6 +117,12 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 	if f.Signing.MessageKeys == "" {
 		logger.Warn("messages are not signed (--message-keys): whoever may write to NATS can forge answers")
 	}
+	provider, flush, err := export.Traces(ctx, "basetensor-"+string(stage), logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
+	defer flush()
 	nc, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
@@ -134,7 +141,8 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		Threads:     f.Threads,
 		Memory:      int64(f.Memory),
 		ChunkFlops:  f.ChunkFlops,
-		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) }, Logger: logger, Metrics: metrics,
+		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) },
+		Logger: logger, Metrics: metrics, Tracing: provider,
 	}), stage)
 	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // what it computes nobody can end but the end of the process

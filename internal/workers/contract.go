@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -86,6 +87,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 
 	d.Flops = m.Cost
+	d.Describe(tracing.Flops.Float64(m.Cost))
 
 	out := &message.Partial{
 		Job:         m.Job,

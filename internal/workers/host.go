@@ -19,6 +19,7 @@ import (
 	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/pkg/query"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Settings are the options of the stages of a process. pipeline.Config has their defaults and
@@ -41,6 +42,7 @@ type Host struct {
 	Log     *slog.Logger
 	Metrics *metrics.Metrics
 	Cache   *cache.Cache
+	Tracer  trace.Tracer    // makes spans; nil: nobody records any
 	Redis   bool            // the cache has a Redis: decompositions and projectors are remembered
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the workers shall: nothing new is begun
@@ -86,6 +88,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 		Bus:         h.Bus,
 		Log:         log,
 		Metrics:     h.Metrics,
+		Tracer:      h.Tracer,
 		Hard:        h.Hard,
 		Soft:        h.Soft,
 		Mend:        w.mender.Mend,

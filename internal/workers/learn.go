@@ -12,6 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/plan"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -68,6 +69,9 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 
 	chunks, flops, ends := stage.ChunksAndCosts(net, job, w.chunkFlops)
+	d.Describe(
+		tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
+	)
 	of := encodedPlan{digest: wire.Digest(blob)}
 	if len(chunks) == 1 && len(blob) <= inlinePlan {
 		of.inline = blob

@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -113,7 +114,9 @@ func (w *Reparam) restart(ctx context.Context, d *hop.Message, r *message.Redriv
 	again.Data = m.Data
 	again.Silent = false
 	again.Asked = bus.StoredAt(m.Header, m.Time)
+	ctx, end := w.Resume(ctx, &again, m.Header, d.Stored)
 	err = w.reparameterise(ctx, &again, again.Asked)
+	end(err)
 
 	d.Data = again.Data
 	d.Digest = again.Digest
@@ -167,6 +170,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 		return err
 	}
 
+	d.Describe(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
 	began := time.Now()
 	blob, queries, err := w.prepare(ctx, &m, d.Data, repeated)
 	if err != nil {

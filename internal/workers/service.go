@@ -18,12 +18,15 @@ import (
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nuid"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // The service, as `nats micro` shows it.
@@ -186,7 +189,15 @@ func (s *service) room(r micro.Request, models *bus.Room) {
 
 // infer submits the request and waits for its answer.
 func (s *service) infer(r micro.Request, began time.Time) {
-	submit, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	ctx, span := s.Hard, trace.Span(noop.Span{})
+	if s.Tracer != nil {
+		ctx, span = s.Tracer.Start(
+			tracing.From(ctx, r.Headers()), "request", trace.WithSpanKind(trace.SpanKindServer),
+			trace.WithAttributes(tracing.Stage.String(s.Stage)),
+		)
+	}
+	defer span.End()
+	submit, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
 	defer cancel()
 	data, err := s.Bus.Payload(submit, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
 	if err != nil {

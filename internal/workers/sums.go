@@ -14,9 +14,13 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -101,6 +105,7 @@ func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Par
 				)
 			}
 
+			p.Header = m.Header
 			partials[k] = &p
 			return nil
 		})
@@ -165,6 +170,7 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 		if len(p.Ends) == 0 || p.Digest != digest { // not a job that grows, or another request
 			return false, nil
 		}
+		p.Header = m.Header
 		partials = append(partials, &p)
 	}
 	if len(partials) == 0 {
@@ -202,6 +208,8 @@ func (w *sums) finish(
 	ctx context.Context, partials []*message.Partial, began time.Time, results []btn.Result,
 ) error {
 	first := partials[0]
+	ctx, span := w.summing(ctx, partials)
+	defer span.End()
 
 	// Another worker may compute the sum, of a job that was started again.
 	timings := timings(partials)
@@ -225,6 +233,31 @@ func (w *sums) finish(
 		Results: results,
 	}
 	return w.WithRoom(ctx, func() error { return w.Answer(ctx, a, storedAt(first.Stored)) })
+}
+
+// summing begins the span of the sum over several partials, below the work on the one that came
+// last here, or else on the first, with a link to the work on each.
+func (w *sums) summing(
+	ctx context.Context, partials []*message.Partial,
+) (context.Context, trace.Span) {
+	if w.Tracer == nil || partials[0].Header == nil {
+		return ctx, noop.Span{}
+	}
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = tracing.From(ctx, partials[0].Header)
+	}
+	var links []trace.Link
+	for _, p := range partials {
+		if of := tracing.Of(p.Header); of.IsValid() {
+			links = append(links, trace.Link{
+				SpanContext: of, Attributes: []attribute.KeyValue{tracing.Chunk.Int(p.K)},
+			})
+		}
+	}
+	return w.Tracer.Start(ctx, "sum", trace.WithLinks(links...), trace.WithAttributes(
+		tracing.Job.String(partials[0].Job), tracing.Stage.String(w.Stage),
+		tracing.Chunks.Int(partials[0].N),
+	))
 }
 
 // storedAt returns the time that messages carry in Unix milliseconds; zero where they carry none.

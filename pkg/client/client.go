@@ -14,10 +14,12 @@ import (
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/redact"
 	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
+	"go.opentelemetry.io/otel/trace"
 )
 
 var (
@@ -135,6 +137,15 @@ func (c *Client) Close() {
 // another request, in whatever lane, ErrBusy if too many jobs of the tenant's lane wait, and
 // ErrFull if the server has no room for the job or, soon, for answers.
 func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
+	ctx, span := tracing.Child(
+		ctx, "submit", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(tracing.Job.String(m.Job)),
+	)
+	defer func() { tracing.End(span, err) }()
+	return c.submit(ctx, m)
+}
+
+// submit is Submit within its span.
+func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err error) {
 	if err := c.mine(m.Job); err != nil {
 		return "", err
 	}
@@ -215,19 +226,16 @@ func (c *Client) answered(ctx context.Context, job, digest string) (bool, error)
 type traceKey struct{}
 
 // WithTrace returns ctx with a W3C trace context, the headers traceparent and tracestate, which
-// Submit and Infer give to the job.
+// Submit and Infer give to the job, unless ctx has an OpenTelemetry span: then they give it that.
 func WithTrace(ctx context.Context, headers map[string][]string) context.Context {
 	return context.WithValue(ctx, traceKey{}, headers)
 }
 
-// addTrace copies the trace context of ctx into a message's headers.
+// addTrace writes the trace of ctx into a message's headers.
 func addTrace(ctx context.Context, h nats.Header) {
 	from, _ := ctx.Value(traceKey{}).(map[string][]string)
-	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
-		if v := from[name]; len(v) > 0 {
-			h[name] = v
-		}
-	}
+	tracing.Copy(h, from)
+	tracing.Into(h, trace.SpanContextFromContext(ctx))
 }
 
 // mostLooks is how many jobs that are refused are looked for at the server in a second.

@@ -8,8 +8,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"go.opentelemetry.io/otel/trace"
 )
 
 var (
@@ -90,10 +92,13 @@ func (c *Client) Served(ctx context.Context, tenant string) error {
 // ErrNotSetUp; the wait goes on, since workers may come.
 func (c *Client) WaitTelling(
 	ctx context.Context, job string, tell func(error),
-) (*wire.Answer, error) {
+) (answer *wire.Answer, err error) {
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
+	ctx, span := tracing.Child(ctx, "wait answer", trace.WithAttributes(tracing.Job.String(job)))
+	defer func() { tracing.End(span, err) }()
+
 	q := &quiet{c: c, job: job, tell: tell}
 	data, err := c.bus.AnswerOr(ctx, job, q.look)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Stage is one of the four workers, by its name in errors, logs, timings, progress and dead
@@ -74,6 +75,10 @@ type Config struct {
 
 	Logger  *slog.Logger     // nil: no logs
 	Metrics *metrics.Metrics // for the commands of this module; nil: not counted
+
+	// Tracing records OpenTelemetry spans of every job, below the trace that its model names; nil:
+	// nothing is recorded, and that trace is passed on.
+	Tracing trace.TracerProvider
 
 	// MaxDeliveries is how often a message is tried before its job fails, default 5.
 	MaxDeliveries int

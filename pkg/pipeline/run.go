@@ -9,6 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/internal/tracing"
 	"github.com/basetensor/basetensor/internal/workers"
 	"golang.org/x/sync/errgroup"
 )
@@ -78,6 +79,7 @@ func Run(ctx context.Context, c Config, stages ...Stage) error {
 		Bus:      b,
 		Log:      c.Logger,
 		Metrics:  c.Metrics,
+		Tracer:   tracing.Tracer(c.Tracing),
 		Cache:    store,
 		Redis:    c.Redis != "" || c.RedisClient != nil,
 		Hard:     hard,
