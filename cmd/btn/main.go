@@ -25,6 +25,8 @@ type cli struct {
 	Watch    watchCmd    `cmd:"" help:"Follow a job until its answer."`
 	Cancel   cancelCmd   `cmd:"" help:"Cancel a job."`
 	Model    modelCmd    `cmd:"" help:"Register, list, show and remove models that requests name by digest."`
+	Backup   backupCmd   `cmd:"" help:"Copy registered models, jobs without an answer, and answers into a file."`
+	Restore  restoreCmd  `cmd:"" help:"Store what a backup holds on a server, and have its jobs answered."`
 	Cache    cacheCmd    `cmd:"" help:"List, show and remove what Redis remembers."`
 	DLQ      dlqCmd      `cmd:"" name:"dlq" help:"List, show and replay dead letters."`
 	Generate generateCmd `cmd:"" help:"Write a generated model."`

@@ -51,6 +51,7 @@ var mathematics = []string{
 
 // service are the packages that carry.
 var service = []string{
+	"internal/backup",
 	"internal/admission",
 	"internal/cache",
 	"internal/cached",

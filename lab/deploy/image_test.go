@@ -112,7 +112,8 @@ func TestImageIsReproducible(t *testing.T) {
 	}
 }
 
-// The image has five static programs that say their version, certificates, a bill of materials that is true, a user who is not root, and labels.
+// The image has five static programs that say their version, certificates, a bill of materials that is true, a user who is not root,
+// and labels.
 func TestImageHolds(t *testing.T) {
 	made := theImage(t)
 	config, err := made.ConfigFile()
@@ -165,7 +166,8 @@ func TestImageHolds(t *testing.T) {
 		got = append(got, c.Name+" "+c.Version)
 	}
 	// what go.mod says of the packages that the commands are made of
-	list := exec.Command("go", "list", "-C", options.Source, "-deps", "-f", "{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/...")
+	line := "{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}{{end}}{{end}}"
+	list := exec.Command("go", "list", "-C", options.Source, "-deps", "-f", line, "./cmd/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	out, err := list.Output()
 	if err != nil {
@@ -183,7 +185,8 @@ func TestImageHolds(t *testing.T) {
 	}
 }
 
-// What the production overlay starts runs out of the image, in real containers: read-only root, no capability, nobody's user, secrets as files.
+// What the production overlay starts runs out of the image, in real containers: read-only root, no capability, nobody's user, secrets as
+// files.
 func TestImageServes(t *testing.T) {
 	runc, err := exec.LookPath("runc")
 	if err != nil || os.Getuid() != 0 {

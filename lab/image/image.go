@@ -1,5 +1,5 @@
-// Package image makes the container image of the commands without a container engine: static programs, certificates of authorities, a list of what
-// they are made of, and nothing else. The same sources, date and Go version give the same digest.
+// Package image makes the container image of the commands without a container engine: static programs, certificates of
+// authorities, a list of what they are made of, and nothing else. The same sources, date and Go version give the same digest.
 package image
 
 import (

@@ -37,7 +37,8 @@ type replica struct {
 	asked bool // to end
 }
 
-// Play starts and ends replicas until Done says so, or ctx ends, and then ends them all. A replica that ends by itself, or not in good order, is an error.
+// Play starts and ends replicas until Done says so, or ctx ends, and then ends them all. A replica that ends by itself, or not in
+// good order, is an error.
 func (r Run) Play(ctx context.Context) (samples []Sample, err error) {
 	if r.every == 0 {
 		r.every = time.Second

@@ -40,7 +40,7 @@ func TestPolicyIsRead(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"kind: ScaledObject\nmetadata: {name: x}\nspec: {triggers: [{type: cron}]}",
-		"kind: ScaledObject\nmetadata: {name: x}\nspec: {triggers: [{type: metrics-api, metricType: AverageValue, metadata: {targetValue: '0'}}]}",
+		"kind: ScaledObject\nmetadata: {name: x}\nspec:\n  triggers: [{type: metrics-api, metricType: AverageValue, metadata: {targetValue: '0'}}]",
 		"kind: Deployment\nmetadata: {name: x}", ":",
 	} {
 		if _, err := ReadPolicy([]byte(bad), "x"); err == nil {
@@ -138,7 +138,8 @@ func TestProcessesFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := ReadCSV(&csv)
-	if err != nil || len(again) != len(samples) || !math.IsNaN(again[0].Backlog) || again[len(again)-1].Running != samples[len(samples)-1].Running {
+	last := len(samples) - 1
+	if err != nil || len(again) != last+1 || !math.IsNaN(again[0].Backlog) || again[last].Running != samples[last].Running {
 		t.Errorf("read again: %v, %d samples of %d", err, len(again), len(samples))
 	}
 	if err := WriteSVG(&svg, p, samples); err != nil || !bytes.Contains(svg.Bytes(), []byte("</svg>")) {
