@@ -111,7 +111,10 @@ var beside = []string{
 }
 
 // laboratory are the packages of the nested module lab, which measures and draws.
-var laboratory = []string{"baseline", "bench", "chart", "cmd/btnlab", "deploy", "evaluate", "faults", "image", "image/build", "load", "scale", "simulate"}
+var laboratory = []string{
+	"baseline", "bench", "chart", "cmd/btnlab", "deploy", "evaluate", "faults",
+	"image", "image/build", "load", "scale", "simulate",
+}
 
 // modules are the folders of the two modules.
 var modules = []string{"../..", "../../lab"}

@@ -42,14 +42,14 @@ func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) 
 		return c, err
 	}
 	for _, g := range list {
-		data, err := b.GetGraph(ctx, g.Digest)
+		data, err := b.GetGraph(ctx, g.Owner, g.Digest)
 		if errors.Is(err, bus.ErrNotFound) {
 			continue // removed since
 		}
 		if err != nil {
 			return c, err
 		}
-		if err := put(out, wire.GraphSubject(g.Digest), nil, data, g.Time); err != nil {
+		if err := put(out, message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String(), nil, data, g.Time); err != nil {
 			return c, err
 		}
 		c.Registered++
@@ -97,7 +97,7 @@ func each(
 			if err != nil {
 				continue // nobody can name it
 			}
-			data, err := b.Payload(ctx, e.Header, e.Data)
+			data, err := b.Payload(ctx, s.Owner, e.Header, e.Data)
 			if errors.Is(err, bus.ErrNotFound) || errors.Is(err, bus.ErrLost) || errors.Is(err, bus.ErrDigest) {
 				continue // its large payload went, and with it the job
 			}
@@ -173,7 +173,7 @@ func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, 
 	if err != nil {
 		return err
 	}
-	digest, err := b.PutGraph(ctx, data)
+	digest, err := b.PutGraphOf(ctx, s.Owner, data)
 	if err == nil && digest != s.Digest {
 		return fault.New(fault.BadInput, "backup: the bytes have the digest %s", digest)
 	}

@@ -105,6 +105,9 @@ func TestWhatIsLostComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := first.bus.PutGraphOf(ctx, "bob", []byte("what bob registered")); err != nil {
+		t.Fatal(err)
+	}
 	submit := func(s *service, r wire.Request) {
 		t.Helper()
 		if _, err := s.client.Submit(ctx, r); err != nil {
@@ -117,14 +120,14 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	open := []wire.Request{
 		{Job: "open", Tenant: "ann", UAI: model, DeadlineMS: 600_000, Queries: []query.Query{{}}},
 		{Job: "named", Tenant: "bob", ModelDigest: digest, Queries: []query.Query{{}}},
-		{Job: "large", Tenant: "bob", UAI: large, Queries: []query.Query{{Marginals: true}}},
+		{Job: "bob.large", Tenant: "bob", UAI: large, Queries: []query.Query{{Marginals: true}}},
 	}
 	for _, r := range open {
 		submit(first, r)
 	}
 	var copied bytes.Buffer
 	counts, err := Write(ctx, first.bus, &copied)
-	if err != nil || counts != (Counts{Registered: 2, Jobs: 3, Answers: 1}) {
+	if err != nil || counts != (Counts{Registered: 3, Jobs: 3, Answers: 1}) {
 		t.Fatalf("copied %+v, %v", counts, err)
 	}
 	stop = first.work(t)
@@ -138,8 +141,11 @@ func TestWhatIsLostComesBack(t *testing.T) {
 		t.Fatalf("stored %+v, %v", n, err)
 	}
 	registered, err := second.client.Models(ctx)
-	if err != nil || len(registered) != 2 {
+	if err != nil || len(registered) != 3 {
 		t.Errorf("registered: %v %v", registered, err)
+	}
+	if own, err := second.bus.GetGraph(ctx, "bob", wire.Digest([]byte("what bob registered"))); err != nil || len(own) == 0 {
+		t.Errorf("bob's: %v", err)
 	}
 	done := second.results(t, "done") // nobody is at work
 	if !reflect.DeepEqual(done, want["done"]) {
@@ -154,7 +160,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	}
 
 	// the same again changes nothing
-	if n, err := Read(ctx, second.bus, second.client, bytes.NewReader(copied.Bytes())); err != nil || n.Known != 6 {
+	if n, err := Read(ctx, second.bus, second.client, bytes.NewReader(copied.Bytes())); err != nil || n.Known != 7 {
 		t.Errorf("stored again %+v, %v", n, err)
 	}
 	// a copy that was cut short, and one of something else

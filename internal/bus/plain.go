@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -16,4 +17,9 @@ func Plain(h nats.Header) nats.Header {
 		}
 	}
 	return own
+}
+
+// PutGraphOf is PutGraph of a model that an owner's jobs may name, for whoever may write for all owners.
+func (b *Bus) PutGraphOf(ctx context.Context, owner string, data []byte) (digest string, err error) {
+	return b.put(ctx, graphs.of(owner), data)
 }

@@ -3,6 +3,7 @@ package scale
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,7 +51,7 @@ func (r Run) Play(ctx context.Context) (samples []Sample, err error) {
 			p.end()
 		}
 		for _, p := range list {
-			if e := <-p.ended; e != nil && err == nil {
+			if e := <-p.ended; e != nil && !terminated(e) && err == nil {
 				err = fmt.Errorf("scale: a replica ended with %w", e)
 			}
 		}
@@ -90,7 +91,7 @@ func reap(list []*replica) (left []*replica, err error) {
 	for _, p := range list {
 		select {
 		case e := <-p.ended:
-			if e != nil || !p.asked {
+			if e != nil && !terminated(e) || !p.asked {
 				p.ended <- nil
 				return list, fmt.Errorf("scale: a replica ended: %v", p.cmd.ProcessState)
 			}
@@ -99,6 +100,16 @@ func reap(list []*replica) (left []*replica, err error) {
 		}
 	}
 	return left, nil
+}
+
+// terminated reports whether a process ended by the signal that asks it to: it had not begun to listen.
+func terminated(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
 // adapt starts replicas, or asks the youngest to end, until as many as wanted are left.

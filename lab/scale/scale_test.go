@@ -40,7 +40,7 @@ func TestPolicyIsRead(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"kind: ScaledObject\nmetadata: {name: x}\nspec: {triggers: [{type: cron}]}",
-		"kind: ScaledObject\nmetadata: {name: x}\nspec:\n  triggers: [{type: metrics-api, metricType: AverageValue, metadata: {targetValue: '0'}}]",
+		"kind: ScaledObject\nmetadata: {name: x}\nspec:\n  triggers: [{type: metrics-api, metricType: AverageValue, metadata: {targetValue: 0}}]",
 		"kind: Deployment\nmetadata: {name: x}", ":",
 	} {
 		if _, err := ReadPolicy([]byte(bad), "x"); err == nil {
