@@ -21,6 +21,8 @@ var helpTexts = kong.Vars{
 	"faults_class": "Classes of faults in turn; without any all that can be run. A wrong name lists them.",
 	"faults_out":   "CSV file that the batches' rows are added to; the page beside it, FILE.md for FILE.csv, is written anew.",
 	"scale_out":    "NAME.csv gets what was seen every second, NAME.svg the picture.",
+	"bombs_kinds": "Kinds of bombs: queries, components, contraction, learning, payload, thousand, truncated, regions; all " +
+		"without any.",
 	"load_models": "Model files, each with its weight in the mix if it is not 1: FILE or FILE=WEIGHT. Without " +
 		"any: one random Bayesian network of the size of ALARM.",
 	"load_outstanding": "Jobs under way at any time in place of a rate (closed loop): the highest throughput.",

@@ -21,6 +21,7 @@ type cli struct {
 	Faults   faultsCmd   `cmd:"" help:"Strike workers and servers with faults: whether every job is answered once, rightly, and how soon."`
 	Load     loadCmd     `cmd:"" help:"Put workers under load: throughput, latencies by stage, and whether every answer is right."`
 	Scale    scaleCmd    `cmd:"" help:"Start and end processes as a cluster's autoscaler would, by a ScaledObject and the real metric."`
+	Bombs    bombsCmd    `cmd:"" help:"Measure what one tenant's cost bombs do to the latency of another's small jobs."`
 	Simulate simulateCmd `cmd:"" help:"Predict throughput, latencies and the next bottleneck for numbers of contract workers."`
 }
 
