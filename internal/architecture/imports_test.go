@@ -97,6 +97,7 @@ var beside = []string{
 	"internal/bus",
 	"internal/console",
 	"internal/enginetest",
+	"internal/fair",
 	"internal/golden",
 	"internal/oracle",
 	"internal/orders",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/region"
+	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/internal/problem"
 	"github.com/basetensor/basetensor/internal/sumproduct"
 	"github.com/basetensor/basetensor/pkg/scaled"
@@ -103,6 +104,7 @@ func (j contraction) blocks(p *region.Prepared, from, to int) ([]*region.Part, e
 // each calls f for every k < n, on as many goroutines as the job has threads.
 func (j contraction) each(n int, f func(ctx context.Context, k int) error) error {
 	group, ctx := errgroup.WithContext(j.ctx)
+	ctx = pace.Still(ctx)
 	group.SetLimit(max(1, j.threads))
 	if j.threads <= 0 {
 		group.SetLimit(runtime.GOMAXPROCS(0))

@@ -22,8 +22,10 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/fair"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -69,6 +71,8 @@ type Options struct {
 	// answer
 	Heartbeat time.Duration
 	Hung      func(*HungError) // is called when a handler was given up; may be nil
+	// shared by what is processed at a time, tenant by tenant; nil: by the scheduler
+	Processors *fair.Processors
 
 	// Hook is called before a handler is; tests make it panic, block or count.
 	Hook func(stage string, s message.Subject)
@@ -208,6 +212,8 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	if l.Hook != nil {
 		l.Hook(l.Stage, d.Subject)
 	}
+	ctx, end := l.Processors.Enter(ctx, d.Raw.Header.Get(wire.HeaderTenant))
+	defer end()
 	return in.Handler.Handle(ctx, d)
 }
 

@@ -12,12 +12,19 @@ const every = 1 << 14
 // It serves one goroutine.
 type Pace struct {
 	ctx   context.Context
-	count int64 // operations since the last look
+	give  func() // is called before every look; may be nil
+	count int64  // operations since the last look
 	err   error
 }
 
 // New returns a pace that has not looked at ctx yet.
-func New(ctx context.Context) *Pace { return &Pace{ctx: ctx, count: every} }
+func New(ctx context.Context) *Pace {
+	p := &Pace{ctx: ctx, count: every}
+	if _, gives := ctx.(*giving); !gives {
+		p.give, _ = ctx.Value(key{}).(func())
+	}
+	return p
+}
 
 // Over counts n operations, n ≥ 0, and reports whether the context was seen to have ended. The first call looks at it, and once it
 // has ended every call says so.
@@ -32,6 +39,9 @@ func (p *Pace) Over(n int64) bool {
 		return false
 	}
 	p.count = 0
+	if p.give != nil {
+		p.give()
+	}
 	p.err = p.ctx.Err()
 	return p.err != nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/contractionorder"
+	"github.com/basetensor/basetensor/internal/pace"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -38,10 +39,12 @@ type planning struct {
 func planningContext(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	p, ok := ctx.Value(planningKey{}).(planning)
 	if !ok {
-		return context.WithCancel(ctx)
+		until, cancel := context.WithCancel(ctx)
+		return pace.Still(until), cancel
 	}
 	left := time.Until(p.until)
-	return context.WithTimeout(ctx, time.Duration(share*float64(left)))
+	until, cancel := context.WithTimeout(ctx, time.Duration(share*float64(left)))
+	return pace.Still(until), cancel
 }
 
 // errNoTime is the end of the time for a part of the planning that has something to fall back on.

@@ -10,28 +10,27 @@ import (
 // after the other.
 func (p *puller) ask() {
 	// Where all lanes were found empty one after the other, it waits at all of them.
-	if p.asking && p.looked >= len(p.lanes) && p.free() > 0 {
+	if p.asking && p.looked >= len(p.lanes) && p.taken < p.slots {
 		p.asking = false
 	}
 
 	at := time.Now()
-	if p.asking {
-		if p.free() > 0 && p.next() == nil {
-			p.look(at)
+	switch {
+	case p.asking && p.taken < p.slots:
+		if p.waits {
+			p.withdraw()
 		}
+		p.look(at)
 		return
-	}
-
-	if p.free() <= 0 && p.took >= quickly && !p.in.Patient {
+	case p.in.Patient:
+	case p.taken >= p.slots && (p.asking || p.took >= quickly):
+		p.askBeyond(at)
 		return
 	}
 
 	// A busy worker whose messages are quick asks for a burst.
 	most := p.in.Prefetch
 	expiry := pullExpiry
-	if p.spare > 0 {
-		most = 1
-	}
 	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
 		most = burst
 		expiry = burstFor
@@ -43,12 +42,47 @@ func (p *puller) ask() {
 			l.asked = 0
 		}
 
-		have := l.asked + len(l.waiting)
-		if have > most/2 || at.Before(l.again) || l.rests || p.spare > 0 &&
-			!p.may(l) || !p.room(l) {
+		barred, behind := p.behind(l, at)
+		have := l.asked + len(l.waiting) - barred
+		want := most
+		if barred > 0 {
+			want = burst
+		}
+		if have > want/2 || at.Before(l.again) || !behind || !p.room(l) {
 			continue
 		}
-		p.pull(l, most-have, expiry, at.Add(expiry+lostAfter))
+		p.pull(l, want-have, expiry, at.Add(expiry+lostAfter))
+	}
+}
+
+// askBeyond requests messages of other tenants than those that have all slots: it waits at the lanes
+// of which none is in work, and looks at the others.
+func (p *puller) askBeyond(at time.Time) {
+	if p.free() <= 0 {
+		return
+	}
+	looks := false
+	for _, l := range p.lanes {
+		if at.After(l.lost) {
+			l.asked = 0
+		}
+		barred, behind := p.behind(l, at)
+		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l) {
+			continue
+		}
+		if !l.busy() {
+			p.waits = true
+			p.pull(l, 1, pullExpiry, at.Add(pullExpiry+lostAfter))
+			continue
+		}
+		looks = true
+		if at.Sub(l.looked) >= lookEvery {
+			l.looked = at
+			p.pull(l, 1, 0, at.Add(lookLost))
+		}
+	}
+	if looks {
+		p.poll.Reset(lookEvery)
 	}
 }
 
@@ -64,7 +98,8 @@ func (p *puller) look(at time.Time) {
 	for range p.lanes {
 		l := p.lanes[p.turn]
 		p.pass(l)
-		if !p.may(l) || l.rests || len(l.waiting) > 0 {
+		barred, behind := p.behind(l, at)
+		if !behind || len(l.waiting) > barred {
 			p.looked++
 			continue
 		}
@@ -111,6 +146,7 @@ func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time)
 
 // withdraw ends all requests.
 func (p *puller) withdraw() {
+	p.waits = false
 	if p.inbox != nil {
 		p.inbox.Close()
 		p.inbox = nil

@@ -13,6 +13,7 @@ package pull
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,15 +49,24 @@ const (
 	atOnce   = time.Millisecond
 	burstFor = 100 * time.Millisecond
 
-	// stuckFor is how long no message may begin or end, with all slots taken, until one more may
-	// begin, of a lane of which none is being processed: a tenant's messages that are slow, or
-	// never end, delay that tenant alone.
-	stuckFor = time.Second
+	// beyond is how many messages may be processed with all slots taken, each of a tenant of which
+	// none is: a tenant's messages that are slow, or never end, delay that tenant alone.
+	beyond = 16
 
-	// heavyFor is how long a heavy message may keep others from beginning. Then one of another lane
-	// may begin, until there are mostHeavy: they use as much memory as their requests allow.
-	heavyFor  = 2 * time.Second
-	mostHeavy = 4
+	// mostHeavy bounds the heavy messages being processed, one of each tenant and lane: they use as
+	// much memory as their requests allow.
+	mostHeavy = 8
+
+	// deep is how many messages of a lane may be held that cannot begin because their tenant has
+	// its share here, to find those of other tenants behind them; deepQuick while messages are
+	// quick, deepHeavy of heavy ones. Only after slots have been taken for crowdedFor.
+	deep       = 16
+	deepQuick  = 1024
+	deepHeavy  = 8
+	crowdedFor = 50 * time.Millisecond
+
+	// lookEvery is how often a lane with messages in work is looked at while no slot is free.
+	lookEvery = 2 * time.Millisecond
 
 	// handedBack is how often a message may be returned unbegun: the server counts that as a
 	// delivery, and too many deliveries are a failure. Then it waits here, with heartbeats.
@@ -111,13 +121,29 @@ type lane struct {
 	asked    int       // messages that were requested and have not come
 	lost     time.Time // when the requests for them count as lost
 	again    time.Time // no request before
-	rests    bool      // no request until a heavy message may begin
-	waiting  []*bus.Delivered
-	busy     int // messages being processed
-	heavy    int // heavy ones of these
+	looked   time.Time // when it was looked at with no slot free
+	waiting  []held
+	flows    map[string]*flow // by tenant; those with messages here
+}
+
+// flow is what one tenant has of a lane in this process.
+type flow struct {
+	waiting int
+	busy    int // messages being processed
+	heavy   int // heavy ones of these
+}
+
+// held is a message that waits here.
+type held struct {
+	*bus.Delivered
+	tenant string
+	of     *flow
+	heavy  bool
 }
 
 // puller processes the messages of all lanes of one intake, as many at a time as there are slots.
+//
+// Within a lane the message begins that waits longest of the tenants that have fewest in work.
 //
 // While messages are quick it keeps a request open at every lane and holds some messages of each,
 // which begin in turn. While they are not it holds none: it withdraws its requests when its slots
@@ -141,15 +167,11 @@ type puller struct {
 
 	// Slots.
 	slots int
-	taken int       // messages begun and not finished
-	spare int       // slots beyond those, while nothing moves
-	moved time.Time // when a message last began or ended
-	since time.Time // since when no slot has been free, or a held message could not begin
-
-	// Heavy messages.
-	heavy int       // those being processed
-	more  int       // those that may be processed beyond the first, because these take long
-	lasts time.Time // when the last of these began
+	taken int         // messages begun and not finished
+	since time.Time   // since when no slot has been free, or a held message could not begin
+	full  time.Time   // since when all slots have been taken whenever one became free
+	poll  *time.Timer // the next look with no slot free
+	heavy int         // heavy messages being processed
 
 	// How long messages take.
 	took  time.Duration // average
@@ -160,21 +182,20 @@ type puller struct {
 	turn   int  // position of the lane that is first
 	looked int  // lanes in a row that were found empty, when asked one after the other
 	asking bool // lanes are asked one after the other
+	waits  bool // requests wait at lanes although slots were taken
 }
 
 // taken is a message that has a slot.
 type taken struct {
-	d     *bus.Delivered
-	of    *lane
-	heavy bool
+	held
+	lane *lane
 }
 
 // finished is a message that has left its slot.
 type finished struct {
-	of    *lane
-	heavy bool
-	took  time.Duration
-	lost  bool // given up, with the goroutine that processes it
+	taken
+	took time.Duration
+	lost bool // given up, with the goroutine that processes it
 }
 
 // Run processes the messages of an intake until ctx ends, returns those it has not begun, and waits
@@ -189,15 +210,15 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 		slots: in.Slots,
 	}
 	for _, name := range in.Consumers {
-		l := &lane{consumer: name}
+		l := &lane{consumer: name, flows: map[string]*flow{}}
 		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, in.Name+"-"))
 		p.lanes = append(p.lanes, l)
 		p.of[name] = l
 	}
 
 	p.into = make(chan *nats.Msg, 64+8*in.Prefetch*len(p.lanes))
-	p.begun = make(chan taken, p.slots+len(p.lanes))
-	p.done = make(chan finished, p.slots+len(p.lanes))
+	p.begun = make(chan taken, p.slots+beyond)
+	p.done = make(chan finished, p.slots+beyond)
 	defer close(p.begun)
 
 	err := p.run(ctx)
@@ -224,6 +245,9 @@ func (p *puller) run(ctx context.Context) error {
 	beat := time.NewTicker(min(p.in.Heartbeat, hoardFor/2))
 	defer beat.Stop()
 
+	p.poll = time.NewTimer(time.Hour)
+	defer p.poll.Stop()
+
 	worked := time.Now()
 	for {
 		if p.bus.NC.IsClosed() {
@@ -246,6 +270,7 @@ func (p *puller) run(ctx context.Context) error {
 		case f := <-p.done:
 			p.finish(f)
 		case <-p.wake:
+		case <-p.poll.C:
 		case s, open := <-status:
 			// connected again: the server has forgotten the requests
 			if open && s == nats.CONNECTED {
@@ -255,7 +280,6 @@ func (p *puller) run(ctx context.Context) error {
 				status = nil
 			}
 		case at := <-beat.C:
-			p.stuck(at)
 			if at.Sub(worked) >= p.in.Heartbeat {
 				worked = at
 				p.heartbeat()
@@ -275,34 +299,32 @@ func (p *puller) heartbeat() {
 
 // begin starts waiting messages in the free slots, lane by lane in turn.
 func (p *puller) begin() {
-	for p.free() > 0 {
-		l := p.next()
-		if l == nil {
-			break
-		}
-
-		d := l.waiting[0]
-		l.waiting = l.waiting[1:]
+	for l, i := p.next(); l != nil; l, i = p.next() {
+		h := l.waiting[i]
+		l.waiting = slices.Delete(l.waiting, i, i+1)
 		p.pass(l)
-		l.busy++
-		p.moved = time.Now()
+		h.of.waiting--
+		h.of.busy++
 
 		if p.taken++; p.taken > p.goroutines {
 			p.goroutines++
 			go p.goroutine()
 		}
-		isHeavy := p.isHeavy(d)
-		p.begun <- taken{d, l, isHeavy}
-		if !isHeavy {
+		p.begun <- taken{h, l}
+		if !h.heavy {
 			continue
 		}
 
 		p.heavy++
-		l.heavy++
-		p.lasts = p.moved
+		h.of.heavy++
 		for _, other := range p.lanes {
 			p.passOn(other)
 		}
+	}
+	if p.taken < p.slots {
+		p.full = time.Time{}
+	} else if p.full.IsZero() {
+		p.full = time.Now()
 	}
 	p.hoarding()
 }
@@ -312,17 +334,17 @@ func (p *puller) begin() {
 func (p *puller) goroutine() {
 	for t := range p.begun {
 		began := time.Now()
-		free := func() { p.done <- finished{t.of, t.heavy, time.Since(began), true} }
-		if !p.in.Work(t.d, free) {
+		free := func() { p.done <- finished{t, time.Since(began), true} }
+		if !p.in.Work(t.Delivered, free) {
 			return // another goroutine has taken its place
 		}
-		p.done <- finished{t.of, t.heavy, time.Since(began), false}
+		p.done <- finished{t, time.Since(began), false}
 	}
 }
 
 // hoarding returns messages and withdraws requests when no slot has become free for hoardFor.
 func (p *puller) hoarding() {
-	if p.free() > 0 && !p.holding() {
+	if p.taken < p.slots && !p.holding() {
 		p.since = time.Time{}
 		return
 	}
@@ -331,6 +353,7 @@ func (p *puller) hoarding() {
 		p.since = time.Now()
 	}
 	if time.Since(p.since) > hoardFor {
+		p.since = time.Now()
 		p.release()
 	}
 }
@@ -342,18 +365,13 @@ func (p *puller) finish(f finished) {
 	if f.heavy {
 		p.heavy--
 		f.of.heavy--
-		p.more = min(p.more, p.heavy)
-		p.rouse()
 	}
+	f.lane.forget(f.held)
 
 	if f.lost {
 		p.goroutines--
 	}
-	if p.taken < p.slots {
-		p.spare = 0
-	}
 
-	p.moved = time.Now()
 	p.since = time.Time{}
 	if f.heavy { // its duration says nothing about the others
 		return

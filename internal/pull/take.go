@@ -5,7 +5,6 @@ package pull
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -84,33 +83,20 @@ func (p *puller) keep(d *bus.Delivered) {
 	for at > 0 && l.waiting[at-1].Attempt < d.Attempt {
 		at--
 	}
-	l.waiting = slices.Insert(l.waiting, at, d)
+	p.hold(l, at, d)
 	p.passOn(l)
 }
 
-// passOn returns the lane's heavy messages while none may begin: another worker may be free. The
-// lane rests until then, so each worker returns a message once. One that was returned often waits
-// here.
+// passOn returns the lane's heavy messages while none may begin: another worker may be free. One
+// that was returned often waits here.
 func (p *puller) passOn(l *lane) {
-	if p.place(l) {
-		return
-	}
-	kept := l.waiting[:0]
-	for _, d := range l.waiting {
-		if !p.isHeavy(d) {
-			kept = append(kept, d)
-			continue
+	l.filter(func(h held) bool {
+		if p.ready(h) || h.Attempt > handedBack+1 {
+			return true
 		}
-		l.rests = true
-		if d.Attempt > handedBack+1 {
-			kept = append(kept, d)
-			continue
-		}
-		d.Again(0)
-	}
-
-	clear(l.waiting[len(kept):])
-	l.waiting = kept
+		h.Again(0)
+		return false
+	})
 }
 
 // release leaves messages that cannot begin soon to other workers.
@@ -118,27 +104,25 @@ func (p *puller) release() {
 	if p.in.Patient {
 		return
 	}
-	p.withdraw()
+	if !p.asking {
+		p.withdraw()
+		p.asking = true
+		p.looked = 0
+	}
 	p.handBack(handedBack)
-
-	p.asking = true
-	p.looked = 0
 }
 
 // handBack returns the messages that wait here, except those delivered more often than most; 0: all
 // of them.
 func (p *puller) handBack(most int) {
 	for _, l := range p.lanes {
-		kept := l.waiting[:0]
-		for _, d := range l.waiting {
-			if most > 0 && d.Attempt > most {
-				kept = append(kept, d)
-				continue
+		l.filter(func(h held) bool {
+			if most > 0 && h.Attempt > most {
+				return true
 			}
-			d.Again(0)
-		}
-		clear(l.waiting[len(kept):])
-		l.waiting = kept
+			h.Again(0)
+			return false
+		})
 	}
 }
 

@@ -2,21 +2,72 @@ package pull
 
 import (
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but
 // for those delivered more often.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
-	l := &lane{consumer: "c"}
+	l := &lane{consumer: "c", flows: map[string]*flow{}}
 	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}}
 	for k, attempt := range []int{1, 1, 3, 2, 1, 3} {
-		p.keep(&bus.Delivered{Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
+		p.keep(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}
 	for k, want := range []uint64{2, 5, 3, 0, 1, 4} {
 		if got := l.waiting[k].Sequence; got != want {
 			t.Errorf("place %d: message %d, want %d", k, got, want)
 		}
+	}
+}
+
+// A message of a tenant with none in work begins before those of one that has slots, also with all
+// of them taken; a heavy one does not keep small ones from beginning.
+func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
+	l := &lane{consumer: "c", flows: map[string]*flow{}}
+	p := &puller{lanes: []*lane{l}, of: map[string]*lane{"c": l}, slots: 2, in: Intake{
+		Heavy: func(d *bus.Delivered) bool { return d.Header.Get("heavy") != "" },
+	}}
+	add := func(sequence uint64, tenant, heavy string) {
+		p.keep(&bus.Delivered{Msg: &nats.Msg{Header: nats.Header{
+			wire.HeaderTenant: {tenant}, "heavy": {heavy},
+		}}, Consumer: "c", Attempt: handedBack + 2, Sequence: sequence})
+	}
+	// begin takes the next message as begin does, and returns its number, 0 for none
+	begin := func() uint64 {
+		of, i := p.next()
+		if of == nil {
+			return 0
+		}
+		h := l.waiting[i]
+		l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+		h.of.waiting--
+		h.of.busy++
+		p.taken++
+		if h.heavy {
+			p.heavy++
+			h.of.heavy++
+		}
+		return h.Sequence
+	}
+
+	for k := range uint64(5) {
+		add(k+1, "loud", "yes")
+	}
+	add(6, "loud", "")
+	add(7, "quiet", "")
+	add(8, "quiet", "")
+	add(9, "third", "yes")
+	for k, want := range []uint64{1, 7, 9, 0} {
+		if got := begin(); got != want {
+			t.Errorf("turn %d: message %d, want %d", k, got, want)
+		}
+	}
+	p.full = time.Unix(1, 0)
+	if barred, may := p.behind(l, time.Unix(2, 0)); barred != 6 || !may {
+		t.Errorf("%d of six wait for their tenant, more may be asked for: %v", barred, may)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/cached"
+	"github.com/basetensor/basetensor/internal/fair"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/plan"
@@ -69,6 +70,7 @@ func NewHost(h Host) *Host {
 	h.blobs = &storedBlobs{}
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
+	h.Hop.Processors = fair.New()
 	h.plans = newDecoded(decodeAssignments)
 
 	return &h

@@ -111,7 +111,8 @@ func TestNothingIsHoarded(t *testing.T) {
 	}
 }
 
-// A task that takes long does not hold up what takes milliseconds, though there is one worker only.
+// A task that takes long does not hold up what takes milliseconds, though there is one worker only,
+// nor a long one of another tenant; of one tenant one is done at a time.
 func TestSmallPassesLarge(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, embedded.Options{NoRedis: true}, quick)
@@ -119,24 +120,31 @@ func TestSmallPassesLarge(t *testing.T) {
 	block := make(chan struct{})
 	release := sync.OnceFunc(func() { close(block) })
 	t.Cleanup(release)
-	begun := make(chan time.Time, 100)
-	var second atomic.Pointer[time.Time]
+	begun := make(chan struct{}, 100)
+	second := make(chan struct{})
+	once := sync.OnceFunc(func() { close(second) })
+	var released, early atomic.Bool
 	patient := quick
 	patient.MaxDeliveries = 1000
 	r.run(patient.WithHook(func(_ pipeline.Stage, s message.Subject) {
-		switch at := time.Now(); s.Job {
+		switch s.Job {
 		case "large":
-			begun <- at
+			begun <- struct{}{}
 			<-block
 		case "second":
-			second.CompareAndSwap(nil, &at)
+			once()
+		case "third":
+			early.CompareAndSwap(false, !released.Load())
 		}
 	}), pipeline.StageContract)
 	tenants := tenantsOf(3)
 	large, _ := request(t, "large", heavy(t), btn.Settings{Method: btn.MethodExact})
 	large.Tenant = tenants[0]
 	r.submit(large)
-	began := <-begun
+	<-begun
+	third := large
+	third.Job = "third"
+	r.submit(third)
 	other := large
 	other.Job, other.Tenant = "second", tenants[1]
 	r.submit(other)
@@ -148,12 +156,15 @@ func TestSmallPassesLarge(t *testing.T) {
 			t.Errorf("%s: %s %v", small.Job, a.Status, a.Error)
 		}
 	}
-	if at := second.Load(); at != nil && at.Sub(began) < time.Second {
-		t.Errorf("two large ones at a time, %v after the first began", at.Sub(began))
+	<-second
+	if early.Load() {
+		t.Error("two large ones of one tenant at a time")
 	}
+	released.Store(true)
 	release()
-	r.wait("large")
-	r.wait("second")
+	for _, job := range []string{"large", "second", "third"} {
+		r.wait(job)
+	}
 }
 
 // A lane takes so many jobs and no more, whatever other lanes do; what is accepted is answered.

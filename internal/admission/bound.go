@@ -1,0 +1,55 @@
+package admission
+
+import (
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Asked is what a request says of its cost before anything is computed.
+type Asked struct {
+	Domains  []int // of the variables; nil: not known yet
+	Bytes    int   // of the request, decoded
+	Queries  []query.Query
+	Settings query.Settings // as they were sent: zeros are defaults
+}
+
+// AtLeast returns what a request takes at least, and what it declares that it may take: memory, the
+// budget of a method that spends one, components and work of a decomposition that is learned. A
+// request of the default settings is taken to declare nothing but what is always spent.
+func (a Asked) AtLeast() Cost {
+	s := a.Settings
+	numbers := 0.0 // that the answer has
+	values := 0.0
+	for _, d := range a.Domains {
+		values += float64(d)
+	}
+	for i := range a.Queries {
+		q := &a.Queries[i]
+		numbers++
+		if q.Marginals {
+			numbers += values
+		}
+		joint := 1.0
+		for _, v := range q.Joint {
+			if v >= 0 && v < len(a.Domains) {
+				joint *= float64(a.Domains[v])
+			}
+		}
+		if len(q.Joint) > 0 {
+			numbers += joint
+		}
+	}
+
+	c := Cost{
+		Flops: numbers,
+		Bytes: max(float64(a.Bytes), 8*numbers, float64(s.Memory)),
+		Parts: float64(len(a.Queries)),
+	}
+	switch s.Method {
+	case query.MethodSymmetryCP:
+		c.Parts *= float64(max(1, s.Components))
+		c.LearnFlops = s.LearnFlops
+	case query.MethodTruncated, query.MethodRegions:
+		c.Flops = max(c.Flops, s.Budget)
+	}
+	return c
+}

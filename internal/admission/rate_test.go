@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// However jobs come, what may begin until any time is at most the burst, the rate times the time,
+// and one job more; and one who spends less than the rate never waits.
+func TestRates(t *testing.T) {
+	l := Limits{FlopsPerSecond: 1e9, Burst: 3e9}
+	r := rand.New(rand.NewPCG(1, 2))
+	start := time.Unix(1e9, 0)
+	for _, load := range []float64{0.5, 3} { // of the rate
+		rates, now := &Rates{}, start
+		type job struct {
+			begin time.Time
+			flops float64
+		}
+		var jobs []job
+		for range 1000 {
+			flops := r.Float64() * 1e9
+			now = now.Add(seconds(flops / 1e9 / load))
+			begin, err := rates.Spend(t.Context(), now, "a", "c", flops, &l)
+			if err != nil || begin.Before(now) || load < 1 && begin != now {
+				t.Fatalf("at %v begins at %v, %v", now, begin, err)
+			}
+			jobs = append(jobs, job{begin, flops})
+		}
+		total, last := 0.0, 0.0
+		for _, j := range jobs {
+			total, last = total+j.flops, j.flops
+			if allowed := l.Burst + j.begin.Sub(start).Seconds()*1e9 + last; total > allowed*1.000001 {
+				t.Fatalf("%g flops have begun after %v, %g are allowed", total, j.begin.Sub(start), allowed)
+			}
+		}
+		end := jobs[len(jobs)-1].begin.Sub(start).Seconds()
+		if load > 1 && (total-last-l.Burst)/1e9 > end*1.01 {
+			t.Errorf("%g flops in %g s", total, end)
+		}
+	}
+}
+
+// Who would wait too long is refused, which costs nothing; another tenant waits for nobody.
+func TestRatesAreRefused(t *testing.T) {
+	l := Limits{FlopsPerSecond: 1e9, WaitSeconds: 10}
+	rates, now := &Rates{}, time.Unix(1e9, 0)
+	spend := func(tenant string, flops float64) (time.Duration, error) {
+		begin, err := rates.Spend(t.Context(), now, tenant, "gold", flops, &l)
+		return begin.Sub(now), err
+	}
+	for k, want := range []time.Duration{0, 6 * time.Second} {
+		if wait, err := spend("a", 6e9); wait != want || err != nil {
+			t.Errorf("job %d waits %v, %v", k, wait, err)
+		}
+	}
+	for range 3 {
+		if _, err := spend("a", 1); fault.CodeOf(err) != fault.OverBudget ||
+			!strings.Contains(err.Error(), `in 12 s: flops_per_second of class "gold" is 1e+09, wait_seconds 10`) {
+			t.Errorf("%v", err)
+		}
+	}
+	if wait, err := spend("b", 1e9); wait != 0 || err != nil {
+		t.Errorf("another waits %v, %v", wait, err)
+	}
+	now = now.Add(3 * time.Second)
+	if wait, err := spend("a", 1); wait != 9*time.Second || err != nil {
+		t.Errorf("later it waits %v, %v", wait, err)
+	}
+}
+
+// What a request takes at least: numbers of its answer, its own size, and what it declares.
+func TestBounds(t *testing.T) {
+	many := make([]query.Query, 100)
+	for i := range many {
+		many[i].Marginals = true
+	}
+	for name, is := range map[string]struct {
+		asked Asked
+		want  Cost
+	}{
+		"one":       {Asked{Queries: many[:1], Bytes: 500}, Cost{Flops: 1, Bytes: 500, Parts: 1}},
+		"marginals": {Asked{Queries: many, Domains: []int{2, 3}}, Cost{Flops: 600, Bytes: 4800, Parts: 100}},
+		"joint": {
+			Asked{Queries: []query.Query{{Joint: []int{0, 1}}}, Domains: []int{20, 30}},
+			Cost{Flops: 601, Bytes: 8 * 601, Parts: 1},
+		},
+		"memory": {Asked{Queries: many[:1], Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
+		"learned": {
+			Asked{Queries: many[:2], Settings: query.Settings{
+				Method: query.MethodSymmetryCP, Components: 7, LearnFlops: 1e12, Budget: 1e20,
+			}},
+			Cost{Flops: 2, Bytes: 16, Parts: 14, LearnFlops: 1e12},
+		},
+		"budget": {
+			Asked{Queries: many[:2], Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20, LearnFlops: 1e30}},
+			Cost{Flops: 1e20, Bytes: 16, Parts: 2},
+		},
+		"not spent": {
+			Asked{Queries: many[:1], Settings: query.Settings{Budget: 1e20, LearnFlops: 1e30, Components: 9}},
+			Cost{Flops: 1, Bytes: 8, Parts: 1},
+		},
+	} {
+		if got := is.asked.AtLeast(); got != is.want {
+			t.Errorf("%s: %+v, want %+v", name, got, is.want)
+		}
+	}
+}

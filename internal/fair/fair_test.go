@@ -1,0 +1,128 @@
+package fair
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/pace"
+)
+
+// clock is one that goes on by what is computed.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at }
+
+func (c *clock) pass(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.at = c.at.Add(d) }
+
+// Two tenants with long work have as much of one processor each, however many works one has; short
+// work runs at once.
+func TestTenantsHaveTheSame(t *testing.T) {
+	c := &clock{at: time.Unix(1, 0)}
+	p := &Processors{count: 1, now: c.now, tenants: map[string]*tenant{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var mu sync.Mutex
+	had := map[string]time.Duration{}
+	var all sync.WaitGroup
+	for _, name := range []string{"a", "b", "b", "b", "b"} {
+		ctx, end := p.Enter(ctx, name)
+		all.Go(func() {
+			defer end()
+			for pace := pace.New(ctx); !pace.Over(1 << 20); {
+				c.pass(time.Millisecond)
+				mu.Lock()
+				had[name] += time.Millisecond
+				enough := had["a"]+had["b"] > 4*time.Second
+				mu.Unlock()
+				if enough {
+					cancel()
+				}
+			}
+		})
+	}
+	all.Wait()
+	if share := float64(had["a"]) / float64(had["a"]+had["b"]); share < 0.4 || share > 0.6 {
+		t.Errorf("a had %v, b %v", had["a"], had["b"])
+	}
+	if p.short != 0 || p.running != 0 || len(p.waiting) != 0 || len(p.tenants) != 0 || p.pressing.Load() != 0 {
+		t.Errorf("in the end %+v", p)
+	}
+}
+
+// While short work is there, one processor is left to it.
+func TestOneIsLeftToShortWork(t *testing.T) {
+	c := &clock{at: time.Unix(1, 0)}
+	p := &Processors{count: 2, now: c.now, tenants: map[string]*tenant{}}
+	first, endFirst := p.Enter(t.Context(), "a")
+	second, stop := context.WithCancel(t.Context())
+	second, endSecond := p.Enter(second, "b")
+	defer endSecond()
+	c.pass(shortFor)
+	if first.Err() != nil || second.Err() != nil || p.running != 2 {
+		t.Fatalf("without others %d of two run", p.running)
+	}
+
+	_, endShort := p.Enter(t.Context(), "c")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		second.Err() // pauses, for there is one processor for two
+	}()
+	paused := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 }
+	for !paused() {
+		time.Sleep(time.Millisecond)
+	}
+	if first.Err() != nil || p.running != 1 {
+		t.Errorf("%d run beside short work", p.running)
+	}
+	endShort()
+	<-gone // it has its turn again
+	if p.running != 2 {
+		t.Errorf("%d run after it", p.running)
+	}
+
+	// who waits for a turn and is not wanted any more returns at once
+	_, endShort = p.Enter(t.Context(), "c")
+	gone = make(chan struct{})
+	go func() {
+		defer close(gone)
+		for second.Err() == nil {
+		}
+	}()
+	for !paused() {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	<-gone
+	endShort()
+	endFirst()
+}
+
+// Contexts that are derived give way, too; without processors nothing does.
+func TestDerivedContexts(t *testing.T) {
+	c := &clock{at: time.Unix(1, 0)}
+	p := &Processors{count: 1, now: c.now, tenants: map[string]*tenant{}}
+	ctx, end := p.Enter(t.Context(), "a")
+	defer end()
+	c.pass(shortFor)
+	derived, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if derived.Err() != nil || p.short != 1 {
+		t.Errorf("%d short, a derived context does not know of it", p.short)
+	}
+	if pace.Still(derived).Err() != nil || p.short != 0 || p.running != 1 {
+		t.Errorf("%d short, %d run", p.short, p.running)
+	}
+
+	var none *Processors
+	plain, end := none.Enter(t.Context(), "a")
+	end()
+	if plain != t.Context() || pace.Still(plain) != plain {
+		t.Error("without processors the context is another")
+	}
+}
