@@ -58,20 +58,20 @@ func Bombs(seed uint64) ([]Bomb, error) {
 		one("learning", wide, 100, 1, 8, btn.Settings{
 			Method: btn.MethodSymmetryCP, Components: 16, LearnMaps: true, LearnFlops: 5e12, Sweeps: 10_000,
 		}),
-		one("payload", large(20), 100, 1, 0, btn.Settings{}),
+		one("payload", large(19), 100, 1, 0, btn.Settings{}),
 		one("thousand", alarm, 100_000, 1, 1000, btn.Settings{}),
 		one("truncated", grid, 8, 1, 8, btn.Settings{Method: btn.MethodTruncated, Budget: 1e13}),
 		one("regions", loops, 8, 1, 8, btn.Settings{Method: btn.MethodRegions, Budget: 1e13}),
 	}
 	bombs[2].Load.Marginals = true
-	bombs[4].Load.Rate = 2
+	bombs[4].Load.Rate = 1
 	for i := range bombs {
 		bombs[i].Load.Zipf = 0
 	}
 	return bombs, nil
 }
 
-// large is one table over so many binary variables: 8 MiB of them at 20.
+// large is one table over so many binary variables: 4 MiB of them at 19.
 func large(n int) *factorgraph.Model {
 	m := &factorgraph.Model{}
 	f := factorgraph.Factor{}
