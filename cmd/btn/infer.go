@@ -62,7 +62,7 @@ func (c *inferCmd) Validate() error {
 // without an answer.
 func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
-	job := console.NewJob(time.Now())
+	job := c.AsNATS.Job(console.NewJob(time.Now()))
 	inTime, end := c.inTime(ctx, t.Began)
 	defer end()
 	results, over, err := c.answer(inTime, t, common, job)

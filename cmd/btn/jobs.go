@@ -34,10 +34,16 @@ func (f natsFlag) dial() (*client.Client, error) {
 		return nil, err
 	}
 	remote, err := client.Connect(f.NATS, options...)
-	if err != nil || f.Signing.MessageKeys == "" {
-		return remote, err
+	if err != nil {
+		return nil, err
 	}
-	if err := remote.MessageKeys(f.Signing.MessageKeys, f.Signing.AcceptUnsigned); err != nil {
+	if f.AsNATS.Tenant != "" {
+		err = remote.As(f.AsNATS.Tenant)
+	}
+	if err == nil && f.Signing.MessageKeys != "" {
+		err = remote.MessageKeys(f.Signing.MessageKeys, f.Signing.AcceptUnsigned)
+	}
+	if err != nil {
 		remote.Close()
 		return nil, err
 	}
@@ -61,6 +67,7 @@ func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.Job == "" {
 		c.Job = console.NewJob(time.Now())
 	}
+	c.Job = c.AsNATS.Job(c.Job)
 	message, err := c.message(c.Job, m, queries)
 	if err != nil {
 		return err

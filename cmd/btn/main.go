@@ -21,6 +21,7 @@ type cli struct {
 	Plan     planCmd     `cmd:"" help:"Say what answering a model would take, without doing it."`
 	Up       upCmd       `cmd:"" help:"Run the embedded stack (NATS, Redis, the four workers) and stay up."`
 	Setup    setupCmd    `cmd:"" help:"Create the streams and consumers on a NATS server."`
+	Keys     keysCmd     `cmd:"" help:"Write who may do what on a NATS server, with the keys for it."`
 	Submit   submitCmd   `cmd:"" help:"Submit a job to running workers and print its id."`
 	Watch    watchCmd    `cmd:"" help:"Follow a job until its answer."`
 	Cancel   cancelCmd   `cmd:"" help:"Cancel a job."`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -23,10 +24,20 @@ type NATS struct {
 	TokenFile    string `name:"nats-token-file" placeholder:"FILE" help:"File with a token."`
 	Inbox        string `name:"nats-inbox" placeholder:"PREFIX" help:"Start of the subjects of replies, where permissions want one."`
 
+	Tenant string `name:"nats-tenant" placeholder:"NAME" help:"The tenant whose user this is: its jobs have ids NAME.ID."`
+
 	TLS  bool   `name:"nats-tls" help:"Refuse a connection without TLS. The files below imply it."`
 	CA   string `name:"nats-ca" placeholder:"FILE" help:"Certificates (PEM) that sign the server's; without it the system's."`
 	Cert string `name:"nats-cert" placeholder:"FILE" help:"This client's certificate (PEM)."`
 	Key  string `name:"nats-key" placeholder:"FILE" help:"The key of --nats-cert (PEM)."`
+}
+
+// Job returns the id of a tenant's job, whose name may be without the tenant's.
+func (n NATS) Job(name string) string {
+	if n.Tenant != "" && form.Owner(name) == "" {
+		return n.Tenant + "." + name
+	}
+	return name
 }
 
 // Options returns what nats.Connect is given. Errors are fault.BadInput, name the flag and its file, and quote nothing of what a file
@@ -100,6 +111,9 @@ func (n NATS) check() error {
 		if _, err := secret(file); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
+	}
+	if n.Tenant != "" && !form.IsToken(n.Tenant) {
+		return fmt.Errorf("--nats-tenant: %.80q is not [A-Za-z0-9_-]{1,64}", n.Tenant)
 	}
 	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
 }

@@ -4,7 +4,9 @@ package seal
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
@@ -114,4 +116,13 @@ func (k *Keys) Secrets() [][]byte {
 		return nil
 	}
 	return k.nowSet().secrets
+}
+
+// NewKey returns a line for a file of keys: 32 random bytes in base64.
+func NewKey() (string, error) {
+	b := make([]byte, 32)
+	if _, err := rand.Read(b); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(b), nil
 }

@@ -1,0 +1,193 @@
+// Package access says who may do what on a NATS server: the permissions of every stage, of operators, of clients and of tenants, by
+// subject, and the server's configuration with their keys.
+//
+// Stages, operators and clients are users of one account, which has the streams. Every tenant is an account of its own that imports the
+// subjects with its name and nothing else: what it publishes, asks and hears is what these imports allow, and where a reply goes the
+// server decides, so that no reply can be sent to another's subject.
+package access
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/streams"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// Names of the users that are no stage.
+const (
+	Operator = "operator" // sets streams up, replays dead letters, registers and removes models, forgets tenants: everything
+	Client   = "client"   // submits jobs that nobody owns
+)
+
+// Role is what one user of the account of the streams may do. The server refuses what is not allowed.
+type Role struct {
+	Name      string
+	Publish   []string // subjects it may publish on
+	Subscribe []string // subjects it may subscribe to, beside its own replies
+	Replies   bool     // it may reply to whom it got a request from
+}
+
+// Inbox returns where the replies to a user come: nobody else may subscribe there.
+func Inbox(user string) string { return "_INBOX_" + user }
+
+// Roles returns all roles, the operator's first.
+func Roles() []Role {
+	all := []Role{
+		{Name: Operator, Publish: []string{">"}, Subscribe: []string{">"}},
+		{
+			Name:      query.StageReparam,
+			Publish:   of("network.>", "model.>", "timer.>"),
+			Subscribe: append(of("infer", "infer.*", "room.*", "done.>"), "$SRV.>"),
+			Replies:   true,
+		},
+		{Name: query.StageLearn, Publish: of("task.>")},
+		{Name: query.StageContract, Publish: of("partial.>")},
+		// The aggregator moves models and partials of jobs that take long to the end of their streams.
+		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>")},
+	}
+	for i := range all[1:] {
+		all[i+1].asStage()
+	}
+	return append(all, client())
+}
+
+// of returns subjects of version 1.
+func of(subjects ...string) []string {
+	all := make([]string, len(subjects))
+	for i, s := range subjects {
+		all[i] = wire.Prefix + s
+	}
+	return all
+}
+
+// api returns requests to JetStream.
+func api(requests ...string) []string {
+	all := make([]string, len(requests))
+	for i, r := range requests {
+		all[i] = "$JS.API." + r
+	}
+	return all
+}
+
+// served has the feeds that each stage takes messages from.
+var served = map[string][]streams.Feed{
+	query.StageReparam:   {streams.Models, streams.Redrives},
+	query.StageLearn:     {streams.Networks},
+	query.StageContract:  {streams.Tasks},
+	query.StageAggregate: {streams.Partials, streams.Deadlines, streams.Cancels, streams.Ends, streams.Sweeps},
+}
+
+// removes has the streams of which each stage may delete a message: forged ones in the way of its own, damaged blobs.
+var removes = map[string][]string{
+	query.StageReparam:   {bus.StreamNetwork, bus.StreamGraph, bus.StreamControl},
+	query.StageLearn:     {bus.StreamTask, bus.StreamControl},
+	query.StageContract:  {bus.StreamPartial, bus.StreamControl},
+	query.StageAggregate: {bus.StreamAnswer, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline},
+}
+
+// asStage adds what every stage needs: it looks at streams and consumers, takes the messages of its own, reads what is stored, and
+// writes blobs, progress, dead letters, and messages that start or end a job.
+func (r *Role) asStage() {
+	r.Publish = append(r.Publish, of("progress.>", "blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
+	r.Publish = append(r.Publish, looks()...)
+	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
+	r.Publish = append(r.Publish, objects(bus.BucketBlob)...)
+	r.Publish = append(r.Publish, api("STREAM.PURGE.OBJ_"+bus.BucketBlob, "STREAM.MSG.DELETE."+bus.StreamBlob)...)
+	for _, stream := range removes[r.Name] {
+		r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+stream)...)
+	}
+
+	for _, f := range served[r.Name] {
+		names := []string{f.Name}
+		if f.Laned {
+			names = append(names, f.ConsumerNames(streams.AllLanes())...)
+		}
+		for _, name := range names {
+			r.Publish = append(r.Publish,
+				"$JS.API.CONSUMER.MSG.NEXT."+f.Stream+"."+name, "$JS.ACK."+f.Stream+"."+name+".>")
+		}
+	}
+
+	switch r.Name {
+	case query.StageReparam:
+		r.Publish = append(r.Publish, objects(bus.BucketGraph)...)
+	case query.StageAggregate: // makes room
+		for _, stream := range []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline} {
+			r.Publish = append(r.Publish, api("STREAM.PURGE."+stream)...)
+		}
+	}
+}
+
+// looks are the requests that say how streams and consumers are. They tell the ids of jobs.
+func looks() []string {
+	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
+}
+
+// objects are the subjects by which an object store is read and written.
+func objects(bucket string) []string {
+	stream := "OBJ_" + bucket
+	return append(
+		api("CONSUMER.CREATE."+stream+".>", "CONSUMER.DELETE."+stream+".*", "CONSUMER.MSG.NEXT."+stream+".*"),
+		"$O."+bucket+".>", "$JS.ACK."+stream+".>", "$JS.FC."+stream+".>",
+	)
+}
+
+// client is who submits jobs that nobody owns, as clients did before jobs had owners: it may look into every stream.
+func client() Role {
+	r := Role{
+		Name:      Client,
+		Publish:   of("model.*.*", "cancel.*", "timer.*.*", "infer", "room.*", "blob.*", "graph.*"),
+		Subscribe: of("done.*", "progress.*"),
+	}
+	r.Publish = append(r.Publish, looks()...)
+	r.Publish = append(r.Publish, api("DIRECT.GET.>")...)
+	for _, stream := range []string{bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph} {
+		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
+	}
+	r.Publish = append(r.Publish, objects(bus.BucketBlob)...)
+	r.Publish = append(r.Publish, objects(bus.BucketGraph)...)
+	return r
+}
+
+// Import is a subject that a tenant's account takes from the account of the streams.
+type Import struct {
+	Subject string
+	Stream  bool // messages come from there; else they go there, and replies come back
+}
+
+// Imports returns what a tenant may do: submit jobs of its own in its lane and cancel them, hear and read what is said of them, store and
+// read what is too large for a message, register models and read those that are registered for everybody, and ask whether its lane has
+// room and workers.
+func Imports(tenant string) []Import {
+	lane := wire.Lane(tenant)
+	var all []Import
+	for _, s := range []string{
+		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), wire.InferSubjectOf(tenant), message.RoomSubject(lane),
+		wire.BlobSubject(tenant + ".*"), wire.GraphSubject(tenant + ".*"),
+	} {
+		all = append(all, Import{Subject: s})
+	}
+	for _, read := range []struct{ stream, subject string }{
+		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
+		{bus.StreamAnswer, wire.AnswerSubject(tenant + ".*")},
+		{bus.StreamControl, wire.CancelSubject(tenant + ".*")},
+		{bus.StreamBlob, wire.BlobSubject(tenant + ".*")},
+		{bus.StreamGraph, wire.GraphSubject(tenant + ".*")},
+		{bus.StreamGraph, wire.GraphSubject("*")},
+	} {
+		all = append(all, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
+	}
+	for _, s := range []string{wire.DoneSubject(tenant + ".*"), wire.ProgressSubject(tenant + ".*")} {
+		all = append(all, Import{Subject: s, Stream: true})
+	}
+	return all
+}
+
+// Reserved reports whether a name is a user's that no tenant can have.
+func Reserved(name string) bool {
+	return slices.ContainsFunc(Roles(), func(r Role) bool { return r.Name == name })
+}

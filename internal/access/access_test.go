@@ -1,0 +1,335 @@
+package access_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/access"
+	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+)
+
+const coin = "MARKOV\n1\n2\n1\n1 0\n2\n1 3\n"
+
+// guarded is a nats-server that knows the users of a folder.
+type guarded struct {
+	t      *testing.T
+	dir    string
+	server *testserver.NATSServer
+}
+
+func guard(t *testing.T, tenants ...string) *guarded {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := access.Write(dir, "", tenants); err != nil {
+		t.Fatal(err)
+	}
+	base, err := os.ReadFile("../../deploy/nats-server.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(t.TempDir(), "guarded.conf") // is copied beside the accounts, with the store's folder
+	if err := os.WriteFile(conf, fmt.Appendf(base, "\ninclude %s\n", access.ConfigFile), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g := &guarded{t: t, dir: dir, server: testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: dir})}
+	nc, _ := g.connect(access.Operator)
+	if err := pipeline.Setup(t.Context(), nc, pipeline.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// refusals are the errors that a server sent to a connection.
+type refusals struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (r *refusals) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+// connect connects as a user, by the settings that were written for it.
+func (g *guarded) connect(user string) (*nats.Conn, *refusals) {
+	g.t.Helper()
+	path := filepath.Join(g.dir, user+".json")
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join(g.dir, "tenants", user+".json")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var s access.Settings
+	if err := json.Unmarshal(text, &s); err != nil {
+		g.t.Fatal(err)
+	}
+	nkey, err := nats.NkeyOptionFromSeed(s.NKey)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	r := &refusals{}
+	options := []nats.Option{nkey, nats.MaxReconnects(-1), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all = append(r.all, err.Error())
+	})}
+	if s.Inbox != "" {
+		options = append(options, nats.CustomInboxPrefix(s.Inbox))
+	}
+	nc, err := nats.Connect(g.server.URL, options...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(nc.Close)
+	return nc, r
+}
+
+// run starts all four workers, each as the user of its stage, with the message keys.
+func (g *guarded) run(c pipeline.Config) {
+	g.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	g.t.Cleanup(func() { cancel(); all.Wait() })
+	for _, stage := range pipeline.Stages() {
+		c := c
+		nc, refused := g.connect(string(stage))
+		c.NC, c.MessageKeys = nc, filepath.Join(g.dir, access.MessageKeys)
+		all.Go(func() {
+			if err := pipeline.Run(ctx, c, stage); err != nil {
+				g.t.Errorf("%s: %v", stage, err)
+			}
+			for _, r := range refused.take() {
+				g.t.Errorf("%s was refused something that it needs: %s", stage, r)
+			}
+		})
+	}
+}
+
+const (
+	stages     = "reparam-worker learn-worker contract-worker aggregator"
+	everybody  = "operator " + stages + " client acme globex"
+	laneOfAcme = 2
+)
+
+// publishes says who may publish what; everybody else tries and is refused. Jobs are open, or acme's.
+var publishes = map[string]string{
+	"btn.v1.model.3.job":               "operator reparam-worker aggregator client",
+	"btn.v1.model.2.acme.job":          "operator reparam-worker aggregator acme",
+	"btn.v1.model.3.acme.job":          "operator reparam-worker aggregator", // not acme's lane
+	"btn.v1.network.3.job":             "operator reparam-worker",
+	"btn.v1.network.2.acme.job":        "operator reparam-worker",
+	"btn.v1.task.3.job.1.0":            "operator learn-worker",
+	"btn.v1.task.2.acme.job.1.0":       "operator learn-worker",
+	"btn.v1.partial.3.job.1.0":         "operator contract-worker aggregator",
+	"btn.v1.partial.2.acme.job.1.0":    "operator contract-worker aggregator",
+	"btn.v1.answer.job":                "operator aggregator",
+	"btn.v1.answer.acme.job":           "operator aggregator",
+	"btn.v1.done.job":                  "operator",
+	"btn.v1.done.acme.job":             "operator",
+	"btn.v1.progress.job":              "operator " + stages,
+	"btn.v1.progress.acme.job":         "operator " + stages,
+	"btn.v1.cancel.job":                "operator client",
+	"btn.v1.cancel.acme.job":           "operator acme",
+	"btn.v1.timer.3.job":               "operator reparam-worker client",
+	"btn.v1.timer.2.acme.job":          "operator reparam-worker",
+	"btn.v1.deadline.3.job":            "operator",
+	"btn.v1.deadline.2.acme.job":       "operator",
+	"btn.v1.redrive.2.acme.job":        "operator " + stages,
+	"btn.v1.end.2.acme.job":            "operator " + stages,
+	"btn.v1.dlq.aggregator.job":        "operator aggregator",
+	"btn.v1.dlq.learn-worker.acme.job": "operator learn-worker",
+	"btn.v1.blob.D":                    "operator client " + stages,
+	"btn.v1.blob.acme.D":               "operator acme " + stages,
+	"btn.v1.graph.D":                   "operator client",
+	"btn.v1.graph.acme.D":              "operator acme",
+	"btn.v1.infer":                     "operator client",
+	"btn.v1.infer.acme":                "operator acme",
+	"btn.v1.room.2":                    "operator client acme",
+	"$O.BTN_BLOB.C.N":                  "operator client " + stages,
+	"$O.BTN_GRAPH.C.N":                 "operator client reparam-worker",
+	"_INBOX_aggregator.x":              "operator",
+
+	"$JS.API.STREAM.CREATE.NONE":                            "operator",
+	"$JS.API.STREAM.UPDATE.NONE":                            "operator",
+	"$JS.API.STREAM.DELETE.NONE":                            "operator",
+	"$JS.API.CONSUMER.CREATE.BTN_ANSWER.x":                  "operator",
+	"$JS.API.CONSUMER.DELETE.BTN_TASK.none":                 "operator",
+	"$JS.API.STREAM.INFO.BTN_MODEL":                         "operator client " + stages,
+	"$JS.API.CONSUMER.INFO.BTN_TASK.contract-0":             "operator client " + stages,
+	"$JS.API.STREAM.PURGE.BTN_NETWORK":                      "operator",
+	"$JS.API.STREAM.PURGE.BTN_ANSWER":                       "operator aggregator",
+	"$JS.API.STREAM.MSG.DELETE.BTN_ANSWER":                  "operator aggregator",
+	"$JS.API.STREAM.MSG.DELETE.BTN_TASK":                    "operator learn-worker",
+	"$JS.API.STREAM.MSG.GET.BTN_ANSWER":                     "operator client " + stages,
+	"$JS.API.CONSUMER.MSG.NEXT.BTN_MODEL.reparam-9":         "operator reparam-worker",
+	"$JS.API.CONSUMER.MSG.NEXT.BTN_MODEL.sweep":             "operator aggregator",
+	"$JS.API.CONSUMER.MSG.NEXT.BTN_TASK.contract":           "operator contract-worker",
+	"$JS.ACK.BTN_TASK.contract-9.1.1.1.1.0":                 "operator contract-worker",
+	"$JS.ACK.BTN_PARTIAL.aggregate-9.1.1.1.1.0":             "operator aggregator",
+	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.acme.job":  "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_MODEL.btn.v1.model.2.acme.job":  "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_ANSWER.btn.v1.answer.job":       "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_ANSWER":                         "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.D":           "operator client acme globex " + stages,
+	"$JS.API.DIRECT.GET.BTN_GRAPH.btn.v1.graph.acme.D":      "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.acme.D":        "operator client acme " + stages,
+	"$JS.API.DIRECT.GET.BTN_BLOB.btn.v1.blob.D":             "operator client " + stages,
+	"$JS.API.DIRECT.GET.BTN_CONTROL.btn.v1.cancel.acme.job": "operator client acme " + stages,
+}
+
+// hears says who hears what.
+var hears = map[string]string{
+	"btn.v1.done.job":               "operator reparam-worker client",
+	"btn.v1.done.acme.job":          "operator reparam-worker acme",
+	"btn.v1.progress.job":           "operator client",
+	"btn.v1.progress.acme.job":      "operator acme",
+	"btn.v1.answer.acme.job":        "operator",
+	"btn.v1.model.2.acme.job":       "operator",
+	"btn.v1.network.2.acme.job":     "operator",
+	"btn.v1.task.2.acme.j.1.0":      "operator",
+	"btn.v1.partial.2.acme.j.1.0":   "operator",
+	"btn.v1.cancel.acme.job":        "operator",
+	"btn.v1.blob.acme.D":            "operator",
+	"btn.v1.infer.acme":             "operator reparam-worker",
+	"_INBOX_aggregator.x":           "operator aggregator",
+	"_INBOX_client.x":               "operator client",
+	"$JS.API.STREAM.INFO.BTN_MODEL": "operator",
+}
+
+// Every user tries everything: what its part needs reaches the account of the streams, nothing else does.
+func TestWhoMayPublish(t *testing.T) {
+	t.Parallel()
+	if wire.Lane("acme") != laneOfAcme || wire.Lane("globex") == laneOfAcme {
+		t.Fatal("the lanes are others", wire.Lane("acme"), wire.Lane("globex"))
+	}
+	g := guard(t, "acme", "globex")
+	watcher, _ := g.connect(access.Operator)
+	seen, err := watcher.SubscribeSync(">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := watcher.Flush(); err != nil {
+		t.Fatal(err)
+	}
+
+	cells := 0
+	for _, user := range strings.Fields(everybody) {
+		nc, refused := g.connect(user)
+		for subject, allowed := range publishes {
+			cells++
+			token := user + " on " + subject
+			if err := nc.PublishMsg(&nats.Msg{Subject: subject, Data: []byte(token)}); err != nil {
+				t.Fatal(err)
+			}
+			arrived := arrives(t, nc, watcher, seen, token)
+			if may := slices.Contains(strings.Fields(allowed), user); arrived != may {
+				t.Errorf("%s publishes on %s: %v, want %v %q", user, subject, arrived, may, refused.take())
+			}
+		}
+	}
+	t.Logf("%d cells", cells)
+}
+
+// arrives reports whether the watcher has a message with a text after everything that both connections sent was handled.
+func arrives(t *testing.T, from, watcher *nats.Conn, seen *nats.Subscription, text string) (yes bool) {
+	t.Helper()
+	if err := errors.Join(from.Flush(), watcher.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		n, _, err := seen.Pending()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return yes
+		}
+		m, err := seen.NextMsg(time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		yes = yes || string(m.Data) == text
+	}
+}
+
+// Every user listens everywhere, and hears what its part needs and nothing else. A tenant may ask for anything, and hears of its own.
+func TestWhoHears(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "acme", "globex")
+	speaker, _ := g.connect(access.Operator)
+	for _, user := range strings.Fields(everybody) {
+		nc, _ := g.connect(user)
+		all, err := nc.SubscribeSync(">")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for subject, allowed := range hears {
+			one, err := nc.SubscribeSync(subject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := nc.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			token := "to " + user + " on " + subject
+			if err := speaker.Publish(subject, []byte(token)); err != nil {
+				t.Fatal(err)
+			}
+			may := slices.Contains(strings.Fields(allowed), user)
+			if heard := arrives(t, speaker, nc, one, token); heard != may {
+				t.Errorf("%s hears %s: %v, want %v", user, subject, heard, may)
+			}
+			if arrives(t, speaker, nc, all, token) && !may {
+				t.Errorf("%s hears %s by listening to everything", user, subject)
+			}
+			one.Unsubscribe()
+		}
+	}
+}
+
+// A reply goes to whom asked, whatever subject a tenant names for it: what the server would send there cannot be put into another's place.
+func TestRepliesCannotBeAimed(t *testing.T) {
+	t.Parallel()
+	g := guard(t, "acme", "globex")
+	watcher, _ := g.connect(access.Operator)
+	seen, err := watcher.SubscribeSync("btn.v1.answer.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, watcher.Flush())
+	nc, _ := g.connect("globex")
+	lane := wire.Lane("globex")
+	for _, subject := range []string{
+		wire.ModelSubject(lane, "globex.j"), "$JS.API.DIRECT.GET.BTN_MODEL." + wire.ModelSubject(lane, "globex.j"), wire.InferSubjectOf("globex"),
+	} {
+		must(t, nc.PublishMsg(&nats.Msg{Subject: subject, Reply: wire.AnswerSubject("acme.victim"), Data: []byte("x")}))
+	}
+	must(t, errors.Join(nc.Flush(), watcher.Flush()))
+	if n, _, err := seen.Pending(); n != 0 || err != nil {
+		t.Errorf("%d messages in place of an answer: %v", n, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,188 @@
+package access
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/form"
+	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/nats-io/nkeys"
+)
+
+// Files in the folder of Write, beside a seed and settings for every user.
+const (
+	ConfigFile  = "accounts.conf" // for `include` in nats-server's configuration
+	MessageKeys = "message.keys"  // signs what workers write for each other
+	seedSuffix  = ".nk"
+	tenantsDir  = "tenants"
+)
+
+// User is a user's name and public nkey.
+type User struct{ Name, Public string }
+
+// Settings are those of one user's commands, for --config.
+type Settings struct {
+	NKey        string `json:"nats-nkey"`
+	Inbox       string `json:"nats-inbox,omitempty"`
+	Tenant      string `json:"nats-tenant,omitempty"`
+	MessageKeys string `json:"message-keys,omitempty"`
+}
+
+// Write makes what is missing in a folder: an nkey seed and settings for every role and for the tenants, the keys that sign messages, and
+// the server's accounts for all users that the folder then has. What is there stays, so that more tenants can be added. at is the folder
+// that the settings name, where the files will lie on the machines; "" is dir. Seeds and keys can be read by their owner only. It returns
+// the names of the users that are new.
+func Write(dir, at string, tenants []string) (fresh []string, err error) {
+	for _, t := range tenants {
+		if !form.IsToken(t) || Reserved(t) {
+			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a stage's name", t)
+		}
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	if at == "" {
+		at = dir
+	}
+	if err := os.MkdirAll(filepath.Join(dir, tenantsDir), 0o700); err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	w := writer{dir: dir, at: at}
+
+	var users []User
+	for _, r := range Roles() {
+		s := Settings{Inbox: Inbox(r.Name)}
+		if r.Name != Client {
+			s.MessageKeys = filepath.Join(at, MessageKeys)
+		}
+		users = append(users, User{r.Name, w.user(r.Name, s)})
+	}
+	known, err := Tenants(dir)
+	if err != nil {
+		return nil, err
+	}
+	var owners []User
+	for _, t := range slices.Compact(slices.Sorted(slices.Values(append(known, tenants...)))) {
+		owners = append(owners, User{t, w.user(filepath.Join(tenantsDir, t), Settings{Tenant: t})})
+	}
+
+	keys, err := seal.NewKey()
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err)
+	}
+	w.once(MessageKeys, []byte("# The first key signs, all verify.\n"+keys+"\n"), 0o600)
+	w.write(ConfigFile, []byte(Config(users, owners)), 0o644)
+	return w.fresh, w.err
+}
+
+// Tenants returns the names of the tenants that have a seed in a folder.
+func Tenants(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, tenantsDir))
+	if err != nil {
+		return nil, fault.Wrap(fault.BadInput, err)
+	}
+	var all []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsToken(name) {
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// writer writes files into a folder until one fails.
+type writer struct {
+	dir, at string
+	fresh   []string // users whose seed was made
+	err     error
+}
+
+// user makes a user's seed, if it has none, and settings, and returns its public key.
+func (w *writer) user(name string, s Settings) string {
+	if w.err != nil {
+		return ""
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		w.err = fault.Wrap(fault.Internal, err)
+		return ""
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		w.err = fault.Wrap(fault.Internal, err)
+		return ""
+	}
+	if w.once(name+seedSuffix, append(seed, '\n'), 0o600) {
+		w.fresh = append(w.fresh, filepath.Base(name))
+	}
+
+	s.NKey = filepath.Join(w.at, name+seedSuffix)
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		w.err = fault.Wrap(fault.Internal, err)
+		return ""
+	}
+	w.write(name+".json", append(text, '\n'), 0o644)
+	return w.public(name + seedSuffix)
+}
+
+// public returns the public key of a seed's file.
+func (w *writer) public(name string) string {
+	if w.err != nil {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.err = fault.Wrap(fault.BadInput, err)
+		return ""
+	}
+	pair, err := nkeys.FromSeed(bytes.TrimSpace(text))
+	if err == nil {
+		var public string
+		if public, err = pair.PublicKey(); err == nil && nkeys.IsValidPublicUserKey(public) {
+			return public
+		}
+	}
+	w.err = fault.New(fault.BadInput, "access: %s has no seed of a user", filepath.Join(w.dir, name))
+	return ""
+}
+
+// once writes a file that is not there, and reports whether it did.
+func (w *writer) once(name string, text []byte, mode os.FileMode) bool {
+	if w.err != nil {
+		return false
+	}
+	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, os.ErrExist) {
+		return false
+	}
+	if err == nil {
+		_, err = f.Write(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		w.err = fault.New(fault.BadInput, "access: %w", err)
+	}
+	return err == nil
+}
+
+// write writes a file in the place of the one that is there, which is never seen half.
+func (w *writer) write(name string, text []byte, mode os.FileMode) {
+	if w.err != nil {
+		return
+	}
+	path := filepath.Join(w.dir, name)
+	err := os.WriteFile(path+".new", text, mode)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		w.err = fault.New(fault.BadInput, "access: %w", err)
+	}
+}
