@@ -81,7 +81,7 @@ func (b *Bus) removeForged(ctx context.Context, stream string, sequence uint64) 
 // errForged: what is stored on a subject is forged. It counts as not stored.
 var errForged = fmt.Errorf("%w (what is there is forged)", ErrNotFound)
 
-const removeWithin = 5 * time.Second
+const removeWithin = 2 * time.Second
 
 // Forged ends the deliveries of a message that is forged, and deletes it where its stream would keep it.
 func (b *Bus) Forged(ctx context.Context, d *Delivered) {
