@@ -141,7 +141,7 @@ func (b *Bus) getRaw(
 	if err != nil {
 		return nil, err
 	}
-	return b.believed(ctx, stream, m)
+	return b.believed(ctx, stream, subject, m)
 }
 
 // getOnce is one attempt of getRaw.

@@ -57,13 +57,16 @@ func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
 	return false
 }
 
-// believed returns a stored message if it is genuine. One that is not counts as not stored, and is deleted where Guard says so.
-func (b *Bus) believed(ctx context.Context, stream string, m *jetstream.RawStreamMsg) (*jetstream.RawStreamMsg, error) {
-	if b.Genuine(m.Subject, m.Header, m.Data) {
+// believed returns the message that is stored on a subject if it is genuine: signed for the subject that was asked for, whatever the reply
+// says that it has. One that is not counts as not stored, and is deleted where Guard says so.
+func (b *Bus) believed(
+	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
+) (*jetstream.RawStreamMsg, error) {
+	if b.Genuine(subject, m.Header, m.Data) {
 		return m, nil
 	}
 	b.removeForged(ctx, stream, m.Sequence)
-	return nil, fmt.Errorf("%w: %s", errForged, m.Subject)
+	return nil, fmt.Errorf("%w: %s", errForged, subject)
 }
 
 // removeForged deletes a stored message that is forged. If that fails somebody else will find the same.

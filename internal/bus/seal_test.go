@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,9 +12,11 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // signed returns a Bus with a key, over the connection of another one, and what it found forged.
@@ -123,6 +126,44 @@ func TestSignaturesLast(t *testing.T) {
 		}
 	}
 	if len(*found) != 2 {
+		t.Errorf("found %v", *found)
+	}
+}
+
+// A reply that has another job's answer, truly signed, in the place of the one that was asked for is not believed.
+func TestSignedForAnotherSubject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	server := testserver.NATS(t, testserver.NATSOptions{}) // which has no streams
+	forger, err := bus.Connect(server.URL, "test", nil)
+	must(t, err)
+	defer forger.Close()
+	plain, err := bus.New(forger)
+	must(t, err)
+	b, found := signed(t, plain, false)
+	b.As("own")
+
+	for subject, want := range map[string]error{
+		wire.AnswerSubject("own.mine"): nil, wire.AnswerSubject("own.other"): bus.ErrNotFound,
+	} {
+		genuine, err := b.Fit(t.Context(), msg(wire.AnswerSubject("own.mine"), "an answer"))
+		must(t, err)
+		sub, err := forger.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+"."+subject, func(ask *nats.Msg) {
+			reply := &nats.Msg{Subject: ask.Reply, Header: maps.Clone(genuine.Header), Data: genuine.Data}
+			reply.Header[jetstream.SubjectHeader] = []string{genuine.Subject}
+			reply.Header[jetstream.SequenceHeader] = []string{"1"}
+			reply.Header[jetstream.TimeStampHeaer] = []string{"2026-01-01T00:00:00Z"}
+			forger.PublishMsg(reply)
+		})
+		must(t, err)
+		m, err := b.Get(t.Context(), bus.StreamAnswer, subject)
+		if !errors.Is(err, want) || err == nil && string(m.Data) != "an answer" {
+			t.Errorf("%s: %v, %v", subject, m, err)
+		}
+		must(t, sub.Unsubscribe())
+	}
+	if len(*found) != 1 {
 		t.Errorf("found %v", *found)
 	}
 }
