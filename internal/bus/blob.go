@@ -210,7 +210,7 @@ func (b *Bus) renew(
 	}
 	c := s.CachedInfo().Config
 
-	if c.MaxAge == 0 || time.Since(m.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2) {
+	if c.MaxAge == 0 || b.Since(m.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2) {
 		return true, nil
 	}
 
@@ -221,7 +221,7 @@ func (b *Bus) renew(
 	}
 	if name := m.Header[headerObject]; len(name) > 0 {
 		written, err := b.objectTime(ctx, in, name[0])
-		if errors.Is(err, ErrNotFound) || err == nil && time.Since(written) > c.MaxAge/2 {
+		if errors.Is(err, ErrNotFound) || err == nil && b.Since(written) > c.MaxAge/2 {
 			return false, nil
 		}
 		if err != nil {

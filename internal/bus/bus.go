@@ -61,6 +61,9 @@ type Bus struct {
 	storage   storage     // which streams store nothing
 	clustered atomic.Bool // see inCluster
 
+	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
+	synchronized atomic.Bool
+
 	mu      sync.Mutex
 	streams map[string]jetstream.Stream      // handles by name, under mu
 	objects map[string]jetstream.ObjectStore // handles by bucket, under mu

@@ -265,7 +265,7 @@ func (b *Bus) Probe(ctx context.Context) error {
 	last, err := b.getRaw(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none
 	switch {
-	case err == nil && time.Since(last.Time) < ProbeEvery && b.Storage() == nil:
+	case err == nil && b.Since(last.Time) < ProbeEvery && b.Storage() == nil:
 		return nil
 	case err == nil:
 		sequence = last.Sequence

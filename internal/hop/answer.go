@@ -68,7 +68,7 @@ func (l *Loop) Over(ctx context.Context, lane int, job, digest string, stored in
 		return err
 	}
 
-	if time.Since(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
+	if l.Bus.Since(time.UnixMilli(stored)) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
 		return nil
 	}
 

@@ -132,22 +132,22 @@ func SameBytes(x, y wire.Message) bool {
 func (l *Loop) Open(
 	ctx context.Context, d *Message, job, digest string, stored, deadlineMS int64,
 ) error {
-	if !d.Fresh(stored) {
+	if !l.Fresh(d, stored) {
 		if err := l.Over(ctx, d.Subject.Lane, job, digest, stored); err != nil {
 			return err
 		}
 	}
-	return Overdue(time.UnixMilli(stored), deadlineMS)
+	return l.Passed(time.UnixMilli(stored), deadlineMS)
 }
 
-// Overdue returns an error with the code deadline if a deadline of so many milliseconds after
+// Passed returns an error with the code deadline if a deadline of so many milliseconds after
 // stored has passed.
-func Overdue(stored time.Time, deadlineMS int64) error {
+func (l *Loop) Passed(stored time.Time, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}
 
-	if time.Now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
+	if l.Bus.Now().UnixMilli()-stored.UnixMilli() >= deadlineMS {
 		return fault.New(fault.Deadline, "pipeline: the deadline of %d ms passed", deadlineMS)
 	}
 	return nil

@@ -68,8 +68,8 @@ const freshFor = 100 * time.Millisecond
 
 // Fresh reports whether a message is delivered for the first time, and its job was stored just now
 // (Unix milliseconds).
-func (d *Message) Fresh(stored int64) bool {
-	return d.Attempt == 1 && time.Since(time.UnixMilli(stored)) < freshFor
+func (l *Loop) Fresh(d *Message, stored int64) bool {
+	return d.Attempt == 1 && l.Bus.Since(time.UnixMilli(stored)) < freshFor
 }
 
 // Outcome is what became of a message, or what its handler asks for.

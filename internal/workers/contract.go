@@ -49,7 +49,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 
 	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
-	if !d.Fresh(m.Stored) {
+	if !w.Fresh(d, m.Stored) {
 		if has, err := w.Bus.Has(ctx, bus.StreamPartial, subject); err != nil || has {
 			return hop.Done, err // the partial is stored, and the stream has told the aggregator
 		}

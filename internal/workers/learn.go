@@ -55,7 +55,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 
 	began := time.Now()
-	planning, settings := inTime(ctx, &m)
+	planning, settings := w.inTime(ctx, &m)
 	job, err := stage.LearnKnown(planning, net, m.Queries, settings, w.memo, w.known)
 	if err != nil {
 		return hop.Done, err
@@ -106,7 +106,7 @@ func withTiming(before map[string]float64, stage string, began time.Time) map[st
 // inTime fits the planning of a job to its deadline. The budget depends on the requested deadline
 // and not on the clock, so that every worker makes the same plan; the clock only ends the search
 // for plans.
-func inTime(ctx context.Context, m *message.Network) (context.Context, btn.Settings) {
+func (w *Learn) inTime(ctx context.Context, m *message.Network) (context.Context, btn.Settings) {
 	s := m.Settings
 	if m.DeadlineMS == 0 {
 		return ctx, s
@@ -115,8 +115,8 @@ func inTime(ctx context.Context, m *message.Network) (context.Context, btn.Setti
 	deadline := time.Duration(m.DeadlineMS) * time.Millisecond
 	s.Budget = min(s.WithDefaults().Budget, policy.WorkShare*deadline.Seconds()*policy.Rate)
 
-	enough := time.UnixMilli(m.Stored).Add(time.Duration(policy.PlanShare * float64(deadline)))
-	return plan.PlanUntil(ctx, enough), s
+	left := time.Duration(policy.PlanShare*float64(deadline)) - w.Bus.Since(time.UnixMilli(m.Stored))
+	return plan.PlanUntil(ctx, time.Now().Add(left)), s
 }
 
 // inlinePlan is the size in bytes up to which a plan travels in the message of a job of one task:

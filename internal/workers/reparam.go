@@ -161,7 +161,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 
 	// Only a model that may have been delivered before can have its answer.
 	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if repeated || bus.Moved(d.Raw.Header) || time.Since(stored) > replayed {
+	if repeated || bus.Moved(d.Raw.Header) || w.Bus.Since(stored) > replayed {
 		if err := w.Unanswered(ctx, m.Job, digest); err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (w *Reparam) deadline(
 			"pipeline: a deadline of %d ms, jobs are kept for %v", deadlineMS, keep)
 	}
 
-	if err := hop.Overdue(stored, deadlineMS); err != nil {
+	if err := w.Passed(stored, deadlineMS); err != nil {
 		return err
 	}
 

@@ -28,6 +28,7 @@ func WatchStorage(ctx context.Context, b *bus.Bus, log *slog.Logger, m *metrics.
 			// The bus remembers what Probe finds. That a server is away, or not set up, is reported
 			// elsewhere.
 			_ = b.Probe(ctx)
+			_ = b.Synchronize(ctx)
 			probed = time.Now()
 		}
 

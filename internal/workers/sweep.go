@@ -38,7 +38,7 @@ const longestRest = 30 * time.Second
 // way, is started again. Messages come in the order in which they were stored, so waiting for the
 // age of one delays none that is due.
 func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	wait := time.NewTimer(w.sweepAfter - time.Since(d.Stored))
+	wait := time.NewTimer(w.sweepAfter - w.Bus.Since(d.Stored))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
@@ -57,7 +57,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Done, err
 	}
 
-	age := time.Since(d.Raw.Stored)
+	age := w.Bus.Since(d.Raw.Stored)
 	again := hop.Later(w.sweepAfter)
 	if waits || w.keeper.Crowded().Many {
 		again = hop.Later(min(max(w.sweepAfter, age/4), longestRest))

@@ -81,7 +81,7 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !d.Fresh(p.Stored) {
+		if !t.w.Fresh(d, p.Stored) {
 			t.w.Progress(p.Job, query.StageContract, 1, 1)
 			if err := t.w.Over(ctx, d.Subject.Lane, p.Job, p.Digest, p.Stored); err != nil {
 				return hop.Done, err

@@ -42,6 +42,10 @@ func (w *Worker) Run() error {
 		}
 	}
 
+	if err := w.loop.Bus.Synchronize(w.loop.Soft); err != nil && w.loop.Soft.Err() == nil {
+		w.loop.Log.Warn("the server's time is not known yet", "error", err)
+	}
+
 	g, ctx := errgroup.WithContext(w.loop.Soft)
 	for i, in := range w.intakes {
 		g.Go(func() error { return w.consumeAgain(ctx, in, all[i]) })

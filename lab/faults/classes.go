@@ -101,27 +101,27 @@ const armedFor = 10 * time.Second
 var workerClasses = []*class{
 	{
 		name: "kill-fetched", about: "SIGKILL of a worker that was given a message a moment ago", goal: workerGoal,
-		every: 700 * time.Millisecond, parallel: 3, strike: killAt(fetched),
+		every: 500 * time.Millisecond, parallel: 4, strike: killAt(fetched),
 	},
 	{
 		name: "kill-published", about: "SIGKILL when the stream has stored a worker's message, and the worker has not heard of it",
-		goal: workerGoal, every: 700 * time.Millisecond, parallel: 3, strike: killAt(published),
+		goal: workerGoal, every: 500 * time.Millisecond, parallel: 4, strike: killAt(published),
 	},
 	{
 		name: "kill-acking", about: "SIGKILL when a worker acknowledges a message; the server does not hear of it", goal: workerGoal,
-		every: 700 * time.Millisecond, parallel: 3, strike: killAt(acking),
+		every: 500 * time.Millisecond, parallel: 4, strike: killAt(acking),
 	},
 	{
 		name: "pause", about: "SIGSTOP of a worker, SIGCONT after 0.3 to 7 s", goal: workerGoal,
-		every: time.Second, parallel: 3, strike: pauseWorker,
+		every: 700 * time.Millisecond, parallel: 4, strike: pauseWorker,
 	},
 	{
 		name: "memory", about: "the kernel kills a worker for lack of memory: its control group has less than it holds", goal: workerGoal,
-		every: 1500 * time.Millisecond, parallel: 2, strike: starve,
+		every: 800 * time.Millisecond, parallel: 3, strike: starve,
 	},
 	{
 		name: "stop", about: "SIGTERM of a worker, which finishes what it has", goal: workerGoal,
-		every: 700 * time.Millisecond, parallel: 3, strike: stopWorker,
+		every: 500 * time.Millisecond, parallel: 4, strike: stopWorker,
 	},
 }
 
@@ -171,30 +171,30 @@ func stopWorker(ctx context.Context, b *batch) error {
 	defer over()
 	s := b.begin("%s", w)
 	b.l.holds(s, w.nats.holds(false))
-	w.replace(w.command[0])
+	w.replace(w.command...)
 	return nil
 }
 
 var wireClasses = []*class{
 	{
 		name: "cut", about: "a worker's connections to NATS are closed", goal: workerGoal,
-		every: 700 * time.Millisecond, parallel: 3, strike: cut,
+		every: 500 * time.Millisecond, parallel: 4, strike: cut,
 	},
 	{
 		name: "hole", about: "a worker's connections to NATS become a black hole for good; new ones get no answer for 0 to 3 s",
-		goal: workerGoal, every: time.Second, parallel: 3, strike: hole,
+		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: hole,
 	},
 	{
 		name: "half-open", about: "a worker's connections to NATS end on its side and stay open on the server's, or nothing comes down them",
-		goal: workerGoal, every: time.Second, parallel: 3, strike: halfOpen,
+		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: halfOpen,
 	},
 	{
 		name: "delay", about: "all that passes between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s", goal: workerGoal,
-		every: time.Second, parallel: 3, strike: delay,
+		every: 700 * time.Millisecond, parallel: 4, strike: delay,
 	},
 	{
 		name: "slow", about: "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s", goal: workerGoal,
-		every: time.Second, parallel: 3, strike: slow,
+		every: 700 * time.Millisecond, parallel: 4, strike: slow,
 	},
 	{
 		name: "twice", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker pass twice", goal: workerGoal,
@@ -220,7 +220,7 @@ func cut(ctx context.Context, b *batch) error {
 }
 
 // settleFor is how long connections that are lost for one side are left so: longer than a message is another worker's.
-const settleFor = 6 * time.Second
+const settleFor = 5 * time.Second
 
 func hole(ctx context.Context, b *batch) error {
 	w, over := b.victim()

@@ -76,7 +76,13 @@ func WritePage(path, versions string) error {
 	fmt.Fprintf(w, "# Benchmark: faults\n\n")
 	fmt.Fprintf(w, "**%d faults over %d jobs: %d lost, %d doubled, %d wrong, %d batches with anything else.**\n\n", total.faults, total.jobs,
 		total.lost, total.doubled, total.wrong, total.other)
-	fmt.Fprintf(w, "- machine: %s\n", machine())
+	loads := make([]float64, len(rows))
+	for i, r := range rows {
+		loads[i] = r.Load
+	}
+	slices.Sort(loads)
+	fmt.Fprintf(w, "- machine: %s; its load after the batches, over a minute, was %.0f to %.0f, in the middle %.0f: other work ran\n", machine(),
+		loads[0], loads[len(loads)-1], loads[len(loads)/2])
 	fmt.Fprintf(w, "- measured: %s to %s\n", rows[0].Began.UTC().Format(time.DateTime), rows[len(rows)-1].Began.UTC().Format(time.DateTime))
 	fmt.Fprintf(w, "%s%s\n", versionsMark, versions)
 	fmt.Fprintf(w, "- command: `make faults` (flags in FAULTFLAGS; `btnlab faults --help`); runs add up in [%s](%s)\n\n", filepath.Base(path), filepath.Base(path))

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/basetensor/basetensor/lab/bench"
 )
 
 // Row is one batch.
@@ -30,6 +32,7 @@ type Row struct {
 	Held    int             // jobs that a fault held up
 	Again   int             // jobs submitted again because their model was deleted
 	Recover []time.Duration // of faults that held jobs up: the last one's answer
+	Load    float64         // of the machine at the end, over a minute; 0: not known
 	Usual   []time.Duration // latencies of jobs that no fault held up: p50, p99
 
 	Problems []string // not written
@@ -55,6 +58,7 @@ func (r *Row) note(b *batch, v *verdict, took time.Duration) {
 	for _, j := range b.l.list {
 		r.Again += j.again
 	}
+	r.Load, _ = strconv.ParseFloat(bench.ThisMachine().Load, 64)
 	slices.Sort(r.Recover)
 	slices.Sort(v.usual)
 	r.Usual = []time.Duration{quantile(v.usual, 0.5), quantile(v.usual, 0.99)}
@@ -75,7 +79,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 var head = []string{
-	"class", "servers", "seed", "began", "took_s", "jobs", "faults", "lost", "doubled", "wrong", "other", "held", "again",
+	"class", "servers", "seed", "began", "took_s", "jobs", "faults", "lost", "doubled", "wrong", "other", "held", "again", "load",
 	"usual_ms", "recovery_ms",
 }
 
@@ -94,6 +98,7 @@ func Append(path string, r Row) error {
 		r.Class, r.Servers, strconv.FormatUint(r.Seed, 10), r.Began.UTC().Format(time.RFC3339),
 		strconv.FormatFloat(r.Took.Seconds(), 'f', 1, 64), strconv.Itoa(r.Jobs), strconv.Itoa(r.Faults), strconv.Itoa(r.Lost),
 		strconv.Itoa(r.Doubled), strconv.Itoa(r.Wrong), strconv.Itoa(r.Other), strconv.Itoa(r.Held), strconv.Itoa(r.Again),
+		strconv.FormatFloat(r.Load, 'f', 1, 64),
 		texts(r.Usual), texts(r.Recover),
 	})
 	w.Flush()
@@ -143,8 +148,11 @@ func Read(path string) ([]Row, error) {
 		r.Seed = uint64(number(2))
 		r.Jobs, r.Faults, r.Lost, r.Doubled, r.Wrong = number(5), number(6), number(7), number(8), number(9)
 		r.Other, r.Held, r.Again = number(10), number(11), number(12)
-		r.Usual, r.Recover = times(13), times(14)
+		r.Usual, r.Recover = times(14), times(15)
 		var err error
+		if r.Load, err = strconv.ParseFloat(cells[13], 64); err != nil {
+			bad = errors.Join(bad, err)
+		}
 		if r.Began, err = time.Parse(time.RFC3339, cells[3]); err != nil {
 			bad = errors.Join(bad, err)
 		}

@@ -1,3 +1,217 @@
 package faults
 
-var serverClasses, redisClasses, storedClasses, mixedClasses []*class
+// Faults of nats-server: killed, paused, restarted, its disk full.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var serverClasses = []*class{
+	{
+		name: "server-kill", about: "SIGKILL of the only nats-server, which is started again after 0 to 2 s", goal: leaderGoal,
+		every: 2 * time.Second, dear: 3, single: true, strike: killServer,
+	},
+	{
+		name: "server-pause", about: "SIGSTOP of the only nats-server, SIGCONT after 0.3 to 4 s", goal: leaderGoal,
+		every: 2 * time.Second, dear: 3, single: true, strike: pauseServer,
+	},
+	{
+		name: "disk", about: "the disk of the only nats-server is filled up; then there is room again and it is restarted", single: true,
+		every: time.Second, dear: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
+	},
+	{
+		name: "leader-kill", about: "SIGKILL of the leader of the models, networks, tasks, partials or answers; started again after 1 to 4 s",
+		goal: leaderGoal, every: 2 * time.Second, dear: 4, cluster: true, strike: killLeader,
+	},
+	{
+		name: "leader-pause", about: "SIGSTOP of such a leader, SIGCONT after 1 to 8 s", goal: leaderGoal,
+		every: 2 * time.Second, dear: 4, cluster: true, strike: pauseLeader,
+	},
+	{
+		name: "rolling", about: "the three servers are restarted one after the other", goal: leaderGoal,
+		every: 2 * time.Second, dear: 4, cluster: true, strike: restartServer,
+	},
+}
+
+func killServer(ctx context.Context, b *batch) error {
+	down := b.between(0, 2*time.Second)
+	s := b.begin("down for %v", down.Round(time.Millisecond))
+	b.s.servers[0].Kill()
+	pause(ctx, down)
+	err := b.s.servers[0].Restart()
+	s.at = time.Now()
+	b.l.during(s, s.at, s.at)
+	return err
+}
+
+func pauseServer(ctx context.Context, b *batch) error {
+	for_ := b.between(300*time.Millisecond, 4*time.Second)
+	s := b.begin("for %v", for_.Round(time.Millisecond))
+	b.s.servers[0].Pause()
+	pause(ctx, for_)
+	b.s.servers[0].Resume()
+	s.at = time.Now()
+	b.l.during(s, s.at, s.at)
+	return nil
+}
+
+// led are the streams whose leaders are struck.
+var led = []string{bus.StreamModel, bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamAnswer}
+
+// victimLeader is the leader of one of these, with the stream's name.
+func (b *batch) victimLeader(ctx context.Context) (*testserver.NATSServer, string, error) {
+	stream := led[b.draw(len(led))]
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for {
+		server, err := b.s.leader(ctx, stream)
+		if err == nil || ctx.Err() != nil {
+			return server, stream, err
+		}
+		pause(ctx, 50*time.Millisecond)
+	}
+}
+
+func killLeader(ctx context.Context, b *batch) error {
+	leader, stream, err := b.victimLeader(ctx)
+	if err != nil {
+		return err
+	}
+	down := b.between(time.Second, 4*time.Second)
+	s := b.begin("of %s, down for %v", stream, down.Round(time.Millisecond))
+	leader.Kill()
+	pause(ctx, down)
+	b.l.during(s, s.at, s.at.Add(time.Second))
+	return errors.Join(leader.Restart(), b.s.current(ctx))
+}
+
+func pauseLeader(ctx context.Context, b *batch) error {
+	leader, stream, err := b.victimLeader(ctx)
+	if err != nil {
+		return err
+	}
+	for_ := b.between(time.Second, 8*time.Second)
+	s := b.begin("of %s for %v", stream, for_.Round(time.Millisecond))
+	leader.Pause()
+	pause(ctx, for_)
+	b.l.during(s, s.at, s.at.Add(time.Second))
+	leader.Resume()
+	return b.s.current(ctx)
+}
+
+func restartServer(ctx context.Context, b *batch) error {
+	b.mu.Lock()
+	server := b.s.servers[len(b.strikes)%len(b.s.servers)]
+	b.mu.Unlock()
+	s := b.begin("%s", server.URL)
+	err := server.Restart()
+	b.l.during(s, s.at, s.at.Add(time.Second))
+	return errors.Join(err, b.s.current(ctx))
+}
+
+// current waits until every stream of a cluster has a leader and all its replicas are up to date: a fault that hits two of
+// three servers stops all of them.
+func (s *stack) current(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*startWithin)
+	defer cancel()
+	for {
+		behind, err := s.behind(ctx)
+		if err == nil && behind == "" {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("faults: the cluster does not come to rest: %s: %w", behind, errors.Join(err, ctx.Err()))
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// behind says which stream has no leader, or a replica that is not up to date.
+func (s *stack) behind(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all := s.js.ListStreams(ctx)
+	for info := range all.Info() {
+		if info.Cluster == nil || info.Cluster.Leader == "" || len(info.Cluster.Replicas) < 2 {
+			return info.Config.Name, nil
+		}
+		for _, peer := range info.Cluster.Replicas {
+			if !peer.Current || peer.Offline {
+				return info.Config.Name + " on " + peer.Name, nil
+			}
+		}
+	}
+	if err := all.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
+		return "", err
+	}
+	return "", nil
+}
+
+// diskBytes is the size of the disk that is filled up.
+const diskBytes = "160m"
+
+func mount(folder string) error {
+	store := filepath.Join(folder, "nats")
+	if err := os.MkdirAll(store, 0o755); err != nil {
+		return err
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskBytes, "tmpfs", store).CombinedOutput(); err != nil {
+		return fmt.Errorf("faults: mounting a small disk is not permitted here: %w: %s", err, out)
+	}
+	return nil
+}
+
+func unmount(folder string) { exec.Command("umount", "-l", filepath.Join(folder, "nats")).Run() }
+
+// fillDisk fills the disk until somebody is told that nothing is stored, makes room and restarts the server.
+func fillDisk(ctx context.Context, b *batch) error {
+	filler := filepath.Join(b.s.folder, "nats", "filler")
+	file, err := os.Create(filler)
+	if err != nil {
+		return err
+	}
+	s := b.begin("full")
+	for err == nil {
+		_, err = file.Write(make([]byte, 64<<10))
+	}
+	file.Close()
+
+	told, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for number := 0; ; number++ {
+		q, err := (&questions{}).make(exactly, 0)
+		if err != nil {
+			return err
+		}
+		m := q.ask
+		m.Job, m.Tenant = fmt.Sprintf("%s-full-%d-%d", b.l.prefix, s.at.UnixNano(), number), tenants[0]
+		if _, err = b.s.client.Submit(told, m); errors.Is(err, client.ErrStorage) {
+			break
+		}
+		if told.Err() != nil {
+			return fmt.Errorf("faults: a full disk was not told of: %w", errors.Join(err, told.Err()))
+		}
+	}
+	if err := os.Remove(filler); err != nil {
+		return err
+	}
+	err = b.s.servers[0].Restart()
+	s.at = time.Now()
+	b.l.during(s, s.at, s.at)
+	for b.s.nc.Status() != nats.CONNECTED && ctx.Err() == nil {
+		pause(ctx, 10*time.Millisecond)
+	}
+	return err
+}

@@ -108,7 +108,7 @@ func (s *stack) startServers(config string) (err error) {
 	}
 	// Without the addresses that servers advertise, by which workers would find a way around their proxies.
 	s.cluster, err = testserver.StartCluster(3, testserver.NATSOptions{
-		Config: config, StoreDir: store, Args: []string{"--no_advertise", "true"},
+		Config: config, StoreDir: store, Args: []string{"--no_advertise=true"},
 	})
 	s.servers, s.url = s.cluster.Servers, s.cluster.URL
 	return err

@@ -118,10 +118,10 @@ func (w *worker) ends() []string {
 }
 
 // replace has another program take the place when the present process has ended in good order, and returns when it has.
-func (w *worker) replace(program string) {
+func (w *worker) replace(command ...string) {
 	w.mu.Lock()
 	old := w.cmd
-	w.command = append([]string{program}, w.command[1:]...)
+	w.command = command
 	w.cmd.Process.Signal(syscall.SIGTERM)
 	w.mu.Unlock()
 	for {

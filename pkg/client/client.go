@@ -266,7 +266,10 @@ func (c *Client) startTimer(ctx context.Context, lane int, m *wire.Request, dige
 	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || c.bus.Owner() != "" {
 		return nil // a tenant's user sets no timers; what is too long is refused by the worker, which knows how long jobs are kept
 	}
-	at := time.Now().UnixMilli() + m.DeadlineMS
+	if !c.bus.Synchronized() {
+		_ = c.bus.Synchronize(ctx) // else by this machine's clock; the first worker corrects it
+	}
+	at := c.bus.Now().UnixMilli() + m.DeadlineMS
 	return c.bus.FirstTimer(
 		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at},
 	)

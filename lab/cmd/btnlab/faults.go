@@ -43,7 +43,7 @@ func (c *faultsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		},
 	}
 	if self, err := os.Executable(); err == nil {
-		o.Helper = []string{self, "faults-worker"}
+		o.Helper = []string{self, skewedWorker}
 	}
 	if o.Bin == "" {
 		o.Bin = filepath.Join(keep, "bin")

@@ -26,6 +26,9 @@ type cli struct {
 }
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == skewedWorker {
+		os.Exit(runSkewed(os.Args[2], os.Args[3]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -1,0 +1,158 @@
+package faults
+
+// Faults of Redis: whatever it does, answers are the same.
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+)
+
+// redisGoal: a call costs 100 ms at most, and what was learned is learned anew.
+const redisGoal = workerGoal
+
+var redisClasses = []*class{
+	{
+		name: "redis-slow", about: "all that passes between the workers and Redis is late by 20 to 300 ms, for 1 to 3 s", goal: redisGoal,
+		every: time.Second, strike: redisSlow,
+	},
+	{name: "redis-evict", about: "Redis has room for few entries, for 1 to 3 s", goal: redisGoal, every: time.Second, strike: redisBound("allkeys-lru")},
+	{name: "redis-full", about: "Redis has no room and refuses, for 1 to 3 s", goal: redisGoal, every: time.Second, strike: redisBound("noeviction")},
+	{name: "redis-flush", about: "everything in Redis is deleted", goal: redisGoal, every: 300 * time.Millisecond, strike: redisFlush},
+	{
+		name: "redis-poison", about: "entries in Redis are cut short, changed in a bit, replaced by noise or by each other; a worker is started anew and reads them", goal: redisGoal,
+		every: 300 * time.Millisecond, strike: redisPoison,
+	},
+	{name: "redis-kill", about: "SIGKILL of redis-server, which is started again after 0 to 1 s", goal: redisGoal, every: time.Second, strike: redisKill},
+	{name: "redis-pause", about: "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s", goal: redisGoal, every: time.Second, strike: redisPause},
+	{name: "redis-cut", about: "all connections to Redis are closed", goal: redisGoal, every: 300 * time.Millisecond, strike: redisCut},
+	{
+		name: "redis-hole", about: "all connections to Redis become black holes; new ones get no answer for 0 to 2 s", goal: redisGoal,
+		every: time.Second, strike: redisHole,
+	},
+}
+
+func (b *batch) eachRedis(f func(*gate)) {
+	for _, w := range b.s.workers {
+		f(w.redis)
+	}
+}
+
+func redisSlow(ctx context.Context, b *batch) error {
+	by, for_ := b.between(20*time.Millisecond, 300*time.Millisecond), b.between(time.Second, 3*time.Second)
+	s := b.begin("by %v for %v", by.Round(time.Millisecond), for_.Round(time.Millisecond))
+	b.eachRedis(func(g *gate) { g.set(func(g *gate) { g.delay = by }) })
+	pause(ctx, for_)
+	b.eachRedis(func(g *gate) { g.set(func(g *gate) { g.delay = 0 }) })
+	b.l.during(s, s.at, time.Now())
+	return nil
+}
+
+func redisBound(policy string) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		for_ := b.between(time.Second, 3*time.Second)
+		s := b.begin("for %v", for_.Round(time.Millisecond))
+		was, err := b.s.cache.ConfigGet(ctx, "maxmemory*").Result()
+		if err != nil {
+			return err
+		}
+		if err := b.s.cache.ConfigSet(ctx, "maxmemory-policy", policy).Err(); err != nil {
+			return err
+		}
+		if err := b.s.cache.ConfigSet(ctx, "maxmemory", "1500kb").Err(); err != nil {
+			return err
+		}
+		pause(ctx, for_)
+		b.l.during(s, s.at, time.Now())
+		for _, name := range []string{"maxmemory", "maxmemory-policy"} {
+			if err := b.s.cache.ConfigSet(ctx, name, was[name]).Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func redisFlush(ctx context.Context, b *batch) error {
+	s := b.begin("flushed")
+	err := b.s.cache.FlushAll(ctx).Err()
+	b.l.during(s, s.at, time.Now())
+	return err
+}
+
+// redisPoison damages up to twenty entries.
+func redisPoison(ctx context.Context, b *batch) error {
+	keys, err := b.s.cache.Keys(ctx, "*").Result()
+	if err != nil {
+		return err
+	}
+	s := b.begin("%d of %d entries", min(20, len(keys)), len(keys))
+	var last string
+	for range min(20, len(keys)) {
+		key := keys[b.draw(len(keys))]
+		text, err := b.s.cache.Get(ctx, key).Result()
+		if err != nil || text == "" {
+			continue // gone meanwhile
+		}
+		value := []byte(text)
+		switch b.draw(4) {
+		case 0:
+			value = value[:b.draw(len(value))]
+		case 1:
+			value[b.draw(len(value))] ^= 1 << b.draw(8)
+		case 2:
+			rand.Read(value)
+		case 3:
+			value = []byte(last)
+		}
+		last = text
+		if err := b.s.cache.Set(ctx, key, value, time.Hour).Err(); err != nil {
+			return err
+		}
+	}
+	b.l.during(s, s.at, time.Now())
+
+	// A process that begins has nothing of its own to remember, and reads what is there.
+	w, over := b.victim()
+	defer over()
+	w.replace(w.command...)
+	return nil
+}
+
+func redisKill(ctx context.Context, b *batch) error {
+	down := b.between(0, time.Second)
+	s := b.begin("down for %v", down.Round(time.Millisecond))
+	b.s.redis.Kill()
+	pause(ctx, down)
+	b.l.during(s, s.at, time.Now())
+	return b.s.redis.Restart()
+}
+
+func redisPause(ctx context.Context, b *batch) error {
+	for_ := b.between(300*time.Millisecond, 3*time.Second)
+	s := b.begin("for %v", for_.Round(time.Millisecond))
+	b.s.redis.Pause()
+	pause(ctx, for_)
+	b.l.during(s, s.at, time.Now())
+	b.s.redis.Resume()
+	return nil
+}
+
+func redisCut(ctx context.Context, b *batch) error {
+	s := b.begin("all")
+	b.eachRedis((*gate).cut)
+	b.l.during(s, s.at, time.Now())
+	return nil
+}
+
+func redisHole(ctx context.Context, b *batch) error {
+	refuse := b.between(0, 2*time.Second)
+	s := b.begin("new connections after %v", refuse.Round(time.Millisecond))
+	b.eachRedis((*gate).swallow)
+	pause(ctx, refuse)
+	b.l.during(s, s.at, time.Now())
+	b.eachRedis((*gate).admit)
+	pause(ctx, time.Second)
+	b.eachRedis((*gate).bury)
+	return nil
+}

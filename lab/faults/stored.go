@@ -1,0 +1,107 @@
+package faults
+
+// What is stored is deleted: streams, consumers, buckets, objects.
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var storedClasses = []*class{
+	{
+		name: "no-stream", about: "the stream of networks, tasks, partials, controls or deadlines is deleted", every: 4 * time.Second, dear: 4,
+		strike: deleteStream(bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline),
+	},
+	{
+		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, dear: 4, strike: deleteConsumers,
+	},
+	{
+		name: "no-objects", about: "large networks and plans are deleted: some objects, or the bucket", every: 2 * time.Second, dear: 4,
+		strike: deleteObjects,
+	},
+	{
+		name: "no-answers", about: "the stream of answers is deleted: jobs are answered again, with the same bits", every: 4 * time.Second, dear: 10,
+		answers: true, strike: deleteStream(bus.StreamAnswer),
+	},
+	{
+		name: "no-models", about: "the stream of models is deleted: who waits is told that the job is unknown, and submits it again",
+		every: 4 * time.Second, dear: 10, models: true, strike: deleteStream(bus.StreamModel),
+	},
+}
+
+// deleteStream deletes one of these.
+func deleteStream(names ...string) func(context.Context, *batch) error {
+	return func(ctx context.Context, b *batch) error {
+		name := names[b.draw(len(names))]
+		s := b.begin("%s", name)
+		if err := b.s.js.DeleteStream(ctx, name); err != nil {
+			return err
+		}
+		defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
+		return b.again(ctx, func() error { _, err := b.s.js.Stream(ctx, name); return err })
+	}
+}
+
+func deleteConsumers(ctx context.Context, b *batch) error {
+	streams := []string{bus.StreamModel, bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl}
+	name := streams[b.draw(len(streams))]
+	stream, err := b.s.js.Stream(ctx, name)
+	if err != nil {
+		return err
+	}
+	s := b.begin("%s", name)
+	var gone []string
+	for c := range stream.ListConsumers(ctx).Info() {
+		if err := stream.DeleteConsumer(ctx, c.Name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return err
+		}
+		gone = append(gone, c.Name)
+	}
+	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
+	return b.again(ctx, func() error {
+		for _, c := range gone {
+			if _, err := b.s.js.Consumer(ctx, name, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// again waits until somebody has made what was deleted.
+func (b *batch) again(ctx context.Context, look func() error) error {
+	for end := time.Now().Add(startWithin); ; pause(ctx, 20*time.Millisecond) {
+		err := look()
+		if err == nil || time.Now().After(end) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// deleteObjects deletes the bucket of large payloads or some of its objects. Large requests in it are their senders' to send
+// again; what remains is what workers put there.
+func deleteObjects(ctx context.Context, b *batch) error {
+	store, err := b.s.js.ObjectStore(ctx, bus.BucketBlob)
+	if err != nil {
+		return err
+	}
+	list, err := store.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return err
+	}
+	s := b.begin("some of %d objects", len(list))
+	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
+	for _, one := range list {
+		if b.draw(2) == 0 && !strings.HasPrefix(one.Name, "$") {
+			if err := store.Delete(ctx, one.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+				return err
+			}
+		}
+	}
+	return nil
+}
