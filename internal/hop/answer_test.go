@@ -2,12 +2,14 @@ package hop_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -57,5 +59,42 @@ func TestDigestOfAJob(t *testing.T) {
 	nc.Close()
 	if got, err := of("stored"); err == nil {
 		t.Errorf("a job that cannot be fetched: %s", got)
+	}
+}
+
+// A deadline passes by the server's clock: a worker whose own is hours ahead or behind ends no job early, and none late.
+func TestADeadlineIsByTheServersClock(t *testing.T) {
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	nc, err := stack.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &hop.Loop{Bus: b}
+	defer func() { bus.Clock = time.Now }()
+	for _, wrong := range []time.Duration{-3 * time.Hour, 3 * time.Hour} {
+		bus.Clock = func() time.Time { return time.Now().Add(wrong) }
+		if err := b.Synchronize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stored := time.Now().Add(-time.Hour)
+		if err := l.Passed(stored, (2 * time.Hour).Milliseconds()); err != nil {
+			t.Errorf("%v off: an hour before the deadline: %v", wrong, err)
+		}
+		if err := l.Passed(stored, (30 * time.Minute).Milliseconds()); fault.CodeOf(err) != fault.Deadline {
+			t.Errorf("%v off: half an hour after the deadline: %v", wrong, err)
+		}
+		fresh, old := &hop.Message{Attempt: 1}, &hop.Message{Attempt: 2}
+		if !l.Fresh(fresh, time.Now().Add(time.Hour).UnixMilli()) || l.Fresh(fresh, stored.UnixMilli()) ||
+			l.Fresh(old, time.Now().Add(time.Hour).UnixMilli()) {
+			t.Errorf("%v off: what is fresh", wrong)
+		}
 	}
 }

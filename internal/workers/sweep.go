@@ -52,10 +52,11 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Done, nil
 	}
 
-	waits, err := w.modelWaits(ctx, lane, d.Raw.Sequence)
+	acknowledged, err := w.floors.reach(ctx, w.Bus, streams.Models, lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
+	waits := !acknowledged // for reparam
 
 	age := w.Bus.Since(d.Raw.Stored)
 	again := hop.Later(w.sweepAfter)
@@ -149,11 +150,55 @@ func (e *ended) has(job string) bool {
 // being processed. It looks in the order in which a job passes the stages: each stores its output
 // before it acknowledges its input, so a job cannot slip by.
 func (w *Aggregate) underWay(ctx context.Context, lane int, job string) (bool, error) {
-	has, err := w.Bus.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job))
-	if err != nil || has {
-		return has, err
+	busy := false
+	for _, one := range []struct {
+		of     streams.Feed
+		filter string
+	}{
+		{streams.Redrives, message.RedriveSubject(lane, job)},
+		{streams.Networks, message.NetworkSubject(lane, job)},
+		{streams.Tasks, message.ChunksFilter(message.KindTask, lane, job)},
+	} {
+		waits, err := w.waits(ctx, one.of, lane, one.filter)
+		if err != nil {
+			return false, err
+		}
+		busy = busy || waits
 	}
-	return w.between(ctx, lane, job)
+	return busy, nil
+}
+
+// waits reports whether a work queue has a message that matches filter and will be delivered. Those
+// that their consumer takes for acknowledged will not be: a server that lost what it wrote last, by
+// a full disk or a power cut, may have removed them once, and have them again. They are removed.
+func (w *Aggregate) waits(
+	ctx context.Context, of streams.Feed, lane int, filter string,
+) (bool, error) {
+	last, err := w.Bus.Raw(ctx, of.Stream, filter)
+	if errors.Is(err, bus.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if over, err := w.floors.reach(ctx, w.Bus, of, lane, last.Sequence); err != nil || !over {
+		return err == nil, err
+	}
+
+	s, err := w.Bus.Stream(ctx, of.Stream)
+	if err != nil {
+		return false, err
+	}
+	w.Log.Warn(
+		"removing what was acknowledged and is stored again", "subject", filter, "sequence",
+		last.Sequence,
+	)
+	if err := s.Purge(
+		ctx, jetstream.WithPurgeSubject(filter), jetstream.WithPurgeSequence(last.Sequence+1),
+	); err != nil {
+		return false, fault.New(fault.Infrastructure, "pipeline: remove %s: %w", filter, err)
+	}
+	return false, nil
 }
 
 // trail finds out how far a job is, by what is stored of it.
@@ -171,54 +216,67 @@ func (w trail) between(ctx context.Context, lane int, job string) (bool, error) 
 	return len(tasks) > 0, err
 }
 
-// floors remembers up to which sequence reparam has acknowledged the models of each lane, as the
-// server said last. A floor only rises: what is below an old one is acknowledged.
+// floors remembers for a moment up to which sequence the messages of consumers are acknowledged, as
+// the server said. Not longer: a stream that was made anew begins with 1.
 type floors struct {
-	mu    sync.Mutex
-	lanes [wire.Lanes]struct {
-		sequence uint64
-		at       time.Time // of the server's word
-	}
+	mu sync.Mutex
+	of map[string]*floor // by consumer
 }
 
-// floorFor is for how long a floor holds for models above it, which may be acknowledged at any
-// time.
+type floor struct {
+	mu       sync.Mutex // held while the server is asked: one job asks, the others wait for its answer
+	sequence uint64
+	at       time.Time // of the server's word
+}
+
+// floorFor is for how long what the server said of a floor holds.
 const floorFor = 200 * time.Millisecond
 
-// modelWaits reports whether reparam has yet to acknowledge the model of this sequence, as far as
-// the consumer's floor tells.
-func (w *Aggregate) modelWaits(ctx context.Context, lane int, sequence uint64) (bool, error) {
-	w.floors.mu.Lock()
-	// held while the server is asked: one job of a lane asks, the others wait for its answer
-	defer w.floors.mu.Unlock()
+// reach reports whether all messages of a lane of a feed are acknowledged up to a sequence, as far
+// as the consumer's floor tells.
+func (f *floors) reach(
+	ctx context.Context, b *bus.Bus, of streams.Feed, lane int, sequence uint64,
+) (bool, error) {
+	f.mu.Lock()
+	if f.of == nil {
+		f.of = map[string]*floor{}
+	}
+	known := f.of[of.ConsumerName(lane)]
+	if known == nil {
+		known = &floor{}
+		f.of[of.ConsumerName(lane)] = known
+	}
+	f.mu.Unlock()
 
-	known := &w.floors.lanes[lane]
-	if known.sequence < sequence && time.Since(known.at) > floorFor {
-		floor, err := w.modelFloor(ctx, lane)
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if time.Since(known.at) > floorFor {
+		said, err := ackFloor(ctx, b, of, lane)
 		if err != nil {
 			return false, err
 		}
-		known.sequence = floor
+		known.sequence = said
 		known.at = time.Now()
 	}
-
-	return known.sequence < sequence, nil
+	return known.sequence >= sequence, nil
 }
 
-// modelFloor returns the sequence up to which reparam has acknowledged the models of a lane, as the
-// server says now.
-func (w *Aggregate) modelFloor(ctx context.Context, lane int) (uint64, error) {
-	s, err := w.Bus.Stream(ctx, bus.StreamModel)
+// ackFloor returns the sequence up to which the messages of a lane of a feed are acknowledged, as
+// the server says now.
+func ackFloor(ctx context.Context, b *bus.Bus, of streams.Feed, lane int) (uint64, error) {
+	s, err := b.Stream(ctx, of.Stream)
 	if err != nil {
 		return 0, err
 	}
 
-	c, err := s.Consumer(ctx, streams.Models.Name)
+	c, err := s.Consumer(ctx, of.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		c, err = s.Consumer(ctx, streams.Models.ConsumerName(lane))
+		c, err = s.Consumer(ctx, of.ConsumerName(lane))
 	}
 	if err != nil {
-		return 0, fault.New(fault.Infrastructure, "pipeline: sweep: consumer of models: %w", err)
+		return 0, fault.New(
+			fault.Infrastructure, "pipeline: sweep: consumer of %s: %w", of.Stream, err,
+		)
 	}
 	return c.CachedInfo().AckFloor.Stream, nil // s.Consumer has just fetched it
 }

@@ -24,6 +24,7 @@ type batch struct {
 	failed  []error
 	roles   map[string]bool // a worker of the role is at fault
 	free    *sync.Cond
+	turns   []*class // of class each
 }
 
 // run asks jobs and strikes faults, and judges.

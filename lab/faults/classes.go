@@ -189,23 +189,23 @@ var wireClasses = []*class{
 		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: halfOpen,
 	},
 	{
-		name: "delay", about: "all that passes between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s", goal: workerGoal,
+		name: "delay", about: "all that passes between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s",
 		every: 700 * time.Millisecond, parallel: 4, strike: delay,
 	},
 	{
-		name: "slow", about: "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s", goal: workerGoal,
+		name: "slow", about: "a worker takes 1 to 16 KB/s from NATS, for 1 to 6 s",
 		every: 700 * time.Millisecond, parallel: 4, strike: slow,
 	},
 	{
-		name: "twice", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker pass twice", goal: workerGoal,
+		name: "twice", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker pass twice",
 		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.twice += n }),
 	},
 	{
 		name: "swap", about: "the next 4 to 20 deliveries, publishes and acknowledgements of a worker change places with what follows",
-		goal: workerGoal, every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.swap += n }),
+		every: 500 * time.Millisecond, parallel: 3, strike: disorderly(func(g *gate, n int) { g.swap += n }),
 	},
 	{
-		name: "replay", about: "up to 16 messages that a worker published seconds ago are published again", goal: workerGoal,
+		name: "replay", about: "up to 16 messages that a worker published seconds ago are published again",
 		every: 700 * time.Millisecond, parallel: 1, strike: replay,
 	},
 }

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,6 +19,44 @@ var mixedClasses = []*class{
 		name: "clock", about: "a worker is replaced by one whose clock is up to 25 h ahead or behind, or 20 ms to 30 s", goal: workerGoal,
 		every: time.Second, clock: true, strike: changeClock,
 	},
+}
+
+// each strikes with the classes that one server, one version and nothing deleted for good allow, one after the other in an order
+// drawn from the seed, so that they overlap.
+var each = &class{
+	name: "each", about: "one fault of every class above that needs neither a cluster nor a stack or a version of its own, in turn, overlapping",
+	every: 800 * time.Millisecond, parallel: 3,
+}
+
+func init() { // strike looks at all classes, and this is one of them
+	each.strike = func(ctx context.Context, b *batch) error {
+		c := b.next()
+		if err := c.strike(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		return nil
+	}
+	classes = append(classes, each)
+}
+
+// common are the classes that each strikes with.
+func common(o Options) []*class {
+	return slices.DeleteFunc(slices.Clone(classes), func(c *class) bool {
+		return c == each || c.cluster || c.alone || c.answers || c.models || c.two && o.Old == "" || c.clock && len(o.Helper) == 0
+	})
+}
+
+// next is the next class to strike with.
+func (b *batch) next() *class {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.turns) == 0 {
+		b.turns = common(b.s.o)
+		b.r.Shuffle(len(b.turns), func(i, j int) { b.turns[i], b.turns[j] = b.turns[j], b.turns[i] })
+	}
+	c := b.turns[0]
+	b.turns = b.turns[1:]
+	return c
 }
 
 // changeVersion replaces a worker by one of the other version.

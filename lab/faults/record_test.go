@@ -1,0 +1,76 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Rows add up in a file over runs, and the page says what they come to.
+func TestRowsAddUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "faults.csv")
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rows := []Row{
+		{
+			Class: "pause", Servers: "single", Seed: 7, Began: began, Took: 1500 * time.Millisecond, Jobs: 100, Faults: 3, Held: 4, Load: 2.5,
+			Usual: []time.Duration{time.Millisecond, time.Second}, Recover: []time.Duration{10 * time.Millisecond, 2 * time.Second},
+		},
+		{
+			Class: "pause", Servers: "single", Seed: 8, Began: began, Jobs: 50, Faults: 2, Lost: 1, Doubled: 2, Wrong: 3, Other: 4, Again: 5,
+			Usual: []time.Duration{0, 0}, Recover: []time.Duration{30 * time.Millisecond},
+		},
+		{Class: "leader-kill", Servers: "cluster", Seed: 1, Began: began, Jobs: 10, Faults: 1, Usual: []time.Duration{0, 0}},
+	}
+	for _, r := range rows {
+		if err := Append(path, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back, err := Read(path)
+	if err != nil || !reflect.DeepEqual(back, rows) {
+		t.Fatalf("%+v, %v; want %+v", back, err, rows)
+	}
+	for _, versions := range []string{"nats-server 1, redis-server 2", ""} { // the second page keeps the first one's
+		if err := WritePage(path, versions); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(strings.TrimSuffix(path, ".csv") + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"**6 faults over 160 jobs: 1 lost, 2 doubled, 3 wrong", "nats-server 1, redis-server 2",
+			"| pause | 5 | 150 | 1, 2, 3, 4 | 4 | 30 / 2000 / 2000 | 5000 |", "| leader-kill | 1 | 10 | 0, 0, 0, 0 | 0 | – | 10000 |",
+		} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("the page has no %q:\n%s", want, page)
+			}
+		}
+	}
+	if err := os.WriteFile(path, []byte("class,jobs\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil {
+		t.Error("a file with other columns was read")
+	}
+}
+
+// Every class has a name of its own that can be asked for, and words for people.
+func TestClasses(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range classes {
+		if seen[c.name] || c.about == "" || c.strike == nil || c.every == 0 || find(c.name) != c {
+			t.Errorf("class %q", c.name)
+		}
+		seen[c.name] = true
+		if _, err := choose([]string{c.name}, c.cluster); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := choose([]string{"none"}, false); err == nil {
+		t.Error("a class that there is not was chosen")
+	}
+}

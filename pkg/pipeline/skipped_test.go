@@ -1,0 +1,130 @@
+package pipeline_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A message of a work queue that was acknowledged, and is stored again because the server lost what it wrote last, is never
+// delivered. The sweeper does not take its job for one under way.
+func TestAMessageThatIsNeverDelivered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	dir := t.TempDir()
+	server := testserver.NATS(t, testserver.NATSOptions{StoreDir: dir})
+	nc, err := bus.Connect(server.URL, "test", logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), guard)
+	defer cancel()
+	swept := quick
+	swept.SweepAfter = 200 * time.Millisecond
+	if err := pipeline.Setup(ctx, nc, swept); err != nil {
+		t.Fatal(err)
+	}
+	remote, err := client.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := request(t, "job", grid(t, 2, 2, 1), btn.Settings{})
+	if _, err := remote.Submit(ctx, w); err != nil {
+		t.Fatal(err)
+	}
+
+	// Only the first stage runs: the network waits.
+	first, stop := contextWithCancel(t)
+	done := make(chan error, 1)
+	go func() { done <- pipeline.Run(first, withConn(swept, nc), pipeline.StageReparam) }()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := func() uint64 {
+		s, err := js.Stream(ctx, bus.StreamNetwork)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.CachedInfo().State.Msgs
+	}
+	await(t, "the network", func() bool { return stored() == 1 })
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+
+	// The stream's files as they are now, and its consumer as it is when the network has been acknowledged.
+	files := filepath.Join(dir, "jetstream", "*", "streams", bus.StreamNetwork, "msgs", "*")
+	connected := func() bool { return nc.Status() == nats.CONNECTED }
+	server.Stop()
+	kept := map[string][]byte{}
+	names, err := filepath.Glob(files)
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		if kept[name], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the server", connected)
+	c, err := js.Consumer(ctx, bus.StreamNetwork, fmt.Sprint("learn-", wire.Lane(w.Tenant)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.DoubleAck(ctx); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "its removal", func() bool { return stored() == 0 })
+	server.Stop()
+	if names, err = filepath.Glob(files); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range kept {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the server again", connected)
+	if info, err := c.Info(ctx); err != nil || info.NumPending != 0 || info.NumAckPending != 0 || stored() != 1 {
+		t.Skipf("this server delivers such a message: %+v, %v", info, err)
+	}
+
+	running, end := contextWithCancel(t)
+	go func() { done <- pipeline.Run(running, withConn(swept, nc), pipeline.Stages()...) }()
+	if a, err := remote.Wait(ctx, w.Job); err != nil || a.Status != wire.StatusOK {
+		t.Errorf("%+v %v", a, err)
+	}
+	end()
+	<-done
+}
