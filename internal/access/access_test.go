@@ -106,7 +106,7 @@ func (g *guarded) run(c pipeline.Config) {
 	g.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	g.t.Cleanup(func() { cancel(); all.Wait() })
+	defer g.t.Cleanup(func() { cancel(); all.Wait() }) // before the connections are closed
 	for _, stage := range pipeline.Stages() {
 		c := c
 		nc, refused := g.connect(string(stage))
