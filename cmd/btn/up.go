@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
@@ -30,6 +31,7 @@ type upCmd struct {
 	RedisPort   int           `help:"Port of Redis; 0 picks a free one." default:"0"`
 	Redis       string        `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
 	Concurrency int           `help:"Contract workers." default:"0"`
+	Tenants     string        `help:"JSON file of classes of tenants and what their jobs may take." placeholder:"FILE"`
 	Threads     int           `help:"Threads of one contraction; 0: all processors." default:"0"`
 	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
 }
@@ -38,6 +40,10 @@ type upCmd struct {
 func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	metrics := metrics.New()
+	tenants, err := admission.Open(c.Tenants, logger)
+	if err != nil {
+		return err
+	}
 	t.CheckRedis(ctx, c.Redis)
 	provider, flush, err := export.Traces(ctx, "basetensor", logger)
 	if err != nil {
@@ -55,7 +61,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 			NoRedis:   c.Redis != "",
 		},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
-			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tracing: provider})
+			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tenants: tenants, Tracing: provider})
 
 	if err != nil {
 		return err

@@ -25,7 +25,6 @@ import (
 	"github.com/basetensor/basetensor/internal/fair"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
-	"github.com/basetensor/basetensor/pkg/wire"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -212,7 +211,7 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	if l.Hook != nil {
 		l.Hook(l.Stage, d.Subject)
 	}
-	ctx, end := l.Processors.Enter(ctx, d.Raw.Header.Get(wire.HeaderTenant))
+	ctx, end := l.Processors.Enter(ctx, message.WorksFor(d.Raw.Subject, d.Raw.Header))
 	defer end()
 	return in.Handler.Handle(ctx, d)
 }

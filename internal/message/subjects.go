@@ -9,6 +9,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go"
 )
 
 // Kind is the third token of a subject: the kind of message on it.
@@ -55,6 +56,15 @@ func KindOf(subject string) Kind {
 	}
 	kind, _, _ := strings.Cut(rest, ".")
 	return Kind(kind)
+}
+
+// WorksFor returns whom a message is worked on for: the owner that its subject names, else the tenant of its header, which whoever
+// sent it may have made up.
+func WorksFor(subject string, header nats.Header) string {
+	if owner := OwnerOf(subject); owner != "" {
+		return owner
+	}
+	return header.Get(wire.HeaderTenant)
 }
 
 // OwnerOf returns the owner of what is on a subject, "" if it is nobody's or no subject of version 1.

@@ -97,6 +97,9 @@ type Intake struct {
 	// is processed at a time.
 	Heavy func(*bus.Delivered) bool
 
+	// Later is how long a message is not to be begun yet; nil: every one may begin.
+	Later func(*bus.Delivered) time.Duration
+
 	// Room is that of the next stage's stream; nil: it is not bounded by lanes.
 	Room *bus.Room
 

@@ -79,6 +79,12 @@ func (p *puller) keep(d *bus.Delivered) {
 	}
 
 	l.asked = max(0, l.asked-1)
+	if p.in.Later != nil {
+		if pause := p.in.Later(d); pause > 0 {
+			d.Again(pause)
+			return
+		}
+	}
 	at := len(l.waiting)
 	for at > 0 && l.waiting[at-1].Attempt < d.Attempt {
 		at--

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/basetensor/basetensor/internal/message"
 )
 
 // free returns the number of free slots, with those beyond.
@@ -98,7 +98,7 @@ func (p *puller) behind(l *lane, at time.Time) (barred int, may bool) {
 
 // hold puts a message into the lane at a place.
 func (p *puller) hold(l *lane, at int, d *bus.Delivered) {
-	h := held{Delivered: d, tenant: d.Header.Get(wire.HeaderTenant), heavy: p.isHeavy(d)}
+	h := held{Delivered: d, tenant: message.WorksFor(d.Subject, d.Header), heavy: p.isHeavy(d)}
 	if h.of = l.flows[h.tenant]; h.of == nil {
 		h.of = &flow{}
 		l.flows[h.tenant] = h.of

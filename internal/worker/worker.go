@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/config"
@@ -36,6 +37,7 @@ type flags struct {
 	Threads     int           `help:"Threads of one contraction." default:"1"`
 	Memory      config.Size   `help:"${memory_help}" placeholder:"SIZE"`
 	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
+	Tenants     string        `help:"${tenants_help}" placeholder:"FILE"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
 	Ceiling     time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
 	Overdue     time.Duration `help:"${overdue_help}" default:"10s"`
@@ -44,7 +46,8 @@ type flags struct {
 
 // helpTexts are the help of flags whose tags would be long.
 var helpTexts = kong.Vars{
-	"memory_help": "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
+	"tenants_help": "JSON file of classes of tenants and what their jobs may take; without it one class has the defaults.",
+	"memory_help":  "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
 	"overdue_help": "How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. " +
 		"Then it becomes a dead letter, its job an error, " +
 		"and the worker ends with an exit code other than 0, to be started again.",
@@ -55,6 +58,7 @@ var helpTexts = kong.Vars{
 var onlyOf = map[string][]pipeline.Stage{
 	"redis":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
 	"chunk-flops": {pipeline.StageLearn},
+	"tenants":     {pipeline.StageReparam, pipeline.StageLearn},
 	"threads":     {pipeline.StageContract},
 	"memory":      {pipeline.StageContract},
 }
@@ -123,6 +127,11 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		return config.ExitCode(err)
 	}
 	defer flush()
+	tenants, err := admission.Open(f.Tenants, logger)
+	if err != nil {
+		logger.Error("cannot start", "error", err)
+		return config.ExitCode(err)
+	}
 	nc, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
@@ -141,6 +150,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		Threads:     f.Threads,
 		Memory:      int64(f.Memory),
 		ChunkFlops:  f.ChunkFlops,
+		Tenants:     tenants,
 		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) },
 		Logger: logger, Metrics: metrics, Tracing: provider,
 	}), stage)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
@@ -32,6 +33,7 @@ type Settings struct {
 	Requests    int
 	Memory      int64
 	ChunkFlops  float64
+	Tenants     *admission.File // what their jobs may take; nil: anything
 	SweepAfter  time.Duration
 	Hop         hop.Options
 }
@@ -115,6 +117,14 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	return w, nil
 }
 
+// ledger is where workers share what tenants have spent: Redis, where there is one.
+func (h *Host) ledger() admission.Ledger {
+	if !h.Redis {
+		return nil
+	}
+	return h.Cache
+}
+
 // sums returns the part of a worker that turns partials into answers.
 func (h *Host) sums(w *Worker) *sums {
 	return &sums{trail: trail{w.loop}, plans: h.plans, metrics: h.Metrics}
@@ -132,6 +142,7 @@ func (h *Host) reparam(w *Worker) {
 		next:       next,
 		requests:   h.Requests,
 		sweepAfter: h.SweepAfter,
+		tenants:    h.Tenants,
 	}
 
 	w.intakes = []*intake{
@@ -163,6 +174,8 @@ func (h *Host) learn(w *Worker) {
 		networks:   h.networks,
 		next:       next,
 		chunkFlops: h.ChunkFlops,
+		tenants:    h.Tenants,
+		rates:      admission.Rates{Shared: h.ledger()},
 	}
 
 	w.intakes = []*intake{
@@ -195,6 +208,7 @@ func (h *Host) contract(w *Worker) {
 			prefetch: 1,
 			parallel: 8,
 			heavy:    heavy,
+			later:    later,
 		},
 	}
 }

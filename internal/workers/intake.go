@@ -2,6 +2,7 @@ package workers
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
@@ -18,6 +19,8 @@ type intake struct {
 	parallel int
 	// whether a message may take long and much memory; nil: none does
 	heavy func(m *bus.Delivered) bool
+	// how long a message is not to be begun yet; nil: every one may begin
+	later func(m *bus.Delivered) time.Duration
 	// of the stream of the next stage; nil: it is not bounded by lanes
 	room *bus.Room
 }

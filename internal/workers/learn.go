@@ -3,8 +3,10 @@ package workers
 import (
 	"context"
 	"maps"
+	"strconv"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/hop"
@@ -27,7 +29,9 @@ type Learn struct {
 	known      *plan.Known
 	networks   *decoded[*btn.Network]
 	next       *bus.Room // of the task stream
-	chunkFlops float64   // flops of a task, about; see stage.ChunksAndCosts
+	tenants    *admission.File
+	rates      admission.Rates
+	chunkFlops float64 // flops of a task, about; see stage.ChunksAndCosts
 }
 
 // network assigns plans to a job's queries and cuts the work into chunks: network.<lane>.<job> →
@@ -72,6 +76,10 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	d.Describe(
 		tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(chunks)),
 	)
+	begin, err := w.admit(ctx, d, &m, job, chunks, flops)
+	if err != nil {
+		return hop.Done, err
+	}
 	of := encodedPlan{digest: wire.Digest(blob)}
 	if len(chunks) == 1 && len(blob) <= inlinePlan {
 		of.inline = blob
@@ -86,7 +94,7 @@ func (w *Learn) network(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		w.Tell(m.Job, w.Stage, 0, 1, text)
 	}
 
-	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings); err != nil {
+	if err := w.publishTasks(ctx, d, &m, of, chunks, flops, ends, timings, begin); err != nil {
 		return hop.Done, err
 	}
 	w.Progress(m.Job, w.Stage, 1, 1)
@@ -134,7 +142,7 @@ type encodedPlan struct {
 // be the same.
 func (w *Learn) publishTasks(
 	ctx context.Context, d *hop.Message, m *message.Network, of encodedPlan, chunks [][]btn.Unit,
-	flops []float64, ends []int, timings map[string]float64,
+	flops []float64, ends []int, timings map[string]float64, begin time.Time,
 ) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*message.Task, len(chunks))
@@ -167,6 +175,9 @@ func (w *Learn) publishTasks(
 		var err error
 		if msgs[k], err = hop.NewMsg(subject, tasks[k], d); err != nil {
 			return err
+		}
+		if !begin.IsZero() {
+			msgs[k].Header[headerBegin] = []string{strconv.FormatInt(begin.UnixMilli(), 10)}
 		}
 		msgs[k].Header[message.HeaderCost] = []string{message.FormatCost(tasks[k].Cost)}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/hop"
@@ -22,8 +23,9 @@ type Reparam struct {
 	cache      *cache.Cache // of the networks of registered models
 	blobs      *storedBlobs
 	inline     *inline
-	next       *bus.Room     // of the network stream
-	requests   int           // most requests for an immediate answer that wait at a time
+	next       *bus.Room // of the network stream
+	requests   int       // most requests for an immediate answer that wait at a time
+	tenants    *admission.File
 	sweepAfter time.Duration // age from which a job without answer is looked after; negative: never
 }
 
@@ -158,6 +160,10 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 		return err
 	}
 	digest := d.Digest
+
+	if err := admitRequest(w.tenants, d, &m); err != nil {
+		return err
+	}
 
 	// Only a model that may have been delivered before can have its answer.
 	repeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive

@@ -94,6 +94,7 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 		Slots:     in.slots(w.concurrency),
 		Patient:   in.Patient,
 		Heavy:     heavy,
+		Later:     in.later,
 		Room:      in.room,
 		Work: func(d *bus.Delivered, free func()) bool {
 			return w.loop.Process(d, &in.Intake, free)

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/metrics"
@@ -72,6 +73,9 @@ type Config struct {
 	// core. All learn-workers must have the same: a job that two of them cut differently is
 	// contracted twice.
 	ChunkFlops float64
+
+	// Tenants says what jobs may take, for the commands of this module; nil: anything.
+	Tenants *admission.File
 
 	Logger  *slog.Logger     // nil: no logs
 	Metrics *metrics.Metrics // for the commands of this module; nil: not counted
@@ -200,6 +204,7 @@ func (c Config) workers() workers.Settings {
 		Requests:    c.Requests,
 		Memory:      c.Memory,
 		ChunkFlops:  c.ChunkFlops,
+		Tenants:     c.Tenants,
 		SweepAfter:  c.SweepAfter,
 		Hop: hop.Options{
 			MaxDeliveries: c.MaxDeliveries,

@@ -1,0 +1,80 @@
+package workers
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/admission"
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/pkg/wire"
+)
+
+// headerBegin is the header of a task that is not to be begun before a time, in Unix milliseconds: its
+// tenant has spent its rate.
+const headerBegin = "Btn-Begin"
+
+// mostLater bounds the pause of a task that comes too early; then it is looked at again.
+const mostLater = 10 * time.Minute
+
+// admitRequest refuses a request that asks for more than its tenant may have, before anything is
+// made of it.
+func admitRequest(tenants *admission.File, d *hop.Message, m *wire.Request) error {
+	if tenants == nil {
+		return nil
+	}
+	asked := admission.Asked{Bytes: len(d.Data), Queries: m.Queries, Settings: m.Settings}
+	if m.Model != nil {
+		asked.Domains = m.Model.Domains
+	}
+	class, limits := tenants.Tenants().Limits(d.Tenant)
+	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
+}
+
+// admit refuses a job whose plan takes more than its tenant may have, and returns when its tasks may
+// begin; zero: at once.
+func (w *Learn) admit(
+	ctx context.Context, d *hop.Message, m *message.Network, job []btn.Assignment, chunks [][]btn.Unit,
+	flops []float64,
+) (begin time.Time, err error) {
+	if w.tenants == nil {
+		return time.Time{}, nil
+	}
+	var price admission.Cost
+	for k, units := range chunks {
+		price.Flops += flops[k] * withMarginals(m.Queries, units)
+		price.Parts += float64(len(units))
+	}
+	for _, a := range job {
+		if a.Plan != nil {
+			for k := range a.Plan.Estimates {
+				price.Bytes = max(price.Bytes, a.Plan.Estimates[k].Cost.Bytes)
+			}
+		}
+	}
+
+	class, limits := w.tenants.Tenants().Limits(m.Tenant)
+	if err := limits.Admit(class, price, admission.ByPlan); err != nil {
+		return time.Time{}, err
+	}
+	if d.Attempt > 1 { // its work was booked
+		return time.Time{}, nil
+	}
+	now := time.Now()
+	if begin, err = w.rates.Spend(ctx, now, m.Tenant, class, price.Flops, &limits); err != nil || begin == now {
+		return time.Time{}, err
+	}
+	return begin, nil
+}
+
+// later is how long a task is not to be begun yet.
+func later(m *bus.Delivered) time.Duration {
+	begin, err := strconv.ParseInt(m.Header.Get(headerBegin), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return min(time.Until(time.UnixMilli(begin)), mostLater)
+}
