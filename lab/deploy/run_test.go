@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"os"
@@ -299,6 +300,7 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 	files := map[string]string{
 		"servers/nats-ca.pem": certificates.CA, "servers/redis-ca.pem": certificates.CA,
 		"servers/redis-password": write("redis-password", []byte("s3cret\n")),
+		"messages/keys":          write("keys", []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)))),
 	}
 	var users []string
 	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "setup", "client"} {
@@ -350,5 +352,5 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 	}
 	n := node{t: t, start: start, files: files, local: local}
 	n.serve("production", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "--nats-ca", certificates.CA,
-		"--nats-nkey", files["nats-client/nkey"], "../../examples/asia.uai"))
+		"--nats-nkey", files["nats-client/nkey"], "--message-keys", files["messages/keys"], "../../examples/asia.uai"))
 }
