@@ -26,7 +26,7 @@ type Counts struct {
 }
 
 // recordHeaders is the extended header of an entry with the headers of its message.
-const recordHeaders = "BASETENSOR.headers"
+const recordHeaders = "SCHILY.xattr.user.basetensor.headers" // as a file has them that tar knows
 
 const (
 	batch      = 256
