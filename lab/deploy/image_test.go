@@ -210,7 +210,10 @@ func container(t *testing.T, runc, root string, p pod, env []string, files map[s
 	if len(command) == 0 {
 		command = []string{"/usr/local/bin/btn"} // the image's entry point
 	}
-	mounts := []object{{"destination": "/proc", "type": "proc", "source": "proc"}}
+	mounts := []object{
+		{"destination": "/proc", "type": "proc", "source": "proc"},
+		{"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": []string{"nosuid", "mode=755"}}, // the root is shared
+	}
 	volumes := map[string]string{} // folder in the pod: folder here
 	for path, here := range files {
 		dir := filepath.Dir(path)

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"os"
@@ -16,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/access"
 	"github.com/basetensor/basetensor/internal/testserver"
-	"github.com/nats-io/nkeys"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -86,9 +85,15 @@ func pods(t *testing.T, overlay string) (list []pod) {
 			}
 		}
 		for _, e := range c.Env {
-			p.env[e.Name] = e.Value
-			if e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil {
+			switch from := e.ValueFrom; {
+			case from == nil: // names of variables before it are replaced
+				p.env[e.Name] = os.Expand(strings.NewReplacer("$(", "${", ")", "}").Replace(e.Value), func(k string) string { return p.env[k] })
+			case from.ResourceFieldRef != nil:
 				p.env[e.Name] = fmt.Sprint(c.Resources.Requests.Memory().Value())
+			case from.FieldRef != nil && from.FieldRef.FieldPath == "spec.serviceAccountName":
+				p.env[e.Name] = p.spec.ServiceAccountName
+			default:
+				t.Fatalf("%s: %s is from nowhere", o.name, e.Name)
 			}
 		}
 		list = append(list, p)
@@ -279,7 +284,8 @@ func TestSingleServes(t *testing.T) {
 	n.serve("single", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "../../examples/asia.uai"))
 }
 
-// What the production overlay starts answers a model, with its secrets as files: an nkey per role, TLS, a user of Redis.
+// What the production overlay starts answers a model, with its secrets as files: an nkey per role with the permissions of that role, signed
+// messages, TLS, a user of Redis.
 func TestProductionServes(t *testing.T) {
 	commands(t)
 	production(t, bin, program)
@@ -297,34 +303,28 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 		}
 		return path
 	}
+	keys := t.TempDir()
+	if _, err := access.Write(keys, "", nil); err != nil {
+		t.Fatal(err)
+	}
 	files := map[string]string{
 		"servers/nats-ca.pem": certificates.CA, "servers/redis-ca.pem": certificates.CA,
 		"servers/redis-password": write("redis-password", []byte("s3cret\n")),
-		"messages/keys":          write("keys", []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)))),
+		"messages/keys":          filepath.Join(keys, access.MessageKeys),
 	}
-	var users []string
-	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "setup", "client"} {
-		pair, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed, err := pair.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		public, err := pair.PublicKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		users = append(users, "{ nkey: "+public+" }")
-		files["nats-"+role+"/nkey"] = write(role, seed)
+	for _, role := range []string{"reparam-worker", "learn-worker", "contract-worker", "aggregator", "operator"} {
+		files["nats-"+role+"/nkey"] = filepath.Join(keys, role+".nk")
+	}
+	include, err := filepath.Rel(dir, filepath.Join(keys, access.ConfigFile)) // from the file that includes it
+	if err != nil {
+		t.Fatal(err)
 	}
 	text, err := os.ReadFile("../../deploy/nats-server.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = fmt.Appendf(text, "\ntls { cert_file: %q, key_file: %q }\nauthorization { users: [ %s ] }\n",
-		certificates.ServerCert, certificates.ServerKey, strings.Join(users, ", "))
+	text = fmt.Appendf(text, "\ntls { cert_file: %q, key_file: %q }\ninclude %q\n",
+		certificates.ServerCert, certificates.ServerKey, include)
 	nats := testserver.NATS(t, testserver.NATSOptions{Config: write("nats-server.conf", text)})
 	port := testserver.FreePort(t)
 	testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf", Args: []string{
@@ -352,5 +352,5 @@ func production(t *testing.T, bin string, how func(pod, []string, map[string]str
 	}
 	n := node{t: t, start: start, files: files, local: local}
 	n.serve("production", exec.Command(filepath.Join(bin, "btn"), "infer", "--nats", nats.URL, "--nats-ca", certificates.CA,
-		"--nats-nkey", files["nats-client/nkey"], "--message-keys", files["messages/keys"], "../../examples/asia.uai"))
+		"--config", filepath.Join(keys, access.Client+".json"), "--message-keys", files["messages/keys"], "../../examples/asia.uai"))
 }
