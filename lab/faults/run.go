@@ -43,6 +43,10 @@ func Run(ctx context.Context, o Options, done func(Row) error) (versions string,
 		return len(o.Classes) == 0 && (c.two && o.Old == "" || c.clock && len(o.Helper) == 0)
 	})
 
+	if err := findServer(o.Root); err != nil {
+		return "", err
+	}
+
 	end := time.Now().Add(o.For)
 	r := &runner{o: o}
 	defer func() { r.leave(err == nil) }()

@@ -25,7 +25,7 @@ var storedClasses = []*class{
 		strike: deleteObjects,
 	},
 	{
-		name: "no-answers", about: "the stream of answers is deleted: jobs are answered again, with the same bits", every: 4 * time.Second, dear: 10,
+		name: "no-answers", about: "the stream of answers is deleted: what is under way is answered, perhaps again, with the same bits", every: 4 * time.Second, dear: 10,
 		answers: true, strike: deleteStream(bus.StreamAnswer),
 	},
 	{
