@@ -5,7 +5,7 @@ GO ?= go
 # Reference models are not part of the repository; tests that use them skip with a reason when this folder is absent.
 export BTN_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: test build image lint fuzz bench bench-models race acceptance chaos faults truth goldens deps figures help
+.PHONY: test build image lint fuzz bench bench-models race acceptance faults truth goldens deps figures help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -65,9 +65,6 @@ figures: ## the figures of docs/ anew, from the CSV files beside them; nothing i
 
 acceptance: deps ## the end-to-end tests alone: the built commands, real servers, reference models
 	$(GO) test -count 1 -timeout $(TIMEOUT) -v ./internal/acceptance
-
-chaos: deps ## 300 jobs while workers are killed, Redis stops and NATS restarts (a minute)
-	BTN_CHAOS=1 $(GO) test -count 1 -timeout $(TIMEOUT) -v -run TestChaos ./internal/acceptance
 
 # Runs add up in docs/benchmarks/faults.csv. FAULTFLAGS="--class pause,hole --seed 100 --for 30m", "--cluster", "--old COMMIT", …: btnlab faults --help
 FAULTFLAGS ?=
