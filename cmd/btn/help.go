@@ -34,6 +34,10 @@ var helpTexts = kong.Vars{
 		"of the lines, two for a line with an event.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
+	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +
+		"GOMEMLIMIT, or the limit of the cgroup.",
+	"request_memory": "Memory of the process, above 3GiB; what tables may have is that without the model and the rest, or, up to 2GiB, all " +
+		"of it.",
 	"request_method": "auto: exact where it fits --memory and takes no more than --budget is worth " +
 		"and 1e12 flops, " +
 		"else truncated, or regions where that does not fit. exact: elimination, a contraction tree " +

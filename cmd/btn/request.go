@@ -34,7 +34,7 @@ type requestFlags struct {
 	Maps        string         `help:"${request_maps}" enum:"identity,orthogonal,bp" default:"identity"`
 	Cores       string         `help:"Which tensors are the cores: factors or variables." enum:"factors,variables" default:"factors"`
 	Seed        uint64         `help:"Seed of the learning starts."`
-	Memory      config.Size    `help:"Memory for tables." default:"2GiB" placeholder:"SIZE"`
+	Memory      config.Size    `help:"${request_memory}" default:"2GiB" placeholder:"SIZE"`
 	NonNegative bool           `help:"Keep the weights of symmetry-cp components at or above zero."`
 	LearnMaps   bool           `help:"Learn orthogonal maps as well (Procrustes steps)."`
 	Sweeps      int            `help:"Most joint sweeps of symmetry-cp." default:"20"`
@@ -42,6 +42,8 @@ type requestFlags struct {
 	Mar         bool           `help:"The marginals of all variables as well."`
 	LearnFlops  float64        `help:"${request_learn_flops}" default:"5e10"`
 	Deadline    time.Duration  `help:"${request_deadline}" placeholder:"D"`
+
+	tables int64 // bytes of Memory that tables may have, once the model is there
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -89,7 +91,7 @@ func (r *requestFlags) settings() btn.Settings {
 	return btn.Settings{
 		Method: btn.Method(r.Method), Components: r.Components, Maps: btn.MapKind(r.Maps),
 		Cores: btn.CoreChoice(r.Cores),
-		Seed:  r.Seed, Memory: int64(r.Memory), NonNegative: r.NonNegative, LearnMaps: r.LearnMaps,
+		Seed:  r.Seed, Memory: r.tables, NonNegative: r.NonNegative, LearnMaps: r.LearnMaps,
 		Sweeps: r.Sweeps, Starts: r.Starts, LearnFlops: r.LearnFlops,
 		NoExact: r.NoExact, Bond: r.Bond, Budget: r.flops(), Accuracy: r.Accuracy,
 	}
@@ -153,6 +155,7 @@ func (r *requestFlags) load(
 	if err != nil {
 		return nil, nil, err
 	}
+	r.tables = tables(r.Memory, m)
 	if r.Queries != "" {
 		queries, err := r.loadFile(open, m)
 		return m, queries, err

@@ -31,6 +31,7 @@ type upCmd struct {
 	RedisPort   int           `help:"Port of Redis; 0 picks a free one." default:"0"`
 	Redis       string        `name:"redis" help:"Cache in this Redis and start none; 'off' for no cache." placeholder:"URL"`
 	Concurrency int           `help:"Contract workers." default:"0"`
+	MemoryLimit config.Size   `help:"${up_memory_limit}" placeholder:"SIZE"`
 	Tenants     string        `help:"JSON file of classes of tenants and what their jobs may take." placeholder:"FILE"`
 	Threads     int           `help:"Threads of one contraction; 0: all processors." default:"0"`
 	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
@@ -61,7 +62,8 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 			NoRedis:   c.Redis != "",
 		},
 		pipeline.Config{Redis: c.Redis, MaxBytes: int64(c.MaxBytes), Keep: c.Keep, KeepAtLeast: c.KeepAtLeast,
-			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tenants: tenants, Tracing: provider})
+			Concurrency: c.Concurrency, Threads: c.Threads, Metrics: metrics, Tenants: tenants,
+			MemoryLimit: admission.LimitProcess(int64(c.MemoryLimit)), Tracing: provider})
 
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type flags struct {
 	Threads     int           `help:"Threads of one contraction." default:"1"`
 	Memory      config.Size   `help:"${memory_help}" placeholder:"SIZE"`
 	ChunkFlops  float64       `help:"About how many operations one task has; 0: 1e8, some 100 ms. The same for all learn-workers." default:"0"`
+	MemoryLimit config.Size   `help:"${memory_limit_help}" placeholder:"SIZE"`
 	Tenants     string        `help:"${tenants_help}" placeholder:"FILE"`
 	Drain       time.Duration `help:"After SIGTERM, how long to wait for the work at hand." default:"30s"`
 	Ceiling     time.Duration `help:"The longest that one message may be worked on; then its job fails as over budget." default:"15m"`
@@ -46,6 +47,8 @@ type flags struct {
 
 // helpTexts are the help of flags whose tags would be long.
 var helpTexts = kong.Vars{
+	"memory_limit_help": "What this process may take, everything included: messages wait until there is room for what they take. " +
+		"Without it GOMEMLIMIT, or the limit of the cgroup.",
 	"tenants_help": "JSON file of classes of tenants and what their jobs may take; without it one class has the defaults.",
 	"memory_help":  "Most memory for the tables of one message, whatever the request allows; without it the request decides.",
 	"overdue_help": "How long a message may be worked on after its ceiling, deadline, cancellation or the end of the drain. " +
@@ -151,6 +154,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		Memory:      int64(f.Memory),
 		ChunkFlops:  f.ChunkFlops,
 		Tenants:     tenants,
+		MemoryLimit: admission.LimitProcess(int64(f.MemoryLimit)),
 		Drain:       f.Drain, Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { hang(e) },
 		Logger: logger, Metrics: metrics, Tracing: provider,
 	}), stage)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cached"
@@ -25,6 +26,7 @@ type Contract struct {
 	shared     shared  // intermediate results that tasks of one plan have in common
 	projectors *cached.Projectors
 	threads    int
+	free       *admission.Memory
 	memory     int64 // most bytes for tables, whatever the request allows; 0: the request decides
 }
 
@@ -69,6 +71,11 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 	}
 
 	d.Queries = len(assignments)
+	free, err := w.free.Hold(ctx, w.needs(&m, assignments))
+	if err != nil {
+		return hop.Done, err
+	}
+	defer free()
 	began := time.Now()
 	of, end := w.shared.hold()
 	defer end()
@@ -105,6 +112,24 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		Timings:     withTiming(m.Timings, w.Stage, began),
 	}
 	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
+}
+
+// needs is how many bytes the tables of a task take at a time, by its plans: of one unit, or, where
+// several threads share one, of one each as far as the request allows.
+func (w *Contract) needs(m *message.Task, assignments []btn.Assignment) (bytes float64) {
+	for _, u := range m.Units {
+		a := &assignments[u.Query]
+		if a.Plan == nil {
+			continue
+		}
+		if _, e := a.Plan.Part(u.Part); e != nil {
+			bytes = max(bytes, e.Cost.Bytes)
+		}
+		if a.Cost != nil {
+			bytes = max(bytes, a.Cost.Bytes)
+		}
+	}
+	return min(bytes*float64(max(1, w.threads)), max(bytes, float64(w.bytes(m.Memory))))
 }
 
 // checked remembers the last network and assignments that were found to fit each other: the tasks

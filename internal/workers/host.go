@@ -34,6 +34,7 @@ type Settings struct {
 	Memory      int64
 	ChunkFlops  float64
 	Tenants     *admission.File // what their jobs may take; nil: anything
+	MemoryLimit int64           // bytes of this process; 0: none
 	SweepAfter  time.Duration
 	Hop         hop.Options
 }
@@ -53,6 +54,7 @@ type Host struct {
 	memo       plan.Memo          // nil: nothing is remembered, and every decomposition says "off"
 	known      *plan.Known        // what the planner keeps of networks between jobs
 	projectors *cached.Projectors // of the compressed contraction, by sketch
+	free       *admission.Memory  // of this process
 	blobs      *storedBlobs       // networks that were found stored a moment ago
 	inline     *inline            // networks of the models that requests carried last
 	networks   *decoded[*btn.Network]
@@ -73,6 +75,7 @@ func NewHost(h Host) *Host {
 	h.inline = &inline{Entries: keepInline, Bytes: inlineVariables}
 	h.networks = newDecoded(decodeNetwork)
 	h.Hop.Processors = fair.New()
+	h.free = admission.NewMemory(h.MemoryLimit)
 	h.plans = newDecoded(decodeAssignments)
 
 	return &h
@@ -143,6 +146,7 @@ func (h *Host) reparam(w *Worker) {
 		requests:   h.Requests,
 		sweepAfter: h.SweepAfter,
 		tenants:    h.Tenants,
+		free:       h.free,
 	}
 
 	w.intakes = []*intake{
@@ -198,6 +202,7 @@ func (h *Host) contract(w *Worker) {
 		projectors: h.projectors,
 		threads:    h.Threads,
 		memory:     h.Memory,
+		free:       h.free,
 	}
 
 	// Untold: the aggregator reports the progress of contractions.

@@ -26,6 +26,7 @@ type Reparam struct {
 	next       *bus.Room // of the network stream
 	requests   int       // most requests for an immediate answer that wait at a time
 	tenants    *admission.File
+	free       *admission.Memory
 	sweepAfter time.Duration // age from which a job without answer is looked after; negative: never
 }
 
@@ -177,6 +178,11 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 	}
 
 	d.Describe(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
+	free, err := w.free.Hold(ctx, copies*float64(len(d.Data)))
+	if err != nil {
+		return err
+	}
+	defer free()
 	began := time.Now()
 	blob, queries, err := w.prepare(ctx, &m, d.Data, repeated)
 	if err != nil {
@@ -203,6 +209,10 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message, stored tim
 	w.Progress(m.Job, w.Stage, 1, 1)
 	return nil
 }
+
+// copies is how many times a request's bytes are in memory while its network is made: as they came,
+// decoded, as a network, and encoded again.
+const copies = 4
 
 // milliseconds returns the time since began, for the answer's timings.
 func milliseconds(began time.Time) float64 {

@@ -84,3 +84,23 @@ func TestAdmission(t *testing.T) {
 		}
 	}
 }
+
+// A task that takes more than the process may is refused with both numbers; others are answered.
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true}, quick)
+	c := quick
+	c.MemoryLimit = 3 << 20
+	r.run(c, pipeline.Stages()...)
+	large, _ := request(t, "large", grid(t, 20, 20, 1), btn.Settings{Method: btn.MethodExact})
+	small, _ := request(t, "small", grid(t, 3, 3, 1), btn.Settings{})
+	r.submit(large)
+	r.submit(small)
+	if a := r.wait("small"); a.Status != wire.StatusOK {
+		t.Errorf("small: %+v", a.Error)
+	}
+	if a := r.wait("large"); a.Error == nil || a.Error.Code != fault.OverBudget ||
+		!strings.Contains(a.Error.Message, "this worker has 2359296 (memory-limit 3145728)") {
+		t.Errorf("large: %s %+v", a.Status, a.Error)
+	}
+}

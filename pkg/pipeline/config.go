@@ -74,6 +74,10 @@ type Config struct {
 	// contracted twice.
 	ChunkFlops float64
 
+	// MemoryLimit is what the process may take, in bytes; 0: no limit. Messages wait until what they
+	// take by their plans is free. The collector keeps to debug.SetMemoryLimit, which Run leaves alone.
+	MemoryLimit int64
+
 	// Tenants says what jobs may take, for the commands of this module; nil: anything.
 	Tenants *admission.File
 
@@ -205,6 +209,7 @@ func (c Config) workers() workers.Settings {
 		Memory:      c.Memory,
 		ChunkFlops:  c.ChunkFlops,
 		Tenants:     c.Tenants,
+		MemoryLimit: c.MemoryLimit,
 		SweepAfter:  c.SweepAfter,
 		Hop: hop.Options{
 			MaxDeliveries: c.MaxDeliveries,
@@ -238,6 +243,7 @@ func (c Config) check() error {
 		"concurrency":          float64(c.Concurrency),
 		"threads":              float64(c.Threads),
 		"memory":               float64(c.Memory),
+		"limit of memory":      float64(c.MemoryLimit),
 		"room":                 float64(c.MaxBytes),
 		"deliveries":           float64(c.MaxDeliveries),
 		"requests":             float64(c.Requests),

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// What tables may have grows with --memory, is all of it up to the default, and leaves room for the
+// model and the rest above.
+func TestTables(t *testing.T) {
+	large := &factorgraph.Model{Factors: []factorgraph.Factor{{Table: &tensor.Dense{Data: make([]float64, 1<<20)}}}}
+	last := int64(0)
+	for memory := config.Size(1 << 10); memory < 1<<40; memory += memory/3 + 1 {
+		got := tables(memory, nil)
+		if got < last || got > int64(memory) || memory <= 2<<30 && got != int64(memory) {
+			t.Errorf("%s leaves %d for tables, less %d", memory, got, last)
+		}
+		last = got
+	}
+	if with, without := tables(8<<30, large), tables(8<<30, nil); without-with != 4*8<<20 || without > 7600<<20 {
+		t.Errorf("%d bytes for tables beside a model, %d without", with, without)
+	}
+}
+
+// The process takes no more than --memory, with a model whose contraction takes all that there is
+// for tables: there the plan has several slices, and one with twice the memory has not.
+func TestTheProcessKeepsToItsMemory(t *testing.T) {
+	if os.Getenv("BTN_MEMORY_TEST") == "" {
+		t.Skip("takes minutes of two cores and 4 GiB: BTN_MEMORY_TEST=1 runs it")
+	}
+	model := filepath.Join(t.TempDir(), "model.uai")
+	if code := run(context.Background(), []string{
+		"generate", "ising", "complete", "-n", "35", "-o", model,
+	}, io.Discard, os.Stderr); code != 0 {
+		t.Fatalf("generate: exit code %d", code)
+	}
+	const memory = 4 << 30
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{
+		"infer", "--memory", "4GiB", "--method", "exact", "--json", model,
+	}, "\n"))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Skip("no resident set on this system")
+	}
+	peak := usage.Maxrss << 10
+	t.Logf("peak %.2f GiB; %s", float64(peak)/(1<<30), out.String())
+	if peak > memory {
+		t.Errorf("%d bytes resident of %d", peak, int64(memory))
+	}
+	if peak < memory/2 {
+		t.Errorf("%d bytes resident: the model does not need what there is", peak)
+	}
+}

@@ -1,0 +1,67 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// What is held at a time is never more than there is; what never fits says both numbers; small
+// messages and those without a limit do not wait.
+func TestMemory(t *testing.T) {
+	m := NewMemory(4 << 30)
+	most := int64(4<<30 - besides)
+	if m.most != most || NewMemory(400<<20).most != 300<<20 || NewMemory(0) != nil {
+		t.Fatalf("%d bytes", m.most)
+	}
+	var held, highest atomic.Int64
+	var all sync.WaitGroup
+	for k := range 50 {
+		n := int64(k+1) * most / 50
+		all.Go(func() {
+			free, err := m.Hold(t.Context(), float64(n))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			now := held.Add(n)
+			for old := highest.Load(); now > old && !highest.CompareAndSwap(old, now); old = highest.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			held.Add(-n)
+			free()
+		})
+	}
+	all.Wait()
+	if highest.Load() > most {
+		t.Errorf("%d of %d bytes were held", highest.Load(), most)
+	}
+
+	if _, err := m.Hold(t.Context(), float64(most)*1.01); fault.CodeOf(err) != fault.OverBudget ||
+		!strings.Contains(err.Error(), "3.931e+09 bytes") || !strings.Contains(err.Error(), "(memory-limit 4294967296)") {
+		t.Errorf("%v", err)
+	}
+	free, err := m.Hold(t.Context(), float64(most))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Hold(ctx, 1<<30); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	for _, of := range []*Memory{m, nil} {
+		if free, err := of.Hold(t.Context(), 1000); err != nil {
+			t.Error(err)
+		} else {
+			free()
+		}
+	}
+}
