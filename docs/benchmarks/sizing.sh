@@ -72,3 +72,6 @@ kind new-models --rate "$rate" --variants 100000 --zipf 0
 kind fifty-queries --rate "$((rate / 10))" --batch 50
 kind marginals --rate "$rate" --mar
 kind deadline --rate "$rate" --deadline 1m
+held=$(sed -n 's/^  "bytes": \([0-9]*\).*/\1/p' "$out/jsz" | head -n 1)
+echo "nats-server: $(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status") KiB resident at most, $(du -sk "$out/streams" | cut -f1) KiB on the disk" \
+  "for $((held / 1024)) KiB of messages"
