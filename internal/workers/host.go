@@ -266,7 +266,7 @@ func (h *Host) aggregate(w *Worker) {
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	w.beside = append(w.beside, a.keeper.Watch)
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,

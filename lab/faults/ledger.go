@@ -292,7 +292,12 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 			v.problem("%s (%s): %d answers", j.id, j.q.kind, len(j.answers))
 		}
 		for _, told := range j.answers {
-			if why := differ(told, stored); why != "" {
+			if l.anew { // the cancel or the deadline of a job that is done again is over
+				if why := j.q.judge(ctx, told); why != "" {
+					v.wrong++
+					v.problem("%s (%s): told of: %s", j.id, j.q.kind, why)
+				}
+			} else if why := differ(told, stored); why != "" {
 				v.doubled++
 				v.problem("%s (%s): the answer that was told of is not the stored one: %s", j.id, j.q.kind, why)
 			}

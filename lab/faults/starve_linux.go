@@ -26,7 +26,16 @@ func starve(ctx context.Context, b *batch) error {
 	}
 	// Pages that the process had before are charged to its old group, so that the bound is what it allocates from now on.
 	s := b.begin("%s", w)
-	if err := os.WriteFile(filepath.Join(folder, "memory.limit_in_bytes"), []byte("65536"), 0o644); err != nil {
+	// A bound below what is charged already is refused where nothing of that can be given back: then it is what is charged.
+	bound := filepath.Join(folder, "memory.limit_in_bytes")
+	err := os.WriteFile(bound, []byte("65536"), 0o644)
+	for end := time.Now().Add(time.Second); err != nil && time.Now().Before(end); {
+		var charged []byte
+		if charged, err = os.ReadFile(filepath.Join(folder, "memory.usage_in_bytes")); err == nil {
+			err = os.WriteFile(bound, charged, 0o644)
+		}
+	}
+	if err != nil && len(w.ends()) == before {
 		return fmt.Errorf("%w: %w", errNoGroups, err)
 	}
 	for end := time.Now().Add(armedFor); len(w.ends()) == before && time.Now().Before(end) && ctx.Err() == nil; {
