@@ -3,6 +3,9 @@ package metrics
 // How long jobs and their messages take, and what answers say of themselves.
 
 import (
+	"sync"
+
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/streams"
@@ -10,9 +13,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/prometheus/client_golang/prometheus"
 )
-
-// DefaultClass is the class of tenants that nobody has put into another.
-const DefaultClass = "default"
 
 // Kinds of results, as counted.
 const (
@@ -30,18 +30,20 @@ type jobMetrics struct {
 	results     *prometheus.CounterVec
 	flops       *prometheus.CounterVec
 	busy        *prometheus.CounterVec
-	class       func(tenant string) string // nil: all are of DefaultClass
+
+	mu    sync.Mutex
+	class func(tenant string) string // under mu; nil: all are of the default one
 }
 
 // newJobMetrics returns the metrics with nothing counted.
-func newJobMetrics() jobMetrics {
+func newJobMetrics() *jobMetrics {
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "basetensor", Name: name, Help: help, Buckets: buckets,
 		}, labels)
 	}
 	seconds := prometheus.ExponentialBuckets(0.0005, 4, 10)
-	return jobMetrics{
+	return &jobMetrics{
 		job: histogram(
 			"job_seconds", "Time from when a job's model was stored until its answer was.",
 			prometheus.ExponentialBuckets(0.002, 3, 12), "method", "outcome", "class",
@@ -87,7 +89,7 @@ func (j *jobMetrics) start(stage string) {
 		fault.BadInput, fault.Unsupported, fault.OverBudget, fault.Deadline, fault.Cancelled,
 		fault.FailedEstimate, fault.Infrastructure, fault.Internal,
 	} {
-		j.job.WithLabelValues(hop.MethodNone, string(code), DefaultClass)
+		j.job.WithLabelValues(hop.MethodNone, string(code), admission.DefaultClass)
 	}
 	for _, kind := range []string{resultExact, resultStated, resultUnstated, resultFailed} {
 		j.results.WithLabelValues(kind)
@@ -95,7 +97,7 @@ func (j *jobMetrics) start(stage string) {
 	for _, method := range []query.Method{
 		query.MethodExact, query.MethodSymmetryCP, query.MethodTruncated, query.MethodRegions,
 	} {
-		j.job.WithLabelValues(string(method), hop.OutcomeOK, DefaultClass)
+		j.job.WithLabelValues(string(method), hop.OutcomeOK, admission.DefaultClass)
 	}
 }
 
@@ -110,9 +112,12 @@ func observe(h prometheus.Observer, value float64, trace string) {
 
 // Classes has tenants counted by their class. The classes are few: each is a label.
 func (m *Metrics) Classes(class func(tenant string) string) {
-	if m != nil {
-		m.jobs.class = class
+	if m == nil {
+		return
 	}
+	m.jobs.mu.Lock()
+	defer m.jobs.mu.Unlock()
+	m.jobs.class = class
 }
 
 // Worked counts work of a stage.
@@ -135,9 +140,12 @@ func (m *Metrics) Answered(e hop.Ended) {
 	if m == nil {
 		return
 	}
-	class := DefaultClass
-	if m.jobs.class != nil {
-		class = m.jobs.class(e.Tenant)
+	m.jobs.mu.Lock()
+	of := m.jobs.class
+	m.jobs.mu.Unlock()
+	class := admission.DefaultClass
+	if of != nil {
+		class = of(e.Tenant)
 	}
 	if e.Timed {
 		observe(m.jobs.job.WithLabelValues(e.Method, e.Outcome, class), e.Took.Seconds(), e.Trace)

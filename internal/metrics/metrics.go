@@ -47,7 +47,7 @@ type Metrics struct {
 	caches     cacheMetrics
 	rooms      roomMetrics
 	loads      loadMetrics
-	jobs       jobMetrics
+	jobs       *jobMetrics
 
 	mu    sync.Mutex
 	ready []func() error // under mu

@@ -61,7 +61,7 @@ var helpTexts = kong.Vars{
 var onlyOf = map[string][]pipeline.Stage{
 	"redis":       {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract}, // networks, decompositions, projectors
 	"chunk-flops": {pipeline.StageLearn},
-	"tenants":     {pipeline.StageReparam, pipeline.StageLearn},
+	"tenants":     {pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate}, // whose latencies are by class
 	"threads":     {pipeline.StageContract},
 	"memory":      {pipeline.StageContract},
 }

@@ -1,9 +1,12 @@
 package pipeline_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/admission"
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -45,12 +48,11 @@ func TestLatencies(t *testing.T) {
 	r := newRig(t, embedded.Options{}, quick)
 	c := quick
 	c.Metrics = metrics.New()
-	c.Metrics.Classes(func(tenant string) string {
-		if tenant == "rich" {
-			return "gold"
-		}
-		return metrics.DefaultClass
-	})
+	file := filepath.Join(t.TempDir(), "tenants.json")
+	r.must(os.WriteFile(file, []byte(`{"classes": {"gold": {}}, "tenants": {"rich": "gold"}}`), 0o600))
+	var err error
+	c.Tenants, err = admission.Open(file, logger())
+	r.must(err)
 
 	// One job waits before there is a worker; another is cancelled there.
 	const waited = 300 * time.Millisecond
