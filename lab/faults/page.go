@@ -116,6 +116,7 @@ func WritePage(path, versions string) error {
 		}
 	}
 
+	w.WriteString(known)
 	w.WriteString("\n## Classes\n\n| class | what |\n|---|---|\n")
 	for _, c := range classes {
 		fmt.Fprintf(w, "| %s | %s |\n", c.name, c.about)
@@ -133,6 +134,17 @@ and has more goroutines, open files or resident memory. *Held up* are jobs of wh
 all that were under way). *Recovery* is from the fault, or from when the worker got the message if that was later, to the answer of the last of those; where another
 fault then hit the same job its time counts from that one. Of servers that come back it is from when they did, of everything else from when
 the fault began.
+`
+
+// known is what was wrong in the first runs, whose rows stay in the file.
+const known = `
+## What was wrong
+
+* leader-pause, cluster, seed 5000: seven jobs whose models exceed max_payload ended with an error, six for "stored bytes are lost": the blob of an accepted
+  request was not found for longer than five deliveries while a leader was paused. Not mended.
+* no-answers, seed 3000: the answer of a cancelled job was deleted with its stream, and the job then answered with its result. Such a job is no longer
+  counted as doubled.
+* server-kill, seed 3000: what had been acknowledged was stored again by the killed server and stayed in the work queues. Mended: an aggregator removes it within 10 s.
 `
 
 // versionsMark begins the page's line of the servers.
