@@ -25,6 +25,7 @@ type cli struct {
 	Submit   submitCmd   `cmd:"" help:"Submit a job to running workers and print its id."`
 	Watch    watchCmd    `cmd:"" help:"Follow a job until its answer."`
 	Cancel   cancelCmd   `cmd:"" help:"Cancel a job."`
+	Forget   forgetCmd   `cmd:"" help:"Erase what is stored of a tenant."`
 	Model    modelCmd    `cmd:"" help:"Register, list, show and remove models that requests name by digest."`
 	Backup   backupCmd   `cmd:"" help:"Copy registered models, jobs without an answer, and answers into a file."`
 	Restore  restoreCmd  `cmd:"" help:"Store what a backup holds on a server, and have its jobs answered."`

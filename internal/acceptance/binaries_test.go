@@ -16,16 +16,20 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 )
 
-// deployment is a running system of child processes.
+// deployment is a running system of child processes, as one in production: TLS to both servers, an nkey and the least permissions for
+// every process, signed messages.
 type deployment struct {
 	nats, redis string
-	env         []string // more of the workers' environment
+	users       string                  // folder of btn keys
+	cert        testserver.Certificates // of the servers, and of clients for Redis
+	env         []string                // more of the workers' environment
 	workers     map[string]*exec.Cmd
 	logs        map[string]*output
 }
@@ -35,12 +39,15 @@ type deployment struct {
 func deploy(t *testing.T, contractors int, env ...string) *deployment {
 	t.Helper()
 	needBinaries(t)
-	redis := testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf"})
-	server := testserver.NATS(t, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
 	d := &deployment{
-		nats: server.URL, redis: redis.URL, env: env, workers: map[string]*exec.Cmd{}, logs: map[string]*output{},
+		users: t.TempDir(), cert: testserver.NewCertificates(t), env: env,
+		workers: map[string]*exec.Cmd{}, logs: map[string]*output{},
 	}
-	if out, code := command(t, "btn", "setup", "--nats", d.nats, "--wait", "10s"); code != 0 {
+	if out, code := command(t, "btn", "keys", d.users, "--tenant", "acme", "--tenant", "globex"); code != 0 {
+		t.Fatalf("btn keys: exit code %d\n%s", code, out)
+	}
+	d.serve(t)
+	if out, code := command(t, "btn", d.as("operator", "setup", "--wait", "10s")...); code != 0 {
 		t.Fatalf("btn setup: exit code %d\n%s", code, out)
 	}
 	d.start(t, "reparam-worker", "reparam-worker")
@@ -52,12 +59,62 @@ func deploy(t *testing.T, contractors int, env ...string) *deployment {
 	return d
 }
 
-// start runs a worker configured by its environment, as compose does.
+// serve starts the servers with the files in deploy/, TLS and the accounts of btn keys.
+func (d *deployment) serve(t *testing.T) {
+	t.Helper()
+	base, err := os.ReadFile("../../deploy/nats-server.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(t.TempDir(), "guarded.conf")
+	write(t, conf, fmt.Sprintf("%s\ntls { cert_file: %q, key_file: %q }\ninclude accounts.conf\n", base, d.cert.ServerCert, d.cert.ServerKey))
+	server := testserver.NATS(t, testserver.NATSOptions{Config: conf, StoreDir: d.users}) // where accounts.conf is
+	d.nats = server.URL
+
+	port := testserver.FreePort(t)
+	testserver.Redis(t, testserver.RedisOptions{Config: "../../deploy/redis.conf", Args: []string{
+		"--tls-port", port, "--tls-ca-cert-file", d.cert.CA, "--tls-cert-file", d.cert.ServerCert, "--tls-key-file", d.cert.ServerKey,
+	}})
+	d.redis = "rediss://127.0.0.1:" + port
+}
+
+// as returns the arguments of a btn command that talks to NATS as a user.
+func (d *deployment) as(user string, args ...string) []string {
+	return append(args, "--nats", d.nats, "--nats-ca", d.cert.CA, "--config", d.settings(user))
+}
+
+// settings returns the settings that btn keys wrote for a user.
+func (d *deployment) settings(user string) string {
+	for _, path := range []string{filepath.Join(d.users, user+".json"), filepath.Join(d.users, "tenants", user+".json")} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return filepath.Join(d.users, user+" has no settings")
+}
+
+// connect connects to NATS as a user.
+func (d *deployment) connect(t *testing.T, user string) *nats.Conn {
+	t.Helper()
+	nkey, err := nats.NkeyOptionFromSeed(filepath.Join(d.users, user+".nk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(d.nats, nkey, nats.RootCAs(d.cert.CA), nats.CustomInboxPrefix("_INBOX_"+user))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// start runs a worker configured by its environment and the settings of its user, as compose does.
 func (d *deployment) start(t *testing.T, program, name string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin, program))
 	cmd.Env = append(os.Environ(), "BTN_NATS="+d.nats, "BTN_REDIS="+d.redis, "BTN_LOG_LEVEL=warn",
-		"BTN_LOG_FORMAT=json")
+		"BTN_LOG_FORMAT=json", "BTN_CONFIG="+d.settings(program), "BTN_NATS_CA="+d.cert.CA,
+		"BTN_REDIS_CA="+d.cert.CA, "BTN_REDIS_CERT="+d.cert.ClientCert, "BTN_REDIS_KEY="+d.cert.ClientKey)
 	cmd.Env = append(cmd.Env, d.env...)
 	log := &output{}
 	d.logs[name] = log
@@ -80,7 +137,7 @@ func (d *deployment) infer(t *testing.T, args ...string) []btn.Result {
 	t.Helper()
 	args = append([]string{"infer", "--json"}, args...)
 	if d != nil {
-		args = append(args, "--nats", d.nats)
+		args = d.as("client", args...)
 	}
 	out, code := command(t, "btn", args...)
 	if code != 0 {
@@ -128,6 +185,57 @@ func TestFourBinariesGiveTheEmbeddedAnswerBitForBit(t *testing.T) {
 		"native":     {"../../examples/exactly-k.json"},
 	} {
 		sameBits(t, name, d.infer(t, args...), (*deployment)(nil).infer(t, args...))
+	}
+}
+
+// A tenant at the command line: its jobs are its own, for everybody else.
+func TestTenantsAtTheCommandLine(t *testing.T) {
+	d := deploy(t, 1)
+	want := (*deployment)(nil).infer(t, "../../examples/asia.uai")
+	out, code := command(t, "btn", d.as("acme", "infer", "--json", "../../examples/asia.uai")...)
+	if code != 0 {
+		t.Fatalf("btn infer: exit code %d\n%s", code, out)
+	}
+	got := results(t, out)
+	sameBits(t, "as a tenant", got, want)
+	if !strings.HasPrefix(got[0].Job, "acme.") {
+		t.Errorf("job %s", got[0].Job)
+	}
+
+	job, code := command(t, "btn", d.as("acme", "submit", "--job", "mine", "../../examples/asia.uai")...)
+	if job != "acme.mine\n" || code != 0 {
+		t.Fatalf("btn submit: %q, exit code %d", job, code)
+	}
+	if out, code := command(t, "btn", d.as("acme", "watch", "--json", "acme.mine")...); code != 0 {
+		t.Errorf("btn watch: exit code %d\n%s", code, out)
+	}
+	for _, foreign := range [][]string{
+		{"watch", "acme.mine"}, {"cancel", "acme.mine"}, {"submit", "--job", "acme.other", "../../examples/asia.uai"},
+		{"dlq", "list"}, {"dlq", "replay", "acme.mine"}, {"model", "ls"}, {"forget", "acme"},
+	} {
+		if out, code := command(t, "btn", d.as("globex", foreign...)...); code != config.ExitBadInput {
+			t.Errorf("globex: btn %v: exit code %d\n%s", foreign, code, out)
+		}
+	}
+
+	// Another tenant is forgotten, this one is not.
+	forget := func(tenant string) string {
+		t.Helper()
+		out, code := command(t, "btn", d.as("operator", "forget", tenant)...)
+		if code != 0 {
+			t.Fatalf("btn forget: exit code %d\n%s", code, out)
+		}
+		return out
+	}
+	forget("globex")
+	if out, code := command(t, "btn", d.as("acme", "watch", "--json", "acme.mine")...); code != 0 {
+		t.Errorf("after another was forgotten: exit code %d\n%s", code, out)
+	}
+	if out := forget("acme"); !strings.Contains(out, "2 jobs") {
+		t.Errorf("forgotten: %s", out)
+	}
+	if out, code := command(t, "btn", d.as("acme", "watch", "--json", "acme.mine")...); code != config.ExitBadInput {
+		t.Errorf("after it was forgotten: exit code %d\n%s", code, out)
 	}
 }
 
@@ -193,16 +301,7 @@ func TestKilledContractWorkerChangesNothing(t *testing.T) {
 	}
 	want := (*deployment)(nil).infer(t, args...)
 
-	remote, err := client.Connect(d.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer remote.Close()
-	nc, err := nats.Connect(d.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := d.connect(t, "client")
 	answers, err := nc.SubscribeSync(wire.Prefix + "done.*") // every answer that was stored
 	if err != nil {
 		t.Fatal(err)
@@ -241,11 +340,7 @@ func TestKilledContractWorkerChangesNothing(t *testing.T) {
 
 func TestBinariesRefuseBadInputAndDrain(t *testing.T) {
 	d := deploy(t, 1)
-	nc, err := nats.Connect(d.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := d.connect(t, "client")
 	c, err := client.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +359,7 @@ func TestBinariesRefuseBadInputAndDrain(t *testing.T) {
 			t.Errorf("%s after SIGTERM: %v", name, err)
 		}
 	}
-	if out, code := command(t, "btn", "dlq", "list", "--nats", d.nats); code != 0 ||
+	if out, code := command(t, "btn", d.as("operator", "dlq", "list")...); code != 0 ||
 		!strings.Contains(out, "raw-") {
 		t.Errorf("dead letters after bytes that are no message: exit code %d\n%s", code, out)
 	}

@@ -32,20 +32,21 @@ func TestBinariesSign(t *testing.T) {
 	sameBits(t, "without", d.infer(t, model...), want)
 
 	// An answer that others signed is none.
-	late := append([]string{"infer", "--json", "--nats", d.nats, "--deadline", "2s", "--message-keys", theirs}, model...)
+	late := d.as("client", append([]string{"infer", "--json", "--deadline", "2s", "--message-keys", theirs}, model...)...)
 	if out, code := command(t, "btn", late...); code == 0 {
 		t.Errorf("an answer of other keys was believed: %s", out)
 	}
 
 	// Entries of the cache open with the same keys.
-	out, code := command(t, "btn", "cache", "ls", "--json", "--redis", d.redis)
+	redis := []string{"--redis", d.redis, "--redis-ca", d.cert.CA, "--redis-cert", d.cert.ClientCert, "--redis-key", d.cert.ClientKey}
+	out, code := command(t, "btn", append([]string{"cache", "ls", "--json"}, redis...)...)
 	_, entry, _ := strings.Cut(out, `"key":"`)
 	entry, _, found := strings.Cut(entry, `"`)
 	if code != 0 || !found {
 		t.Fatalf("btn cache ls: exit code %d, %s", code, out)
 	}
 	for flags, want := range map[string]int{ours: config.ExitOK, theirs: config.ExitBadInput, "": config.ExitBadInput} {
-		args := []string{"cache", "show", entry, "--redis", d.redis}
+		args := append([]string{"cache", "show", entry}, redis...)
 		if flags != "" {
 			args = append(args, "--message-keys", flags)
 		}
@@ -59,13 +60,13 @@ func TestBinariesSign(t *testing.T) {
 			t.Errorf("%s says\n%s", name, text)
 		}
 	}
-	d.env = nil
+	d.env = []string{"BTN_MESSAGE_KEYS="}
 	d.start(t, "contract-worker", "without")
 	d.logs["without"].has(t, "messages are not signed")
 	for _, bad := range [][]string{
 		{"--message-keys", filepath.Join(dir, "none")}, {"--message-keys", dir}, {"--accept-unsigned"},
 	} {
-		args := append([]string{"--nats", d.nats, "--redis", "off"}, bad...)
+		args := append(d.as("contract-worker", "--redis", "off"), bad...)
 		if _, code := command(t, "contract-worker", args...); code != config.ExitBadInput {
 			t.Errorf("contract-worker %v: exit code %d", bad, code)
 		}

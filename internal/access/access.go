@@ -166,7 +166,7 @@ func Imports(tenant string) []Import {
 	lane := wire.Lane(tenant)
 	var all []Import
 	for _, s := range []string{
-		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), wire.InferSubjectOf(tenant), message.RoomSubject(lane),
+		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"), message.InferSubject(tenant), message.RoomSubject(lane),
 		wire.BlobSubject(tenant + ".*"), wire.GraphSubject(tenant + ".*"),
 	} {
 		all = append(all, Import{Subject: s})

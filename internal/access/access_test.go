@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/access"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/pipeline"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -317,7 +318,7 @@ func TestRepliesCannotBeAimed(t *testing.T) {
 	nc, _ := g.connect("globex")
 	lane := wire.Lane("globex")
 	for _, subject := range []string{
-		wire.ModelSubject(lane, "globex.j"), "$JS.API.DIRECT.GET.BTN_MODEL." + wire.ModelSubject(lane, "globex.j"), wire.InferSubjectOf("globex"),
+		wire.ModelSubject(lane, "globex.j"), "$JS.API.DIRECT.GET.BTN_MODEL." + wire.ModelSubject(lane, "globex.j"), message.InferSubject("globex"),
 	} {
 		must(t, nc.PublishMsg(&nats.Msg{Subject: subject, Reply: wire.AnswerSubject("acme.victim"), Data: []byte("x")}))
 	}

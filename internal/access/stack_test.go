@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 )
 
 // as returns a tenant's client.
@@ -59,12 +60,17 @@ func TestTenantsAndClients(t *testing.T) {
 				t.Errorf("%q %s: %+v %v", who, what, a, err)
 			}
 		}
+		prefix := ""
+		if who != "" {
+			prefix = who + "."
+		}
+		job := func() string { return prefix + nuid.Next() }
 		heard := make(chan string, 16)
 		stop, err := c.Results(ctx, nil, func(job string, _ *wire.Answer, err error) { heard <- job })
 		must(t, err)
 		defer stop()
 
-		m := wire.Request{Job: c.NewJob(), UAI: coin, Queries: []query.Query{{Marginals: true}}, DeadlineMS: 60_000}
+		m := wire.Request{Job: job(), UAI: coin, Queries: []query.Query{{Marginals: true}}, DeadlineMS: 60_000}
 		_, err = c.Submit(ctx, m)
 		must(t, err)
 		a, err := c.Wait(ctx, m.Job)
@@ -103,7 +109,7 @@ func TestTenantsAndClients(t *testing.T) {
 		want("asks about a registered model", a, err)
 
 		// 8 MiB are the server's limit for a message: the request and the answer are in pieces, or objects
-		large := wire.Request{Job: c.NewJob(), UAI: strings.Replace(coin, "1 3", "1 3"+strings.Repeat(" ", 9<<20), 1)}
+		large := wire.Request{Job: job(), UAI: strings.Replace(coin, "1 3", "1 3"+strings.Repeat(" ", 9<<20), 1)}
 		for range 4 {
 			large.Queries = append(large.Queries, query.Query{Marginals: true})
 		}
@@ -153,7 +159,7 @@ func TestTenantsAreTold(t *testing.T) {
 		}, pipeline.StageReparam)
 	}()
 	for {
-		_, err := c.Submit(ctx, wire.Request{Job: c.NewJob(), UAI: coin, Queries: []query.Query{{}}})
+		_, err := c.Submit(ctx, wire.Request{Job: "acme." + nuid.Next(), UAI: coin, Queries: []query.Query{{}}})
 		if errors.Is(err, client.ErrBusy) {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
@@ -52,7 +53,7 @@ func (b *Bus) AnswerOr(
 		case err != nil:
 			return nil, fmt.Errorf("bus: wait for job %s: %w", job, err)
 		case m != nil:
-			return b.Payload(ctx, wire.Owner(job), m.Header, m.Data)
+			return b.Payload(ctx, message.Owner(job), m.Header, m.Data)
 		}
 		if err := quiet(ctx); err != nil {
 			return nil, err

@@ -67,6 +67,24 @@ func WorksFor(subject string, header nats.Header) string {
 	return header.Get(wire.HeaderTenant)
 }
 
+// Owner returns the tenant who owns a job, or "": a job's id is a token, or its owner's name and a token with a dot between them.
+// Subjects then have the owner as a token of its own, by which a server tells who may publish and read what.
+func Owner(job string) string { return form.Owner(job) }
+
+// TenantOf returns whose job it is: its owner's, or else the tenant's whom its request names.
+func TenantOf(job, named string) string {
+	if owner := Owner(job); owner != "" {
+		return owner
+	}
+	return named
+}
+
+// LaneOf returns the lane of a job, that of TenantOf.
+func LaneOf(job, named string) int { return wire.Lane(TenantOf(job, named)) }
+
+// InferSubject is where an owner's request gets its answer as the reply; "": where that of a job that nobody owns does.
+func InferSubject(owner string) string { return Subject{Kind: KindInfer, Owner: owner}.String() }
+
 // OwnerOf returns the owner of what is on a subject, "" if it is nobody's or no subject of version 1.
 func OwnerOf(subject string) string {
 	s, err := ParseSubject(subject)
@@ -115,7 +133,7 @@ func (s Subject) String() string {
 		return head + s.Digest
 	case KindInfer:
 		if s.Owner != "" {
-			return wire.InferSubjectOf(s.Owner)
+			return wire.InferSubject + "." + s.Owner
 		}
 		return wire.InferSubject
 	}
@@ -263,9 +281,38 @@ func Served(k Kind) []string {
 	return subjects
 }
 
+// OwnedBy returns the filter of everything of a kind that a tenant owns; "" for a name that no owner has.
+func OwnedBy(k Kind, tenant string) string {
+	if !form.IsToken(tenant) {
+		return "" // no owner has such a name
+	}
+	layout := layouts[k]
+	at := strings.IndexAny(layout, "jd")
+	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
+	if strings.HasPrefix(layout, "l") {
+		tokens[0] = strconv.Itoa(wire.Lane(tenant))
+	}
+	tokens = slices.Insert(tokens, at, tenant)
+	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
+}
+
+// OfJob returns the filter of everything of a kind that belongs to a job of a lane; "" for blobs and registered models.
+func OfJob(k Kind, lane int, job string) string {
+	layout := layouts[k]
+	if !strings.Contains(layout, "j") {
+		return ""
+	}
+	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
+	if strings.HasPrefix(layout, "l") {
+		tokens[0] = strconv.Itoa(lane)
+	}
+	tokens[strings.IndexByte(layout, 'j')] = job
+	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
+}
+
 // AnyLane matches the model of a job whatever its lane. One that has an owner can be in one lane only.
 func AnyLane(job string) string {
-	if owner := wire.Owner(job); owner != "" {
+	if owner := Owner(job); owner != "" {
 		return wire.ModelSubject(wire.Lane(owner), job)
 	}
 	return wire.Prefix + string(KindModel) + ".*." + job

@@ -36,7 +36,7 @@ func TestSubjects(t *testing.T) {
 		DLQSubject("learn", "acme.a"):           {Kind: KindDLQ, Stage: "learn", Owner: "acme", Job: "acme.a"},
 		wire.BlobSubject("acme." + digestA):     {Kind: KindBlob, Owner: "acme", Digest: digestA},
 		wire.GraphSubject("acme." + digestA):    {Kind: KindGraph, Owner: "acme", Digest: digestA},
-		wire.InferSubjectOf("acme"):             {Kind: KindInfer, Owner: "acme"},
+		InferSubject("acme"):                    {Kind: KindInfer, Owner: "acme"},
 		wire.DeadlineSubject(2, "acme.a-1"):     {Kind: KindDeadline, Lane: 2, Owner: "acme", Job: "acme.a-1"},
 		PartialSubject(1, "acme.partial", 2, 0): {Kind: KindPartial, Lane: 1, Owner: "acme", Job: "acme.partial", N: 2},
 		"btn.v1.task.4.job.1048576.0":           {Kind: KindTask, Lane: 4, Job: "job", N: 1 << 20},

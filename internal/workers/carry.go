@@ -39,7 +39,7 @@ func (w *Aggregate) carry(ctx context.Context, d *hop.Message) (bool, error) {
 		return false, err
 	}
 
-	if err := w.Bus.RenewPayload(ctx, wire.Owner(job), model.Header); err != nil {
+	if err := w.Bus.RenewPayload(ctx, message.Owner(job), model.Header); err != nil {
 		return false, err
 	}
 	if err := w.carryQueued(ctx, lane, job); err != nil {
@@ -64,7 +64,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 	m, err := w.Bus.Get(ctx, bus.StreamNetwork, message.NetworkSubject(lane, job))
 	var network message.Network
 	if err == nil && wire.Decode(m.Data, &network) == nil {
-		if err := w.renew(ctx, wire.Owner(job), m.Header, network.Blob); err != nil {
+		if err := w.renew(ctx, message.Owner(job), m.Header, network.Blob); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (w *Aggregate) carryQueued(ctx context.Context, lane int, job string) error
 		if len(task.Plan) > 0 {
 			blobs = blobs[:1]
 		}
-		if err := w.renew(ctx, wire.Owner(job), m.Header, blobs...); err != nil {
+		if err := w.renew(ctx, message.Owner(job), m.Header, blobs...); err != nil {
 			return err
 		}
 		if !bus.Named(m.Header) {
@@ -144,7 +144,7 @@ func (w *Aggregate) carryPartials(ctx context.Context, lane int, job string) err
 			return err
 		}
 
-		if err := w.Bus.RenewPayload(ctx, wire.Owner(job), m.Header); err != nil {
+		if err := w.Bus.RenewPayload(ctx, message.Owner(job), m.Header); err != nil {
 			return err
 		}
 		if first && !bus.Named(m.Header) {

@@ -175,7 +175,7 @@ func (w *Aggregate) submitted(ctx context.Context, job string) (submission, erro
 	if s.digest, err = m.Digest(); err != nil {
 		return submission{}, fault.Wrap(fault.Internal, err)
 	}
-	s.tenant = wire.TenantOf(m.Job, m.Tenant)
+	s.tenant = message.TenantOf(m.Job, m.Tenant)
 	return s, nil
 }
 

@@ -104,7 +104,7 @@ func (w *Reparam) remember(
 	// Several callers of one key share one computation; built is what this call has computed.
 	var built *cached.Network
 	compute := func(ctx context.Context) ([]byte, error) {
-		model, err := w.registered(ctx, wire.Owner(m.Job), m.ModelDigest)
+		model, err := w.registered(ctx, message.Owner(m.Job), m.ModelDigest)
 		if err != nil {
 			return nil, err
 		}

@@ -145,7 +145,7 @@ func identify(d *hop.Message, m *wire.Request) error {
 		return fault.Wrap(fault.BadInput, err)
 	}
 	d.Digest = digest
-	d.Tenant = wire.TenantOf(m.Job, m.Tenant)
+	d.Tenant = message.TenantOf(m.Job, m.Tenant)
 	d.Queries = len(m.Queries)
 	if lane := wire.Lane(d.Tenant); lane != d.Subject.Lane {
 		return d.Mismatch("lane", lane, d.Subject.Lane)

@@ -71,7 +71,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 		},
 	})
 	for _, endpoint := range [][2]string{
-		{"infer", wire.InferSubject}, {"infer-owned", wire.InferSubjectOf("*")},
+		{"infer", wire.InferSubject}, {"infer-owned", message.InferSubject("*")},
 	} {
 		if err == nil {
 			err = offered.AddEndpoint(endpoint[0], micro.HandlerFunc(s.take), micro.WithEndpointSubject(endpoint[1]))
@@ -258,7 +258,7 @@ func requestOf(subject string, data []byte) (m wire.Request, err error) {
 	if err := message.DecodeRequest(data, &m, fresh); err != nil {
 		return m, err
 	}
-	if owner := wire.Owner(m.Job); owner != on.Owner {
+	if owner := message.Owner(m.Job); owner != on.Owner {
 		return m, fault.New(fault.BadInput, "pipeline: job %s is asked for on %s, which is not its owner's", m.Job, subject)
 	}
 	return m, nil

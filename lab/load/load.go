@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
@@ -115,7 +116,7 @@ func (c Config) check() error {
 		return bad("duration %s, warm-up %s, drain %s, deadline %s", c.Duration, c.WarmUp, c.Drain, c.Deadline)
 	case c.Rate*(c.Duration+c.WarmUp).Seconds() > maxJobs || c.Outstanding > maxJobs:
 		return bad("more than %d jobs", maxJobs)
-	case !wire.ValidJob(c.Prefix) || wire.Owner(c.Prefix) != "" || len(c.Prefix) > 48:
+	case !wire.ValidJob(c.Prefix) || message.Owner(c.Prefix) != "" || len(c.Prefix) > 48:
 		return bad("prefix %.80q is not [A-Za-z0-9_-]{1,48}", c.Prefix)
 	}
 

@@ -22,7 +22,7 @@ func (c *Client) Ask(
 	if err != nil {
 		return nil, err
 	}
-	request.Job = c.NewJob()
+	request.Job = c.newJob()
 	if _, err := c.Submit(ctx, request); err != nil {
 		return nil, err
 	}

@@ -109,8 +109,8 @@ func (c *Client) As(tenant string) error {
 	return nil
 }
 
-// NewJob returns a job's id that nobody else has, of the tenant of As.
-func (c *Client) NewJob() string {
+// newJob returns a job's id that nobody else has, of the tenant of As.
+func (c *Client) newJob() string {
 	if owner := c.bus.Owner(); owner != "" {
 		return owner + "." + nuid.Next()
 	}
@@ -119,7 +119,7 @@ func (c *Client) NewJob() string {
 
 // mine returns an error if a job is not one of the tenant of As, whose user the server would tell nothing.
 func (c *Client) mine(job string) error {
-	if owner := c.bus.Owner(); owner != "" && wire.Owner(job) != owner {
+	if owner := c.bus.Owner(); owner != "" && message.Owner(job) != owner {
 		return fault.New(fault.BadInput, "client: job %.130q is not owned by %s, whose user this is", job, owner)
 	}
 	return nil
@@ -149,7 +149,7 @@ func (c *Client) submit(ctx context.Context, m wire.Request) (digest string, err
 	if err := c.mine(m.Job); err != nil {
 		return "", err
 	}
-	lane := wire.LaneOf(m.Job, m.Tenant)
+	lane := message.LaneOf(m.Job, m.Tenant)
 	// A client without room is refused before its model is encoded, because it will ask again and
 	// again.
 	if err := c.room.Closed(lane); err != nil && !c.stored(ctx, m.Job) {

@@ -30,14 +30,6 @@ func (e *PendingError) Unwrap() error {
 	return &fault.Error{Code: fault.Deadline, Err: errors.New(e.Reason)}
 }
 
-// inferSubject is where a job's answer is asked for as the reply.
-func inferSubject(job string) string {
-	if owner := wire.Owner(job); owner != "" {
-		return wire.InferSubjectOf(owner)
-	}
-	return wire.InferSubject
-}
-
 // replyAfter is how much longer than the job may take its reply is waited for.
 const replyAfter = 10 * time.Second
 
@@ -48,7 +40,7 @@ const replyAfter = 10 * time.Second
 // safe. The end of ctx does not end the job: Cancel does, which needs its id.
 func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error) {
 	if m.Job == "" {
-		m.Job = c.NewJob()
+		m.Job = c.newJob()
 	} else if err := c.mine(m.Job); err != nil {
 		return nil, err
 	}
@@ -59,7 +51,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 
 	h := nats.Header(message.Headers(&m, m.Job, "", m.Tenant))
 	addTrace(ctx, h)
-	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: inferSubject(m.Job), Header: h, Data: b})
+	msg, err := c.bus.Fit(ctx, &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +64,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		return nil, fmt.Errorf("client: request for job %s: %w", m.Job, ctx.Err())
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fault.New(
-			fault.Infrastructure, "client: no reparam-worker offers %s: %w", inferSubject(m.Job), err,
+			fault.Infrastructure, "client: no reparam-worker offers %s: %w", message.InferSubject(message.Owner(m.Job)), err,
 		)
 	case err != nil:
 		return nil, fault.New(
@@ -81,7 +73,7 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (*wire.Answer, error
 		)
 	}
 
-	data, err := c.bus.Payload(ctx, wire.Owner(m.Job), reply.Header, reply.Data)
+	data, err := c.bus.Payload(ctx, message.Owner(m.Job), reply.Header, reply.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (c *Client) Results(
 		if !c.bus.GenuineDone(job, m) {
 			return
 		}
-		data, err := c.bus.Payload(ctx, wire.Owner(job), m.Header, m.Data)
+		data, err := c.bus.Payload(ctx, message.Owner(job), m.Header, m.Data)
 		if err != nil {
 			f(job, nil, err)
 			return

@@ -29,7 +29,7 @@ func TestOwnedJobs(t *testing.T) {
 	seen := map[float64]string{}
 	for _, job := range jobs {
 		a := r.wait(job)
-		if a.Job != job || a.Status != wire.StatusOK || a.Tenant != wire.Owner(job) {
+		if a.Job != job || a.Status != wire.StatusOK || a.Tenant != message.Owner(job) {
 			t.Fatalf("%s: %+v", job, a)
 		}
 		if other, twice := seen[*a.Results[0].LogZ]; twice {
@@ -70,7 +70,7 @@ func TestForeignOwners(t *testing.T) {
 	w.Job = "acme.asked"
 	b, err := wire.Encode(&w)
 	r.must(err)
-	for _, subject := range []string{wire.InferSubject, wire.InferSubjectOf("globex")} {
+	for _, subject := range []string{wire.InferSubject, message.InferSubject("globex")} {
 		reply, err := r.nc.Request(subject, b, guard)
 		r.must(err)
 		if _, u, err := wire.DecodeReply(reply.Data); err != nil || u == nil || u.Error.Code != fault.BadInput {

@@ -25,21 +25,6 @@ func Lane(tenant string) int {
 	return int(sum[0]) % Lanes
 }
 
-// Owner returns the tenant who owns a job, or "": a job's id is a token, or its owner's name and a token with a dot between them.
-// Subjects then have the owner as a token of its own, by which a server tells who may publish and read what.
-func Owner(job string) string { return form.Owner(job) }
-
-// TenantOf returns whose job it is: its owner's, or else the tenant's whom its request names.
-func TenantOf(job, named string) string {
-	if owner := Owner(job); owner != "" {
-		return owner
-	}
-	return named
-}
-
-// LaneOf returns the lane of a job, that of TenantOf.
-func LaneOf(job, named string) int { return Lane(TenantOf(job, named)) }
-
 // ModelSubject is where a request is published. The job's id must be valid; see ValidJob.
 func ModelSubject(lane int, job string) string { return laned("model.", lane, job) }
 
@@ -66,9 +51,6 @@ func BlobSubject(digest string) string { return Prefix + "blob." + digest }
 
 // GraphSubject is where a registered model is; that of a tenant has the name before the digest, with a dot.
 func GraphSubject(digest string) string { return Prefix + "graph." + digest }
-
-// InferSubjectOf is where a tenant's request gets its answer as the reply.
-func InferSubjectOf(tenant string) string { return InferSubject + "." + tenant }
 
 func laned(kind string, lane int, job string) string {
 	return Prefix + kind + strconv.Itoa(lane) + "." + job
