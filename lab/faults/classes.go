@@ -185,8 +185,9 @@ var wireClasses = []*class{
 		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: hole,
 	},
 	{
-		name: "half-open", about: "a worker's connections to NATS end on its side and stay open on the server's, or nothing comes down them",
-		goal: workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: halfOpen,
+		name:  "half-open",
+		about: "a worker's connections to NATS end on its side and stay open on the server's, or nothing comes down them",
+		goal:  workerGoal, every: 700 * time.Millisecond, parallel: 4, strike: halfOpen,
 	},
 	{
 		name: "delay", about: "all that passes between a worker and NATS is late by 20 to 800 ms, for 1 to 4 s",

@@ -12,7 +12,8 @@ import (
 
 var mixedClasses = []*class{
 	{
-		name: "versions", about: "rolling upgrades and downgrades under load: one worker after the other ends in good order and is replaced by one of " +
+		name: "versions",
+		about: "rolling upgrades and downgrades under load: one worker after the other ends in good order and is replaced by one of " +
 			"another version", goal: workerGoal, every: time.Second, two: true, strike: changeVersion,
 	},
 	{
@@ -24,7 +25,8 @@ var mixedClasses = []*class{
 // each strikes with the classes that one server, one version and nothing deleted for good allow, one after the other in an order
 // drawn from the seed, so that they overlap.
 var each = &class{
-	name: "each", about: "one fault of every class above that needs neither a cluster nor a stack or a version of its own, in turn, overlapping",
+	name:  "each",
+	about: "one fault of every class above that needs neither a cluster nor a stack or a version of its own, in turn, overlapping",
 	every: 800 * time.Millisecond, parallel: 3,
 }
 

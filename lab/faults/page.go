@@ -20,7 +20,8 @@ func (r Row) String() string {
 	if r.Bad() {
 		verdict = fmt.Sprintf("%d lost, %d doubled, %d wrong, %d other", r.Lost, r.Doubled, r.Wrong, r.Other)
 	}
-	return fmt.Sprintf("%-14s %-7s seed %-4d %4d faults, %5d jobs in %3.0f s; held up %4d; recovery p50 %s p99 %s max %s ms; usual p50 %s ms: %s",
+	return fmt.Sprintf("%-14s %-7s seed %-4d %4d faults, %5d jobs in %3.0f s; held up %4d; "+
+		"recovery p50 %s p99 %s max %s ms; usual p50 %s ms: %s",
 		r.Class, r.Servers, r.Seed, r.Faults, r.Jobs, r.Took.Seconds(), r.Held, ms(quantile(r.Recover, 0.5)), ms(quantile(r.Recover, 0.99)),
 		ms(quantile(r.Recover, 1)), ms(r.Usual[0]), verdict)
 }
@@ -81,11 +82,13 @@ func WritePage(path, versions string) error {
 		loads[i] = r.Load
 	}
 	slices.Sort(loads)
-	fmt.Fprintf(w, "- machine: %s; its load after the batches, over a minute, was %.0f to %.0f, in the middle %.0f: other work ran\n", machine(),
+	fmt.Fprintf(w, "- machine: %s; its load after the batches, over a minute, was %.0f to %.0f, in the middle %.0f: other work ran\n",
+		machine(),
 		loads[0], loads[len(loads)-1], loads[len(loads)/2])
 	fmt.Fprintf(w, "- measured: %s to %s\n", rows[0].Began.UTC().Format(time.DateTime), rows[len(rows)-1].Began.UTC().Format(time.DateTime))
 	fmt.Fprintf(w, "%s%s\n", versionsMark, versions)
-	fmt.Fprintf(w, "- command: `make faults` (flags in FAULTFLAGS; `btnlab faults --help`); runs add up in [%s](%s)\n\n", filepath.Base(path), filepath.Base(path))
+	fmt.Fprintf(w, "- command: `make faults` (flags in FAULTFLAGS; `btnlab faults --help`); runs add up in [%s](%s)\n\n",
+		filepath.Base(path), filepath.Base(path))
 	w.WriteString(explanation)
 
 	for _, servers := range []string{"single", "cluster"} {
@@ -100,7 +103,8 @@ func WritePage(path, versions string) error {
 		}
 		title := map[string]string{"single": "One nats-server", "cluster": "Three nats-servers, streams with three replicas"}[servers]
 		fmt.Fprintf(w, "\n## %s\n\n", title)
-		w.WriteString("| class | faults | jobs | lost, doubled, wrong, other | jobs held up | recovery p50 / p99 / max ms | goal p99 |\n|---|--:|--:|--:|--:|--:|--:|\n")
+		w.WriteString("| class | faults | jobs | lost, doubled, wrong, other | jobs held up | recovery p50 / p99 / max ms | goal p99 |\n" +
+			"|---|--:|--:|--:|--:|--:|--:|\n")
 		for _, c := range list {
 			s := sums[[2]string{c.name, servers}]
 			slices.Sort(s.recoveries)
@@ -124,27 +128,29 @@ func WritePage(path, versions string) error {
 	return w.Flush()
 }
 
-const explanation = `Two processes of each worker, each behind proxies of its own to NATS and Redis, are started again 0.1 s after they end. Jobs of four
-tenants come at 20 a second: exact, learned, sliced over several tasks, above max_payload (64 KiB here), of registered models, with deadlines that
-hold and that do not, cancelled under way, wrong. Faults are drawn from a seed and overlap, but one worker of each role is always left alone.
+const explanation = `Two processes of each worker, each behind proxies of its own to NATS and Redis, are started again 0.1 s after
+they end. Jobs of four tenants come at 20 a second: exact, learned, sliced over several tasks, above max_payload
+(64 KiB here), of registered models, with deadlines that hold and that do not, cancelled under way, wrong.
+Faults are drawn from a seed and overlap, but one worker of each role is always left alone.
 
-Every answer was compared bit by bit with the computation in the loading process, except of jobs whose deadline passes; *doubled* is a second
-answer, or one that was told of and is not the stored one. *Other* is a work queue that was not empty 30 s after the last answer, or a process that lived
-and has more goroutines, open files or resident memory. *Held up* are jobs of which the struck worker had a message at the time (of servers:
-all that were under way). *Recovery* is from the fault, or from when the worker got the message if that was later, to the answer of the last of those; where another
-fault then hit the same job its time counts from that one. Of servers that come back it is from when they did, of everything else from when
-the fault began.
+Every answer was compared bit by bit with the computation in the loading process, except of jobs whose deadline passes; *doubled* is a
+second answer, or one that was told of and is not the stored one. *Other* is a work queue that was not empty 30 s after the last answer,
+or a process that lived and has more goroutines, open files or resident memory. *Held up* are jobs of which the struck worker had a
+message at the time (of servers: all that were under way). *Recovery* is from the fault, or from when the worker got the message if that
+was later, to the answer of the last of those; where another fault then hit the same job its time counts from that one. Of servers that
+come back it is from when they did, of everything else from when the fault began.
 `
 
 // known is what was wrong in the first runs, whose rows stay in the file.
 const known = `
 ## What was wrong
 
-* leader-pause, cluster, seed 5000: seven jobs whose models exceed max_payload ended with an error, six for "stored bytes are lost": the blob of an accepted
-  request was not found for longer than five deliveries while a leader was paused. Not mended.
-* no-answers, seed 3000: the answer of a cancelled job was deleted with its stream, and the job then answered with its result. Such a job is no longer
-  counted as doubled.
-* server-kill, seed 3000: what had been acknowledged was stored again by the killed server and stayed in the work queues. Mended: an aggregator removes it within 10 s.
+* leader-pause, cluster, seed 5000: seven jobs whose models exceed max_payload ended with an error, six for "stored bytes are lost": the
+  blob of an accepted request was not found for longer than five deliveries while a leader was paused. Not mended.
+* no-answers, seed 3000: the answer of a cancelled job was deleted with its stream, and the job then answered with its result. Such a
+  job is no longer counted as doubled.
+* server-kill, seed 3000: what had been acknowledged was stored again by the killed server and stayed in the work queues. Mended: an
+  aggregator removes it within 10 s.
 `
 
 // versionsMark begins the page's line of the servers.

@@ -13,14 +13,25 @@ var redisClasses = []*class{
 		name: "redis-slow", about: "all that passes between the workers and Redis is late by 20 to 300 ms, for 1 to 3 s",
 		every: time.Second, strike: redisSlow,
 	},
-	{name: "redis-evict", about: "Redis has room for few entries, for 1 to 3 s", every: time.Second, strike: redisBound("allkeys-lru")},
+	{
+		name:   "redis-evict",
+		about:  "Redis has room for few entries, for 1 to 3 s",
+		every:  time.Second,
+		strike: redisBound("allkeys-lru"),
+	},
 	{name: "redis-full", about: "Redis has no room and refuses, for 1 to 3 s", every: time.Second, strike: redisBound("noeviction")},
 	{name: "redis-flush", about: "everything in Redis is deleted", every: 300 * time.Millisecond, strike: redisFlush},
 	{
-		name: "redis-poison", about: "entries in Redis are cut short, changed in a bit, replaced by noise or by each other; a worker is started anew and reads them",
+		name:  "redis-poison",
+		about: "entries in Redis are cut short, changed in a bit, replaced by noise or by each other; a worker is started anew and reads them",
 		every: 300 * time.Millisecond, strike: redisPoison,
 	},
-	{name: "redis-kill", about: "SIGKILL of redis-server, which is started again after 0 to 1 s", every: time.Second, strike: redisKill},
+	{
+		name:   "redis-kill",
+		about:  "SIGKILL of redis-server, which is started again after 0 to 1 s",
+		every:  time.Second,
+		strike: redisKill,
+	},
 	{name: "redis-pause", about: "SIGSTOP of redis-server, SIGCONT after 0.3 to 3 s", every: time.Second, strike: redisPause},
 	{name: "redis-cut", about: "all connections to Redis are closed", every: 300 * time.Millisecond, strike: redisCut},
 	{

@@ -32,8 +32,9 @@ var serverClasses = []*class{
 		every: time.Second, dear: 10, alone: true, room: 64 << 20, strike: fillDisk, prepare: mount, clean: unmount,
 	},
 	{
-		name: "leader-kill", about: "SIGKILL of the leader of the models, networks, tasks, partials or answers; started again after 1 to 4 s",
-		goal: leaderGoal, every: 2 * time.Second, dear: 4, cluster: true, strike: killLeader,
+		name:  "leader-kill",
+		about: "SIGKILL of the leader of the models, networks, tasks, partials or answers; started again after 1 to 4 s",
+		goal:  leaderGoal, every: 2 * time.Second, dear: 4, cluster: true, strike: killLeader,
 	},
 	{
 		name: "leader-pause", about: "SIGSTOP of such a leader, SIGCONT after 1 to 8 s", goal: leaderGoal,

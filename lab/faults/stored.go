@@ -14,7 +14,10 @@ import (
 
 var storedClasses = []*class{
 	{
-		name: "no-stream", about: "the stream of networks, tasks, partials, controls or deadlines is deleted", every: 4 * time.Second, dear: 4,
+		name:   "no-stream",
+		about:  "the stream of networks, tasks, partials, controls or deadlines is deleted",
+		every:  4 * time.Second,
+		dear:   4,
 		strike: deleteStream(bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline),
 	},
 	{
@@ -25,7 +28,10 @@ var storedClasses = []*class{
 		strike: deleteObjects,
 	},
 	{
-		name: "no-answers", about: "the stream of answers is deleted: what is under way is answered, perhaps again, with the same bits", every: 4 * time.Second, dear: 10,
+		name:    "no-answers",
+		about:   "the stream of answers is deleted: what is under way is answered, perhaps again, with the same bits",
+		every:   4 * time.Second,
+		dear:    10,
 		answers: true, strike: deleteStream(bus.StreamAnswer),
 	},
 	{
