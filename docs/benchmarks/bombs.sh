@@ -27,7 +27,16 @@ redis=$!
 nats="nats://127.0.0.1:$nats_port"
 "$bin/btn" setup --nats "$nats" --wait 20s >"$out/setup.log"
 for stage in reparam-worker learn-worker contract-worker aggregator; do
-  "$bin/$stage" --nats "$nats" --redis "redis://127.0.0.1:$redis_port" >"$out/$stage.log" 2>&1 &
+  # started again where it ends, as a supervisor would
+  (
+    trap 'kill "$worker" 2>/dev/null; wait; exit' TERM
+    while :; do
+      "$bin/$stage" --nats "$nats" --redis "redis://127.0.0.1:$redis_port" >>"$out/$stage.log" 2>&1 &
+      worker=$!
+      wait "$worker" || true
+      sleep 1
+    done
+  ) &
   pids="$pids $!"
 done
 pids="$pids $server $redis"
