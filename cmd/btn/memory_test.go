@@ -33,8 +33,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The process takes no more than --memory, with a model whose contraction takes all that there is
-// for tables: there the plan has several slices, and one with twice the memory has not.
+// The process takes no more than --memory, with a model whose tables take more than a GiB of it.
 func TestTheProcessKeepsToItsMemory(t *testing.T) {
 	if os.Getenv("BTN_MEMORY_TEST") == "" {
 		t.Skip("takes minutes of two cores and 4 GiB: BTN_MEMORY_TEST=1 runs it")
@@ -64,7 +63,7 @@ func TestTheProcessKeepsToItsMemory(t *testing.T) {
 	if peak > memory {
 		t.Errorf("%d bytes resident of %d", peak, int64(memory))
 	}
-	if peak < memory/2 {
-		t.Errorf("%d bytes resident: the model does not need what there is", peak)
+	if peak < memory/4 {
+		t.Errorf("%d bytes resident: the model shows nothing", peak)
 	}
 }

@@ -67,7 +67,7 @@ type work struct {
 // New returns the processors of this process.
 func New() *Processors {
 	return &Processors{
-		count:   min(runtime.NumCPU(), runtime.GOMAXPROCS(0)),
+		count:   Count(),
 		now:     time.Now,
 		tenants: map[string]*tenant{},
 	}

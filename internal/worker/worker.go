@@ -18,6 +18,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/fair"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/metrics"
 	"github.com/basetensor/basetensor/internal/telemetry"
@@ -130,6 +131,7 @@ func run(ctx context.Context, stage pipeline.Stage, description string, args []s
 		return config.ExitCode(err)
 	}
 	defer flush()
+	fair.Widen()
 	tenants, err := admission.Open(f.Tenants, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)

@@ -1,10 +1,10 @@
 package workers
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/fair"
 	"github.com/basetensor/basetensor/internal/hop"
 	"github.com/basetensor/basetensor/internal/streams"
 )
@@ -38,5 +38,5 @@ func (in *intake) slots(concurrency int) int {
 	case concurrency > 0:
 		return concurrency
 	}
-	return max(in.parallel, runtime.GOMAXPROCS(0))
+	return max(in.parallel, fair.Count())
 }
