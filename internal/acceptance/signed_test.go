@@ -66,7 +66,10 @@ func TestBinariesSign(t *testing.T) {
 	for _, bad := range [][]string{
 		{"--message-keys", filepath.Join(dir, "none")}, {"--message-keys", dir}, {"--accept-unsigned"},
 	} {
-		args := append([]string{"--nats", d.nats, "--redis", "off"}, bad...)
+		args := append([]string{
+			"--nats", d.nats, "--nats-ca", d.cert.CA, "--nats-nkey", filepath.Join(d.users, "contract-worker.nk"),
+			"--nats-inbox", "_INBOX_contract-worker", "--redis", "off",
+		}, bad...)
 		if _, code := command(t, "contract-worker", args...); code != config.ExitBadInput {
 			t.Errorf("contract-worker %v: exit code %d", bad, code)
 		}

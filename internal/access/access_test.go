@@ -318,7 +318,8 @@ func TestRepliesCannotBeAimed(t *testing.T) {
 	nc, _ := g.connect("globex")
 	lane := wire.Lane("globex")
 	for _, subject := range []string{
-		wire.ModelSubject(lane, "globex.j"), "$JS.API.DIRECT.GET.BTN_MODEL." + wire.ModelSubject(lane, "globex.j"), message.InferSubject("globex"),
+		wire.ModelSubject(lane, "globex.j"),
+		"$JS.API.DIRECT.GET.BTN_MODEL." + wire.ModelSubject(lane, "globex.j"), message.InferSubject("globex"),
 	} {
 		must(t, nc.PublishMsg(&nats.Msg{Subject: subject, Reply: wire.AnswerSubject("acme.victim"), Data: []byte("x")}))
 	}

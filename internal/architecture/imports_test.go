@@ -52,6 +52,7 @@ var mathematics = []string{
 // service are the packages that carry.
 var service = []string{
 	"internal/backup",
+	"internal/access",
 	"internal/admission",
 	"internal/cache",
 	"internal/cached",
@@ -169,7 +170,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 259
+const surface = 260
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

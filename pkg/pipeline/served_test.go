@@ -42,8 +42,10 @@ func TestStreamsTakeWhatIsServed(t *testing.T) {
 	b, err := wire.Encode(&w)
 	r.must(err)
 	for _, subject := range []string{
-		"model.99.job", "model.-1.job", "model.003.job", "model.16.job", "model.*.job", "model.>", "model.3.job.more.more", "model.3", "model.job",
-		"network.16.job", "task.99.job.1.0", "task.0.job.1", "partial.0.x", "redrive.99.job", "answer.job.more.more", "cancel.job.more.more", "cancel",
+		"model.99.job", "model.-1.job", "model.003.job", "model.16.job", "model.*.job", "model.>",
+		"model.3.job.more.more", "model.3", "model.job",
+		"network.16.job", "task.99.job.1.0", "task.0.job.1", "partial.0.x", "redrive.99.job",
+		"answer.job.more.more", "cancel.job.more.more", "cancel",
 		"timer.99.job",
 		"timer.*.job", "deadline.016.job", "dlq.job", "blob.a.b.c", "graph.a.b.c", "nothing.job",
 	} {
