@@ -19,7 +19,7 @@ type bombsCmd struct {
 	Rate     float64       `help:"Jobs per second of the quiet tenant." default:"50"`
 	Duration time.Duration `help:"Measured time of every figure." default:"20s"`
 	WarmUp   time.Duration `help:"Time before, not measured." default:"3s"`
-	Lane     string        `help:"Lane of the bombs: the quiet tenant's, another, or one after the other." enum:"same,other,both" default:"both"`
+	Lane     string        `help:"Lane of the bombs: the quiet tenant's, another, or both in turn." enum:"same,other,both" default:"both"`
 	Most     float64       `help:"Exit code 1 if a p99 is more than so many times what it is alone; 0: never." default:"0"`
 	NATS     string        `name:"nats" help:"${load_nats}" placeholder:"URL"`
 	Seed     uint64        `help:"Seed of models, evidence and arrivals."`
