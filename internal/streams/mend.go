@@ -39,7 +39,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 		if have[want.Name] {
 			continue
 		}
-		want.MaxBytes *= room / shares
+		want.MaxBytes = bytesOf(want, room)
 		_, err := m.Bus.JS.CreateStream(ctx, want)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fault.New(
@@ -187,7 +187,9 @@ func (m *Mender) settingsInUse(
 		is := s.CachedInfo().Config
 		have[like.Name] = true
 		c.Replicas = is.Replicas
-		c.InMemory = is.Storage == jetstream.MemoryStorage
+		if !remade[like.Name] || c.Replicas == 1 {
+			c.InMemory = is.Storage == jetstream.MemoryStorage
+		}
 		room = max(room, is.MaxBytes/like.MaxBytes*shares)
 		switch like.Name {
 		case bus.StreamModel, bus.StreamAnswer:

@@ -55,8 +55,9 @@ func unavailable(err error) bool {
 
 func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	js, err := jetstream.New(nc)
+	room := c.MaxBytes
 	if err == nil {
-		c, err = asBefore(ctx, js, c)
+		c, room, err = asBefore(ctx, js, c)
 	}
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
@@ -66,7 +67,6 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
 	}
 
-	room := c.MaxBytes
 	if room == 0 {
 		room = roomInFiles
 		if c.InMemory {
@@ -103,10 +103,11 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return nil
 }
 
-// asBefore fills in what c leaves open from the streams that there are: replicas, and how long things are kept. Where
-// the number of replicas
+// asBefore fills in what c leaves open from the streams that there are: replicas, how long things are kept, and the room for all together
+// (0: nothing says it). Where the number of replicas
 // was being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
-func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, error) {
+func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, int64, error) {
+	room := c.MaxBytes
 	replicas := c.Replicas
 	for _, like := range topology(c.WithDefaults()) {
 		s, err := js.Stream(ctx, like.Name)
@@ -114,19 +115,26 @@ func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, er
 			continue
 		}
 		if err != nil {
-			return c, fmt.Errorf("stream %s: %w", like.Name, err)
+			return c, 0, fmt.Errorf("stream %s: %w", like.Name, err)
 		}
 
 		is := s.CachedInfo().Config
 		if c.Replicas == 0 {
 			replicas = max(replicas, is.Replicas)
 		}
-		if like.Name == bus.StreamModel && c.Keep == 0 {
+		if like.Name != bus.StreamModel {
+			continue
+		}
+		c.InMemory = is.Storage == jetstream.MemoryStorage
+		if room == 0 {
+			room = is.MaxBytes / like.MaxBytes * shares
+		}
+		if c.Keep == 0 {
 			c.Keep = is.MaxAge
 		}
 	}
 	c.Replicas = replicas
-	return c, nil
+	return c, room, nil
 }
 
 // setupTries is the number of attempts to set up consumers that others make or delete at the same
@@ -174,7 +182,7 @@ func setupStreams(
 	}
 
 	for _, want := range topology(c) {
-		want.MaxBytes *= room / shares
+		want.MaxBytes = bytesOf(want, room)
 		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
 		if err != nil {
 			return created, fmt.Errorf("stream %s: %w", want.Name, err)
@@ -215,8 +223,8 @@ func setupObjects(
 }
 
 // setupStream creates a stream, or updates what may be updated: an existing one keeps its storage
-// and retention, and options that were set up before and are not given now. One that is written asynchronously cannot get replicas: it is
-// made anew, empty, and the sweeper has the jobs begin again that were on their way through it.
+// and retention, and options that were set up before and are not given now. Those that can be made again have their storage by the number of
+// replicas: where that changes they are made anew, empty, and the sweeper has the jobs begin again that were on their way through them.
 func setupStream(
 	ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool,
 ) (fresh bool, err error) {
@@ -239,20 +247,19 @@ func setupStream(
 		want.Metadata[bus.MetadataKeepAtLeast] = old
 	}
 
-	want.Storage = have.Storage
-	want.Retention = have.Retention
-	want.PersistMode = have.PersistMode
-	if !resize {
-		want.MaxBytes = have.MaxBytes
-	}
-
-	if want.Replicas > 1 && have.PersistMode == jetstream.AsyncPersistMode {
-		want.PersistMode = jetstream.DefaultPersistMode
+	if remade[want.Name] && want.Storage != have.Storage {
 		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return false, err
 		}
 		_, err = js.CreateStream(ctx, want)
 		return false, err
+	}
+
+	want.Storage = have.Storage
+	want.Retention = have.Retention
+	want.PersistMode = have.PersistMode
+	if !resize {
+		want.MaxBytes = have.MaxBytes
 	}
 	_, err = js.UpdateStream(ctx, want)
 	return false, err
@@ -315,7 +322,12 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 				cc.OptStartSeq = have.OptStartSeq
 				cc.OptStartTime = have.OptStartTime
 				set = s.UpdateConsumer
-			} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+				if cc.MemoryStorage != have.MemoryStorage {
+					set = s.CreateConsumer
+					err = moveConsumer(ctx, s, is.CachedInfo(), &cc)
+				}
+			}
+			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
 			if _, err := set(ctx, cc); err != nil {
@@ -325,4 +337,13 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 		})
 	}
 	return g.Wait()
+}
+
+// moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc, which takes its place, begin behind what
+// was acknowledged.
+func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
+	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+	cc.OptStartSeq = is.AckFloor.Stream + 1
+	cc.OptStartTime = nil
+	return s.DeleteConsumer(ctx, cc.Durable)
 }

@@ -25,6 +25,9 @@ const deadFor = 7 * 24 * time.Hour
 // objectStores say how many each has.
 const shares = 48
 
+// replicatedRoom bounds the memory of a stream with replicas that can be made again.
+const replicatedRoom = 256 << 20
+
 // objectStore is an object store with the name of the stream behind it. Its MaxBytes is in shares.
 type objectStore struct {
 	jetstream.ObjectStoreConfig
@@ -95,17 +98,20 @@ func topology(c Config) []jetstream.StreamConfig {
 		return s
 	}
 
-	// async lets the server write a stream later than it acknowledges. A power cut may lose
-	// messages then, and the sweeper starts their jobs again. Models and answers are written as the
-	// server's sync_interval says.
+	// async lets the server write a stream later than it acknowledges or, where other servers have
+	// it too, not at all. A power cut may lose messages then, and the sweeper starts their jobs
+	// again. Models and answers are written as the server's sync_interval says.
 	async := func(s jetstream.StreamConfig) jetstream.StreamConfig {
-		if !c.InMemory && c.Replicas == 1 {
+		switch {
+		case c.Replicas > 1:
+			s.Storage = jetstream.MemoryStorage
+		case !c.InMemory:
 			s.PersistMode = jetstream.AsyncPersistMode
 		}
 		return s
 	}
-	// queue makes a stream a work queue: messages go when they are acknowledged.
 
+	// queue makes a stream a work queue: messages go when they are acknowledged.
 	queue := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		s.Retention = jetstream.WorkQueuePolicy
 		return s
@@ -168,6 +174,20 @@ func topology(c Config) []jetstream.StreamConfig {
 		async(queue(kept(bus.StreamTask, "chunks to contract", 2, message.KindTask))),
 		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
+}
+
+// remade lists the streams whose messages can be made again from the models. They are written
+// asynchronously, and with replicas kept in memory.
+var remade = map[string]bool{bus.StreamNetwork: true, bus.StreamTask: true, bus.StreamPartial: true}
+
+// bytesOf returns the bytes of a stream whose MaxBytes is in shares. With replicas those that are made again take the memory of
+// every server, so they are bounded.
+func bytesOf(s jetstream.StreamConfig, room int64) int64 {
+	bytes := s.MaxBytes * (room / shares)
+	if remade[s.Name] && s.Replicas > 1 {
+		bytes = min(bytes, replicatedRoom)
+	}
+	return bytes
 }
 
 // blobAge returns for how long blobs are kept. One past half of it is written again when it is
@@ -254,7 +274,8 @@ var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cance
 
 // consumers returns the configurations of the feed's consumers.
 //
-// They have as many replicas as their stream, whatever that is. MaxDeliver is unlimited: at a limit the server would
+// They have as many replicas as their stream, whatever that is; what is delivered of models with replicas no server writes to its disk: if all
+// of them lose it, every stored model is looked at once more. MaxDeliver is unlimited: at a limit the server would
 // keep the message and tell nobody, so the
 // worker counts attempts. There is no BackOff, because its first step would replace AckWait.
 func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
@@ -267,6 +288,7 @@ func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
 		MaxAckPending: f.pending,
 		MaxWaiting:    4096,
 		HeadersOnly:   f.Headers,
+		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}
 
 	if f.Headers {
