@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/testserver"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Streams on a cluster keep their replicas when setup is run again without a word about them, and change them both ways when asked.
@@ -36,6 +39,13 @@ func TestSetupOfACluster(t *testing.T) {
 		return slices.Compact(all)
 	}
 
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := 0
 	for i, step := range []struct{ asked, want int }{{0, 1}, {3, 3}, {0, 3}, {1, 1}, {0, 1}, {3, 3}} {
 		c := streams.Config{Replicas: step.asked}
 		if i == 0 {
@@ -46,6 +56,41 @@ func TestSetupOfACluster(t *testing.T) {
 		}
 		if got := replicas(); !slices.Equal(got, []int{step.want}) {
 			t.Errorf("after setup with %d replicas the streams have %v, want %d", step.asked, got, step.want)
+		}
+		for name, kept := range map[string]bool{bus.StreamModel: true, bus.StreamAnswer: true, bus.StreamNetwork: false, bus.StreamPartial: false} {
+			s, err := b.JS.Stream(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			is := s.CachedInfo().Config
+			if (is.Storage == jetstream.MemoryStorage) != (step.want > 1 && !kept) {
+				t.Errorf("after setup with %d replicas %s has storage %v", step.asked, name, is.Storage)
+			}
+			if (is.PersistMode == jetstream.AsyncPersistMode) != (step.want == 1 && !kept) {
+				t.Errorf("after setup with %d replicas %s is persisted %v", step.asked, name, is.PersistMode)
+			}
+			if is.MaxBytes > 8*(1<<30/48) {
+				t.Errorf("after setup with %d replicas %s has %d bytes", step.asked, name, is.MaxBytes)
+			}
+		}
+
+		// What was acknowledged stays so, and what was not is delivered.
+		for range 2 {
+			sent++
+			must(b.Put(ctx, &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprint("job-", sent)), Data: []byte("a model")}))
+		}
+		lane, err := b.JS.Consumer(ctx, bus.StreamModel, streams.Models.ConsumerName(3))
+		must(err)
+		if is := lane.CachedInfo().Config; is.MemoryStorage != (step.want > 1) {
+			t.Errorf("after setup with %d replicas a consumer of models is in memory: %v", step.asked, is.MemoryStorage)
+		}
+		for want := sent - 1; want <= sent; want++ {
+			m, err := lane.Next(jetstream.FetchMaxWait(20 * time.Second))
+			must(err)
+			if want := wire.ModelSubject(3, fmt.Sprint("job-", want)); m.Subject() != want {
+				t.Errorf("after setup with %d replicas %s is delivered, want %s", step.asked, m.Subject(), want)
+			}
+			must(m.DoubleAck(ctx))
 		}
 	}
 
