@@ -83,10 +83,12 @@ var served = map[string][]streams.Feed{
 
 // removes has the streams of which each stage may delete a message: forged ones in the way of its own, damaged blobs.
 var removes = map[string][]string{
-	query.StageReparam:   {bus.StreamNetwork, bus.StreamGraph, bus.StreamControl},
-	query.StageLearn:     {bus.StreamTask, bus.StreamControl},
-	query.StageContract:  {bus.StreamPartial, bus.StreamControl},
-	query.StageAggregate: {bus.StreamAnswer, bus.StreamPartial, bus.StreamControl, bus.StreamDeadline},
+	query.StageReparam:  {bus.StreamNetwork, bus.StreamGraph, bus.StreamControl},
+	query.StageLearn:    {bus.StreamTask, bus.StreamControl},
+	query.StageContract: {bus.StreamPartial, bus.StreamControl},
+	query.StageAggregate: {
+		bus.StreamNetwork, bus.StreamTask, bus.StreamPartial, bus.StreamAnswer, bus.StreamControl, bus.StreamDeadline,
+	},
 }
 
 // asStage adds what every stage needs: it looks at streams and consumers, takes the messages of its own, reads what is stored, and
@@ -115,8 +117,11 @@ func (r *Role) asStage() {
 	switch r.Name {
 	case query.StageReparam:
 		r.Publish = append(r.Publish, objects(bus.BucketGraph)...)
-	case query.StageAggregate: // makes room
-		for _, stream := range []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline} {
+	case query.StageAggregate: // makes room, and empties queues of what they would never deliver
+		for _, stream := range []string{
+			bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline,
+			bus.StreamNetwork, bus.StreamTask, bus.StreamControl,
+		} {
 			r.Publish = append(r.Publish, api("STREAM.PURGE."+stream)...)
 		}
 	}
