@@ -61,6 +61,8 @@ type Bus struct {
 	storage   storage     // which streams store nothing
 	clustered atomic.Bool // see inCluster
 
+	Trouble Trouble // what fails again and again is logged through this
+
 	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
 	synchronized atomic.Bool
 

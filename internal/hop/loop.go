@@ -179,6 +179,13 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 		return
 	}
 
+	if outcome == Retry && CodeOf(err) == fault.Infrastructure {
+		l.Bus.Trouble.Warn(
+			l.Log, "messages are tried again", "subject", d.Raw.Subject, "attempt", d.Attempt, "error", err, "took", took,
+		)
+		return
+	}
+
 	log := l.Log.With(
 		"subject", d.Raw.Subject, "job", d.Subject.Job, "lane", d.Subject.Lane, "attempt",
 		d.Attempt,

@@ -68,7 +68,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 
 	if d.Subject.Kind == message.KindPartial {
 		if err := l.ForgetPartials(ctx, d.Subject.Lane, d.Subject.Job); err != nil {
-			l.Log.Warn("cannot start again yet", "job", d.Subject.Job, "error", err)
+			l.Bus.Trouble.Warn(l.Log, "cannot start again yet", "job", d.Subject.Job, "error", err)
 			d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
 			return Retry
 		}
@@ -80,7 +80,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 
 	fresh, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
 	if err != nil {
-		l.Log.Warn("cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
+		l.Bus.Trouble.Warn(l.Log, "cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
 	}
 	if fresh {
 		l.Rebuilds.count(d.Subject.Job)

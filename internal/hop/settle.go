@@ -50,7 +50,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 
 	if errors.Is(err, bus.ErrNoStream) {
 		if mended := l.Mend(l.Hard); mended != nil {
-			l.Log.Warn("cannot make what is missing", "error", mended)
+			l.Bus.Trouble.Warn(l.Log, "cannot make what is missing", "error", mended)
 		}
 	}
 

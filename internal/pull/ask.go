@@ -133,7 +133,7 @@ func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time)
 	}
 
 	if err != nil {
-		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", err)
+		p.bus.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", err)
 		l.again = time.Now().Add(pullRetry)
 		return
 	}

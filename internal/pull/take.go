@@ -55,7 +55,7 @@ func (p *puller) take(m *nats.Msg) error {
 
 	if got.Err != nil {
 		l.again = time.Now().Add(pullRetry)
-		p.in.Log.Warn("cannot fetch", "consumer", l.consumer, "error", got.Err)
+		p.bus.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", got.Err)
 	}
 	return nil
 }

@@ -57,7 +57,9 @@ func TestSetupOfACluster(t *testing.T) {
 		if got := replicas(); !slices.Equal(got, []int{step.want}) {
 			t.Errorf("after setup with %d replicas the streams have %v, want %d", step.asked, got, step.want)
 		}
-		for name, kept := range map[string]bool{bus.StreamModel: true, bus.StreamAnswer: true, bus.StreamNetwork: false, bus.StreamPartial: false} {
+		for name, kept := range map[string]bool{
+			bus.StreamModel: true, bus.StreamAnswer: true, bus.StreamNetwork: false, bus.StreamPartial: false,
+		} {
 			s, err := b.JS.Stream(ctx, name)
 			if err != nil {
 				t.Fatal(err)

@@ -83,7 +83,7 @@ const manyUnanswered = 1000
 func (k *Keeper) Watch(ctx context.Context) error {
 	for {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
-			k.Log.Warn("cannot make room", "error", err)
+			k.Bus.Trouble.Warn(k.Log, "cannot make room", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -103,9 +103,9 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	return nil
 }
 
-// asBefore fills in what c leaves open from the streams that there are: replicas, how long things are kept, and the room for all together
-// (0: nothing says it). Where the number of replicas
-// was being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
+// asBefore fills in what c leaves open from the streams that there are: replicas, how long things
+// are kept, and the room for all together (0: nothing says it). Where the number of replicas was
+// being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
 func asBefore(ctx context.Context, js jetstream.JetStream, c Config) (Config, int64, error) {
 	room := c.MaxBytes
 	replicas := c.Replicas
@@ -223,8 +223,9 @@ func setupObjects(
 }
 
 // setupStream creates a stream, or updates what may be updated: an existing one keeps its storage
-// and retention, and options that were set up before and are not given now. Those that can be made again have their storage by the number of
-// replicas: where that changes they are made anew, empty, and the sweeper has the jobs begin again that were on their way through them.
+// and retention, and options that were set up before and are not given now. Those that can be made
+// again have their storage by the number of replicas: where that changes they are made anew, empty,
+// and the sweeper has the jobs begin again that were on their way through them.
 func setupStream(
 	ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool,
 ) (fresh bool, err error) {
@@ -339,8 +340,8 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	return g.Wait()
 }
 
-// moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc, which takes its place, begin behind what
-// was acknowledged.
+// moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc,
+// which takes its place, begin behind what was acknowledged.
 func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
 	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
 	cc.OptStartSeq = is.AckFloor.Stream + 1

@@ -274,8 +274,9 @@ var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cance
 
 // consumers returns the configurations of the feed's consumers.
 //
-// They have as many replicas as their stream, whatever that is; what is delivered of models with replicas no server writes to its disk: if all
-// of them lose it, every stored model is looked at once more. MaxDeliver is unlimited: at a limit the server would
+// They have as many replicas as their stream, whatever that is; what is delivered of models with
+// replicas no server writes to its disk: if all of them lose it, every stored model is looked at
+// once more. MaxDeliver is unlimited: at a limit the server would
 // keep the message and tell nobody, so the
 // worker counts attempts. There is no BackOff, because its first step would replace AckWait.
 func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {

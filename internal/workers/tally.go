@@ -102,7 +102,7 @@ func (t *tallies) partial(ctx context.Context, d *hop.Message) (hop.Outcome, err
 	// The chunks seen so far may suffice.
 	if t.end(j) > 0 {
 		if err := t.settle(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-			t.w.Log.Warn("cannot aggregate yet", "job", p.Job, "error", err)
+			t.w.Bus.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", p.Job, "error", err)
 		}
 	}
 	return hop.Held, nil
@@ -183,7 +183,7 @@ func (t *tallies) drop(j *tally) {
 // quiet settles a job of which no partial has come for a while.
 func (t *tallies) quiet(j *tally) {
 	if err := t.settle(t.w.Hard, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
-		t.w.Log.Warn("cannot aggregate yet", "job", j.key.job, "error", err)
+		t.w.Bus.Trouble.Warn(t.w.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 

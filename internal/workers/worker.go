@@ -152,7 +152,7 @@ func (w *Worker) found(f streams.Feed) ([]string, error) {
 			return names, err
 		}
 
-		w.loop.Log.Warn("cannot start yet", "error", err)
+		w.loop.Bus.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
 		select {
 		case <-w.loop.Soft.Done():
 		case <-time.After(pause):
