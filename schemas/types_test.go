@@ -95,7 +95,7 @@ func (w walker) compareStruct(s map[string]any, t reflect.Type) {
 	properties, _ := s["properties"].(map[string]any)
 	for _, f := range reflect.VisibleFields(t) {
 		name, option, _ := strings.Cut(f.Tag.Get(w.tag), ",")
-		if f.Anonymous || name == "" {
+		if f.Anonymous || name == "" || name == "-" {
 			continue
 		}
 		keys = append(keys, name)

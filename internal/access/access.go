@@ -44,8 +44,8 @@ func Roles() []Role {
 			Subscribe: append(of("infer", "infer.*", "room.*", "done.>"), "$SRV.>"),
 			Replies:   true,
 		},
-		{Name: query.StageLearn, Publish: of("task.>")},
-		{Name: query.StageContract, Publish: of("partial.>")},
+		{Name: query.StageLearn, Publish: of("task.>"), Subscribe: of("serves")},
+		{Name: query.StageContract, Publish: of("partial.>", "serves"), Subscribe: of("serves")},
 		// The aggregator moves models and partials of jobs that take long to the end of their streams.
 		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>")},
 	}

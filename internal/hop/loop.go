@@ -97,6 +97,9 @@ type Intake struct {
 	Patient bool // no limit of deliveries, time or failures
 	Watches bool // no limit of deliveries: messages come back until their job has its answer
 	Untold  bool // no progress is published when processing begins
+	// Tries returns how often work on a message was begun, this time included; it is asked where the
+	// deliveries are many, and some may have been of other workers who passed it on. Nil: none do.
+	Tries   func(ctx context.Context, d *Message) int
 	Metered bool // the messages are the stage's proper work, of which the Meter and histograms tell
 }
 
@@ -123,6 +126,10 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	switch d.Subject.Kind {
 	case message.KindCancel, message.KindDeadline, message.KindRedrive, message.KindEnd:
 		d.Silent = true
+	}
+
+	if in.Tries != nil && d.Attempt >= l.MaxDeliveries {
+		d.Attempt = in.Tries(l.Hard, d)
 	}
 
 	ctx, cancel := context.WithCancelCause(l.Hard)

@@ -38,7 +38,8 @@ func (r *Rebuilds) May(job string) bool {
 	return r.times[job] < mostRebuilds
 }
 
-func (r *Rebuilds) count(job string) {
+// Count notes that the job is started again.
+func (r *Rebuilds) Count(job string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.times == nil || len(r.times) >= keepRebuilds {
@@ -83,7 +84,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 		l.Bus.Trouble.Warn(l.Log, "cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
 	}
 	if fresh {
-		l.Rebuilds.count(d.Subject.Job)
+		l.Rebuilds.Count(d.Subject.Job)
 	}
 	return Later(0)
 }

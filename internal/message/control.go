@@ -48,6 +48,32 @@ type Room struct {
 	Unserved string `msgpack:"unserved,omitempty"` // why the lane's jobs wait, if that was asked for
 }
 
+// Serves is a contract-worker's word to learn-workers and to the others of its stage, now and then:
+// that it takes tasks, and with which arithmetic.
+type Serves struct {
+	Process string `msgpack:"process"`
+	Numeric string `msgpack:"kind"`           // see NumericKind
+	Cores   int    `msgpack:"cores"`          // what it can do, beside others
+	Gone    bool   `msgpack:"gone,omitempty"` // it takes no tasks any more
+	Time    int64  `msgpack:"time"`           // Unix milliseconds
+}
+
+// Name returns "serves".
+func (*Serves) Name() string { return "serves" }
+
+// Validate checks the names, the number of cores and the time.
+func (m *Serves) Validate() error {
+	switch {
+	case !isToken(m.Process):
+		return invalid("process", "%q is no name", m.Process)
+	case !isToken(m.Numeric):
+		return invalid("kind", "%q is no numeric kind", m.Numeric)
+	case m.Cores < 1 || m.Cores > math.MaxInt32:
+		return invalid("cores", "%d", m.Cores)
+	}
+	return checkTimes(m.Time, 0, nil)
+}
+
 // AskServed is the payload of a request that asks whether the lane is served, too.
 const AskServed = "served"
 

@@ -43,6 +43,8 @@ type Task struct {
 	Files  []string `msgpack:"files,omitempty"`
 	Memory int64    `msgpack:"memory,omitempty"` // bytes for tables
 	Cost   float64  `msgpack:"cost,omitempty"`   // expected flops
+	// The numeric kind whose workers compute the job's tasks while there are any; empty: they agree.
+	NumericKind string `msgpack:"kind,omitempty"`
 	// Numbers of first chunks with which the job may be answered, ascending.
 	Ends       []int              `msgpack:"ends,omitempty"`
 	Stored     int64              `msgpack:"stored"`
@@ -67,8 +69,9 @@ type Partial struct {
 	Stored  int64              `msgpack:"stored,omitempty"`
 	Timings map[string]float64 `msgpack:"timings,omitempty"`
 
-	// Header is that of the message, where it was read from its stream.
-	Header map[string][]string `msgpack:"-"`
+	// Header and Sequence are those of the message, where it was read from its stream.
+	Header   map[string][]string `msgpack:"-"`
+	Sequence uint64              `msgpack:"-"`
 }
 
 // Name returns "network".
@@ -149,6 +152,8 @@ func (m *Task) Validate() error {
 	}
 
 	switch {
+	case m.NumericKind != "" && !isToken(m.NumericKind):
+		return invalid("kind", "%q is no numeric kind", m.NumericKind)
 	case m.First < 0:
 		return invalid("first", "query %d", m.First)
 	case m.Memory < 0:

@@ -34,15 +34,16 @@ const (
 	KindBlob     Kind = "blob"     // blob.<digest>
 	KindGraph    Kind = "graph"    // graph.<digest>: a registered model
 	KindRoom     Kind = "room"     // room.<lane>: request and reply, nothing is stored under it
+	KindServes   Kind = "serves"   // serves: what contract-workers say of themselves, nothing is stored
 	// infer, infer.<owner>: request and reply, nothing is stored under it
 	KindInfer Kind = "infer"
 )
 
 // Internal reports whether messages of a kind are written by workers only, for workers or as the
 // answer: these are signed. A timer is signed as the deadline that it delivers.
-func Internal(k Kind) bool { return slices.Contains(Internals, k) }
+func Internal(k Kind) bool { return k == KindServes || slices.Contains(Internals, k) }
 
-// Internals are the kinds that Internal reports.
+// Internals are the kinds that Internal reports and streams store.
 var Internals = []Kind{
 	KindNetwork, KindTask, KindPartial, KindAnswer, KindDeadline, KindRedrive, KindEnd,
 	KindDLQ,
@@ -136,6 +137,8 @@ func (s Subject) String() string {
 			return wire.InferSubject + "." + s.Owner
 		}
 		return wire.InferSubject
+	case KindServes:
+		return ServesSubject
 	}
 	return head + s.Job
 }
@@ -159,6 +162,7 @@ var layouts = map[Kind]string{
 	KindBlob:     "d",
 	KindGraph:    "d",
 	KindRoom:     "l",
+	KindServes:   "",
 	KindInfer:    "",
 }
 
@@ -235,6 +239,9 @@ func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lan
 
 // RoomSubject is where workers are asked about a lane.
 func RoomSubject(lane int) string { return Subject{Kind: KindRoom, Lane: lane}.String() }
+
+// ServesSubject is where contract-workers say that they work, and of which numeric kind they are.
+const ServesSubject = wire.Prefix + string(KindServes)
 
 // EndSubject returns the subject of the message that asks the aggregator to end a job.
 func EndSubject(lane int, job string) string { return laned(KindEnd, lane, job) }

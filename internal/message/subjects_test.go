@@ -29,6 +29,7 @@ func TestSubjects(t *testing.T) {
 		wire.GraphSubject(digestA):    {Kind: KindGraph, Digest: digestA},
 		RoomSubject(15):               {Kind: KindRoom, Lane: 15},
 		wire.InferSubject:             {Kind: KindInfer},
+		ServesSubject:                 {Kind: KindServes},
 
 		wire.ModelSubject(3, "acme.a"):          {Kind: KindModel, Lane: 3, Owner: "acme", Job: "acme.a"},
 		TaskSubject(3, "acme.a", 64, 63):        {Kind: KindTask, Lane: 3, Owner: "acme", Job: "acme.a", N: 64, K: 63},

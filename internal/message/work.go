@@ -11,6 +11,10 @@ import (
 // The payload has them too; the header is read without decoding it.
 const HeaderCost = "Btn-Cost"
 
+// HeaderKind is the header of a task with the numeric kind that is to compute it, where its job has
+// several. The payload has it too.
+const HeaderKind = "Btn-Kind"
+
 // HeaderWork is the header of networks, tasks and partials in which the workers that a job passes
 // say, now and then, what messages have cost them lately; see FormatWork.
 const HeaderWork = "Btn-Work"

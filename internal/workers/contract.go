@@ -28,6 +28,16 @@ type Contract struct {
 	threads    int
 	free       *admission.Memory
 	memory     int64 // most bytes for tables, whatever the request allows; 0: the request decides
+	kinds      *kinds
+	round      func([]btn.UnitValue) // of an Arithmetic; nil: values stay as they are
+}
+
+// later is how long a task is not to be begun by this process.
+func (w *Contract) later(d *bus.Delivered) time.Duration {
+	if pause := later(d); pause > 0 {
+		return pause
+	}
+	return w.kinds.pass(d, d.Header.Get(message.HeaderKind))
 }
 
 // task computes the values of one chunk: task.<lane>.<job>.<n>.<k> → partial.<lane>.<job>.<n>.<k>.
@@ -44,6 +54,9 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	case m.N != d.Subject.N || m.K != d.Subject.K:
 		return hop.Done, d.Mismatch("chunk", []int{m.K, m.N}, []int{d.Subject.K, d.Subject.N})
+	}
+	if pause := w.kinds.pass(d.Raw, m.NumericKind); pause > 0 {
+		return hop.Later(pause), nil
 	}
 	if err := w.Open(ctx, d, m.Job, m.Digest, m.Stored, m.DeadlineMS); err != nil {
 		return hop.Done, err
@@ -93,6 +106,9 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		return hop.Done, err
 	}
 
+	if w.round != nil {
+		w.round(values)
+	}
 	d.Flops = m.Cost
 	d.Describe(tracing.Flops.Float64(m.Cost))
 
@@ -105,7 +121,7 @@ func (w *Contract) task(ctx context.Context, d *hop.Message) (hop.Outcome, error
 		K:           m.K,
 		N:           m.N,
 		Values:      values,
-		NumericKind: cached.NumericKind(),
+		NumericKind: w.kinds.own,
 		Files:       m.Files,
 		Ends:        m.Ends,
 		Stored:      m.Stored,

@@ -37,6 +37,7 @@ type Settings struct {
 	MemoryLimit int64           // bytes of this process; 0: none
 	SweepAfter  time.Duration
 	Hop         hop.Options
+	Arithmetic  *Arithmetic // of contract-worker, in tests; nil: this processor's
 }
 
 // Host is what the stages of one process share.
@@ -59,6 +60,7 @@ type Host struct {
 	inline     *inline            // networks of the models that requests carried last
 	networks   *decoded[*btn.Network]
 	plans      *decoded[[]btn.Assignment]
+	kinds      *kinds // of contract-workers
 }
 
 // NewHost returns a copy of h with its caches made, ready to make workers.
@@ -77,6 +79,7 @@ func NewHost(h Host) *Host {
 	h.Hop.Processors = fair.New()
 	h.free = admission.NewMemory(h.MemoryLimit)
 	h.plans = newDecoded(decodeAssignments)
+	h.kinds = newKinds(h.Bus, h.Log, h.Hop.Heartbeat, h.Arithmetic)
 
 	return &h
 }
@@ -180,7 +183,9 @@ func (h *Host) learn(w *Worker) {
 		chunkFlops: h.ChunkFlops,
 		tenants:    h.Tenants,
 		rates:      admission.Rates{Shared: h.ledger()},
+		kinds:      h.kinds,
 	}
+	w.beside = append(w.beside, h.kinds.listen)
 
 	w.intakes = []*intake{
 		{
@@ -203,17 +208,22 @@ func (h *Host) contract(w *Worker) {
 		threads:    h.Threads,
 		memory:     h.Memory,
 		free:       h.free,
+		kinds:      h.kinds,
 	}
+	if h.Arithmetic != nil {
+		c.round = h.Arithmetic.Round
+	}
+	w.beside = append(w.beside, h.kinds.listen, h.kinds.say)
 
 	// Untold: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
 		{
 			Feed:     streams.Tasks,
-			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true, Metered: true},
+			Intake:   hop.Intake{Handler: hop.HandlerFunc(c.task), Untold: true, Tries: c.tries, Metered: true},
 			prefetch: 1,
 			parallel: 8,
 			heavy:    heavy,
-			later:    later,
+			later:    c.later,
 		},
 	}
 }

@@ -31,6 +31,7 @@ type Learn struct {
 	next       *bus.Room // of the task stream
 	tenants    *admission.File
 	rates      admission.Rates
+	kinds      *kinds  // of contract-workers
 	chunkFlops float64 // flops of a task, about; see stage.ChunksAndCosts
 }
 
@@ -146,6 +147,10 @@ func (w *Learn) publishTasks(
 ) error {
 	msgs := make([]*nats.Msg, len(chunks))
 	tasks := make([]*message.Task, len(chunks))
+	kind := "" // of who computes several tasks
+	if len(chunks) > 1 {
+		kind = w.kinds.choose(m.Job, "")
+	}
 	for k, units := range chunks {
 		first, queries := only(m.Queries, units)
 		tasks[k] = &message.Task{
@@ -158,6 +163,7 @@ func (w *Learn) publishTasks(
 			K:           k,
 			N:           len(chunks),
 			Units:       units,
+			NumericKind: kind,
 			Ends:        ends,
 			Cost:        flops[k] * withMarginals(m.Queries, units),
 			Queries:     queries,
@@ -178,6 +184,9 @@ func (w *Learn) publishTasks(
 		}
 		if !begin.IsZero() {
 			msgs[k].Header[headerBegin] = []string{strconv.FormatInt(begin.UnixMilli(), 10)}
+		}
+		if kind != "" {
+			msgs[k].Header[message.HeaderKind] = []string{kind}
 		}
 		msgs[k].Header[message.HeaderCost] = []string{message.FormatCost(tasks[k].Cost)}
 	}
@@ -260,5 +269,6 @@ func sameTask(a, b wire.Message) bool {
 	x.Timings, y.Timings = nil, nil
 	x.Stored, y.Stored = 0, 0
 	x.JobBlob, x.Plan = y.JobBlob, y.Plan
+	x.NumericKind = y.NumericKind // the first one's stays, or goes with its workers
 	return hop.SameBytes(&x, &y)
 }

@@ -105,7 +105,7 @@ func (w *sums) fetch(ctx context.Context, key chunks, count int) ([]*message.Par
 				)
 			}
 
-			p.Header = m.Header
+			p.Header, p.Sequence = m.Header, m.Sequence
 			partials[k] = &p
 			return nil
 		})
@@ -170,9 +170,10 @@ func (w *sums) soFar(ctx context.Context, lane int, jobID, digest string) (bool,
 		if len(p.Ends) == 0 || p.Digest != digest { // not a job that grows, or another request
 			return false, nil
 		}
-		p.Header = m.Header
+		p.Header, p.Sequence = m.Header, m.Sequence
 		partials = append(partials, &p)
 	}
+	partials, _ = ofOneKind(partials)
 	if len(partials) == 0 {
 		return false, nil
 	}

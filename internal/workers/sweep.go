@@ -373,6 +373,8 @@ func (w *sums) sumChunks(ctx context.Context, key chunks) (ended bool, err error
 	switch {
 	case err == nil:
 		return true, nil
+	case w.mixed(err, key.job):
+		return false, w.unmix(ctx, key, partials)
 	case errors.Is(err, bus.ErrLost) && w.Rebuilds.May(key.job):
 		return false, w.ForgetPartials(ctx, key.lane, key.job)
 	case passes(err):

@@ -269,6 +269,10 @@ func (t *tallies) try(ctx context.Context, j *tally, full bool) (complete bool, 
 	if err == nil {
 		err = t.w.sum(ctx, partials)
 	}
+	if t.w.mixed(err, j.key.job) {
+		t.recount(j)
+		return false, t.w.unmix(ctx, j.key, partials)
+	}
 	return err == nil, err
 }
 
@@ -305,7 +309,9 @@ func (t *tallies) early(ctx context.Context, j *tally) (settled bool, err error)
 		return false, nil
 	}
 	if err == nil {
-		settled, err = t.w.settled(ctx, partials)
+		if settled, err = t.w.settled(ctx, partials); errors.Is(err, ErrNumericKinds) {
+			err = nil // all of them decide
+		}
 	}
 	if err == nil && settled {
 		err = t.w.sum(ctx, partials)

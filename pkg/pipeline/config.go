@@ -139,6 +139,8 @@ type Config struct {
 
 	// hook is called before a stage works on a message; tests make it panic, block or count.
 	hook func(Stage, message.Subject)
+	// arithmetic stands for another processor's, in tests
+	arithmetic *workers.Arithmetic
 }
 
 func (c Config) withDefaults() Config {
@@ -211,6 +213,7 @@ func (c Config) workers() workers.Settings {
 		Tenants:     c.Tenants,
 		MemoryLimit: c.MemoryLimit,
 		SweepAfter:  c.SweepAfter,
+		Arithmetic:  c.arithmetic,
 		Hop: hop.Options{
 			MaxDeliveries: c.MaxDeliveries,
 			Ceiling:       c.Ceiling,

@@ -1,0 +1,237 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/btn"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/stage"
+	"github.com/basetensor/basetensor/internal/workers"
+	"github.com/basetensor/basetensor/pkg/infer"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// mixed has contract-workers of two numeric kinds: this processor's, and one whose values are twice
+// as large, so that a sum over both kinds is neither's.
+type mixed struct {
+	*rig
+	config pipeline.Config
+	models []infer.Request
+	want   map[string][]string // by kind: the answers of the models
+	wires  []wire.Request
+}
+
+const mixedTasks = 6
+
+func double(values []btn.UnitValue) {
+	for i := range values {
+		values[i].Value.Z.Exp++
+	}
+}
+
+func newMixed(t *testing.T) *mixed {
+	if testing.Short() {
+		t.Skip("starts a real nats-server")
+	}
+	m := &mixed{config: quick, want: map[string][]string{}}
+	m.config.AckWait = 2 * time.Second
+	m.config.Heartbeat = 250 * time.Millisecond
+	m.config.SweepAfter = time.Second
+	m.config.ChunkFlops = 1 // a task per component
+	m.rig = overReal(t, m.config)
+
+	settings := btn.Settings{Method: btn.MethodSymmetryCP, Components: mixedTasks, Sweeps: 2, Starts: 1}
+	for seed := range uint64(4) {
+		w, p := request(t, "model", grid(t, 2, 3, seed), settings)
+		m.models = append(m.models, p)
+		m.wires = append(m.wires, w)
+		inProcess, err := infer.Run(m.ctx, p, nil)
+		m.must(err)
+		as := m.inProcess(p, func([]btn.UnitValue) {})
+		if as != plain(t, inProcess) {
+			t.Fatal("the stages, one after the other, do not compute what infer.Run does")
+		}
+		twice := m.inProcess(p, double)
+		if as == twice {
+			t.Fatal("both kinds have the same answer")
+		}
+		m.want["one"] = append(m.want["one"], as)
+		m.want["two"] = append(m.want["two"], twice)
+	}
+	return m
+}
+
+// inProcess is the answer of the stages in this process, on a processor whose values are rounded so.
+func (m *mixed) inProcess(p infer.Request, round func([]btn.UnitValue)) string {
+	m.t.Helper()
+	net, err := stage.Reparameterise(m.ctx, p.Model, p.Settings)
+	m.must(err)
+	job, err := stage.Learn(m.ctx, net, p.Queries, p.Settings, nil)
+	m.must(err)
+	var units []btn.Unit
+	chunks, _ := stage.Chunks(net, job)
+	for _, c := range chunks {
+		units = append(units, c...)
+	}
+	if len(units) != mixedTasks {
+		m.t.Fatalf("%d components, want %d", len(units), mixedTasks)
+	}
+	values, err := stage.Contract(m.ctx, net, job, []query.Query(p.Queries), units, stage.ContractOptions{})
+	m.must(err)
+	round(values)
+	return plain(m.t, stage.Aggregate(p.Job, job, nil, values))
+}
+
+// worker starts contract-workers of a kind.
+func (m *mixed) worker(kind string, pause time.Duration) (stop, kill func()) {
+	return m.run(m.config.WithArithmetic(&workers.Arithmetic{Kind: kind, Round: func(values []btn.UnitValue) {
+		time.Sleep(pause)
+		if kind == "two" {
+			double(values)
+		}
+	}}), pipeline.StageContract)
+}
+
+// heard waits until so many contract-workers have said that they are there since it was called.
+func (m *mixed) heard(count int) {
+	m.t.Helper()
+	s, err := m.nc.SubscribeSync(message.ServesSubject)
+	m.must(err)
+	defer s.Unsubscribe()
+	processes := map[string]bool{}
+	m.eventually("contract-workers say that they are there", func() bool {
+		if msg, err := s.NextMsg(time.Second); err == nil {
+			var said message.Serves
+			m.must(wire.Decode(msg.Data, &said))
+			processes[said.Process] = true
+		}
+		return len(processes) == count
+	})
+}
+
+// submitAll submits so many jobs, each of one of the models.
+func (m *mixed) submitAll(from, to int) {
+	m.t.Helper()
+	for i := from; i < to; i++ {
+		w := m.wires[i%len(m.wires)]
+		w.Job = fmt.Sprintf("job-%d", i)
+		m.submit(w)
+	}
+}
+
+// answered counts the answers by kind. One that has neither's bits fails the test.
+func (m *mixed) answered(from, to int) map[string]int {
+	m.t.Helper()
+	count := map[string]int{}
+	for i := from; i < to; i++ {
+		a := m.wait(fmt.Sprintf("job-%d", i))
+		if a.Status != wire.StatusOK {
+			m.t.Errorf("job %d: %s %+v", i, a.Status, a.Error)
+			continue
+		}
+		for k := range a.Results {
+			a.Results[k].Job = "model"
+		}
+		got, kind := plain(m.t, a.Results), "neither"
+		for name, want := range m.want {
+			if got == want[i%len(m.wires)] {
+				kind = name
+			}
+		}
+		if count[kind]++; kind == "neither" {
+			m.t.Errorf("job %d has the bits of neither kind: %s", i, got)
+		}
+	}
+	return count
+}
+
+// Contract-workers of two numeric kinds serve a stage together, and every answer has the bits of one.
+func TestJobsAreOfOneKind(t *testing.T) {
+	for _, ones := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d to 1", ones), func(t *testing.T) {
+			t.Parallel()
+			m := newMixed(t)
+			m.run(m.config, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
+			m.worker("two", 0)
+			for range ones {
+				m.worker("one", 0)
+			}
+			m.heard(ones + 1)
+			const jobs = 200
+			began := time.Now()
+			m.submitAll(0, jobs)
+			count := m.answered(0, jobs)
+			share := float64(count["one"]) / jobs
+			if want := float64(ones) / float64(ones+1); share < want-0.15 || share > want+0.15 {
+				t.Errorf("%v of the jobs are of a kind with %v of the cores", share, want)
+			}
+			control, err := m.js.Stream(m.ctx, "BTN_CONTROL")
+			m.must(err)
+			tasks, err := m.js.Stream(m.ctx, "BTN_TASK")
+			m.must(err)
+			delivered := uint64(0)
+			if c, err := tasks.Consumer(m.ctx, laneConsumer("contract")); err == nil {
+				delivered = c.CachedInfo().Delivered.Consumer
+			}
+			t.Logf("%v in %v; %d tasks, %d deliveries, %d restarts", count, time.Since(began),
+				tasks.CachedInfo().State.LastSeq, delivered, control.CachedInfo().State.LastSeq)
+		})
+	}
+}
+
+// Where all workers of a kind die their jobs begin anew on another, and have one answer.
+func TestAKindDies(t *testing.T) {
+	t.Parallel()
+	m := newMixed(t)
+	m.run(m.config, pipeline.StageReparam, pipeline.StageLearn, pipeline.StageAggregate)
+	_, kill := m.worker("two", 100*time.Millisecond)
+	m.worker("one", 0)
+	m.heard(2)
+	const jobs = 60
+	m.submitAll(0, jobs)
+
+	// It dies with some chunks of a job computed, and others not.
+	half := ""
+	m.eventually("a job is half done by the kind that dies", func() bool {
+		s, err := m.js.Stream(m.ctx, "BTN_PARTIAL")
+		m.must(err)
+		info, err := s.Info(m.ctx, jetstream.WithSubjectFilter(">"))
+		m.must(err)
+		chunks := map[string]int{}
+		for subject := range info.State.Subjects {
+			on, err := message.ParseSubject(subject)
+			m.must(err)
+			chunks[on.Job]++
+		}
+		for job, n := range chunks {
+			if n < 2 || n > mixedTasks-2 {
+				continue
+			}
+			msg, err := s.GetLastMsgForSubject(m.ctx, message.PartialSubject(wire.Lane(""), job, mixedTasks, 0))
+			var p message.Partial
+			if err == nil && wire.Decode(msg.Data, &p) == nil && p.NumericKind == "two" {
+				half = job
+				return true
+			}
+		}
+		return false
+	})
+	kill()
+	killed := time.Now()
+	count := m.answered(0, jobs)
+	t.Logf("%v, %v after the end of a kind; half done was %v", count, time.Since(killed), half)
+	if count["one"] <= jobs/4 {
+		t.Error("the other kind took nothing over")
+	}
+
+	// New jobs are its own.
+	m.submitAll(jobs, jobs+8)
+	if count := m.answered(jobs, jobs+8); count["one"] != 8 {
+		t.Errorf("%v without workers of the other kind", count)
+	}
+}
