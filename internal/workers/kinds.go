@@ -147,11 +147,11 @@ func (k *kinds) learn(m *message.Serves) {
 	}
 }
 
-// mixed reports whether another kind than this process's was ever heard of.
+// mixed reports whether another kind than this process's was ever heard of, or may be there.
 func (k *kinds) mixed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.others
+	return k.others || time.Since(k.since) < silentFor*k.every
 }
 
 // choose returns the kind that is to compute a job, "" if none is known. It stays the same while a
@@ -210,7 +210,7 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 // outlives the process: a task that kills its workers comes to an end. Marks are blobs: they
 // need no other permission and go with time.
 func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
-	if !w.kinds.mixed() || d.Subject.N <= 1 {
+	if d.Subject.N <= 1 || d.Raw.Header.Get(message.HeaderKind) == "" && !w.kinds.mixed() {
 		return d.Attempt
 	}
 	for try := 1; ; try++ {

@@ -300,17 +300,28 @@ func TestTwoNumericKinds(t *testing.T) {
 		t.Fatalf("%d tasks, want 2", len(tasks))
 	}
 	r.run(quick, pipeline.StageContract, pipeline.StageAggregate)
-	r.send(message.TaskSubject(0, "kinds", 2, 0), tasks[0])
-	other := &message.Partial{
-		Job:         "kinds",
-		Digest:      tasks[1].Digest,
-		JobBlob:     tasks[1].JobBlob,
-		K:           1,
-		N:           2,
-		NumericKind: "another-processor",
-		Values:      []btn.UnitValue{{Unit: tasks[1].Units[0]}},
+	of := func(k int, kind string) *message.Partial {
+		return &message.Partial{
+			Job:         "kinds",
+			Digest:      tasks[k].Digest,
+			JobBlob:     tasks[k].JobBlob,
+			K:           k,
+			N:           2,
+			NumericKind: kind,
+			Values:      []btn.UnitValue{{Unit: tasks[k].Units[0]}},
+		}
 	}
-	r.send(message.PartialSubject(0, "kinds", 2, 1), other)
+	// Partials of another kind than the youngest are forgotten and made anew, some times: the kinds
+	// of this job never agree.
+	other := of(1, "another-processor")
+	r.send(message.PartialSubject(0, "kinds", 2, 0), of(0, message.NumericKind()))
+	for again := range 4 {
+		r.send(message.PartialSubject(0, "kinds", 2, 1-again%2), of(1-again%2, fmt.Sprint("kind-", again)))
+		if again == 3 {
+			break
+		}
+		r.eventually("the other partial is forgotten", func() bool { return r.messages("BTN_PARTIAL") == 1 })
+	}
 	r.failed("kinds", wire.StatusError, fault.Unsupported, workers.ErrNumericKinds.Error())
 	_, p = request(
 		t, "digests", grid(t, 2, 2, 1),

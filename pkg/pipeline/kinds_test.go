@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -44,6 +45,15 @@ func newMixed(t *testing.T) *mixed {
 	m.config.SweepAfter = time.Second
 	m.config.ChunkFlops = 1 // a task per component
 	m.rig = overReal(t, m.config)
+	t.Cleanup(func() {
+		if s, err := m.js.Stream(context.Background(), "BTN_TASK"); err == nil && t.Failed() {
+			info, err := s.Info(context.Background(), jetstream.WithSubjectFilter(">"))
+			t.Logf("tasks %+v %v", info, err)
+			if c, err := s.Consumer(context.Background(), laneConsumer("contract")); err == nil {
+				t.Logf("consumer %+v", c.CachedInfo())
+			}
+		}
+	})
 
 	settings := btn.Settings{Method: btn.MethodSymmetryCP, Components: mixedTasks, Sweeps: 2, Starts: 1}
 	for seed := range uint64(4) {
