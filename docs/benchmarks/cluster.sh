@@ -29,7 +29,11 @@ stack() {
     urls+=${urls:+,}nats://127.0.0.1:$((base + i))
   done
   redis-server --port $((base + 9)) --save '' --dir "$dir" >"$dir/redis.log" 2>&1 & pids+=" $!"
-  "$bin/btn" setup --nats "$urls" --replicas "$n" --wait 40s --max-bytes 1GiB >"$dir/setup.log" 2>&1
+  for i in $(seq 20); do # until the cluster has a leader
+    sleep 1
+    if "$bin/btn" setup --nats "$urls" --replicas "$n" --wait 40s --max-bytes 1GiB >"$dir/setup.log" 2>&1; then break; fi
+    [ "$i" != 20 ] || { cat "$dir/setup.log" >&2; exit 1; }
+  done
   for i in reparam-worker learn-worker contract-worker aggregator; do
     "$bin/$i" --nats "$urls" --redis "redis://127.0.0.1:$((base + 9))" >"$dir/$i.log" 2>&1 & pids+=" $!"
   done
@@ -38,7 +42,7 @@ stack() {
   for how in "--outstanding 64" "--rate 50"; do
     before=$(ticks)
     # shellcheck disable=SC2086
-    "$out/bin/btnlab" load --nats "$urls" $how --duration "${seconds}s" --warm-up 1s --verify none >"$dir/load.txt"
+    "$out/bin/btnlab" load --nats "$urls" $how --duration "${seconds}s" --warm-up 1s --verify none >"$dir/load.txt" || echo "$name $how: exit code $?" >&2
     after=$(ticks)
     jobs=$(sed -n 's/^jobs.*answered \([0-9]*\),.*/\1/p' "$dir/load.txt")
     each=$(awk -v t=$((after - before)) -v j="$jobs" -v s="$seconds" 'BEGIN { printf "%.1f", 10 * t / (j * (s + 1) / s) }')
