@@ -295,39 +295,49 @@ func (b *Bus) getBlob(ctx context.Context, owner, digest string) ([]byte, error)
 }
 
 // get returns the bytes of a digest. It deletes a message whose bytes cannot be read or are wrong,
-// so that they can be put again.
+// so that they can be put again. In a cluster what seems to be lost is looked for again for a while:
+// a server that was away, or leads no more, does not know yet what the others hold.
 func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) {
+	for until := time.Now().Add(lostFor); ; pause(ctx, staleFor) {
+		data, sequence, err := b.look(ctx, in, digest)
+		if !errors.Is(err, ErrLost) || ctx.Err() != nil {
+			return data, err
+		}
+		if !b.inCluster() || time.Now().After(until) {
+			b.drop(ctx, in, sequence)
+			return nil, err
+		}
+	}
+}
+
+// lostFor is for how long what seems to be lost is looked for in a cluster, longer than a leader is chosen.
+const lostFor = 5 * time.Second
+
+// look is one attempt of get. An error that wraps ErrLost comes with the sequence of the message whose bytes are lost.
+func (b *Bus) look(ctx context.Context, in shelf, digest string) (data []byte, sequence uint64, err error) {
 	m, err := b.getRaw(ctx, in.stream, in.subject(digest))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
-	data := m.Data
-	if len(m.Header[headerPieces]) > 0 {
-		if data, err = b.getPieces(ctx, in, m.Data); err != nil {
-			if errors.Is(err, ErrLost) {
-				b.drop(ctx, in, m.Sequence)
-			}
-			return nil, err
-		}
+	data = m.Data
+	switch name := m.Header[headerObject]; {
+	case len(m.Header[headerPieces]) > 0:
+		data, err = b.getPieces(ctx, in, m.Data)
+	case len(name) > 0:
+		data, err = b.getObject(ctx, in, name[0])
 	}
-	if name := m.Header[headerObject]; len(name) > 0 {
-		if data, err = b.getObject(ctx, in, name[0]); err != nil {
-			if errors.Is(err, ErrLost) {
-				b.drop(ctx, in, m.Sequence)
-			}
-			return nil, err
-		}
+	if err != nil {
+		return nil, m.Sequence, err
 	}
 
 	if got := wire.Digest(data); got != digest {
-		b.drop(ctx, in, m.Sequence)
-		return nil, fault.New(
+		return nil, m.Sequence, fault.New(
 			fault.Infrastructure, "%w: %w: %s of %.16s… has the digest %.16s…", ErrLost, ErrDigest,
 			in.stream, digest, got,
 		)
 	}
-	return data, nil
+	return data, m.Sequence, nil
 }
 
 // drop deletes one stored message. If that fails somebody else will find the same.
