@@ -60,7 +60,6 @@ type link struct {
 
 	mu         sync.Mutex
 	lost, deaf bool // nothing passes; nothing passes to the worker
-	free       chan struct{}
 }
 
 // newGate opens a gate to the servers at these addresses.

@@ -234,18 +234,6 @@ func (l *ledger) during(s *strike, from, to time.Time) {
 	}
 }
 
-// underWay counts the jobs without answer.
-func (l *ledger) underWay() (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, j := range l.list {
-		if j.answered.IsZero() && j.gave == "" {
-			n++
-		}
-	}
-	return n
-}
-
 // verdict is what became of a batch's jobs.
 type verdict struct {
 	jobs, lost, doubled, wrong int

@@ -41,7 +41,6 @@ type stack struct {
 	js     jetstream.JetStream
 	client *client.Client
 	cache  *redis.Client
-	second []string // program folders of two versions, where there are two
 }
 
 // payloadLine is the line of the configuration that bounds payloads.

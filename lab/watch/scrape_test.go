@@ -138,7 +138,7 @@ func names(samples map[string]float64) []string {
 	for series := range samples {
 		of, err := parser.NewParser(parser.Options{}).ParseMetric(series)
 		if err == nil {
-			set[of.Get(labels.MetricName)] = true
+			set[of.Get("__name__")] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
