@@ -7,8 +7,7 @@ import (
 )
 
 // usual is what messages are taken to cost a worker until one has said what they do: small ones
-// what they were measured to cost under load (docs/operating.md, Backlog), tasks that are not small
-// what plans are priced by.
+// an assumption of this program, tasks that are not small what plans are priced by.
 var usual = map[string]message.Work{
 	query.StageReparam:   {Seconds: 0.5e-3},
 	query.StageLearn:     {Seconds: 1e-3},
