@@ -136,7 +136,10 @@ func (d *deployment) start(t *testing.T, program, name string) {
 func (d *deployment) infer(t *testing.T, args ...string) []btn.Result {
 	t.Helper()
 	args = append([]string{"infer", "--json"}, args...)
-	if d != nil {
+	switch {
+	case d != nil && d.users == "": // open to everybody
+		args = append(args, "--nats", d.nats)
+	case d != nil:
 		args = d.as("client", args...)
 	}
 	out, code := command(t, "btn", args...)

@@ -165,6 +165,9 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 		return signedBy(job, 2)
 	})
 	time.Sleep(1100 * time.Millisecond) // the least time between two looks at the file
+	r.eventually("what the old key signed has been taken", func() bool {
+		return r.messages("BTN_NETWORK") == 0 && r.messages("BTN_TASK") == 0
+	})
 	keyFile(t, file, 2)
 	for range 20 {
 		check(one())

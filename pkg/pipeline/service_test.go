@@ -248,10 +248,10 @@ func TestManyRequests(t *testing.T) {
 	var stats micro.Stats
 	r.must(json.Unmarshal(reply.Data, &stats))
 	var data map[string]int64
-	if len(stats.Endpoints) == 2 {
+	if len(stats.Endpoints) == 3 {
 		r.must(json.Unmarshal(stats.Endpoints[0].Data, &data))
 	}
-	if len(stats.Endpoints) != 2 || stats.Endpoints[0].NumRequests != 101 ||
+	if len(stats.Endpoints) != 3 || stats.Endpoints[0].NumRequests != 101 ||
 		stats.Endpoints[0].Subject != "btn.v1.infer" ||
 		data["answered"] != 101 || data["waiting"] != 0 {
 		t.Errorf("stats: %s", reply.Data)
