@@ -84,8 +84,14 @@ func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
 		}
 		said[i] = high<<4 | low
 	}
-	// The key may be newer than the last look at the file.
-	return verify(k.now(), &said, subject, blob, data) || k.look() && verify(k.keys.Load().all, &said, subject, blob, data)
+	before := k.nowSet()
+	if verify(before.all, &said, subject, blob, data) {
+		return true
+	}
+	// The key may be newer than the last look at the file, which another goroutine may have looked at meanwhile.
+	k.look()
+	after := k.keys.Load()
+	return after != before && verify(after.all, &said, subject, blob, data)
 }
 
 func verify(keys []*key, said *[macBytes]byte, subject, blob string, data []byte) bool {

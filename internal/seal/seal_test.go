@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -137,6 +138,28 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 	if text := said.String(); strings.Contains(text, strings.TrimSpace(line(1))) || strings.Contains(text, "short") {
 		t.Errorf("the log has a key:\n%s", text)
+	}
+}
+
+// Of several that meet a message of a new key at the same time one reads the file, and all believe it.
+func TestVerifiedTogether(t *testing.T) {
+	second, _ := opened(t, false, line(2))
+	mac := second.Sign("s", "", nil)
+	for range 50 {
+		k, file := opened(t, false, line(1))
+		write(t, file, line(1)+line(2))
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		for range 8 {
+			all.Go(func() {
+				<-begin
+				if !k.Verify(mac, "s", "", nil) {
+					t.Error("a message of a key that the file has is refused")
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
 	}
 }
 
