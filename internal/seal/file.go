@@ -81,18 +81,31 @@ func Open(file string, unsigned bool, log *slog.Logger) (*Keys, error) {
 func (k *Keys) now() []*key { return k.nowSet().all }
 
 func (k *Keys) nowSet() *set {
-	last := k.looked.Load()
-	if at := time.Now().UnixNano(); at-last > int64(lookEvery) && k.looked.CompareAndSwap(last, at) {
-		k.look()
+	if k.stale() {
+		k.mu.Lock()
+		// Whoever finds the last look too old waits for the next one, lest it sign with a key that is gone.
+		if k.stale() {
+			k.reread()
+			k.looked.Store(time.Now().UnixNano())
+		}
+		k.mu.Unlock()
 	}
 	return k.keys.Load()
 }
+
+// stale reports whether the last look at the file was a while ago.
+func (k *Keys) stale() bool { return time.Now().UnixNano()-k.looked.Load() > int64(lookEvery) }
 
 // look reads the file again if it has changed, and reports whether the keys are others now. A file that cannot be read leaves them as
 // they are.
 func (k *Keys) look() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.reread()
+}
+
+// reread is look for who holds the lock.
+func (k *Keys) reread() bool {
 	info, err := os.Stat(k.file)
 	if err == nil && k.info != nil && same(info, k.info) {
 		return false
