@@ -36,7 +36,8 @@ type quiet struct {
 	c       *Client
 	job     string
 	tell    func(error)
-	unasked int    // looks that found the lane not served
+	unasked int    // looks in a row that found the lane not served for the same reason
+	reason  string // why, at the last look
 	told    string // last
 }
 
@@ -72,6 +73,10 @@ func (q *quiet) look(ctx context.Context) error {
 		return nil
 	}
 
+	if q.reason != err.Error() { // each reason has to last
+		q.reason = err.Error()
+		q.unasked = 0
+	}
 	if q.unasked++; (nobody || q.unasked >= notLong) && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)
