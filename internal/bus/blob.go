@@ -1,11 +1,9 @@
 package bus
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/form"
@@ -14,7 +12,6 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // Headers of this package.
@@ -348,178 +345,4 @@ func (b *Bus) drop(ctx context.Context, in shelf, sequence uint64) {
 	if s, err := b.Stream(ctx, in.stream); err == nil {
 		s.DeleteMsg(ctx, sequence)
 	}
-}
-
-// store returns the handle of an object store; the first call asks the server for it.
-func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
-	b.mu.Lock()
-	o := b.objects[bucket]
-	b.mu.Unlock()
-	if o != nil {
-		return o, nil
-	}
-
-	o, err := b.JS.ObjectStore(ctx, bucket)
-	if err != nil {
-		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
-	}
-
-	b.mu.Lock()
-	b.objects[bucket] = o
-	b.mu.Unlock()
-	return o, nil
-}
-
-// putObject writes data as an object with a new name, which begins with the digest.
-func (b *Bus) putObject(
-	ctx context.Context, in shelf, digest string, data []byte,
-) (name string, err error) {
-	o, err := b.store(ctx, in.bucket)
-	if err != nil {
-		return "", err
-	}
-
-	name = fmt.Sprintf("%s-%s", digest, nuid.Next())
-	meta := jetstream.ObjectMeta{
-		Name: name,
-		Opts: &jetstream.ObjectMetaOptions{ChunkSize: b.chunk()},
-	}
-	chunks := "$O." + in.bucket + ".C."
-	if _, err := b.try(chunks); err != nil {
-		return "", err
-	}
-
-	if _, err = o.Put(ctx, meta, bytes.NewReader(data)); err == nil {
-		b.stored(chunks)
-		return name, nil
-	}
-
-	// Without an answer the stream may be storing nothing.
-
-	if !answered(err) && !errors.Is(err, context.Canceled) {
-		if err := b.probeObjects(ctx, in, chunks+name); errors.Is(err, ErrStorage) {
-			return "", err
-		}
-	}
-	return "", refusal("object "+name, err)
-}
-
-// probeObjects finds out whether the stream of an object store stores anything, by a chunk that
-// belongs to no object and is purged at once.
-func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*storeWithin)
-	defer cancel()
-	if err := b.publish(
-		ctx, &nats.Msg{Subject: subject, Data: make([]byte, probeBytes)},
-	); err != nil {
-		return err
-	}
-
-	s, err := b.Stream(ctx, "OBJ_"+in.bucket)
-	if err != nil {
-		return err
-	}
-	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
-}
-
-// chunk returns the size of the chunks of an object: the client library's own, or less where the
-// server takes less.
-func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-envelope, 1<<10))) }
-
-// object returns the description of an object all of whose chunks are stored. The error wraps
-// ErrLost if they are not.
-func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
-	o, err := b.store(ctx, in.bucket)
-	if err != nil {
-		return nil, err
-	}
-
-	info, err := o.GetInfo(ctx, name)
-	switch {
-	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
-		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
-	case err != nil:
-		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
-	}
-
-	chunks := "$O." + in.bucket + ".C." + info.NUID
-	there, err := b.Subjects(ctx, "OBJ_"+in.bucket, chunks)
-	if err != nil {
-		return nil, err
-	}
-	if have := there[chunks]; have != uint64(info.Chunks) {
-		return nil, fault.New(
-			fault.Infrastructure, "%w: object %s has %d of %d chunks", ErrLost, name, have,
-			info.Chunks,
-		)
-	}
-	return info, nil
-}
-
-// getObject reads an object. The error wraps ErrLost if it is not there, or damaged.
-func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, error) {
-	info, err := b.object(ctx, in, name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size > message.MaxBlob {
-		return nil, fault.New(
-			fault.Infrastructure, "%w: object %s: %d bytes, at most %d", wire.ErrTooLarge, name,
-			info.Size, message.MaxBlob,
-		)
-	}
-
-	o, err := b.store(ctx, in.bucket)
-	if err != nil {
-		return nil, err
-	}
-
-	data, err := readObject(ctx, o, name, int(info.Size))
-	if damaged(err) && ctx.Err() == nil { // or broken off, which a second attempt tells
-		data, err = readObject(ctx, o, name, int(info.Size))
-	}
-
-	switch {
-	case ctx.Err() != nil:
-		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, ctx.Err())
-	case damaged(err), errors.Is(err, jetstream.ErrObjectNotFound):
-		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
-	case err != nil:
-		return nil, fault.New(fault.Infrastructure, "bus: object %s: %w", name, err)
-	}
-	return data, nil
-}
-
-// damaged reports whether what was read of an object is not what was written.
-func damaged(err error) bool {
-	return errors.Is(err, jetstream.ErrDigestMismatch) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// An object is read within leastRead, and a second more for every readPerSecond bytes. Without a
-// deadline the client library would give up after 5 s, however large the object is.
-const (
-	leastRead     = 30 * time.Second
-	readPerSecond = 1 << 20
-)
-
-// readObject reads an object into one slice of its size: GetBytes would double a buffer until it is
-// large enough.
-func readObject(
-	ctx context.Context, o jetstream.ObjectStore, name string, size int,
-) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, leastRead+time.Duration(size/readPerSecond)*time.Second)
-	defer cancel()
-
-	r, err := o.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-
-	var b bytes.Buffer
-	b.Grow(size + bytes.MinRead) // ReadFrom needs as much to see the end
-	if _, err = b.ReadFrom(r); err == nil && b.Len() != size {
-		err = io.ErrUnexpectedEOF
-	}
-	return b.Bytes(), err
 }
