@@ -5,6 +5,8 @@ package bus
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/message"
@@ -63,16 +65,26 @@ func (b *Bus) Genuine(subject string, h nats.Header, data []byte) bool {
 	return false
 }
 
-// believed returns the message that is stored on a subject if it is genuine: signed for the subject that was asked for, whatever the reply
-// says that it has. One that is not counts as not stored, and is deleted where Guard says so.
+// believed returns the message that is stored on a subject, or on one that a filter has, if it is genuine: signed for the subject that was
+// asked for, whatever the reply says that it has. One that is not counts as not stored, and is deleted where Guard says so.
 func (b *Bus) believed(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (*jetstream.RawStreamMsg, error) {
-	if b.Genuine(subject, m.Header, m.Data) {
+	signedFor := subject
+	if matches(subject, m.Subject) {
+		signedFor = m.Subject
+	}
+	if b.Genuine(signedFor, m.Header, m.Data) {
 		return m, nil
 	}
 	b.removeForged(ctx, stream, m.Sequence)
 	return nil, fmt.Errorf("%w: %s", errForged, subject)
+}
+
+// matches reports whether a filter of as many tokens has a subject.
+func matches(filter, subject string) bool {
+	want, have := strings.Split(filter, "."), strings.Split(subject, ".")
+	return slices.EqualFunc(want, have, func(w, h string) bool { return w == "*" || w == h })
 }
 
 // removeForged deletes a stored message that is forged. If that fails somebody else will find the same.
