@@ -11,6 +11,7 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/generate"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/tensor"
@@ -99,20 +100,59 @@ func TenantOf(other string, same bool) string {
 	}
 }
 
+// Waiting is a client that waits for its own jobs, one by one, and so receives nobody else's answers.
+type Waiting struct {
+	*client.Client
+	mu   sync.Mutex
+	ctx  context.Context
+	told func(job string, a *wire.Answer, err error)
+}
+
+// Results calls f with the answers of jobs that are submitted from now on.
+func (w *Waiting) Results(
+	ctx context.Context, _ func(job string) bool, f func(job string, a *wire.Answer, err error),
+) (stop func(), err error) {
+	ctx, stop = context.WithCancel(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ctx, w.told = ctx, f
+	return stop, nil
+}
+
+// Submit stores a job and begins to wait for it.
+func (w *Waiting) Submit(ctx context.Context, m wire.Request) (digest string, err error) {
+	if digest, err = w.Client.Submit(ctx, m); err != nil {
+		return digest, err
+	}
+	w.mu.Lock()
+	until := w.ctx
+	w.mu.Unlock()
+	go func() {
+		a, err := w.Client.Wait(until, m.Job)
+		if until.Err() != nil {
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.told(m.Job, a, err)
+	}()
+	return digest, nil
+}
+
 // Canceller ends jobs nobody waits for; *client.Client is one.
 type Canceller interface {
 	Target
 	Cancel(ctx context.Context, job, reason string) error
 }
 
-// Beside runs one load, and another that begins with it and ends with it: jobs of the other that
-// have no answer then are cancelled.
-func Beside(ctx context.Context, c, other Config, target Canceller) (mine, theirs *Report, err error) {
+// Beside runs one load, and another over a connection of its own that begins with it and ends with it: jobs of the
+// other that have no answer then are cancelled.
+func Beside(ctx context.Context, c, other Config, target Target, others Canceller) (mine, theirs *Report, err error) {
 	other.WarmUp, other.Duration, other.Drain = c.WarmUp, c.Duration, 1
 	var theirErr error
 	var wait sync.WaitGroup
 	var out *Outcome
-	wait.Go(func() { out, theirErr = Run(ctx, other, target) })
+	wait.Go(func() { out, theirErr = Run(ctx, other, others) })
 	o, err := Run(ctx, c, target)
 	wait.Wait()
 	if err != nil {
@@ -121,7 +161,7 @@ func Beside(ctx context.Context, c, other Config, target Canceller) (mine, their
 	if theirErr != nil {
 		return nil, nil, theirErr
 	}
-	if err := out.cancel(ctx, target); err != nil {
+	if err := out.cancel(ctx, others); err != nil {
 		return nil, nil, err
 	}
 	return o.Report(), out.Report(), nil

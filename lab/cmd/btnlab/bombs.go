@@ -10,7 +10,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/fair"
 	"github.com/basetensor/basetensor/lab/load"
+	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
@@ -25,7 +27,7 @@ type bombsCmd struct {
 	Seed     uint64        `help:"Seed of models, evidence and arrivals."`
 }
 
-const quiet = "quiet"
+const quietTenant = "quiet"
 
 // Run measures the quiet tenant alone and beside every kind of bomb, in turns, and prints a table.
 func (c *bombsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
@@ -38,11 +40,19 @@ func (c *bombsCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			return fault.New(fault.BadInput, "no bomb %q", kind)
 		}
 	}
+	fair.Widen() // what encodes bombs does not keep answers of the quiet tenant waiting
 	remote, closeRemote, err := (&loadCmd{NATS: c.NATS}).connect(ctx, t, common)
 	if err != nil {
 		return err
 	}
 	defer closeRemote()
+	quiet := &load.Waiting{Client: remote}
+	if c.NATS != "" { // the bombs come over a connection of their own
+		if remote, err = client.Connect(c.NATS); err != nil {
+			return err
+		}
+		defer remote.Close()
+	}
 
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "bombs\tlane\tp50\tp99\tmax\tmissing\talone p50\tp99\tratio of p99\tbombs offered\tanswered\terrors\t")
@@ -55,13 +65,13 @@ func (c *bombsCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 			if c.Lane != "both" && c.Lane != lane {
 				continue
 			}
-			alone, err := load.Run(ctx, c.asked(), remote)
+			alone, err := load.Run(ctx, c.asked(), quiet)
 			if err != nil {
 				return err
 			}
 			b.Load.Prefix = console.NewJob(time.Now())
-			b.Load.Tenants = []load.Tenant{{Name: load.TenantOf(quiet, lane == "same"), Weight: 1}}
-			mine, theirs, err := load.Beside(ctx, c.asked(), b.Load, remote)
+			b.Load.Tenants = []load.Tenant{{Name: load.TenantOf(quietTenant, lane == "same"), Weight: 1}}
+			mine, theirs, err := load.Beside(ctx, c.asked(), b.Load, quiet, remote)
 			if err != nil {
 				return err
 			}
@@ -86,7 +96,7 @@ func (c *bombsCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 func (c *bombsCmd) asked() load.Config {
 	return load.Config{
 		Models:  []load.Model{{Name: "of the size of ALARM", Graph: load.AlarmSized(c.Seed), Weight: 1}},
-		Tenants: []load.Tenant{{Name: quiet, Weight: 1}}, Rate: c.Rate, Duration: c.Duration, WarmUp: c.WarmUp,
+		Tenants: []load.Tenant{{Name: quietTenant, Weight: 1}}, Rate: c.Rate, Duration: c.Duration, WarmUp: c.WarmUp,
 		Seed: c.Seed, Prefix: console.NewJob(time.Now()),
 	}
 }
