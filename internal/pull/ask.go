@@ -78,7 +78,8 @@ func (p *puller) askBeyond(at time.Time) {
 		looks = true
 		if at.Sub(l.looked) >= lookEvery {
 			l.looked = at
-			p.pull(l, 1, 0, at.Add(lookLost))
+			// behind many of a tenant there may be many
+			p.pull(l, max(1, min(barred, burst)), 0, at.Add(lookLost))
 		}
 	}
 	if looks {

@@ -57,13 +57,20 @@ const (
 	// much memory as their requests allow.
 	mostHeavy = 8
 
-	// deep is how many messages of a lane may be held that cannot begin because their tenant has
-	// its share here, to find those of other tenants behind them; deepQuick while messages are
-	// quick, deepHeavy of heavy ones. Only after slots have been taken for crowdedFor.
+	// deepest is how many messages of a lane may be held that cannot begin because their tenant has
+	// its share here, to find those of other tenants behind them; not more than take all slots for
+	// deepFor, but deep at least. Only after slots have been taken for crowdedFor.
 	deep       = 16
-	deepQuick  = 1024
-	deepHeavy  = 8
+	deepest    = 1024
+	deepFor    = 5 * time.Second
 	crowdedFor = 50 * time.Millisecond
+
+	// deepHeavy is how many heavy messages of a lane are held that cannot begin. More are put aside,
+	// such that others come past them: returned for a pause, the longer the more there are, in which
+	// about one comes back per asideEach.
+	deepHeavy = 8
+	asideEach = 5 * time.Millisecond
+	asideMost = 5 * time.Second
 
 	// lookEvery is how often a lane with messages in work is looked at while no slot is free.
 	lookEvery = 2 * time.Millisecond
@@ -125,6 +132,7 @@ type lane struct {
 	lost     time.Time // when the requests for them count as lost
 	again    time.Time // no request before
 	looked   time.Time // when it was looked at with no slot free
+	aside    time.Time // when the last heavy message that was put aside comes back
 	waiting  []held
 	flows    map[string]*flow // by tenant; those with messages here
 }

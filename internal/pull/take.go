@@ -93,16 +93,33 @@ func (p *puller) keep(d *bus.Delivered) {
 	p.passOn(l)
 }
 
-// passOn returns the lane's heavy messages while none may begin: another worker may be free. One
-// that was returned often waits here.
+// passOn returns the lane's heavy messages while none may begin: another worker may be free. Those
+// that were returned wait here, as many as may, and the rest is put aside.
 func (p *puller) passOn(l *lane) {
+	barred, at := 0, time.Now()
 	l.filter(func(h held) bool {
-		if p.ready(h) || h.Attempt > handedBack+1 {
+		switch {
+		case p.ready(h):
+			return true
+		case h.Attempt <= handedBack:
+			h.Again(0)
+			return false
+		}
+		if barred++; barred <= deepHeavy {
 			return true
 		}
-		h.Again(0)
+		h.Again(l.pause(at))
 		return false
 	})
+}
+
+// pause is for how long the next heavy message is put aside: they come back one after the other.
+func (l *lane) pause(at time.Time) time.Duration {
+	if l.aside.Before(at.Add(hoardFor)) {
+		l.aside = at.Add(hoardFor)
+	}
+	l.aside = l.aside.Add(asideEach)
+	return min(l.aside.Sub(at), asideMost)
 }
 
 // release leaves messages that cannot begin soon to other workers.

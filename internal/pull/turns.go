@@ -87,13 +87,13 @@ func (p *puller) behind(l *lane, at time.Time) (barred int, may bool) {
 		}
 	}
 	if barred > 0 && (p.in.Patient || p.full.IsZero() || at.Sub(p.full) < crowdedFor) {
-		return heavy, heavy < deepHeavy
+		return heavy, true
 	}
-	most := deep
-	if p.took < quickly {
-		most = deepQuick
+	most := deepest
+	if p.took > 0 {
+		most = min(most, max(deep, p.slots*int(deepFor/p.took)))
 	}
-	return barred + heavy, barred < most && heavy < deepHeavy
+	return barred + heavy, barred < most
 }
 
 // hold puts a message into the lane at a place.

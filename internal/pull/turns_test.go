@@ -71,3 +71,29 @@ func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 		t.Errorf("%d of six wait for their tenant, more may be asked for: %v", barred, may)
 	}
 }
+
+// So many messages are held that cannot begin as take seconds, however long one takes.
+func TestSecondsOfMessagesAreHeld(t *testing.T) {
+	f := &flow{busy: 4}
+	l := &lane{consumer: "c"}
+	p := &puller{lanes: []*lane{l}, slots: 4, taken: 4, full: time.Unix(1, 0)}
+	for _, c := range []struct {
+		took time.Duration
+		most int
+	}{
+		{0, deepest}, {time.Millisecond, deepest}, {50 * time.Millisecond, 400}, {time.Second, 20}, {time.Minute, deep},
+	} {
+		p.took = c.took
+		l.waiting = make([]held, c.most-1)
+		for i := range l.waiting {
+			l.waiting[i].of = f
+		}
+		if _, may := p.behind(l, time.Unix(2, 0)); !may {
+			t.Errorf("%v each: %d are all that may be held", c.took, c.most-1)
+		}
+		l.waiting = append(l.waiting, held{of: f})
+		if _, may := p.behind(l, time.Unix(2, 0)); may {
+			t.Errorf("%v each: more than %d may be held", c.took, c.most)
+		}
+	}
+}

@@ -206,11 +206,12 @@ func (k *kinds) pass(d *bus.Delivered, named string) time.Duration {
 }
 
 // tries returns how often the work on a task was begun, this time included. Deliveries do not tell
-// where workers of another kind pass tasks on, so after some of them every try leaves a mark, which
+// where workers put large tasks aside, or pass on those of another kind, so after some of them every try leaves a mark, which
 // outlives the process: a task that kills its workers comes to an end. Marks are blobs: they
 // need no other permission and go with time.
 func (w *Contract) tries(ctx context.Context, d *hop.Message) int {
-	if d.Subject.N <= 1 || d.Raw.Header.Get(message.HeaderKind) == "" && !w.kinds.mixed() {
+	passed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.kinds.mixed())
+	if !passed && !heavy(d.Raw) {
 		return d.Attempt
 	}
 	for try := 1; ; try++ {
