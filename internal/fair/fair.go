@@ -3,8 +3,9 @@
 //
 // Nobody is told beforehand what is long. Work begins as short; where it looks at its context after
 // a while, and others are there, it gives way: while short work is there one processor is left to
-// that, and long work of a tenant that has had more waits for that of one that has had less. Values
-// never depend on it: computing pauses, and goes on.
+// that, and long work of a tenant that has had more waits for that of one that has had less. Who has
+// not looked for a while waits for something itself, perhaps for who has given way, and has no
+// processor. Values never depend on it: computing pauses, and goes on.
 package fair
 
 import (
@@ -24,6 +25,9 @@ const (
 	// slice is for how long work goes on before others have their turn.
 	slice = 10 * time.Millisecond
 
+	// awayAfter is after what time without a look work counts as having no processor.
+	awayAfter = 2 * slice
+
 	// longest is the most that work waits for its turn: it may hold what others need.
 	longest = time.Second
 )
@@ -33,14 +37,14 @@ type Processors struct {
 	count int // of processors
 	now   func() time.Time
 
-	// pressing is above 0 while anybody is there who might want somebody to give way: short work in
-	// progress and long work that waits.
-	pressing atomic.Int64
+	// pressing says that anybody is there who might want somebody to give way: short work in progress
+	// or long work that waits.
+	pressing atomic.Bool
 
 	mu      sync.Mutex
-	short   int // short work in progress
-	running int // long work that has its turn
-	waiting []*work
+	pressed time.Time          // since when that has been so
+	works   map[*work]struct{} // in progress
+	waiting []*work            // long ones without a turn, the first one longest
 	tenants map[string]*tenant // those with long work
 }
 
@@ -59,6 +63,7 @@ type work struct {
 
 	// The rest is guarded by the lock of the processors, but for reading long.
 	long   atomic.Bool
+	seen   time.Time     // when it looked last, while anybody was pressing
 	turn   time.Time     // when its turn began
 	paused chan struct{} // is closed when its next turn begins; nil: it has its turn
 	over   bool
@@ -69,6 +74,7 @@ func New() *Processors {
 	return &Processors{
 		count:   Count(),
 		now:     time.Now,
+		works:   map[*work]struct{}{},
 		tenants: map[string]*tenant{},
 	}
 }
@@ -79,31 +85,53 @@ func (p *Processors) Enter(ctx context.Context, tenant string) (_ context.Contex
 	if p == nil {
 		return ctx, func() {}
 	}
-	w := &work{of: p, name: tenant, done: ctx.Done(), began: p.now()}
+	at := p.now()
+	w := &work{of: p, name: tenant, done: ctx.Done(), began: at, seen: at}
 	p.mu.Lock()
-	p.short++
-	p.press()
+	p.works[w] = struct{}{}
+	p.press(at)
 	p.mu.Unlock()
 	return pace.Giving(ctx, w.give), w.end
 }
 
 // press says whether anybody may want others to give way. The caller holds the lock, as those of all
-// methods that follow but give and end.
-func (p *Processors) press() { p.pressing.Store(int64(p.short + len(p.waiting))) }
-
-// room is how much long work may have its turn at a time: one processor is left to short work.
-func (p *Processors) room() int {
-	if p.short > 0 {
-		return max(1, p.count-1)
+// methods that follow but give, wait and end.
+func (p *Processors) press(at time.Time) {
+	pressing := len(p.waiting) > 0
+	for w := range p.works {
+		pressing = pressing || !w.long.Load()
 	}
-	return p.count
+	if pressing && !p.pressing.Load() {
+		p.pressed = at
+	}
+	p.pressing.Store(pressing)
+}
+
+// shares returns how much long work has a processor, and how much may: one is left to short work.
+func (p *Processors) shares(at time.Time) (running, room int) {
+	room = p.count
+	for w := range p.works {
+		switch {
+		case w.paused != nil, w.away(at):
+		case w.long.Load():
+			running++
+		default:
+			room = max(1, p.count-1)
+		}
+	}
+	return running, room
+}
+
+// away reports whether work has not looked for so long that it waits for something.
+func (w *work) away(at time.Time) bool {
+	return at.Sub(w.seen) > awayAfter && at.Sub(w.of.pressed) > awayAfter
 }
 
 // give is called by work now and then, from any of its goroutines. It returns when the work may go
 // on.
 func (w *work) give() {
 	p := w.of
-	if p.pressing.Load() == 0 {
+	if !p.pressing.Load() {
 		return
 	}
 	at := p.now()
@@ -116,12 +144,14 @@ func (w *work) give() {
 		p.mu.Unlock()
 		return
 	}
+	w.seen = at
 	p.lengthen(w, at)
-	if w.paused == nil && (p.running > p.room() || len(p.waiting) > 0 && at.Sub(w.turn) > slice) {
+	running, room := p.shares(at)
+	if w.paused == nil && (running > room || len(p.waiting) > 0 && at.Sub(w.turn) > slice) {
 		p.pause(w, at)
 		p.begin(at)
 	}
-	paused, short := w.paused, p.short > 0
+	paused, short := w.paused, room < p.count
 	p.mu.Unlock()
 
 	if paused != nil {
@@ -133,18 +163,25 @@ func (w *work) give() {
 
 // wait returns with the work's next turn, when its context ends, or after the longest wait.
 func (w *work) wait(paused <-chan struct{}) {
-	timer := time.NewTimer(longest)
-	defer timer.Stop()
-	select {
-	case <-paused:
-		return
-	case <-w.done:
-	case <-timer.C:
-	}
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	if w.paused != nil && !w.over {
-		w.of.resume(w, w.of.now())
+	p := w.of
+	look := time.NewTicker(awayAfter)
+	defer look.Stop()
+	since, done := p.now(), false
+	for !done {
+		select {
+		case <-paused:
+			return
+		case <-w.done:
+			done = true
+		case <-look.C: // who has the processors may wait for something
+		}
+		p.mu.Lock()
+		at := p.now()
+		p.begin(at)
+		if (done || at.Sub(since) > longest) && w.paused != nil && !w.over {
+			p.resume(w, at)
+		}
+		p.mu.Unlock()
 	}
 }
 
@@ -154,8 +191,6 @@ func (p *Processors) lengthen(w *work, at time.Time) {
 		return
 	}
 	w.long.Store(true)
-	p.short--
-	p.running++
 	w.turn = at
 	t := p.tenants[w.name]
 	if t == nil {
@@ -163,7 +198,7 @@ func (p *Processors) lengthen(w *work, at time.Time) {
 		p.tenants[w.name] = t
 	}
 	t.works++
-	p.press()
+	p.press(at)
 }
 
 // least is what the tenant with long work had that had least.
@@ -180,36 +215,38 @@ func (p *Processors) least() time.Duration {
 // pause ends the turn of long work.
 func (p *Processors) pause(w *work, at time.Time) {
 	p.tenants[w.name].had += at.Sub(w.turn)
-	p.running--
 	w.paused = make(chan struct{})
 	p.waiting = append(p.waiting, w)
-	p.press()
+	p.press(at)
 }
 
 // resume begins the turn of work that waits.
 func (p *Processors) resume(w *work, at time.Time) {
-	p.drop(w)
+	p.drop(w, at)
 	w.turn = at
+	w.seen = at
 	close(w.paused)
 	w.paused = nil
-	p.running++
 }
 
 // drop takes work from those that wait.
-func (p *Processors) drop(w *work) {
+func (p *Processors) drop(w *work, at time.Time) {
 	for i := range p.waiting {
 		if p.waiting[i] == w {
 			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
 			break
 		}
 	}
-	p.press()
+	p.press(at)
 }
 
 // begin gives turns to those that wait while there is room: of the tenant that had least the one
 // that waits longest.
 func (p *Processors) begin(at time.Time) {
-	for len(p.waiting) > 0 && p.running < p.room() {
+	for len(p.waiting) > 0 {
+		if running, room := p.shares(at); running >= room {
+			return
+		}
 		next := p.waiting[0]
 		for _, w := range p.waiting[1:] {
 			if p.tenants[w.name].had < p.tenants[next.name].had {
@@ -229,20 +266,18 @@ func (w *work) end() {
 		return
 	}
 	w.over = true
+	delete(p.works, w)
 	at := p.now()
-	switch {
-	case !w.long.Load():
-		p.short--
-	case w.paused != nil:
-		p.drop(w)
-		close(w.paused)
-		p.leave(w)
-	default:
-		p.tenants[w.name].had += at.Sub(w.turn)
-		p.running--
+	if w.long.Load() {
+		if w.paused != nil {
+			p.drop(w, at)
+			close(w.paused)
+		} else {
+			p.tenants[w.name].had += at.Sub(w.turn)
+		}
 		p.leave(w)
 	}
-	p.press()
+	p.press(at)
 	p.begin(at)
 }
 
