@@ -45,8 +45,8 @@ func observed(t *testing.T, m *metrics.Metrics, name string, labels map[string]s
 // what they say of their error; messages by how long they waited and were worked on.
 func TestLatencies(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, embedded.Options{}, quick)
-	c := quick
+	r := newRig(t, embedded.Options{}, calm)
+	c := calm
 	c.Metrics = metrics.New()
 	file := filepath.Join(t.TempDir(), "tenants.json")
 	r.must(os.WriteFile(file, []byte(`{"classes": {"gold": {}}, "tenants": {"rich": "gold"}}`), 0o600))
@@ -76,21 +76,21 @@ func TestLatencies(t *testing.T) {
 	m, _ = request(t, "truncated", grid(t, 8, 8, 3), btn.Settings{Method: query.MethodTruncated, NoExact: true})
 	r.submit(m)
 	answer := r.wait("truncated")
-	took := time.Since(began)
 	m, _ = request(t, "wrong", grid(t, 8, 8, 4), btn.Settings{Method: query.MethodExact, Memory: 64})
 	r.submit(m)
-	if a := r.wait("wrong"); a.Results[0].Status == query.StatusOK {
-		t.Fatalf("result %+v", a.Results[0])
+	if a := r.wait("wrong"); len(a.Results) != 1 || a.Results[0].Status == query.StatusOK {
+		t.Fatalf("%s, %v: %+v", a.Status, a.Error, a.Results)
 	}
 
 	for _, one := range []struct {
 		method, outcome, class string
-		least, most            time.Duration
+		least                  time.Duration
+		began                  time.Time // or earlier
 	}{
-		{"exact", "ok", "gold", waited, time.Hour},
-		{"none", "cancelled", "default", 0, time.Hour},
-		{"truncated", "ok", "default", 0, took + time.Millisecond},
-		{"none", "over_budget", "default", 0, time.Hour},
+		{"exact", "ok", "gold", waited, time.Time{}},
+		{"none", "cancelled", "default", 0, time.Time{}},
+		{"truncated", "ok", "default", 0, began},
+		{"none", "over_budget", "default", 0, began},
 	} {
 		r.eventually("the job is counted", func() bool {
 			n, _ := observed(t, c.Metrics, "basetensor_job_seconds",
@@ -99,7 +99,7 @@ func TestLatencies(t *testing.T) {
 		})
 		_, sum := observed(t, c.Metrics, "basetensor_job_seconds",
 			map[string]string{"method": one.method, "outcome": one.outcome, "class": one.class})
-		if sum < one.least.Seconds() || sum > one.most.Seconds() {
+		if sum < one.least.Seconds() || sum > time.Since(one.began).Seconds() {
 			t.Errorf("%+v took %v s", one, sum)
 		}
 	}

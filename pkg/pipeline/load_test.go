@@ -212,7 +212,7 @@ func TestCrowdedLane(t *testing.T) {
 // soon; the rest is refused.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
-	narrow := quick
+	narrow := calm
 	narrow.Backlog = 32
 	r := newRig(t, embedded.Options{NoRedis: true}, narrow)
 	for _, name := range []string{"BTN_NETWORK", "BTN_TASK"} {
@@ -223,7 +223,7 @@ func TestBackpressure(t *testing.T) {
 		_, err = r.js.UpdateStream(r.ctx, c)
 		r.must(err)
 	}
-	r.run(quick.WithHook(func(s pipeline.Stage, _ message.Subject) {
+	r.run(narrow.WithHook(func(s pipeline.Stage, _ message.Subject) {
 		if s == pipeline.StageContract {
 			time.Sleep(20 * time.Millisecond) // 200 jobs a second
 		}
@@ -246,9 +246,10 @@ func TestBackpressure(t *testing.T) {
 			before := answered
 			mu.Unlock()
 			wait.Go(func() {
-				if a, err := r.client.Wait(r.ctx, fmt.Sprintf("press-%d", i)); err != nil ||
-					a.Status != wire.StatusOK {
-					t.Errorf("job %d: %v %v", i, a, err)
+				if a, err := r.client.Wait(r.ctx, fmt.Sprintf("press-%d", i)); err != nil {
+					t.Errorf("job %d: %v", i, err)
+				} else if a.Status != wire.StatusOK {
+					t.Errorf("job %d: %s, %v", i, a.Status, a.Error)
 				}
 				mu.Lock()
 				defer mu.Unlock()

@@ -50,6 +50,14 @@ var quick = pipeline.Config{
 	Drain:      5 * time.Second,
 }
 
+// calm is quick for tests of jobs that nothing is wrong with: a busy machine lets a process wait for longer than quick's AckWait, and
+// five times of that are a failure.
+var calm = func() pipeline.Config {
+	c := quick
+	c.AckWait = 2 * time.Second
+	return c
+}()
+
 // guard is how long a test may take before it is given up: it waits for conditions, and this is no
 // measure of any.
 const guard = 5 * time.Minute
@@ -152,7 +160,7 @@ func (r *rig) wait(job string) *wire.Answer {
 	})
 	a, err := r.client.Wait(ctx, job)
 	if err != nil {
-		err = fmt.Errorf("%s: %w (%w)", job, err, context.Cause(ctx))
+		err = fmt.Errorf("%s: %w (%w)%s", job, err, context.Cause(ctx), r.stands())
 	}
 	cancel(nil)
 	looks.Wait()
@@ -221,7 +229,29 @@ func (r *rig) eventually(what string, f func() bool) {
 			}
 		}
 	}
-	r.t.Fatalf("nothing moves, and not: %s", what)
+	r.t.Fatalf("nothing moves, and not: %s%s", what, r.stands())
+}
+
+// stands lists the consumers that have something to deliver, or wait for an acknowledgement, where nothing moves.
+func (r *rig) stands() (text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	streams := r.js.ListStreams(ctx)
+	for s := range streams.Info() {
+		stream, err := r.js.Stream(ctx, s.Config.Name)
+		if err != nil {
+			continue
+		}
+		for c := range stream.ListConsumers(ctx).Info() {
+			if c.NumPending > 0 || c.NumAckPending > 0 {
+				text += fmt.Sprintf(
+					"\n%s %s: %d pending, %d delivered, %d redelivered, %d requests wait", s.Config.Name, c.Name, c.NumPending,
+					c.NumAckPending, c.NumRedelivered, c.NumWaiting,
+				)
+			}
+		}
+	}
+	return text
 }
 
 // request is a wire.Request and what infer takes for the same.
