@@ -3,6 +3,8 @@ package streams_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,37 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// A cluster of servers with little room is set up with what they have.
+func TestSetupOfASmallCluster(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(config, []byte("jetstream {\n  store_dir: /data\n  max_mem: 512MB\n  max_file: 1GB\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cluster := testserver.NATSCluster(t, 3, testserver.NATSOptions{Config: config})
+	nc, err := nats.Connect(cluster.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := streams.Setup(ctx, nc, streams.Config{Replicas: 3}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes int64
+	for s := range b.JS.ListStreams(ctx).Info() {
+		bytes += s.Config.MaxBytes
+	}
+	if bytes < 128<<20 || bytes > 1536<<20 {
+		t.Errorf("servers with 1 GB on disk and 512 MB in memory were given streams of %d MiB", bytes>>20)
+	}
+}
 
 // Streams on a cluster keep their replicas when setup is run again without a word about them, and change them both ways when asked.
 func TestSetupOfACluster(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -161,6 +162,8 @@ func lacksRoom(err error) bool {
 	switch api.ErrorCode {
 	case 10002, 10023, 10028, 10047: // account, server, memory, storage
 		return true
+	case 10005: // no server of a cluster has it, for this or another reason
+		return strings.Contains(api.Description, "insufficient storage")
 	}
 	return false
 }
