@@ -171,6 +171,10 @@ type puller struct {
 	into  chan *nats.Msg
 	wake  chan struct{} // the next stage may have room
 
+	// A consumer that may be gone.
+	checking bool
+	checked  chan error // nil: it is there, or that cannot be found out
+
 	// Goroutines that process messages.
 	begun      chan taken
 	goroutines int // number of goroutines, at most slots
@@ -219,6 +223,8 @@ func Run(ctx context.Context, b *bus.Bus, in Intake) error {
 		wake:  make(chan struct{}, 1),
 		of:    map[string]*lane{},
 		slots: in.Slots,
+
+		checked: make(chan error, 1),
 	}
 	for _, name := range in.Consumers {
 		l := &lane{consumer: name, flows: map[string]*flow{}}
@@ -281,6 +287,10 @@ func (p *puller) run(ctx context.Context) error {
 		case f := <-p.done:
 			p.finish(f)
 		case <-p.wake:
+		case err := <-p.checked:
+			if p.checking = false; err != nil {
+				return err
+			}
 		case <-p.poll.C:
 		case s, open := <-status:
 			// connected again: the server has forgotten the requests

@@ -46,26 +46,31 @@ func (p *puller) take(m *nats.Msg) error {
 	if errors.Is(got.Err, bus.ErrGone) {
 		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
 	}
-	if got.Err != nil && p.gone(l) {
-		return fault.New(
-			fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone,
-			l.consumer,
-		)
-	}
-
 	if got.Err != nil {
+		p.check(l)
 		l.again = time.Now().Add(pullRetry)
 		p.bus.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", got.Err)
 	}
 	return nil
 }
 
-// gone asks the server whether a consumer that does not answer has been deleted.
-func (p *puller) gone(l *lane) bool {
-	ctx, cancel := context.WithTimeout(p.in.Hard, lookLost)
-	defer cancel()
-	_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
-	return bus.Missing(err)
+// check asks the server whether a consumer that does not answer has been deleted, one at a time: where it has no leader
+// nobody answers, and what is held here has to be worked on and told of meanwhile.
+func (p *puller) check(l *lane) {
+	if p.checking {
+		return
+	}
+	p.checking = true
+	go func() {
+		ctx, cancel := context.WithTimeout(p.in.Hard, lookLost)
+		defer cancel()
+		_, err := p.bus.JS.Consumer(ctx, p.in.Stream, l.consumer)
+		if !bus.Missing(err) {
+			p.checked <- nil
+			return
+		}
+		p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
+	}()
 }
 
 // keep puts a message into its lane, behind those that were delivered as often or more often. Where
