@@ -301,7 +301,9 @@ func (b *Bus) get(ctx context.Context, in shelf, digest string) ([]byte, error) 
 			return data, err
 		}
 		if !b.inCluster() || time.Now().After(until) {
-			b.drop(ctx, in, sequence)
+			if !b.inCluster() || !b.Unsettled(2*lostFor) { // else it may be there still
+				b.drop(ctx, in, sequence)
+			}
 			return nil, err
 		}
 	}

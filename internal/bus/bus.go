@@ -61,6 +61,8 @@ type Bus struct {
 	storage   storage     // which streams store nothing
 	clustered atomic.Bool // see inCluster
 
+	unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
+
 	Trouble Trouble // what fails again and again is logged through this
 
 	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds

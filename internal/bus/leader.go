@@ -46,6 +46,9 @@ func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) erro
 		lost := errors.Is(context.Cause(connected), errReconnected)
 		done()
 		cancel()
+		if lost || err != nil && passing(err) {
+			b.unsettled.Store(time.Now().UnixNano())
+		}
 		if err == nil || ctx.Err() != nil || time.Now().After(until) || !lost && !(b.inCluster() && passing(err)) {
 			return err
 		}
@@ -53,6 +56,12 @@ func (b *Bus) persist(ctx context.Context, ask func(context.Context) error) erro
 			pause(ctx, retryEvery)
 		}
 	}
+}
+
+// Unsettled reports whether there is trouble with the servers, or was within that time: there is no connection, or what was asked
+// was not answered, or not by a leader. What fails then says nothing about what was asked.
+func (b *Bus) Unsettled(within time.Duration) bool {
+	return !b.NC.IsConnected() || time.Since(time.Unix(0, b.unsettled.Load())) < within
 }
 
 // errReconnected: the connection was lost while an answer was waited for, and there is another one.

@@ -28,6 +28,9 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 	}
 
 	o, err := b.JS.ObjectStore(ctx, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		err = fmt.Errorf("%w: %w", ErrNoStream, err)
+	}
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
 	}
@@ -59,7 +62,10 @@ func (b *Bus) putObject(
 
 	if _, err = o.Put(ctx, meta, bytes.NewReader(data)); err == nil {
 		b.stored(chunks)
-		return name, nil
+		if err = b.checkObject(ctx, o, name, len(data)); damaged(err) && ctx.Err() == nil {
+			return b.putObject(ctx, in, digest, data)
+		}
+		return name, err
 	}
 
 	// Without an answer the stream may be storing nothing.
@@ -70,6 +76,22 @@ func (b *Bus) putObject(
 		}
 	}
 	return "", refusal("object "+name, err)
+}
+
+// checkObject reads in a cluster what was written, and deletes it if it is damaged: the client library publishes again what found no
+// leader, and then chunks change places.
+func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, name string, size int) error {
+	if !b.inCluster() {
+		return nil
+	}
+	_, err := b.readObject(ctx, o, name, size)
+	if err == nil {
+		return nil
+	}
+	if damaged(err) {
+		_ = o.Delete(ctx, name) // else it expires
+	}
+	return fault.New(fault.Infrastructure, "bus: object %s: it was stored, and read again: %w", name, err)
 }
 
 // probeObjects finds out whether the stream of an object store stores anything, by a chunk that
@@ -97,12 +119,21 @@ func (b *Bus) chunk() uint32 { return uint32(min(128<<10, max(b.NC.MaxPayload()-
 // object returns the description of an object all of whose chunks are stored. The error wraps
 // ErrLost if they are not.
 func (b *Bus) object(ctx context.Context, in shelf, name string) (*jetstream.ObjectInfo, error) {
-	o, err := b.store(ctx, in.bucket)
-	if err != nil {
-		return nil, err
-	}
-
-	info, err := o.GetInfo(ctx, name)
+	var info *jetstream.ObjectInfo
+	err := b.persist(ctx, func(ctx context.Context) error {
+		o, err := b.store(ctx, in.bucket)
+		if err != nil {
+			return err
+		}
+		info, err = o.GetInfo(ctx, name)
+		// The bucket may have been deleted since its handle was made.
+		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrStreamNotFound) {
+			if _, gone := b.JS.Stream(ctx, "OBJ_"+in.bucket); errors.Is(gone, jetstream.ErrStreamNotFound) {
+				return fmt.Errorf("%w: %w", ErrNoStream, gone)
+			}
+		}
+		return err
+	})
 	switch {
 	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrBadObjectMeta):
 		return nil, fault.New(fault.Infrastructure, "%w: object %s: %w", ErrLost, name, err)
@@ -142,9 +173,9 @@ func (b *Bus) getObject(ctx context.Context, in shelf, name string) ([]byte, err
 		return nil, err
 	}
 
-	data, err := readObject(ctx, o, name, int(info.Size))
+	data, err := b.readObject(ctx, o, name, int(info.Size))
 	if damaged(err) && ctx.Err() == nil { // or broken off, which a second attempt tells
-		data, err = readObject(ctx, o, name, int(info.Size))
+		data, err = b.readObject(ctx, o, name, int(info.Size))
 	}
 
 	switch {
@@ -170,14 +201,35 @@ const (
 	readPerSecond = 1 << 20
 )
 
-// readObject reads an object into one slice of its size: GetBytes would double a buffer until it is
-// large enough.
-func readObject(
+// readObject reads an object. In a cluster it begins anew after attemptWithin and the time for its bytes, then after twice as
+// long, and so on: whoever sent it may lead no more, and does not say so.
+func (b *Bus) readObject(
 	ctx context.Context, o jetstream.ObjectStore, name string, size int,
 ) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, leastRead+time.Duration(size/readPerSecond)*time.Second)
+	sending := time.Duration(size/readPerSecond) * time.Second
+	ctx, cancel := context.WithTimeout(ctx, leastRead+sending)
 	defer cancel()
 
+	within := leastRead + sending
+	if b.inCluster() {
+		within = attemptWithin + sending
+	}
+	for ; ; within *= 2 {
+		one, cancel := context.WithTimeout(ctx, within)
+		data, err := readOnce(one, o, name, size)
+		late := one.Err() != nil
+		cancel()
+		if err == nil || !late || ctx.Err() != nil {
+			return data, err
+		}
+	}
+}
+
+// readOnce reads an object into one slice of its size: GetBytes would double a buffer until it is
+// large enough.
+func readOnce(
+	ctx context.Context, o jetstream.ObjectStore, name string, size int,
+) ([]byte, error) {
 	r, err := o.Get(ctx, name)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ package hop
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -144,13 +145,17 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 		free()
 	})
 
-	if d.Attempt > l.MaxDeliveries && !in.Patient && !in.Watches {
+	// While there is trouble with the servers messages come again though somebody works on them.
+	if d.Attempt > l.MaxDeliveries && !in.Patient && !in.Watches && !l.Bus.Unsettled(troubleCounts) {
 		err = fault.New(
 			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
 			d.Attempt-1,
 		)
 	} else {
 		asked, err = l.attempt(ctx, d, in)
+		for d.Attempt >= l.MaxDeliveries-1 && !in.Patient && l.unsettled(ctx, err) {
+			asked, err = l.attempt(ctx, d, in)
+		}
 	}
 
 	if !guard.returned() {
@@ -228,6 +233,28 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	ctx, end := l.Processors.Enter(ctx, message.WorksFor(d.Raw.Subject, d.Raw.Header))
 	defer end()
 	return in.Handler.Handle(ctx, d)
+}
+
+// Times of trouble with the servers.
+const (
+	troubleRetry  = 500 * time.Millisecond // the pause between two attempts at a message meanwhile
+	troubleOver   = 10 * time.Second       // after its last sign: longer than a leader is chosen
+	troubleCounts = time.Minute            // it explains for so long how often messages were delivered
+)
+
+// unsettled reports, after a pause, whether an attempt failed by trouble with the servers. A message with few deliveries left is
+// tried here until that is over, with heartbeats: its deliveries are for workers that do not come to its end.
+func (l *Loop) unsettled(ctx context.Context, err error) bool {
+	if err == nil || CodeOf(err) != fault.Infrastructure || errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) ||
+		errors.Is(err, bus.ErrFull) || !l.Bus.Unsettled(troubleOver) {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+	case <-l.Soft.Done():
+	case <-time.After(troubleRetry):
+	}
+	return ctx.Err() == nil && l.Soft.Err() == nil
 }
 
 // heartbeat tells the server at every Heartbeat, from a goroutine of its own, that the message is

@@ -1,0 +1,104 @@
+package hop_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/hop"
+	"github.com/basetensor/basetensor/internal/message"
+	"github.com/basetensor/basetensor/internal/pull"
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/nats-io/nats.go"
+)
+
+// metricsOfNothing counts nothing.
+type metricsOfNothing struct{}
+
+func (metricsOfNothing) Arrived(string, int)                   {}
+func (metricsOfNothing) Settled(string, string, time.Duration) {}
+func (metricsOfNothing) Hang(string)                           {}
+func (metricsOfNothing) Conflict(string)                       {}
+func (metricsOfNothing) Answered(hop.Ended)                    {}
+func (metricsOfNothing) Worked(string, hop.Work)               {}
+
+// A message on its last delivery is not given up for trouble with the servers, but tried until that is over; for what has nothing
+// to do with them it is.
+func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stack.Close()
+	nc, err := stack.Connect("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &hop.Loop{
+		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: time.Second},
+		Stage:   "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
+		Hard: t.Context(), Soft: t.Context(), Answers: true,
+	}
+	into := make(chan *nats.Msg, 8)
+	in, err := pull.Open(b, bus.StreamTask, into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	// fifth stores a task, and returns it when it is delivered for the fifth time.
+	fifth := func(job string) *bus.Delivered {
+		if _, err := b.Once(t.Context(), bus.StreamTask, &nats.Msg{
+			Subject: message.TaskSubject(3, job, 1, 0), Header: nats.Header{}, Data: []byte("task"),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if err := in.Pull(bus.ConsumerTask+"-3", 1, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			var got *pull.Pulled
+			for got == nil {
+				got = in.Read(<-into)
+			}
+			if got.Message == nil || got.Message.Attempt == 5 {
+				return got.Message
+			}
+			got.Message.Again(0)
+		}
+	}
+
+	for _, c := range []struct {
+		name  string
+		fails func(ctx context.Context, call int) error
+		calls int
+		dead  bool
+	}{
+		{"trouble", func(ctx context.Context, call int) error {
+			if call > 3 {
+				return nil
+			}
+			late, cancel := context.WithTimeout(ctx, 0)
+			defer cancel()
+			_, err := b.Has(late, bus.StreamAnswer, "btn.v1.answer.none")
+			return err
+		}, 4, false},
+		{"none", func(context.Context, int) error { return errors.New("a program at fault") }, 1, true},
+	} {
+		calls := 0
+		l.Process(fifth(c.name), &hop.Intake{Handler: hop.HandlerFunc(func(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+			calls++
+			return hop.Done, c.fails(ctx, calls)
+		})}, func() {})
+		dead, err := b.Has(t.Context(), bus.StreamDead, message.DLQSubject("stage", c.name))
+		if calls != c.calls || dead != c.dead || err != nil {
+			t.Errorf("%s: %d calls, a dead letter: %v, %v", c.name, calls, dead, err)
+		}
+	}
+}
