@@ -276,7 +276,7 @@ func (h *Host) aggregate(w *Worker) {
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	w.beside = append(w.beside, a.keeper.Watch, a.tidy)
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,

@@ -10,8 +10,32 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// tidyEvery is the interval at which work queues are looked at.
-const tidyEvery = 10 * time.Second
+// Intervals at which work queues are looked at, and buckets.
+const (
+	tidyEvery   = 10 * time.Second
+	bucketEvery = time.Second
+)
+
+// buckets makes those of large bytes again that somebody deleted: clients find none, and cannot. It returns when ctx ends.
+func (w *Aggregate) buckets(ctx context.Context) error {
+	tick := time.NewTicker(bucketEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		for _, name := range []string{bus.BucketBlob, bus.BucketGraph} {
+			if _, err := w.Bus.JS.ObjectStore(ctx, name); !errors.Is(err, jetstream.ErrBucketNotFound) {
+				continue
+			}
+			if err := w.Mend(ctx); err != nil && ctx.Err() == nil {
+				w.Bus.Trouble.Warn(w.Log, "cannot make what is missing", "error", err)
+			}
+		}
+	}
+}
 
 // tidy removes what work queues hold of acknowledged messages: a server that was killed may have lost
 // their removal. Nobody would be given them, and they would count as what waits. It returns when ctx
