@@ -31,6 +31,7 @@ type class struct {
 	room    int64
 	answers bool // answers may be deleted
 	models  bool // models may be deleted
+	large   bool // large requests may be deleted: their jobs end with an error that says so
 	prepare func(folder string) error
 	clean   func(folder string)
 }
@@ -137,7 +138,7 @@ func killAt(at point) func(context.Context, *batch) error {
 			}
 			s := b.begin("%s", w)
 			b.l.holds(s, w.nats.holds(false))
-			w.signal(syscall.SIGKILL)
+			w.kill(func(held map[string]time.Time) { b.l.holds(s, held) })
 		})
 		select {
 		case <-fired:

@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/lab/load"
 	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -57,6 +59,7 @@ type ledger struct {
 	open     context.Context // ends when jobs without answer are lost
 	anew     bool            // answers may be deleted: then another one, with the same bits, is no second
 	resubmit bool            // models may be deleted: then the job is submitted again
+	gone     bool            // large requests may be deleted
 
 	mu   sync.Mutex
 	jobs map[string]*job
@@ -215,6 +218,9 @@ func (l *ledger) hold(s *strike, j *job, since time.Time) {
 	if j == nil || !j.answered.IsZero() && j.answered.Before(since) || j.by == s {
 		return
 	}
+	if j.by != nil && j.since.After(since) {
+		return // another fault hit it later
+	}
 	j.by, j.since = s, since
 	s.held++
 }
@@ -290,12 +296,18 @@ func (l *ledger) judge(ctx context.Context) *verdict {
 				v.problem("%s (%s): the answer that was told of is not the stored one: %s", j.id, j.q.kind, why)
 			}
 		}
-		if why := j.q.judge(ctx, stored); why != "" {
+		if why := j.q.judge(ctx, stored); why != "" && !(l.gone && requestLost(j.q, stored)) {
 			v.wrong++
 			v.problem("%s (%s): %s", j.id, j.q.kind, why)
 		}
 	}
 	return v
+}
+
+// requestLost reports whether an answer says that a large request is not stored any more.
+func requestLost(q *question, a *wire.Answer) bool {
+	return q.kind == large && a.Status == wire.StatusError && a.Error.Code == fault.Infrastructure &&
+		strings.Contains(a.Error.Message, bus.ErrLost.Error())
 }
 
 // differ says how two answers of one job differ, or nothing.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/client"
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,7 @@ type stack struct {
 	url     string              // of the servers, for those who suffer no faults
 	redis   *testserver.RedisServer
 	workers []*worker
+	keys    string // file of the keys that messages are signed by; empty: they are not
 
 	nc     *nats.Conn
 	js     jetstream.JetStream
@@ -79,6 +81,17 @@ func newStack(ctx context.Context, o Options, folder string, small int64) (s *st
 		return s, err
 	}
 	s.cache = redis.NewClient(&redis.Options{Addr: s.redis.Addr})
+
+	if o.Old == "" { // earlier versions know no keys
+		key, err := seal.NewKey()
+		if err != nil {
+			return s, err
+		}
+		s.keys = filepath.Join(folder, "message.keys")
+		if err := os.WriteFile(s.keys, []byte(key+"\n"), 0o600); err != nil {
+			return s, err
+		}
+	}
 
 	if err := s.connect(); err != nil {
 		return s, err
@@ -124,8 +137,10 @@ func (s *stack) connect() (err error) {
 	if s.js, err = jetstream.New(s.nc); err != nil {
 		return err
 	}
-	s.client, err = client.New(s.nc)
-	return err
+	if s.client, err = client.New(s.nc); err != nil || s.keys == "" {
+		return err
+	}
+	return s.client.MessageKeys(s.keys, false)
 }
 
 // setup runs btn setup; small is the room for all streams, 0 for what is usual.
@@ -172,6 +187,9 @@ func (s *stack) add(role string, index int) error {
 		"BTN_NATS=" + strings.Join(urls, ","), "BTN_REDIS=redis://" + toRedis.addresses()[0],
 		"BTN_HTTP=" + http, "BTN_LOG_LEVEL=" + s.o.LogLevel, "BTN_CHUNK_FLOPS=20000",
 		"GOMEMLIMIT=512MiB", "GOMAXPROCS=2",
+	}
+	if s.keys != "" {
+		w.env = append(w.env, "BTN_MESSAGE_KEYS="+s.keys)
 	}
 	s.workers = append(s.workers, w)
 	return w.start()

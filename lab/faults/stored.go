@@ -24,8 +24,16 @@ var storedClasses = []*class{
 		name: "no-consumers", about: "all consumers of a stage are deleted", every: 4 * time.Second, dear: 4, strike: deleteConsumers,
 	},
 	{
-		name: "no-objects", about: "large networks and plans are deleted: some objects, or the bucket", every: 2 * time.Second, dear: 4,
+		name: "no-objects", about: "large networks, plans and requests are deleted: some objects", every: 2 * time.Second, dear: 4,
 		strike: deleteObjects,
+	},
+	{
+		name:   "no-bucket",
+		about:  "a whole bucket is deleted: that of large networks, plans and requests, or that of large registered models",
+		every:  4 * time.Second,
+		dear:   4,
+		large:  true,
+		strike: deleteBucket,
 	},
 	{
 		name:    "no-answers",
@@ -89,8 +97,8 @@ func (b *batch) again(ctx context.Context, look func() error) error {
 	}
 }
 
-// deleteObjects deletes the bucket of large payloads or some of its objects. Large requests in it are their senders' to send
-// again; what remains is what workers put there.
+// deleteObjects deletes some of the large payloads. Large requests among them are their senders' to send again; what remains is
+// what workers put there.
 func deleteObjects(ctx context.Context, b *batch) error {
 	store, err := b.s.js.ObjectStore(ctx, bus.BucketBlob)
 	if err != nil {
@@ -110,4 +118,14 @@ func deleteObjects(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+func deleteBucket(ctx context.Context, b *batch) error {
+	name := []string{bus.BucketBlob, bus.BucketGraph}[b.draw(2)]
+	s := b.begin("%s", name)
+	if err := b.s.js.DeleteObjectStore(ctx, name); err != nil {
+		return err
+	}
+	defer func() { b.l.during(s, s.at, s.at.Add(100*time.Millisecond)) }()
+	return b.again(ctx, func() error { _, err := b.s.js.ObjectStore(ctx, name); return err })
 }

@@ -35,8 +35,9 @@ type worker struct {
 	command []string // program and arguments
 	env     []string
 	cmd     *exec.Cmd
-	ended   bool          // not started again
-	down    chan struct{} // closed when the supervisor has ended
+	ended   bool                            // not started again
+	down    chan struct{}                   // closed when the supervisor has ended
+	dying   func(held map[string]time.Time) // what is to be done with the jobs of the process when it is gone; may be nil
 	exits   []string
 }
 
@@ -56,6 +57,14 @@ func (w *worker) start() error {
 			cmd := w.cmd
 			w.mu.Unlock()
 			err := cmd.Wait()
+			w.mu.Lock()
+			dying := w.dying
+			w.dying = nil
+			w.mu.Unlock()
+			if dying != nil {
+				w.nats.cut() // what the server sends to who is gone is held up, too
+				dying(w.nats.holds(true))
+			}
 			w.nats.holds(true)
 			w.mu.Lock()
 			w.exits = append(w.exits, fmt.Sprint(err))
@@ -101,6 +110,14 @@ func (w *worker) signal(s syscall.Signal) {
 	if w.cmd != nil && w.cmd.Process != nil {
 		w.cmd.Process.Signal(s)
 	}
+}
+
+// kill ends the process there is at once, and calls then with the jobs of the messages that it had, or was sent meanwhile.
+func (w *worker) kill(then func(held map[string]time.Time)) {
+	w.mu.Lock()
+	w.dying = then
+	w.mu.Unlock()
+	w.signal(syscall.SIGKILL)
 }
 
 // pid is that of the process there is.
