@@ -82,6 +82,42 @@ func TestDeletedUnderLoad(t *testing.T) {
 	}
 }
 
+// A bucket that somebody deleted is made again while nothing large is under way: then large jobs are answered, and large models
+// registered.
+func TestBucketsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, embedded.Options{NoRedis: true, MaxPayload: 1 << 14}, quick)
+	c := quick
+	c.SweepAfter = 300 * time.Millisecond
+	r.run(c, pipeline.Stages()...)
+	w, p := request(t, "large", grid(t, 12, 20, 1), btn.Settings{})
+	if b, err := wire.Encode(&w); err != nil || len(b) < 1<<15 {
+		t.Fatalf("a model of %d bytes, %v", len(b), err)
+	}
+	want, err := infer.Run(r.ctx, p, nil)
+	r.must(err)
+	large := func(job string) {
+		t.Helper()
+		w.Job = job
+		r.eventually("submitted "+job, func() bool { _, err := r.client.Submit(r.ctx, w); return err == nil })
+		want[0].Job = job
+		a := r.wait(job)
+		if got, want := plain(t, a.Results), plain(t, want); got != want {
+			t.Errorf("%s: %s %+v\ngot\n%s\nwant\n%s", job, a.Status, a.Error, got, want)
+		}
+		r.eventually("registered", func() bool {
+			_, err := r.client.PutModel(r.ctx, &wire.Graph{Model: w.Model})
+			return err == nil
+		})
+	}
+	large("before")
+	for _, name := range []string{"BTN_BLOB", "BTN_GRAPH"} {
+		r.must(r.js.DeleteObjectStore(r.ctx, name))
+		r.eventually("made again", func() bool { _, err := r.js.ObjectStore(r.ctx, name); return err == nil })
+	}
+	large("after")
+}
+
 func cut(what string) (stream, consumer string, is bool) {
 	for i := range what {
 		if what[i] == '/' {
