@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func New(stages ...string) *Metrics {
 		stages = stage.Names()
 	}
 	m.start(stages)
-	for _, kind := range message.Internals {
+	for _, kind := range append(slices.Clone(message.Internals), message.KindServes) {
 		m.forged.WithLabelValues(string(kind))
 	}
 	return m
