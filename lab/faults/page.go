@@ -130,8 +130,8 @@ func WritePage(path, versions string) error {
 
 const explanation = `Two processes of each worker, each behind proxies of its own to NATS and Redis, are started again 0.1 s after
 they end. Messages are signed, but for class versions. Jobs of four tenants come at 20 a second: exact, learned, sliced
-over several tasks, above max_payload (64 KiB here), of registered models, with deadlines that hold and that do not, cancelled under way, wrong.
-Faults are drawn from a seed and overlap, but one worker of each role is always left alone.
+over several tasks, above max_payload (64 KiB here), of registered models, with deadlines that hold and that do not,
+cancelled under way, wrong. Faults are drawn from a seed and overlap, but one worker of each role is always left alone.
 
 Every answer was compared bit by bit with the computation in the loading process, except of jobs whose deadline passes; *doubled* is a
 second answer, or one that was told of and is not the stored one. *Other* is a work queue that was not empty 30 s after the last answer,
