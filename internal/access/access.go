@@ -124,6 +124,11 @@ func (r *Role) asStage() {
 		} {
 			r.Publish = append(r.Publish, api("STREAM.PURGE."+stream)...)
 		}
+		// It makes streams anew whose server is gone.
+		for _, stream := range streams.Remade() {
+			r.Publish = append(r.Publish,
+				api("STREAM.DELETE."+stream, "STREAM.CREATE."+stream, "CONSUMER.CREATE."+stream+".>")...)
+		}
 	}
 }
 

@@ -276,7 +276,8 @@ func (h *Host) aggregate(w *Worker) {
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets)
+	reviver := &streams.Reviver{Bus: h.Bus, Log: w.loop.Log, Mender: &w.mender}
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets, reviver.Watch)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,
