@@ -201,6 +201,9 @@ func TestStreamsOfADeadServer(t *testing.T) {
 		subject := message.TaskSubject(3, "job", 3, n)
 		must(b.Put(ctx, &nats.Msg{Subject: subject, Data: []byte("a task")}))
 		lane, err := b.JS.Consumer(ctx, bus.StreamTask, streams.Tasks.ConsumerName(3))
+		for bus.Missing(err) && ctx.Err() == nil { // consumers are made after their stream
+			lane, err = b.JS.Consumer(ctx, bus.StreamTask, streams.Tasks.ConsumerName(3))
+		}
 		must(err)
 		m, err := lane.Next(jetstream.FetchMaxWait(20 * time.Second))
 		must(err)
