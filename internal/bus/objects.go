@@ -226,7 +226,8 @@ func (b *Bus) readObject(
 }
 
 // readOnce reads an object into one slice of its size: GetBytes would double a buffer until it is
-// large enough.
+// large enough. The client library looks for the end of a context between pieces only, and a piece may be long in
+// coming, so it is left to read on, until its deadline at most.
 func readOnce(
 	ctx context.Context, o jetstream.ObjectStore, name string, size int,
 ) ([]byte, error) {
@@ -234,12 +235,22 @@ func readOnce(
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
 
 	var b bytes.Buffer
-	b.Grow(size + bytes.MinRead) // ReadFrom needs as much to see the end
-	if _, err = b.ReadFrom(r); err == nil && b.Len() != size {
-		err = io.ErrUnexpectedEOF
+	read := make(chan error, 1)
+	go func() {
+		defer r.Close()
+		b.Grow(size + bytes.MinRead) // ReadFrom needs as much to see the end
+		_, err := b.ReadFrom(r)
+		if err == nil && b.Len() != size {
+			err = io.ErrUnexpectedEOF
+		}
+		read <- err
+	}()
+	select {
+	case err = <-read:
+		return b.Bytes(), err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return b.Bytes(), err
 }
