@@ -23,32 +23,7 @@ type natsFlag struct {
 	Signing seal.Flags   `embed:"" group:"connection"`
 }
 
-// dial connects to the server as whom the flags say. With message keys the client believes signed
-// answers only.
-func (f natsFlag) dial() (*client.Client, error) {
-	options, err := f.AsNATS.Options()
-	if err != nil {
-		return nil, err
-	}
-	if err := f.Signing.Check(); err != nil {
-		return nil, err
-	}
-	remote, err := client.Connect(f.NATS, options...)
-	if err != nil {
-		return nil, err
-	}
-	if f.AsNATS.Tenant != "" {
-		err = remote.As(f.AsNATS.Tenant)
-	}
-	if err == nil && f.Signing.MessageKeys != "" {
-		err = remote.MessageKeys(f.Signing.MessageKeys, f.Signing.AcceptUnsigned)
-	}
-	if err != nil {
-		remote.Close()
-		return nil, err
-	}
-	return remote, nil
-}
+func (f natsFlag) dial() (*client.Client, error) { return console.Dial(f.NATS, f.AsNATS, f.Signing) }
 
 // submitCmd submits a job and does not wait.
 type submitCmd struct {

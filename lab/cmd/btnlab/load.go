@@ -16,7 +16,9 @@ import (
 
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
+	"github.com/basetensor/basetensor/internal/connect"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/seal"
 	"github.com/basetensor/basetensor/internal/telemetry"
 	"github.com/basetensor/basetensor/lab/load"
 	"github.com/basetensor/basetensor/lab/simulate"
@@ -56,6 +58,9 @@ type loadCmd struct {
 	HTML        string             `name:"html" help:"Write the report with pictures here: one file that needs no others." placeholder:"FILE"`
 	Record      string             `help:"${load_record}" placeholder:"FILE"`
 	CPUProfile  string             `name:"cpu-profile" help:"${load_cpuprofile}" placeholder:"FILE"`
+
+	AsNATS  connect.NATS `embed:"" group:"connection"`
+	Signing seal.Flags   `embed:"" group:"connection"`
 }
 
 // Validate refuses what the flag types let through; kong calls it.
@@ -175,7 +180,7 @@ func (c *loadCmd) connect(
 	ctx context.Context, t *console.Terminal, common *config.Common,
 ) (*client.Client, func(), error) {
 	if c.NATS != "" {
-		remote, err := client.Connect(c.NATS)
+		remote, err := console.Dial(c.NATS, c.AsNATS, c.Signing)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,0 +1,36 @@
+package console
+
+// Clients of a server, as whom the flags say.
+
+import (
+	"github.com/basetensor/basetensor/internal/connect"
+	"github.com/basetensor/basetensor/internal/seal"
+	"github.com/basetensor/basetensor/pkg/client"
+)
+
+// Dial connects to the server as whom the flags say. With message keys the client believes signed
+// answers only.
+func Dial(url string, as connect.NATS, signing seal.Flags) (*client.Client, error) {
+	options, err := as.Options()
+	if err != nil {
+		return nil, err
+	}
+	if err := signing.Check(); err != nil {
+		return nil, err
+	}
+	remote, err := client.Connect(url, options...)
+	if err != nil {
+		return nil, err
+	}
+	if as.Tenant != "" {
+		err = remote.As(as.Tenant)
+	}
+	if err == nil && signing.MessageKeys != "" {
+		err = remote.MessageKeys(signing.MessageKeys, signing.AcceptUnsigned)
+	}
+	if err != nil {
+		remote.Close()
+		return nil, err
+	}
+	return remote, nil
+}
