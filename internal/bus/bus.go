@@ -71,6 +71,8 @@ type Bus struct {
 	mu      sync.Mutex
 	streams map[string]jetstream.Stream      // handles by name, under mu
 	objects map[string]jetstream.ObjectStore // handles by bucket, under mu
+
+	bulk bulk
 }
 
 // New returns a Bus over nc. It does not ask the server anything.

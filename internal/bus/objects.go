@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/message"
@@ -18,6 +19,45 @@ import (
 	"github.com/nats-io/nuid"
 )
 
+// bulk is a connection for objects: on the one for messages these would wait behind megabytes, on
+// their way to the server and from it.
+type bulk struct {
+	mu sync.Mutex
+	js jetstream.JetStream // nil until there is an object
+}
+
+// over returns the streams over the connection for objects, which has the settings of nc and ends
+// with it.
+func (b *bulk) over(nc *nats.Conn) (jetstream.JetStream, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.js != nil {
+		return b.js, nil
+	}
+
+	closed := nc.StatusChanged(nats.CLOSED)
+	if nc.IsClosed() { // the channel may never tell
+		return nil, nats.ErrConnectionClosed
+	}
+	options := nc.Opts
+	options.Name += " (objects)"
+	own, err := options.Connect()
+	if err != nil {
+		nc.RemoveStatusListener(closed)
+		return nil, err
+	}
+	if b.js, err = jetstream.New(own); err != nil {
+		nc.RemoveStatusListener(closed)
+		own.Close()
+		return nil, err
+	}
+	go func() {
+		<-closed
+		own.Close()
+	}()
+	return b.js, nil
+}
+
 // store returns the handle of an object store; the first call asks the server for it.
 func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, error) {
 	b.mu.Lock()
@@ -27,7 +67,11 @@ func (b *Bus) store(ctx context.Context, bucket string) (jetstream.ObjectStore, 
 		return o, nil
 	}
 
-	o, err := b.JS.ObjectStore(ctx, bucket)
+	js, err := b.bulk.over(b.NC)
+	if err != nil {
+		return nil, fault.New(fault.Infrastructure, "bus: object store %s: %w", bucket, err)
+	}
+	o, err = js.ObjectStore(ctx, bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		err = fmt.Errorf("%w: %w", ErrNoStream, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/nats-io/nats.go"
 )
 
@@ -80,5 +81,23 @@ func TestObjectsInACluster(t *testing.T) {
 	}
 	if _, err := unheard.NextMsg(0); err == nats.ErrTimeout {
 		t.Error("no reader was unheard")
+	}
+}
+
+// Large payloads pass over a connection of their own, which ends with that for messages.
+func TestObjectsHaveAConnection(t *testing.T) {
+	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Listen: true})
+	large := bytes.Repeat([]byte("large"), 1<<18)
+	digest, err := b.PutBlob(ctx, large)
+	must(t, err)
+	if got, err := b.GetBlob(ctx, digest); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if s := b.NC.Stats(); s.OutBytes > 1<<18 || s.InBytes > 1<<18 {
+		t.Errorf("%d bytes left by the connection for messages, %d came", s.OutBytes, s.InBytes)
+	}
+	b.NC.Close()
+	if _, err := b.PutBlob(ctx, append(large, "other"...)); err == nil {
+		t.Error("stored after the end")
 	}
 }
