@@ -1,11 +1,11 @@
 #!/bin/sh
 # What signatures, users and TLS cost: the figures of service.sh on real servers, of an earlier commit, of this tree as anybody, with users and signed
-# messages, and with TLS to NATS and Redis besides; in rounds, so that a machine's moods fall on all of them. Usage: secured.sh COMMIT
-# [SECONDS per figure, default 6] [ROUNDS, default 3]. OLD names a folder with the commands of the commit that are built already, PREBUILT one with
+# messages, and with TLS to NATS and Redis besides. The four stacks run side by side and are loaded in turns of seconds, so that a machine's moods fall
+# on all of them; what counts is the median of the ratios of a round. Usage: secured.sh COMMIT [SECONDS per turn, default 2] [ROUNDS, default 9]. OLD names a folder with the commands of the commit that are built already, PREBUILT one with
 # those of this tree and btnlab. Reports and logs go to $OUT, by default a new folder.
 set -eu
 cd "$(dirname "$0")/../.."
-commit=$1 seconds=${2:-6} rounds=${3:-3}
+commit=$1 seconds=${2:-2} rounds=${3:-9}
 out=${OUT:-$(mktemp -d)}
 nats_port=${NATS_PORT:-14227} redis_port=${REDIS_PORT:-16384}
 mkdir -p "$out"
@@ -29,83 +29,111 @@ openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localho
 printf 'subjectAltName=DNS:localhost,IP:127.0.0.1' >"$tls/names"
 openssl x509 -req -in "$tls/server.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 2 -extfile "$tls/names" -out "$tls/server.pem" 2>/dev/null
 
-pids=
+all=
 stop() {
-  # the servers were started first and stop last
-  for pid in $pids; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
-  pids=
+  # the servers were started last and stop last
+  for pid in $all; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
 }
 trap 'stop; exit 1' INT TERM
 trap stop EXIT
 
-# stack KIND: before, plain, signed or tls
+# of KIND: sets what the stack of a kind, before, plain, signed or tls, is reached by
+of() {
+  kind=$1 dir="$out/$1" flags= redis_flags= users=
+  case $kind in before) n=0 ;; plain) n=1 ;; signed) n=2 ;; tls) n=3 ;; esac
+  nats="nats://127.0.0.1:$((nats_port + n))" redis="redis://127.0.0.1:$((redis_port + n))"
+  case $kind in signed | tls) users=yes ;; esac
+  if [ "$kind" = tls ]; then
+    nats="tls://127.0.0.1:$((nats_port + n))" redis="rediss://127.0.0.1:$((redis_port + n))"
+    flags="--nats-ca $tls/ca.pem" redis_flags="--redis-ca $tls/ca.pem"
+  fi
+}
+
+# stack KIND: starts it
 stack() {
-  kind=$1 bin=$new dir="$out/$1"
-  rm -rf "$dir"
+  of "$1"
+  bin=$new
   mkdir -p "$dir"
   [ "$kind" = before ] && bin=$old
-  nats="nats://127.0.0.1:$nats_port" redis="redis://127.0.0.1:$redis_port" flags= redis_flags= users=
-  echo "listen: 127.0.0.1:$nats_port, jetstream: {store_dir: \"$dir/streams\"}" >"$dir/nats.conf"
-  case $kind in signed | tls)
+  echo "listen: 127.0.0.1:$((nats_port + n)), jetstream: {store_dir: \"$dir/streams\"}" >"$dir/nats.conf"
+  if [ "$users" ]; then
     "$new/btn" keys "$dir/keys" >"$dir/keys.log"
     echo "include keys/accounts.conf" >>"$dir/nats.conf"
-    users=yes ;;
-  esac
+  fi
   if [ "$kind" = tls ]; then
     echo "tls: {cert_file: \"$tls/server.pem\", key_file: \"$tls/server.key\"}" >>"$dir/nats.conf"
-    nats="tls://127.0.0.1:$nats_port" redis="rediss://127.0.0.1:$redis_port" flags="--nats-ca $tls/ca.pem" redis_flags="--redis-ca $tls/ca.pem"
-    redis-server --port 0 --tls-port "$redis_port" --tls-cert-file "$tls/server.pem" --tls-key-file "$tls/server.key" --tls-ca-cert-file "$tls/ca.pem" \
+    redis-server --port 0 --tls-port $((redis_port + n)) --tls-cert-file "$tls/server.pem" --tls-key-file "$tls/server.key" --tls-ca-cert-file "$tls/ca.pem" \
       --tls-auth-clients no --save '' --dir "$dir" >"$dir/redis.log" 2>&1 &
   else
-    redis-server --port "$redis_port" --save '' --dir "$dir" >"$dir/redis.log" 2>&1 &
+    redis-server --port $((redis_port + n)) --save '' --dir "$dir" >"$dir/redis.log" 2>&1 &
   fi
-  servers=$!
+  pids=$!
   "$server" -c "$dir/nats.conf" >"$dir/nats.log" 2>&1 &
-  servers="$servers $!"
+  pids="$pids $!"
   # shellcheck disable=SC2086
   "$bin/btn" setup --nats "$nats" $flags ${users:+--config "$dir/keys/operator.json"} --wait 20s >"$dir/setup.log"
   for command in reparam-worker learn-worker contract-worker aggregator; do
     # shellcheck disable=SC2086
     "$bin/$command" --nats "$nats" --redis "$redis" $flags $redis_flags ${users:+--config "$dir/keys/$command.json"} >"$dir/$command.log" 2>&1 &
-    pids="$pids $!"
+    pids="$! $pids"
   done
-  pids="$pids $servers"
-  sleep 1
+  echo "$pids" >"$dir/pids"
+  all="$all $pids"
 }
 
-# figure ROUND NAME FLAGS…: one report of the stack that runs
-figure() {
-  round=$1 name=$2; shift 2
+# cpu: seconds of processors that servers and workers of the stack have taken
+cpu() {
+  for pid in $(cat "$dir/pids"); do cat "/proc/$pid/stat"; done | sed 's|.*) ||' | awk -v hz="$(getconf CLK_TCK)" '{ t += $12 + $13 } END { printf "%.2f\n", t / hz }'
+}
+
+# turn NAME FLAGS…: one report of the stack
+turn() {
+  name=$1 spent=$(cpu); shift
   # shellcheck disable=SC2086
-  "$new/btnlab" load --nats "$nats" $flags ${users:+--config "$dir/keys/client.json"} "$@" --duration "${seconds}s" >"$out/$kind-$name-$round.txt" || echo "exit code $?"
+  "$new/btnlab" load --nats "$nats" $flags ${users:+--config "$dir/keys/client.json"} "$@" --duration "${seconds}s" --warm-up 500ms --verify 20 >"$out/$kind-$name-$round.txt" || echo "exit code $?"
+  # the load is measured for its duration, and half a second before
+  echo "$spent $(cpu) $(value "$out/$kind-$name-$round.txt" answers 2)" |
+    awk -v s="$seconds" '{ printf "stack %.3f ms of processors per job\n", 1000 * ($2 - $1) / $3 / (s + 0.5) }' >>"$out/$kind-$name-$round.txt"
 }
 
 # value FILE LINE FIELD: a number of a report
 value() { awk -v line="$2" -v field="$3" '$1 == line { print $field; exit }' "$1"; }
 
+# each NAME FLAGS…: a turn of every stack
+each() { for kind in before plain signed tls; do of $kind; turn "$@"; done; }
+
+for kind in before plain signed tls; do stack $kind; done
+sleep 2
 round=0
 while [ $((round += 1)) -le "$rounds" ]; do
-  for kind in before plain signed tls; do
-    stack $kind
-    figure $round batch --batch 50 --outstanding 8
-    figure $round marginals --batch 50 --mar --outstanding 8
-    figure $round single --outstanding 64
-    figure $round registered --outstanding 64 --registered
-    figure $round rate --rate 300
-    stop
-  done
+  each batch --batch 50 --outstanding 8
+  each marginals --batch 50 --mar --outstanding 8
+  each single --outstanding 64
+  each registered --outstanding 64 --registered
+  each rate --rate 300
 done
 
-# The medians, and what they are of the earlier commit's.
+# median: of numbers on lines
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+# column LINE FIELD: a figure of $name on $kind beside that of the earlier commit, round by round
+column() {
+  for round in $(seq "$rounds"); do
+    echo "$(value "$out/$kind-$name-$round.txt" "$1" "$2") $(value "$out/before-$name-$round.txt" "$1" "$2")"
+  done >"$out/column"
+  printf ' %10s %5.2f' "$(cut -d' ' -f1 "$out/column" | median)" "$(awk '{ print $1 / $2 }' "$out/column" | median)"
+}
+
+# Queries/s, jobs/s, or ms from a job's arrival to its answer; ms of processors per job; both with the median of their ratios to the earlier commit's.
 for name in batch marginals single registered rate; do
   for kind in before plain signed tls; do
-    for round in $(seq "$rounds"); do
-      file="$out/$kind-$name-$round.txt"
-      case $name in
-        batch | marginals) value "$file" answers 4 ;; # queries/s
-        rate) value "$file" arrival 4 ;; # to answer, p50, ms
-        *) value "$file" answers 2 ;; # jobs/s
-      esac
-    done | sort -n | awk -v name="$name" -v kind="$kind" '{ v[NR] = $1 } END { print name, kind, v[int((NR + 1) / 2)] }'
+    printf '%-12s %-8s' $name $kind
+    case $name in
+      batch | marginals) column answers 4 ;;
+      rate) column arrival 4 ;;
+      *) column answers 2 ;;
+    esac
+    column stack 2
+    echo
   done
-done | awk '$2 == "before" { first = $3 } { printf "%-12s %-8s %10s %6.2f\n", $1, $2, $3, (first ? $3 / first : 0) }' | tee "$out/medians.txt"
+done | tee "$out/medians.txt"

@@ -40,6 +40,7 @@ func (p *puller) ask() {
 		if l.asked > 0 && at.After(l.lost) {
 			p.in.Log.Debug("a request for messages was lost", "consumer", l.consumer)
 			l.asked = 0
+			l.troubled = at
 		}
 
 		barred, behind := p.behind(l, at)
@@ -51,8 +52,18 @@ func (p *puller) ask() {
 		if have > want/2 || at.Before(l.again) || !behind || !p.room(l) {
 			continue
 		}
-		p.pull(l, want-have, expiry, at.Add(expiry+lostAfter))
+		open, lost := l.patience(at, expiry)
+		p.pull(l, want-have, open, at.Add(lost))
 	}
+}
+
+// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost.
+func (l *lane) patience(at time.Time, expiry time.Duration) (open, lost time.Duration) {
+	if at.Sub(l.troubled) < troubledFor {
+		open = min(expiry, troubledExpiry)
+		return open, open + troubledLost
+	}
+	return expiry, expiry + lostAfter
 }
 
 // askBeyond requests messages of other tenants than those that have all slots: it waits at the lanes
@@ -63,8 +74,9 @@ func (p *puller) askBeyond(at time.Time) {
 	}
 	looks := false
 	for _, l := range p.lanes {
-		if at.After(l.lost) {
+		if l.asked > 0 && at.After(l.lost) {
 			l.asked = 0
+			l.troubled = at
 		}
 		barred, behind := p.behind(l, at)
 		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l) {
@@ -72,7 +84,8 @@ func (p *puller) askBeyond(at time.Time) {
 		}
 		if !l.busy() {
 			p.waits = true
-			p.pull(l, 1, pullExpiry, at.Add(pullExpiry+lostAfter))
+			open, lost := l.patience(at, pullExpiry)
+			p.pull(l, 1, open, at.Add(lost))
 			continue
 		}
 		looks = true

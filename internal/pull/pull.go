@@ -31,6 +31,12 @@ const (
 	pullExpiry = 2 * time.Second
 	lostAfter  = time.Second
 
+	// A lane whose requests are not answered is asked anew every second: it may have had no leader, and
+	// a leader that was chosen since does not know them.
+	troubledExpiry = 500 * time.Millisecond
+	troubledLost   = 500 * time.Millisecond
+	troubledFor    = 10 * time.Second
+
 	// lookLost is how long a request that does not wait may take.
 	lookLost = time.Second
 
@@ -131,6 +137,7 @@ type lane struct {
 	asked    int       // messages that were requested and have not come
 	lost     time.Time // when the requests for them count as lost
 	again    time.Time // no request before
+	troubled time.Time // when a request was lost or refused last
 	looked   time.Time // when it was looked at with no slot free
 	aside    time.Time // when the last heavy message that was put aside comes back
 	waiting  []held

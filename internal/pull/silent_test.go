@@ -2,6 +2,7 @@ package pull_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -116,6 +117,50 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 	})
 	until(ctx, t, func() bool { return done.Load() == sent })
 	end()
+}
+
+// A consumer that does not answer, as one without a leader, is asked anew sooner than one that does.
+func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	s, err := embedded.Start(ctx, embedded.Options{NoRedis: true})
+	must(t, err)
+	defer s.Close()
+	nc, err := s.Connect("test")
+	must(t, err)
+	b, err := bus.New(nc)
+	must(t, err)
+
+	asked := make(chan time.Duration, 64)
+	_, err = nc.Subscribe("$JS.API.CONSUMER.MSG.NEXT.NOBODY.nobody", func(m *nats.Msg) {
+		var request struct{ Expires time.Duration }
+		if err := json.Unmarshal(m.Data, &request); err != nil {
+			t.Error(err)
+		}
+		asked <- request.Expires
+	})
+	must(t, err)
+	var running sync.WaitGroup
+	defer running.Wait()
+	ended, end := context.WithCancel(ctx)
+	defer end()
+	running.Go(func() {
+		must(t, pull.Run(ended, b, pull.Intake{
+			Stream: "NOBODY", Name: "nobody", Consumers: []string{"nobody"}, Prefetch: 4, Slots: 1, Heartbeat: time.Second, Hard: ctx,
+			Log: slog.New(slog.DiscardHandler),
+		}))
+	})
+	first := <-asked
+	for {
+		select {
+		case next := <-asked:
+			if 4*next <= first {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatalf("it is asked for %v each time", first)
+		}
+	}
 }
 
 // until waits for a condition.

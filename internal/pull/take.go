@@ -48,7 +48,8 @@ func (p *puller) take(m *nats.Msg) error {
 	}
 	if got.Err != nil {
 		p.check(l)
-		l.again = time.Now().Add(pullRetry)
+		l.troubled = time.Now()
+		l.again = l.troubled.Add(pullRetry)
 		p.bus.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", got.Err)
 	}
 	return nil
