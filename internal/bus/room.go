@@ -272,7 +272,7 @@ func (r *Room) fullBehind(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// waiting returns how many messages wait at the lane's consumer, or at the one for all lanes
+// waiting returns how many messages wait at the lane's consumer or are with workers, which hold many; or those of the one for all lanes
 // (single).
 func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err error) {
 	s, err := r.b.Stream(ctx, r.stream)
@@ -290,7 +290,7 @@ func (r *Room) waiting(ctx context.Context, lane int) (n int, single bool, err e
 			fault.Infrastructure, "bus: consumer %s of stream %s: %w", r.consumer, r.stream, err,
 		)
 	}
-	return int(c.CachedInfo().NumPending), single, nil
+	return int(c.CachedInfo().NumPending) + c.CachedInfo().NumAckPending, single, nil
 }
 
 // Backlog returns how many jobs of one lane may wait before the first stage.

@@ -43,9 +43,12 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	}
 }
 
+// peerPatience is how long a cluster is waited for that says that its servers have too little room: its leader may not have
+// heard of them yet.
 const (
 	leaderPatience = 30 * time.Second
 	leaderPause    = 200 * time.Millisecond
+	peerPatience   = 5 * time.Second
 )
 
 // unavailable reports whether a cluster has no leader yet for what was asked.
@@ -75,12 +78,21 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		}
 	}
 
-	for {
-		created, err := setupStreams(ctx, js, c, room)
+	var created []string // with so much room
+	for until := time.Now().Add(peerPatience); ; {
+		more, err := setupStreams(ctx, js, c, room)
+		created = append(created, more...)
 		if err == nil {
 			break
 		}
 
+		if noPeers(err) && time.Now().Before(until) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(leaderPause):
+			}
+			continue
+		}
 		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom {
 			return fault.New(
 				fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20,
@@ -93,6 +105,7 @@ func setup(ctx context.Context, nc *nats.Conn, c Config) error {
 				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
 			}
 		}
+		created = nil
 		room /= 2
 	}
 
@@ -162,10 +175,14 @@ func lacksRoom(err error) bool {
 	switch api.ErrorCode {
 	case 10002, 10023, 10028, 10047: // account, server, memory, storage
 		return true
-	case 10005: // no server of a cluster has it, for this or another reason
-		return strings.Contains(api.Description, "insufficient storage")
 	}
-	return false
+	return noPeers(err)
+}
+
+// noPeers reports whether no servers of a cluster have that many bytes, or none that its leader knows of.
+func noPeers(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == 10005 && strings.Contains(api.Description, "insufficient storage")
 }
 
 // setupStreams sets up all streams and object stores, and returns the names of those that it
@@ -334,13 +351,36 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
-			if _, err := set(ctx, cc); err != nil {
+			if err := placed(ctx, func(ctx context.Context) error {
+				_, err := set(ctx, cc)
+				return err
+			}); err != nil {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// placed makes or changes a consumer, which takes hardly any room: a cluster without servers for it (10023) has not heard of them
+// yet, or has no leader, and is asked again. It goes on when others fail, lest a consumer that was removed to be moved is lost with
+// what it has acknowledged.
+func placed(ctx context.Context, set func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
+	defer cancel()
+	for {
+		err := set(ctx)
+		var api *jetstream.APIError
+		if !unavailable(err) && (!errors.As(err, &api) || api.ErrorCode != 10023) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(leaderPause):
+		}
+	}
 }
 
 // moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc,

@@ -212,8 +212,9 @@ func TestCrowdedLane(t *testing.T) {
 // soon; the rest is refused.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
-	narrow := calm
+	narrow := quick
 	narrow.Backlog = 32
+	narrow.AckWait = 600 * time.Millisecond // five of them have to pass before a busy machine makes a job fail
 	r := newRig(t, embedded.Options{NoRedis: true}, narrow)
 	for _, name := range []string{"BTN_NETWORK", "BTN_TASK"} {
 		s, err := r.js.Stream(r.ctx, name)
