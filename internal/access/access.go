@@ -124,11 +124,6 @@ func (r *Role) asStage() {
 		} {
 			r.Publish = append(r.Publish, api("STREAM.PURGE."+stream)...)
 		}
-		// It makes streams anew whose server is gone.
-		for _, stream := range streams.Remade() {
-			r.Publish = append(r.Publish,
-				api("STREAM.DELETE."+stream, "STREAM.CREATE."+stream, "CONSUMER.CREATE."+stream+".>")...)
-		}
 	}
 }
 

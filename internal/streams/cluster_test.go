@@ -3,7 +3,6 @@ package streams_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
-	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/internal/streams"
 	"github.com/basetensor/basetensor/internal/testserver"
 	"github.com/basetensor/basetensor/pkg/wire"
@@ -68,12 +66,6 @@ func TestSetupOfACluster(t *testing.T) {
 	}
 	replicas := func() (all []int) {
 		for s := range b.JS.ListStreams(ctx).Info() {
-			if slices.Contains(streams.Remade(), s.Config.Name) {
-				if s.Config.Replicas != 1 {
-					t.Errorf("%s has %d replicas", s.Config.Name, s.Config.Replicas)
-				}
-				continue
-			}
 			all = append(all, s.Config.Replicas)
 		}
 		slices.Sort(all)
@@ -150,96 +142,5 @@ func TestSetupOfACluster(t *testing.T) {
 	}
 	if err := streams.Setup(ctx, nc, streams.Config{KeepAtLeast: 2 * time.Hour}); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("longer at least than at most: %v", err)
-	}
-}
-
-// A stream in the memory of one server is made anew on another when that server dies, with its consumers; messages then pass again,
-// and the server that comes back does not bring the old stream with it.
-func TestStreamsOfADeadServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts three real nats-servers")
-	}
-	t.Parallel()
-	cluster := testserver.NATSCluster(t, 3, testserver.NATSOptions{Config: "../../deploy/nats-server.conf"})
-	nc, err := nats.Connect(cluster.URL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	b, err := bus.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(streams.Setup(ctx, nc, streams.Config{Replicas: 3, MaxBytes: 1 << 30}))
-	log := slog.New(slog.DiscardHandler)
-	var revivers []*streams.Reviver
-	for range 2 { // as in two aggregators
-		r := &streams.Reviver{Bus: b, Log: log, Mender: &streams.Mender{Bus: b, Log: log}}
-		go r.Watch(ctx)
-		revivers = append(revivers, r)
-	}
-
-	where := func() string { // the server that has tasks
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		s, err := b.JS.Stream(ctx, bus.StreamTask)
-		if err != nil || s.CachedInfo().Cluster == nil {
-			return ""
-		}
-		return s.CachedInfo().Cluster.Leader
-	}
-	task := func(n int) {
-		t.Helper()
-		subject := message.TaskSubject(3, "job", 3, n)
-		must(b.Put(ctx, &nats.Msg{Subject: subject, Data: []byte("a task")}))
-		lane, err := b.JS.Consumer(ctx, bus.StreamTask, streams.Tasks.ConsumerName(3))
-		for bus.Missing(err) && ctx.Err() == nil { // consumers are made after their stream
-			lane, err = b.JS.Consumer(ctx, bus.StreamTask, streams.Tasks.ConsumerName(3))
-		}
-		must(err)
-		m, err := lane.Next(jetstream.FetchMaxWait(20 * time.Second))
-		must(err)
-		if m.Subject() != subject {
-			t.Errorf("%s is delivered, want %s", m.Subject(), subject)
-		}
-		must(m.DoubleAck(ctx))
-	}
-
-	task(0)
-	for _, r := range revivers {
-		for !r.Alone() {
-			if ctx.Err() != nil {
-				t.Fatal("nobody has seen that the streams are in memory")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	first := where()
-	dead := cluster.Named(first)
-	dead.Kill()
-	began := time.Now()
-	second := first
-	for second == "" || second == first {
-		if ctx.Err() != nil {
-			t.Fatal("tasks are on no server")
-		}
-		second = where()
-	}
-	t.Logf("tasks are on another server after %v", time.Since(began).Round(10*time.Millisecond))
-	task(1)
-
-	second = where()
-	must(dead.Restart())
-	task(2)
-	if is := where(); is != second {
-		t.Errorf("tasks have moved from %s to %s", second, is)
 	}
 }

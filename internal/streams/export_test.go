@@ -32,10 +32,3 @@ func (f Feed) Consumers(
 ) []jetstream.ConsumerConfig {
 	return f.consumers(c.WithDefaults())
 }
-
-// Alone reports whether r has seen that the streams are in the memory of one server.
-func (r *Reviver) Alone() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.alone
-}

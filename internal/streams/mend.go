@@ -39,7 +39,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 		if have[want.Name] {
 			continue
 		}
-		want.MaxBytes = bytesOf(want, c, room)
+		want.MaxBytes = bytesOf(want, room)
 		_, err := m.Bus.JS.CreateStream(ctx, want)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fault.New(
@@ -186,8 +186,8 @@ func (m *Mender) settingsInUse(
 
 		is := s.CachedInfo().Config
 		have[like.Name] = true
-		c.Replicas = max(c.Replicas, is.Replicas)
-		if !remade[like.Name] {
+		c.Replicas = is.Replicas
+		if !remade[like.Name] || c.Replicas == 1 {
 			c.InMemory = is.Storage == jetstream.MemoryStorage
 		}
 		room = max(room, is.MaxBytes/like.MaxBytes*shares)

@@ -202,7 +202,7 @@ func setupStreams(
 	}
 
 	for _, want := range topology(c) {
-		want.MaxBytes = bytesOf(want, c, room)
+		want.MaxBytes = bytesOf(want, room)
 		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
 		if err != nil {
 			return created, fmt.Errorf("stream %s: %w", want.Name, err)

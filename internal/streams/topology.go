@@ -2,8 +2,6 @@ package streams
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -27,8 +25,8 @@ const deadFor = 7 * 24 * time.Hour
 // objectStores say how many each has.
 const shares = 48
 
-// rememberedRoom bounds the memory of a stream of a cluster that can be made again.
-const rememberedRoom = 256 << 20
+// replicatedRoom bounds the memory of a stream with replicas that can be made again.
+const replicatedRoom = 256 << 20
 
 // objectStore is an object store with the name of the stream behind it. Its MaxBytes is in shares.
 type objectStore struct {
@@ -100,15 +98,13 @@ func topology(c Config) []jetstream.StreamConfig {
 		return s
 	}
 
-	// async lets the server write a stream later than it acknowledges or, where the others have
-	// replicas, not at all: it is in the memory of one server. A power cut may lose messages then, and
-	// the sweeper starts their jobs again. Models and answers are written as the server's
-	// sync_interval says.
+	// async lets the server write a stream later than it acknowledges or, where other servers have
+	// it too, not at all. A power cut may lose messages then, and the sweeper starts their jobs
+	// again. Models and answers are written as the server's sync_interval says.
 	async := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		switch {
 		case c.Replicas > 1:
 			s.Storage = jetstream.MemoryStorage
-			s.Replicas = 1
 		case !c.InMemory:
 			s.PersistMode = jetstream.AsyncPersistMode
 		}
@@ -181,19 +177,15 @@ func topology(c Config) []jetstream.StreamConfig {
 }
 
 // remade lists the streams whose messages can be made again from the models. They are written
-// asynchronously; where the others have replicas they are in the memory of one server, and a Reviver
-// looks after them.
+// asynchronously, and with replicas kept in memory.
 var remade = map[string]bool{bus.StreamNetwork: true, bus.StreamTask: true, bus.StreamPartial: true}
 
-// Remade lists them by name.
-func Remade() []string { return slices.Sorted(maps.Keys(remade)) }
-
-// bytesOf returns the bytes of a stream whose MaxBytes is in shares, of c's topology. Those of a cluster that are made again take
-// memory, so they are bounded.
-func bytesOf(s jetstream.StreamConfig, c Config, room int64) int64 {
+// bytesOf returns the bytes of a stream whose MaxBytes is in shares. With replicas those that are made again take the memory of
+// every server, so they are bounded.
+func bytesOf(s jetstream.StreamConfig, room int64) int64 {
 	bytes := s.MaxBytes * (room / shares)
-	if remade[s.Name] && c.Replicas > 1 {
-		bytes = min(bytes, rememberedRoom)
+	if remade[s.Name] && s.Replicas > 1 {
+		bytes = min(bytes, replicatedRoom)
 	}
 	return bytes
 }

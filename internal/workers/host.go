@@ -276,8 +276,7 @@ func (h *Host) aggregate(w *Worker) {
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	reviver := &streams.Reviver{Bus: h.Bus, Log: w.loop.Log, Mender: &w.mender}
-	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets, reviver.Watch)
+	w.beside = append(w.beside, a.keeper.Watch, a.tidy, a.buckets)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,
