@@ -129,6 +129,11 @@ func (b *Bus) checkObject(ctx context.Context, o jetstream.ObjectStore, name str
 		return nil
 	}
 	_, err := b.readObject(ctx, o, name, size)
+	// a server may not have it yet
+	for began := time.Now(); errors.Is(err, jetstream.ErrObjectNotFound) && time.Since(began) < lostFor && ctx.Err() == nil; {
+		pause(ctx, retryEvery)
+		_, err = b.readObject(ctx, o, name, size)
+	}
 	if err == nil {
 		return nil
 	}
