@@ -334,8 +334,8 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	g.SetLimit(wire.Lanes)
 	for _, cc := range f.consumers(c) {
 		g.Go(func() error {
-			set := s.CreateConsumer
-			is, err := s.Consumer(ctx, cc.Durable)
+			set, moved := s.CreateConsumer, false
+			is, err := consumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
 			if err == nil {
 				// Where an existing consumer began cannot be changed.
 				have := is.CachedInfo().Config
@@ -344,14 +344,14 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 				cc.OptStartTime = have.OptStartTime
 				set = s.UpdateConsumer
 				if cc.MemoryStorage != have.MemoryStorage {
-					set = s.CreateConsumer
+					set, moved = s.CreateConsumer, true
 					err = moveConsumer(ctx, s, is.CachedInfo(), &cc)
 				}
 			}
 			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
-			if err := placed(ctx, func(ctx context.Context) error {
+			if err := placed(ctx, moved, func(ctx context.Context) error {
 				_, err := set(ctx, cc)
 				return err
 			}); err != nil {
@@ -363,16 +363,38 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	return g.Wait()
 }
 
+// consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as if nothing had been acknowledged, and
+// names no leader: then it is asked again.
+func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
+	for until := time.Now().Add(leaderPatience); ; {
+		c, err := s.Consumer(ctx, name)
+		if err != nil || !clustered || c.CachedInfo().Cluster != nil && c.CachedInfo().Cluster.Leader != "" {
+			return c, err
+		}
+		if time.Now().After(until) {
+			return nil, fmt.Errorf("it has had no leader for %v", leaderPatience)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(leaderPause):
+		}
+	}
+}
+
 // placed makes or changes a consumer, which takes hardly any room: a cluster without servers for it (10023) has not heard of them
-// yet, or has no leader, and is asked again. It goes on when others fail, lest a consumer that was removed to be moved is lost with
-// what it has acknowledged.
-func placed(ctx context.Context, set func(context.Context) error) error {
+// yet, or has no leader, and is asked again. One that was removed to be moved may be there for a while. It goes on when others fail,
+// lest a consumer that was removed is lost with what it has acknowledged.
+func placed(ctx context.Context, moved bool, set func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
-	for {
+	for began := time.Now(); ; {
 		err := set(ctx)
 		var api *jetstream.APIError
-		if !unavailable(err) && (!errors.As(err, &api) || api.ErrorCode != 10023) {
+		switch {
+		case unavailable(err), errors.As(err, &api) && api.ErrorCode == 10023:
+		case moved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience:
+		default:
 			return err
 		}
 		select {
