@@ -9,6 +9,8 @@ import (
 type Model struct {
 	Domains []int    // Domains[i] ≥ 1 is the number of values of variable i
 	Names   []string // optional: a name per variable, or nil
+	// States are optional: per variable a name per value, or nil for a variable whose values have none.
+	States  [][]string
 	Factors []Factor
 	// Bayes says that the file called the factors conditional probability tables. It is never relied on for correctness;
 	// Unnormalised says where it is not so.

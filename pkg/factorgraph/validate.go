@@ -18,7 +18,7 @@ func modelError(format string, args ...any) error {
 }
 
 // Validate checks that m is a factor graph: every domain has at least one value, names (if any) are one per
-// variable, every scope is within range and without repetition, and every table is a valid tensor whose
+// variable and one per value, every scope is within range and without repetition, and every table is a valid tensor whose
 // dimensions are its scope's domains. Negative entries are allowed: the algebra does not mind them. Time
 // linear in the size of the model.
 //
@@ -34,6 +34,14 @@ func (m *Model) Validate() error {
 	}
 	if m.Names != nil && len(m.Names) != len(m.Domains) {
 		return modelError("%d names for %d variables", len(m.Names), len(m.Domains))
+	}
+	if m.States != nil && len(m.States) != len(m.Domains) {
+		return modelError("names of the values of %d variables, the model has %d", len(m.States), len(m.Domains))
+	}
+	for i, names := range m.States {
+		if names != nil && len(names) != m.Domains[i] {
+			return modelError("variable %d: %d names for %d values", i, len(names), m.Domains[i])
+		}
 	}
 	seen := make([]int, len(m.Domains)) // 1 + the last factor whose scope had the variable
 	for j := range m.Factors {

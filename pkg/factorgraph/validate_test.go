@@ -35,6 +35,11 @@ func TestModelValidate(t *testing.T) {
 		{one([]int{2}, nil, dense(nil, 3)), ""},
 		{&factorgraph.Model{Domains: []int{2, 0}}, "invalid model: variable 1: domain of size 0, at least 1 is needed"},
 		{&factorgraph.Model{Domains: []int{2}, Names: []string{"a", "b"}}, "invalid model: 2 names for 1 variables"},
+		{&factorgraph.Model{Domains: []int{2}, States: [][]string{{"no", "yes"}, nil}},
+			"invalid model: names of the values of 2 variables, the model has 1"},
+		{&factorgraph.Model{Domains: []int{2, 3}, States: [][]string{nil, {"no", "yes"}}},
+			"invalid model: variable 1: 2 names for 3 values"},
+		{&factorgraph.Model{Domains: []int{2, 3}, States: [][]string{{"no", "yes"}, nil}}, ""},
 		{
 			one([]int{2}, []int{1}, dense([]int{2}, 1, 1)),
 			"invalid model: factor 0: scope position 0: variable 1, the model has 1",
