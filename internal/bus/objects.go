@@ -104,7 +104,7 @@ func (b *Bus) putObject(
 		return "", err
 	}
 
-	if _, err = o.Put(ctx, meta, bytes.NewReader(data)); err == nil {
+	if err = putOnce(ctx, o, meta, data); err == nil {
 		b.stored(chunks)
 		if err = b.checkObject(ctx, o, name, len(data)); damaged(err) && ctx.Err() == nil {
 			return b.putObject(ctx, in, digest, data)
@@ -120,6 +120,39 @@ func (b *Bus) putObject(
 		}
 	}
 	return "", refusal("object "+name, err)
+}
+
+// putOnce writes an object. Where its context ends, it returns, and what was written is removed: the client library purges the
+// chunks of what it gives up, but under the context that has ended, and then they would stay, with nobody to delete them.
+func putOnce(ctx context.Context, o jetstream.ObjectStore, meta jetstream.ObjectMeta, data []byte) error {
+	lasting := context.WithoutCancel(ctx)
+	put := make(chan error, 1)
+	go func() {
+		_, err := o.Put(lasting, meta, whileWanted{ctx, bytes.NewReader(data)})
+		if err == nil && ctx.Err() != nil {
+			_ = o.Delete(lasting, meta.Name) // else it expires
+		}
+		put <- err
+	}()
+	select {
+	case err := <-put:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// whileWanted is a reader that ends with a context.
+type whileWanted struct {
+	ctx context.Context
+	*bytes.Reader
+}
+
+func (r whileWanted) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
 }
 
 // checkObject reads in a cluster what was written, and deletes it if it is damaged: the client library publishes again what found no

@@ -2,10 +2,13 @@ package bus_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/embedded"
@@ -99,5 +102,57 @@ func TestObjectsHaveAConnection(t *testing.T) {
 	b.NC.Close()
 	if _, err := b.PutBlob(ctx, append(large, "other"...)); err == nil {
 		t.Error("stored after the end")
+	}
+}
+
+// chunks returns how many subjects of chunks there are.
+func chunks(t *testing.T, b *bus.Bus) int {
+	t.Helper()
+	there, err := b.Subjects(t.Context(), bus.ObjectsBlob, "$O.BTN_BLOB.C.>")
+	must(t, err)
+	return len(there)
+}
+
+// Of large bytes whose writer gives up nothing stays.
+func TestGivingUpAnObjectLeavesNothing(t *testing.T) {
+	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Listen: true})
+	giving, cancel := context.WithCancel(ctx)
+	first, err := b.NC.Subscribe("$O.BTN_BLOB.C.>", func(*nats.Msg) { cancel() })
+	must(t, err)
+	must(t, first.AutoUnsubscribe(1))
+	must(t, b.NC.Flush())
+	if _, err := b.PutBlob(giving, make([]byte, 32<<20)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it was not given up: %v", err)
+	}
+	for chunks(t, b) > 0 {
+		if ctx.Err() != nil {
+			t.Fatal("chunks stay")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Chunks whose writer died make room when they are old, and those of objects stay.
+func TestChunksOfNobodyGo(t *testing.T) {
+	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Listen: true})
+	large := bytes.Repeat([]byte("large"), 1<<15)
+	digest, err := b.PutBlob(ctx, large)
+	must(t, err)
+	must(t, b.NC.Publish("$O.BTN_BLOB.C.nobody", make([]byte, 1000)))
+	must(t, b.NC.Flush())
+	long := time.Now().Add(-time.Hour)
+	must(t, b.DropObjects(ctx, long, 0))
+	if n := chunks(t, b); n != 2 {
+		t.Errorf("young ones: %d subjects of chunks, 2 were written", n)
+	}
+
+	defer func() { bus.Clock = time.Now }()
+	bus.Clock = func() time.Time { return time.Now().Add(2 * time.Minute) }
+	must(t, b.DropObjects(ctx, long, 0))
+	if n := chunks(t, b); n != 1 {
+		t.Errorf("old ones: %d subjects of chunks, 1 is an object's", n)
+	}
+	if got, err := b.GetBlob(ctx, digest); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

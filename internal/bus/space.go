@@ -227,8 +227,8 @@ func (b *Bus) RenewPayload(ctx context.Context, owner string, h nats.Header) err
 	return err
 }
 
-// DropObjects removes objects of blobs, the oldest first, until all together have at most that many
-// bytes. It keeps those whose blob was stored or renewed since a time.
+// DropObjects removes chunks that belong to no object, and objects of blobs, the oldest first, until their stream has at most that
+// many bytes. It keeps those whose blob was stored or renewed since a time.
 func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) error {
 	o, err := b.store(ctx, BucketBlob)
 	if err != nil {
@@ -239,11 +239,10 @@ func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) er
 		return fault.New(fault.Infrastructure, "bus: object store %s: %w", BucketBlob, err)
 	}
 
-	var all uint64
-	for _, info := range objects {
-		all += info.Size
+	all, err := b.dropChunks(ctx, objects)
+	if err != nil {
+		return err
 	}
-
 	slices.SortFunc(
 		objects, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) },
 	)
@@ -257,10 +256,49 @@ func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) er
 			return err
 		}
 		if dropped {
-			all -= info.Size
+			all -= min(all, info.Size)
 		}
 	}
 	return nil
+}
+
+// chunksAlone is the age at which chunks belong to no object that is still being written.
+const chunksAlone = time.Minute
+
+// dropChunks removes old chunks that belong to none of the objects, which who wrote them did not live to end. It returns the
+// bytes that are left, whatever they are.
+func (b *Bus) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (left uint64, err error) {
+	chunks := "$O." + BucketBlob + ".C."
+	there, err := b.Subjects(ctx, ObjectsBlob, chunks+">")
+	if err != nil {
+		return 0, err
+	}
+	for _, info := range objects {
+		delete(there, chunks+info.NUID)
+	}
+
+	s, err := b.Stream(ctx, ObjectsBlob)
+	if err != nil {
+		return 0, err
+	}
+	for subject := range there {
+		last, err := b.getRaw(ctx, ObjectsBlob, subject)
+		if errors.Is(err, ErrNotFound) || err == nil && b.Since(last.Time) < chunksAlone {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return 0, fault.New(fault.Infrastructure, "bus: chunks %s: %w", subject, err)
+		}
+	}
+
+	info, err := s.Info(ctx)
+	if err != nil {
+		return 0, fault.New(fault.Infrastructure, "bus: stream %s: %w", ObjectsBlob, err)
+	}
+	return info.State.Bytes, nil
 }
 
 // dropObject removes an object and the blob that names it, unless one of them is younger than a
