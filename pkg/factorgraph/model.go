@@ -8,7 +8,7 @@ import (
 // Model is a factor graph: P(x) ∝ Π_j φ_j(x_j). Its partition function is Z = Σ_x Π_j φ_j(x_j).
 type Model struct {
 	Domains []int    // Domains[i] ≥ 1 is the number of values of variable i
-	Names   []string // optional: a name per variable, or nil
+	Names   []string // optional: a name per variable, empty for none, or nil; see Labels
 	// States are optional: per variable a name per value, or nil for a variable whose values have none.
 	States  [][]string
 	Factors []Factor

@@ -17,10 +17,9 @@ func modelError(format string, args ...any) error {
 	return fault.New(fault.BadInput, "%w: "+format, append([]any{ErrModel}, args...)...)
 }
 
-// Validate checks that m is a factor graph: every domain has at least one value, names (if any) are one per
-// variable and one per value, every scope is within range and without repetition, and every table is a valid tensor whose
-// dimensions are its scope's domains. Negative entries are allowed: the algebra does not mind them. Time
-// linear in the size of the model.
+// Validate checks that m is a factor graph: every domain has at least one value, names (if any) are those of NewLabels, every scope is
+// within range and without repetition, and every table is a valid tensor whose dimensions are its scope's domains. Negative entries are
+// allowed: the algebra does not mind them. Time linear in the size of the model.
 //
 // Errors wrap ErrModel, carry fault.BadInput and name the variable or the factor.
 func (m *Model) Validate() error {
@@ -32,16 +31,8 @@ func (m *Model) Validate() error {
 			return modelError("variable %d: domain of size %d, at least 1 is needed", i, d)
 		}
 	}
-	if m.Names != nil && len(m.Names) != len(m.Domains) {
-		return modelError("%d names for %d variables", len(m.Names), len(m.Domains))
-	}
-	if m.States != nil && len(m.States) != len(m.Domains) {
-		return modelError("names of the values of %d variables, the model has %d", len(m.States), len(m.Domains))
-	}
-	for i, names := range m.States {
-		if names != nil && len(names) != m.Domains[i] {
-			return modelError("variable %d: %d names for %d values", i, len(names), m.Domains[i])
-		}
+	if _, err := m.Labels(); err != nil {
+		return err
 	}
 	seen := make([]int, len(m.Domains)) // 1 + the last factor whose scope had the variable
 	for j := range m.Factors {

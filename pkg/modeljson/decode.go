@@ -72,21 +72,8 @@ func (f *file) model(l Limits) (*factorgraph.Model, error) {
 		Domains: make([]int, len(f.Variables)),
 		Factors: make([]factorgraph.Factor, len(f.Factors)),
 	}
-	named := slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Name != "" })
-	if named {
-		m.Names = make([]string, len(f.Variables))
-	}
-	for i, v := range f.Variables {
-		m.Domains[i] = v.Domain
-		if v.Domain < 1 {
-			return nil, modelError("variable %d: domain of size %d, at least 1 is needed", i, v.Domain)
-		}
-		if v.Domain > l.Domain {
-			return nil, fmt.Errorf("%w: variable %d: domain of size %d, at most %d is read", ErrLimit, i, v.Domain, l.Domain)
-		}
-		if named {
-			m.Names[i] = v.Name
-		}
+	if err := f.variables(m, l); err != nil {
+		return nil, err
 	}
 	levels := l.Levels
 	for j := range f.Factors {
@@ -97,4 +84,39 @@ func (f *file) model(l Limits) (*factorgraph.Model, error) {
 		m.Factors[j] = factorgraph.Factor{Scope: f.Factors[j].Scope, Table: t}
 	}
 	return m, m.Validate()
+}
+
+// variables reads the variables' domains and names into m.
+func (f *file) variables(m *factorgraph.Model, l Limits) error {
+	if slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Name != "" }) {
+		m.Names = make([]string, len(f.Variables))
+	}
+	if slices.ContainsFunc(f.Variables, func(v variable) bool { return v.States != nil }) {
+		m.States = make([][]string, len(f.Variables))
+	}
+	for i, v := range f.Variables {
+		switch {
+		case v.Domain == nil && v.States == nil:
+			return modelError("variable %d: neither a domain nor states", i)
+		case v.Domain == nil:
+			m.Domains[i] = len(v.States)
+		default:
+			m.Domains[i] = *v.Domain
+		}
+		switch d := m.Domains[i]; {
+		case d < 1:
+			return modelError("variable %d: domain of size %d, at least 1 is needed", i, d)
+		case d > l.Domain:
+			return fmt.Errorf("%w: variable %d: domain of size %d, at most %d is read", ErrLimit, i, d, l.Domain)
+		case v.States != nil && len(v.States) != d:
+			return modelError("variable %d: %d states, the domain is of size %d", i, len(v.States), d)
+		}
+		if m.Names != nil {
+			m.Names[i] = v.Name
+		}
+		if m.States != nil {
+			m.States[i] = v.States
+		}
+	}
+	return nil
 }

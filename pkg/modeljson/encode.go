@@ -27,9 +27,12 @@ func Encode(w io.Writer, m *factorgraph.Model) error {
 	}
 	fmt.Fprint(b, "  \"variables\": [")
 	for i, d := range m.Domains {
-		v := variable{Domain: d}
+		v := variable{Domain: &d}
 		if m.Names != nil {
 			v.Name = m.Names[i]
+		}
+		if m.States != nil && len(m.States[i]) > 0 {
+			v.Domain, v.States = nil, m.States[i]
 		}
 		if err := line(b, i, v); err != nil {
 			return err

@@ -1,6 +1,7 @@
 // Package modeljson reads and writes the native model file: JSON that holds what the UAI format cannot, namely CP,
-// symmetric and symmetry-CP factors, names, and values beyond the range of float64. schemas/model.schema.json describes
-// it; Decode is stricter in what a schema cannot say (lengths against domains, duplicate keys).
+// symmetric and symmetry-CP factors, names of variables and of their values, and values beyond the range of float64.
+// schemas/model.schema.json describes it; Decode is stricter in what a schema cannot say (lengths against domains,
+// duplicate keys).
 package modeljson
 
 import (
@@ -55,8 +56,9 @@ type file struct {
 }
 
 type variable struct {
-	Name   string `json:"name,omitempty"`
-	Domain int    `json:"domain"`
+	Name   string   `json:"name,omitempty"`
+	Domain *int     `json:"domain,omitempty"` // the number of states where there are states
+	States []string `json:"states,omitempty"`
 }
 
 // factor has exactly one of the four forms.

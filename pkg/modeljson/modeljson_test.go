@@ -59,6 +59,14 @@ func TestEncodeDecodeIsTheIdentity(t *testing.T) {
 				m.Names[i] = fmt.Sprintf("x%d \"é\"", i)
 			}
 		}
+		if seed%4 == 0 && len(m.Domains) > 0 {
+			m.States = make([][]string, len(m.Domains))
+			for i, d := range m.Domains {
+				for x := 0; i%3 != 1 && x < d; x++ {
+					m.States[i] = append(m.States[i], fmt.Sprintf("<%d & ü", x))
+				}
+			}
+		}
 		normalise(m)
 		var first, second bytes.Buffer
 		if err := errors.Join(Encode(&first, m), Encode(&second, m)); err != nil {
@@ -97,7 +105,7 @@ func normalise(m *factorgraph.Model) {
 const everything = `{
   "basetensor_model": 1,
   "description": "all forms",
-  "variables": [{"name": "a", "domain": 2}, {"domain": 2}, {"name": "c", "domain": 3}],
+  "variables": [{"name": "a", "domain": 2}, {"domain": 2}, {"name": "c", "states": ["low", "mid", "high"]}],
   "factors": [
     {"scope": [], "dense": {"values": [2.5]}},
     {"scope": [2, 0], "dense": {"values": [1, 2, 3, 4, 5, 6]}},
@@ -121,6 +129,9 @@ func TestDecodeMeaning(t *testing.T) {
 	}
 	if !reflect.DeepEqual(m.Names, []string{"a", "", "c"}) || !reflect.DeepEqual(m.Domains, []int{2, 2, 3}) {
 		t.Errorf("names %q, domains %v", m.Names, m.Domains)
+	}
+	if !reflect.DeepEqual(m.States, [][]string{nil, nil, {"low", "mid", "high"}}) {
+		t.Errorf("states %q", m.States)
 	}
 	for _, c := range []struct {
 		factor int
@@ -182,6 +193,13 @@ func TestDecodeRefuses(t *testing.T) {
 			with(`{"domain":1000000000}`, ""), false, ErrLimit,
 			"over the limit: variable 0: domain of size 1000000000, at most 1048576 is read",
 		},
+		{with(`{"name":"a"}`, ""), true, ErrModel, "invalid model: variable 0: neither a domain nor states"},
+		{with(`{"states":[]}`, ""), true, ErrModel, "invalid model: variable 0: domain of size 0, at least 1 is needed"},
+		{with(`{"states":["x","y"],"domain":3}`, ""), false, ErrModel, "invalid model: variable 0: 2 states, the domain is of size 3"},
+		{with(`{"states":["x","x"]}`, ""), false, ErrModel, `invalid model: variable 0: values 0 and 1 are both called "x"`},
+		{with(`{"name":"a","domain":2},{"name":"a","domain":2}`, ""), false, ErrModel, `invalid model: variables 0 and 1 are both called "a"`},
+		{with(`{"states":["x",null]}`, ""), true, ErrSyntax,
+			"not a model file: at byte 54: null, which only lists of vectors and of log_values may hold"},
 		{with(`{"domain":1.5}`, ""), true, ErrSyntax,
 			"not a model file: json: cannot unmarshal number 1.5 into Go struct field variable.variables.domain of type int"},
 		{factor(`{"dense":{"values":[1]}}`), true, ErrSyntax, "factor 0: not a model file: the field scope is missing"},

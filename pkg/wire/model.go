@@ -32,10 +32,11 @@ type Request struct {
 
 // Model is a factor graph on the wire.
 type Model struct {
-	Domains []int    `msgpack:"domains"`
-	Names   []string `msgpack:"names,omitempty"`
-	Factors []Factor `msgpack:"factors"`
-	Bayes   bool     `msgpack:"bayes,omitempty"`
+	Domains []int      `msgpack:"domains"`
+	Names   []string   `msgpack:"names,omitempty"`  // one per variable
+	States  [][]string `msgpack:"states,omitempty"` // per variable one per value, or null
+	Factors []Factor   `msgpack:"factors"`
+	Bayes   bool       `msgpack:"bayes,omitempty"`
 }
 
 // Factor is a factor on the wire.
@@ -105,6 +106,7 @@ func NewModel(m *factorgraph.Model) (*Model, error) {
 	b := &Model{
 		Domains: m.Domains,
 		Names:   m.Names,
+		States:  m.States,
 		Bayes:   m.Bayes,
 		Factors: make([]Factor, len(m.Factors)),
 	}
@@ -127,6 +129,7 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{
 		Domains: b.Domains,
 		Names:   b.Names,
+		States:  b.States,
 		Bayes:   b.Bayes,
 		Factors: make([]factorgraph.Factor, len(b.Factors)),
 	}
@@ -148,13 +151,29 @@ func (b *Model) check() error {
 			return codec.Invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
 		}
 	}
-	if len(b.Names) != 0 && len(b.Names) != len(b.Domains) {
-		return codec.Invalid("names", "%d names for %d variables", len(b.Names), len(b.Domains))
+	if err := checkNames(b.Domains, b.Names, b.States); err != nil {
+		return err
 	}
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {
 		if err := b.Factors[j].check(b.Domains, last, j+1); err != nil {
 			return codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
+		}
+	}
+	return nil
+}
+
+// checkNames checks that names and states, where there are any, are one per variable and one per value.
+func checkNames(domains []int, names []string, states [][]string) error {
+	if len(names) != 0 && len(names) != len(domains) {
+		return codec.Invalid("names", "%d names for %d variables", len(names), len(domains))
+	}
+	if len(states) != 0 && len(states) != len(domains) {
+		return codec.Invalid("states", "names of the values of %d variables, the model has %d", len(states), len(domains))
+	}
+	for v, of := range states {
+		if len(of) != 0 && len(of) != domains[v] {
+			return codec.Invalid(fmt.Sprintf("states[%d]", v), "%d names for %d values", len(of), domains[v])
 		}
 	}
 	return nil

@@ -1,0 +1,213 @@
+// Names of variables and of their values: what people call them, and what they are called back.
+
+package factorgraph
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Labels are what the variables of a model and their values are called: by their names, and where they have none by their
+// positions in decimal digits. Labels of one model are distinct. They may be used from any goroutine.
+type Labels struct {
+	domains []int
+	names   []string
+	states  [][]string
+	at      map[string]int // by name
+	strict  bool           // a name is a number and not its own position: what has a name is not taken by position
+}
+
+// NewLabels returns the labels of a model with these domains; names and states as Model has them, nil for none. It keeps the
+// slices. Errors wrap ErrModel and say which names are not distinct, or how many there should be. Time linear in the names' length.
+func NewLabels(domains []int, names []string, states [][]string) (*Labels, error) {
+	l := &Labels{domains: domains, names: names, states: states}
+	if len(names) == 0 {
+		l.names = nil
+	} else if len(names) != len(domains) {
+		return nil, modelError("%d names for %d variables", len(names), len(domains))
+	}
+	if len(states) == 0 {
+		l.states = nil
+	} else if len(states) != len(domains) {
+		return nil, modelError("names of the values of %d variables, the model has %d", len(states), len(domains))
+	}
+
+	at, strict, err := locate("variable", names)
+	if err != nil {
+		return nil, modelError("%w", err)
+	}
+	l.at, l.strict = at, strict
+	for v, of := range states {
+		if len(of) != 0 && len(of) != domains[v] {
+			return nil, modelError("%s: %d names for %d values", l.describe(v), len(of), domains[v])
+		}
+		if err := distinctStates(of); err != nil {
+			return nil, modelError("%s: %w", l.describe(v), err)
+		}
+	}
+	return l, nil
+}
+
+// Labels returns the labels of m. The errors are those of NewLabels.
+func (m *Model) Labels() (*Labels, error) { return NewLabels(m.Domains, m.Names, m.States) }
+
+// Named reports whether any variable or value has a name.
+func (l *Labels) Named() bool {
+	return len(l.at) > 0 || slices.ContainsFunc(l.states, func(of []string) bool { return len(of) > 0 })
+}
+
+// OfVariable returns what variable v is called.
+func (l *Labels) OfVariable(v int) string {
+	if l.names != nil && l.names[v] != "" {
+		return l.names[v]
+	}
+	return strconv.Itoa(v)
+}
+
+// OfValue returns what value x of variable v is called.
+func (l *Labels) OfValue(v, x int) string {
+	if of := l.of(v); len(of) > 0 && of[x] != "" {
+		return of[x]
+	}
+	return strconv.Itoa(x)
+}
+
+// of returns the names of the values of v, nil for none.
+func (l *Labels) of(v int) []string {
+	if l.states == nil {
+		return nil
+	}
+	return l.states[v]
+}
+
+// Variable returns the variable that is called name, or is at the position name in decimal digits. A name wins over a position; where
+// a name is a number other than its position, only what has no name is taken by position. Errors carry bad_input and have the
+// nearest names.
+func (l *Labels) Variable(name string) (int, error) {
+	if v, ok := l.at[name]; ok {
+		return v, nil
+	}
+	if v, ok := digits(name); ok {
+		known := v >= 0 && v < len(l.domains)
+		if known && (!l.strict || l.names[v] == "") {
+			return v, nil
+		}
+		if !l.strict {
+			return 0, nameError("variable %s, the model has %d", name, len(l.domains))
+		}
+	}
+	if len(l.at) == 0 {
+		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", short(name), len(l.domains)-1)
+	}
+	return 0, nameError("no variable %q%s", short(name), suggest(name, l.names, nil))
+}
+
+// Value returns the value of variable v that is called name, or is at that position, by the rules of Variable.
+func (l *Labels) Value(v int, name string) (int, error) {
+	of := l.of(v)
+	if name != "" {
+		if x := slices.Index(of, name); x >= 0 {
+			return x, nil
+		}
+	}
+	if x, ok := digits(name); ok {
+		strict := numbered(of)
+		if x >= 0 && x < l.domains[v] && (!strict || of[x] == "") {
+			return x, nil
+		}
+		if !strict {
+			return 0, nameError("%s has no value %s, its values are 0 to %d", l.describe(v), name, l.domains[v]-1)
+		}
+	}
+	if len(of) == 0 {
+		return 0, nameError("%s has no value %q: its values have no names, only positions from 0 to %d",
+			l.describe(v), short(name), l.domains[v]-1)
+	}
+	return 0, nameError("%s has no value %q%s", l.describe(v), short(name), suggest(name, of, of))
+}
+
+// describe is the variable in a sentence.
+func (l *Labels) describe(v int) string {
+	if l.names != nil && l.names[v] != "" {
+		return fmt.Sprintf("variable %q", short(l.names[v]))
+	}
+	return fmt.Sprintf("variable %d", v)
+}
+
+// digits returns the position that a text is, and whether it is one. One beyond every model is −1.
+func digits(text string) (int, bool) {
+	if text == "" || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1, true
+	}
+	return n, true
+}
+
+// numbered reports whether a name is a number other than its position: then a position could be taken for a name.
+func numbered(names []string) bool {
+	for i, name := range names {
+		if misplaced(i, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func misplaced(i int, name string) bool {
+	n, ok := digits(name)
+	return ok && (n != i || name != strconv.Itoa(i))
+}
+
+// locate returns where each name is and whether they are numbered, or an error that names the two that have one name. An empty name is
+// none; its place is called by its position, which no other may have as its name.
+func locate(what string, names []string) (at map[string]int, strict bool, err error) {
+	if len(names) > 0 {
+		at = make(map[string]int, len(names))
+	}
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		if j, twice := at[name]; twice {
+			return nil, false, fmt.Errorf("%ss %d and %d are both called %q", what, j, i, short(name))
+		}
+		if j, ok := digits(name); ok && j >= 0 && j < len(names) && names[j] == "" {
+			return nil, false, fmt.Errorf("%s %d is called %q, the position of one without a name", what, i, short(name))
+		}
+		strict = strict || misplaced(i, name)
+		at[name] = i
+	}
+	return at, strict, nil
+}
+
+// fewNames is up to how many names comparing all pairs is quicker than a map.
+const fewNames = 8
+
+// distinctStates is locate for the names of the values of one variable.
+func distinctStates(names []string) error {
+	if len(names) > fewNames || slices.Contains(names, "") {
+		_, _, err := locate("value", names)
+		return err
+	}
+	for i, name := range names {
+		if j := slices.Index(names[:i], name); j >= 0 {
+			return fmt.Errorf("values %d and %d are both called %q", j, i, short(name))
+		}
+	}
+	return nil
+}
+
+// longName is how much of a name, in bytes, an error repeats.
+const longName = 80
+
+func short(name string) string {
+	if len(name) <= longName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longName], "") + "…"
+}

@@ -1,0 +1,104 @@
+// What somebody may have meant.
+
+package factorgraph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+func nameError(format string, args ...any) error {
+	return fault.New(fault.BadInput, format, args...)
+}
+
+const (
+	mostSuggestions = 3
+	mostListed      = 8 // up to so many names are all told, where none is near
+)
+
+// suggest is the end of an error about name: the nearest of the names, or else all of a list that is short.
+func suggest(name string, names, list []string) string {
+	near := nearest(name, names)
+	switch {
+	case len(near) > 0:
+		return ": did you mean " + enumerate(near, "or") + "?"
+	case len(list) > 0 && len(list) <= mostListed:
+		return ": there are " + enumerate(list, "and")
+	}
+	return ""
+}
+
+func enumerate(names []string, last string) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = fmt.Sprintf("%q", short(n))
+	}
+	if n := len(texts); n > 1 {
+		return strings.Join(texts[:n-1], ", ") + " " + last + " " + texts[n-1]
+	}
+	return texts[0]
+}
+
+// nearest returns the names at the least edit distance, letters of either case alike: at most mostSuggestions, the nearest first, then in
+// their order, none that differs in more than a third of the letters, of which one may always.
+func nearest(name string, names []string) []string {
+	if len(name) > longName {
+		return nil
+	}
+	want := []rune(strings.ToLower(name))
+	most := max(1, len(want)/3)
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	row := make([]int, 0, len(want)+1)
+	for _, n := range names {
+		if n == "" || len(n) > longName {
+			continue
+		}
+		if d := distance(want, []rune(strings.ToLower(n)), most, row); d <= most {
+			near = append(near, candidate{n, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var out []string
+	for _, c := range near[:min(len(near), mostSuggestions)] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// distance returns how many letters must be put in, taken out or replaced to make b of a, or more than most where it is more than that. row
+// is memory for len(a)+1 numbers.
+func distance(a, b []rune, most int, row []int) int {
+	if d := len(a) - len(b); d > most || -d > most {
+		return most + 1
+	}
+	row = row[:0]
+	for i := range len(a) + 1 {
+		row = append(row, i)
+	}
+	for j, c := range b {
+		diagonal := row[0]
+		row[0] = j + 1
+		least := row[0]
+		for i, r := range a {
+			replaced := diagonal
+			if r != c {
+				replaced++
+			}
+			diagonal = row[i+1]
+			row[i+1] = min(replaced, row[i]+1, row[i+1]+1)
+			least = min(least, row[i+1])
+		}
+		if least > most {
+			return least
+		}
+	}
+	return row[len(a)]
+}
