@@ -18,6 +18,7 @@ const module = "github.com/basetensor/basetensor/"
 // mathematics are the packages that compute. They know no network, clock, logger or environment.
 var mathematics = []string{
 	"internal/aggregate",
+	"internal/bayesnet",
 	"internal/bp",
 	"internal/btn",
 	"internal/compiled",
@@ -41,6 +42,7 @@ var mathematics = []string{
 	"pkg/countspace",
 	"pkg/factorgraph",
 	"pkg/fault",
+	"pkg/formats",
 	"pkg/infer",
 	"pkg/modeljson",
 	"pkg/query",
@@ -79,7 +81,7 @@ var service = []string{
 
 // public are the packages that others may import. Their surface is a promise: see TestPublicSurface.
 var public = []string{
-	"client", "countspace", "embedded", "factorgraph", "fault", "infer", "modeljson", "pipeline", "query",
+	"client", "countspace", "embedded", "factorgraph", "fault", "formats", "infer", "modeljson", "pipeline", "query",
 	"scaled", "tensor", "uai", "wire",
 }
 
@@ -170,7 +172,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 268
+const surface = 273
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

@@ -1,0 +1,307 @@
+package bayesnet
+
+// BIF, the interchange format of JavaBayes, as bnlearn, pgmpy and aGrUM write it.
+//
+// Rows name the states of the parents. A list after `table` has the node slowest and the last parent fastest (JavaBayes, pgmpy,
+// aGrUM agree), and for a node without parents that is its distribution. `default` stands for the rows that are not there.
+
+import (
+	"io"
+	"strings"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// ReadBIF reads a BIF file.
+func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
+	s, err := newSource("bif", r, limits)
+	if err != nil {
+		return nil, err
+	}
+	s.comments, s.blocks = []string{"//"}, true
+	p := &bif{newNetwork(s, limits)}
+	for !p.done() {
+		at := p.at
+		switch word := p.word(structure); word {
+		case "network":
+			p.name(structure)
+			p.expect('{', "after network")
+			for !p.take('}') && p.err == nil {
+				p.property("network")
+			}
+		case "variable":
+			p.declaration(at)
+		case "probability":
+			p.distribution(at)
+		default:
+			p.at = at
+			p.wanted("network, variable or probability", "between blocks")
+		}
+	}
+	return p.finish()
+}
+
+// bif reads a BIF file.
+type bif struct{ *network }
+
+// property passes a property; it says nothing that a model has.
+func (p *bif) property(where string) {
+	at := p.at
+	if p.word(structure) != "property" {
+		p.at = at
+		p.wanted("a property or '}'", "in the block %s", where)
+		return
+	}
+	p.skip(';', "after a property of %s", where)
+}
+
+// declaration reads a variable with its states.
+func (p *bif) declaration(at int) {
+	name := p.name(structure)
+	p.expect('{', "after variable %s", quoted(name))
+	var states []string
+	for !p.take('}') && p.err == nil {
+		p.peek()
+		from := p.at
+		if p.word(structure) != "type" {
+			p.at = from
+			p.property("variable " + quoted(name))
+			continue
+		}
+		if states != nil {
+			p.fail(from, uai.ErrSyntax, "variable %s has two types", quoted(name))
+			return
+		}
+		states = p.states(name)
+	}
+	p.node(at, name, states)
+}
+
+// states reads `discrete [ 2 ] { yes, no };`.
+func (p *bif) states(name string) []string {
+	p.peek()
+	at := p.at
+	if kind := p.word(structure); kind != "discrete" {
+		p.fail(at, uai.ErrModel, "variable %s has the type %s, discrete is read", quoted(name), quoted(kind))
+		return nil
+	}
+	said := p.count(name)
+	p.take('=')
+	p.expect('{', "in the type of variable %s", quoted(name))
+	p.peek()
+	at = p.at
+	states, ok := p.labels('}', said)
+	if !ok {
+		p.fail(at, uai.ErrModel, "variable %s has %d states, %d are announced", quoted(name), len(states), said)
+	}
+	p.take(';')
+	return states
+}
+
+// count reads `[ 2 ]`, the number of states.
+func (p *network) count(name string) int {
+	p.expect('[', "in the type of variable %s", quoted(name))
+	at, n := p.at, 0
+	for _, c := range p.word(structure) {
+		if n = 10*n + int(c-'0'); c < '0' || c > '9' || n > p.domain {
+			n = 0
+			break
+		}
+	}
+	if n == 0 {
+		p.fail(at, uai.ErrModel, "variable %s: the number of states is 1 to %d", quoted(name), p.domain)
+	}
+	p.expect(']', "in the type of variable %s", quoted(name))
+	return n
+}
+
+// labels reads names up to the closing character: between commas, where these make n of them, else word by word. So a
+// name may have blanks in it where commas divide.
+func (p *network) labels(end byte, n int) ([]string, bool) {
+	stops := ",;\"{}"
+	if end == ')' {
+		stops = ",;\")"
+	}
+	var parts [][]string
+	words := 0
+	for open := false; !p.take(end) && p.err == nil; {
+		if p.take(',') {
+			open = false
+			continue
+		}
+		if !open {
+			parts, open = append(parts, nil), true
+		}
+		c := p.peek()
+		name := p.name(stops)
+		if name == "" && c != '"' {
+			p.wanted("a name", "in a list of states")
+			return nil, true
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], name)
+		words++
+	}
+	list := make([]string, 0, words)
+	for _, part := range parts {
+		if len(parts) == n {
+			list = append(list, strings.Join(part, " "))
+		} else {
+			list = append(list, part...)
+		}
+	}
+	return list, len(list) == n
+}
+
+// distribution reads the table of a node.
+func (p *bif) distribution(at int) {
+	scope := p.scope("probability")
+	p.expect('{', "after probability")
+	t := p.table(at, scope)
+	if t == nil {
+		return
+	}
+	rows := &rows{n: p.network, scope: scope, t: t, there: make([]bool, len(t.Data)/t.Shape[len(t.Shape)-1])}
+	for !p.take('}') && p.err == nil {
+		p.peek()
+		from := p.at
+		if p.take('(') {
+			if states, ok := p.labels(')', len(scope)-1); !ok {
+				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.called(rows.child()), len(states), len(scope)-1)
+			} else if r := rows.named(from, states); p.err == nil {
+				rows.fill(from, r)
+			}
+			continue
+		}
+		switch p.word(structure) {
+		case "table":
+			rows.whole(from)
+		case "default":
+			rows.fallback(from)
+		default:
+			p.at = from
+			p.property("probability of " + p.called(rows.child()))
+		}
+	}
+	rows.close(at)
+}
+
+// scope reads `( node | parent, parent )`: the parents in their order, then the node.
+func (p *network) scope(what string) []int {
+	p.expect('(', "after %s", what)
+	var scope []int
+	for !p.take(')') && p.err == nil {
+		p.peek()
+		at := p.at
+		name := p.name(structure)
+		if name == "" {
+			p.wanted("a node", "after %s", what)
+		}
+		v := p.variable(at, name)
+		scope = append(scope, v)
+		if len(scope) == 1 && p.take('|') {
+			continue
+		}
+		p.take(',')
+	}
+	if len(scope) == 0 {
+		p.wanted("a node", "after %s", what)
+		return nil
+	}
+	return append(scope[1:], scope[0])
+}
+
+// rows fills a table row by row.
+type rows struct {
+	n     *network
+	scope []int
+	t     *tensor.Dense
+	there []bool    // per row
+	other []float64 // of rows that are not there
+}
+
+func (r *rows) child() int { return r.scope[len(r.scope)-1] }
+
+// named is the row of these states of the parents.
+func (r *rows) named(at int, states []string) (row int) {
+	for k, name := range states {
+		row = row*r.t.Shape[k] + r.n.state(at, r.scope[k], name)
+	}
+	return row
+}
+
+// list reads numbers up to a semicolon.
+func (r *rows) list(into []float64) {
+	for i := range into {
+		r.n.take(',')
+		into[i] = r.n.probability("node %s", r.n.called(r.child()))
+		if r.n.err != nil {
+			return
+		}
+	}
+	r.n.take(',')
+	if !r.n.take(';') {
+		r.n.wanted("';'", "node %s, after %d numbers", r.n.called(r.child()), len(into))
+	}
+}
+
+// fill reads the numbers of a row.
+func (r *rows) fill(at, row int) {
+	if r.there[row] {
+		r.n.fail(at, uai.ErrModel, "node %s: row %s is there twice", r.n.called(r.child()), r.n.row(r.scope, row))
+		return
+	}
+	r.there[row] = true
+	d := r.t.Shape[len(r.t.Shape)-1]
+	r.list(r.t.Data[row*d : (row+1)*d])
+}
+
+// whole reads a table with the node slowest.
+func (r *rows) whole(at int) {
+	if r.other != nil {
+		r.n.fail(at, uai.ErrModel, "node %s has a default and a table", r.n.called(r.child()))
+		return
+	}
+	for row, there := range r.there {
+		if there {
+			r.n.fail(at, uai.ErrModel, "node %s: row %s is there twice", r.n.called(r.child()), r.n.row(r.scope, row))
+			return
+		}
+		r.there[row] = true
+	}
+	d := r.t.Shape[len(r.t.Shape)-1]
+	read := make([]float64, len(r.t.Data))
+	r.list(read)
+	for i, v := range read {
+		r.t.Data[i%len(r.there)*d+i/len(r.there)] = v
+	}
+}
+
+// fallback reads the row of what is not there.
+func (r *rows) fallback(at int) {
+	if r.other != nil {
+		r.n.fail(at, uai.ErrModel, "node %s has two defaults", r.n.called(r.child()))
+		return
+	}
+	r.other = make([]float64, r.t.Shape[len(r.t.Shape)-1])
+	r.list(r.other)
+}
+
+// close fills what is not there, or says what it is.
+func (r *rows) close(at int) {
+	d := r.t.Shape[len(r.t.Shape)-1]
+	for row, there := range r.there {
+		switch {
+		case r.n.err != nil:
+			return
+		case there:
+		case r.other == nil && len(r.scope) == 1:
+			r.n.fail(at, uai.ErrModel, "node %s has no numbers", r.n.called(r.child()))
+		case r.other == nil:
+			r.n.fail(at, uai.ErrModel, "node %s: no row for %s", r.n.called(r.child()), r.n.row(r.scope, row))
+		default:
+			copy(r.t.Data[row*d:], r.other)
+		}
+	}
+}

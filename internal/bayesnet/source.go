@@ -1,0 +1,240 @@
+package bayesnet
+
+// The text of a file, how far it was read, and the words that all formats but XML have in common.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// source is the text of a file and where its reader is. The first error stays, and ends the text.
+type source struct {
+	format   string
+	text     string
+	at       int
+	comments []string // what begins a comment that ends with its line
+	blocks   bool     // comments between /* and */ as well
+	err      error
+}
+
+// newSource reads all of r. Text that is not UTF-8 is taken for Latin-1.
+func newSource(format string, r io.Reader, limits uai.Limits) (*source, error) {
+	most := limits.Bytes
+	if most == 0 {
+		most = mostBytes
+	}
+	var b strings.Builder
+	n, err := io.Copy(&b, io.LimitReader(r, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", format, err)
+	case n > most:
+		return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes", format, uai.ErrLimit, most)
+	}
+	text := strings.TrimPrefix(b.String(), "\ufeff")
+	if !utf8.ValidString(text) {
+		if text = latin1(text); int64(len(text)) > most {
+			return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes in UTF-8", format, uai.ErrLimit, most)
+		}
+	}
+	return &source{format: format, text: text}, nil
+}
+
+// mostBytes is how long a file may be where the caller does not say it.
+const mostBytes = 256 << 20
+
+func latin1(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		b.WriteRune(rune(text[i]))
+	}
+	return b.String()
+}
+
+// fail notes an error at a place of the text, unless there is one already, and ends the text.
+func (s *source) fail(at int, sentinel error, format string, args ...any) {
+	if s.err == nil {
+		before := s.text[:at]
+		line, column := 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
+		s.err = fault.New(fault.BadInput, "%s: line %d, column %d: %w: "+format,
+			append([]any{s.format, line, column, sentinel}, args...)...)
+	}
+	s.at = len(s.text)
+}
+
+// peek is the next byte after white space and comments, 0 at the end.
+func (s *source) peek() byte {
+	for s.at < len(s.text) {
+		rest := s.text[s.at:]
+		switch c := rest[0]; {
+		case isSpace(c):
+			s.at++
+		case s.blocks && strings.HasPrefix(rest, "/*"):
+			end := strings.Index(rest[2:], "*/")
+			if end < 0 {
+				s.fail(s.at, uai.ErrSyntax, "a comment without end")
+				return 0
+			}
+			s.at += end + 4
+		case s.comment(rest):
+			end := strings.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			s.at += end
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (s *source) comment(rest string) bool {
+	for _, c := range s.comments {
+		if strings.HasPrefix(rest, c) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSpace(c byte) bool { return c <= ' ' && strings.IndexByte(" \t\r\n\v\f\x00", c) >= 0 }
+
+// done reports whether the text is at its end.
+func (s *source) done() bool { return s.peek() == 0 }
+
+// take passes c if it is next.
+func (s *source) take(c byte) bool {
+	if s.peek() != c || s.done() {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// expect passes c, which has to be next; where says after what.
+func (s *source) expect(c byte, where string, args ...any) {
+	if !s.take(c) {
+		s.wanted(strconv.QuoteRune(rune(c)), where, args...)
+	}
+}
+
+// wanted is an error: something else is next.
+func (s *source) wanted(what, where string, args ...any) {
+	found := "the file ends"
+	if !s.done() {
+		found = s.near() + " is found"
+	}
+	s.fail(s.at, uai.ErrSyntax, "%s: %s where %s is needed", fmt.Sprintf(where, args...), found, what)
+}
+
+// near quotes the word that is next.
+func (s *source) near() string {
+	rest := s.text[s.at:]
+	end := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' })
+	if end < 0 {
+		end = len(rest)
+	}
+	return quoted(rest[:end])
+}
+
+// quoted is a name in an error, shortened.
+func quoted(name string) string {
+	if utf8.RuneCountInString(name) > 40 {
+		name = string([]rune(name)[:40]) + "…"
+	}
+	return strconv.Quote(name)
+}
+
+// structure are the characters that end a word outside lists of states.
+const structure = "{}()[]|,;\""
+
+// word reads up to white space or one of the characters; empty where one of these is next.
+func (s *source) word(stops string) string {
+	s.peek()
+	from := s.at
+	for s.at < len(s.text) && !isSpace(s.text[s.at]) && strings.IndexByte(stops, s.text[s.at]) < 0 {
+		s.at++
+	}
+	return s.text[from:s.at]
+}
+
+// name reads a word or what is between quotes, where a backslash keeps the quote behind it.
+func (s *source) name(stops string) string {
+	if s.peek() != '"' {
+		return s.word(stops)
+	}
+	from := s.at
+	var b strings.Builder
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch c := s.text[s.at]; {
+		case c == '"':
+			s.at++
+			return b.String()
+		case c == '\\' && s.at+1 < len(s.text) && strings.IndexByte(`"\`, s.text[s.at+1]) >= 0:
+			s.at++
+			b.WriteByte(s.text[s.at])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	s.fail(from, uai.ErrSyntax, "a quote without end")
+	return ""
+}
+
+// probability reads a number of at least 0. What is too small for a float64 becomes 0; so does −0.
+func (s *source) probability(where string, args ...any) float64 {
+	s.peek()
+	at := s.at
+	word := s.word(structure)
+	if word == "" {
+		s.wanted("a number", where, args...)
+		return 0
+	}
+	v, err := parse(word)
+	switch {
+	case err != nil:
+		s.fail(at, err, "%s: %s is not a probability", fmt.Sprintf(where, args...), quoted(word))
+		return 0
+	case v == 0:
+		return 0
+	}
+	return v
+}
+
+// parse reads a decimal number that is finite and not negative. The error is a sentinel.
+func parse(word string) (float64, error) {
+	v, err := strconv.ParseFloat(word, 64)
+	switch {
+	case strings.Trim(word, "+-.0123456789eE") != "" && (err != nil || !math.IsNaN(v) && !math.IsInf(v, 0)),
+		err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, uai.ErrSyntax
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
+		return 0, uai.ErrModel
+	}
+	return v, nil
+}
+
+// skip passes everything up to the character, quoted text apart, and the character.
+func (s *source) skip(to byte, where string, args ...any) {
+	for !s.done() {
+		switch s.peek() {
+		case to:
+			s.at++
+			return
+		case '"':
+			s.name("")
+		default:
+			s.at++
+		}
+	}
+	s.wanted(strconv.QuoteRune(rune(to)), where, args...)
+}

@@ -1,0 +1,166 @@
+// Package formats reads and writes models in every format that this project knows, told by a file's name and by what it
+// holds: one door for commands, services and tools. docs/formats.md says what each format has and what it lacks.
+package formats
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/bayesnet"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/modeljson"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// Format is the name of a format.
+type Format string
+
+// The formats.
+const (
+	UAI  Format = "uai"  // the inference competitions' tables
+	JSON Format = "json" // the native format: package modeljson
+	BIF  Format = "bif"  // the interchange format, as bnlearn's repository has it
+)
+
+// format is what there is of one format.
+type format struct {
+	name  Format
+	ends  []string // endings of file names
+	read  func(io.Reader, uai.Limits) (*factorgraph.Model, error)
+	write func(io.Writer, *factorgraph.Model) error
+}
+
+// table has every format once; another one is a line here, and a case in told.
+var table = []format{
+	{UAI, []string{".uai"}, uai.Read, uai.Write},
+	{JSON, []string{".json"}, readJSON, modeljson.Encode},
+	{BIF, []string{".bif"}, bayesnet.ReadBIF, nil},
+}
+
+func readJSON(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
+	return modeljson.Decode(r, modeljson.Limits{Bytes: l.Bytes, Domain: l.Domain})
+}
+
+// Parse returns the format of a name as people write it; the error lists the names.
+func Parse(name string) (Format, error) {
+	names := make([]string, len(table))
+	for i, f := range table {
+		if names[i] = string(f.name); strings.EqualFold(name, names[i]) {
+			return f.name, nil
+		}
+	}
+	return "", fault.New(fault.BadInput, "%q is no format: there are %s", name, strings.Join(names, ", "))
+}
+
+// Of returns the format that the ending of a file's name says, .gz apart; empty where it says none.
+func Of(file string) Format {
+	if strings.EqualFold(filepath.Ext(file), ".gz") {
+		file = file[:len(file)-len(".gz")]
+	}
+	for _, f := range table {
+		if slices.Contains(f.ends, strings.ToLower(filepath.Ext(file))) {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// Read reads a model and validates it, decompressed where it is compressed with gzip. An empty format is told by what the
+// text begins with, else by the file's name, which may be empty, else it is UAI. Errors carry fault.BadInput, or
+// fault.Unsupported, and name the place; those of r pass.
+func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.Model, error) {
+	in := bufio.NewReaderSize(r, looked)
+	if magic, _ := in.Peek(3); bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fault.Wrap(fault.BadInput, err)
+		}
+		in = bufio.NewReaderSize(unzipped, looked)
+	}
+	if as == "" {
+		begins, _ := in.Peek(looked)
+		if as = told(begins); as == "" {
+			as = Of(file)
+		}
+		if as == "" {
+			as = UAI
+		}
+	}
+	f, err := find(as)
+	if err != nil {
+		return nil, err
+	}
+	m, err := f.read(in, limits)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Validate()
+}
+
+// Write writes a model in a format. What the format cannot hold is an error with a code that says so.
+func Write(w io.Writer, as Format, m *factorgraph.Model) error {
+	f, err := find(as)
+	if err == nil && f.write == nil {
+		err = fault.New(fault.Unsupported, "%s is not written", as)
+	}
+	if err != nil {
+		return err
+	}
+	return f.write(w, m)
+}
+
+func find(as Format) (*format, error) {
+	for i := range table {
+		if table[i].name == as {
+			return &table[i], nil
+		}
+	}
+	return nil, fault.New(fault.Unsupported, "%q is no format", string(as))
+}
+
+// looked is how much of a file tells its format: comments may stand in front.
+const looked = 1 << 16
+
+// told is the format that a text begins like; empty where it tells nothing.
+func told(text []byte) Format {
+	word, _, _ := strings.Cut(strings.ToLower(string(start(text))), "\n")
+	first, _, _ := strings.Cut(strings.Join(strings.Fields(word), " "), " ")
+	switch {
+	case strings.HasPrefix(word, "{"):
+		return JSON
+	case first == "markov" || first == "bayes":
+		return UAI
+	case first == "network" || first == "variable":
+		return BIF
+	}
+	return ""
+}
+
+// start is the text without white space and comments in front.
+func start(text []byte) []byte {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	for {
+		text = bytes.TrimLeft(text, " \t\r\n\v\f")
+		var end string
+		switch {
+		case bytes.HasPrefix(text, []byte("//")):
+			end = "\n"
+		case bytes.HasPrefix(text, []byte("/*")):
+			end = "*/"
+		default:
+			return text
+		}
+		_, rest, found := bytes.Cut(text, []byte(end))
+		if !found {
+			return nil
+		}
+		text = rest
+	}
+}
+
