@@ -163,4 +163,3 @@ func start(text []byte) []byte {
 		text = rest
 	}
 }
-
