@@ -30,10 +30,11 @@ var helpTexts = kong.Vars{
 		"evidence with both. --mar and --joint are of the evidence alone.",
 	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, " +
 		"\"marginals\": " +
-		"true, \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order " +
+		"true, \"targets\": [4], \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order " +
 		"of the lines, two for a line with an event.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
+	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
 	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",
 	"request_memory": "Memory of the process, above 3GiB; what tables may have is that without the model and the rest, or, up to 2GiB, all " +

@@ -52,6 +52,9 @@ func (c *inferCmd) Validate() error {
 		return errors.New("--joint and --format uai exclude each other: a solution file has no " +
 			"place for a joint marginal")
 	}
+	if len(c.Target) > 0 && c.Format == "uai" {
+		return errors.New("--target and --format uai exclude each other: a solution file has all variables")
+	}
 	if c.Queries != "" && c.Format == "uai" {
 		return errors.New("--queries and --format uai exclude each other: a solution file has one answer")
 	}

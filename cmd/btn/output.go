@@ -116,6 +116,9 @@ func (p *printer) lines(r *btn.Result) error {
 		line("time", "%s", describeTimings(total, r.TimingsMS))
 	}
 	for v, row := range r.Marginals {
+		if r.Targets != nil {
+			v = r.Targets[v]
+		}
 		fmt.Fprintf(&b, "x_%-10d", v)
 		for _, x := range row {
 			fmt.Fprintf(&b, " %.6f", x)

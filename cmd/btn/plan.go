@@ -194,7 +194,7 @@ func (c *planCmd) exactly(
 	s.Method = btn.MethodExact // what it would take, whatever auto would say
 	assignments, err := c.assign(ctx, until, net, query.Query{
 		Evidence:  q.Evidence,
-		Marginals: q.Marginals,
+		Marginals: q.Marginals || len(q.Targets) > 0,
 		Joint:     q.Joint,
 	}, s)
 	if errors.Is(err, errSlow) {

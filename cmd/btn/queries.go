@@ -23,6 +23,7 @@ type queryJSON struct {
 	Evidence  values     `json:"evidence"`
 	Marginals bool       `json:"marginals"`
 	Joint     []variable `json:"joint"`
+	Targets   []variable `json:"targets"`
 	Event     values     `json:"event"`
 }
 
@@ -138,12 +139,11 @@ func queryLine(line []byte, label string, at int, m *factorgraph.Model) ([]query
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
 	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals}
-	for _, v := range q.Joint {
-		i, err := position(m, v)
-		if err != nil {
-			return nil, fmt.Errorf("joint: %w", err)
-		}
-		first.Joint = append(first.Joint, i)
+	if first.Joint, err = positions(m, q.Joint); err != nil {
+		return nil, fmt.Errorf("joint: %w", err)
+	}
+	if first.Targets, err = positions(m, q.Targets); err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
 	}
 
 	if q.Event == nil {
@@ -181,6 +181,21 @@ func evidence(m *factorgraph.Model, known values) (factorgraph.Evidence, error) 
 		err = e.Validate(m)
 	}
 	return e, err
+}
+
+// positions returns the variables' positions, nil for none; each may be there once.
+func positions[V ~string](m *factorgraph.Model, vs []V) (at []int, err error) {
+	for _, v := range vs {
+		i, err := position(m, variable(v))
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(at, i) {
+			return nil, fmt.Errorf("variable %d twice", i)
+		}
+		at = append(at, i)
+	}
+	return at, nil
 }
 
 // position returns the variable's position. Digits are a position, whatever names there are.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,13 +35,14 @@ func TestFileOfQueries(t *testing.T) {
 
 {"evidence": {"0": 1}, "event": {"wet": 0}, "joint": ["wet"]}
 {"evidence": {"1": [0.5, 0]}, "joint": [1, "rain"]}
-{"event": {"rain": 1, "wet": 1}}`)
+{"event": {"rain": 1, "wet": 1}}
+{"evidence": {"0": 0}, "targets": ["wet"]}`)
 	code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--queries", queries, "--json")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	results := decodeResults(t, stdout)
-	if len(results) != 7 {
+	if len(results) != 8 {
 		t.Fatalf("%d results:\n%s", len(results), stdout)
 	}
 	for i, want := range []struct {
@@ -65,6 +67,13 @@ func TestFileOfQueries(t *testing.T) {
 		results[2].Joint == nil || results[3].Joint != nil {
 		t.Errorf("%+v", j)
 	}
+	if r := results[7]; len(r.Marginals) != 1 || math.Abs(r.Marginals[0][1]-2./3) > 1e-12 || !slices.Equal(r.Targets, []int{1}) {
+		t.Errorf("targets: %+v", r)
+	}
+	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--target", "wet")
+	if code != 0 || !strings.Contains(stdout, "x_1          0.666667 0.333333\n") || strings.Contains(stdout, "x_0") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
 	code, stdout, stderr = command(t, "infer", model, "--redis", "off", "--queries", queries, "--mar")
 	for _, want := range []string{
 		"P(event)    1 (ln 0.0000000000)\n", "P(event)    0: the event is impossible under the evidence\n",
@@ -87,6 +96,8 @@ func TestFilesOfQueriesThatAreWrong(t *testing.T) {
 		`{"evidence": {"0": 2}}`:               "its domain is 0 to 1",
 		`{"evidence": {"0": "x"}}`:             `variable "0": a value, or a list`,
 		`{"evidence": [1]}`:                    "an object of variables and values",
+		`{"targets": ["snow"]}`:                `targets: the model has no variable called "snow"`,
+		`{"targets": [0, "rain"]}`:             "targets: variable 0 twice",
 		`{"evidence": {"snow": 0}}`:            `no variable called "snow"`,
 		`{"evidence": {"0": 0, "rain": 1}}`:    "variable 0 observed at 0 and at 1",
 		`{"evidence": {"0": 0, "0": 1}}`:       "variable 0 observed at 0 and at 1",

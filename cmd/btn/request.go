@@ -25,6 +25,7 @@ type requestFlags struct {
 	Event       string         `help:"${request_event}" placeholder:"FILE"`
 	Queries     string         `help:"${request_queries}" placeholder:"FILE"`
 	Joint       []int          `help:"${request_joint}" placeholder:"V,V"`
+	Target      []string       `help:"${request_target}" placeholder:"V,V"`
 	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
 	Budget      *time.Duration `help:"${request_budget}" placeholder:"D"`
@@ -168,14 +169,27 @@ func (r *requestFlags) load(
 	if err != nil {
 		return nil, nil, err
 	}
+	targets, err := r.targets(m)
+	if err != nil {
+		return nil, nil, err
+	}
 
 	for q := range queries {
-		queries[q].Marginals, queries[q].Joint = r.Mar, r.Joint
+		queries[q].Marginals, queries[q].Joint, queries[q].Targets = r.Mar, r.Joint, targets
 	}
 	if r.Event != "" {
 		queries, err = withEvent(open, queries, r.Event, m.Domains)
 	}
 	return m, queries, err
+}
+
+// targets are the positions of the variables that --target names; nil without.
+func (r *requestFlags) targets(m *factorgraph.Model) ([]int, error) {
+	targets, err := positions(m, r.Target)
+	if err != nil {
+		return nil, fault.New(fault.BadInput, "--target: %w", err)
+	}
+	return targets, nil
 }
 
 // loadModel reads the model from its file, or fetches a registered one from the server.
@@ -197,10 +211,14 @@ func (r *requestFlags) loadModel(
 	return fetchModel(ctx, remote, digest)
 }
 
-// loadFile reads a file of queries. --mar and --joint are for those lines that do not say it
+// loadFile reads a file of queries. --mar, --joint and --target are for those lines that do not say it
 // themselves.
 func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]query.Query, error) {
 	queries, err := queryFile(open, r.Queries, m)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := r.targets(m)
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +230,9 @@ func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]qu
 		q.Marginals = q.Marginals || r.Mar
 		if q.Joint == nil {
 			q.Joint = r.Joint
+		}
+		if q.Targets == nil {
+			q.Targets = targets
 		}
 		if err := query.CheckJoint(m.Domains, q.Joint); err != nil {
 			return nil, fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
@@ -241,6 +262,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 			Marginals:    q.Marginals,
 			Over:         q.Over,
 			Joint:        q.Joint,
+			Targets:      q.Targets,
 		})
 	}
 

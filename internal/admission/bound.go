@@ -25,7 +25,14 @@ func (a Asked) AtLeast() Cost {
 	for i := range a.Queries {
 		q := &a.Queries[i]
 		numbers++
-		if q.Marginals {
+		switch {
+		case len(q.Targets) > 0:
+			for _, v := range q.Targets {
+				if v >= 0 && v < len(a.Domains) {
+					numbers += float64(a.Domains[v])
+				}
+			}
+		case q.Marginals:
 			numbers += values
 		}
 		joint := 1.0

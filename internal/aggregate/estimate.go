@@ -246,7 +246,7 @@ func ones(n int) []scaled.Number {
 
 // marginals returns the marginals of all slices together, weighted by their Z, or a warning why
 // there are none.
-func (r *estimate) marginals() ([][]float64, string) {
+func (r *estimate) marginals(targets []int) ([][]float64, string) {
 	var m []*btn.Marginals
 	for _, v := range r.parts {
 		if v.Marginals != nil {
@@ -256,7 +256,7 @@ func (r *estimate) marginals() ([][]float64, string) {
 		}
 	}
 
-	p, warning, err := marginals(ones(len(m)), m)
+	p, warning, err := marginals(ones(len(m)), m, targets)
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -17,16 +17,20 @@ import (
 const negativeMarginal = 1e-9
 
 // marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable v,
-// from the unnormalised marginals M^(i) of the components in order. Each sum is correctly rounded.
-// It returns nil and no warning where none were asked for, and nil with a warning where an
-// estimate's marginals are negative or have no positive total.
+// or for every one of the targets where there are any, from the unnormalised marginals M^(i) of the
+// components in order. Each sum is correctly rounded. It returns nil and no warning where none were
+// asked for, and nil with a warning where an estimate's marginals are negative or have no positive
+// total.
 func marginals(
-	alpha []scaled.Number, parts []*btn.Marginals,
+	alpha []scaled.Number, parts []*btn.Marginals, targets []int,
 ) (p [][]float64, warning string, err error) {
 	if len(parts) == 0 || parts[0] == nil {
 		return nil, "", nil
 	}
 	domains := parts[0].Domains
+	if targets != nil && len(domains) != len(targets) {
+		return nil, "", fmt.Errorf("component 0 has marginals of %d variables, not of %d", len(domains), len(targets))
+	}
 	size := 0
 	for _, d := range domains {
 		size += d
@@ -40,7 +44,11 @@ func marginals(
 	p = make([][]float64, 0, len(domains))
 	at := 0 // of the first value of variable v
 	all := make([]float64, size)
-	for v, d := range domains {
+	for i, d := range domains {
+		v := i
+		if targets != nil {
+			v = targets[i]
+		}
 		q, wrong := distribution(sums[at:at+d], all[at:at+d:at+d])
 		at += d
 		switch {

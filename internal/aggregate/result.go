@@ -103,7 +103,7 @@ func answer(in Input) (btn.Result, scaled.Number) {
 	r.Log10Z = finite(best.z.Log10Abs())
 	r.CancellationDigits = finite(best.digits)
 	if best.of.Quality == nil {
-		s.reportJudged(&r)
+		s.reportJudged(&r, in.Assignment)
 	} else if failed := best.reportKnown(&r, in.Assignment); failed != nil {
 		r.LogZ = nil
 		r.Log10Z = nil
@@ -182,11 +182,11 @@ func (g *sequence) took(r *btn.Result) {
 
 // reportJudged fills in what the sequence says about its best estimate, whose quality is not known:
 // uncertainty and marginals.
-func (g *sequence) reportJudged(r *btn.Result) {
+func (g *sequence) reportJudged(r *btn.Result, a *btn.Assignment) {
 	r.Uncertainty = g.uncertainty
 
 	var warning string
-	r.Marginals, warning = g.estimates[g.best].marginals()
+	r.Marginals, warning = g.estimates[g.best].marginals(a.Targets)
 	if warning != "" {
 		r.Warnings = append(r.Warnings, warning)
 	}
@@ -194,6 +194,7 @@ func (g *sequence) reportJudged(r *btn.Result) {
 		return
 	}
 
+	r.Targets = a.Targets
 	r.MarginalUncertainty = g.marginalChange(r.Marginals)
 	if r.MarginalUncertainty == nil {
 		r.Warnings = append(r.Warnings, "no other estimate has marginals: "+
@@ -210,7 +211,7 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		to.Zero = true
 		to.LogZ = nil
 		to.Log10Z = nil
-	} else if failed := r.reportMarginals(to, alpha, a.Joint); failed != nil {
+	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
 		return failed
 	} else if !quality.Exact {
 		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
@@ -231,7 +232,7 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 // reportMarginals fills in marginals and the joint marginal of a set, as far as the parts have
 // them.
 func (r *estimate) reportMarginals(
-	to *btn.Result, alpha []scaled.Number, set []int,
+	to *btn.Result, alpha []scaled.Number, a *btn.Assignment,
 ) *btn.ErrorInfo {
 	each := make([]*btn.Marginals, len(r.parts))
 	together := make([]*btn.Marginals, len(r.parts))
@@ -240,16 +241,18 @@ func (r *estimate) reportMarginals(
 		together[i] = v.Joint
 	}
 
-	p, warning, err := marginals(alpha, each)
+	p, warning, err := marginals(alpha, each, a.Targets)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}
-	to.Marginals = p
+	if to.Marginals = p; p != nil {
+		to.Targets = a.Targets
+	}
 	if warning != "" {
 		to.Warnings = append(to.Warnings, warning)
 	}
 
-	to.Joint, warning, err = joint(alpha, together, set)
+	to.Joint, warning, err = joint(alpha, together, a.Joint)
 	if err != nil {
 		return failure(fault.Internal, "%v", err)
 	}

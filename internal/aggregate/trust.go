@@ -400,7 +400,7 @@ func (g *sequence) marginalChange(p [][]float64) *float64 {
 	var before [][]float64
 	for i := range g.estimates {
 		if i != g.best && g.estimates[i].LogZ != nil {
-			if q, _ := g.estimates[i].marginals(); q != nil {
+			if q, _ := g.estimates[i].marginals(nil); q != nil {
 				before = q
 			}
 		}

@@ -28,7 +28,7 @@ type Value struct {
 	Doubt string `msgpack:"o,omitempty"`
 }
 
-// Marginals are the unnormalised marginals of every variable of a network,
+// Marginals are the unnormalised marginals of every variable of a network, or of targets in sequence,
 // for one component or summed over several:
 //
 //	M_v(a) = w_v(a) ∂Z/∂w_v(a) = Mant[offset(v) + a] · 2^Exp,   Σ_a M_v(a) = Z for every v
@@ -39,6 +39,26 @@ type Marginals struct {
 	Domains []int     `msgpack:"d"` // of every variable
 	Mant    []float64 `msgpack:"m"` // Σ Domains entries
 	Exp     int64     `msgpack:"e"`
+}
+
+// Of returns those of some variables, in their sequence; nil: of all.
+func (m *Marginals) Of(targets []int) *Marginals {
+	if targets == nil {
+		return m
+	}
+	begin := make([]int, len(m.Domains))
+	at := 0
+	for v, d := range m.Domains {
+		begin[v] = at
+		at += d
+	}
+	cut := &Marginals{Domains: make([]int, len(targets)), Exp: m.Exp}
+	for i, v := range targets {
+		d := m.Domains[v]
+		cut.Domains[i] = d
+		cut.Mant = append(cut.Mant, m.Mant[begin[v]:begin[v]+d]...)
+	}
+	return cut
 }
 
 // ClosedFormRounding is how much the cores of a closed form may be off together, relative to the

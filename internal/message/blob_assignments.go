@@ -26,6 +26,7 @@ type assignment struct {
 	Event       bool             `msgpack:"event,omitempty"`
 	Hard        bool             `msgpack:"hard,omitempty"`
 	Joint       []int            `msgpack:"joint,omitempty"`
+	Targets     []int            `msgpack:"targets,omitempty"`
 	Propagation *btn.Propagation `msgpack:"bp,omitempty"`
 	Messages    []float64        `msgpack:"messages,omitempty"`
 	Error       *btn.ErrorInfo   `msgpack:"error,omitempty"`
@@ -65,6 +66,7 @@ func EncodeAssignments(all []btn.Assignment) ([]byte, error) {
 			Event:       a.Event,
 			Hard:        a.Hard,
 			Joint:       a.Joint,
+			Targets:     a.Targets,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,
@@ -123,6 +125,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			Event:       a.Event,
 			Hard:        a.Hard,
 			Joint:       a.Joint,
+			Targets:     a.Targets,
 			Propagation: a.Propagation,
 			Messages:    a.Messages,
 			Error:       a.Error,

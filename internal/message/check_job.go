@@ -21,6 +21,11 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 		if err := checkJointOf(n, a.Joint); err != nil {
 			return fault.Wrap(fault.BadInput, under(place, err))
 		}
+		for _, v := range a.Targets {
+			if v < 0 || v >= len(n.Variables) {
+				return fault.Wrap(fault.BadInput, under(place, invalid("targets", "variable %d of %d", v, len(n.Variables))))
+			}
+		}
 
 		if a.Plan == nil || checked[a.Plan] {
 			continue

@@ -600,6 +600,7 @@ func (r random) sampleAssignments() []btn.Assignment {
 	all := r.assignments(sampleNet)
 	for q := range all {
 		all[q].Joint = []int{q, 7}
+		all[q].Targets = []int{7, q}
 	}
 	return all
 }

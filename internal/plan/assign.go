@@ -64,6 +64,7 @@ func AssignKnown(
 			}
 		}
 		assignment.Over = q.Over
+		assignment.Targets = q.Targets
 		assignment.Event = q.Over > 0 && q.Over <= len(queries) && restricts(q.Evidence, queries[q.Over-1].Evidence)
 		assignment.Warnings = slices.Concat(net.Warnings, assignment.Warnings)
 		assignments = append(assignments, assignment)

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Queries returns the queries with evidence given as text parsed, and checked by query.Check. It
-// does not change asked. Errors are those of query.Check, and those of uai.ReadEvidence with the
+// Queries returns the queries with evidence given as text parsed, and checked by query.Check. Targets
+// ask for marginals. It does not change asked. Errors are those of query.Check, and those of uai.ReadEvidence with the
 // query's position.
 func Queries(domains []int, asked []query.Query) ([]query.Query, error) {
 	queries := make([]query.Query, len(asked))
@@ -21,6 +21,7 @@ func Queries(domains []int, asked []query.Query) ([]query.Query, error) {
 			}
 			q.Evid = ""
 		}
+		q.Marginals = q.Marginals || len(q.Targets) > 0
 		queries[i] = q
 	}
 	return queries, query.Check(domains, queries)

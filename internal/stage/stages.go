@@ -152,6 +152,7 @@ func Contract(
 
 		if value.Marginals != nil {
 			value.Marginals.Domains = domains(net)
+			value.Marginals = value.Marginals.Of(a.Targets)
 		}
 		values[i].Value = value
 	}

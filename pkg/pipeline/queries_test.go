@@ -65,6 +65,10 @@ func TestRandomEvidenceOnAKnownModel(t *testing.T) {
 		for q := range p.Queries {
 			p.Queries[q].Marginals = (job+q)%4 == 0
 			w.Queries[q].Marginals = p.Queries[q].Marginals
+			if (job+q)%4 == 1 {
+				p.Queries[q].Targets = rng.Perm(len(m.Domains))[:1+rng.IntN(3)]
+				w.Queries[q].Targets = p.Queries[q].Targets
+			}
 		}
 		want, err := infer.Run(r.ctx, p, nil)
 		r.must(err)

@@ -24,7 +24,7 @@ func (e *fieldError) Unwrap() error { return e.err }
 func (e *fieldError) Field() (query int, field string, reason error) { return e.query, e.field, e.err }
 
 // Check validates queries for a model with these domains: at least one query, evidence in increasing order of variable, in range, with
-// weights that are finite and at least 0; joint marginals as CheckJoint; ratios as CheckOver.
+// weights that are finite and at least 0; targets in range and distinct; joint marginals as CheckJoint; ratios as CheckOver.
 // Errors have the code bad_input and say by Field() (query int, field string, reason error) what is wrong; two
 // observations of one variable wrap factorgraph.ErrContradictory as well. Time linear in the queries' size.
 func Check(domains []int, queries []Query) error { return check(domains, true, queries) }
@@ -66,6 +66,9 @@ func check(domains []int, known bool, queries []Query) error {
 		}
 		if err == nil {
 			field, err = "joint", checkJoint(domains, known, q.Joint)
+		}
+		if err == nil {
+			field, err = "targets", checkTargets(domains, known, q.Targets)
 		}
 		if err != nil {
 			return fault.Wrap(fault.BadInput, &fieldError{i, field, err})
@@ -118,6 +121,24 @@ func checkLikelihood(domains []int, known bool, l factorgraph.Likelihood, last i
 		if math.IsNaN(w) || math.IsInf(w, 0) || known && w < 0 {
 			return fmt.Errorf("weight %d of variable %d is %v", x, l.Var, w)
 		}
+	}
+	return nil
+}
+
+// checkTargets checks that variables are distinct, and the model's where known says that the domains are.
+func checkTargets(domains []int, known bool, targets []int) error {
+	if len(targets) == 0 {
+		return nil
+	}
+	seen := make(map[int]bool, len(targets))
+	for _, v := range targets {
+		switch {
+		case v < 0 || known && v >= len(domains):
+			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
+		case seen[v]:
+			return fmt.Errorf("variable %d twice", v)
+		}
+		seen[v] = true
 	}
 	return nil
 }

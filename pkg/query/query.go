@@ -16,6 +16,9 @@ type Query struct {
 	EvidenceFile string `msgpack:"file,omitempty"`
 	// Marginals asks for P(x_i = a | evidence) of all variables as well, at about three times the cost.
 	Marginals bool `msgpack:"marginals,omitempty"`
+	// Targets lists the variables whose marginals are wanted, distinct, in any order: the result has theirs alone. Empty: all, where
+	// Marginals asks for them.
+	Targets []int `msgpack:"targets,omitempty"`
 	// Over is 0, or 1 + the position of another query of the request. The result then has LnRatio = ln Z of this query less ln Z of
 	// that one: ln P(event | given), where that query's evidence is what is given, and this one's is that and the event.
 	Over int `msgpack:"over,omitempty"`

@@ -36,7 +36,9 @@ type Result struct {
 	Certificate        *Certificate `json:"certificate"`
 	CancellationDigits *float64     `json:"cancellation_digits"`
 	Marginals          [][]float64  `json:"marginals"` // P(x_i = a) per variable and value; null unless asked for
-	Joint              *Joint       `json:"joint"`     // of the set of variables that was asked for; null without one
+	// Targets are the variables that Marginals are of, in sequence, where the query named them; absent: of all.
+	Targets []int  `json:"targets,omitempty"`
+	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
 	LnRatio      *float64 `json:"ln_ratio"`
 	EvidenceFile *string  `json:"evidence_file"`
