@@ -1,5 +1,6 @@
 // Package schemas embeds the JSON Schemas of everything that leaves or enters the system: the messages, the
-// result line of `btn infer --json`, the native model file; and the AsyncAPI document of the subjects.
+// result line of `btn infer --json`, the native model file; the AsyncAPI document of the subjects, and the OpenAPI document
+// of the gateway.
 //
 // All schemas are JSON Schema 2020-12. They describe the JSON view of a message (codec.View): bin fields are
 // base64 strings.
@@ -15,9 +16,10 @@ import (
 // Base is the URL under which the schemas know one another: the $id of a schema is Base and its path in FS.
 const Base = "https://github.com/basetensor/basetensor/schemas/"
 
-// FS holds *.schema.json, asyncapi.yaml, messages/ with a schema per message, and samples/ with samples of each, valid and invalid.
+// FS holds *.schema.json, asyncapi.yaml, openapi.json, messages/ with a schema per message, and samples/ with samples of each,
+// valid and invalid.
 //
-//go:embed *.schema.json asyncapi.yaml messages samples
+//go:embed *.schema.json asyncapi.yaml openapi.json messages samples
 var FS embed.FS
 
 // Message returns the schema of the message of this name: "model", "network", "task" and so on.

@@ -55,13 +55,15 @@ func (w *walker) load(file string) map[string]any {
 func (w *walker) resolve(s map[string]any) map[string]any {
 	for {
 		if ref, ok := s["$ref"].(string); ok {
-			file, pointer, _ := strings.Cut(ref, "#/$defs/")
+			file, pointer, _ := strings.Cut(ref, "#/")
 			if file != "" {
 				w.file = path.Join(path.Dir(w.file), file)
 			}
 			s = w.load(w.file)
-			if pointer != "" {
-				s = s["$defs"].(map[string]any)[pointer].(map[string]any)
+			for step := range strings.SplitSeq(pointer, "/") {
+				if step != "" {
+					s = s[step].(map[string]any)
+				}
 			}
 			continue
 		}
@@ -76,6 +78,7 @@ func (w *walker) resolve(s map[string]any) map[string]any {
 func (w walker) compare(s map[string]any, t reflect.Type) {
 	s = w.resolve(s)
 	switch {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()): // it says itself what it is
 	case t.Kind() == reflect.Pointer:
 		w.compare(s, t.Elem())
 	case t.Kind() == reflect.Slice && (t.Elem().Kind() == reflect.Struct || t.Elem().Kind() == reflect.Pointer):
@@ -99,7 +102,7 @@ func (w walker) compareStruct(s map[string]any, t reflect.Type) {
 			continue
 		}
 		keys = append(keys, name)
-		if option != "omitempty" {
+		if option != "omitempty" && option != "omitzero" {
 			required = append(required, name)
 		}
 		if p, ok := properties[name].(map[string]any); ok {
@@ -112,7 +115,8 @@ func (w walker) compareStruct(s map[string]any, t reflect.Type) {
 	for k := range properties {
 		has = append(has, k)
 	}
-	for _, k := range s["required"].([]any) {
+	some, _ := s["required"].([]any)
+	for _, k := range some {
 		requires = append(requires, k.(string))
 	}
 	w.same("has", has, keys)

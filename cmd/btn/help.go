@@ -17,6 +17,11 @@ var helpTexts = kong.Vars{
 		"none.",
 	"submit_job": "Id of the job, [A-Za-z0-9_-]{1,64}; made up without it. The same request under the same id " +
 		"is the same job.",
+	"gateway_keys": "File of keys for HTTP: a line has a tenant (* for everybody), a key or sha256:HEX of one, and perhaps " +
+		"read-only. Without it no key is asked for.",
+	"gateway_host_name": "Name under which the gateway may be asked without keys, beside addresses and localhost.",
+	"up_gateway": "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is " +
+		"taken.",
 	"model_put_file": "Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a " +
 		"brace; '-' is standard input, .gz is decompressed.",
 	"plan_within": "Planning takes about this long at most, half of it for the exact way; what is not priced by " +

@@ -20,6 +20,7 @@ type cli struct {
 	Infer    inferCmd    `cmd:"" help:"Answer a model: ln Z, with how it was obtained and how far to trust it."`
 	Plan     planCmd     `cmd:"" help:"Say what answering a model would take, without doing it."`
 	Up       upCmd       `cmd:"" help:"Run the embedded stack (NATS, Redis, the four workers) and stay up."`
+	Gateway  gatewayCmd  `cmd:"" help:"Answer HTTP in front of running workers."`
 	Setup    setupCmd    `cmd:"" help:"Create the streams and consumers on a NATS server."`
 	Keys     keysCmd     `cmd:"" help:"Write who may do what on a NATS server, with the keys for it."`
 	Submit   submitCmd   `cmd:"" help:"Submit a job to running workers and print its id."`

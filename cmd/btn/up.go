@@ -35,6 +35,8 @@ type upCmd struct {
 	Tenants     string        `help:"JSON file of classes of tenants and what their jobs may take." placeholder:"FILE"`
 	Threads     int           `help:"Threads of one contraction; 0: all processors." default:"0"`
 	HTTP        string        `name:"http" help:"Address that serves /metrics, /healthz and /readyz; off without it." placeholder:"ADDR"`
+	Gateway     string        `help:"${up_gateway}" placeholder:"ADDR"`
+	gatewayFlags
 }
 
 // Run starts the stack, prints its URLs and stays until it is interrupted.
@@ -80,6 +82,19 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		}
 		defer server.Close()
 		fmt.Fprintf(t.Out, "http   %s\n", server.URL)
+	}
+
+	if c.Gateway != noGateway {
+		nc, err := s.Connect("btn-gateway")
+		if err != nil {
+			return err
+		}
+		g, err := c.beside(c.Gateway, nc, logger)
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+		fmt.Fprintf(t.Out, "gateway %s\n", g.URL)
 	}
 
 	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", s.NATSURL())

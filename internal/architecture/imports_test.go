@@ -62,6 +62,7 @@ var service = []string{
 	"internal/config",
 	"internal/connect",
 	"internal/form",
+	"internal/gateway",
 	"internal/hop",
 	"internal/message",
 	"internal/metrics",

@@ -1,0 +1,190 @@
+package gateway
+
+// One request, and what is true of all of them.
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/fault"
+)
+
+// call is one request.
+type call struct {
+	g      *Gateway
+	w      http.ResponseWriter
+	r      *http.Request
+	route  string // pattern of the path
+	who    Key
+	held   int64 // bytes of Limits.Bodies
+	wrote  bool
+	status int
+}
+
+// serve answers a request: what no route takes as an error with a reason.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := g.mux.Handler(r); pattern != "" {
+		g.mux.ServeHTTP(w, r)
+		return
+	}
+	c := &call{g: g, w: w, r: r, route: "none"}
+	secure(w.Header())
+	allowed := g.methods(r)
+	if len(allowed) == 0 {
+		c.fail(notFound("there is nothing at %.200q: GET /openapi.json says what there is", r.URL.Path))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	c.fail(&refusal{status: http.StatusMethodNotAllowed, err: fault.New(
+		fault.BadInput, "%w: %s takes %s", errNotAllowed, r.URL.Path, strings.Join(allowed, ", "))})
+}
+
+// methods are those that the path of a request takes.
+func (g *Gateway) methods(r *http.Request) (all []string) {
+	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := &http.Request{Method: m, URL: r.URL, Host: r.Host}
+		if _, pattern := g.mux.Handler(other); pattern != "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// secure sets the headers of every response. The policy lets the page load what the gateway serves, and nothing inline.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
+		"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// guarded returns the handler of a route: within the limits, for who may ask, and whatever happens with an answer.
+func (g *Gateway) guarded(r route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c := &call{g: g, w: w, r: req, route: r.Path}
+		began := time.Now()
+		secure(w.Header())
+		defer func() {
+			if v := recover(); v != nil {
+				g.log.Error("a handler panicked", "route", r.Path, "panic", v, "stack", string(debug.Stack()))
+				c.fail(panicked(v))
+			}
+			c.release()
+			g.log.Debug("request", "method", r.Method, "route", r.Path, "status", c.status, "took", time.Since(began))
+		}()
+		if err := c.admit(r); err != nil {
+			c.fail(err)
+			return
+		}
+		room := g.requests
+		if r.Stream {
+			room = g.streams
+		}
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+		default:
+			c.fail(busy("too many requests at one time: %d", cap(room)))
+			return
+		}
+		if err := r.handle(c); err != nil {
+			c.fail(err)
+		}
+	})
+}
+
+// admit finds out who asks, and refuses what may not be asked.
+func (c *call) admit(r route) error {
+	if c.g.config.Keys == nil {
+		if err := c.local(); err != nil {
+			return err
+		}
+	} else if !r.Open {
+		key, err := c.g.config.Keys.Of(c.r.Header.Get("Authorization"))
+		if err != nil {
+			return err
+		}
+		c.who = key
+	}
+	if own := c.g.config.Connect.Tenant; own != "" {
+		if c.who.Tenant != "" && c.who.Tenant != own {
+			return refuse(http.StatusForbidden, fault.BadInput, "this gateway serves another tenant")
+		}
+		c.who.Tenant = own
+	}
+	if !r.Changes {
+		return nil
+	}
+	if c.who.ReadOnly {
+		return refuse(http.StatusForbidden, fault.BadInput, "the key may read only")
+	}
+	return c.sameOrigin()
+}
+
+// local refuses requests under names that anybody may have pointed here: a page of another site that a browser on this
+// machine shows could read what the gateway says (DNS rebinding).
+func (c *call) local() error {
+	host := c.r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(strings.ToLower(host), "[]")
+	if host == "localhost" || net.ParseIP(host) != nil || slices.Contains(c.g.config.Hosts, host) {
+		return nil
+	}
+	return refuse(http.StatusMisdirectedRequest, fault.BadInput,
+		"without keys the gateway answers under addresses and localhost only, not under %.200q: --host-name allows a name", host)
+}
+
+// sameOrigin refuses what a browser sends on behalf of another site's page.
+func (c *call) sameOrigin() error {
+	if site := c.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return refuse(http.StatusForbidden, fault.BadInput, "a page of another origin may not ask this (Sec-Fetch-Site: %.40s)", site)
+	}
+	origin := c.r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || !strings.EqualFold(u.Host, c.r.Host) {
+		return refuse(http.StatusForbidden, fault.BadInput, "a page of another origin may not ask this (Origin: %.200s)", origin)
+	}
+	return nil
+}
+
+// client returns the client of who asks.
+func (c *call) client() (*client.Client, error) {
+	if c.who.Tenant == "" {
+		return c.g.own, nil
+	}
+	return c.g.tenants.of(c.g.config.Connect, c.who.Tenant)
+}
+
+// json answers with a value.
+func (c *call) json(status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err)
+	}
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	return c.write(status, append(b, '\n'))
+}
+
+// write answers with a body, which the client has to take in time.
+func (c *call) write(status int, b []byte) error {
+	c.status, c.wrote = status, true
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.g.limits.Transfer)) // a recorder has none
+	c.w.WriteHeader(status)
+	_, err := c.w.Write(b)
+	return err
+}

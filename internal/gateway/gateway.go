@@ -1,0 +1,166 @@
+// Package gateway answers HTTP: JSON in and out by the published schemas, for who has no NATS.
+//
+// It holds no state that matters: what it says it reads from the streams, and what it is asked it submits through
+// package client as any other client does. schemas/openapi.json describes it.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/semaphore"
+)
+
+// Limits bound what requests may take. The zero value of a field means its default.
+type Limits struct {
+	Body     int64         // bytes of a body, after decompression as well; default 64 MiB
+	Bodies   int64         // bytes of all bodies that are in memory at one time; default four times Body, and 64 MiB at least
+	Requests int           // requests at one time, streams of events left out; default 256
+	Streams  int           // streams of events at one time; default 256
+	Patience time.Duration // how long an answer is waited for; default 1 minute
+	Transfer time.Duration // for a body to come, and for a response to be taken; default 1 minute
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Body == 0 {
+		l.Body = 64 << 20
+	}
+	if l.Bodies == 0 {
+		l.Bodies = max(4*l.Body, 64<<20)
+	}
+	if l.Requests == 0 {
+		l.Requests = 256
+	}
+	if l.Streams == 0 {
+		l.Streams = 256
+	}
+	if l.Patience == 0 {
+		l.Patience = time.Minute
+	}
+	if l.Transfer == 0 {
+		l.Transfer = time.Minute
+	}
+	return l
+}
+
+// Config says how a Gateway is.
+type Config struct {
+	Connect Connection
+	Keys    *Keys    // who may ask; nil: everybody
+	Hosts   []string // names under which the gateway is asked without keys, beside addresses and localhost
+	Limits  Limits
+	Log     *slog.Logger
+}
+
+// Connection is a connection to NATS and how it is used.
+type Connection struct {
+	NC     *nats.Conn
+	Tenant string    // whose user the connection is, if it is a tenant's
+	Guard  bus.Guard // with keys answers have to be signed
+}
+
+// Gateway answers requests. Its methods may be called from any goroutine.
+type Gateway struct {
+	config   Config
+	limits   Limits
+	log      *slog.Logger
+	bus      *bus.Bus
+	own      *client.Client
+	tenants  tenants
+	known    memory
+	mux      *http.ServeMux
+	requests chan struct{}
+	streams  chan struct{}
+	bodies   *semaphore.Weighted
+	ended    chan struct{} // closed when the gateway ends
+}
+
+// New returns a Gateway over a connection, which the caller closes after Close.
+func New(c Config) (*Gateway, error) {
+	b, err := c.Connect.bus(c.Connect.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	l := c.Limits.withDefaults()
+	g := &Gateway{
+		config: c, limits: l, log: c.Log, bus: b, own: client.On(b), mux: http.NewServeMux(),
+		requests: make(chan struct{}, l.Requests), streams: make(chan struct{}, l.Streams),
+		bodies: semaphore.NewWeighted(l.Bodies), ended: make(chan struct{}),
+	}
+	for _, r := range g.routes() {
+		g.mux.Handle(r.Method+" "+r.Path, g.guarded(r))
+	}
+	return g, nil
+}
+
+// bus returns a Bus for a tenant, "" for everybody.
+func (c Connection) bus(tenant string) (*bus.Bus, error) {
+	b, err := bus.New(c.NC)
+	if err != nil {
+		return nil, err
+	}
+	b.Guard(c.Guard)
+	if tenant != "" {
+		b.As(tenant)
+	}
+	return b, nil
+}
+
+// Close ends the streams of events, so that a server can end.
+func (g *Gateway) Close() { close(g.ended) }
+
+// route is one operation.
+type route struct {
+	Method, Path string
+	Changes      bool // it changes something, or makes workers work
+	Open         bool // without a key as well
+	Stream       bool // it has no end of its own
+	handle       func(*call) error
+}
+
+// routes are all operations. schemas/openapi.json has the same.
+func (g *Gateway) routes() []route {
+	return []route{
+		{Method: "POST", Path: "/v1/infer", Changes: true, handle: g.infer},
+		{Method: "GET", Path: "/openapi.json", Open: true, handle: g.openAPI},
+		{Method: "GET", Path: "/model.schema.json", Open: true, handle: g.schemaFile},
+		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.schemaFile},
+		{Method: "GET", Path: "/messages/common.schema.json", Open: true, handle: g.schemaFile},
+		{Method: "GET", Path: "/healthz", Open: true, handle: g.healthz},
+	}
+}
+
+// Handler returns what answers requests.
+func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
+
+// healthz says whether the gateway can reach the streams.
+func (g *Gateway) healthz(c *call) error {
+	ctx, cancel := context.WithTimeout(c.r.Context(), 5*time.Second)
+	defer cancel()
+	if s := g.bus.NC.Status(); s != nats.CONNECTED {
+		return infrastructure("the connection to NATS is %v", s)
+	}
+	for _, name := range []string{bus.StreamModel, bus.StreamAnswer} {
+		if _, err := g.bus.JS.Stream(ctx, name); err != nil {
+			return infrastructure("stream %s: %w", name, err)
+		}
+	}
+	return c.json(http.StatusOK, Health{Status: "ok"})
+}
+
+// Health is the state of the gateway.
+type Health struct {
+	Status string `json:"status"`
+}
+
+// errNotAllowed: a method that a path does not have.
+var errNotAllowed = errors.New("the path does not take this method")

@@ -1,0 +1,315 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/pkg/embedded"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/schemas"
+)
+
+// rain is P(rain) and P(wet | rain), by names.
+const rain = `{"basetensor_model": 1, "variables": [{"name": "rain", "domain": 2, "states": ["no", "yes"]},
+{"name": "wet", "domain": 2, "states": ["no", "yes"]}], "factors": [{"scope": [0], "dense": {"values": [0.8, 0.2]}},
+{"scope": [0, 1], "dense": {"values": [0.9, 0.1, 0.2, 0.8]}}]}`
+
+// wetRain is P(rain = yes | wet = yes) of it.
+const wetRain = 0.2 * 0.8 / (0.2*0.8 + 0.8*0.1)
+
+// service is a gateway in front of workers.
+type service struct {
+	*testing.T
+	stack   *embedded.Stack
+	gateway *Gateway
+	url     string
+	key     string
+}
+
+// start runs a stack with workers, or without, and a gateway.
+func start(t *testing.T, workers bool, change func(*Config)) *service {
+	t.Helper()
+	stack, err := embedded.Start(t.Context(), embedded.Options{NoRedis: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stack.Close() })
+	s := &service{T: t, stack: stack}
+	if workers {
+		s.work()
+	}
+	nc, err := stack.Connect("gateway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Connect: Connection{NC: nc}}
+	if change != nil {
+		change(&c)
+	}
+	if s.gateway, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	server, err := Serve("127.0.0.1:0", s.gateway)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// work starts workers.
+func (s *service) work() {
+	go s.stack.Run(context.WithoutCancel(s.Context()), pipeline.Config{})
+}
+
+// keys is a change of Config: a file of keys.
+func keys(t *testing.T, text string) func(*Config) {
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := OpenKeys(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *Config) { c.Keys = k }
+}
+
+// ask sends a request. Headers are pairs of name and value.
+func (s *service) ask(method, path, body string, headers ...string) *http.Response {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if s.key != "" {
+		r.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// want asks and reads the body of a response with this status.
+func want[T any](s *service, status int, method, path, body string, headers ...string) (v T) {
+	s.Helper()
+	r := s.ask(method, path, body, headers...)
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if r.StatusCode != status {
+		s.Fatalf("%s %s: %s, want %d: %.600s", method, path, r.Status, status, b)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		s.Fatalf("%s %s: %v: %.600s", method, path, err, b)
+	}
+	return v
+}
+
+// refused asks for what is refused with this status and a message that has these words.
+func (s *service) refused(status int, words, method, path, body string, headers ...string) {
+	s.Helper()
+	f := want[Failure](s, status, method, path, body, headers...)
+	if f.Error.Stage != Stage || f.Error.Code == "" || !strings.Contains(f.Error.Message, words) {
+		s.Errorf("%s %s: %+v, want %q", method, path, f.Error, words)
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12 }
+
+func TestInferByName(t *testing.T) {
+	s := start(t, true, nil)
+	body := `{"model": ` + rain + `, "queries": [{"evidence": {"wet": "yes"}, "marginals": true},
+		{"evidence": {"wet": "yes"}, "event": {"rain": 1}}, {"evidence": {"1": [0.1, 0.4]}, "joint": ["wet", "rain"]},
+		{"evidence": {"wet": {"no": 0.1, "yes": 0.4}}}]}`
+	a := want[Answer](s, http.StatusOK, "POST", "/v1/infer", body)
+	if a.Status != "ok" || len(a.Results) != 5 {
+		t.Fatalf("%+v", a)
+	}
+	if p := a.Results[0].Marginals[0][1]; !near(p, wetRain) {
+		t.Errorf("P(rain | wet) = %v, want %v", p, wetRain)
+	}
+	if r := a.Results[2].LnRatio; r == nil || !near(math.Exp(*r), wetRain) {
+		t.Errorf("P(rain | wet) as an event: %v, want %v", r, wetRain)
+	}
+	// P(wet, rain | weights): 0.8·0.9·0.1, 0.2·0.2·0.1, 0.8·0.1·0.4, 0.2·0.8·0.4, of which the sum is Z
+	soft := []float64{0.072, 0.004, 0.032, 0.064}
+	for i, p := range a.Results[3].Joint.P {
+		if !near(p, soft[i]/0.172) {
+			t.Errorf("joint %d is %v, want %v", i, p, soft[i]/0.172)
+		}
+	}
+	if z := a.Results[4].LogZ; z == nil || !near(math.Exp(*z), 0.172) {
+		t.Errorf("Z under weights by name: %v, want ln 0.172", z)
+	}
+
+	flat := `{"text": "BAYES 2 2 2 2 1 0 2 0 1 2 0.8 0.2 4 0.9 0.1 0.2 0.8", "evid": "1 1 1", "marginals": true, "job": "flat-1"}`
+	for range 2 { // the same request is the same job
+		b := want[Answer](s, http.StatusOK, "POST", "/v1/infer", flat)
+		if b.Job != "flat-1" || !near(b.Results[0].Marginals[0][1], wetRain) {
+			t.Errorf("%+v", b)
+		}
+	}
+	s.refused(http.StatusConflict, "taken", "POST", "/v1/infer", strings.Replace(flat, "0.8 0.2", "0.7 0.3", 1))
+
+	accepted := want[Submitted](s, http.StatusAccepted, "POST", "/v1/infer", `{"model": `+rain+`, "async": true, "job": "later"}`)
+	if accepted.Job != "later" || accepted.Status != StatusPending || len(accepted.Digest) != 64 {
+		t.Errorf("%+v", accepted)
+	}
+}
+
+// TestWhatIsRefused: nothing of it reaches the workers, of which there are none.
+func TestWhatIsRefused(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Body = 4096; c.Hosts = []string{"gateway.internal"} })
+	infer := func(status int, words, body string, headers ...string) {
+		t.Helper()
+		s.refused(status, words, "POST", "/v1/infer", body, headers...)
+	}
+	infer(400, `queries[0].evidence: no variable "weet": did you mean "wet"`, `{"model": `+rain+`, "evidence": {"weet": "yes"}}`)
+	infer(400, `queries[1].joint: `, `{"model": `+rain+`, "queries": [{}, {"joint": ["wet", "wet"]}]}`)
+	infer(400, "contradictory", `{"model": `+rain+`, "evidence": {"wet": "yes", "1": 0}}`)
+	infer(400, "exactly one of model, text and model_name is needed, not 0", `{}`)
+	infer(400, "line 2", "{\n\"job\": }")
+	infer(400, "field job", `{"job": 3}`)
+	infer(400, "unknown field", `{"marginal": true}`)
+	infer(400, "something follows", `{} {}`)
+	infer(400, "model: ", `{"model": {"basetensor_model": 1}}`)
+	infer(400, "not both", `{"model": `+rain+`, "marginals": true, "queries": [{}]}`)
+	infer(404, "no model", `{"model_name": "nobody"}`)
+	infer(404, "no model", `{"model_name": "0123456789"}`)
+	infer(415, "application/json", `{}`, "Content-Type", "text/plain")
+	infer(415, "encoding", `{}`, "Content-Encoding", "br")
+	infer(413, "4096", `{"text": "`+strings.Repeat("x", 5000)+`"}`)
+	infer(413, "4096", zipped(t, `{"text": "`+strings.Repeat("x", 5000)+`"}`), "Content-Encoding", "gzip")
+	infer(403, "another origin", `{}`, "Origin", "http://elsewhere")
+	infer(403, "another origin", `{}`, "Sec-Fetch-Site", "cross-site")
+	infer(400, "exactly one", zipped(t, `{}`), "Content-Encoding", "gzip", "Origin", s.url)
+	infer(421, "--host-name", `{}`, "Host", "elsewhere.example:8080")
+	infer(400, "exactly one", `{}`, "Host", "gateway.internal:8080")
+	s.refused(405, "takes POST", "DELETE", "/v1/infer", "")
+	s.refused(404, "/openapi.json", "GET", "/v2", "")
+	if got := want[Health](s, 200, "GET", "/healthz", ""); got.Status != "ok" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func zipped(t *testing.T, text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestKeys: who has no key gets nothing, a tenant's has jobs of its own, and one for reading changes nothing.
+func TestKeys(t *testing.T) {
+	s := start(t, true, keys(t, "a 0123456789abcdef\nb sha256:"+
+		"f3b1d9e27eb3a3c1ae3cbbd1f7d64f04a1aee0b8d2e0e3a1f0ff3b4e8e8b5d55 # of nothing\nc fedcba9876543210 read-only\n"))
+	body := `{"model": ` + rain + `, "job": "one"}`
+	s.refused(401, "a key is needed", "POST", "/v1/infer", body)
+	s.key = "0123456789abcdeF"
+	s.refused(401, "not known", "POST", "/v1/infer", body)
+	s.key = "fedcba9876543210"
+	s.refused(403, "read only", "POST", "/v1/infer", body)
+	s.key = "0123456789abcdef"
+	if a := want[Answer](s, 200, "POST", "/v1/infer", body); a.Job != "a.one" || a.Status != "ok" {
+		t.Errorf("%+v", a)
+	}
+	s.refused(404, "not one of tenant a", "POST", "/v1/infer", `{"model": `+rain+`, "job": "b.one"}`)
+	s.refused(403, "not that of tenant", "POST", "/v1/infer", `{"model": `+rain+`, "tenant": "b"}`)
+	s.key = ""
+	want[map[string]any](s, 200, "GET", "/openapi.json", "")
+}
+
+func TestFilesOfKeys(t *testing.T) {
+	for text, words := range map[string]string{
+		"":                          "no keys",
+		"a":                         "line 1: a tenant, a key",
+		"# x\na short":              "line 2: a key has at least 16",
+		"a.b 0123456789abcdef":      "neither",
+		"operator 0123456789abcdef": "neither",
+		"a sha256:00":               "64 hexadecimal",
+		"a 0123456789abcdef ro":     "read-only",
+	} {
+		file := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenKeys(file, slog.Default())
+		if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "0123456789abcdef") ||
+			fault.CodeOf(err) != fault.BadInput {
+			t.Errorf("%q: %v, want %q", text, err, words)
+		}
+	}
+}
+
+// TestOperationsAreDocumented: the document has the routes that there are, and no other.
+func TestOperationsAreDocumented(t *testing.T) {
+	b, err := schemas.FS.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Paths map[string]map[string]any }
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for path, of := range doc.Paths {
+		for method := range of {
+			if method != "parameters" {
+				told[strings.ToUpper(method)+" "+path] = true
+			}
+		}
+	}
+	var g Gateway
+	served := map[string]bool{}
+	for _, r := range g.routes() {
+		served[r.Method+" "+strings.TrimSuffix(r.Path, "{$}")] = true
+	}
+	if got, want := slices.Sorted(maps.Keys(served)), slices.Sorted(maps.Keys(told)); !slices.Equal(got, want) {
+		t.Errorf("served are %q, documented %q", got, want)
+	}
+}
+
+// TestPanicsAreAnswers: of a handler, and before anything was written.
+func TestPanicsAreAnswers(t *testing.T) {
+	s := start(t, false, nil)
+	w := httptest.NewRecorder()
+	h := s.gateway.guarded(route{Method: "GET", Path: "/panics", handle: func(*call) error { panic("no") }})
+	h.ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1/panics", nil))
+	if w.Code != 500 || !strings.Contains(w.Body.String(), `"code":"internal"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
