@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/basetensor/basetensor/internal/bus"
 	"github.com/basetensor/basetensor/pkg/embedded"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // strayDialer connects like net.Dialer. The next write with a text is sent with another one of the same length in its place.
@@ -155,4 +157,36 @@ func TestChunksOfNobodyGo(t *testing.T) {
 	if got, err := b.GetBlob(ctx, digest); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
+}
+
+// An object whose chunks are gone makes no room when it goes, and goes from a full store all the same; then the others do.
+func TestAFullStoreIsEmptied(t *testing.T) {
+	ctx, b := open(t, embedded.Options{MaxPayload: 32 << 10, Listen: true})
+	s, err := b.JS.Stream(ctx, bus.ObjectsBlob)
+	must(t, err)
+	o, err := b.JS.ObjectStore(ctx, bus.BucketBlob)
+	must(t, err)
+	for i := range 3 {
+		_, err := b.PutBlob(ctx, bytes.Repeat([]byte{byte(i)}, 100_000))
+		must(t, err)
+	}
+	all, err := o.List(ctx)
+	must(t, err)
+	slices.SortFunc(all, func(x, y *jetstream.ObjectInfo) int { return x.ModTime.Compare(y.ModTime) })
+	must(t, s.Purge(ctx, jetstream.WithPurgeSubject("$O.BTN_BLOB.C."+all[0].NUID)))
+	info, err := s.Info(ctx)
+	must(t, err)
+	full := info.Config
+	full.MaxBytes = int64(info.State.Bytes)
+	_, err = b.JS.UpdateStream(ctx, full)
+	must(t, err)
+
+	must(t, b.DropObjects(ctx, time.Now().Add(time.Hour), 0))
+	info, err = s.Info(ctx)
+	must(t, err)
+	if info.State.Msgs > 0 {
+		t.Errorf("%d messages stay", info.State.Msgs)
+	}
+	_, err = b.PutBlob(ctx, bytes.Repeat([]byte{9}, 100_000))
+	must(t, err)
 }

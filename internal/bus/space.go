@@ -5,6 +5,7 @@ package bus
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -330,22 +331,15 @@ func (b *Bus) dropObject(
 		}
 	}
 
-	// Delete begins with a message that marks the object as deleted. A full store has no room for
-	// it until the chunks are gone.
-
+	// The client library's Delete would store a mark, for which a full store may have no room.
 	s, err := b.Stream(ctx, ObjectsBlob)
 	if err != nil {
 		return false, err
 	}
-	if err := s.Purge(
-		ctx, jetstream.WithPurgeSubject("$O."+BucketBlob+".C."+info.NUID),
-	); err != nil {
-		return false, fault.New(
-			fault.Infrastructure, "bus: chunks of object %s: %w", info.Name, err,
-		)
-	}
-	if err := o.Delete(ctx, info.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-		return false, fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+	for _, subject := range []string{".C." + info.NUID, ".M." + base64.URLEncoding.EncodeToString([]byte(info.Name))} {
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject("$O."+BucketBlob+subject)); err != nil {
+			return false, fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+		}
 	}
 	return true, nil
 }
