@@ -1,0 +1,221 @@
+"""Answers as dictionaries by name, and as pandas frames where pandas is installed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
+
+from . import errors
+
+
+def _frame(rows: Iterable[Mapping[str, Any]], columns: Optional[Sequence[str]] = None) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("to_frame needs pandas, which is not installed") from None
+    return pandas.DataFrame(list(rows), columns=list(columns) if columns is not None else None)
+
+
+class Posteriors(Dict[str, Dict[str, float]]):
+    """P(variable = state | evidence): variable → state → probability."""
+
+    def to_frame(self) -> Any:
+        """Returns a frame with a row per state: variable, state, p."""
+        rows = ({"variable": v, "state": s, "p": p} for v, d in self.items() for s, p in d.items())
+        return _frame(rows, ("variable", "state", "p"))
+
+
+class Joint(Dict[Tuple[str, ...], float]):
+    """P(variables = states | evidence): one state per variable → probability."""
+
+    def __init__(self, variables: Sequence[str], cells: Iterable[Tuple[Tuple[str, ...], float]]) -> None:
+        super().__init__(cells)
+        self.variables = tuple(variables)
+
+    def to_frame(self) -> Any:
+        """Returns a frame with a row per combination of states: the variables, p."""
+        rows: Iterator[Dict[str, Any]] = ({**dict(zip(self.variables, s)), "p": p} for s, p in self.items())
+        return _frame(rows, (*self.variables, "p"))
+
+
+class Rows(List[Dict[str, Any]]):
+    """A list of records."""
+
+    def to_frame(self) -> Any:
+        """Returns a frame with a row per record."""
+        return _frame(self)
+
+
+class Samples(List[Dict[str, str]]):
+    """Independent samples of all variables given the evidence: variable → state each."""
+
+    def to_frame(self) -> Any:
+        """Returns a frame with a row per sample and a column per variable."""
+        return _frame(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class MPE:
+    """A most probable explanation: the likeliest states of all variables given the evidence."""
+
+    assignment: Dict[str, str]
+    ln_weight: float
+    unique: Optional[bool]  # whether no other assignment is as good
+
+
+@dataclasses.dataclass(frozen=True)
+class MAP:
+    """The likeliest states of some variables given the evidence, the others summed out."""
+
+    assignment: Dict[str, str]
+    ln_weight: float
+    exact: bool  # else the best found: no assignment is above ln_bound
+    ln_bound: Optional[float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The answer to one query. ``raw`` is all that the service says, as schemas/result.schema.json has it."""
+
+    raw: Mapping[str, Any] = dataclasses.field(repr=False)
+    query: int
+    error: Optional[errors.BasetensorError]
+    exact: bool
+    method: str
+    zero: bool
+    log_z: Optional[float]
+    uncertainty: Optional[float]
+    ln_probability: Optional[float]  # of the event, given the evidence
+    posteriors: Optional[Posteriors]
+    joint: Optional[Joint]
+    mpe: Optional[MPE]
+    map: Optional[MAP]
+    samples: Optional[Samples]
+    warnings: Tuple[str, ...]
+
+    @property
+    def probability(self) -> Optional[float]:
+        """P(event | evidence), where an event was asked for."""
+        return None if self.ln_probability is None else math.exp(self.ln_probability)
+
+    def __getitem__(self, field: str) -> Any:
+        """Returns a field of ``raw``, by name where the service gives it by name."""
+        named = self.raw.get("named") or {}
+        return named[field] if field in named else self.raw[field]
+
+    def check(self) -> "Result":
+        """Returns the result, or raises its error, or Impossible where the evidence has probability 0."""
+        if self.error is not None:
+            raise self.error
+        if self.zero:
+            conflict = (self.raw.get("named") or {}).get("conflict") or self.raw.get("conflict")
+            raise errors.Impossible(
+                "the evidence has probability 0" + (f": {conflict}" if conflict else ""),
+                conflict=conflict,
+                job=self.raw.get("job"),
+            )
+        return self
+
+
+class Answer(Sequence[Result]):
+    """The answer to a job: a result per query, in their order; a query with an event has two, the second with the event."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self.job = str(raw.get("job") or "")
+        self.status = str(raw.get("status") or "")
+        info = raw.get("error")
+        self.error = errors.from_info(info, job=self.job) if isinstance(info, Mapping) else None
+        self.results = [result(r) for r in raw.get("results") or []]
+
+    @overload
+    def __getitem__(self, at: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> List[Result]: ...
+
+    def __getitem__(self, at: Union[int, slice]) -> Union[Result, List[Result]]:
+        return self.results[at]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        return f"Answer(job={self.job!r}, status={self.status!r}, results={len(self.results)})"
+
+    def check(self) -> "Answer":
+        """Returns the answer, or raises its error. Errors of single queries stay in their results."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+
+def result(raw: Mapping[str, Any]) -> Result:
+    """Reads a result as the service sends it."""
+    named = raw.get("named") or {}
+    info = raw.get("error")
+    mpe, best = raw.get("mpe"), raw.get("map")
+    return Result(
+        raw=raw,
+        query=int(raw.get("query") or 0),
+        error=errors.from_info(info, job=raw.get("job")) if isinstance(info, Mapping) else None,
+        exact=bool(raw.get("exact")),
+        method=str(raw.get("method") or ""),
+        zero=bool(raw.get("zero")),
+        log_z=raw.get("log_z"),
+        uncertainty=raw.get("uncertainty"),
+        ln_probability=raw.get("ln_ratio"),
+        posteriors=_posteriors(raw, named),
+        joint=_joint(raw.get("joint"), named.get("joint")),
+        mpe=None
+        if mpe is None
+        else MPE(_assignment(mpe, named.get("mpe")), float(mpe["ln_weight"]), mpe.get("unique")),
+        map=None
+        if best is None
+        else MAP(
+            _assignment(best, named.get("map")), float(best["ln_weight"]), bool(best.get("exact")), best.get("ln_bound")
+        ),
+        samples=_samples(raw.get("samples"), named.get("samples")),
+        warnings=tuple(raw.get("warnings") or ()),
+    )
+
+
+def _by_position(values: Sequence[float]) -> Dict[str, float]:
+    return {str(x): p for x, p in enumerate(values)}
+
+
+def _posteriors(raw: Mapping[str, Any], named: Mapping[str, Any]) -> Optional[Posteriors]:
+    if named.get("posteriors") is not None:
+        return Posteriors(named["posteriors"])
+    if raw.get("marginals") is None:
+        return None
+    targets = raw.get("targets") or range(len(raw["marginals"]))
+    return Posteriors({str(v): _by_position(p) for v, p in zip(targets, raw["marginals"])})
+
+
+def _joint(raw: Optional[Mapping[str, Any]], named: Optional[Mapping[str, Any]]) -> Optional[Joint]:
+    if raw is None:
+        return None
+    variables = [str(v) for v in (named or raw)["variables"]]
+    states = named["states"] if named else [[str(x) for x in range(n)] for n in raw["shape"]]
+    cells: List[Tuple[str, ...]] = [()]
+    for of in states:  # the last variable fastest
+        cells = [(*cell, str(s)) for cell in cells for s in of]
+    return Joint(variables, zip(cells, raw["p"]))
+
+
+def _assignment(raw: Mapping[str, Any], named: Optional[Mapping[str, str]]) -> Dict[str, str]:
+    if named is not None:
+        return dict(named)
+    values = raw["assignment"]
+    return {str(v): str(x) for v, x in zip(raw.get("variables") or range(len(values)), values)}
+
+
+def _samples(raw: Any, named: Any) -> Optional[Samples]:
+    if raw is None:
+        return None
+    if named is not None:
+        return Samples(dict(s) for s in named)
+    rows = raw if isinstance(raw, list) else raw.get("values") or []
+    return Samples({str(v): str(x) for v, x in enumerate(row)} for row in rows)

@@ -1,0 +1,350 @@
+"""What the client does over HTTP, against a server that follows a script: retries, events, cancelled coroutines, errors."""
+
+import asyncio
+import collections
+import gzip
+import json
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import basetensor
+from basetensor import AsyncClient, Client
+
+RESULT = {"job": "j", "query": 0, "status": "ok", "error": None, "exact": True, "method": "exact", "log_z": -1.5, "zero": False}
+
+
+def answer(job, *results):
+    return {"job": job, "status": "ok", "error": None, "results": list(results or (RESULT,))}
+
+
+class Server:
+    """A server whose answers to a path come from a list of functions of the handler; the last one stays."""
+
+    def __init__(self):
+        self.script = {}
+        self.seen = collections.defaultdict(list)  # path → bodies
+        self.headers = []
+        self.connections = set()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def answer(self):
+                path = self.command + " " + self.path
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+                self.body = json.loads(body) if body else None
+                server.seen[path].append(self.body)
+                server.headers.append(self.headers)
+                server.connections.add(self.client_address)
+                steps = server.script[path]
+                step = steps.pop(0) if len(steps) > 1 else steps[0]
+                step(self)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def says(status, body, **headers):
+    def step(h):
+        content = json.dumps(body(h) if callable(body) else body).encode()
+        h.send_response(status)
+        for k, v in headers.items():
+            h.send_header(k.replace("_", "-"), v)
+        h.send_header("Content-Length", str(len(content)))
+        h.end_headers()
+        h.wfile.write(content)
+
+    return step
+
+
+def error(status, code, **headers):
+    return says(status, {"error": {"code": code, "message": "so it is", "stage": "gateway"}}, **headers)
+
+
+def drops(h):
+    h.close_connection = True
+    h.connection.close()
+
+
+def streams(*parts):
+    def step(h):
+        h.send_response(200)
+        h.send_header("Content-Type", "text/event-stream")
+        h.end_headers()
+        for p in parts:
+            h.wfile.write(p.encode() if isinstance(p, str) else p(h))
+            h.wfile.flush()
+        h.close_connection = True
+
+    return step
+
+
+def event(name, data):
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+own = says(200, lambda h: answer(h.body["job"]))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.close)
+        self.client = Client(self.server.url, key="secret", timeout=20)
+        self.addCleanup(self.client.close)
+
+    def script(self, path, *steps):
+        self.server.script[path] = list(steps)
+
+
+class Sync(Case):
+    def test_busy_and_broken_is_one_job(self):
+        """Whatever goes wrong, the same job is asked for, and no other."""
+        self.script("POST /v1/infer", error(503, "infrastructure", Retry_After="0.05"), drops, error(502, "infrastructure"), own)
+        began = time.monotonic()
+        a = self.client.infer("alarm", {"a": "yes"}, marginals=True)
+        self.assertGreater(time.monotonic() - began, 0.05)
+        seen = self.server.seen["POST /v1/infer"]
+        self.assertGreaterEqual(len(seen), 4)
+        self.assertEqual({json.dumps(b) for b in seen}, {json.dumps(seen[0])})
+        self.assertEqual(a.job, seen[0]["job"])
+        self.assertEqual(seen[0]["queries"], [{"evidence": {"a": "yes"}, "marginals": True}])
+        self.assertEqual(self.server.headers[0]["Authorization"], "Bearer secret")
+
+    def test_two_calls_are_two_jobs_on_one_connection(self):
+        self.script("POST /v1/infer", own)
+        jobs = {self.client.infer("alarm").job for _ in range(3)}
+        self.assertEqual(len(jobs), 3)
+        self.assertEqual(len(self.server.connections), 1)
+
+    def test_connection_that_was_closed_meanwhile(self):
+        self.script("POST /v1/infer", own, drops, own)
+        client = Client(self.server.url, retries=0)
+        client.infer("alarm")
+        client.infer("alarm")
+        client.close()
+
+    def test_retries_end(self):
+        self.script("POST /v1/infer", error(503, "infrastructure", Retry_After="0"))
+        with self.assertRaises(basetensor.Infrastructure) as e:
+            Client(self.server.url, retries=3).infer("alarm")
+        self.assertEqual(len(self.server.seen["POST /v1/infer"]), 4)
+        self.assertEqual((e.exception.status, e.exception.stage, e.exception.message), (503, "gateway", "so it is"))
+        self.script("POST /v1/infer", error(503, "infrastructure", Retry_After="3600"))
+        with self.assertRaises(basetensor.Infrastructure):
+            self.client.infer("alarm")  # the hour exceeds the timeout
+
+    def test_nobody_there(self):
+        with self.assertRaisesRegex(basetensor.Infrastructure, "127.0.0.1:1"):
+            Client("http://127.0.0.1:1", retries=1).infer("alarm")
+        for url in ("ftp://x", "http://", "http://x:port"):
+            with self.assertRaises(basetensor.BadInput):
+                Client(url)
+
+    def test_errors_have_types(self):
+        for status, code, kind in (
+            (400, "bad_input", basetensor.BadInput),
+            (401, "bad_input", basetensor.Unauthorized),
+            (403, "bad_input", basetensor.Unauthorized),
+            (404, "bad_input", basetensor.NotFound),
+            (409, "bad_input", basetensor.Conflict),
+            (409, "cancelled", basetensor.Cancelled),
+            (413, "over_budget", basetensor.OverBudget),
+            (422, "unsupported", basetensor.Unsupported),
+            (422, "failed_estimate", basetensor.FailedEstimate),
+            (500, "internal", basetensor.Internal),
+            (504, "deadline", basetensor.Deadline),
+            (418, "later", basetensor.BasetensorError),
+        ):
+            self.script("POST /v1/infer", error(status, code))
+            with self.assertRaises(kind) as e:
+                self.client.infer("alarm")
+            self.assertEqual(e.exception.status, status)
+            self.assertTrue(e.exception.job.startswith("py-"))
+            self.assertIs(type(e.exception), kind)
+        self.assertEqual(len(self.server.seen["POST /v1/infer"]), 12, "none of these is asked twice")
+        self.script("POST /v1/infer", says(400, "no object"))
+        with self.assertRaisesRegex(basetensor.BadInput, "HTTP status 400"):
+            self.client.infer("alarm")
+        self.script("POST /v1/infer", says(200, [1]))
+        with self.assertRaisesRegex(basetensor.Internal, "a list where an object belongs"):
+            self.client.infer("alarm")
+
+    def test_job_errors(self):
+        info = {"code": "over_budget", "message": "too wide", "stage": "learn-worker"}
+        self.script("POST /v1/infer", says(200, {"job": "j", "status": "error", "error": info, "results": []}))
+        with self.assertRaisesRegex(basetensor.OverBudget, "too wide"):
+            self.client.infer("alarm")
+        failed = {**RESULT, "status": "error", "error": info, "log_z": None}
+        self.script("POST /v1/infer", says(200, answer("j", failed)))
+        self.assertIsInstance(self.client.infer("alarm")[0].error, basetensor.OverBudget)
+        with self.assertRaises(basetensor.OverBudget):
+            self.client.marginals("alarm")
+        self.script("POST /v1/infer", says(200, answer("j", {**RESULT, "zero": True, "log_z": None})))
+        with self.assertRaises(basetensor.Impossible):
+            self.client.mpe("alarm")
+
+    def test_timeout_names_the_job(self):
+        gone = threading.Event()
+        self.addCleanup(gone.set)
+        self.script("POST /v1/infer", lambda h: gone.wait(30))
+        with self.assertRaises(basetensor.Timeout) as e:
+            self.client.infer("alarm", timeout=0.1)
+        self.assertIsInstance(e.exception, TimeoutError)
+        self.assertEqual(e.exception.job, self.server.seen["POST /v1/infer"][0]["job"])
+
+    def test_events_over_broken_connections(self):
+        """Events go on over another connection; an answer that came in between is found."""
+        self.script("POST /v1/infer", says(202, lambda h: {"job": h.body["job"], "digest": "d"}))
+        job = self.client.submit("alarm", job="j", marginals=True)
+        self.assertEqual((job, self.server.seen["POST /v1/infer"][0]["async"]), ("j", True))
+        told = []
+        path = "/v1/jobs/j"
+        self.script("GET " + path + "/events",
+            streams(": heartbeat\n\n", event("progress", {"done": 1})),
+            drops,
+            streams(event("progress", {"done": 2}), event("answer", answer("j"))))
+        self.script("GET " + path, says(200, {"job": "j", "state": "pending"}))
+        a = self.client.wait("j", progress=told.append)
+        self.assertEqual((a.job, a[0].log_z, told), ("j", -1.5, [{"done": 1}, {"done": 2}]))
+        self.script("GET " + path + "/events", drops)
+        self.script("GET " + path, says(200, answer("j")))
+        self.assertEqual([e.name for e in self.client.events("j")], ["answer"])
+        self.script("GET " + path + "/events", error(404, "bad_input"))
+        with self.assertRaises(basetensor.NotFound):
+            self.client.wait("j")
+
+    def test_answer_that_takes_longer_than_the_gateway_waits(self):
+        self.script("POST /v1/infer", says(202, lambda h: {"job": h.body["job"], "digest": "d"}))
+        self.script("GET /v1/jobs/j/events", streams(event("answer", answer("j"))))
+        self.assertEqual(self.client.infer("alarm", job="j").job, "j")
+
+    def test_wait_ends_in_time(self):
+        gone = threading.Event()
+        self.addCleanup(gone.set)
+        self.script("GET /v1/jobs/j/events", lambda h: gone.wait(30))
+        with self.assertRaises(basetensor.Timeout):
+            self.client.wait("j", timeout=0.1)
+
+    def test_large_bodies_are_compressed(self):
+        self.script("POST /v1/infer", own)
+        self.client.infer({"basetensor_model": 1, "description": "x" * 300_000})
+        self.assertEqual(self.server.headers[-1]["Content-Encoding"], "gzip")
+        self.assertEqual(len(self.server.seen["POST /v1/infer"][-1]["model"]["description"]), 300_000)
+
+    def test_queries_and_settings(self):
+        self.script("POST /v1/infer", own)
+        client = Client(self.server.url + "/", tenant="acme")
+        client.infer("alarm", queries=[{"marginals": True}, {"evidence": {"a": 1}}], settings={"method": "exact"}, deadline=1.5)
+        body = self.server.seen["POST /v1/infer"][-1]
+        del body["job"]
+        self.assertEqual(
+            body,
+            {
+                "model_name": "alarm",
+                "queries": [{"marginals": True}, {"evidence": {"a": 1}}],
+                "settings": {"method": "exact"},
+                "tenant": "acme",
+                "deadline_ms": 1500,
+            },
+        )
+        with self.assertRaises(basetensor.BadInput):
+            client.infer("alarm", {"a": 1}, queries=[{}])
+        with self.assertRaises(basetensor.BadInput):
+            client.infer({"basetensor_model": float("nan")})
+
+    def test_models(self):
+        self.script("PUT /v1/models/a%20b?format=json", says(200, {"name": "a b", "version": 1}))
+        self.assertEqual(self.client.models.put("a b", {"basetensor_model": 1})["version"], 1)
+        self.script("GET /v1/models/alarm@3?format=bif", lambda h: says(200, {})(h))
+        self.assertEqual(self.client.models.get("alarm@3", format="bif"), "{}")
+        self.script("GET /v1/models", says(200, {"models": [{"name": "a"}]}))
+        self.assertEqual(self.client.models.list(), [{"name": "a"}])
+        self.script("DELETE /v1/models/alarm", says(200, {}))
+        self.client.models.delete("alarm")
+        with self.assertRaises(basetensor.BadInput):
+            self.client.models.put("a", "a-registered-name")
+
+
+class Async(Case):
+    def run_async(self, f):
+        async def main():
+            async with AsyncClient(self.server.url, timeout=20) as client:
+                return await f(client)
+
+        return asyncio.run(main())
+
+    def test_many_at_one_time(self):
+        everybody = threading.Barrier(8)
+
+        def meet(h):
+            everybody.wait(20)
+            own(h)
+
+        self.script("POST /v1/infer", meet)
+
+        async def ask(client):
+            return await asyncio.gather(*(client.infer("alarm") for _ in range(8)))
+
+        answers = self.run_async(ask)
+        self.assertEqual(len({a.job for a in answers}), 8)
+
+    def test_cancelled_call_ends(self):
+        """The thread of a cancelled call ends as well, although the server says nothing."""
+        gone, came = threading.Event(), threading.Event()
+        self.addCleanup(gone.set)
+
+        def silent(h):
+            came.set()
+            gone.wait(30)
+
+        self.script("POST /v1/infer", silent)
+
+        async def ask(client):
+            call = asyncio.ensure_future(client.infer("alarm", timeout=None))
+            await asyncio.get_running_loop().run_in_executor(None, came.wait, 20)
+            call.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await call
+            await asyncio.get_running_loop().run_in_executor(None, client._threads._pool.shutdown)
+
+        began = time.monotonic()
+        self.run_async(ask)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertEqual(len(self.server.seen["POST /v1/infer"]), 1, "nor is it sent again")
+
+    def test_events_and_progress(self):
+        self.script("GET /v1/jobs/j/events", streams(event("progress", {"done": 1}), event("answer", answer("j"))))
+
+        async def ask(client):
+            names = [e.name async for e in client.events("j")]
+            async for _ in client.events("j"):
+                break  # a stream that is left early
+            told = []
+            a = await client.wait("j", progress=told.append)
+            await asyncio.sleep(0)
+            return names, a.job, told
+
+        self.assertEqual(self.run_async(ask), (["progress", "answer"], "j", [{"done": 1}]))
+
+
+if __name__ == "__main__":
+    unittest.main()
