@@ -153,9 +153,8 @@ func (b *Bus) RemoveGraph(ctx context.Context, digest string) error {
 	// An object is named by its digest and a random part.
 	for _, info := range objects {
 		if strings.HasPrefix(info.Name, digest+"-") {
-			if err := o.Delete(ctx, info.Name); err != nil &&
-				!errors.Is(err, jetstream.ErrObjectNotFound) {
-				return fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+			if err := b.removeObject(ctx, BucketGraph, info); err != nil {
+				return err
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package bus
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -192,6 +193,21 @@ func (b *Bus) probeObjects(ctx context.Context, in shelf, subject string) error 
 		return err
 	}
 	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+}
+
+// removeObject removes an object's chunks and its description. The client library's Delete would store a mark first, for which a
+// full store may have no room.
+func (b *Bus) removeObject(ctx context.Context, bucket string, info *jetstream.ObjectInfo) error {
+	s, err := b.Stream(ctx, "OBJ_"+bucket)
+	if err != nil {
+		return err
+	}
+	for _, subject := range []string{".C." + info.NUID, ".M." + base64.URLEncoding.EncodeToString([]byte(info.Name))} {
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject("$O."+bucket+subject)); err != nil {
+			return fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
+		}
+	}
+	return nil
 }
 
 // chunk returns the size of the chunks of an object: the client library's own, or less where the

@@ -5,7 +5,6 @@ package bus
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -252,7 +251,7 @@ func (b *Bus) DropObjects(ctx context.Context, before time.Time, most uint64) er
 		if all <= most {
 			return nil
 		}
-		dropped, err := b.dropObject(ctx, o, info, before)
+		dropped, err := b.dropObject(ctx, info, before)
 		if err != nil {
 			return err
 		}
@@ -305,7 +304,7 @@ func (b *Bus) dropChunks(ctx context.Context, objects []*jetstream.ObjectInfo) (
 // dropObject removes an object and the blob that names it, unless one of them is younger than a
 // time.
 func (b *Bus) dropObject(
-	ctx context.Context, o jetstream.ObjectStore, info *jetstream.ObjectInfo, before time.Time,
+	ctx context.Context, info *jetstream.ObjectInfo, before time.Time,
 ) (bool, error) {
 	if !info.ModTime.Before(before) {
 		return false, nil
@@ -331,15 +330,5 @@ func (b *Bus) dropObject(
 		}
 	}
 
-	// The client library's Delete would store a mark, for which a full store may have no room.
-	s, err := b.Stream(ctx, ObjectsBlob)
-	if err != nil {
-		return false, err
-	}
-	for _, subject := range []string{".C." + info.NUID, ".M." + base64.URLEncoding.EncodeToString([]byte(info.Name))} {
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject("$O."+BucketBlob+subject)); err != nil {
-			return false, fault.New(fault.Infrastructure, "bus: object %s: %w", info.Name, err)
-		}
-	}
-	return true, nil
+	return true, b.removeObject(ctx, BucketBlob, info)
 }
