@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -49,6 +50,7 @@ func TestAnswers(t *testing.T) {
 		{"asia.uai", "asia-dyspnoea.evid", enumerate},
 		{"asia.uai", "asia-visit-dyspnoea.evid", enumerate},
 		{"asia.uai", "asia-smoker-xray.evid", enumerate},
+		{"asia.json", "", enumerate},
 		{"alarm.uai", "", eliminate},
 		{"alarm.uai", "alarm-low-pressure.evid", eliminate},
 		{"alarm.uai", "alarm-no-breath.evid", eliminate},
@@ -68,6 +70,18 @@ func TestAnswers(t *testing.T) {
 		} else if math.Abs(got-want) > lnTolerance {
 			t.Errorf("%s %s: ln Z is %.12f, README.md says %.10f", c.model, c.evidence, got, want)
 		}
+	}
+}
+
+// TestNamesAddNothing: asia.json is asia.uai, with names.
+func TestNamesAddNothing(t *testing.T) {
+	with, without := load(t, "asia.json"), load(t, "asia.uai")
+	if len(with.Names) != 8 || len(with.States) != 8 {
+		t.Fatalf("names %q, states %q", with.Names, with.States)
+	}
+	with.Names, with.States = nil, nil
+	if !reflect.DeepEqual(with, without) {
+		t.Errorf("%+v and %+v", with, without)
 	}
 }
 

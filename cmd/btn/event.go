@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
@@ -13,11 +14,11 @@ import (
 
 // P(event | evidence), as the ratio of two queries.
 
-// withEvent returns the queries and behind them, for each, one with its evidence and the event in
-// file, asked over it. Errors name the file, and both files where evidence and event contradict each
+// withEvent returns the queries and behind them, for each, one with its evidence and the event, a
+// file or inline, asked over it. Errors name the file, and both files where evidence and event contradict each
 // other.
-func withEvent(open console.Opener, queries []query.Query, file string, domains []int) ([]query.Query, error) {
-	event, err := loadEvidence(open, file, domains)
+func withEvent(open console.Opener, queries []query.Query, file string, l *factorgraph.Labels) ([]query.Query, error) {
+	event, err := loadEvidence(open, file, l)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func withEvent(open console.Opener, queries []query.Query, file string, domains 
 			name = "no evidence"
 		}
 		hard, soft := slices.Concat(given.Evidence.Hard, event.Hard), slices.Concat(given.Evidence.Soft, event.Soft)
-		both, err := factorgraph.NewEvidence(hard, soft)
+		both, err := named.Normal(l, hard, soft)
 		switch {
 		case errors.Is(err, factorgraph.ErrContradictory):
 			return nil, fault.Wrap(fault.BadInput,

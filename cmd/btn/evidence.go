@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
-	"github.com/basetensor/basetensor/pkg/uai"
 )
 
 // noEvidence as the value of --evid turns off the evidence file beside the model.
@@ -45,7 +45,7 @@ func beside(model string) (string, error) {
 // where there is one; "none" stands for no evidence. A file without an observation is as good as
 // none, and say is told so.
 func loadQueries(
-	open console.Opener, model string, files []string, domains []int, say io.Writer,
+	open console.Opener, model string, files []string, l *factorgraph.Labels, say io.Writer,
 ) ([]query.Query, error) {
 	if len(files) == 0 {
 		file, err := beside(model)
@@ -63,7 +63,7 @@ func loadQueries(
 		if file == noEvidence {
 			continue
 		}
-		evidence, err := loadEvidence(open, file, domains)
+		evidence, err := loadEvidence(open, file, l)
 		if err != nil {
 			return nil, err
 		}
@@ -76,16 +76,27 @@ func loadQueries(
 	return queries, nil
 }
 
-// loadEvidence reads an evidence file. Errors name it.
-func loadEvidence(open console.Opener, name string, domains []int) (factorgraph.Evidence, error) {
-	f, err := open(name)
-	if err != nil {
-		return factorgraph.Evidence{}, err
+// loadEvidence reads an evidence file, or evidence that is itself the argument. Errors name it.
+func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e factorgraph.Evidence, err error) {
+	if inline(name) {
+		e, err = named.Evidence(l, name)
+	} else if f, failed := open(name); failed != nil {
+		return e, failed
+	} else {
+		defer f.Close()
+		e, err = named.Read(l, f)
 	}
-	defer f.Close()
-	e, err := uai.ReadEvidence(f, domains)
 	if err != nil {
 		return e, fault.Wrap(console.CodeOfInput(err), fmt.Errorf("%s: %w", console.Called(name), err))
 	}
 	return e, nil
+}
+
+// inline reports whether an argument is evidence itself: a JSON object, or assignments that no file is called as.
+func inline(name string) bool {
+	if !named.Inline(name) {
+		return false
+	}
+	_, err := os.Stat(name)
+	return err != nil
 }

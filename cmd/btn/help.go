@@ -29,15 +29,16 @@ var helpTexts = kong.Vars{
 	"request_model": "Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a " +
 		"brace; '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a " +
 		"model that 'btn model put' registered on the server.",
-	"request_evid": "Evidence file, in either UAI dialect; repeat it to ask several queries in one job. Without " +
-		"it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
-	"request_event": "Evidence file with an event: also asks for P(event | evidence), by one more query per " +
+	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or a JSON object {\"smoke\": \"yes\", \"xray\": [0.2, 0.8]}, " +
+		"by names, or positions where there are none. A file has one of these, or is in either UAI dialect. Repeat it to ask " +
+		"several queries in one job. Without it MODEL.evid beside the model is used if there is one; 'none' turns that off.",
+	"request_event": "Evidence, as --evid has it, that is an event: also asks for P(event | evidence), by one more query per " +
 		"evidence with both. --mar and --joint are of the evidence alone.",
-	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"3\": 1}, " +
+	"request_queries": "File with many queries, a JSON object per line: {\"evidence\": {\"smoke\": \"yes\"}, " +
 		"\"marginals\": " +
 		"true, \"targets\": [4], \"joint\": [1, 2], \"event\": {\"5\": 0}}, each optional. Results come in the order " +
 		"of the lines, two for a line with an event.",
-	"request_joint": "Variables whose joint marginal is asked for as well, e.g. 3,7,9: at most 2^20 cells, by " +
+	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
 	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +

@@ -42,7 +42,7 @@ func TestInputs(t *testing.T) {
 	packed, packedEvid := write(t, folder, "packed.uai.gz", gz(t, pair)), write(t, folder, "zero.gz",
 		gz(t, "1 0 0"))
 	oddly := write(t, folder, "oddly.uai", gz(t, pair)) // by content, not by name
-	packedJSON := write(t, folder, "named.json.gz", gz(t, named))
+	packedJSON := write(t, folder, "named.json.gz", gz(t, rainWet))
 	queries := `{"evidence": {"0": 0}}`
 	packedQueries := write(t, folder, "queries", gz(t, queries))
 	const all, given = `"log_z":1.79175946922805`, `"log_z":1.0986122886681098` // ln 6, ln 3
@@ -53,8 +53,8 @@ func TestInputs(t *testing.T) {
 	}{
 		{pair, []string{"-", "--evid", "none"}, all},
 		{gz(t, pair), []string{"-"}, all},
-		{named, []string{"-"}, all},
-		{gz(t, " \n\t"+named), []string{"-"}, all},
+		{rainWet, []string{"-"}, all},
+		{gz(t, " \n\t"+rainWet), []string{"-"}, all},
 		{"", []string{packed}, all},
 		{"", []string{oddly}, all},
 		{"", []string{packedJSON}, all},

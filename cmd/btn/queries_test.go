@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 )
 
-// named is P(rain, wet) ∝ 1 2 / 3 0, with names.
-const named = `{"basetensor_model": 1, "variables": [{"domain": 2, "name": "rain"}, {"domain": 2, "name": "wet"}],
+// rainWet is P(rain, wet) ∝ 1 2 / 3 0, with names.
+const rainWet = `{"basetensor_model": 1, "variables": [{"domain": 2, "name": "rain"}, {"domain": 2, "name": "wet"}],
  "factors": [{"scope": [0, 1], "dense": {"values": [1, 2, 3, 0]}}]}`
 
 func decodeResults(t *testing.T, text string) []btn.Result {
@@ -29,7 +29,7 @@ func decodeResults(t *testing.T, text string) []btn.Result {
 
 func TestFileOfQueries(t *testing.T) {
 	folder := t.TempDir()
-	model := write(t, folder, "named.json", named)
+	model := write(t, folder, "named.json", rainWet)
 	queries := write(t, folder, "queries", `{}
 {"evidence": {"rain": 0}, "marginals": true, "event": null}
 
@@ -87,25 +87,27 @@ func TestFileOfQueries(t *testing.T) {
 
 func TestFilesOfQueriesThatAreWrong(t *testing.T) {
 	folder := t.TempDir()
-	model := write(t, folder, "named.json", named)
+	model := write(t, folder, "named.json", rainWet)
 	for text, want := range map[string]string{
 		"":                                     "there is no query",
 		"{}\n{\"evidense\": {}}":               `:2: json: unknown field "evidense"`,
 		"{} {}":                                "more than one JSON object",
 		`{"evidence": {"2": 0}}`:               "evidence: variable 2, the model has 2",
-		`{"evidence": {"0": 2}}`:               "its domain is 0 to 1",
-		`{"evidence": {"0": "x"}}`:             `variable "0": a value, or a list`,
+		`{"evidence": {"0": 2}}`:               `variable "rain" has no value 2, its values are 0 to 1`,
+		`{"evidence": {"0": "x"}}`:             `variable "rain" has no value "x": its values have no names`,
+		`{"evidence": {"0": null}}`:            `variable "0": a value, a list`,
 		`{"evidence": [1]}`:                    "an object of variables and values",
-		`{"targets": ["snow"]}`:                `targets: the model has no variable called "snow"`,
-		`{"targets": [0, "rain"]}`:             "targets: variable 0 twice",
-		`{"evidence": {"snow": 0}}`:            `no variable called "snow"`,
-		`{"evidence": {"0": 0, "rain": 1}}`:    "variable 0 observed at 0 and at 1",
-		`{"evidence": {"0": 0, "0": 1}}`:       "variable 0 observed at 0 and at 1",
+		`{"targets": ["snow"]}`:                `targets: no variable "snow"`,
+		`{"targets": [0, "rain"]}`:             `targets: variable "rain" twice`,
+		`{"evidence": {"snow": 0}}`:            `no variable "snow"`,
+		`{"evidence": {"rian": 0}}`:            `no variable "rian": did you mean "rain"?`,
+		`{"evidence": {"0": 0, "rain": 1}}`:    `variable "rain" observed at "0" and at "1"`,
+		`{"evidence": {"0": 0, "0": 1}}`:       `variable "rain" observed at "0" and at "1"`,
 		`{"evidence": {"0": [1, 2, 3]}}`:       "3 weights",
 		`{"evidence": {"0": 0}, "event": {}}`:  "event: it says nothing",
 		`{"event": {"1": 0}, "evidence": null`: "unexpected EOF",
 		`{"joint": [7]}`:                       "joint: variable 7",
-		`{"joint": [0, "rain"]}`:               "variable 0 twice",
+		`{"joint": [0, "rain"]}`:               `joint: variable "rain" twice`,
 	} {
 		code, _, stderr := command(t, "infer", model, "--redis", "off", "--queries", write(t, folder, "q", text))
 		if code != 3 || !strings.Contains(stderr, want) {

@@ -11,6 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/internal/named"
 	"github.com/basetensor/basetensor/internal/policy"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -21,10 +22,10 @@ import (
 // requestFlags say what is asked: shared by infer, submit and plan.
 type requestFlags struct {
 	Model       string         `arg:"" help:"${request_model}"`
-	Evid        []string       `help:"${request_evid}" placeholder:"FILE" sep:"none"`
-	Event       string         `help:"${request_event}" placeholder:"FILE"`
+	Evid        []string       `help:"${request_evid}" placeholder:"EVIDENCE" sep:"none"`
+	Event       string         `help:"${request_event}" placeholder:"EVIDENCE"`
 	Queries     string         `help:"${request_queries}" placeholder:"FILE"`
-	Joint       []int          `help:"${request_joint}" placeholder:"V,V"`
+	Joint       []string       `help:"${request_joint}" placeholder:"V,V"`
 	Target      []string       `help:"${request_target}" placeholder:"V,V"`
 	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
@@ -157,39 +158,45 @@ func (r *requestFlags) load(
 		return nil, nil, err
 	}
 	r.tables = tables(r.Memory, m)
+	l, err := m.Labels()
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, err := r.asked(l)
+	if err != nil {
+		return nil, nil, err
+	}
 	if r.Queries != "" {
-		queries, err := r.loadFile(open, m)
+		queries, err := r.loadFile(open, l, asked)
 		return m, queries, err
 	}
 
-	queries, err := loadQueries(open, r.Model, r.Evid, m.Domains, t.Err)
-	if err == nil {
-		err = query.CheckJoint(m.Domains, r.Joint)
-	}
+	queries, err := loadQueries(open, r.Model, r.Evid, l, t.Err)
 	if err != nil {
 		return nil, nil, err
 	}
-	targets, err := r.targets(m)
-	if err != nil {
-		return nil, nil, err
-	}
-
 	for q := range queries {
-		queries[q].Marginals, queries[q].Joint, queries[q].Targets = r.Mar, r.Joint, targets
+		queries[q].Marginals, queries[q].Joint, queries[q].Targets = asked.Marginals, asked.Joint, asked.Targets
 	}
 	if r.Event != "" {
-		queries, err = withEvent(open, queries, r.Event, m.Domains)
+		queries, err = withEvent(open, queries, r.Event, l)
 	}
 	return m, queries, err
 }
 
-// targets are the positions of the variables that --target names; nil without.
-func (r *requestFlags) targets(m *factorgraph.Model) ([]int, error) {
-	targets, err := positions(m, r.Target)
-	if err != nil {
-		return nil, fault.New(fault.BadInput, "--target: %w", err)
+// asked is what the flags ask for besides evidence and events.
+func (r *requestFlags) asked(l *factorgraph.Labels) (q query.Query, err error) {
+	q.Marginals = r.Mar
+	if q.Joint, err = named.Variables(l, r.Joint); err == nil {
+		err = query.CheckJoint(l.Domains(), q.Joint)
 	}
-	return targets, nil
+	if err != nil {
+		return q, fault.New(fault.BadInput, "--joint: %w", err)
+	}
+	if q.Targets, err = named.Variables(l, r.Target); err != nil {
+		return q, fault.New(fault.BadInput, "--target: %w", err)
+	}
+	return q, nil
 }
 
 // loadModel reads the model from its file, or fetches a registered one from the server.
@@ -213,12 +220,8 @@ func (r *requestFlags) loadModel(
 
 // loadFile reads a file of queries. --mar, --joint and --target are for those lines that do not say it
 // themselves.
-func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]query.Query, error) {
-	queries, err := queryFile(open, r.Queries, m)
-	if err != nil {
-		return nil, err
-	}
-	targets, err := r.targets(m)
+func (r *requestFlags) loadFile(open console.Opener, l *factorgraph.Labels, asked query.Query) ([]query.Query, error) {
+	queries, err := queryFile(open, r.Queries, l)
 	if err != nil {
 		return nil, err
 	}
@@ -227,14 +230,14 @@ func (r *requestFlags) loadFile(open console.Opener, m *factorgraph.Model) ([]qu
 		if q.Over > 0 {
 			continue
 		}
-		q.Marginals = q.Marginals || r.Mar
+		q.Marginals = q.Marginals || asked.Marginals
 		if q.Joint == nil {
-			q.Joint = r.Joint
+			q.Joint = asked.Joint
 		}
 		if q.Targets == nil {
-			q.Targets = targets
+			q.Targets = asked.Targets
 		}
-		if err := query.CheckJoint(m.Domains, q.Joint); err != nil {
+		if err := query.CheckJoint(l.Domains(), q.Joint); err != nil {
 			return nil, fault.New(fault.BadInput, "%s: %w", q.EvidenceFile, err)
 		}
 	}

@@ -31,6 +31,7 @@ var mathematics = []string{
 	"internal/linalg",
 	"internal/lower",
 	"internal/memo",
+	"internal/named",
 	"internal/plan",
 	"internal/policy",
 	"internal/problem",
@@ -173,7 +174,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 
 // surface is how many functions, methods and types the public packages export. It may fall; whoever lets it
 // grow says why.
-const surface = 273
+const surface = 274
 
 func TestPublicSurface(t *testing.T) {
 	total, of := 0, map[string]int{}

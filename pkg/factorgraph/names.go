@@ -58,6 +58,9 @@ func (l *Labels) Named() bool {
 	return len(l.at) > 0 || slices.ContainsFunc(l.states, func(of []string) bool { return len(of) > 0 })
 }
 
+// Domains returns the number of values of every variable. The caller does not change it.
+func (l *Labels) Domains() []int { return l.domains }
+
 // OfVariable returns what variable v is called.
 func (l *Labels) OfVariable(v int) string {
 	if l.names != nil && l.names[v] != "" {

@@ -209,7 +209,7 @@ func TestNearestNamesAreSuggested(t *testing.T) {
 		for i := range domains {
 			domains[i] = 1
 		}
-		want := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return editDistance(asked, n) > max(1, len(asked)/3) })
+		want := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return editDistance(asked, n) > (len(asked)+2)/3 })
 		slices.SortStableFunc(want, func(a, b string) int { return editDistance(asked, a) - editDistance(asked, b) })
 		_, err := labels(t, domains, names, nil).Variable(asked)
 		said := fmt.Sprintf("no variable %q", asked)

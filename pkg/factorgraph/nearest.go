@@ -44,13 +44,13 @@ func enumerate(names []string, last string) string {
 }
 
 // nearest returns the names at the least edit distance, letters of either case alike: at most mostSuggestions, the nearest first, then in
-// their order, none that differs in more than a third of the letters, of which one may always.
+// their order, none that differs in more than a third of the letters, rounded up.
 func nearest(name string, names []string) []string {
 	if len(name) > longName {
 		return nil
 	}
 	want := []rune(strings.ToLower(name))
-	most := max(1, len(want)/3)
+	most := (len(want) + 2) / 3
 	type candidate struct {
 		name     string
 		distance int

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/basetensor/basetensor/internal/btn"
+)
+
+const asia = "../../examples/asia.json"
+
+// withoutTimes leaves what differs from run to run out of results, and how the evidence was called.
+func withoutTimes(results []btn.Result) []btn.Result {
+	for i := range results {
+		results[i].TimingsMS, results[i].EvidenceFile, results[i].Job = nil, nil, ""
+	}
+	return results
+}
+
+// TestNamesMeanPositions: however evidence, events and joint marginals are given, the results are those of positions.
+func TestNamesMeanPositions(t *testing.T) {
+	folder := t.TempDir()
+	ask := func(args ...string) []btn.Result {
+		code, stdout, stderr := command(t, append([]string{"infer", asia, "--redis", "off", "--json", "--mar"}, args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, code, stderr)
+		}
+		return withoutTimes(decodeResults(t, stdout))
+	}
+	want := ask("--evid", write(t, folder, "positions", "2 2 1 6 1"), "--joint", "3,4", "--event", write(t, folder, "event", "1 7 1"))
+	if len(want) != 2 || want[0].Marginals == nil || want[0].Joint == nil || want[1].LnRatio == nil {
+		t.Fatalf("%+v", want)
+	}
+	object := `{"smoke": "yes", "xray": "abnormal"}`
+	for _, args := range [][]string{
+		{"--evid", "smoke=yes,xray=abnormal", "--joint", "lung,bronc", "--event", "dysp=yes"},
+		{"--evid", "xray=1,2=yes", "--joint", "3,bronc", "--event", "7=1"},
+		{"--evid", object, "--joint", "lung", "--joint", "bronc", "--event", `{"dysp": 1}`},
+		{"--evid", write(t, folder, "e.json", object), "--joint", "lung,4", "--event", write(t, folder, "lines", "dysp=yes\n")},
+		{"--queries", write(t, folder, "q", `{"evidence": `+object+`, "joint": ["lung", 4], "event": {"dysp": "yes"}}`)},
+	} {
+		if got := ask(args...); !reflect.DeepEqual(got, want) {
+			t.Errorf("%v:\n%+v, want\n%+v", args, got, want)
+		}
+	}
+	// a file that is called like an assignment is a file
+	t.Chdir(folder)
+	model := write(t, folder, "pair.uai", pair)
+	if err := os.WriteFile("0=1", []byte("1 0 0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := command(t, "infer", model, "--redis", "off", "--evid", "0=1"); code != 0 ||
+		!strings.Contains(stdout, "ln Z        1.0986122887 nats") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestNamesThatAreWrong(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--evid", "smok=yes"}, `btn: smok=yes: no variable "smok": did you mean "smoke"?`},
+		{[]string{"--evid", "xray=yes"}, `variable "xray" has no value "yes": there are "normal" and "abnormal"`},
+		{[]string{"--event", `{"dyps": "yes"}`}, `no variable "dyps": did you mean "dysp"?`},
+		{[]string{"--joint", "lungs"}, `--joint: no variable "lungs": did you mean "lung"?`},
+		{[]string{"--joint", "lung,3"}, `variable "lung" twice`},
+		{[]string{"--evid", "smoke=yes", "--event", "smoke=no"}, `variable "smoke" observed at "yes" and at "no"`},
+	} {
+		code, _, stderr := command(t, append([]string{"infer", asia, "--redis", "off"}, c.args...)...)
+		if code != 3 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, stderr, c.want)
+		}
+	}
+}
