@@ -22,12 +22,15 @@ var helpTexts = kong.Vars{
 	"gateway_host_name": "Name under which the gateway may be asked without keys, beside addresses and localhost.",
 	"up_gateway": "Address that serves HTTP and the page; 'off' for none. Without it 127.0.0.1:8080, or a free port where that is " +
 		"taken.",
-	"model_put_file": "Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a " +
-		"brace; '-' is standard input, .gz is decompressed.",
+	"model_put_file": "Model file, in any format of docs/formats.md, told by what it holds and by its name; '-' is standard input, " +
+		".gz is decompressed.",
+	"convert_from": "Model file, in any format of docs/formats.md; '-' is standard input, .gz is decompressed.",
+	"convert_to": "File to write, in the format that its ending says; one that ends in .gz is compressed, and '-' is " +
+		"standard output, for which --to says the format.",
 	"plan_within": "Planning takes about this long at most, half of it for the exact way; what is not priced by " +
 		"then is said.",
-	"request_model": "Model file: UAI (MARKOV or BAYES), or native JSON if it ends in .json or begins with a " +
-		"brace; '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a " +
+	"request_model": "Model file: BIF, XMLBIF, XDSL, Hugin NET, DSC, UAI or native JSON, told by what it holds and by its name " +
+		"(docs/formats.md); '-' is standard input, and .gz is decompressed, as of all inputs; or digest:HEX, a " +
 		"model that 'btn model put' registered on the server.",
 	"request_evid": "Evidence: a file, or smoke=yes,xray=abnormal, or a JSON object {\"smoke\": \"yes\", \"xray\": [0.2, 0.8]}, " +
 		"by names, or positions where there are none. A file has one of these, or is in either UAI dialect. Repeat it to ask " +

@@ -28,6 +28,7 @@ type cli struct {
 	Cancel   cancelCmd   `cmd:"" help:"Cancel a job."`
 	Forget   forgetCmd   `cmd:"" help:"Erase what is stored of a tenant."`
 	Model    modelCmd    `cmd:"" help:"Register, list, show and remove models that requests name by digest."`
+	Convert  convertCmd  `cmd:"" help:"Write a model in another format."`
 	Backup   backupCmd   `cmd:"" help:"Copy registered models, jobs without an answer, and answers into a file."`
 	Restore  restoreCmd  `cmd:"" help:"Store what a backup holds on a server, and have its jobs answered."`
 	Cache    cacheCmd    `cmd:"" help:"List, show and remove what Redis remembers."`

@@ -6,6 +6,7 @@ package bayesnet
 // aGrUM agree), and for a node without parents that is its distribution. `default` stands for the rows that are not there.
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -156,7 +157,7 @@ func (p *network) labels(end byte, n int) ([]string, bool) {
 
 // distribution reads the table of a node.
 func (p *bif) distribution(at int) {
-	scope := p.scope("probability")
+	scope := p.scope("probability", p.variable)
 	p.expect('{', "after probability")
 	t := p.table(at, scope)
 	if t == nil {
@@ -187,8 +188,8 @@ func (p *bif) distribution(at int) {
 	rows.close(at)
 }
 
-// scope reads `( node | parent, parent )`: the parents in their order, then the node.
-func (p *network) scope(what string) []int {
+// scope reads `( node | parent, parent )`: the parents in their order, then the node. find says which variable a name is.
+func (p *network) scope(what string, find func(at int, name string) int) []int {
 	p.expect('(', "after %s", what)
 	var scope []int
 	for !p.take(')') && p.err == nil {
@@ -198,8 +199,7 @@ func (p *network) scope(what string) []int {
 		if name == "" {
 			p.wanted("a node", "after %s", what)
 		}
-		v := p.variable(at, name)
-		scope = append(scope, v)
+		scope = append(scope, find(at, name))
 		if len(scope) == 1 && p.take('|') {
 			continue
 		}
@@ -304,4 +304,54 @@ func (r *rows) close(at int) {
 			copy(r.t.Data[row*d:], r.other)
 		}
 	}
+}
+
+// WriteBIF writes a Bayesian network as a BIF file that ReadBIF reads back with the same bits.
+func WriteBIF(to io.Writer, m *factorgraph.Model) error {
+	w, err := newWritten("bif", to, m)
+	if err != nil {
+		return err
+	}
+	w.WriteString("network unknown {\n}\n")
+	for v, name := range w.names {
+		fmt.Fprintf(w, "variable %s {\n  type discrete [ %d ] { %s };\n}\n",
+			plain(name), len(w.states[v]), strings.Join(plains(w.states[v]), ", "))
+	}
+	for j := range w.tables {
+		fmt.Fprintf(w, "probability ( %s", plain(w.names[w.child(j)]))
+		states := make([][]string, len(w.parents(j)))
+		for k, p := range w.parents(j) {
+			fmt.Fprintf(w, "%s%s", []string{" | ", ", "}[min(k, 1)], plain(w.names[p]))
+			states[k] = plains(w.states[p])
+		}
+		w.WriteString(" ) {\n")
+		w.each(j, func(row []float64, values []int) {
+			w.WriteString("  ")
+			for k, x := range values {
+				w.WriteString([]string{"(", ", "}[min(k, 1)])
+				w.WriteString(states[k][x])
+			}
+			w.WriteString([]string{"table ", ") "}[min(len(values), 1)])
+			w.numbers(row, ", ")
+			w.WriteString(";\n")
+		})
+		w.WriteString("}\n")
+	}
+	return w.close()
+}
+
+// plain is a name as BIF and DSC have it: in quotes where it is no word.
+func plain(name string) string {
+	if strings.ContainsAny(name, structure+" =\t\r\n\v\f\x00\\") || strings.HasPrefix(name, "/") || name == "" {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+	}
+	return name
+}
+
+func plains(names []string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = plain(name)
+	}
+	return list
 }

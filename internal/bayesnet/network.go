@@ -44,7 +44,7 @@ func newNetwork(s *source, limits uai.Limits) *network {
 	}
 }
 
-// node adds a variable.
+// node adds a variable. States of which none has a name have none in the model.
 func (n *network) node(at int, name string, states []string) {
 	if name == "" {
 		n.fail(at, uai.ErrModel, "a node without a name")
@@ -59,7 +59,10 @@ func (n *network) node(at int, name string, states []string) {
 		return
 	}
 	values := make(map[string]int, len(states))
-	for x, state := range states {
+	if n.m.States = append(n.m.States, states); strings.Join(states, "") == "" {
+		n.m.States[len(n.m.Domains)] = nil
+	}
+	for x, state := range n.m.States[len(n.m.Domains)] {
 		if _, twice := values[state]; twice {
 			n.fail(at, uai.ErrModel, "node %s: state %s is there twice", quoted(name), quoted(state))
 			return
@@ -69,7 +72,6 @@ func (n *network) node(at int, name string, states []string) {
 	n.index[name] = len(n.m.Domains)
 	n.m.Domains = append(n.m.Domains, len(states))
 	n.m.Names = append(n.m.Names, name)
-	n.m.States = append(n.m.States, states)
 	n.values, n.places, n.tables = append(n.values, values), append(n.places, at), append(n.tables, false)
 }
 
@@ -157,7 +159,10 @@ func (n *network) row(scope []int, r int) string {
 	values := make([]string, len(parents))
 	for k := len(parents) - 1; k >= 0; k-- {
 		d := n.m.Domains[parents[k]]
-		values[k] = n.m.Names[parents[k]] + " = " + n.m.States[parents[k]][r%d]
+		values[k] = fmt.Sprintf("%s = %d", n.m.Names[parents[k]], r%d)
+		if states := n.m.States[parents[k]]; states != nil {
+			values[k] = n.m.Names[parents[k]] + " = " + states[r%d]
+		}
 		r /= d
 	}
 	return "(" + strings.Join(values, ", ") + ")"

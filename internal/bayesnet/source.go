@@ -61,10 +61,15 @@ func latin1(text string) string {
 
 // fail notes an error at a place of the text, unless there is one already, and ends the text.
 func (s *source) fail(at int, sentinel error, format string, args ...any) {
+	s.failAs(fault.BadInput, at, sentinel, format, args...)
+}
+
+// failAs is fail with a code.
+func (s *source) failAs(code fault.Code, at int, sentinel error, format string, args ...any) {
 	if s.err == nil {
 		before := s.text[:at]
 		line, column := 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
-		s.err = fault.New(fault.BadInput, "%s: line %d, column %d: %w: "+format,
+		s.err = fault.New(code, "%s: line %d, column %d: %w: "+format,
 			append([]any{s.format, line, column, sentinel}, args...)...)
 	}
 	s.at = len(s.text)

@@ -14,12 +14,17 @@ const Zipped = ".gz"
 
 // LoadModel reads a model in any format that package formats knows. Errors name the file.
 func LoadModel(open Opener, name string) (*factorgraph.Model, error) {
+	return LoadModelAs(open, name, "")
+}
+
+// LoadModelAs reads a model in a format; an empty one is told.
+func LoadModelAs(open Opener, name string, as formats.Format) (*factorgraph.Model, error) {
 	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	m, err := formats.Read(f, "", name, uai.Limits{})
+	m, err := formats.Read(f, as, name, uai.Limits{})
 	if err != nil {
 		return nil, fault.Wrap(CodeOfInput(err), fmt.Errorf("%s: %w", Called(name), err))
 	}

@@ -23,9 +23,11 @@ type Format string
 
 // The formats.
 const (
-	UAI  Format = "uai"  // the inference competitions' tables
-	JSON Format = "json" // the native format: package modeljson
-	BIF  Format = "bif"  // the interchange format, as bnlearn's repository has it
+	UAI    Format = "uai"    // the inference competitions' tables
+	JSON   Format = "json"   // the native format: package modeljson
+	BIF    Format = "bif"    // the interchange format, as bnlearn's repository has it
+	XMLBIF Format = "xmlbif" // version 0.3, and aGrUM's bifxml
+	NET    Format = "net"    // Hugin's language
 )
 
 // format is what there is of one format.
@@ -40,7 +42,9 @@ type format struct {
 var table = []format{
 	{UAI, []string{".uai"}, uai.Read, uai.Write},
 	{JSON, []string{".json"}, readJSON, modeljson.Encode},
-	{BIF, []string{".bif"}, bayesnet.ReadBIF, nil},
+	{BIF, []string{".bif"}, bayesnet.ReadBIF, bayesnet.WriteBIF},
+	{XMLBIF, []string{".xmlbif", ".bifxml", ".xml"}, bayesnet.ReadXMLBIF, bayesnet.WriteXMLBIF},
+	{NET, []string{".net", ".hugin"}, bayesnet.ReadNET, bayesnet.WriteNET},
 }
 
 func readJSON(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
@@ -136,8 +140,26 @@ func told(text []byte) Format {
 		return JSON
 	case first == "markov" || first == "bayes":
 		return UAI
+	case strings.HasPrefix(word, "<"):
+		return toldXML(text)
 	case first == "network" || first == "variable":
 		return BIF
+	case strings.HasPrefix(first, "net{") || first == "net" || first == "class" || first == "node":
+		return NET
+	}
+	return ""
+}
+
+// toldXML looks for the first element: behind <? … ?>, <!-- … --> and <!DOCTYPE … >.
+func toldXML(text []byte) Format {
+	lower := strings.ToLower(string(text))
+	for _, root := range []struct {
+		element string
+		format  Format
+	}{{"<bif", XMLBIF}} {
+		if strings.Contains(lower, root.element) {
+			return root.format
+		}
 	}
 	return ""
 }
@@ -153,6 +175,8 @@ func start(text []byte) []byte {
 			end = "\n"
 		case bytes.HasPrefix(text, []byte("/*")):
 			end = "*/"
+		case bytes.HasPrefix(text, []byte("%")):
+			end = "\n"
 		default:
 			return text
 		}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/basetensor/basetensor/internal/console"
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/formats"
+	"github.com/basetensor/basetensor/pkg/tensor"
+)
+
+// convertCmd writes a model in another format.
+type convertCmd struct {
+	Model string `arg:"" help:"${convert_from}"`
+	File  string `arg:"" help:"${convert_to}"`
+	From  string `help:"Format of the model, whatever it looks like." placeholder:"FORMAT"`
+	To    string `help:"Format to write, whatever the file is called." placeholder:"FORMAT"`
+}
+
+// Run converts. A file that is there already is replaced once all of the new one is written.
+func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
+	from, to, err := c.formats()
+	if err != nil {
+		return err
+	}
+	m, err := console.LoadModelAs(t.Opener(ctx), c.Model, from)
+	if err != nil {
+		return err
+	}
+	if c.File == console.StandardInput {
+		err = formats.Write(t.Out, to, m)
+	} else {
+		err = replace(c.File, func(w io.Writer) error { return formats.Write(w, to, m) })
+	}
+	if err != nil {
+		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", calledOutput(c.File), err))
+	}
+	for _, lost := range losses(to, m) {
+		fmt.Fprintf(t.Err, "%s: %s\n", calledOutput(c.File), lost)
+	}
+	return nil
+}
+
+// formats are those of the flags, and of the output's name.
+func (c *convertCmd) formats() (from, to formats.Format, err error) {
+	if c.From != "" {
+		if from, err = formats.Parse(c.From); err != nil {
+			return "", "", fmt.Errorf("--from: %w", err)
+		}
+	}
+	if c.To != "" {
+		if to, err = formats.Parse(c.To); err != nil {
+			return "", "", fmt.Errorf("--to: %w", err)
+		}
+	} else if to = formats.Of(c.File); to == "" {
+		return "", "", fault.New(fault.BadInput, "%s: its name says no format: --to does", calledOutput(c.File))
+	}
+	return from, to, nil
+}
+
+func calledOutput(name string) string {
+	if name == console.StandardInput {
+		return "standard output"
+	}
+	return name
+}
+
+// losses says what of a model a format does not have.
+func losses(to formats.Format, m *factorgraph.Model) (list []string) {
+	if to == formats.JSON {
+		return nil
+	}
+	if labels, err := m.Labels(); err == nil && labels.Named() && to == formats.UAI {
+		list = append(list, "names of variables and values are lost: the format has none")
+	}
+	tables := 0
+	for _, f := range m.Factors {
+		if _, ok := f.Table.(*tensor.Dense); !ok {
+			tables++
+		}
+	}
+	if tables > 0 {
+		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", tables))
+	}
+	return list
+}
+
+// replace writes a file beside its place and moves it there, so that an error leaves what was there; .gz is compressed.
+func replace(name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".btn-*")
+	if err != nil {
+		return err
+	}
+	if strings.EqualFold(filepath.Ext(name), console.Zipped) {
+		z := gzip.NewWriter(f)
+		err = errors.Join(write(z), z.Close())
+	} else {
+		err = write(f)
+	}
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
