@@ -193,6 +193,11 @@ class Sync(Case):
         self.script("POST /v1/infer", says(200, {"job": "j", "status": "error", "error": info, "results": []}))
         with self.assertRaisesRegex(basetensor.OverBudget, "too wide"):
             self.client.infer("alarm")
+        busy = {**info, "code": "infrastructure"}
+        self.script("POST /v1/infer", says(503, {"job": "j", "status": "error", "error": busy, "results": []}))
+        with self.assertRaises(basetensor.Infrastructure):
+            self.client.infer("alarm")
+        self.assertEqual(len(self.server.seen["POST /v1/infer"]), 2, "a job that failed is not asked for again")
         failed = {**RESULT, "status": "error", "error": info, "log_z": None}
         self.script("POST /v1/infer", says(200, answer("j", failed)))
         self.assertIsInstance(self.client.infer("alarm")[0].error, basetensor.OverBudget)
@@ -222,7 +227,7 @@ class Sync(Case):
             streams(": heartbeat\n\n", event("progress", {"done": 1})),
             drops,
             streams(event("progress", {"done": 2}), event("answer", answer("j"))))
-        self.script("GET " + path, says(200, {"job": "j", "state": "pending"}))
+        self.script("GET " + path, says(200, {"job": "j", "status": "pending"}))
         a = self.client.wait("j", progress=told.append)
         self.assertEqual((a.job, a[0].log_z, told), ("j", -1.5, [{"done": 1}, {"done": 2}]))
         self.script("GET " + path + "/events", drops)
@@ -233,9 +238,12 @@ class Sync(Case):
             self.client.wait("j")
 
     def test_answer_that_takes_longer_than_the_gateway_waits(self):
-        self.script("POST /v1/infer", says(202, lambda h: {"job": h.body["job"], "digest": "d"}))
         self.script("GET /v1/jobs/j/events", streams(event("answer", answer("j"))))
-        self.assertEqual(self.client.infer("alarm", job="j").job, "j")
+        late = {"code": "deadline", "message": "no answer yet", "stage": "gateway"}
+        for status, info in ((202, None), (504, late)):
+            said = {"job": "j", "digest": "d", "status": "pending", "error": info, "results": []}
+            self.script("POST /v1/infer", says(status, said))
+            self.assertEqual(self.client.infer("alarm", job="j").job, "j")
 
     def test_wait_ends_in_time(self):
         gone = threading.Event()

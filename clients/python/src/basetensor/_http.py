@@ -171,8 +171,11 @@ class Transport:
             else:
                 if response.status < 300:
                     return response
-                reason = self._error(response, job)
-                if response.status not in BUSY:
+                said = _object(response)
+                if said.get("status") == "pending":
+                    return response  # the job goes on: the gateway alone is tired of waiting
+                reason = self._error(response, said, job)
+                if response.status not in BUSY or "results" in said:  # a job that failed has its answer
                     raise reason
                 pause = _retry_after(response.headers, _backoff(attempt))
             attempt += 1
@@ -196,7 +199,8 @@ class Transport:
             sock = connection.sock  # the response takes it away from a connection that the server closes
             answer = connection.getresponse()
             if answer.status >= 300:
-                raise self._error(Response(answer.status, dict(answer.headers), answer.read()), job)
+                response = Response(answer.status, dict(answer.headers), answer.read())
+                raise self._error(response, _object(response), job)
             yield from _events(answer, sock, budget, silence)
         except (OSError, http.client.HTTPException) as e:
             _check_scope()
@@ -276,16 +280,21 @@ class Transport:
             else:
                 connection.close()
 
-    def _error(self, response: Response, job: Optional[str]) -> errors.BasetensorError:
-        info: Any = None
-        try:
-            info = json.loads(response.body).get("error")
-        except (ValueError, AttributeError):
-            pass
+    def _error(self, response: Response, said: Mapping[str, Any], job: Optional[str]) -> errors.BasetensorError:
+        info = said.get("error")
         if not isinstance(info, Mapping):
             text = response.body[:200].decode("utf-8", "replace").strip()
             info = {"message": f"HTTP status {response.status}" + (f": {text}" if text else "")}
         return errors.from_info(info, response.status, job)
+
+
+def _object(response: Response) -> Mapping[str, Any]:
+    """Returns the object that a body is, or an empty one."""
+    try:
+        value = json.loads(response.body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _check_scope() -> None:

@@ -299,9 +299,9 @@ class AsyncClient:
             )
         )
 
-    async def cancel(self, job: str, *, timeout: Seconds = DEFAULT) -> None:
+    async def cancel(self, job: str, *, timeout: Seconds = DEFAULT) -> Answer:
         """Client.cancel."""
-        await self._threads.run(lambda: self._sync.cancel(job, timeout=timeout))
+        return await self._threads.run(lambda: self._sync.cancel(job, timeout=timeout))
 
     async def status(self, *, timeout: Seconds = DEFAULT) -> Dict[str, Any]:
         """Client.status."""

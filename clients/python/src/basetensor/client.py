@@ -296,7 +296,7 @@ class Client:
         return self._wait(job, self._budget(timeout), progress)
 
     def events(self, job: str, *, timeout: Seconds = None) -> Generator[Event, None, None]:
-        """Yields what happens to a job: events named progress, and last the one named answer."""
+        """Yields what happens to a job: events named job (how it is), progress (what a stage said), and last answer."""
         return self._events(job, self._budget(timeout))
 
     def job(self, job: str, *, timeout: Seconds = DEFAULT) -> Dict[str, Any]:
@@ -316,9 +316,10 @@ class Client:
         query = {"tenant": tenant, "state": state, "limit": limit, "after": after}
         return _object(self._get("/v1/jobs", self._budget(timeout), query))
 
-    def cancel(self, job: str, *, timeout: Seconds = DEFAULT) -> None:
-        """Asks that a job end without a result. One that has its answer keeps it."""
-        self._http.request("DELETE", f"/v1/jobs/{_quoted(job)}", budget=self._budget(timeout), job=job)
+    def cancel(self, job: str, *, timeout: Seconds = DEFAULT) -> Answer:
+        """Ends a job without a result, and returns how it ended: one that had its answer keeps it."""
+        response = self._http.request("DELETE", f"/v1/jobs/{_quoted(job)}", budget=self._budget(timeout), job=job)
+        return Answer(_object(response.json()))
 
     def status(self, *, timeout: Seconds = DEFAULT) -> Dict[str, Any]:
         """Returns the state of workers, lanes and backlog."""
@@ -366,9 +367,10 @@ class Client:
         if progress is not None:
             return self._wait(self._submit(body, budget), budget, progress).check()
         response = self._http.request("POST", "/v1/infer", body=_json(body), budget=budget, job=body["job"])
-        if response.status == 202:  # it takes longer than the gateway waits
+        said = _object(response.json())
+        if said.get("status") == "pending":  # it takes longer than the gateway waits
             return self._wait(body["job"], budget, None).check()
-        return Answer(_object(response.json())).check()
+        return Answer(said).check()
 
     def _submit(self, body: Dict[str, Any], budget: Budget) -> str:
         content = _json({**body, "async": True})
@@ -376,11 +378,19 @@ class Client:
         return str(_object(response.json()).get("job") or body["job"])
 
     def _wait(self, job: str, budget: Budget, progress: Optional[Progress]) -> Answer:
+        told = set()
         for event in self._events(job, budget):
             if event.name == "answer":
                 return Answer(_object(event.data))
-            if event.name == "progress" and progress is not None:
-                progress(event.data)
+            if progress is None:
+                continue
+            # "job" has what was said before this connection
+            said = event.data.get("progress") or () if event.name == "job" else (event.data,)
+            for p in said if event.name in ("job", "progress") else ():
+                key = (p.get("stage"), p.get("done"), p.get("total"), p.get("text"), p.get("time"))
+                if key not in told:
+                    told.add(key)
+                    progress(p)
         raise errors.Infrastructure("the events of the job ended without its answer", job=job)
 
     def _events(self, job: str, budget: Budget) -> Generator[Event, None, None]:
@@ -457,7 +467,7 @@ def _object(value: Any) -> Dict[str, Any]:
 
 
 def _answered(state: Mapping[str, Any]) -> bool:
-    return state.get("results") is not None or state.get("status") in ("ok", "error", "cancelled", "deadline")
+    return state.get("status") in ("ok", "error", "cancelled", "deadline")
 
 
 def _quoted(name: str) -> str:

@@ -1,0 +1,275 @@
+"""The client against a gateway with workers, at the URL in BTN_GATEWAY. The truth comes from enumeration."""
+
+import asyncio
+import itertools
+import json
+import math
+import os
+import random
+import time
+import unittest
+import uuid
+
+import basetensor
+import libraries as fake
+from basetensor import AsyncClient, Client
+
+URL = os.environ.get("BTN_GATEWAY")
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "examples")
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+
+def clinic():
+    """A network of six variables with two to three states, its numbers drawn with a fixed seed, one of them 0."""
+    states = {
+        "season": ["dry", "wet", "cold"],
+        "exposure": ["none", "some"],
+        "smoker": ["no", "yes"],
+        "infection": ["no", "mild", "severe"],
+        "cough": ["no", "yes"],
+        "x ray": ["normal", "abnormal"],
+    }
+    parents = {
+        "season": [],
+        "exposure": ["season"],
+        "smoker": [],
+        "infection": ["exposure", "season"],
+        "cough": ["infection", "smoker"],
+        "x ray": ["infection"],
+    }
+    draw = random.Random(1)
+    names = list(states)
+    factors = []
+    for name in names:
+        scope = [*parents[name], name]
+        values = []
+        for _ in itertools.product(*[states[p] for p in parents[name]]):
+            row = [draw.uniform(0.05, 1) for _ in states[name]]
+            values += [x / sum(row) for x in row]
+        factors.append({"scope": [names.index(v) for v in scope], "dense": {"values": values}})
+    factors[-1]["dense"]["values"][:2] = [1.0, 0.0]  # without an infection the X-ray is normal
+    variables = [{"name": n, "domain": len(s), "states": s} for n, s in states.items()]
+    return {"basetensor_model": 1, "bayes": True, "variables": variables, "factors": factors}
+
+
+class Truth:
+    """All that can be asked of a small native model, by enumeration."""
+
+    def __init__(self, native, likelihood=None):
+        self.names = [v["name"] for v in native["variables"]]
+        self.states = {v["name"]: v["states"] for v in native["variables"]}
+        self.cells = []  # (assignment by name, weight)
+        for x in itertools.product(*[range(len(v["states"])) for v in native["variables"]]):
+            w = 1.0
+            for f in native["factors"]:
+                at = 0
+                for v in f["scope"]:
+                    at = at * len(native["variables"][v]["states"]) + x[v]
+                w *= f["dense"]["values"][at]
+            a = {n: self.states[n][i] for n, i in zip(self.names, x)}
+            for v, weights in (likelihood or {}).items():
+                w *= weights.get(a[v], 0.0)
+            self.cells.append((a, w))
+        self.z = math.fsum(w for _, w in self.cells)
+
+    def p(self, **event):
+        return math.fsum(w for a, w in self.cells if all(a[k] == v for k, v in event.items())) / self.z
+
+
+DYSPNOEA = {"cough": {"yes": 1}}
+
+
+@unittest.skipUnless(URL, "no gateway: set BTN_GATEWAY to its URL")
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.client = Client(URL, timeout=60)
+        self.addCleanup(self.client.close)
+
+    def assertClose(self, got, want):
+        self.assertTrue(math.isclose(got, want, rel_tol=1e-11, abs_tol=1e-14), f"{got} is not {want}")
+
+
+class Questions(Case):
+    def test_marginals_by_name(self):
+        native = clinic()
+        for evidence, likelihood in (
+            ({}, {}),
+            ({"cough": "yes"}, {"cough": {"yes": 1}}),
+            ({"cough": 1, "2": 0}, {"cough": {"yes": 1}, "smoker": {"no": 1}}),
+            ({"season": [0.5, 0.25, 1], "x ray": "abnormal"}, {"season": {"dry": 0.5, "wet": 0.25, "cold": 1}, "x ray": {"abnormal": 1}}),
+            ({"infection": {"severe": 0.75, "mild": 0.5}}, {"infection": {"severe": 0.75, "mild": 0.5}}),
+        ):
+            truth = Truth(native, likelihood)
+            got = self.client.marginals(native, evidence)
+            self.assertEqual(list(got), truth.names)
+            for v, states in truth.states.items():
+                self.assertEqual(list(got[v]), states)
+                for s in states:
+                    self.assertClose(got[v][s], truth.p(**{v: s}))
+            some = self.client.marginals(native, evidence, targets=["x ray", "season"])
+            self.assertEqual(some, {v: got[v] for v in ("season", "x ray")})
+            r = self.client.infer(native, evidence)[0]
+            self.assertTrue(r.exact)
+            self.assertClose(r.log_z, math.log(truth.z))
+
+    def test_joint_and_probability(self):
+        native, truth = clinic(), Truth(clinic(), DYSPNOEA)
+        joint = self.client.joint(native, ["infection", "smoker"], {"cough": "yes"})
+        self.assertEqual(joint.variables, ("infection", "smoker"))
+        self.assertEqual(set(joint), set(itertools.product(truth.states["infection"], truth.states["smoker"])))
+        for (i, s), p in joint.items():
+            self.assertClose(p, truth.p(infection=i, smoker=s))
+        p = self.client.probability(native, {"infection": "severe", "smoker": "no"}, {"cough": "yes"})
+        self.assertClose(p, truth.p(infection="severe", smoker="no"))
+        self.assertEqual(self.client.probability(native, {"infection": "no"}, {"x ray": "abnormal"}), 0.0)
+        self.assertClose(self.client.infer(native, {"cough": "yes"}, event={"smoker": "yes"})[1].probability, truth.p(smoker="yes"))
+
+    def test_what_is_impossible_or_wrong(self):
+        impossible = {"x ray": "abnormal", "infection": "no"}
+        self.assertTrue(self.client.infer(clinic(), impossible)[0].zero)
+        with self.assertRaises(basetensor.Impossible):
+            self.client.marginals(clinic(), impossible)
+        for evidence, says in (
+            ({"smokr": "yes"}, "smoker"),
+            ({"infection": "mid"}, "mild"),
+            ({"smoker": 2}, "smoker"),
+            ({"season": [1, 2]}, "weights"),
+        ):
+            with self.assertRaisesRegex(basetensor.BadInput, says) as e:
+                self.client.marginals(clinic(), evidence)
+            self.assertEqual(e.exception.status, 400)
+        with self.assertRaises(basetensor.NotFound):
+            self.client.marginals("no-such-model")
+        with self.assertRaisesRegex(basetensor.BadInput, "line 2"):
+            self.client.marginals("network n {}\nvariable a b")
+
+    def test_many_queries_are_one_job(self):
+        native = clinic()
+        queries = [{"evidence": {"season": s}, "marginals": True} for s in ("dry", "wet", "cold")]
+        answer = self.client.infer(native, queries=queries)
+        self.assertEqual(len(answer), 3)
+        for s, r in zip(("dry", "wet", "cold"), answer):
+            self.assertClose(r.posteriors["cough"]["yes"], Truth(native, {"season": {s: 1}}).p(cough="yes"))
+
+    def test_models_of_other_libraries(self):
+        """A pgmpy model gives what its native form gives."""
+        rain = fake.TabularCPD("rain", 2, [[0.8], [0.2]], state_names={"rain": ["no", "yes"]})
+        wet = fake.TabularCPD(
+            "wet", 2, [[0.9, 0.1], [0.1, 0.9]], ["rain"], [2], {"wet": [False, True], "rain": ["no", "yes"]}
+        )
+        model = fake.DiscreteBayesianNetwork(["rain", "wet"], [rain, wet])
+        got = self.client.marginals(model, {"wet": True})
+        self.assertClose(got["rain"]["yes"], 0.2 * 0.9 / (0.2 * 0.9 + 0.8 * 0.1))
+        self.assertEqual(got["wet"], {"False": 0.0, "True": 1.0})
+
+    def test_models_without_names(self):
+        got = self.client.marginals(os.path.join(EXAMPLES, "asia.uai"), {7: 1}, targets=[4, 0])
+        self.assertEqual(list(got), ["0", "4"])
+        self.assertAlmostEqual(got["4"]["1"], 0.833967, 5)
+
+    @unittest.skipUnless(pandas, "pandas is not installed")
+    def test_frames(self):
+        frame = self.client.marginals(clinic(), targets=["cough"]).to_frame()
+        self.assertEqual(list(frame.columns), ["variable", "state", "p"])
+        self.assertEqual(list(frame.state), ["no", "yes"])
+        frame = self.client.joint(clinic(), ["cough", "smoker"]).to_frame()
+        self.assertEqual(list(frame.columns), ["cough", "smoker", "p"])
+        self.assertAlmostEqual(frame.p.sum(), 1, 12)
+
+
+class Jobs(Case):
+    def test_same_id_is_the_same_job(self):
+        job = "twice-" + uuid.uuid4().hex
+        first = self.client.infer(clinic(), marginals=True, job=job)
+        again = self.client.infer(clinic(), marginals=True, job=job)
+        self.assertEqual((again.job, again[0].raw), (job, first[0].raw))
+        with self.assertRaises(basetensor.Conflict):
+            self.client.infer(clinic(), job=job)
+
+    def test_submit_and_wait(self):
+        job = self.client.submit(clinic(), {"cough": "yes"}, marginals=True)
+        told = []
+        answer = self.client.wait(job, progress=told.append)
+        self.assertClose(answer[0].posteriors["smoker"]["yes"], Truth(clinic(), DYSPNOEA).p(smoker="yes"))
+        self.assertEqual(self.client.job(job)["status"], "ok")
+        self.assertEqual([e.name for e in self.client.events(job)], ["answer"])
+        with self.assertRaises(basetensor.NotFound):
+            self.client.wait("nobody-" + uuid.uuid4().hex)
+        told = []
+        self.client.infer(clinic(), marginals=True, progress=told.append)
+        for p in told:
+            self.assertIn("stage", p)
+
+    def test_cancel(self):
+        job = self.client.submit(slow(), settings={"method": "truncated", "budget": 1e15})
+        ended = self.client.cancel(job)
+        self.assertEqual(ended.status, "cancelled")
+        with self.assertRaises(basetensor.Cancelled):
+            self.client.wait(job).check()
+
+    def test_patience_ends_the_wait_and_a_deadline_the_job(self):
+        job = "patience-" + uuid.uuid4().hex
+        with self.assertRaises(basetensor.Timeout) as e:
+            self.client.infer(slow(), settings={"method": "truncated", "budget": 1e15}, job=job, timeout=0.3)
+        self.assertEqual(e.exception.job, job)
+        self.assertEqual(self.client.cancel(job).status, "cancelled")
+
+
+def slow():
+    """An Ising grid that takes minutes."""
+    n = 40
+    draw = random.Random(2)
+    factors = []
+    for i in range(n * n):
+        for j in ([i + 1] if (i + 1) % n else []) + ([i + n] if i + n < n * n else []):
+            w = math.exp(draw.uniform(-1, 1))
+            factors.append({"scope": [i, j], "dense": {"values": [w, 1 / w, 1 / w, w]}})
+    return {"basetensor_model": 1, "variables": [{"domain": 2}] * (n * n), "factors": factors}
+
+
+class Registered(Case):
+    def test_life_of_a_model(self):
+        name = "clinic-" + uuid.uuid4().hex[:8]
+        first = self.client.models.put(name, clinic())
+        self.assertEqual(self.client.models.put(name, clinic())["version"], first["version"], "the same bytes")
+        other = clinic()
+        other["factors"][0]["dense"]["values"] = [0.2, 0.3, 0.5]
+        self.assertEqual(self.client.models.put(name, other)["version"], first["version"] + 1)
+        for asked, native in ((name, other), (name + "@1", clinic()), (first["digest"], clinic()), (first["digest"][:12], clinic())):
+            got = self.client.marginals(asked, {"cough": "yes"}, targets=["season"])
+            self.assertClose(got["season"]["wet"], Truth(native, DYSPNOEA).p(season="wet"))
+        back = self.client.models.get(name + "@1")
+        self.assertEqual([v["name"] for v in back["variables"]], [v["name"] for v in clinic()["variables"]])
+        self.assertIn("network", self.client.models.get(name, format="bif"))
+        self.assertIn(name, json.dumps(self.client.models.list()))
+        self.client.models.delete(name)
+        with self.assertRaises(basetensor.NotFound):
+            self.client.marginals(name)
+
+    def test_status(self):
+        self.assertIsInstance(self.client.status(), dict)
+
+
+class Async(Case):
+    def test_many_at_one_time(self):
+        async def ask():
+            async with AsyncClient(URL, concurrency=8) as client:
+                got = await asyncio.gather(*(client.marginals(clinic(), {"season": i % 3}, ["cough"]) for i in range(24)))
+                job = await client.submit(clinic(), mpe=False, marginals=True)
+                names = [e.name async for e in client.events(job)]
+                await client.wait(job)
+                return got, names
+
+        got, names = asyncio.run(ask())
+        for i, p in enumerate(got):
+            season = ("dry", "wet", "cold")[i % 3]
+            self.assertClose(p["cough"]["yes"], Truth(clinic(), {"season": {season: 1}}).p(cough="yes"))
+        self.assertEqual(names[-1], "answer")
+
+
+if __name__ == "__main__":
+    unittest.main()
