@@ -43,6 +43,9 @@ var helpTexts = kong.Vars{
 		"of the lines, two for a line with an event.",
 	"request_joint": "Variables whose joint marginal is asked for as well, e.g. smoke,bronc or 3,7,9: at most 2^20 cells, by " +
 		"exact methods only.",
+	"infer_cases": "CSV file with a case per row: columns by variable, cells by the value's name or position, empty is not " +
+		"observed. Writes a CSV file with a row per case: the posteriors of --target, ln P(evidence), and what was wrong with the row.",
+	"infer_output":   "With --cases: the file to write, in place of standard output. An unfinished one is gone on with.",
 	"request_target": "Variables whose marginals are asked for, by name or position, comma-separated or repeated; without: see --mar.",
 	"up_memory_limit": "What this process may take: messages wait until there is room for what they take. Without it " +
 		"GOMEMLIMIT, or the limit of the cgroup.",

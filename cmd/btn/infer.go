@@ -30,6 +30,7 @@ import (
 // inferCmd answers queries to a model, in this process or by the workers of a server.
 type inferCmd struct {
 	requestFlags
+	casesFlags
 	NATS    string `name:"nats" help:"${infer_nats}" placeholder:"URL"`
 	Redis   string `name:"redis" help:"${infer_redis}" placeholder:"URL"`
 	Threads int    `help:"Without --nats: threads of one contraction; 0: all processors." default:"0"`
@@ -58,12 +59,18 @@ func (c *inferCmd) Validate() error {
 	if c.Queries != "" && c.Format == "uai" {
 		return errors.New("--queries and --format uai exclude each other: a solution file has one answer")
 	}
+	if err := c.validateCases(); err != nil {
+		return err
+	}
 	return c.requestFlags.Validate()
 }
 
 // Run answers the model and prints one result per query. The exit code is that of the first query
 // without an answer.
 func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	if c.Cases != "" {
+		return c.sweep(ctx, t, common)
+	}
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: c.Format == "uai"}
 	job := c.AsNATS.Job(console.NewJob(time.Now()))
 	inTime, end := c.inTime(ctx, t.Began)
@@ -243,12 +250,16 @@ func (c *inferCmd) connect(
 		return remote, remote.Close, nil
 	}
 
-	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, pipeline.Config{
+	settings := pipeline.Config{
 		Redis:   c.Redis,
 		Threads: c.Threads,
 		Drain:   console.Drain,
 		Tracing: provider,
-	})
+	}
+	if c.Cases != "" {
+		settings.MaxBytes, settings.KeepAtLeast = sweepRoom, sweepKeep
+	}
+	stack, err := console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != ""}, settings)
 	if err != nil {
 		return nil, nil, err
 	}

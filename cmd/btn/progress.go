@@ -41,6 +41,22 @@ func (p *progressBar) update(stage string, done, total int) {
 		stage, strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), done, total)
 }
 
+// share draws what is done of a total, 0 for one that is not known, after a text.
+func (p *progressBar) share(text string, done, total float64) {
+	if p == nil {
+		return
+	}
+	p.drawn = true
+	if total <= 0 {
+		fmt.Fprintf(p.out, "\r\x1b[K%s", text)
+		return
+	}
+	part := min(1, done/total)
+	filled := int(part * barWidth)
+	fmt.Fprintf(p.out, "\r\x1b[K[%s%s] %.0f %% %s",
+		strings.Repeat("#", filled), strings.Repeat("-", barWidth-filled), 100*part, text)
+}
+
 // clear removes the bar.
 func (p *progressBar) clear() {
 	if p != nil && p.drawn {

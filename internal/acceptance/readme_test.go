@@ -37,6 +37,7 @@ const (
 	isTheTests  = "runs these tests, or longer ones"
 	needsData   = "needs reference models, and hours"
 	needsTools  = "needs tools that a machine with Go alone has not"
+	aPattern    = "has names in the place of files"
 	stays       = "stays until it is interrupted"
 )
 
@@ -48,6 +49,7 @@ var notRun = map[string]string{
 	"go run ./cmd/btn up": stays,
 	"docker compose -f deploy/compose.yaml up --build --scale " +
 		"contract-worker=3": needsTools,
+	"btn infer MODEL --cases patients.csv --target disease,outcome --id patient -o posteriors.csv": aPattern,
 	"btn model put examples/alarm.uai":                                                        needsServer,
 	"btn infer --nats URL digest:4f1c… --queries FILE":                                        needsServer,
 	"go run -C lab ./cmd/btnlab load --rate 300 --duration 20s":                               takesLong,

@@ -100,6 +100,7 @@ var beside = []string{
 	"internal/architecture",
 	"internal/arena",
 	"internal/bus",
+	"internal/cases",
 	"internal/console",
 	"internal/enginetest",
 	"internal/fair",

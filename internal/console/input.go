@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"sync/atomic"
 
 	"github.com/basetensor/basetensor/internal/config"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -40,6 +42,44 @@ func (t *Terminal) Opener(ctx context.Context) Opener {
 		}
 		return &input{r, closeRaw}, nil
 	}
+}
+
+// Stream is an input of any length, and how much of it was read, as it is stored.
+type Stream struct {
+	input
+	Count atomic.Int64 // bytes
+}
+
+// Stream opens an input as Opener does, without a bound. size is that of a file, as it is stored; 0 where it is not known.
+func (t *Terminal) Stream(ctx context.Context, name string) (s *Stream, size int64, err error) {
+	raw, closeRaw, err := t.raw(ctx, name)
+	if err != nil {
+		return nil, 0, fault.Wrap(fault.BadInput, err)
+	}
+	if f, ok := raw.(*os.File); ok {
+		if info, err := f.Stat(); err == nil {
+			size = info.Size()
+		}
+	}
+	s = &Stream{input: input{close: closeRaw}}
+	if s.Reader, err = plain(&counted{raw, &s.Count}, math.MaxInt64-1); err != nil {
+		closeRaw()
+		return nil, 0, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
+	}
+	return s, size, nil
+}
+
+// counted counts what is read.
+type counted struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+// Read reads, and counts.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // raw opens the bytes as they are stored.

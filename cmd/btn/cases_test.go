@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// states is P(rain, wet) ∝ 1 2 / 3 0, with names of the values.
+const states = `{"basetensor_model": 1, "variables": [{"domain": 2, "name": "rain", "states": ["no", "yes"]},
+ {"domain": 2, "name": "wet", "states": ["no", "yes"]}], "factors": [{"scope": [0, 1], "dense": {"values": [1, 2, 3, 0]}}]}`
+
+// TestCasesThroughThePipeline: rows with every kind of cell, from a compressed file to standard output.
+func TestCasesThroughThePipeline(t *testing.T) {
+	folder := t.TempDir()
+	model := write(t, folder, "model.json", states)
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	fmt.Fprint(w, "\ufeffpatient,wet,rain,note\r\na,,,x\r\n\"b,1\",yes,,x\r\nc,no,1,x\r\nd,yes,yes,x\r\ne,maybe,,x\r\nf,1\r\n")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	input := write(t, folder, "cases.csv.gz", zipped.String())
+	code, stdout, stderr := command(t, "infer", model, "--cases", input, "--target", "rain",
+		"--id", "patient", "--ignore", "note", "--redis", "off")
+	if code != 0 || !strings.Contains(stderr, "6 rows in ") || !strings.Contains(stderr, "3 with an error") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
+	if err != nil || len(rows) != 7 {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	for i, want := range [][]any{
+		{"row", "patient", "P(rain=no)", "P(rain=yes)", "ln_p_evidence", "exact", "error"},
+		{"1", "a", 0.5, 0.5, 0.0, "true", ""},
+		{"2", "b,1", 1.0, 0.0, math.Log(2. / 6), "true", ""},
+		{"3", "c", 0.0, 1.0, math.Log(3. / 6), "true", ""},
+		{"4", "d", "", "", "-inf", "true", "impossible evidence"},
+		{"5", "e", "", "", "", "", `line 6: variable "wet" has no value "maybe"`},
+		{"6", "f", "", "", "", "", "line 7: 2 cells, the header has 4"},
+	} {
+		for k, cell := range want {
+			number, isNumber := cell.(float64)
+			got, err := strconv.ParseFloat(rows[i][k], 64)
+			if isNumber && (err != nil || math.Abs(got-number) > 1e-12) || !isNumber && !strings.HasPrefix(rows[i][k], cell.(string)) {
+				t.Errorf("row %d: %q, want %v", i, rows[i], want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"--cases and --mar exclude each other", []string{"--cases", input, "--mar"}},
+		{"are for --cases", []string{"-o", "x"}},
+		{"--target: no variable \"rian\"", []string{"--cases", input, "--target", "rian"}},
+		{"no variable \"patient\"", []string{"--cases", input}},
+		{"cannot be gone on with", []string{"--cases", input, "-o", "x.gz"}},
+	} {
+		if code, _, stderr := command(t, append([]string{"infer", model}, c.args...)...); code == 0 || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q: exit code %d, %s", c.args, code, stderr)
+		}
+	}
+}
+
+// TestKilledCasesGoOn kills the command three times in the middle, and lets it end the fourth time: the file is that of one that was
+// never killed.
+func TestKilledCasesGoOn(t *testing.T) {
+	folder := t.TempDir()
+	rng := rand.New(rand.NewPCG(5, 6))
+	var b strings.Builder
+	b.WriteString("case,wet,rain\n")
+	const rows = 20_000
+	for i := range rows {
+		fmt.Fprintf(&b, "%d,%s,%s\n", i, []string{"", "no", "yes"}[rng.IntN(3)], []string{"", "no", "yes", "what"}[rng.IntN(4)])
+	}
+	input := write(t, folder, "cases.csv", b.String())
+	start := func(ctx context.Context, output string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), signalled+"="+strings.Join([]string{
+			"infer", write(t, folder, "model.json", states), "--redis", "off", "--cases", input, "--target", "rain", "--id", "case", "-o", output,
+		}, "\n"))
+		return cmd
+	}
+	ctx, end := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer end()
+	whole, killed := filepath.Join(folder, "whole.csv"), filepath.Join(folder, "killed.csv")
+	if out, err := start(ctx, whole).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		if info, err := os.Stat(killed); err == nil {
+			return info.Size()
+		}
+		return 0
+	}
+	for k := range 3 {
+		cmd := start(ctx, killed)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for until := size() + int64(len(want))/6; size() < until && ctx.Err() == nil; {
+			time.Sleep(time.Millisecond)
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+		if size() >= int64(len(want)) {
+			t.Fatalf("kill %d came after the end", k)
+		}
+	}
+	out, err := start(ctx, killed).CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("were there")) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, err := os.ReadFile(killed); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
+	}
+}

@@ -1,0 +1,109 @@
+package cases
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/query"
+)
+
+// Table writes results as rows.
+type Table struct {
+	labels  *factorgraph.Labels
+	targets []int
+	domains []int // of the targets
+	ids     []string
+	lnZ0    float64 // ln Z without evidence
+	buffer  *bufio.Writer
+	out     *csv.Writer
+}
+
+// newTable returns a table over w.
+func newTable(w io.Writer, labels *factorgraph.Labels, targets, domains []int, ids []string, lnZ0 float64) *Table {
+	t := &Table{labels: labels, targets: targets, ids: ids, lnZ0: lnZ0, buffer: bufio.NewWriterSize(w, 1<<16)}
+	for _, v := range targets {
+		t.domains = append(t.domains, domains[v])
+	}
+	t.out = csv.NewWriter(t.buffer)
+	return t
+}
+
+// header is the first row.
+func (t *Table) header() []string {
+	row := append([]string{"row"}, t.ids...)
+	for i, v := range t.targets {
+		for x := range t.domains[i] {
+			row = append(row, fmt.Sprintf("P(%s=%s)", t.labels.OfVariable(v), t.labels.OfValue(v, x)))
+		}
+	}
+	return append(row, "ln_p_evidence", "exact", "error")
+}
+
+// row returns the row of a case; r is nil where the case was not asked.
+func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
+	row = append(make([]string, 0, 8+len(t.ids)), strconv.FormatInt(c.Number, 10))
+	row = append(row, c.IDs...)
+	var reason string
+	var p [][]float64
+	var lnP, exact string
+	switch {
+	case r == nil:
+		reason = c.Err.Error()
+	case r.Status != query.StatusOK:
+		reason = fmt.Sprintf("%s: %s", r.Error.Code, r.Error.Message)
+	case r.Zero:
+		reason, lnP, exact = impossible(t.labels, r), "-inf", strconv.FormatBool(r.Exact)
+	default:
+		p, lnP, exact = r.Marginals, decimal(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
+		if len(p) != len(t.targets) && len(t.targets) > 0 {
+			p, reason = nil, "no marginals"
+			if n := len(r.Warnings); n > 0 {
+				reason = r.Warnings[n-1]
+			}
+		}
+	}
+	for i, d := range t.domains {
+		for x := range d {
+			cell := ""
+			if p != nil {
+				cell = decimal(p[i][x])
+			}
+			row = append(row, cell)
+		}
+	}
+	return append(row, lnP, exact, reason), reason != ""
+}
+
+// impossible says that evidence is impossible.
+func impossible(*factorgraph.Labels, *query.Result) string { return "impossible evidence" }
+
+// write appends a row.
+func (t *Table) write(row []string) error { return t.out.Write(row) }
+
+// flush writes out what is complete.
+func (t *Table) flush() error {
+	t.out.Flush()
+	if err := t.out.Error(); err != nil {
+		return err
+	}
+	return t.buffer.Flush()
+}
+
+// decimal writes a number so that it is read back to the last bit.
+func decimal(x float64) string {
+	if x == 0 || math.IsNaN(x) {
+		x = math.Abs(x)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// same reports whether a row that was written is that of a case.
+func (t *Table) same(row []string, c *Case) bool {
+	return row[0] == strconv.FormatInt(c.Number, 10) && slices.Equal(row[1:1+len(t.ids)], c.IDs)
+}
