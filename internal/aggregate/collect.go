@@ -81,6 +81,8 @@ func compareUnits(a, b btn.UnitValue) int {
 		cmp.Compare(math.Float64bits(a.Value.Flops), math.Float64bits(b.Value.Flops)),
 		compareMarginals(a.Value.Marginals, b.Value.Marginals),
 		compareMarginals(a.Value.Joint, b.Value.Joint),
+		compareDerivatives(a.Value.Derivatives, b.Value.Derivatives),
+		compareTargets(a.Value.Target, b.Value.Target),
 		cmp.Compare(math.Float64bits(a.Value.Digits), math.Float64bits(b.Value.Digits)),
 		cmp.Compare(a.Value.Doubt, b.Value.Doubt),
 		compareApproximate(a.Value, b.Value))
@@ -102,6 +104,38 @@ func compareMarginals(a, b *btn.Marginals) int {
 	return cmp.Or(
 		cmp.Compare(a.Exp, b.Exp), slices.Compare(a.Domains, b.Domains),
 		slices.CompareFunc(a.Mant, b.Mant, bits),
+	)
+}
+
+// compareDerivatives orders derivatives by content; none come first.
+func compareDerivatives(a, b *btn.Derivatives) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	bits := func(x, y float64) int { return cmp.Compare(math.Float64bits(x), math.Float64bits(y)) }
+	return cmp.Or(
+		slices.Compare(a.Sizes, b.Sizes), slices.Compare(a.Exp, b.Exp), slices.CompareFunc(a.Mant, b.Mant, bits),
+	)
+}
+
+// compareTargets orders values with a target by content; none come first.
+func compareTargets(a, b *btn.TargetValue) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(math.Float64bits(a.Z.Mant), math.Float64bits(b.Z.Mant)), cmp.Compare(a.Z.Exp, b.Z.Exp),
+		compareDerivatives(a.Derivatives, b.Derivatives),
 	)
 }
 

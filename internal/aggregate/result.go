@@ -213,6 +213,8 @@ func (r *estimate) reportKnown(to *btn.Result, a *btn.Assignment) *btn.ErrorInfo
 		to.Log10Z = nil
 	} else if failed := r.reportMarginals(to, alpha, a); failed != nil {
 		return failed
+	} else if failed := r.reportGradients(to, alpha); failed != nil {
+		return failed
 	} else if !quality.Exact {
 		to.Certificate = certificate(*to.LogZ, quality.LnNormError, a.LnLinks)
 	}

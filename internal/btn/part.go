@@ -55,6 +55,8 @@ const (
 	// C = B, R the indicator of some slices of a contraction tree.
 	ClassSlices Class = "slices"
 	ClassGroups Class = "groups" // C = B, marginals group by group
+	// C = B, derivatives by the entries of its cores.
+	ClassAdjoints Class = "adjoints"
 	// C = B, R a mask on learned maps: one slice with truncated legs.
 	ClassTruncated Class = "truncated"
 	// C = B, R a mask in the BP gauge: some regions of a slice.
@@ -71,6 +73,7 @@ var classes = map[Class]func() Part{
 	ClassElimination:     func() Part { return new(Elimination) },
 	ClassSlices:          func() Part { return new(Slices) },
 	ClassGroups:          func() Part { return new(Groups) },
+	ClassAdjoints:        func() Part { return new(Adjoints) },
 	ClassTruncated:       func() Part { return new(Truncated) },
 	ClassRegions:         func() Part { return new(Regions) },
 }
@@ -575,6 +578,7 @@ func (*SymmetryRankOne) Describe(*EstimateResult) {}
 func (*Elimination) Describe(*EstimateResult)     {}
 func (*Slices) Describe(*EstimateResult)          {}
 func (*Groups) Describe(*EstimateResult)          {}
+func (*Adjoints) Describe(*EstimateResult)        {}
 func (*Product) Describe(*EstimateResult)         {}
 
 // Describe implements Part.
@@ -593,6 +597,7 @@ func (*SymmetryRankOne) part() {}
 func (*Elimination) part()     {}
 func (*Slices) part()          {}
 func (*Groups) part()          {}
+func (*Adjoints) part()        {}
 func (*Product) part()         {}
 func (*Truncated) part()       {}
 func (*Regions) part()         {}

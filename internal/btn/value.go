@@ -16,6 +16,11 @@ type Value struct {
 	// Domains are those of the set, Mant has a cell per combination of values, the last variable
 	// fastest, and the cells add up to Z.
 	Joint *Marginals `msgpack:"j,omitempty"`
+	// Derivatives are those of Z by the parameters of the cores, where they were asked for.
+	Derivatives *Derivatives `msgpack:"d,omitempty"`
+	// Target is the value and the derivatives with one more observation, where a sensitivity was
+	// asked for.
+	Target *TargetValue `msgpack:"s,omitempty"`
 	// Truncation and Region are there for components of those classes.
 	// Z of a region component is Z_BP.
 	Truncation *Truncation `msgpack:"t,omitempty"`
@@ -59,6 +64,35 @@ func (m *Marginals) Of(targets []int) *Marginals {
 		cut.Mant = append(cut.Mant, m.Mant[begin[v]:begin[v]+d]...)
 	}
 	return cut
+}
+
+// Derivatives are ∂Z/∂θ by all parameters of all cores, those of a core together, the cores in their
+// sequence: Mant[k]·2^Exp[k]. They add up over components with the weights α (Lemma 5).
+type Derivatives struct {
+	Sizes []int     `msgpack:"d"` // parameters of every core
+	Mant  []float64 `msgpack:"m"`
+	Exp   []int64   `msgpack:"e"`
+}
+
+// NewDerivatives writes numbers as derivatives by the parameters of cores of these sizes.
+func NewDerivatives(sizes []int, by []scaled.Number) *Derivatives {
+	d := &Derivatives{Sizes: sizes, Mant: make([]float64, len(by)), Exp: make([]int64, len(by))}
+	for k, x := range by {
+		if !x.IsZero() {
+			d.Mant[k] = x.Mant
+			d.Exp[k] = x.Exp
+		}
+	}
+	return d
+}
+
+// Number returns derivative k.
+func (d *Derivatives) Number(k int) scaled.Number { return scaled.Make(d.Mant[k], d.Exp[k]) }
+
+// TargetValue is a value with one more observation, the target of a sensitivity.
+type TargetValue struct {
+	Z           scaled.Number `msgpack:"z"`
+	Derivatives *Derivatives  `msgpack:"d"`
 }
 
 // ClosedFormRounding is how much the cores of a closed form may be off together, relative to the

@@ -2,7 +2,9 @@ package cached
 
 import (
 	"encoding/binary"
+	"slices"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/cache"
 	"github.com/basetensor/basetensor/internal/form"
 	"github.com/basetensor/basetensor/pkg/fault"
@@ -19,12 +21,15 @@ type Network struct {
 	Domains []int  // number of values per variable
 }
 
-// NetworkKey returns the key of a registered model's network: its digest and, hashed, the settings
-// and the arithmetic.
+// NetworkKey returns the key of a registered model's network: its digest and, hashed, the settings,
+// the arithmetic, and whether a query is parametric.
 func NetworkKey(m *wire.Request) (string, error) {
 	settings, err := (&wire.Request{Settings: m.Settings}).Digest()
 	if err != nil {
 		return "", fault.Wrap(fault.BadInput, err)
+	}
+	if slices.ContainsFunc(m.Queries, btn.Parametric) {
+		settings += "parametric"
 	}
 	return cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind()), nil
 }

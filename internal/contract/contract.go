@@ -23,6 +23,9 @@ var ErrMemory = errors.New("contract: over the memory budget")
 // ErrNoJoint says that parts of a class have no joint marginal.
 var ErrNoJoint = errors.New("contract: a joint marginal needs a contraction tree or a closed form")
 
+// ErrNoDerivatives says that parts of a class have no derivatives by parameters.
+var ErrNoDerivatives = errors.New("contract: derivatives need an elimination of their own")
+
 // Engine contracts parts of one class. What an engine makes of a problem
 // that other parts of the same plan need, too, is kept in the problem.
 type Engine interface {
@@ -53,6 +56,8 @@ func engineOf(class btn.Class) Engine {
 		return slicedTree{}
 	case btn.ClassGroups:
 		return marginalGroups{}
+	case btn.ClassAdjoints:
+		return adjoints{}
 	case btn.ClassProduct:
 		return products{}
 	case btn.ClassTruncated:
@@ -77,6 +82,7 @@ func engineOf(class btn.Class) Engine {
 //	                    Lemma 4, as Lemma 3
 //	elimination         C = B, exactly, along an elimination order
 //	slices, groups      C = B, exactly, along trees over the simplified network
+//	adjoints            C = B, exactly, along an elimination order, with derivatives by all parameters
 //	product             C = B, exactly, as the product of the network's connected parts
 //	truncated           C = B with truncated legs, one slice, along a tree or a sweep
 //	regions             regions of one slice, in the BP gauge: Value.Region
@@ -123,6 +129,9 @@ func Part(
 		}
 	}
 
+	if class != btn.ClassAdjoints && (want.Derivatives || want.Target != nil) {
+		return fail(fault.Wrap(fault.Unsupported, ErrNoDerivatives))
+	}
 	value, err := engine.Contract(ctx, p, part, want)
 	if err != nil {
 		return fail(err)

@@ -182,7 +182,7 @@ next:
 
 // restrict copies what is alive of a list over the entries of t,
 // axes in the sequence of scope, to what room gives.
-func restrict[T float64 | int64](l *layout, t *raw, list []T, room func(int) []T) []T {
+func restrict[T float64 | int64 | int](l *layout, t *raw, list []T, room func(int) []T) []T {
 	if l.plain(t) {
 		out := room(len(list))
 		copy(out, list)

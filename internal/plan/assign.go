@@ -131,7 +131,7 @@ func (a *assigner) caution(to *btn.Assignment, conditioned *btn.Network) {
 func carried(e *btn.Estimate) bool {
 	for _, part := range e.Parts {
 		switch q := part.(type) {
-		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.SymmetryRankOne:
+		case *btn.Elimination, *btn.Slices, *btn.Groups, *btn.Adjoints, *btn.SymmetryRankOne:
 		case *btn.Product:
 			for _, factor := range q.Factors {
 				if !carried(factor.Estimate) {
@@ -156,6 +156,9 @@ func (a *assigner) assign(q query.Query) (btn.Assignment, error) {
 	}
 
 	a.problem, a.conditioned, a.evidence = nil, conditioned, q.Evidence
+	if btn.Parametric(q) {
+		return a.gradients(q)
+	}
 	if len(q.Joint) > 0 {
 		joint, err := a.joint(conditioned, q)
 		if err == nil {

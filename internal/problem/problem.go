@@ -13,6 +13,7 @@ import (
 	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/internal/engine/compressed"
 	"github.com/basetensor/basetensor/internal/exact"
+	"github.com/basetensor/basetensor/internal/gradients"
 	"github.com/basetensor/basetensor/internal/truncated"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
@@ -33,6 +34,7 @@ type Problem struct {
 	mu         sync.Mutex
 	simplified int // how many forms were made
 	exact      map[form]*exact.Prepared
+	gradients  *gradients.Prepared
 	truncated  map[bool]*truncated.Prepared // by whether marginals can be recovered
 	ground     *Ground                      // of the last slice: two large ones may not fit
 }
@@ -111,6 +113,28 @@ func (p *Problem) Exact(ctx context.Context, marginals bool, set []int) (*exact.
 		p.exact = map[form]*exact.Prepared{}
 	}
 	p.exact[f] = made
+	p.simplified++
+	return made, nil
+}
+
+// Gradients returns the network written with its own numbers.
+// Errors: those of gradients.Prepare.
+func (p *Problem) Gradients(ctx context.Context) (*gradients.Prepared, error) {
+	p.mu.Lock()
+	known := p.gradients
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+
+	made, err := gradients.Prepare(ctx, p.Net)
+	if err != nil {
+		return nil, err
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gradients = made
 	p.simplified++
 	return made, nil
 }

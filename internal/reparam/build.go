@@ -26,6 +26,9 @@ type Options struct {
 	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor
 	// of order ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
 	Given func(factor int) []GivenMap
+	// Parametric makes every factor a tensor of the network, those of order one and zero too: its
+	// numbers can then be told from evidence and from each other.
+	Parametric bool
 }
 
 // GivenMap is the map of one incidence with its inverse, both d×d, row-major, rows x and columns x̄
@@ -39,7 +42,7 @@ type GivenMap struct{ A, Inverse []float64 }
 // Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope.
 // Factors of order one are multiplied into w_i, of order zero into Scale, whatever their form; one
 // whose product with the others spans more than weights hold, or is rounded in a model with an entry
-// below 0, gets a leg like those of order two, with the identity. A variable in no factor of order ≥
+// below 0, gets a leg like those of order two, with the identity; all do where the options are Parametric. A variable in no factor of order ≥
 // 2 becomes a link without legs whose value is Σ_x w_i(x). Variables[i] points at the link that
 // holds w_i.
 //
@@ -65,7 +68,11 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
 
-	w, err := AbsorbUnary(m)
+	absorbed := m
+	if o.Parametric {
+		absorbed = &factorgraph.Model{Domains: m.Domains}
+	}
+	w, err := AbsorbUnary(absorbed)
 	if err != nil {
 		return nil, err
 	}

@@ -127,5 +127,5 @@ func pair(m btn.Map, d int) (mapPair, error) {
 // hasLegs says whether factor j is a tensor of the network.
 func (b *builder) hasLegs(j int) bool {
 	order := len(b.model.Factors[j].Scope)
-	return order >= 2 || order == 1 && b.apart != nil && b.apart[j]
+	return b.options.Parametric || order >= 2 || order == 1 && b.apart != nil && b.apart[j]
 }

@@ -1,12 +1,17 @@
 package stage
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/fault"
 	"github.com/basetensor/basetensor/pkg/query"
 	"github.com/basetensor/basetensor/pkg/uai"
 )
+
+// Parametric reports whether one of the queries is: see btn.Parametric.
+func Parametric(queries []query.Query) bool { return slices.ContainsFunc(queries, btn.Parametric) }
 
 // Queries returns the queries with evidence given as text parsed, and checked by query.Check. Targets
 // ask for marginals. It does not change asked. Errors are those of query.Check, and those of uai.ReadEvidence with the

@@ -28,12 +28,24 @@ import (
 func Reparameterise(
 	ctx context.Context, m *factorgraph.Model, s btn.Settings,
 ) (*btn.Network, error) {
+	return ReparameteriseFor(ctx, m, s, nil)
+}
+
+// ReparameteriseFor is Reparameterise for some queries: where one of them is parametric, every factor
+// of the model is a core, in their sequence.
+func ReparameteriseFor(
+	ctx context.Context, m *factorgraph.Model, s btn.Settings, queries []query.Query,
+) (*btn.Network, error) {
 	s = s.WithDefaults()
-	if s.Method != btn.MethodSymmetryCP {
+	parametric := Parametric(queries)
+	if s.Method != btn.MethodSymmetryCP || parametric {
 		s.Maps = btn.MapIdentity
 	}
+	if parametric {
+		s.Cores = btn.CoresAreFactors
+	}
 
-	net, err := reparameterise(ctx, m, s)
+	net, err := reparameterise(ctx, m, s, parametric)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, ctxErr
 	}
@@ -48,12 +60,12 @@ func Reparameterise(
 
 // reparameterise builds the network with the maps of the settings.
 func reparameterise(
-	ctx context.Context, m *factorgraph.Model, s btn.Settings,
+	ctx context.Context, m *factorgraph.Model, s btn.Settings, parametric bool,
 ) (*btn.Network, error) {
 	if s.Maps == btn.MapBP {
 		return bp.Network(ctx, m, s.Cores, bp.Options{})
 	}
-	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores})
+	return reparam.Build(ctx, m, reparam.Options{Maps: s.Maps, Cores: s.Cores, Parametric: parametric})
 }
 
 // Learn is the second stage: it assigns each query the plan that answers it, learned or taken from
@@ -139,7 +151,11 @@ func Contract(
 		}
 
 		value, err := contract.Part(
-			ctx, current, part, problem.Want{Marginals: queries[q].Marginals, Joint: a.Joint},
+			ctx, current, part, problem.Want{
+				Marginals:   queries[q].Marginals,
+				Joint:       a.Joint,
+				Derivatives: queries[q].Gradients,
+			},
 		)
 		if ctxErr := ctx.Err(); ctxErr != nil {
 			return nil, ctxErr

@@ -38,7 +38,7 @@ func throughWire(ctx context.Context, c *Case) ([]btn.Result, error) {
 		return nil, err
 	}
 
-	net, err := stage.Reparameterise(ctx, m, request.Settings)
+	net, err := stage.ReparameteriseFor(ctx, m, request.Settings, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +144,7 @@ func wireRequest(c *Case) (*wire.Request, error) {
 			Marginals: q.Marginals,
 			Over:      q.Over,
 			Joint:     q.Joint,
+			Gradients: q.Gradients,
 		})
 	}
 	m, err := wire.NewRequest(c.Model, queries...)

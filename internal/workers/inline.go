@@ -10,6 +10,7 @@ import (
 	"github.com/basetensor/basetensor/internal/cached"
 	"github.com/basetensor/basetensor/internal/codec"
 	"github.com/basetensor/basetensor/internal/memo"
+	"github.com/basetensor/basetensor/internal/stage"
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
@@ -29,12 +30,14 @@ type inlineKey struct {
 	model    [sha256.Size]byte
 	text     bool // the model is the text of a .uai file
 	settings btn.Settings
+	// parametric networks have every factor as a core
+	parametric bool
 }
 
 // keyOf returns the key of a request that carries its model, where payload is the message that it
 // was read from. It returns false if the payload has no model.
 func keyOf(m *wire.Request, payload []byte) (inlineKey, bool) {
-	k := inlineKey{text: m.Model == nil, settings: m.Settings.WithDefaults()}
+	k := inlineKey{text: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.Parametric(m.Queries)}
 
 	model := []byte(m.UAI)
 	if !k.text {

@@ -244,6 +244,7 @@ func only(all []query.Query, units []btn.Unit) (first int, queries []query.Query
 			Evidence:  q.Evidence,
 			Marginals: q.Marginals,
 			Joint:     q.Joint,
+			Gradients: q.Gradients,
 		}
 	}
 	return first, queries

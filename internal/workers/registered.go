@@ -61,19 +61,19 @@ func (w *Reparam) prepare(
 	// A large model is not needed any more.
 	m.Model = nil
 	m.UAI = ""
-	p, err := w.build(ctx, model, m.Settings)
+	p, err := w.build(ctx, model, m.Settings, m.Queries)
 	if err == nil && named {
 		w.inline.Add(key, p, int64(len(p.Domains)))
 	}
 	return p.Blob, queries, err
 }
 
-// build makes a model's network and stores it as a blob.
+// build makes a model's network for some queries and stores it as a blob.
 func (w *Reparam) build(
-	ctx context.Context, model *factorgraph.Model, s btn.Settings,
+	ctx context.Context, model *factorgraph.Model, s btn.Settings, queries []query.Query,
 ) (cached.Network, error) {
 	domains := model.Domains // the model itself is not kept
-	net, err := stage.Reparameterise(ctx, model, s)
+	net, err := stage.ReparameteriseFor(ctx, model, s, queries)
 	if err != nil {
 		return cached.Network{}, err
 	}
@@ -108,7 +108,7 @@ func (w *Reparam) remember(
 		if err != nil {
 			return nil, err
 		}
-		p, err := w.build(ctx, model, m.Settings)
+		p, err := w.build(ctx, model, m.Settings, m.Queries)
 		if err != nil {
 			return nil, err
 		}

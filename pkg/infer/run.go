@@ -28,7 +28,7 @@ func Run(ctx context.Context, r Request, memo plan.Memo) ([]btn.Result, error) {
 
 	r.Queries = queries
 
-	net, err := stage.Reparameterise(ctx, r.Model, r.Settings)
+	net, err := stage.ReparameteriseFor(ctx, r.Model, r.Settings, queries)
 	if err != nil {
 		return nil, err
 	}

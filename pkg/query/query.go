@@ -25,7 +25,13 @@ type Query struct {
 	// Joint lists variables whose joint marginal is wanted as well: distinct, at most MaxJointCells cells, by exact methods only. It
 	// costs up to the number of cells times what Z costs, and less where evidence leaves fewer.
 	Joint []int `msgpack:"joint,omitempty"`
+	// Gradients asks for ∂ ln Z/∂θ by every number θ of every factor as well, by exact methods only: at most MaxGradients of them, at
+	// about four times the cost of Z.
+	Gradients bool `msgpack:"gradients,omitempty"`
 }
+
+// MaxGradients bounds the numbers of a model whose gradients are asked for.
+const MaxGradients = 1 << 22
 
 // MaxJointCells bounds the table of a joint marginal: twenty binary variables.
 const MaxJointCells = 1 << 20

@@ -39,6 +39,8 @@ type Result struct {
 	// Targets are the variables that Marginals are of, in sequence, where the query named them; absent: of all.
 	Targets []int  `json:"targets,omitempty"`
 	Joint   *Joint `json:"joint"` // of the set of variables that was asked for; null without one
+	// Gradients are ∂ ln Z/∂θ in nats, by factor of the model a list of its numbers in their sequence; absent unless asked for.
+	Gradients [][]float64 `json:"gradients,omitempty"`
 	// LnRatio is ln P(event | given) in nats: ln Z of this query less ln Z of the one that it is asked over.
 	LnRatio      *float64 `json:"ln_ratio"`
 	EvidenceFile *string  `json:"evidence_file"`

@@ -4,6 +4,7 @@ package einsum
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/contractionorder"
 	"github.com/basetensor/basetensor/internal/sumproduct"
@@ -32,8 +33,14 @@ func (c *contraction) backward() ([][]scaled.Number, error) {
 			}
 		}
 	}
+	if t.wanted != nil {
+		c.by, c.byExp = make([][]float64, len(t.h.Edges)), make([]int64, len(t.h.Edges))
+	}
 	by := make([]derivative, len(c.tables))
 	for n, seed := range t.seeds() {
+		if k := t.tables[n]; t.wanted != nil && k >= 0 && k < len(t.h.Edges) && t.wanted[k] && !seed.IsZero() {
+			c.by[k], c.byExp[k] = []float64{seed.Mant}, seed.Exp // a table of one entry
+		}
 		if k := t.tables[n]; k >= len(t.h.Edges) && t.need[k] && !seed.IsZero() {
 			by[k] = derivative{data: c.arena.Get(1), exp: seed.Exp}
 			by[k].data[0] = seed.Mant
@@ -55,6 +62,9 @@ func (c *contraction) backward() ([][]scaled.Number, error) {
 			if k < len(t.reads) && by[k].data != nil {
 				for _, i := range t.reads[k] {
 					c.read(m[i], i, k, by[k])
+				}
+				if t.wanted != nil && t.wanted[k] {
+					c.by[k], c.byExp[k] = slices.Clone(by[k].data), by[k].exp-t.shift[k]
 				}
 				c.arena.Put(by[k].data)
 				by[k] = derivative{}

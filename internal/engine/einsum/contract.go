@@ -104,6 +104,8 @@ type contraction struct {
 	kernel  kernel
 	tape    *tape // nil: tables are given up once they are consumed
 	back    backKernel
+	by      [][]float64 // derivatives by the tables of the expression that are wanted, times 2^byExp
+	byExp   []int64
 	lost    bool // a product of entries may have been too small
 	signed  bool // an entry is below 0
 }

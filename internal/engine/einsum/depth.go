@@ -58,7 +58,11 @@ func rescale(data []float64, top uint64, d *sumproduct.Depth) (p scaled.Number, 
 
 // spares says whether so many terms of a derivative by table k, lost or rounded where a float64 has no more digits, are nothing
 // beside Z. Each is 2^(up−1022) at most in units of 2^exp, and has a share of Z of that times an entry of the table.
+// Where derivatives themselves are wanted, every entry counts, however small it is beside Z.
 func (c *contraction) spares(k int, terms float64, up int, exp int64) bool {
+	if c.tape.wanted != nil {
+		return false
+	}
 	if c.signed || c.scale.IsZero() {
 		return !c.signed // no term that is not 0 has been lost on the way to a Z of 0
 	}

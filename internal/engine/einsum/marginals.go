@@ -39,27 +39,39 @@ type Result struct {
 // Contract, and the memory of all its tables together.
 // Source: A. Darwiche, A differential approach to inference in Bayesian networks, J. ACM 50 (2003).
 func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Options) (Result, Stats, error) {
+	r, stats, err := both(ctx, e, order, nil, true, o)
+	return Result{Z: r.Z, Marginals: r.Marginals}, stats, err
+}
+
+// both runs the passes forth and back for marginals, the derivatives by some tables (nil: none), or both.
+func both(
+	ctx context.Context, e *sumproduct.Expression, order []int, wanted []bool, marginals bool, o Options,
+) (Derivatives, Stats, error) {
+	none := Derivatives{}
 	if err := errors.Join(e.Validate(), e.ValidateOrder(order)); err != nil {
-		return Result{}, Stats{}, err
+		return none, Stats{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Result{}, Stats{}, err
+		return none, Stats{}, err
 	}
 	h := e.Hypergraph()
 	plan, err := contractionorder.EvaluateOrder(ctx, h, order)
 	if err != nil {
-		return Result{}, Stats{}, err
+		return none, Stats{}, err
 	}
 	if err := o.check(plan); err != nil { // the forward pass alone is too much
-		return Result{}, Stats{}, err
+		return none, Stats{}, err
 	}
 	t, err := newTape(ctx, h, order, e.Scale)
 	if err != nil {
-		return Result{}, Stats{}, err
+		return none, Stats{}, err
+	}
+	if wanted != nil {
+		t.want(wanted, marginals)
 	}
 	plan = t.plan()
 	if err := o.checkMarginals(plan); err != nil {
-		return Result{}, Stats{}, err
+		return none, Stats{}, err
 	}
 	c := contraction{ctx: ctx, dims: e.Dims, threads: sumproduct.Threads(o.Threads), scale: e.Scale, tape: t}
 	c.arena.Limit = int(plan.Bytes / 8)
@@ -68,14 +80,17 @@ func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Opt
 	}
 	stats := Stats{Flops: plan.Flops, PeakBytes: int64(plan.Bytes)}
 	if err := c.run(e, h, order); err != nil {
-		return Result{}, stats, err
+		return none, stats, err
 	}
 	m, err := c.backward()
 	stats.Lost = c.lost
 	if err != nil {
-		return Result{}, stats, err
+		return none, stats, err
 	}
-	return Result{Z: c.scale, Marginals: m}, stats, nil
+	if !marginals {
+		m = nil
+	}
+	return Derivatives{Z: c.scale, By: c.by, Exp: c.byExp, Marginals: m}, stats, nil
 }
 
 // PlanMarginals prices Marginals as contractionorder.EvaluateOrder prices Contract: the flops of both passes, and the peak of the

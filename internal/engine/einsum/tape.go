@@ -20,6 +20,7 @@ type tape struct {
 	h       contractionorder.Hypergraph
 	steps   []*contractionorder.Step
 	reads   [][]int         // by table of the expression: indices whose marginals are read there
+	wanted  []bool          // by table of the expression: its derivative is; nil: none
 	need    []bool          // by table: its derivative is needed, because an index is read there or in what it is made of
 	used    []bool          // by index: some table has it
 	base    scaled.Number   // the expression's scale times all powers of two
@@ -56,6 +57,18 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, sc
 	}
 	t.need = contractionorder.Reach(t.need, t.steps)
 	return t, nil
+}
+
+// want adds the derivatives by some tables of the expression to what the way back is for, with the marginals or without.
+func (t *tape) want(wanted []bool, marginals bool) {
+	need := slices.Clone(wanted)
+	for k := range t.reads {
+		if !marginals {
+			t.reads[k] = nil
+		}
+		need[k] = need[k] || len(t.reads[k]) > 0
+	}
+	t.wanted, t.need = wanted, contractionorder.Reach(need, t.steps)
 }
 
 func (t *tape) size(scope []int) float64 {

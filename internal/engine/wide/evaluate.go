@@ -179,6 +179,15 @@ func (m *machine[T, F]) back(n *network, factors []T, places []int, r *Result) e
 			return err
 		}
 	}
+	if m.p.derivatives {
+		r.By = make([][]scaled.Number, len(n.tables))
+		for t := range n.tables {
+			r.By[t] = make([]scaled.Number, len(m.tables[t]))
+			for k := range m.by[t] {
+				r.By[t][k] = m.f.number(m.by[t][k])
+			}
+		}
+	}
 	r.Marginals = make([][]scaled.Number, len(n.dims))
 	reader := map[int]int{}
 	for t := range n.tables {

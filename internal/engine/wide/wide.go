@@ -29,12 +29,16 @@ const (
 type Options struct {
 	Memory    int64 // bytes for tables; 0: btn.DefaultMemory
 	Marginals bool  // those of every index as well
+	// Derivatives asks for those of Z by every entry of the expression's tables.
+	Derivatives bool
 }
 
 // Result is a value with the marginals of its indices.
 type Result struct {
 	Z         scaled.Number
 	Marginals [][]scaled.Number // as in einsum.Result; nil where they were not asked for
+	// By[t][k] is ∂Z/∂Tables[t][k], off by at most 2^-102 · operations · Σ|its terms|; nil likewise.
+	By [][]scaled.Number
 	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. 0 where
 	// none has another sign, and for a total of 0.
 	Digits float64
@@ -59,6 +63,7 @@ type Result struct {
 // entry.
 func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result, error) {
 	n := read(e)
+	o.Marginals = o.Marginals || o.Derivatives // one pass back has both
 	if !o.Marginals {
 		n.simplify()
 	}
@@ -97,6 +102,12 @@ func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result,
 // zero is the result of an expression that is known to be 0.
 func zero(e *sumproduct.Expression, o Options) Result {
 	r := Result{Exact: true}
+	if o.Derivatives {
+		r.By = make([][]scaled.Number, len(e.Tables))
+		for t := range e.Tables {
+			r.By[t] = make([]scaled.Number, len(e.Tables[t].Data))
+		}
+	}
 	if o.Marginals {
 		r.Marginals = make([][]scaled.Number, len(e.Dims))
 		for i, d := range e.Dims {
@@ -199,10 +210,11 @@ func (n *network) absolute() *network {
 
 // plan is how an expression is eliminated, and what that takes.
 type plan struct {
-	h         contractionorder.Hypergraph
-	steps     []*contractionorder.Step
-	marginals bool
-	cost      btn.Cost
+	h           contractionorder.Hypergraph
+	steps       []*contractionorder.Step
+	marginals   bool
+	derivatives bool
+	cost        btn.Cost
 }
 
 const entryBytes = 24
@@ -214,7 +226,7 @@ func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{h: h, marginals: o.Marginals}
+	p := &plan{h: h, marginals: o.Marginals, derivatives: o.Derivatives}
 	if o.Marginals {
 		p.cost, err = einsum.PlanMarginals(ctx, h, order)
 	} else {
