@@ -126,11 +126,22 @@ func (p *printer) lines(r *btn.Result) error {
 		b.WriteByte('\n')
 	}
 
+	if r.Gradients != nil {
+		line("gradients", "by %d numbers of %d factors: --json prints them", numbers(r.Gradients), len(r.Gradients))
+	}
 	if r.Joint != nil {
 		writeJoint(&b, r.Joint)
 	}
 	_, err := io.WriteString(p.out, b.String())
 	return err
+}
+
+// numbers is how many numbers lists have together.
+func numbers(lists [][]float64) (n int) {
+	for _, list := range lists {
+		n += len(list)
+	}
+	return n
 }
 
 // mostCells is how many cells of a joint marginal people get to see.

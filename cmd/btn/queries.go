@@ -24,6 +24,7 @@ type queryJSON struct {
 	Marginals bool             `json:"marginals"`
 	Joint     []named.Variable `json:"joint"`
 	Targets   []named.Variable `json:"targets"`
+	Gradients bool             `json:"gradients"`
 	Event     named.Values     `json:"event"`
 }
 
@@ -78,7 +79,7 @@ func queryLine(line []byte, label string, at int, l *factorgraph.Labels) ([]quer
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals}
+	first := query.Query{Evidence: given, EvidenceFile: label, Marginals: q.Marginals, Gradients: q.Gradients}
 	if first.Joint, err = named.Variables(l, q.Joint); err != nil {
 		return nil, fmt.Errorf("joint: %w", err)
 	}

@@ -27,6 +27,7 @@ type requestFlags struct {
 	Queries     string         `help:"${request_queries}" placeholder:"FILE"`
 	Joint       []string       `help:"${request_joint}" placeholder:"V,V"`
 	Target      []string       `help:"${request_target}" placeholder:"V,V"`
+	Gradients   bool           `help:"${request_gradients}"`
 	Method      string         `help:"${request_method}" enum:"auto,exact,truncated,regions,symmetry-cp" default:"auto"`
 	NoExact     bool           `help:"auto: never the exact way."`
 	Budget      *time.Duration `help:"${request_budget}" placeholder:"D"`
@@ -177,6 +178,7 @@ func (r *requestFlags) load(
 	}
 	for q := range queries {
 		queries[q].Marginals, queries[q].Joint, queries[q].Targets = asked.Marginals, asked.Joint, asked.Targets
+		queries[q].Gradients = r.Gradients
 	}
 	if r.Event != "" {
 		queries, err = withEvent(open, queries, r.Event, l)
@@ -231,6 +233,7 @@ func (r *requestFlags) loadFile(open console.Opener, l *factorgraph.Labels, aske
 			continue
 		}
 		q.Marginals = q.Marginals || asked.Marginals
+		q.Gradients = q.Gradients || r.Gradients
 		if q.Joint == nil {
 			q.Joint = asked.Joint
 		}
@@ -266,6 +269,7 @@ func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query
 			Over:         q.Over,
 			Joint:        q.Joint,
 			Targets:      q.Targets,
+			Gradients:    q.Gradients,
 		})
 	}
 

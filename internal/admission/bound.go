@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"github.com/basetensor/basetensor/internal/btn"
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
@@ -40,6 +41,9 @@ func (a Asked) AtLeast() Cost {
 			if v >= 0 && v < len(a.Domains) {
 				joint *= float64(a.Domains[v])
 			}
+		}
+		if btn.Parametric(*q) {
+			numbers += values // a factor has as many at least, where it has the variable
 		}
 		if len(q.Joint) > 0 {
 			numbers += joint

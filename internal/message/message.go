@@ -103,6 +103,17 @@ func checkValue(v btn.UnitValue) error {
 	if !finite(v.Value.Digits) || v.Value.Digits < 0 {
 		return invalid("v.g", "%v digits", v.Value.Digits)
 	}
+	if err := checkDerivatives(v.Value.Derivatives); err != nil {
+		return under("v.d", err)
+	}
+	if t := v.Value.Target; t != nil {
+		if err := checkNumber(t.Z); err != nil {
+			return under("v.s", under("z", err))
+		}
+		if err := checkDerivatives(t.Derivatives); err != nil {
+			return under("v.s.d", err)
+		}
+	}
 	if t := v.Value.Truncation; t != nil && !(finite(t.Discarded) && finite(t.Bytes)) {
 		return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
 	}
@@ -111,6 +122,29 @@ func checkValue(v btn.UnitValue) error {
 			return invalid("v.r", "ln Z_BP %v, sum %v", r.LnBethe, r.LnSum)
 		}
 		return under("v.r.l", checkNumber(r.Linear))
+	}
+	return nil
+}
+
+// checkDerivatives checks that derivatives, if there are any, are as many as they say, and finite.
+func checkDerivatives(d *btn.Derivatives) error {
+	if d == nil {
+		return nil
+	}
+	left := len(d.Mant)
+	for i, n := range d.Sizes {
+		if n < 0 || n > left {
+			return invalid(fmt.Sprintf("d[%d]", i), "%d numbers of a factor, %d are left", n, left)
+		}
+		left -= n
+	}
+	if left != 0 || len(d.Exp) != len(d.Mant) {
+		return invalid("m", "%d mantissas, %d exponents, sizes %v", len(d.Mant), len(d.Exp), len(d.Sizes))
+	}
+	for k, x := range d.Mant {
+		if !finite(x) {
+			return invalid(fmt.Sprintf("m[%d]", k), "%v", x)
+		}
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ type GivenMap struct{ A, Inverse []float64 }
 // Legs are the incidences of factors of order ≥ 2, by factor and then by position in its scope.
 // Factors of order one are multiplied into w_i, of order zero into Scale, whatever their form; one
 // whose product with the others spans more than weights hold, or is rounded in a model with an entry
-// below 0, gets a leg like those of order two, with the identity; all do where the options are Parametric. A variable in no factor of order ≥
+// below 0, gets a leg like those of order two, with the identity; all do
+// where the options are Parametric. A variable in no factor of order ≥
 // 2 becomes a link without legs whose value is Σ_x w_i(x). Variables[i] points at the link that
 // holds w_i.
 //
