@@ -18,14 +18,26 @@ import (
 
 // bodies are the Go types of what the gateway reads and writes, by the names of their schemas.
 var bodies = map[string]reflect.Type{
-	"Infer":     reflect.TypeFor[gateway.Infer](),
-	"Query":     reflect.TypeFor[gateway.Query](),
-	"Settings":  reflect.TypeFor[query.Settings](),
-	"Answer":    reflect.TypeFor[gateway.Answer](),
-	"Submitted": reflect.TypeFor[gateway.Submitted](),
-	"Failure":   reflect.TypeFor[gateway.Failure](),
-	"Error":     reflect.TypeFor[query.ErrorInfo](),
-	"Health":    reflect.TypeFor[gateway.Health](),
+	"Infer":       reflect.TypeFor[gateway.Infer](),
+	"Query":       reflect.TypeFor[gateway.Query](),
+	"Settings":    reflect.TypeFor[query.Settings](),
+	"Answer":      reflect.TypeFor[gateway.Answer](),
+	"Submitted":   reflect.TypeFor[gateway.Submitted](),
+	"Job":         reflect.TypeFor[gateway.Job](),
+	"Progress":    reflect.TypeFor[gateway.Progress](),
+	"Span":        reflect.TypeFor[gateway.Span](),
+	"JobLine":     reflect.TypeFor[gateway.JobLine](),
+	"Jobs":        reflect.TypeFor[gateway.Jobs](),
+	"Status":      reflect.TypeFor[gateway.Status](),
+	"Access":      reflect.TypeFor[gateway.Access](),
+	"StageStatus": reflect.TypeFor[gateway.StageStatus](),
+	"LaneStatus":  reflect.TypeFor[gateway.LaneStatus](),
+	"StreamFill":  reflect.TypeFor[gateway.StreamFill](),
+	"DeadLetters": reflect.TypeFor[gateway.DeadLetters](),
+	"DeadLetter":  reflect.TypeFor[gateway.DeadLetter](),
+	"Failure":     reflect.TypeFor[gateway.Failure](),
+	"Error":       reflect.TypeFor[query.ErrorInfo](),
+	"Health":      reflect.TypeFor[gateway.Health](),
 }
 
 // notStructs are schemas of what is no struct.

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
+	"github.com/basetensor/basetensor/internal/message"
 	"github.com/basetensor/basetensor/pkg/client"
+	"github.com/basetensor/basetensor/pkg/wire"
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/semaphore"
 )
@@ -74,6 +76,9 @@ type Gateway struct {
 	own      *client.Client
 	tenants  tenants
 	known    memory
+	index    index
+	board    board
+	watcher  watcher
 	mux      *http.ServeMux
 	requests chan struct{}
 	streams  chan struct{}
@@ -96,6 +101,11 @@ func New(c Config) (*Gateway, error) {
 		requests: make(chan struct{}, l.Requests), streams: make(chan struct{}, l.Streams),
 		bodies: semaphore.NewWeighted(l.Bodies), ended: make(chan struct{}),
 	}
+	g.index.bus = b
+	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
+	if own := c.Connect.Tenant; own != "" {
+		g.board.subject = wire.ProgressSubject(own + ".*")
+	}
 	for _, r := range g.routes() {
 		g.mux.Handle(r.Method+" "+r.Path, g.guarded(r))
 	}
@@ -116,7 +126,10 @@ func (c Connection) bus(tenant string) (*bus.Bus, error) {
 }
 
 // Close ends the streams of events, so that a server can end.
-func (g *Gateway) Close() { close(g.ended) }
+func (g *Gateway) Close() {
+	close(g.ended)
+	g.board.rest()
+}
 
 // route is one operation.
 type route struct {
@@ -131,6 +144,13 @@ type route struct {
 func (g *Gateway) routes() []route {
 	return []route{
 		{Method: "POST", Path: "/v1/infer", Changes: true, handle: g.infer},
+		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
+		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
+		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, handle: g.cancel},
+		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.events},
+		{Method: "GET", Path: "/v1/status", handle: g.status},
+		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
+		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, handle: g.replay},
 		{Method: "GET", Path: "/openapi.json", Open: true, handle: g.openAPI},
 		{Method: "GET", Path: "/model.schema.json", Open: true, handle: g.schemaFile},
 		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.schemaFile},

@@ -61,6 +61,9 @@ func (g *Gateway) infer(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := g.board.listen(); err != nil { // who asks for it later is told what was said
+		return err
+	}
 	job, deadline := request.Job, request.DeadlineMS
 	digest, err := own.Submit(ctx, *request)
 	if err != nil {

@@ -101,6 +101,7 @@ func (l *Loop) Answer(ctx context.Context, a *wire.Answer, asked time.Time) (err
 		Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
 		Data:    b,
 	}
+	m.Header[message.HeaderStatus] = []string{a.Status}
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
 	earlier, err := l.Bus.Once(ctx, bus.StreamAnswer, m)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/basetensor/basetensor/internal/bus"
@@ -25,6 +26,13 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	d.carry(h)
 	if d.stamp != "" {
 		h[message.HeaderWork] = []string{d.stamp}
+	}
+	switch d.Subject.Kind {
+	case message.KindNetwork:
+		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Stored.UnixMicro(), 10)}
+	case message.KindTask:
+		passed := d.Raw.Header.Get(message.HeaderPassed)
+		h[message.HeaderPassed] = []string{passed + " " + strconv.FormatInt(d.Stored.UnixMicro(), 10)}
 	}
 
 	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil

@@ -35,12 +35,10 @@ const Priced = query.StageContract
 // Fill is how full a stream is, in bytes.
 type Fill struct{ Used, Limit float64 }
 
-// Backlog looks at what waits. It runs in an aggregator.
+// Backlog looks at what waits: always in an aggregator, which tells it, and in a gateway when somebody asks.
 type Backlog struct {
-	Bus *bus.Bus
-	Log *slog.Logger
-	// what the messages of a stage cost a worker as long as nobody has said so
-	Usual map[string]message.Work
+	Bus   *bus.Bus
+	Log   *slog.Logger
 	Own   func() message.Work     // what they cost this aggregator
 	Tell  func(map[string]Load)   // is called after every look
 	Fills func(map[string]Fill)   // is called now and then
@@ -74,7 +72,7 @@ const (
 func (k *Backlog) Watch(ctx context.Context) error {
 	for {
 		began := time.Now()
-		loads, err := k.look(ctx)
+		loads, err := k.Look(ctx)
 		switch {
 		case err == nil:
 			k.Tell(loads)
@@ -90,8 +88,8 @@ func (k *Backlog) Watch(ctx context.Context) error {
 	}
 }
 
-// look counts what waits before every stage.
-func (k *Backlog) look(ctx context.Context) (map[string]Load, error) {
+// Look counts what waits before every stage.
+func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 
@@ -259,12 +257,12 @@ func (k *Backlog) inSeconds(stage string, l Load, messages, flops float64) Load 
 	if stage == query.StageAggregate && k.Own != nil {
 		work = k.Own()
 	}
-	usual := k.Usual[stage]
+	unless := usual[stage]
 	if work.Seconds == 0 {
-		work.Seconds = usual.Seconds
+		work.Seconds = unless.Seconds
 	}
 	if work.Flops == 0 {
-		work.Flops = usual.Flops
+		work.Flops = unless.Flops
 	}
 
 	l.Seconds = messages * work.Seconds

@@ -281,7 +281,6 @@ func (h *Host) aggregate(w *Worker) {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,
 			Log:   w.loop.Log,
-			Usual: usual,
 			Own:   w.loop.Meter.Work,
 			Tell:  h.Metrics.Backlog,
 			Fills: h.Metrics.Fills,

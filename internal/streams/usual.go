@@ -1,4 +1,4 @@
-package workers
+package streams
 
 import (
 	"github.com/basetensor/basetensor/internal/message"

@@ -1,0 +1,252 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/pipeline"
+	"github.com/basetensor/basetensor/pkg/query"
+	"github.com/basetensor/basetensor/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// eventually asks until a condition holds.
+func eventually[T any](s *service, path string, holds func(T) bool) (v T) {
+	s.Helper()
+	for ctx := s.Context(); ; {
+		if v = want[T](s, http.StatusOK, "GET", path, ""); holds(v) {
+			return v
+		}
+		select {
+		case <-ctx.Done():
+			s.Fatal(ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func TestJobs(t *testing.T) {
+	s := start(t, true, nil)
+	for i, tenant := range []string{"a", "a", "b"} {
+		want[Answer](s, 200, "POST", "/v1/infer", fmt.Sprintf(`{"job": "job-%d", "tenant": %q, "model": %s}`, i, tenant, rain))
+	}
+	late := want[Answer](s, 400, "POST", "/v1/infer", `{"job": "a.wrong", "model": `+rain+`, "deadline_ms": 100000000000}`)
+	if late.Status != "error" || late.Error.Code != fault.BadInput || late.Error.Stage != query.StageReparam {
+		t.Errorf("%+v", late)
+	}
+	all := eventually(s, "/v1/jobs", func(j Jobs) bool { return j.Total == 4 && j.States["ok"] == 3 })
+	for i, line := range all.Jobs {
+		if line.Submitted == 0 || line.Answered < line.Submitted || i > 0 && line.Submitted > all.Jobs[i-1].Submitted {
+			t.Errorf("%+v", line)
+		}
+	}
+	for ask, jobs := range map[string]int{"tenant=a": 3, "tenant=b": 1, "state=ok": 3, "state=error": 1, "state=pending": 0,
+		"job=ob-2": 1, "tenant=a&state=ok": 2, "tenant=%3Cimg": 0} {
+		if got := want[Jobs](s, 200, "GET", "/v1/jobs?"+ask, ""); got.Total != jobs || len(got.Jobs) != jobs {
+			t.Errorf("%s: %+v, want %d", ask, got, jobs)
+		}
+	}
+	seen := map[string]bool{}
+	for after := ""; ; {
+		page := want[Jobs](s, 200, "GET", "/v1/jobs?limit=1&after="+after, "")
+		seen[page.Jobs[0].Job] = true
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("pages have %v", seen)
+	}
+	for ask, words := range map[string]string{"limit=0": "limit", "state=done": "none of", "after=x": "after"} {
+		s.refused(400, words, "GET", "/v1/jobs?"+ask, "")
+	}
+	s.refused(404, "unknown", "GET", "/v1/jobs/nobody", "")
+	s.refused(404, "unknown", "DELETE", "/v1/jobs/nobody", "")
+	s.refused(404, "unknown", "GET", "/v1/jobs/nobody/events", "")
+	s.refused(400, "is not", "GET", "/v1/jobs/no%20body", "")
+
+	// every stage is in the timeline, one after the other
+	job := want[Job](s, 200, "GET", "/v1/jobs/job-0", "")
+	if job.Status != "ok" || len(job.Results) != 1 || len(job.Timeline) != 4 || job.SoFar != nil {
+		t.Fatalf("%+v", job)
+	}
+	end := 0.0
+	for i, of := range []string{query.StageReparam, query.StageLearn, query.StageContract, query.StageAggregate} {
+		span := job.Timeline[i]
+		if span.Stage != of || span.Queued == nil || span.Ended == nil || *span.Queued < end-1e-6 || *span.Ended < *span.Queued {
+			t.Fatalf("after %v ms: %+v", end, span)
+		}
+		if end = *span.Ended; span.Work <= 0 {
+			t.Errorf("%+v", span)
+		}
+	}
+	if done := want[Answer](s, 200, "DELETE", "/v1/jobs/job-0", ""); done.Status != "ok" {
+		t.Errorf("a job with an answer was cancelled: %+v", done)
+	}
+}
+
+// TestEvents: of a job that nobody works on yet, until its answer.
+func TestEvents(t *testing.T) {
+	s := start(t, false, nil)
+	want[Submitted](s, 202, "POST", "/v1/infer", `{"job": "followed", "async": true, "marginals": true, "evidence": {"wet": 1}, "model": `+rain+`}`)
+	r := s.ask("GET", "/v1/jobs/followed/events", "")
+	if kind := r.Header.Get("Content-Type"); r.StatusCode != 200 || kind != "text/event-stream" {
+		t.Fatalf("%s, %s", r.Status, kind)
+	}
+	lines, last := bufio.NewScanner(r.Body), ""
+	next := func() (event string, job Job) {
+		for lines.Scan() {
+			if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				event = name
+			}
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && (event == "job" || event == "answer") {
+				if err := json.Unmarshal([]byte(data), &job); err != nil {
+					t.Fatal(err)
+				}
+				return event, job
+			}
+		}
+		t.Fatalf("the stream ended after %q: %v", last, lines.Err())
+		return "", job
+	}
+	if event, job := next(); event != "job" || job.Status != StatusPending || job.Job != "followed" {
+		t.Errorf("%s %+v", event, job)
+	}
+	s.work()
+	for {
+		event, job := next()
+		if last = event; event != "answer" {
+			continue
+		}
+		if p := job.Results[0].Marginals[0][1]; job.Status != "ok" || !near(p, wetRain) {
+			t.Errorf("%+v", job)
+		}
+		break
+	}
+	if lines.Scan() && strings.TrimSpace(lines.Text()) != "" || lines.Scan() {
+		t.Errorf("after the answer comes %q", lines.Text())
+	}
+}
+
+// TestCancel: a job that nobody works on ends when it is cancelled.
+func TestCancel(t *testing.T) {
+	s := start(t, false, nil)
+	go s.stack.Run(context.WithoutCancel(t.Context()), pipeline.Config{}, pipeline.StageAggregate)
+	want[Submitted](s, 202, "POST", "/v1/infer", `{"job": "c", "async": true, "model": `+rain+`}`)
+	if a := want[Answer](s, 200, "DELETE", "/v1/jobs/c", ""); a.Status != "cancelled" || a.Error.Code != fault.Cancelled {
+		t.Errorf("%+v", a)
+	}
+	if a := want[Answer](s, 409, "POST", "/v1/infer", `{"job": "c", "model": `+rain+`}`); a.Status != "cancelled" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestPatience: who waits is told where the answer will be.
+func TestPatience(t *testing.T) {
+	s := start(t, false, func(c *Config) { c.Limits.Patience = 50 * time.Millisecond })
+	a := want[Answer](s, 504, "POST", "/v1/infer", `{"job": "slow", "model": `+rain+`}`)
+	if a.Status != StatusPending || a.Error.Code != fault.Deadline || !strings.Contains(a.Error.Message, "/v1/jobs/slow") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestEstimatesSoFar: a job that grows shows its estimates before there is an answer, and the answer has the same.
+func TestEstimatesSoFar(t *testing.T) {
+	s := start(t, false, nil)
+	run := func(stages ...pipeline.Stage) {
+		go s.stack.Run(context.WithoutCancel(t.Context()), pipeline.Config{}, stages...)
+	}
+	run(pipeline.StageReparam, pipeline.StageLearn, pipeline.StageContract)
+	const side = 12
+	var model strings.Builder
+	fmt.Fprintf(&model, "MARKOV %d%s %d ", side*side, strings.Repeat(" 2", side*side), 2*side*(side-1))
+	for i := range side * side {
+		if i%side > 0 {
+			fmt.Fprintf(&model, "2 %d %d ", i-1, i)
+		}
+		if i >= side {
+			fmt.Fprintf(&model, "2 %d %d ", i-side, i)
+		}
+	}
+	for i := range 2 * side * (side - 1) {
+		a, b := 1+i*7919%13, 1+i*i%11
+		fmt.Fprintf(&model, "4 %d %d %d %d ", a, b, b, a+i%2)
+	}
+	want[Submitted](s, 202, "POST", "/v1/infer",
+		`{"job": "grows", "async": true, "settings": {"method": "regions"}, "text": "`+model.String()+`"}`)
+	job := eventually(s, "/v1/jobs/grows", func(j Job) bool {
+		return len(j.SoFar) == 1 && len(j.Timeline) >= 3 && len(j.Timeline) == 2+j.Timeline[2].Of
+	})
+	estimates := job.SoFar[0].Estimates
+	if job.Status != StatusPending || len(estimates) < 2 || job.SoFar[0].LogZ == nil {
+		t.Fatalf("%+v", job)
+	}
+	run(pipeline.StageAggregate)
+	job = eventually(s, "/v1/jobs/grows", func(j Job) bool { return j.Status == "ok" })
+	if z := job.Results[0].LogZ; z == nil || math.Abs(*z-*estimates[len(estimates)-1].LogZ) > 1e-6 {
+		t.Errorf("ln Z is %v, the last of %d estimates was %v", z, len(estimates), *estimates[len(estimates)-1].LogZ)
+	}
+}
+
+// TestTenThousandJobs: lists are whole, and quick.
+func TestTenThousandJobs(t *testing.T) {
+	s := start(t, false, nil)
+	nc, err := s.stack.Connect("publisher")
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 10_000
+	for i := range n {
+		a := &wire.Answer{
+			Job: fmt.Sprintf("t%d.job-%d", i%7, i), Digest: wire.Digest(nil), Status: wire.StatusError,
+			Error: &query.ErrorInfo{Code: fault.BadInput, Message: "none", Stage: query.StageReparam},
+		}
+		b, err := wire.Encode(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := js.PublishAsync(wire.AnswerSubject(a.Job), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+
+	seen, began := map[string]bool{}, time.Now()
+	for after := ""; ; {
+		page := want[Jobs](s, 200, "GET", "/v1/jobs?limit=3000&after="+after, "")
+		if page.Total != n {
+			t.Fatalf("%d jobs, want %d", page.Total, n)
+		}
+		for _, j := range page.Jobs {
+			seen[j.Job] = true
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	t.Logf("%d jobs in %s", len(seen), time.Since(began))
+	if len(seen) != n {
+		t.Errorf("pages have %d jobs, want %d", len(seen), n)
+	}
+	began = time.Now()
+	if page := want[Jobs](s, 200, "GET", "/v1/jobs?tenant=t3&limit=10", ""); page.Total != 1429 || len(page.Jobs) != 10 {
+		t.Errorf("of a tenant: %d", page.Total)
+	}
+	t.Logf("those of a tenant in %s", time.Since(began))
+}
