@@ -253,12 +253,12 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 	for v, id := range ids {
 		fmt.Fprintf(w, "node %s\n{\n", id)
 		if id != w.names[v] {
-			fmt.Fprintf(w, "  label = %s;\n  %s = %s;\n", w.text(w.names[v]), named, w.text(w.names[v]))
+			fmt.Fprintf(w, "  label = %s;\n  %s = %s;\n", inQuotes(w.names[v]), named, inQuotes(w.names[v]))
 		}
 		w.WriteString("  states = (")
 		for x, state := range w.states[v] {
 			w.WriteString([]string{"", " "}[min(x, 1)])
-			w.WriteString(w.text(state))
+			w.WriteString(inQuotes(state))
 		}
 		w.WriteString(");\n}\n")
 	}
@@ -287,8 +287,8 @@ func (w *written) nested(shape []int, data []float64) {
 	w.WriteByte(')')
 }
 
-// text is a name in quotes, with a backslash before quotes and backslashes.
-func (w *written) text(name string) string {
+// inQuotes is a name in quotes, with a backslash before quotes and backslashes.
+func inQuotes(name string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 

@@ -24,6 +24,7 @@ var codecs = []struct {
 	{"bif", ReadBIF, WriteBIF},
 	{"xmlbif", ReadXMLBIF, WriteXMLBIF},
 	{"net", ReadNET, WriteNET},
+	{"dsc", ReadDSC, WriteDSC},
 }
 
 // odd are names that formats have to take care of.
@@ -87,6 +88,52 @@ func TestRoundTrip(t *testing.T) {
 			if !reflect.DeepEqual(m, back) {
 				t.Fatalf("%s: %+v became %+v\n%s", c.name, m, back, b.String())
 			}
+		}
+	}
+}
+
+// TestXDSLRoundTrip: parents come before their children, and all else stays.
+func TestXDSLRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 2))
+	for range 300 {
+		m := drawn(r)
+		var b bytes.Buffer
+		if err := WriteXDSL(&b, m); err != nil {
+			t.Fatalf("%v: %+v", err, m)
+		}
+		text := b.String()
+		back, err := ReadXDSL(&b, uai.Limits{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		of := map[string]int{} // variables of m by name
+		for v, name := range m.Names {
+			of[name] = v
+		}
+		for v, name := range back.Names {
+			if !reflect.DeepEqual(back.States[v], m.States[of[name]]) {
+				t.Fatalf("%s: states %q, want %q", name, back.States[v], m.States[of[name]])
+			}
+		}
+		tables := map[int]factorgraph.Factor{}
+		for _, f := range m.Factors {
+			tables[f.Scope[len(f.Scope)-1]] = f
+		}
+		for j, f := range back.Factors {
+			scope := make([]int, len(f.Scope))
+			for k, v := range f.Scope {
+				if scope[k] = of[back.Names[v]]; v > j {
+					t.Fatalf("a parent comes after its child: %v", back.Factors)
+				}
+			}
+			if want := tables[scope[len(scope)-1]]; !reflect.DeepEqual(scope, want.Scope) || !reflect.DeepEqual(f.Table, want.Table) {
+				t.Fatalf("%v %v, want %v\n%s", scope, f.Table, want, text)
+			}
+		}
+		// once more nothing moves
+		var again bytes.Buffer
+		if err := WriteXDSL(&again, back); err != nil || again.String() != text && reflect.DeepEqual(back.Names, m.Names) {
+			t.Fatalf("%v\n%s\nbecame\n%s", err, text, again.String())
 		}
 	}
 }

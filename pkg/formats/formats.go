@@ -28,6 +28,8 @@ const (
 	BIF    Format = "bif"    // the interchange format, as bnlearn's repository has it
 	XMLBIF Format = "xmlbif" // version 0.3, and aGrUM's bifxml
 	NET    Format = "net"    // Hugin's language
+	DSC    Format = "dsc"    // Microsoft's, as GeNIe and bnlearn write it
+	XDSL   Format = "xdsl"   // GeNIe's
 )
 
 // format is what there is of one format.
@@ -45,6 +47,8 @@ var table = []format{
 	{BIF, []string{".bif"}, bayesnet.ReadBIF, bayesnet.WriteBIF},
 	{XMLBIF, []string{".xmlbif", ".bifxml", ".xml"}, bayesnet.ReadXMLBIF, bayesnet.WriteXMLBIF},
 	{NET, []string{".net", ".hugin"}, bayesnet.ReadNET, bayesnet.WriteNET},
+	{DSC, []string{".dsc"}, bayesnet.ReadDSC, bayesnet.WriteDSC},
+	{XDSL, []string{".xdsl"}, bayesnet.ReadXDSL, bayesnet.WriteXDSL},
 }
 
 func readJSON(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
@@ -142,6 +146,8 @@ func told(text []byte) Format {
 		return UAI
 	case strings.HasPrefix(word, "<"):
 		return toldXML(text)
+	case first == "belief":
+		return DSC
 	case first == "network" || first == "variable":
 		return BIF
 	case strings.HasPrefix(first, "net{") || first == "net" || first == "class" || first == "node":
@@ -156,7 +162,7 @@ func toldXML(text []byte) Format {
 	for _, root := range []struct {
 		element string
 		format  Format
-	}{{"<bif", XMLBIF}} {
+	}{{"<bif", XMLBIF}, {"<smile", XDSL}} {
 		if strings.Contains(lower, root.element) {
 			return root.format
 		}

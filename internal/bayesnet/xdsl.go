@@ -1,0 +1,346 @@
+package bayesnet
+
+// XDSL, the format of GeNIe and SMILE. The numbers of a cpt have the node fastest, then its last parent; a deterministic node
+// names its state for every state of the parents in that order; a noisymax has a distribution for every state of every parent, by
+// itself, and one for none. Nodes of other kinds are refused.
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/basetensor/basetensor/pkg/factorgraph"
+	"github.com/basetensor/basetensor/pkg/fault"
+	"github.com/basetensor/basetensor/pkg/tensor"
+	"github.com/basetensor/basetensor/pkg/uai"
+)
+
+// ReadXDSL reads an XDSL file. Nodes are called by their ids.
+func ReadXDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
+	s, err := newSource("xdsl", r, limits)
+	if err != nil {
+		return nil, err
+	}
+	p := &xdsl{network: newNetwork(s, limits), ids: map[string]int{}}
+	p.elements([]string{"smile", "nodes"}, p.declaration)
+	p.elements([]string{"smile", "nodes"}, p.definition)
+	p.elements([]string{"smile", "dynamic"}, func(e *element) {
+		if p.err == nil {
+			p.failAs(fault.Unsupported, e.at, uai.ErrModel, "the network is a dynamic one: unroll it first")
+		}
+	})
+	return p.finish()
+}
+
+// xdsl reads an XDSL file.
+type xdsl struct {
+	*network
+	ids    map[string]int   // variables by their ids
+	states []map[string]int // of variables, by their ids
+}
+
+// own is the attribute with a name that is no identifier, of nodes and states.
+const own = "basetensor"
+
+// declaration reads a node with its states.
+func (p *xdsl) declaration(e *element) {
+	id := e.attribute("id")
+	switch {
+	case p.err != nil:
+		return
+	case e.name != "cpt" && e.name != "deterministic" && e.name != "noisymax":
+		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is a %s node: cpt, deterministic and noisymax are read", quoted(id), e.name)
+		return
+	}
+	if _, twice := p.ids[id]; twice {
+		p.fail(e.at, uai.ErrModel, "node %s is there twice", quoted(id))
+		return
+	}
+	p.ids[id] = len(p.m.Domains)
+	var states []string
+	ids := map[string]int{}
+	for _, state := range e.all("state") {
+		name := state.attribute("id")
+		if _, twice := ids[name]; twice {
+			p.fail(state.at, uai.ErrModel, "node %s: state %s is there twice", quoted(id), quoted(name))
+			return
+		}
+		ids[name] = len(states)
+		if real := state.attribute(own); real != "" {
+			name = real
+		}
+		states = append(states, name)
+	}
+	p.states = append(p.states, ids)
+	name := id
+	if real := e.attribute(own); real != "" {
+		name = real
+	}
+	p.node(e.at, name, states)
+}
+
+// definition reads what a node's distribution is.
+func (p *xdsl) definition(e *element) {
+	if p.err != nil {
+		return
+	}
+	child := p.ids[e.attribute("id")]
+	where := "node " + p.called(child)
+	var scope []int
+	if parents, once := e.only("parents"); !once {
+		p.fail(e.at, uai.ErrSyntax, "%s has two lists of parents", where)
+		return
+	} else if parents != nil {
+		for word, rest := cutWord(parents.text); word != ""; word, rest = cutWord(rest) {
+			v, ok := p.ids[word]
+			if !ok {
+				p.fail(parents.at, uai.ErrModel, "%s: no node has the id %s", where, quoted(word))
+				return
+			}
+			scope = append(scope, v)
+		}
+	}
+	scope = append(scope, child)
+	switch e.name {
+	case "cpt":
+		if t := p.table(e.at, scope); t != nil {
+			p.list(e, "probabilities", where, t.Data)
+		}
+	case "deterministic":
+		p.deterministic(e, scope, where)
+	case "noisymax":
+		p.noisyMax(e, scope, where)
+	}
+}
+
+// list reads the numbers of the only element of a name within e.
+func (p *xdsl) list(e *element, name, where string, into []float64) {
+	if list, once := e.only(name); list == nil || !once {
+		p.fail(e.at, uai.ErrSyntax, "%s needs one element %s", where, name)
+	} else {
+		p.numbers(list, where, into)
+	}
+}
+
+// deterministic reads the state of the node for all states of its parents.
+func (p *xdsl) deterministic(e *element, scope []int, where string) {
+	list, once := e.only("resultingstates")
+	if list == nil || !once {
+		p.fail(e.at, uai.ErrSyntax, "%s needs one element resultingstates", where)
+		return
+	}
+	if !p.factor(e.at, scope) {
+		return
+	}
+	shape := p.shape(scope)
+	if !p.spend(e.at, scope, shape) {
+		return
+	}
+	child := scope[len(scope)-1]
+	values := make([]int, product(shape[:len(shape)-1]))
+	rest := list.text
+	for i := range values {
+		var word string
+		if word, rest = cutWord(rest); word == "" {
+			p.fail(list.at, uai.ErrModel, "%s: %d resulting states, %d are needed", where, i, len(values))
+			return
+		}
+		x, ok := p.states[child][word]
+		if !ok {
+			p.fail(list.at, uai.ErrModel, "%s: resulting state %d: it has no state %s", where, i+1, quoted(word))
+			return
+		}
+		values[i] = x
+	}
+	if word, _ := cutWord(rest); word != "" {
+		p.fail(list.at, uai.ErrModel, "%s: more than %d resulting states", where, len(values))
+		return
+	}
+	p.m.Factors[len(p.m.Factors)-1].Table = function(shape, values)
+}
+
+// noisyMax reads the distributions of a noisy-max node, and in which order they have the states of the parents.
+func (p *xdsl) noisyMax(e *element, scope []int, where string) {
+	if !p.factor(e.at, scope) {
+		return
+	}
+	shape := p.shape(scope)
+	parents, d := shape[:len(shape)-1], shape[len(shape)-1]
+	columns := 1
+	for _, n := range parents {
+		columns += n
+	}
+	if numbers := product([]int{d, columns + d}); numbers > p.left {
+		p.fail(e.at, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", where, sizeText(numbers), p.most)
+		return
+	}
+	p.left -= d * (columns + d)
+	read := make([]float64, columns*d)
+	p.list(e, "parameters", where, read)
+	order, ok := p.strengths(e, parents, where)
+	if !ok || p.err != nil {
+		return
+	}
+	// in the order of the parents' states
+	links := make([][]float64, len(parents))
+	from := 0
+	for k, n := range parents {
+		links[k] = make([]float64, n*d)
+		for column := range n {
+			copy(links[k][order[from+column]*d:], read[(from+column)*d:(from+column+1)*d])
+		}
+		from += n
+	}
+	f := &p.m.Factors[len(p.m.Factors)-1]
+	if f.Table = noisyMax(shape, links, read[from*d:]); len(parents) == 0 {
+		f.Table = &tensor.Dense{Shape: shape, Data: read}
+	}
+}
+
+// strengths reads which state of its parent every column is of: without the element they are in the order of the states.
+func (p *xdsl) strengths(e *element, parents []int, where string) (order []int, ok bool) {
+	list, once := e.only("strengths")
+	if !once {
+		p.fail(e.at, uai.ErrSyntax, "%s has two lists of strengths", where)
+		return nil, false
+	}
+	rest := ""
+	if list != nil {
+		rest = list.text
+	}
+	for _, n := range parents {
+		seen := make([]bool, n)
+		for column := range n {
+			x := column
+			if list != nil {
+				var word string
+				word, rest = cutWord(rest)
+				var err error
+				if x, err = strconv.Atoi(word); err != nil || x < 0 || x >= n || seen[x] {
+					p.fail(list.at, uai.ErrModel, "%s: strength %d: %s is no state of its parent, or there twice", where, len(order)+1, quoted(word))
+					return nil, false
+				}
+				seen[x] = true
+			}
+			order = append(order, x)
+		}
+	}
+	if word, _ := cutWord(rest); word != "" {
+		p.fail(list.at, uai.ErrModel, "%s: more than %d strengths", where, len(order))
+		return nil, false
+	}
+	return order, true
+}
+
+// WriteXDSL writes a Bayesian network as an XDSL file that ReadXDSL reads back with the same bits, parents before their children.
+// Every node is a cpt; ids are names where these are identifiers, and the attribute basetensor has the others.
+func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
+	w, err := newWritten("xdsl", to, m)
+	if err != nil {
+		return err
+	}
+	ids := identifiers(w.names, "node_")
+	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<smile version=\"1.0\" id=\"unknown\">\n  <nodes>\n")
+	for _, j := range ancestorsFirst(m) {
+		v := w.child(j)
+		fmt.Fprintf(w, "    <cpt id=\"%s\"%s>\n", ids[v], w.realName(ids[v], w.names[v]))
+		states := identifiers(w.states[v], "state_")
+		for x, state := range states {
+			fmt.Fprintf(w, "      <state id=\"%s\"%s />\n", state, w.realName(state, w.states[v][x]))
+		}
+		if parents := w.parents(j); len(parents) > 0 {
+			w.WriteString("      <parents>")
+			for k, p := range parents {
+				fmt.Fprintf(w, "%s%s", []string{"", " "}[min(k, 1)], ids[p])
+			}
+			w.WriteString("</parents>\n")
+		}
+		w.WriteString("      <probabilities>")
+		w.numbers(w.tables[j].Data, " ")
+		w.WriteString("</probabilities>\n    </cpt>\n")
+	}
+	w.WriteString("  </nodes>\n  <extensions>\n    <genie version=\"1.0\" app=\"basetensor\" name=\"unknown\">\n")
+	for v, id := range ids { // GeNIe shows no node without a place
+		row, column := v/10, v%10
+		fmt.Fprintf(w, "      <node id=\"%s\">\n        <name>%s</name>\n        <position>%d %d %d %d</position>\n      </node>\n",
+			id, w.escaped(w.names[v]), 20+150*column, 20+90*row, 140+150*column, 80+90*row)
+	}
+	w.WriteString("    </genie>\n  </extensions>\n</smile>\n")
+	return w.close()
+}
+
+// realName is the attribute with a name that is no identifier.
+func (w *written) realName(id, name string) string {
+	if id == name {
+		return ""
+	}
+	return fmt.Sprintf(" %s=\"%s\"", own, w.escaped(name))
+}
+
+// ancestorsFirst are the factors with those of a node's ancestors before its own, else in their order.
+func ancestorsFirst(m *factorgraph.Model) []int {
+	of := make([]int, len(m.Domains))
+	for j, f := range m.Factors {
+		of[f.Scope[len(f.Scope)-1]] = j
+	}
+	order, state := make([]int, 0, len(m.Factors)), make([]int, len(m.Factors)) // next parent to look at; −1: it is in the order
+	for j := range m.Factors {
+		for stack := []int{j}; len(stack) > 0; {
+			top := stack[len(stack)-1]
+			scope := m.Factors[top].Scope
+			switch at := state[top]; {
+			case at < 0:
+				stack = stack[:len(stack)-1]
+			case at == len(scope)-1:
+				order, state[top], stack = append(order, top), -1, stack[:len(stack)-1]
+			default:
+				state[top]++
+				if parent := of[scope[at]]; state[parent] >= 0 {
+					stack = append(stack, parent)
+				}
+			}
+		}
+	}
+	return order
+}
+
+// noisyMax is P(Y | X_1 … X_n) where Y is the strongest of n + 1 effects that come about independently: links has for every
+// parent and each of its states the distribution of its effect, leak that of the last one, and states of Y are the stronger the
+// earlier they are. Y is weaker than state y − 1 if all effects are, so P(Y = y) is the difference of two products of the
+// distributions' tails: a term for every state, each with one number per state of a parent.
+func noisyMax(shape []int, links [][]float64, leak []float64) *tensor.CP {
+	parents, d := shape[:len(shape)-1], shape[len(shape)-1]
+	t := &tensor.CP{Shape: shape, Vectors: make([][]float64, len(shape))}
+	for y := range d {
+		weight := tail(leak, y)
+		if weight == 0 {
+			continue
+		}
+		t.Weights = append(t.Weights, weight)
+		for k, n := range parents {
+			for x := range n {
+				t.Vectors[k] = append(t.Vectors[k], tail(links[k][x*d:(x+1)*d], y))
+			}
+		}
+		sign := make([]float64, d)
+		if sign[y] = 1; y > 0 {
+			sign[y-1] = -1
+		}
+		t.Vectors[len(parents)] = append(t.Vectors[len(parents)], sign...)
+	}
+	if len(t.Weights) == 0 { // a leak that is never there: all of it is 0
+		t.Weights = []float64{0}
+		for k, n := range shape {
+			t.Vectors[k] = make([]float64, n)
+		}
+	}
+	return t
+}
+
+// tail is the sum of the last numbers from y on.
+func tail(p []float64, y int) (sum float64) {
+	for _, v := range p[y:] {
+		sum += v
+	}
+	return sum
+}
