@@ -73,12 +73,12 @@ const tensor = struct({
 const model = struct({
   job: leaf, 'tenant?': leaf,
   'model?': optional(struct({
-    domains: list(leaf), 'names?': list(leaf), factors: list(struct({ scope: list(leaf), table: tensor })), 'bayes?': leaf,
+    domains: list(leaf), 'names?': list(leaf), 'states?': list(list(leaf)), factors: list(struct({ scope: list(leaf), table: tensor })), 'bayes?': leaf,
   })),
   'uai?': leaf, 'model_digest?': leaf,
   queries: list(struct({
     'evidence?': struct({ 'h?': list(struct({ v: leaf, x: leaf })), 's?': list(struct({ v: leaf, w: leaf })) }),
-    'evid?': leaf, 'file?': leaf, 'marginals?': leaf, 'over?': leaf, 'joint?': list(leaf),
+    'evid?': leaf, 'file?': leaf, 'marginals?': leaf, 'targets?': list(leaf), 'over?': leaf, 'joint?': list(leaf), 'gradients?': leaf,
   })),
   'settings?': struct({
     'method?': leaf, 'components?': leaf, 'maps?': leaf, 'cores?': leaf, 'seed?': leaf, 'memory?': leaf, 'non_negative?': leaf,

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/btn"
@@ -20,7 +21,7 @@ func digestSamples(t *testing.T) []wire.Request {
 	levels := countspace.TwoLevels(dims)
 	scope := []int{0, 1}
 	body, err := wire.NewModel(&factorgraph.Model{Domains: []int{2, 3, 1},
-		Names: []string{"rain", "wet", "one"}, Bayes: true, Factors: []factorgraph.Factor{
+		Names: []string{"rain", "wet", "one"}, States: [][]string{{"no", "yes"}, nil, {"only"}}, Bayes: true, Factors: []factorgraph.Factor{
 			{Scope: []int{}, Table: &tensor.Dense{Shape: []int{}, Data: []float64{2.5}}},
 			{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 5e-324}}},
 			{
@@ -43,7 +44,7 @@ func digestSamples(t *testing.T) []wire.Request {
 	}
 	const coin = "MARKOV\n1\n2\n0\n"
 	evidence := factorgraph.Evidence{
-		Hard: []factorgraph.Observation{{Var: 0, Value: 1}},
+		Hard: []factorgraph.Observation{{Var: 0, Value: 1}, {Var: 2, Value: 0}},
 		Soft: []factorgraph.Likelihood{{Var: 1, Weights: []float64{0.25, 4, 1e300}}},
 	}
 	many := make([]query.Query, 17) // more than a fixed array
@@ -66,11 +67,48 @@ func digestSamples(t *testing.T) []wire.Request {
 			Evidence:  evidence,
 			Marginals: true,
 			Over:      1,
+			Targets:   []int{1, 0},
 			Joint:     []int{2, 0},
+			Gradients: true,
 		}}, DeadlineMS: 60000,
 			Settings: btn.Settings{Method: btn.MethodTruncated, Components: 3, Maps: btn.MapOrthogonal,
 				Cores: btn.CoresAreVariables, Seed: 1 << 52,
 				Memory: 1 << 40, NonNegative: true, LearnMaps: true, Sweeps: 7, Starts: 1, LearnFlops: 1e9,
 				NoExact: true, Bond: 300, Budget: 2.5, Accuracy: 1e-3}},
+	}
+}
+
+// TestDigestSamplesHaveEveryField: a field that no sample has could be missing in examples/client-node/wire.mjs.
+func TestDigestSamplesHaveEveryField(t *testing.T) {
+	has := map[string]bool{}
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer, reflect.Interface:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if field := v.Type().Field(i); field.Tag.Get("msgpack") != "" {
+					name := v.Type().String() + "." + field.Name
+					has[name] = has[name] || !v.Field(i).IsZero()
+					walk(v.Field(i))
+				}
+			}
+		}
+	}
+	walk(reflect.ValueOf(digestSamples(t)))
+	for name, ok := range has {
+		if !ok {
+			t.Errorf("no sample has %s", name)
+		}
+	}
+	if len(has) < 40 {
+		t.Errorf("only %d fields were looked at", len(has))
 	}
 }

@@ -4,6 +4,7 @@ import asyncio
 import collections
 import gzip
 import json
+import socket
 import threading
 import time
 import unittest
@@ -81,7 +82,7 @@ def error(status, code, **headers):
 
 def drops(h):
     h.close_connection = True
-    h.connection.close()
+    h.connection.shutdown(socket.SHUT_RDWR)
 
 
 def streams(*parts):
