@@ -108,6 +108,7 @@ var beside = []string{
 	"internal/golden",
 	"internal/oracle",
 	"internal/orders",
+	"internal/page",
 	"internal/pace",
 	"internal/redact",
 	"internal/reference",

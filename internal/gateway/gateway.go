@@ -156,6 +156,8 @@ func (g *Gateway) routes() []route {
 		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.schemaFile},
 		{Method: "GET", Path: "/messages/common.schema.json", Open: true, handle: g.schemaFile},
 		{Method: "GET", Path: "/healthz", Open: true, handle: g.healthz},
+		{Method: "GET", Path: "/{$}", Open: true, handle: g.page},
+		{Method: "GET", Path: "/page/{file}", Open: true, handle: g.page},
 	}
 }
 

@@ -1,0 +1,63 @@
+package page
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// reference finds what a file of the page loads.
+var reference = regexp.MustCompile(`(?:from |import |href=|src=)['"]([^'"#]+)['"]`)
+
+// TestFilesAreWholeAndAlone: what a file names is there, and nothing is from elsewhere.
+func TestFilesAreWholeAndAlone(t *testing.T) {
+	files := Files()
+	used := map[string]bool{"index.html": true}
+	all, err := fs.Glob(files, "*")
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, name := range all {
+		b, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range reference.FindAllStringSubmatch(string(b), -1) {
+			of := path.Base(m[1])
+			used[of] = true
+			if _, err := fs.Stat(files, of); err != nil || m[1] != "page/"+of && m[1] != "./"+of {
+				t.Errorf("%s refers to %q: %v", name, m[1], err)
+			}
+		}
+	}
+	for _, name := range all {
+		if !used[name] {
+			t.Errorf("nothing refers to %s", name)
+		}
+	}
+}
+
+// TestTextStaysText: nothing makes elements of text, and nothing is inline that the content security policy refuses.
+func TestTextStaysText(t *testing.T) {
+	files := Files()
+	all, err := fs.Glob(files, "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all {
+		b, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{
+			"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser", "createContextualFragment",
+			"srcdoc", "javascript:", " style=", " onclick=", " onerror=", " onload=",
+		} {
+			if strings.Contains(string(b), word) {
+				t.Errorf("%s has %s", name, word)
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+// One job: how far it is, live, and its answer.
+
+import { access, ask, events, get, segment } from './api.js'
+import { alarm, h, put, say } from './dom.js'
+import { clock, duration, short } from './format.js'
+import { badge } from './jobs.js'
+import { results } from './result.js'
+import { timeline } from './timeline.js'
+
+// again says what an error's code means for asking again, as docs/wire.md has it.
+const again = {
+  bad_input: 'The model, the evidence or the message is wrong: the same request fails again.',
+  unsupported: 'This version does not do what was asked: the same request fails again.',
+  over_budget: 'It needs more memory or work than the request or the worker allows: the same request fails again.',
+  deadline: 'The deadline passed: it needs a later one.',
+  cancelled: 'Somebody cancelled it: the same request may succeed.',
+  failed_estimate: 'The estimate came out negative, or without a digit left: other settings may succeed.',
+  infrastructure: 'NATS, Redis or storage failed for long: the same request may succeed.',
+  internal: 'A fault of the program.',
+}
+
+export async function job({ main, parts, signal }) {
+  const id = parts[1]
+  const path = 'v1/jobs/' + segment(id)
+  const head = h('div', { class: 'head' })
+  const facts = h('dl', { class: 'facts inline' })
+  const trouble = h('div')
+  const progress = h('div', { class: 'progress' })
+  const answer = h('div', { class: 'answer' })
+  const time = h('section', { 'aria-labelledby': 'time-title' })
+  const view = results(answer)
+  const stages = new Map()
+  let state = ''
+
+  const cancel = h('button', { type: 'button', class: 'danger', id: 'cancel', onclick: stop }, 'Cancel the job')
+
+  async function stop() {
+    cancel.disabled = true
+    try {
+      const end = await ask('DELETE', path)
+      say('the job is ' + end.status)
+    } catch (err) {
+      if (err.status !== 409) alarm(err.message)
+    } finally {
+      cancel.disabled = false
+    }
+  }
+
+  function show(one) {
+    const pending = one.status === 'pending'
+    if (state !== one.status) {
+      if (state) say('job ' + one.job + ': ' + one.status)
+      state = one.status
+    }
+    put(head, h('h1', {}, h('span', { class: 'kind' }, 'Job '), one.job), badge(one.status),
+      h('span', { class: 'actions' },
+        pending && access.change ? cancel : null))
+    const took = one.submitted && one.answered ? duration(one.answered - one.submitted) : ''
+    put(facts, fact('tenant', one.tenant), fact('submitted', one.submitted && clock(one.submitted)),
+      fact(pending ? 'running for' : 'took', pending && one.submitted ? duration(Date.now() - one.submitted) : took),
+      fact('request', one.digest && h('code', { title: one.digest }, short(one.digest))))
+    put(trouble, one.error && one.status !== 'pending' ? h('div', { class: 'error', role: 'group', 'aria-label': 'Error' },
+      h('p', {}, h('strong', {}, one.error.code), ' in ', one.error.stage || 'nobody'), h('p', { class: 'message' }, one.error.message),
+      h('p', { class: 'hint' }, again[one.error.code] || '')) : null)
+    for (const p of one.progress || []) note(p)
+    bars(pending)
+    view.update(pending ? one.so_far || [] : one.results, { pending, asked: one.queries })
+    timeline(time, one)
+  }
+
+  function note(p) {
+    const before = stages.get(p.stage)
+    if (!before || p.time >= before.time) stages.set(p.stage, p)
+  }
+
+  function bars(pending) {
+    put(progress, pending ? [...stages.values()].map(p => h('p', {}, h('span', { class: 'stage' }, p.stage),
+      h('progress', { max: p.total || 1, value: p.total ? p.done : null, 'aria-label': p.stage }), ' ',
+      p.total > 1 ? `${p.done} of ${p.total}` : p.done ? 'done' : 'working', p.text ? ' · ' + p.text : '')) : null,
+    pending && !stages.size ? h('p', { class: 'hint' }, 'Waiting for a worker, or done in a moment.') : null)
+  }
+
+  put(main, head, facts, trouble, progress, answer, time)
+  const first = await get(path, signal)
+  show(first)
+  if (first.status === 'pending') live(first)
+
+  // live follows the job until its answer, and anew where the connection breaks.
+  async function live() {
+    while (!signal.aborted && state === 'pending') {
+      try {
+        for await (const { event, data } of events(path + '/events', signal)) {
+          if (event === 'job' || event === 'answer') show(data)
+          if (event === 'progress') {
+            note(data)
+            bars(true)
+          }
+          if (event === 'error') alarm(data.error.message)
+        }
+        if (state === 'pending') show(await get(path, signal))
+      } catch (err) {
+        if (signal.aborted) return
+        say('the connection broke: ' + err.message)
+      }
+      if (state === 'pending') await new Promise(done => setTimeout(done, 2000))
+    }
+  }
+}
+
+function fact(name, value) {
+  return value ? h('div', {}, h('dt', {}, name), h('dd', {}, value)) : null
+}

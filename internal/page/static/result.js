@@ -1,0 +1,237 @@
+// The answer of a job: a result per query.
+
+import { estimates } from './chart.js'
+import { h, put } from './dom.js'
+import { bytes, count, decimals, digits, duration, probability, rounded, whole } from './format.js'
+
+const most = { variables: 60, cells: 64, samples: 50 }
+
+// labels tells names from positions: as the model has them, and x_i without.
+export function labels(names) {
+  const variable = i => names?.variables?.[i] || 'x_' + i
+  const value = (i, x) => names?.states?.[i]?.[x] || String(x)
+  return { variable, value }
+}
+
+// results shows results in an element; the one that was picked stays.
+export function results(element) {
+  let picked = 0
+  let wanted = ''
+  let shown = most.variables
+  let last = null
+
+  function update(all, about) {
+    last = [all, about]
+    if (!all.length) return put(element)
+    picked = Math.min(picked, all.length - 1)
+    const one = all[picked]
+    put(element, h('section', { 'aria-labelledby': 'answer-title', class: about.pending ? 'so-far' : null },
+      h('div', { class: 'head' }, h('h2', { id: 'answer-title' }, about.pending ? 'So far' : 'Answer'), all.length > 1 ? picker(all) : null,
+        about.pending ? h('span', { class: 'hint' }, 'an estimate that still grows') : null),
+      ...result(one, about)))
+  }
+
+  function picker(all) {
+    const go = to => {
+      picked = to
+      update(...last)
+    }
+    return h('span', { class: 'pick' },
+      h('button', { type: 'button', id: 'query-before', 'aria-label': 'Query before', disabled: picked === 0, onclick: () => go(picked - 1) }, '←'),
+      h('label', {}, 'Query ', h('input', {
+        id: 'query-pick', type: 'number', min: 1, max: all.length, value: picked + 1,
+        onchange: e => go(Math.min(all.length, Math.max(1, Math.round(Number(e.target.value)) || 1)) - 1),
+      })), ' of ' + whole(all.length),
+      h('button', { type: 'button', id: 'query-after', 'aria-label': 'Query after', disabled: picked === all.length - 1, onclick: () => go(picked + 1) }, '→'))
+  }
+
+  function result(r, about) {
+    const name = labels(about.names)
+    if (r.status !== 'ok') {
+      return [h('div', { class: 'error', role: 'group', 'aria-label': 'Error' }, h('p', {}, h('strong', {}, r.error.code), ' in ', r.error.stage || 'nobody'),
+        h('p', { class: 'message' }, r.error.message))]
+    }
+    return [
+      headline(r),
+      r.ln_ratio !== null && r.ln_ratio !== undefined ? h('p', { class: 'event' }, 'P(event | evidence) ', r.exact ? '= ' : '≈ ',
+        h('strong', {}, digits(Math.exp(r.ln_ratio), 10)), ' (ln ' + decimals(r.ln_ratio) + ')') : null,
+      (r.warnings || []).map(w => h('p', { class: 'warning' }, h('strong', {}, 'Warning '), w)),
+      explanation(r, name), marginals(r, name), joint(r, name), samples(r, name),
+      r.estimates?.length ? estimates(r) : null,
+      machinery(r),
+    ]
+  }
+
+  // marginals are bars by name.
+  function marginals(r, name) {
+    const rows = posteriors(r, name)
+    if (!rows) return null
+    const box = h('div', { class: 'posteriors' + (r.exact ? '' : ' estimate') })
+    const more = h('p', { class: 'more' })
+    const search = h('input', {
+      id: 'posterior-search', type: 'search', value: wanted, placeholder: 'name', autocomplete: 'off', spellcheck: 'false',
+      oninput: e => {
+        wanted = e.target.value
+        shown = most.variables
+        draw()
+      },
+    })
+    function draw() {
+      const fitting = rows.filter(([variable]) => variable.toLowerCase().includes(wanted.trim().toLowerCase()))
+      put(box, fitting.slice(0, shown).map(([variable, values]) => posterior(variable, values, r.exact)))
+      put(more, fitting.length > shown ? [`${whole(shown)} of ${whole(fitting.length)} variables. `, h('button', {
+        type: 'button', id: 'posterior-more', onclick: () => {
+          shown += 10 * most.variables
+          draw()
+        },
+      }, 'Show more')] : null)
+    }
+    draw()
+    return h('section', { 'aria-labelledby': 'posteriors-title' },
+      h('div', { class: 'head' }, h('h3', { id: 'posteriors-title' }, 'Posteriors'),
+        rows.length > 8 ? h('label', { class: 'find' }, 'Variable ', search) : null,
+        r.exact ? null : h('span', { class: 'hint' }, r.marginal_uncertainty === null ? 'estimates of unknown quality'
+          : 'estimates: the last change was ' + digits(r.marginal_uncertainty, 2))),
+      box, more)
+  }
+
+  return { update }
+}
+
+// headline is ln Z with its trust.
+export function headline(r) {
+  if (r.zero) {
+    return h('div', { class: 'headline' }, h('p', { class: 'value' }, r.exact ? 'Z = 0' : 'Z ≈ 0'), h('p', { class: 'trust' },
+      h('span', { class: r.exact ? 'mark exact' : 'mark guess' }, r.exact ? 'exact' : 'not certain'), ' the evidence or the model is impossible'))
+  }
+  if (r.log_z === null) return null
+  const [value, mark, text] = trust(r)
+  return h('div', { class: 'headline' + (r.exact ? '' : ' estimate') },
+    h('p', { class: 'value' }, h('span', { class: 'of' }, 'ln Z '), value, h('span', { class: 'of' }, ' nats')),
+    h('p', { class: 'trust' }, mark, ' ', text))
+}
+
+// trust writes ln Z so that an estimate never looks like an exact number, and says how far it is to be trusted.
+export function trust(r) {
+  if (r.exact) return ['= ' + decimals(r.log_z), h('span', { class: 'mark exact' }, 'exact'), 'up to rounding; log10 Z = ' + decimals(r.log10_z)]
+  if (r.uncertainty !== null) {
+    return ['≈ ' + rounded(r.log_z, r.uncertainty) + ' ± ' + digits(r.uncertainty, 2), h('span', { class: 'mark estimate' }, 'estimate'),
+      'uncertain by about ' + digits(r.uncertainty, 2) + ' nats' + (r.ended ? '; ' + r.ended : '')]
+  }
+  let text = 'of unknown quality'
+  if (r.residual !== null && r.ln_explained !== null) text += '; residual ' + digits(r.residual, 6) + ', ln explained ' + digits(r.ln_explained, 6)
+  if (r.cancellation_digits !== null) text += '; ' + r.cancellation_digits.toFixed(1) + ' digits cancelled'
+  return ['≈ ' + digits(r.log_z, 6) + ' ± ?', h('span', { class: 'mark guess' }, 'estimate'), text]
+}
+
+// posteriors are pairs of a variable and its pairs of value and probability; null without.
+export function posteriors(r, name) {
+  if (!r.marginals) return null
+  if (r.named?.posteriors && !name.known) {
+    return Object.entries(r.named.posteriors).map(([variable, values]) => [variable, Object.entries(values)])
+  }
+  return r.marginals.map((row, k) => {
+    const i = r.targets ? r.targets[k] : k
+    return [name.variable(i), row.map((p, x) => [name.value(i, x), p])]
+  })
+}
+
+// posterior is one variable's bars.
+export function posterior(variable, values, exact) {
+  return h('table', { class: 'posterior' }, h('caption', {}, variable), h('tbody', {}, values.map(([value, p]) =>
+    h('tr', {}, h('th', { scope: 'row', title: value }, value), h('td', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * p })),
+      h('td', { class: 'number' }, exact ? probability(p) : '≈ ' + probability(p))))))
+}
+
+// explanation is the most probable assignment, of all variables or of some.
+function explanation(r, name) {
+  const tables = []
+  if (r.mpe) {
+    const named = r.named?.mpe ? Object.entries(r.named.mpe) : r.mpe.assignment.map((x, i) => [name.variable(i), name.value(i, x)])
+    tables.push(assignment('mpe', 'Most probable explanation', named, r.mpe.ln_weight, true,
+      r.mpe.unique === false ? 'another assignment is exactly as good' : r.mpe.unique ? 'no other is as good' : ''))
+  }
+  if (r.map) {
+    const named = r.named?.map ? Object.entries(r.named.map) : r.map.variables.map((i, k) => [name.variable(i), name.value(i, r.map.assignment[k])])
+    const bound = r.map.ln_bound === null || r.map.ln_bound === undefined ? '' : 'none is above ' + decimals(r.map.ln_bound) + ' nats'
+    tables.push(assignment('map', 'Most probable values of some', named, r.map.ln_weight, r.map.exact, r.map.exact ? 'none is better' : 'the best that was found; ' + bound))
+  }
+  return tables
+}
+
+function assignment(id, title, pairs, weight, exact, text) {
+  return h('section', { 'aria-labelledby': id + '-title' }, h('h3', { id: id + '-title' }, title),
+    h('p', {}, h('span', { class: 'mark ' + (exact ? 'exact' : 'estimate') }, exact ? 'exact' : 'best found'), ' ln weight ', decimals(weight), ' nats', text ? '; ' + text : ''),
+    h('dl', { class: 'assignment' }, pairs.map(([variable, value]) => h('div', {}, h('dt', {}, variable), h('dd', {}, value)))))
+}
+
+// joint is a table of cells, the most probable first where there are too many.
+function joint(r, name) {
+  if (!r.joint) return null
+  const { variables, shape, p } = r.joint
+  const heads = r.named?.joint?.variables || variables.map(name.variable)
+  let cells = p.map((x, cell) => {
+    const values = []
+    for (let k = shape.length - 1; k >= 0; k--) {
+      values[k] = r.named?.joint ? r.named.joint.states[k][cell % shape[k]] : name.value(variables[k], cell % shape[k])
+      cell = Math.floor(cell / shape[k])
+    }
+    return [values, x]
+  })
+  const left = cells.length - most.cells
+  if (left > 0) cells = cells.sort((a, b) => b[1] - a[1]).slice(0, most.cells)
+  return h('section', { 'aria-labelledby': 'joint-title' }, h('h3', { id: 'joint-title' }, 'Joint'),
+    h('div', { class: 'scroll' }, h('table', { class: 'list joint' + (r.exact ? '' : ' estimate') }, h('thead', {}, h('tr', {}, heads.map(t => h('th', { scope: 'col' }, t)),
+      h('th', { scope: 'col', colspan: 2 }, 'probability'))),
+    h('tbody', {}, cells.map(([values, x]) => h('tr', {}, values.map(v => h('td', {}, v)),
+      h('td', { class: 'bar' }, h('span', { class: 'fill', 'width%': 100 * x })), h('td', { class: 'number' }, probability(x))))))),
+    left > 0 ? h('p', { class: 'hint' }, `The ${most.cells} most probable of ${whole(p.length)} cells.`) : null)
+}
+
+function samples(r, name) {
+  if (!r.samples) return null
+  const used = r.samples[0] ? r.samples[0].map((_, i) => i).slice(0, most.variables) : []
+  return h('section', { 'aria-labelledby': 'samples-title' }, h('h3', { id: 'samples-title' }, 'Samples'),
+    h('p', { class: 'hint' }, `${count(r.samples.length, 'sample')}, independent, from seed ${r.seed ?? 0}`
+      + (r.samples.length > most.samples ? `; the first ${most.samples}` : '')),
+    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Samples' }, h('table', { class: 'list samples' },
+      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, '#'), used.map(i => h('th', { scope: 'col' }, name.variable(i))))),
+      h('tbody', {}, r.samples.slice(0, most.samples).map((row, k) => h('tr', {}, h('th', { scope: 'row' }, String(k + 1)),
+        used.map(i => h('td', {}, name.value(i, row[i])))))))))
+}
+
+// machinery is how the result came about.
+function machinery(r) {
+  const facts = []
+  const add = (name, text) => text && facts.push(h('dt', {}, name), h('dd', {}, text))
+  add('method', method(r))
+  add('run', r.run && digits(r.run.flops) + ' flops' + (r.run.slices > 1 ? ', ' + count(r.run.slices, 'slice') : ''))
+  if (r.certificate) {
+    add('certificate', r.certificate.ln_lower !== null ? `ln Z is in [${digits(r.certificate.ln_lower, 6)}, ${digits(r.certificate.ln_upper, 6)}] nats`
+      : `ln Z ≤ ${digits(r.certificate.ln_upper, 6)} nats; no lower bound (the bound exceeds the estimate)`)
+  }
+  if (r.bp) {
+    add('belief propagation', (r.bp.log_z === null ? '' : 'ln Z ≈ ' + digits(r.bp.log_z, 6) + ' nats, ') + (r.bp.converged ? 'converged' : 'not converged')
+      + ' after ' + count(r.bp.updates, 'update') + (r.bp.phases?.length > 1 ? ', ' + r.bp.phases.length + ' fixed points' : ''))
+  }
+  add('evidence file', r.evidence_file)
+  add('relearned', r.relearned)
+  add('cache', r.cache)
+  const t = r.timings_ms
+  if (t?.total !== undefined) {
+    add('time', duration(t.total) + ' (' + ['reparam-worker', 'learn-worker', 'contract-worker', 'aggregator', 'reparam', 'learn', 'contract']
+      .filter(s => t[s] !== undefined).map(s => s + ' ' + duration(t[s])).join(', ') + ')')
+  }
+  return h('section', { 'aria-labelledby': 'plan-title' }, h('h3', { id: 'plan-title' }, 'Plan and run'), h('dl', { class: 'facts' }, facts))
+}
+
+function method(r) {
+  if (r.plan) {
+    const p = r.plan
+    const way = p.groups > 0 ? 'contraction trees, ' + count(p.groups, 'group') + ' of marginals'
+      : p.slices > 0 ? 'contraction tree, ' + count(p.slices, 'slice') : 'elimination'
+    return `${r.method}: ${way}, width ${p.width}, largest table 2^${p.log2_table.toFixed(1)} entries, ${digits(p.flops)} flops, ${bytes(p.peak_bytes)}`
+  }
+  if (r.exact) return `${r.method}: closed form, ${count(r.components, 'component')}`
+  return r.method ? `${r.method}: ${count(r.components, 'component')}` : 'none'
+}
